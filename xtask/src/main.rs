@@ -1,0 +1,2 @@
+//! Tasks of the project itself: benches, generated files.
+fn main() {}
