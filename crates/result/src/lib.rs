@@ -1,1 +1,10 @@
-//! crate result
+//! Measurements to results: histograms, statistics, the result of a run, and the formats that show it.
+//!
+//! Pure and portable: no system call is made here.
+
+pub mod histogram;
+pub mod host;
+pub mod interval;
+pub mod observer;
+pub mod run;
+pub mod stats;

@@ -1,0 +1,88 @@
+//! How a run is watched while it goes on.
+
+use crate::interval::{Interval, IntervalCounts};
+use crate::run::Event;
+use iosonde_job::plan::PerDirection;
+
+/// Whether the run goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Control {
+    /// Go on.
+    Continue,
+    /// End it as if its time were over: what was measured counts.
+    Stop,
+}
+
+/// Sees a run while it goes on. It is called from the thread that called `Session::run`, never from a worker.
+pub trait Observer {
+    /// A short time has passed: for displays. Called several times a second.
+    fn progress(&mut self, progress: &Progress<'_>) -> Control {
+        let _ = progress;
+        Control::Continue
+    }
+
+    /// A slice of the measured time (a second by default) is complete: for studies.
+    fn interval(&mut self, interval: &Interval) -> Control {
+        let _ = interval;
+        Control::Continue
+    }
+
+    /// Something happened: layout began, an error was survived, a job group began, ...
+    fn event(&mut self, event: &Event) {
+        let _ = event;
+    }
+}
+
+/// Watches nothing.
+impl Observer for () {}
+
+/// Where a run stands.
+#[derive(Debug, Clone)]
+pub struct Progress<'a> {
+    /// Since the start of the run.
+    pub at_ns: u64,
+    /// One for each worker, in plan order.
+    pub workers: &'a [WorkerProgress],
+    /// Rate over the last moment, all workers: per second.
+    pub rate: PerDirection<IntervalCounts>,
+    /// Estimate of the time left, when there is one.
+    pub left_ns: Option<u64>,
+    /// Share of the work that is done, 0 to 1, when it can be told.
+    pub done: Option<f64>,
+}
+
+/// Where one worker stands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WorkerProgress {
+    /// What it does.
+    pub state: WorkerState,
+    /// Index into the plan's jobs.
+    pub job: usize,
+    /// Files it has open.
+    pub open_files: u32,
+    /// Counts so far, ramp included.
+    pub counts: PerDirection<IntervalCounts>,
+}
+
+/// The life of a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum WorkerState {
+    /// Waits for a stonewall or another job.
+    #[default]
+    NotStarted,
+    /// Lays out its files.
+    Layout,
+    /// Ready, waits for the others of its group.
+    Ready,
+    /// Runs, not yet measured.
+    Ramp,
+    /// Runs.
+    Running,
+    /// Reads back what it wrote.
+    Verifying,
+    /// Flushes at the end.
+    Syncing,
+    /// Done.
+    Finished,
+}

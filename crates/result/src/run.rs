@@ -1,0 +1,247 @@
+//! What was measured: the result of running one plan.
+//!
+//! [`RunResult`] is the source of every report and format. It is versioned; [`FORMAT`] counts up when a field changes its
+//! meaning. Durations are in nanoseconds, points in time in milliseconds of the Unix epoch.
+
+use crate::host::{Host, TargetInfo};
+use crate::interval::Interval;
+use crate::stats::{LatencyStats, Moments};
+use iosonde_job::plan::{Engine, PerDirection, Plan};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of the result format.
+pub const FORMAT: u32 = 1;
+
+/// The result of running one plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// [`FORMAT`] of the program that wrote it.
+    pub format: u32,
+    /// Program and version.
+    pub program: String,
+    /// When the run began: milliseconds of the Unix epoch.
+    pub started_at_ms: u64,
+    /// How long it took, layout included.
+    pub elapsed_ns: u64,
+    /// What was run.
+    pub plan: Plan,
+    /// Where it ran.
+    pub host: Host,
+    /// What the files and devices were.
+    pub targets: Vec<TargetInfo>,
+    /// Labels, detected and given.
+    pub labels: BTreeMap<String, String>,
+    /// One for each clone of each job that ran, in plan order.
+    pub workers: Vec<WorkerResult>,
+    /// What each block device did meanwhile.
+    pub disks: Vec<DiskUtil>,
+    /// The run second by second, all workers together.
+    pub intervals: Vec<Interval>,
+    /// What happened on the way.
+    pub events: Vec<Event>,
+    /// What the numbers mean, or why they may not be believed.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// What one worker (one clone of a job) did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkerResult {
+    /// Index into the plan's jobs.
+    pub job: usize,
+    /// Which clone, from 0.
+    pub clone: u32,
+    /// Reporting group.
+    pub groupid: u32,
+    /// The operating system's thread id, shown where fio shows a pid.
+    pub tid: u32,
+    /// How I/O was really issued.
+    pub backend: BackendUsed,
+    /// When the measured part began: milliseconds of the Unix epoch.
+    pub started_at_ms: u64,
+    /// Length of the measured part (ramp excluded).
+    pub runtime_ns: u64,
+    /// From the worker's start to its end, ramp and verification included.
+    pub elapsed_ns: u64,
+    /// Reads, writes and trims.
+    pub directions: PerDirection<DirectionStats>,
+    /// fsync, fdatasync and sync_file_range.
+    pub sync: SyncStats,
+    /// Processor use of the measured part.
+    pub cpu: CpuUse,
+    /// I/Os by depth at submission: 1, 2, 4, 8, 16, 32, 64 and more are the lower bounds.
+    pub iodepth_level: [u64; 7],
+    /// Submissions by batch size: 0, 4, 8, 16, 32, 64, more than 64 are the upper bounds.
+    pub iodepth_submit: [u64; 7],
+    /// Reaps by batch size, bounds as above.
+    pub iodepth_complete: [u64; 7],
+    /// The depth that `latency_target` arrived at, else the job's iodepth.
+    pub latency_depth: u32,
+    /// Outcome of `steadystate`.
+    pub steady_state: Option<SteadyStateResult>,
+    /// The error that ended the worker.
+    pub error: Option<IoFailure>,
+    /// Errors survived thanks to `continue_on_error`.
+    pub total_errors: u64,
+    /// errno of the first of them.
+    pub first_error: i32,
+}
+
+/// How I/O was really issued.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackendUsed {
+    /// What ran.
+    pub engine: Engine,
+    /// What was asked for.
+    pub asked: Engine,
+    /// Why another engine, or fewer of its features, were used than asked for.
+    pub reason: Option<String>,
+    /// Whether O_DIRECT was in force.
+    pub direct: bool,
+    /// Whether files were registered with the kernel.
+    pub registered_files: bool,
+    /// Whether buffers were registered with the kernel.
+    pub fixed_buffers: bool,
+}
+
+/// What was moved in one direction, and how fast.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+pub struct DirectionStats {
+    /// Bytes moved.
+    pub io_bytes: u64,
+    /// I/Os issued, as fio counts `total_ios`.
+    pub total_ios: u64,
+    /// I/Os that moved less than asked for.
+    pub short_ios: u64,
+    /// I/Os that moved nothing.
+    pub drop_ios: u64,
+    /// Time during which this direction ran; 0 when nothing was moved.
+    pub runtime_ns: u64,
+    /// Submission latency.
+    pub slat: LatencyStats,
+    /// Completion latency.
+    pub clat: LatencyStats,
+    /// Total latency.
+    pub lat: LatencyStats,
+    /// Samples of the bandwidth, in KiB/s.
+    pub bw: Moments,
+    /// Samples of I/Os per second.
+    pub iops: Moments,
+}
+
+/// fsync and its kin.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+pub struct SyncStats {
+    /// How many.
+    pub total_ios: u64,
+    /// How long they took.
+    pub lat: LatencyStats,
+}
+
+/// Processor use of one worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct CpuUse {
+    /// In user mode.
+    pub user_ns: u64,
+    /// In the kernel.
+    pub system_ns: u64,
+    /// Context switches, voluntary and not.
+    pub context_switches: u64,
+    /// Major page faults.
+    pub major_faults: u64,
+    /// Minor page faults.
+    pub minor_faults: u64,
+}
+
+/// Outcome of `steadystate`, as fio reports it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SteadyStateResult {
+    /// Whether it was reached.
+    pub attained: bool,
+    /// The measured criterion: deviation or slope, in the unit of the limit.
+    pub criterion: f64,
+    /// Largest deviation from the mean.
+    pub max_deviation: f64,
+    /// Slope of the fitted line.
+    pub slope: f64,
+    /// I/Os per second, second by second over the window.
+    pub iops: Vec<u64>,
+    /// Bytes per second, second by second over the window.
+    pub bw_bytes: Vec<u64>,
+    /// Mean latency in nanoseconds, second by second over the window.
+    pub lat_ns: Vec<u64>,
+}
+
+/// Why a worker ended early.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IoFailure {
+    /// errno.
+    pub errno: i32,
+    /// What was being done: `read`, `write`, `open`, `verify`, ...
+    pub operation: String,
+    /// Which file, where there is one.
+    pub file: Option<String>,
+    /// Offset of the I/O in bytes.
+    pub offset: Option<u64>,
+    /// One sentence with the remedy.
+    pub message: String,
+}
+
+/// What one block device did during the run, as in fio's `disk_util`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+pub struct DiskUtil {
+    /// Kernel name, e.g. `nvme0n1`.
+    pub name: String,
+    /// Completed requests by read and write.
+    pub ios: [u64; 2],
+    /// Merged requests by read and write.
+    pub merges: [u64; 2],
+    /// Milliseconds spent by read and write.
+    pub ticks_ms: [u64; 2],
+    /// Weighted milliseconds in queue.
+    pub in_queue_ms: u64,
+    /// Sectors of 512 bytes moved by read and write.
+    pub sectors: [u64; 2],
+    /// Share of the time with I/O in flight, in per cent.
+    pub util_percent: f64,
+    /// Sums over the devices below, when this one is made of others.
+    pub below: Vec<DiskUtil>,
+}
+
+/// Something that happened during the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// Since the start of the run.
+    pub at_ns: u64,
+    /// What, in one sentence.
+    pub message: String,
+}
+
+/// What a result means, with its evidence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// How it bears on the numbers.
+    pub kind: VerdictKind,
+    /// The finding with its evidence, in one sentence.
+    pub evidence: String,
+}
+
+/// The kinds of verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerdictKind {
+    /// The device moved fewer bytes than the job: a cache answered.
+    ServedFromCache,
+    /// Holes or unwritten extents were read.
+    UnwrittenData,
+    /// The generator had no processor time to spare.
+    Generator,
+    /// A cgroup throttled the I/O.
+    Throttled,
+    /// Somebody else used the device.
+    Interference,
+    /// Another engine or feature than asked for was used.
+    Fallback,
+    /// The figure did not settle.
+    Unsteady,
+}
