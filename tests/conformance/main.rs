@@ -1,0 +1,6 @@
+//! The same jobs by Debian's fio and by iosonde, and what both say held against targets whose right answer is known.
+//!
+//! With `IOSONDE_E2E_PEER=fio` fio takes iosonde's place, which shows whether a failure is the test's own.
+
+mod counts;
+mod truth;

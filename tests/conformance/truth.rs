@@ -1,0 +1,203 @@
+//! Speed, latency and errors on targets where the right answer is known.
+
+use std::time::Duration;
+
+use iosonde_e2e::device::{self, Zram};
+use iosonde_e2e::fuse::{Behaviour, FuseFile};
+use iosonde_e2e::throttle::{Caps, Throttle};
+use iosonde_e2e::tree::number;
+use iosonde_e2e::{Program, Scratch, require};
+
+const MIB: usize = 1 << 20;
+
+/// Runs a job on a throttled memory disk; the member at `pointer` must be within 1 % of `cap`, by fio and by the subject.
+fn measures_the_cap(caps: Caps, job: &str, pointer: &str, cap: f64) {
+    require!(Root, Zram, Throttle);
+    let scratch = Scratch::alone();
+    let disk = Zram::new(64 * MIB);
+    let throttle = Throttle::new(&device::number(&disk.path()), caps);
+    for program in Program::both() {
+        let line = format!(
+            "--name=job --filename={} --direct=1 --time_based --runtime=8 {job}",
+            disk.path().display()
+        );
+        let document = program.line(&scratch, &line).throttled(&throttle).json();
+        let measured = number(&document, pointer);
+        assert!(
+            (measured - cap).abs() <= cap * 0.01,
+            "{program:?} measured {measured} where the cap is {cap}: {job}"
+        );
+    }
+}
+
+#[test]
+fn read_iops_cap_at_depth_16() {
+    let caps = Caps {
+        read_iops: Some(500),
+        ..Caps::default()
+    };
+    measures_the_cap(
+        caps,
+        "--rw=randread --bs=4k --ioengine=io_uring --iodepth=16",
+        "/jobs/0/read/iops",
+        500.0,
+    );
+}
+
+#[test]
+fn read_iops_cap_at_depth_1() {
+    let caps = Caps {
+        read_iops: Some(500),
+        ..Caps::default()
+    };
+    measures_the_cap(
+        caps,
+        "--rw=randread --bs=4k --ioengine=psync",
+        "/jobs/0/read/iops",
+        500.0,
+    );
+}
+
+#[test]
+fn high_read_iops_cap() {
+    let caps = Caps {
+        read_iops: Some(5000),
+        ..Caps::default()
+    };
+    measures_the_cap(
+        caps,
+        "--rw=randread --bs=4k --ioengine=libaio --iodepth=16",
+        "/jobs/0/read/iops",
+        5000.0,
+    );
+}
+
+#[test]
+fn write_iops_cap() {
+    let caps = Caps {
+        write_iops: Some(1000),
+        ..Caps::default()
+    };
+    measures_the_cap(
+        caps,
+        "--rw=randwrite --bs=4k --ioengine=libaio --iodepth=8",
+        "/jobs/0/write/iops",
+        1000.0,
+    );
+}
+
+#[test]
+fn read_bandwidth_cap() {
+    let caps = Caps {
+        read_bytes: Some(10_000_000),
+        ..Caps::default()
+    };
+    measures_the_cap(
+        caps,
+        "--rw=read --bs=4k --ioengine=io_uring --iodepth=4",
+        "/jobs/0/read/bw_bytes",
+        10_000_000.0,
+    );
+}
+
+#[test]
+fn the_device_counts_what_the_result_claims() {
+    require!(Root, Zram);
+    let scratch = Scratch::shared();
+    let disk = Zram::new(16 * MIB);
+    let (reads_before, writes_before) = disk.completed();
+    let line = format!(
+        "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=libaio --iodepth=8 --number_ios=2000 --norandommap",
+        disk.path().display()
+    );
+    let document = Program::subject().line(&scratch, &line).json();
+    let (reads, writes) = disk.completed();
+    let claimed = number(&document, "/jobs/0/read/total_ios");
+    assert_eq!((claimed, writes - writes_before), (2000.0, 0));
+    // Opening and probing a device reads a few blocks of it.
+    let extra = reads - reads_before - 2000;
+    assert!(
+        extra <= 16,
+        "{extra} reads beside those that were asked for"
+    );
+}
+
+/// 10 ms are added to each request, so that the lowest and the median latency are 10 ms and a little.
+fn finds_ten_milliseconds(job: &str, kind: &str) {
+    require!(Root, Nbdfuse);
+    let scratch = Scratch::alone();
+    let file = FuseFile::serve(
+        &scratch,
+        "slow",
+        16 << 20,
+        &Behaviour::plain().delayed(Duration::from_millis(10)),
+    );
+    for program in Program::both() {
+        let line = format!(
+            "--name=job --filename={} --direct=1 --bs=4k --size=16m --time_based --runtime=3 {job}",
+            file.path().display()
+        );
+        let document = program.line(&scratch, &line).json();
+        let latency =
+            |member: &str| number(&document, &format!("/jobs/0/{kind}/clat_ns/{member}")) / 1e6;
+        let (least, median) = (latency("min"), latency("percentile/50.000000"));
+        assert!(
+            (10.0..11.0).contains(&least),
+            "{program:?}: least latency {least} ms"
+        );
+        assert!(
+            (10.0..11.5).contains(&median),
+            "{program:?}: median latency {median} ms"
+        );
+    }
+}
+
+#[test]
+fn ten_milliseconds_in_the_median_of_reads() {
+    finds_ten_milliseconds("--rw=randread --ioengine=psync", "read");
+}
+
+#[test]
+fn ten_milliseconds_in_the_median_of_writes() {
+    finds_ten_milliseconds("--rw=randwrite --ioengine=libaio", "write");
+}
+
+#[test]
+fn ten_milliseconds_with_io_uring_at_depth_2() {
+    finds_ten_milliseconds("--rw=randread --ioengine=io_uring --iodepth=2", "read");
+}
+
+/// Every tenth read fails; errors counted must be those that the target made.
+#[test]
+fn injected_errors_are_counted() {
+    require!(Root, Nbdfuse);
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        let file = FuseFile::serve(
+            &scratch,
+            "broken",
+            16 << 20,
+            &Behaviour::plain().failing("pread", "EIO", "10%"),
+        );
+        let line = format!(
+            "--name=job --filename={} --direct=1 --bs=4k --size=16m --rw=randread --continue_on_error=all",
+            file.path().display()
+        );
+        let (document, run) = program.line(&scratch, &line).json_and_run();
+        let errors = number(&document, "/jobs/0/total_err");
+        assert_eq!(
+            number(&document, "/jobs/0/first_error"),
+            5.0,
+            "{program:?}: {run}"
+        );
+        assert!(
+            (250.0..600.0).contains(&errors),
+            "{program:?}: {errors} errors of 4096 reads"
+        );
+        let reads = file.requests().reads.len() as f64;
+        assert_eq!(
+            reads, 4096.0,
+            "{program:?} must read each block once, whatever fails"
+        );
+    }
+}

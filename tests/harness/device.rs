@@ -1,0 +1,160 @@
+//! Block devices that exist for one test: memory disks and loop devices.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::scratch::incompressible;
+
+/// Runs a system tool.
+///
+/// # Panics
+/// When it fails.
+pub fn tool(words: &[&str]) -> String {
+    let output = Command::new(words[0])
+        .args(&words[1..])
+        .output()
+        .unwrap_or_else(|error| panic!("{words:?}: {error}"));
+    assert!(
+        output.status.success(),
+        "{words:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// `MAJOR:MINOR` of a device node.
+#[must_use]
+pub fn number(path: &Path) -> String {
+    let device = fs::metadata(path).expect("a device node").rdev();
+    format!(
+        "{}:{}",
+        rustix::fs::major(device),
+        rustix::fs::minor(device)
+    )
+}
+
+/// A compressed memory disk of its own, filled with incompressible data.
+#[derive(Debug)]
+pub struct Zram {
+    index: u32,
+}
+
+impl Zram {
+    /// Makes a new device; the kernel picks a number that nobody uses.
+    ///
+    /// # Panics
+    /// Without [`crate::Need::Zram`] and [`crate::Need::Root`].
+    #[must_use]
+    pub fn new(size_bytes: usize) -> Zram {
+        let index =
+            fs::read_to_string("/sys/class/zram-control/hot_add").expect("a new zram device");
+        let zram = Zram {
+            index: index.trim().parse().expect("a device number"),
+        };
+        fs::write(zram.sys("disksize"), size_bytes.to_string())
+            .expect("a size for the zram device");
+        zram.fill(size_bytes);
+        zram
+    }
+
+    fn fill(&self, size_bytes: usize) {
+        let mut node = fs::OpenOptions::new()
+            .write(true)
+            .open(self.path())
+            .expect("a zram device to write to");
+        node.write_all(&incompressible(size_bytes, 1))
+            .expect("a zram device that takes its data");
+        node.sync_all().expect("a zram device that can be synced");
+    }
+
+    fn sys(&self, file: &str) -> PathBuf {
+        format!("/sys/block/zram{}/{file}", self.index).into()
+    }
+
+    /// The device node.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        format!("/dev/zram{}", self.index).into()
+    }
+
+    /// Reads and writes that the device has completed since it was made.
+    #[must_use]
+    pub fn completed(&self) -> (u64, u64) {
+        let stat = fs::read_to_string(self.sys("stat")).expect("a device's counters");
+        let fields: Vec<u64> = stat
+            .split_whitespace()
+            .map(|field| field.parse().expect("a counter"))
+            .collect();
+        (fields[0], fields[4])
+    }
+}
+
+impl Drop for Zram {
+    fn drop(&mut self) {
+        for _ in 0..100 {
+            let removed = fs::write(self.sys("reset"), "1").is_ok()
+                && fs::write("/sys/class/zram-control/hot_remove", self.index.to_string()).is_ok();
+            if removed {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        eprintln!("left behind: {}", self.path().display());
+    }
+}
+
+/// A loop device over a file.
+#[derive(Debug)]
+pub struct Loop {
+    path: PathBuf,
+}
+
+impl Loop {
+    /// Attaches the next free loop device to a file.
+    ///
+    /// # Panics
+    /// Without [`crate::Need::Root`], or when no loop device is free.
+    #[must_use]
+    pub fn new(file: &Path) -> Loop {
+        let path = tool(&[
+            "losetup",
+            "--find",
+            "--show",
+            "--direct-io=on",
+            &file.to_string_lossy(),
+        ]);
+        Loop { path: path.into() }
+    }
+
+    /// Makes a file of this size, wholly written, and attaches a loop device to it.
+    #[must_use]
+    pub fn with_file(file: &Path, size_bytes: usize) -> Loop {
+        fs::write(file, incompressible(size_bytes, 2)).expect("a file for the loop device");
+        File::open(file)
+            .and_then(|file| file.sync_all())
+            .expect("a file that can be synced");
+        Loop::new(file)
+    }
+
+    /// The device node.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let detached = Command::new("losetup")
+            .arg("--detach")
+            .arg(&self.path)
+            .status();
+        if !detached.is_ok_and(|status| status.success()) {
+            eprintln!("left behind: {}", self.path.display());
+        }
+    }
+}

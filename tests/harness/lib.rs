@@ -1,0 +1,18 @@
+//! What the end-to-end tests are made of: running fio and iosonde on the same job, targets whose right answer is known,
+//! and comparisons of what the two programs print.
+//!
+//! Each test begins with a [`Scratch`], which also decides whether it may share the machine with other tests.
+
+pub mod device;
+pub mod fuse;
+pub mod mount;
+pub mod need;
+pub mod program;
+pub mod requests;
+pub mod scratch;
+pub mod throttle;
+pub mod tree;
+
+pub use need::Need;
+pub use program::{Program, Run};
+pub use scratch::Scratch;

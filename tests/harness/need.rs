@@ -1,0 +1,101 @@
+//! What a test needs from the machine, and what happens where it is missing.
+//!
+//! A test that cannot run says so: the reason goes to the file named by `IOSONDE_SKIP_LOG`, where `./test` counts it.
+//! With `CI=true` a missing need is a failure, because nobody would read the reason there.
+
+use std::io::Write;
+use std::path::Path;
+use std::{env, fs, thread};
+
+/// Something that not every machine or user has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// The rights to mount, to make devices and to move processes between control groups.
+    Root,
+    /// Compressed memory disks.
+    Zram,
+    /// The block layer's throttle, in either generation of control groups.
+    Throttle,
+    /// File systems in user space, nbdkit and nbdfuse.
+    Nbdfuse,
+    /// Debian's example jobs for fio.
+    FioExamples,
+}
+
+impl Need {
+    /// Why the need is not met here; `None` where it is.
+    fn lacking(self) -> Option<String> {
+        let exists = |path: &str| Path::new(path).exists();
+        let met = match self {
+            Need::Root => rustix::process::geteuid().is_root(),
+            Need::Zram => exists("/sys/class/zram-control/hot_add"),
+            Need::Throttle => crate::throttle::hierarchy().is_some(),
+            Need::Nbdfuse => exists("/dev/fuse") && on_path("nbdkit") && on_path("nbdfuse"),
+            Need::FioExamples => fio_examples().is_dir(),
+        };
+        (!met).then(|| format!("needs {}", self.description()))
+    }
+
+    fn description(self) -> &'static str {
+        match self {
+            Need::Root => "root",
+            Need::Zram => "zram (kernel module zram)",
+            Need::Throttle => "block I/O throttling by control groups",
+            Need::Nbdfuse => "/dev/fuse and the packages nbdkit and libnbd-bin",
+            Need::FioExamples => "the package fio-examples",
+        }
+    }
+}
+
+/// Where Debian's package `fio-examples` has its job files; `IOSONDE_FIO_EXAMPLES` overrides.
+pub fn fio_examples() -> &'static Path {
+    static DIR: std::sync::OnceLock<std::path::PathBuf> = std::sync::OnceLock::new();
+    DIR.get_or_init(|| {
+        env::var_os("IOSONDE_FIO_EXAMPLES")
+            .map_or_else(|| "/usr/share/doc/fio/examples".into(), Into::into)
+    })
+}
+
+/// Whether all needs are met. If not, the calling test counts as skipped, and has to return.
+///
+/// # Panics
+/// With `CI=true` when a need is not met.
+#[must_use]
+pub fn met(needs: &[Need]) -> bool {
+    let Some(reason) = needs.iter().find_map(|need| need.lacking()) else {
+        return true;
+    };
+    let thread = thread::current();
+    let test = thread.name().unwrap_or("a test");
+    assert!(
+        env::var("CI").as_deref() != Ok("true"),
+        "{test} must run in CI, but {reason}"
+    );
+    let line = format!("{test} {reason}\n");
+    eprint!("SKIPPED {line}");
+    if let Some(log) = env::var_os("IOSONDE_SKIP_LOG") {
+        let mut log = fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(log)
+            .expect("the log of skipped tests can be written");
+        log.write_all(line.as_bytes())
+            .expect("the log of skipped tests can be written");
+    }
+    false
+}
+
+fn on_path(program: &str) -> bool {
+    env::var_os("PATH")
+        .is_some_and(|path| env::split_paths(&path).any(|dir| dir.join(program).is_file()))
+}
+
+/// Returns from a test, as skipped, unless all needs are met.
+#[macro_export]
+macro_rules! require {
+    ($($need:ident),+ $(,)?) => {
+        if !$crate::need::met(&[$($crate::Need::$need),+]) {
+            return;
+        }
+    };
+}

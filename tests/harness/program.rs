@@ -1,0 +1,395 @@
+//! Running fio and iosonde with fio's command line.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+use std::{env, thread};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::Scratch;
+use crate::throttle::Throttle;
+
+/// A program that speaks fio's command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Program {
+    /// The fio that is installed: the reference.
+    Fio,
+    /// `iosonde fio`, built from this checkout.
+    Iosonde,
+}
+
+impl Program {
+    /// The program under test: iosonde, or fio itself with `IOSONDE_E2E_PEER=fio`, which shows that the tests are right.
+    #[must_use]
+    pub fn subject() -> Program {
+        if env::var("IOSONDE_E2E_PEER").as_deref() == Ok("fio") {
+            Program::Fio
+        } else {
+            Program::Iosonde
+        }
+    }
+
+    /// The reference and the subject, in this order.
+    #[must_use]
+    pub fn both() -> [Program; 2] {
+        [Program::Fio, Program::subject()]
+    }
+
+    /// Whether this is the reference.
+    #[must_use]
+    pub fn is_fio(self) -> bool {
+        self == Program::Fio
+    }
+
+    fn words(self) -> Vec<OsString> {
+        match self {
+            Program::Fio => vec!["fio".into()],
+            Program::Iosonde => vec![iosonde().into(), "fio".into()],
+        }
+    }
+
+    /// Prepares to run the program on fio's arguments, in the scratch directory.
+    pub fn args<A: AsRef<OsStr>>(
+        self,
+        scratch: &Scratch,
+        args: impl IntoIterator<Item = A>,
+    ) -> Invocation {
+        let mut words = self.words();
+        words.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        Invocation::new(scratch, words)
+    }
+
+    /// As [`Program::args`], from one line; words are split at blanks, without quoting.
+    pub fn line(self, scratch: &Scratch, line: &str) -> Invocation {
+        self.args(scratch, line.split_whitespace())
+    }
+}
+
+/// The iosonde to test: `IOSONDE_BIN`, or a release build made on first use in this target directory.
+#[must_use]
+pub fn iosonde() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        if let Some(path) = env::var_os("IOSONDE_BIN") {
+            return path.into();
+        }
+        let exe = env::current_exe().expect("the path of the running test");
+        let target = exe
+            .ancestors()
+            .nth(3)
+            .expect("a test below TARGET/PROFILE/deps");
+        let status = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+            .args([
+                "build",
+                "--quiet",
+                "--release",
+                "--package",
+                "iosonde",
+                "--target-dir",
+            ])
+            .arg(target)
+            .status()
+            .expect("cargo starts");
+        assert!(status.success(), "iosonde does not build");
+        target.join("release/iosonde")
+    })
+}
+
+/// One run that is about to start.
+#[derive(Debug)]
+pub struct Invocation {
+    words: Vec<OsString>,
+    envs: Vec<(OsString, OsString)>,
+    dir: PathBuf,
+    out: PathBuf,
+    timeout: Duration,
+}
+
+impl Invocation {
+    /// Any command, run in the scratch directory with the scratch directory's state as its home.
+    #[must_use]
+    pub fn new(scratch: &Scratch, words: Vec<OsString>) -> Invocation {
+        let state = scratch.state();
+        let envs = [
+            "HOME",
+            "XDG_DATA_HOME",
+            "XDG_STATE_HOME",
+            "XDG_CONFIG_HOME",
+            "XDG_CACHE_HOME",
+        ]
+        .map(|name| (name.into(), state.clone().into()));
+        Invocation {
+            words,
+            envs: envs.into(),
+            dir: scratch.work(),
+            out: scratch.out(),
+            timeout: Duration::from_secs(120),
+        }
+    }
+
+    /// Appends arguments, given as one line.
+    #[must_use]
+    pub fn and(mut self, line: &str) -> Invocation {
+        self.words
+            .extend(line.split_whitespace().map(OsString::from));
+        self
+    }
+
+    /// Sets an environment variable.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Invocation {
+        self.envs.push((name.into(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// Runs the program under a throttle.
+    #[must_use]
+    pub fn throttled(mut self, throttle: &Throttle) -> Invocation {
+        let mut words: Vec<OsString> = ["sh", "-c", r#"echo $$ > "$0" && exec "$@""#]
+            .map(OsString::from)
+            .into();
+        words.push(throttle.procs().into());
+        words.append(&mut self.words);
+        self.words = words;
+        self
+    }
+
+    /// Changes how long the run may take before it is killed and the test fails; two minutes by default.
+    #[must_use]
+    pub fn within(mut self, timeout: Duration) -> Invocation {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Starts the run without waiting for it.
+    #[must_use]
+    pub fn start(self) -> Running {
+        let unique = format!(
+            "{}-{:?}",
+            self.words[0].to_string_lossy().replace('/', "_"),
+            Instant::now()
+        );
+        let unique: String = unique.chars().filter(char::is_ascii_alphanumeric).collect();
+        let stdout = self.out.join(format!("{unique}.stdout"));
+        let stderr = self.out.join(format!("{unique}.stderr"));
+        let child = Command::new(&self.words[0])
+            .args(&self.words[1..])
+            .envs(self.envs.iter().map(|(name, value)| (name, value)))
+            .current_dir(&self.dir)
+            .stdin(Stdio::null())
+            .stdout(File::create(&stdout).expect("a file for what the program prints"))
+            .stderr(File::create(&stderr).expect("a file for what the program prints"))
+            .spawn()
+            .unwrap_or_else(|error| panic!("{:?} does not start: {error}", self.words));
+        Running {
+            child,
+            words: self.words,
+            stdout,
+            stderr,
+            deadline: Instant::now() + self.timeout,
+        }
+    }
+
+    /// Runs to the end, whatever the exit status.
+    #[must_use]
+    pub fn run(self) -> Run {
+        self.start().wait()
+    }
+
+    /// Runs to the end.
+    ///
+    /// # Panics
+    /// When the program fails.
+    #[must_use]
+    pub fn ok(self) -> Run {
+        let run = self.run();
+        assert!(run.status.success(), "failed: {run}");
+        run
+    }
+
+    /// Runs with JSON output to a file.
+    ///
+    /// # Panics
+    /// When the program fails, or writes no JSON.
+    #[must_use]
+    pub fn json(self) -> Value {
+        self.json_and_run().0
+    }
+
+    /// As [`Invocation::json`], but the program may fail as long as it writes its result.
+    #[must_use]
+    pub fn json_and_run(self) -> (Value, Run) {
+        let file = self.out.join("result.json");
+        let _ = fs::remove_file(&file);
+        let run = self
+            .and(&format!("--output-format=json --output={}", file.display()))
+            .run();
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        // fio writes notes before the document, also into a file.
+        let document = text
+            .find('{')
+            .map(|start| &text[start..])
+            .unwrap_or_default();
+        let mut documents = serde_json::Deserializer::from_str(document).into_iter::<Value>();
+        match documents.next() {
+            Some(Ok(value)) => (value, run),
+            _ => panic!("no JSON in {text:?}: {run}"),
+        }
+    }
+}
+
+/// A program that is running.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    words: Vec<OsString>,
+    stdout: PathBuf,
+    stderr: PathBuf,
+    deadline: Instant,
+}
+
+impl Running {
+    /// What the program has printed to standard output so far.
+    #[must_use]
+    pub fn printed(&self) -> String {
+        lossy(&self.stdout)
+    }
+
+    /// The process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until a condition holds; false when the program ended or its time ran out before.
+    pub fn until(&mut self, mut condition: impl FnMut(&Running) -> bool) -> bool {
+        loop {
+            if condition(self) {
+                return true;
+            }
+            if Instant::now() > self.deadline
+                || self
+                    .child
+                    .try_wait()
+                    .expect("a child to wait for")
+                    .is_some()
+            {
+                return false;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, signal).expect("a process to send a signal to");
+    }
+
+    /// Waits for the end.
+    ///
+    /// # Panics
+    /// When the time given to the run is over; the program is killed before.
+    #[must_use]
+    pub fn wait(mut self) -> Run {
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("a child to wait for") {
+                break status;
+            }
+            if Instant::now() > self.deadline {
+                self.child.kill().expect("a child that can be killed");
+                self.child.wait().expect("a child to wait for");
+                panic!(
+                    "{:?} did not end in time\n{}{}",
+                    self.words,
+                    lossy(&self.stdout),
+                    lossy(&self.stderr)
+                );
+            }
+            thread::sleep(Duration::from_millis(10));
+        };
+        Run {
+            words: self.words.clone(),
+            status,
+            stdout: lossy(&self.stdout),
+            stderr: lossy(&self.stderr),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // A test that fails between start and wait must not leave its program behind.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+fn lossy(path: &Path) -> String {
+    fs::read(path)
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .unwrap_or_default()
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Run {
+    words: Vec<OsString>,
+    /// The exit status.
+    pub status: ExitStatus,
+    /// What went to standard output.
+    pub stdout: String,
+    /// What went to standard error.
+    pub stderr: String,
+}
+
+impl Run {
+    /// Standard output and standard error, one after the other.
+    #[must_use]
+    pub fn text(&self) -> String {
+        format!("{}{}", self.stdout, self.stderr)
+    }
+
+    /// Asserts that the program ended by itself with a failure, and that its words contain all of these, ignoring case.
+    ///
+    /// # Panics
+    /// When it succeeded, died of a signal, panicked or left one of the words out.
+    pub fn refused_with(&self, needles: &[&str]) {
+        assert!(!self.status.success(), "should have been refused: {self}");
+        assert!(self.status.signal().is_none(), "died of a signal: {self}");
+        let text = self.text().to_lowercase();
+        assert!(!text.contains("panicked"), "panicked: {self}");
+        for needle in needles {
+            assert!(
+                text.contains(&needle.to_lowercase()),
+                "does not say {needle:?}: {self}"
+            );
+        }
+    }
+}
+
+impl std::fmt::Display for Run {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let words: Vec<_> = self
+            .words
+            .iter()
+            .map(|word| word.to_string_lossy())
+            .collect();
+        writeln!(
+            f,
+            "{}\n{}\n-- stdout\n{}-- stderr\n{}",
+            words.join(" "),
+            self.status,
+            self.stdout,
+            self.stderr
+        )
+    }
+}

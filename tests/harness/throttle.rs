@@ -1,0 +1,128 @@
+//! The block layer's throttle, as a target's known speed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// Where the machine's control groups throttle block I/O.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hierarchy {
+    /// The blkio controller of the first generation, at this directory.
+    Blkio(PathBuf),
+    /// The io controller of the second generation, at this directory.
+    Unified(PathBuf),
+}
+
+/// The hierarchy that can throttle here, if any.
+#[must_use]
+pub fn hierarchy() -> Option<Hierarchy> {
+    let blkio = Path::new("/sys/fs/cgroup/blkio");
+    if blkio.join("blkio.throttle.read_iops_device").exists() {
+        return Some(Hierarchy::Blkio(blkio.into()));
+    }
+    let unified = Path::new("/sys/fs/cgroup");
+    let controllers = fs::read_to_string(unified.join("cgroup.controllers")).ok()?;
+    controllers
+        .split_whitespace()
+        .any(|name| name == "io")
+        .then(|| Hierarchy::Unified(unified.into()))
+}
+
+/// What is limited; each in units per second.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Caps {
+    /// Reads per second.
+    pub read_iops: Option<u64>,
+    /// Writes per second.
+    pub write_iops: Option<u64>,
+    /// Bytes read per second.
+    pub read_bytes: Option<u64>,
+    /// Bytes written per second.
+    pub write_bytes: Option<u64>,
+}
+
+impl Caps {
+    /// Pairs of the value and its names in both generations.
+    fn named(self) -> impl Iterator<Item = (u64, &'static str, &'static str)> {
+        [
+            (self.read_iops, "read_iops", "riops"),
+            (self.write_iops, "write_iops", "wiops"),
+            (self.read_bytes, "read_bps", "rbps"),
+            (self.write_bytes, "write_bps", "wbps"),
+        ]
+        .into_iter()
+        .filter_map(|(value, first, second)| Some((value?, first, second)))
+    }
+}
+
+/// A control group of its own that limits one device; removed at the end.
+#[derive(Debug)]
+pub struct Throttle {
+    group: PathBuf,
+}
+
+impl Throttle {
+    /// Limits the device `MAJOR:MINOR` for the programs that are put into the group.
+    ///
+    /// # Panics
+    /// Without [`crate::Need::Throttle`] and [`crate::Need::Root`].
+    #[must_use]
+    pub fn new(device: &str, caps: Caps) -> Throttle {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!(
+            "iosonde-e2e-{}-{}",
+            process::id(),
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        );
+        let hierarchy = hierarchy().expect("a hierarchy that throttles");
+        let root = match &hierarchy {
+            Hierarchy::Blkio(root) | Hierarchy::Unified(root) => root,
+        };
+        if let Hierarchy::Unified(root) = &hierarchy {
+            fs::write(root.join("cgroup.subtree_control"), "+io")
+                .expect("the io controller can be handed down");
+        }
+        // create_dir fails where the group exists, so the one removed later is always our own.
+        let group = root.join(name);
+        fs::create_dir(&group).expect("a new control group");
+        let throttle = Throttle { group };
+        for (value, first, second) in caps.named() {
+            match &hierarchy {
+                Hierarchy::Blkio(_) => throttle.set(
+                    &format!("blkio.throttle.{first}_device"),
+                    &format!("{device} {value}"),
+                ),
+                Hierarchy::Unified(_) => {
+                    throttle.set("io.max", &format!("{device} {second}={value}"))
+                }
+            }
+        }
+        throttle
+    }
+
+    fn set(&self, file: &str, value: &str) {
+        fs::write(self.group.join(file), value)
+            .unwrap_or_else(|error| panic!("{file} does not take {value:?}: {error}"));
+    }
+
+    /// The file that takes the ids of processes to be limited.
+    #[must_use]
+    pub fn procs(&self) -> PathBuf {
+        self.group.join("cgroup.procs")
+    }
+}
+
+impl Drop for Throttle {
+    fn drop(&mut self) {
+        // The group is busy until the last process in it has been reaped.
+        for _ in 0..100 {
+            if fs::remove_dir(&self.group).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        eprintln!("left behind: {}", self.group.display());
+    }
+}
