@@ -7,4 +7,5 @@ pub mod host;
 pub mod interval;
 pub mod observer;
 pub mod run;
+pub mod session;
 pub mod stats;
