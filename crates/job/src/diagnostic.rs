@@ -1,0 +1,206 @@
+//! Errors and warnings that show the line they are about.
+//!
+//! Parsing collects all of them before it gives up, so that a job file is corrected in one go.
+
+use crate::source::{Sources, Span};
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use std::fmt;
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The job runs, but perhaps not as meant.
+    Warning,
+    /// Nothing runs.
+    Error,
+}
+
+/// One thing to tell the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Error or warning.
+    pub severity: Severity,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// The place it is about.
+    pub span: Option<Span>,
+    /// Written under the underlined place.
+    pub label: String,
+    /// What to do about it.
+    pub help: Vec<String>,
+}
+
+impl Diagnostic {
+    /// An error.
+    pub fn error(message: impl Into<String>) -> Self {
+        Diagnostic {
+            severity: Severity::Error,
+            message: message.into(),
+            span: None,
+            label: String::new(),
+            help: Vec::new(),
+        }
+    }
+
+    /// A warning.
+    pub fn warning(message: impl Into<String>) -> Self {
+        Diagnostic {
+            severity: Severity::Warning,
+            ..Diagnostic::error(message)
+        }
+    }
+
+    /// Says where.
+    pub fn at(mut self, span: Span) -> Self {
+        self.span = Some(span);
+        self
+    }
+
+    /// Adds words under the underlined place.
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    /// Adds a line of help.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help.push(help.into());
+        self
+    }
+}
+
+/// All that was found, with the texts it is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Diagnostics {
+    /// The texts.
+    pub sources: Sources,
+    /// What was found, in the order it was found.
+    pub list: Vec<Diagnostic>,
+}
+
+impl Diagnostics {
+    /// Adds one.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.list.push(diagnostic);
+    }
+
+    /// Whether there is an error among them.
+    pub fn has_errors(&self) -> bool {
+        self.list
+            .iter()
+            .any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+
+    /// Turns every warning into an error (`--warnings-fatal`).
+    pub fn promote_warnings(&mut self) {
+        for diagnostic in &mut self.list {
+            diagnostic.severity = Severity::Error;
+        }
+    }
+
+    /// The text shown to the user, each diagnostic with its file, line, column and underlined text.
+    pub fn render(&self, color: bool) -> String {
+        let renderer = if color {
+            Renderer::styled().decor_style(DecorStyle::Unicode)
+        } else {
+            Renderer::plain().decor_style(DecorStyle::Ascii)
+        };
+        let mut rendered = String::new();
+        for diagnostic in &self.list {
+            rendered.push_str(&renderer.render(&[self.group(diagnostic)]));
+            rendered.push_str("\n\n");
+        }
+        rendered.truncate(rendered.trim_end().len());
+        rendered
+    }
+
+    fn group<'a>(&'a self, diagnostic: &'a Diagnostic) -> Group<'a> {
+        let level = match diagnostic.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+        };
+        let mut group = Group::with_title(level.primary_title(diagnostic.message.as_str()));
+        if let Some((source, span)) = diagnostic
+            .span
+            .and_then(|span| Some((self.sources.get(span.source)?, span)))
+        {
+            let mut annotation = AnnotationKind::Primary.span(span.start..span.end);
+            if !diagnostic.label.is_empty() {
+                annotation = annotation.label(diagnostic.label.as_str());
+            }
+            group = group.element(
+                Snippet::source(source.text.as_str())
+                    .path(source.name.as_str())
+                    .annotation(annotation),
+            );
+        }
+        group.elements(
+            diagnostic
+                .help
+                .iter()
+                .map(|help| Level::HELP.message(help.as_str())),
+        )
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for Diagnostics {}
+
+/// The candidate most like a mistyped word, if one is near enough to be meant.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_lowercase();
+    let limit = (word.chars().count() / 3).clamp(1, 3);
+    candidates
+        .into_iter()
+        .map(|candidate| {
+            let distance = strsim::damerau_levenshtein(&word, &candidate.to_lowercase());
+            (distance, candidate)
+        })
+        .filter(|(distance, _)| *distance <= limit)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_file_line_column_and_underlines_the_text() {
+        let mut all = Diagnostics::default();
+        let source = all.sources.add("test.fio", "[a]\nrw=randraed\n");
+        all.push(
+            Diagnostic::error("no such value of rw: `randraed`")
+                .at(Span {
+                    source,
+                    start: 7,
+                    end: 15,
+                })
+                .label("not a value of rw")
+                .help("did you mean `randread`?"),
+        );
+        insta::assert_snapshot!(all.render(false), @r"
+        error: no such value of rw: `randraed`
+         --> test.fio:2:4
+          |
+        2 | rw=randraed
+          |    ^^^^^^^^ not a value of rw
+          |
+          = help: did you mean `randread`?
+        ");
+    }
+
+    #[test]
+    fn finds_the_word_meant() {
+        let words = ["iodepth", "bs", "direct", "runtime"];
+        assert_eq!(nearest("iodpeth", words), Some("iodepth"));
+        assert_eq!(nearest("IODEPTH", words), Some("iodepth"));
+        assert_eq!(nearest("zzzzzz", words), None);
+    }
+}

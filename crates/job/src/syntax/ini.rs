@@ -1,0 +1,356 @@
+//! Job files: `[section]` lines, `name=value` lines, comments and `include`.
+
+use super::{Entry, Section, expand};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::env::Env;
+use crate::source::{Span, Spanned};
+
+/// Include files may include further files, but not without end.
+const MAX_INCLUDE_DEPTH: usize = 16;
+
+/// Reads a job file; `-` is standard input. `from` is the place that names the file, if any.
+pub fn read(
+    path: &str,
+    from: Option<Span>,
+    env: &dyn Env,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Section> {
+    let read = match path {
+        "-" => env.read_stdin(),
+        _ => env.read_file(path),
+    };
+    match read {
+        Ok(bytes) => {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let name = if path == "-" { "standard input" } else { path };
+            parse(name, text, env, diagnostics)
+        }
+        Err(error) => {
+            diagnostics.push(unreadable("job file", path, &error, from));
+            Vec::new()
+        }
+    }
+}
+
+/// Parses the text of a job file that is called `name`.
+pub fn parse(
+    name: &str,
+    text: String,
+    env: &dyn Env,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Section> {
+    let source = diagnostics.sources.add(name, text.clone());
+    let mut reader = Reader {
+        env,
+        diagnostics,
+        sections: Vec::new(),
+        path: name,
+        orphan_reported: false,
+    };
+    reader.job_file(source, &text);
+    reader.sections
+}
+
+struct Reader<'a> {
+    env: &'a dyn Env,
+    diagnostics: &'a mut Diagnostics,
+    sections: Vec<Section>,
+    path: &'a str,
+    orphan_reported: bool,
+}
+
+/// A line without comment and surrounding blanks, and where it starts in its source.
+struct Line<'t> {
+    text: &'t str,
+    raw: &'t str,
+    start: usize,
+}
+
+impl Line<'_> {
+    fn span(&self, source: usize) -> Span {
+        Span {
+            source,
+            start: self.start,
+            end: self.start + self.text.len(),
+        }
+    }
+}
+
+/// The lines that say something. `;` and `#` start a comment wherever they stand, as in fio.
+fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
+    let mut offset = 0;
+    text.split_inclusive('\n').filter_map(move |whole| {
+        let start = offset + (whole.len() - whole.trim_start().len());
+        offset += whole.len();
+        let raw = whole.trim();
+        let text = raw[..raw.find([';', '#']).unwrap_or(raw.len())].trim_end();
+        (!text.is_empty()).then_some(Line { text, raw, start })
+    })
+}
+
+impl Reader<'_> {
+    fn job_file(&mut self, source: usize, text: &str) {
+        for line in lines(text) {
+            if line.raw.starts_with('[') {
+                self.header(source, &line);
+            } else if let Some((path, span)) = include(source, &line) {
+                self.include(&path, span, 1);
+            } else {
+                self.entry(source, &line);
+            }
+        }
+    }
+
+    fn header(&mut self, source: usize, line: &Line<'_>) {
+        // A `;` in a name is not a comment if the bracket closes only behind it.
+        let text = if line.text.ends_with(']') {
+            line.text
+        } else {
+            &line.raw[..line.raw.rfind(']').map_or(0, |at| at + 1)]
+        };
+        let Some(name) = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')) else {
+            let error = Diagnostic::error("this section has no closing `]`")
+                .at(line.span(source))
+                .help("write the name as `[name]`, alone on its line");
+            self.diagnostics.push(error);
+            // Its options still belong to it, and not to the section above.
+            let name = Spanned::verbatim(line.text.trim_start_matches('['), line.span(source));
+            self.sections.push(Section::new(name));
+            return;
+        };
+        let span = Span {
+            source,
+            start: line.start + 1,
+            end: line.start + 1 + name.len(),
+        };
+        self.sections
+            .push(Section::new(Spanned::verbatim(name, span)));
+    }
+
+    fn include(&mut self, path: &str, span: Span, depth: usize) {
+        if depth > MAX_INCLUDE_DEPTH {
+            let error = Diagnostic::error(format!("`{path}` is included too deeply"))
+                .at(span)
+                .help("does it include itself?");
+            return self.diagnostics.push(error);
+        }
+        let mut found = self.env.read_file(path);
+        let mut found_path = path.to_owned();
+        if let (Err(_), Some(slash)) = (&found, self.path.rfind('/')) {
+            let beside = format!("{}/{path}", &self.path[..slash]);
+            if let Ok(bytes) = self.env.read_file(&beside) {
+                found = Ok(bytes);
+                found_path = beside;
+            }
+        }
+        match found {
+            Ok(bytes) => {
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                self.included(&found_path, &text, depth);
+            }
+            Err(error) => {
+                let error = unreadable("include file", path, &error, Some(span));
+                self.diagnostics.push(error);
+            }
+        }
+    }
+
+    fn included(&mut self, path: &str, text: &str, depth: usize) {
+        let source = self.diagnostics.sources.add(path, text);
+        for line in lines(text) {
+            if line.raw.starts_with('[') {
+                let error = Diagnostic::error("an included file cannot have sections")
+                    .at(line.span(source))
+                    .help("only options and further `include` lines may stand in it");
+                return self.diagnostics.push(error);
+            } else if let Some((path, span)) = include(source, &line) {
+                self.include(&path, span, depth + 1);
+            } else {
+                self.entry(source, &line);
+            }
+        }
+    }
+
+    fn entry(&mut self, source: usize, line: &Line<'_>) {
+        let entry = split(source, line, self.env);
+        match self.sections.last_mut() {
+            Some(section) => section.entries.push(entry),
+            None if self.orphan_reported => {}
+            None => {
+                self.orphan_reported = true;
+                let error =
+                    Diagnostic::error("an option stands before the first section of the job file")
+                        .at(line.span(source))
+                        .help("write `[global]` above it to set it for all jobs");
+                self.diagnostics.push(error);
+            }
+        }
+    }
+}
+
+/// The path of an `include` line.
+fn include(source: usize, line: &Line<'_>) -> Option<(String, Span)> {
+    let rest = line.text.strip_prefix("include")?;
+    let path = rest.trim_start();
+    if path.is_empty() || path.len() == rest.len() || path.starts_with('=') {
+        return None;
+    }
+    let span = Span {
+        start: line.start + line.text.len() - path.len(),
+        ..line.span(source)
+    };
+    Some((path.to_owned(), span))
+}
+
+fn split(source: usize, line: &Line<'_>, env: &dyn Env) -> Entry {
+    let (expanded, unset_vars) = expand::variables(line.text, env);
+    let (raw_name, raw_value) = halves(line.text);
+    let (name, value) = halves(&expanded);
+    let locate = |part: &str| {
+        // Both halves are slices of the line, so their offset in it is their place.
+        let start = line.start + (part.as_ptr() as usize - line.text.as_ptr() as usize);
+        Span {
+            source,
+            start,
+            end: start + part.len(),
+        }
+    };
+    let spanned = |text: &str, raw: Option<&str>| Spanned {
+        text: text.to_owned(),
+        span: raw.map_or(line.span(source), locate),
+        verbatim: raw == Some(text),
+    };
+    let mut value = value.map(|value| spanned(value, raw_value));
+    if let Some(value) = &mut value
+        && let Some(text) = expand::keywords(&value.text, env)
+    {
+        value.text = text;
+        value.verbatim = false;
+    }
+    Entry {
+        name: spanned(name, Some(raw_name)),
+        value,
+        unset_vars,
+    }
+}
+
+/// What stands left and right of the first equals sign, without blanks around it.
+fn halves(line: &str) -> (&str, Option<&str>) {
+    match line.split_once('=') {
+        Some((name, value)) => (name.trim(), Some(value.trim())),
+        None => (line.trim(), None),
+    }
+}
+
+fn unreadable(what: &str, path: &str, error: &std::io::Error, from: Option<Span>) -> Diagnostic {
+    let diagnostic = Diagnostic::error(format!("cannot read the {what} `{path}`: {error}"));
+    match from {
+        Some(span) => diagnostic.at(span),
+        None => diagnostic,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::FakeEnv;
+    use crate::syntax::SectionKind;
+    use proptest::prelude::*;
+
+    fn parsed(text: &str, env: &FakeEnv) -> (Vec<Section>, Diagnostics) {
+        let mut diagnostics = Diagnostics::default();
+        let sections = parse("dir/test.fio", text.to_owned(), env, &mut diagnostics);
+        (sections, diagnostics)
+    }
+
+    fn entries(section: &Section) -> Vec<(String, Option<String>)> {
+        section
+            .entries
+            .iter()
+            .map(|entry| {
+                let value = entry.value.as_ref().map(|value| value.text.clone());
+                (entry.name.text.clone(), value)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn sections_options_comments_and_blanks() {
+        let text =
+            "; a\n  # b\n[global]\nrw = randread ; why\nthread\n\n[one]#x\n size=1m\n[globally]\n";
+        let (sections, diagnostics) = parsed(text, &FakeEnv::new());
+        assert!(diagnostics.list.is_empty(), "{diagnostics}");
+        assert_eq!(sections.len(), 3);
+        assert_eq!(sections[0].kind, SectionKind::Global);
+        assert_eq!(
+            entries(&sections[0]),
+            [
+                ("rw".into(), Some("randread".into())),
+                ("thread".into(), None)
+            ]
+        );
+        let value = sections[0].entries[0].value.as_ref().unwrap();
+        assert_eq!(diagnostics.sources.slice(value.span), "randread");
+        assert_eq!(sections[1].name.text, "one");
+        assert_eq!(sections[2].kind, SectionKind::Global);
+    }
+
+    #[test]
+    fn variables_and_keywords_expand() {
+        let env = FakeEnv::new().set("X", "bs=8k");
+        let (sections, _) = parsed("[a]\n${X}\nsize=2*$pagesize\nname=${N}\n", &env);
+        assert_eq!(
+            entries(&sections[0]),
+            [
+                ("bs".into(), Some("8k".into())),
+                ("size".into(), Some("8192".into())),
+                ("name".into(), Some("".into()))
+            ]
+        );
+        assert_eq!(sections[0].entries[2].unset_vars, ["N"]);
+    }
+
+    #[test]
+    fn includes_are_looked_up_as_given_and_beside_the_file() {
+        let env = FakeEnv::new()
+            .file("here.inc", "bs=4k\ninclude deep.inc\n")
+            .file("dir/deep.inc", "thread\n");
+        let (sections, diagnostics) = parsed("[a]\ninclude here.inc\nrw=read\n", &env);
+        assert!(diagnostics.list.is_empty(), "{diagnostics}");
+        let names: Vec<_> = entries(&sections[0]).into_iter().map(|e| e.0).collect();
+        assert_eq!(names, ["bs", "thread", "rw"]);
+    }
+
+    #[test]
+    fn an_include_of_itself_ends_in_an_error() {
+        let env = FakeEnv::new().file("loop.inc", "include loop.inc\n");
+        let (_, diagnostics) = parsed("[a]\ninclude loop.inc\n", &env);
+        assert!(diagnostics.to_string().contains("too deeply"));
+    }
+
+    #[test]
+    fn structural_errors_are_told() {
+        for (text, word) in [
+            ("rw=read\nbs=4k\n[a]\n", "before the first section"),
+            ("[a\nrw=read\n", "closing"),
+            ("[a]\ninclude nope\n", "include file `nope`"),
+        ] {
+            let (_, diagnostics) = parsed(text, &FakeEnv::new());
+            assert_eq!(diagnostics.list.len(), 1, "{text}");
+            assert!(diagnostics.to_string().contains(word), "{diagnostics}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_parsed_without_panic(text in "(\\PC|\n|\\[|\\]|=|;|\\$\\{|\\}| ){0,80}") {
+            let env = FakeEnv::new().set("A", "ö=");
+            let (sections, diagnostics) = parsed(&text, &env);
+            for entry in sections.iter().flat_map(|section| &section.entries) {
+                let source = diagnostics.sources.get(entry.span().source).unwrap();
+                prop_assert!(source.text.get(entry.span().start..entry.span().end).is_some());
+            }
+            diagnostics.render(true);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What a value's text means: sizes, times, percentages, lists, ranges, mixes, patterns.
+//!
+//! Every function takes a text and gives the value, or a [`ValueError`] that knows which part is wrong.
+
+pub mod errno;
+pub mod expression;
+pub mod list;
+pub mod number;
+pub mod pattern;
+pub mod split;
+
+pub use list::{colons, cpu_list, directions, node_list, ranges};
+pub use number::{
+    Bytes, TimeUnit, boolean, bytes, extent, float, integer, percent, signed_bytes, time_ns,
+};
+pub use pattern::{pattern, pattern_with_fields};
+pub use split::{block_sizes, byte_zones, percent_zones};
+
+use std::ops::Range;
+
+/// What is wrong with a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValueError {
+    /// In one sentence, without the option's name.
+    pub message: String,
+    /// The bytes of the value it is about; `None` is all of it.
+    pub part: Option<Range<usize>>,
+    /// What to write instead.
+    pub help: Option<String>,
+}
+
+impl ValueError {
+    /// An error about the whole value.
+    pub fn new(message: impl Into<String>) -> Self {
+        ValueError {
+            message: message.into(),
+            part: None,
+            help: None,
+        }
+    }
+
+    /// Adds what to write instead.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Says which part of `whole` it is about. Both must be slices of one text.
+    pub fn within(mut self, whole: &str, part: &str) -> Self {
+        let offset = (part.as_ptr() as usize).wrapping_sub(whole.as_ptr() as usize);
+        if offset <= whole.len() && offset + part.len() <= whole.len() {
+            let inner = self.part.take().unwrap_or(0..part.len());
+            self.part = Some(offset + inner.start..offset + inner.end);
+        }
+        self
+    }
+}
+
+/// A value or what is wrong with it.
+pub type Parsed<T> = Result<T, ValueError>;

@@ -1,0 +1,221 @@
+//! Lists: read,write,trim values, colon lists, ranges, CPU numbers.
+
+use super::{Parsed, ValueError, number};
+use crate::plan::{Direction, PerDirection};
+
+/// A value for each direction from `read,write,trim`.
+///
+/// An empty field keeps what `target` has. A last value that no comma follows holds for the directions behind it too.
+/// fio also takes `:` and `-` for the comma.
+pub fn directions<T: Clone>(
+    text: &str,
+    target: &mut PerDirection<T>,
+    parse: impl Fn(&str) -> Parsed<T>,
+) -> Parsed<()> {
+    let fields = fields(text);
+    if fields.len() > 3 {
+        return Err(ValueError::new("there are more than three values")
+            .help("give one for reads, one for writes and one for trims"));
+    }
+    for (direction, field) in Direction::ALL.into_iter().zip(&fields) {
+        if !field.is_empty() {
+            target[direction] = parse(field).map_err(|error| error.within(text, field))?;
+        }
+    }
+    if let Some(last) = fields.last().filter(|last| !last.is_empty()) {
+        let value = parse(last).map_err(|error| error.within(text, last))?;
+        for direction in Direction::ALL.into_iter().skip(fields.len()) {
+            target[direction] = value.clone();
+        }
+    }
+    Ok(())
+}
+
+fn fields(text: &str) -> Vec<&str> {
+    if text.trim_start().starts_with('(') {
+        return split_outside_parentheses(text);
+    }
+    let mut fields = Vec::new();
+    let mut start = 0;
+    for (at, c) in text.char_indices() {
+        let minus_sign = c == '-' && text[start..at].trim().is_empty();
+        if matches!(c, ',' | ':' | '-') && !minus_sign {
+            fields.push(text[start..at].trim());
+            start = at + 1;
+        }
+    }
+    fields.push(text[start..].trim());
+    fields
+}
+
+fn split_outside_parentheses(text: &str) -> Vec<&str> {
+    let mut depth = 0i32;
+    text.split(|c: char| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        depth == 0 && c == ','
+    })
+    .map(str::trim)
+    .collect()
+}
+
+/// The parts of a `:` list; `\:` stands for a colon in a part.
+pub fn colons(text: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' if chars.peek() == Some(&':') => {
+                chars.next();
+                parts.last_mut().expect("never empty").push(':');
+            }
+            ':' => parts.push(String::new()),
+            _ => parts.last_mut().expect("never empty").push(c),
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// One to three ranges for reads, writes and trims: `1k-4k,8k-32k`. A reversed range is swapped, a single value is one.
+pub fn ranges(
+    text: &str,
+    parse: impl Fn(&str) -> Parsed<u64>,
+) -> Parsed<Vec<(Direction, (u64, u64))>> {
+    let fields: Vec<&str> = text.split([',', '/']).map(str::trim).collect();
+    if fields.len() > 3 {
+        return Err(ValueError::new("there are more than three ranges"));
+    }
+    let mut found = Vec::new();
+    for (direction, field) in Direction::ALL.into_iter().zip(&fields) {
+        if !field.is_empty() {
+            found.push((
+                direction,
+                range(field, &parse).map_err(|error| error.within(text, field))?,
+            ));
+        }
+    }
+    if let Some(last) = fields.last().filter(|last| !last.is_empty()) {
+        let value = range(last, &parse)?;
+        for direction in Direction::ALL.into_iter().skip(fields.len()) {
+            found.push((direction, value));
+        }
+    }
+    Ok(found)
+}
+
+/// `a-b` or `a:b`, smaller value first; `a` alone is `a-a`.
+pub fn range(text: &str, parse: impl Fn(&str) -> Parsed<u64>) -> Parsed<(u64, u64)> {
+    let (low, high) = match text.split_once(['-', ':']) {
+        Some((low, high)) => (
+            parse(low.trim()).map_err(|error| error.within(text, low))?,
+            parse(high.trim()).map_err(|error| error.within(text, high))?,
+        ),
+        None => {
+            let value = parse(text)?;
+            (value, value)
+        }
+    };
+    Ok((low.min(high), low.max(high)))
+}
+
+/// CPU numbers: `0,2-5`.
+pub fn cpu_list(text: &str) -> Parsed<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for field in text.split([',', ':']) {
+        let (low, high) = range(field.trim(), |part| {
+            number::bytes(part, number::Bytes::Binary)
+        })
+        .map_err(|error| error.within(text, field))?;
+        if high >= MAX_CPUS {
+            return Err(ValueError::new(format!("there is no CPU {high}")).within(text, field));
+        }
+        cpus.extend((low..=high).map(|cpu| cpu as u32));
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Ok(cpus)
+}
+
+/// More than Linux can be built for.
+const MAX_CPUS: u64 = 8192;
+
+/// NUMA node numbers as in [`cpu_list`]; `None` is `all`.
+pub fn node_list(text: &str) -> Parsed<Option<Vec<u32>>> {
+    match text.trim() {
+        "all" => Ok(None),
+        list => cpu_list(list).map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sizes(text: &str) -> Parsed<[u64; 3]> {
+        let mut target = PerDirection::all(1);
+        directions(text, &mut target, |part| {
+            number::bytes(part, number::Bytes::Binary)
+        })?;
+        Ok([target.read, target.write, target.trim])
+    }
+
+    #[test]
+    fn trailing_values_hold_for_the_directions_behind() {
+        assert_eq!(sizes("8k"), Ok([8192; 3]));
+        assert_eq!(sizes("4k,8k"), Ok([4096, 8192, 8192]));
+        assert_eq!(sizes("4k,8k,"), Ok([4096, 8192, 1]));
+        assert_eq!(sizes("8k,"), Ok([8192, 1, 1]));
+        assert_eq!(sizes(",8k"), Ok([1, 8192, 8192]));
+        assert_eq!(sizes(",8k,"), Ok([1, 8192, 1]));
+        assert_eq!(sizes("4k:8k"), Ok([4096, 8192, 8192]));
+        assert_eq!(sizes("4k-8k"), Ok([4096, 8192, 8192]));
+        assert_eq!(sizes("(2*4k),8k"), Ok([8192, 8192, 8192]));
+        assert!(sizes("1,2,3,4").is_err());
+    }
+
+    #[test]
+    fn the_wrong_field_is_known() {
+        let error = sizes("4k,x8").unwrap_err();
+        assert_eq!(error.part, Some(3..5));
+    }
+
+    #[test]
+    fn colon_lists_know_escapes() {
+        assert_eq!(colons("/a:/b\\:c"), ["/a", "/b:c"]);
+        assert_eq!(colons("F\\:\\x"), ["F:\\x"]);
+        assert_eq!(colons(""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn ranges_are_swapped_and_copied() {
+        let parse = |part: &str| number::bytes(part, number::Bytes::Binary);
+        let all = ranges("4k-1k,8k", parse).unwrap();
+        assert_eq!(
+            all,
+            [
+                (Direction::Read, (1024, 4096)),
+                (Direction::Write, (8192, 8192)),
+                (Direction::Trim, (8192, 8192))
+            ]
+        );
+    }
+
+    #[test]
+    fn cpus_are_sorted_and_unique() {
+        assert_eq!(cpu_list("5,0-2,1"), Ok(vec![0, 1, 2, 5]));
+        assert!(cpu_list("0-99999999999").is_err());
+        assert!(cpu_list("a").is_err());
+        assert_eq!(node_list("all"), Ok(None));
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in "\\PC{0,16}") {
+            let _ = sizes(&text);
+            let _ = colons(&text);
+            let _ = cpu_list(&text);
+            let _ = ranges(&text, |part| number::bytes(part, number::Bytes::Binary));
+        }
+    }
+}
