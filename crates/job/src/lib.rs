@@ -3,6 +3,7 @@
 //! Pure and portable: no system call is made here, and no other crate of the workspace is used. What must be asked of
 //! the machine is asked through [`env::Env`].
 
+pub mod defaults;
 pub mod diagnostic;
 pub mod env;
 pub mod plan;

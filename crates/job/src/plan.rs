@@ -208,6 +208,22 @@ pub struct Files {
     pub allow_file_create: bool,
     /// `allow_mounted_write`: consent to write to a block device in use.
     pub allow_mounted_write: bool,
+    /// `fadvise_hint`: what the kernel is told about the order of I/O to come.
+    pub fadvise: Fadvise,
+}
+
+/// `fadvise_hint`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fadvise {
+    /// Nothing is told.
+    None,
+    /// What fits `rw`: fio's default.
+    Pattern,
+    /// POSIX_FADV_RANDOM
+    Random,
+    /// POSIX_FADV_SEQUENTIAL
+    Sequential,
 }
 
 /// `file_service_type`: which open file the next I/O goes to.
@@ -528,6 +544,8 @@ pub struct Buffers {
     pub dedupe_percent: u8,
     /// `dedupe_mode=working_set` with this per cent of the size.
     pub dedupe_working_set_percent: Option<u8>,
+    /// `dedupe_global`: jobs with it share the working set.
+    pub dedupe_global: bool,
 }
 
 /// How write buffers are filled.
@@ -624,6 +642,12 @@ pub struct IoMethod {
     pub nowait: bool,
     /// `cmdprio_percentage`, for reads and writes.
     pub cmdprio_percent: PerDirection<u8>,
+    /// `cmdprio_class` and `cmdprio`: the priority of those I/Os; real time, level 0, unless given.
+    pub cmdprio: PerDirection<IoPriority>,
+    /// `cmdprio_bssplit`: the share of prioritised I/Os for each block size instead of `cmdprio_percent`.
+    pub cmdprio_split: Option<PerDirection<Vec<CmdprioPart>>>,
+    /// `hipri_percentage` of pvsync2.
+    pub hipri_percent: u8,
     /// `thread` given. Jobs are threads in any case.
     pub thread: bool,
     /// `nice`.
@@ -642,6 +666,8 @@ pub struct IoMethod {
     pub mem: Memory,
     /// `iomem_align` in bytes; 0 is the page size.
     pub mem_align_bytes: u64,
+    /// `hugepage-size` in bytes, for the kinds of memory that use huge pages.
+    pub hugepage_bytes: u64,
     /// `lockmem` in bytes.
     pub lockmem_bytes: u64,
     /// The simulated device, for [`Engine::Sim`]: `key=value,...` of its model.
@@ -686,6 +712,17 @@ pub struct IoPriority {
     pub class: u8,
     /// 0 (highest) to 7.
     pub level: u8,
+}
+
+/// One entry of `cmdprio_bssplit`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CmdprioPart {
+    /// Block size in bytes.
+    pub block_bytes: u64,
+    /// Share of the I/Os of this size, in per cent.
+    pub percent: u8,
+    /// Their priority.
+    pub priority: IoPriority,
 }
 
 /// `numa_mem_policy`.
@@ -897,6 +934,10 @@ pub struct Measure {
     pub iops_window_ns: u64,
     /// `disk_util`.
     pub disk_util: bool,
+    /// `kb_base`, 1024 or 1000: whether sizes are printed in KiB or kB.
+    pub kb_base: u32,
+    /// `unit_base`: 8 prints bytes, 1 prints bits, 0 leaves the choice to the printer.
+    pub unit_base: u32,
 }
 
 /// `unified_rw_reporting`.
