@@ -1,0 +1,236 @@
+//! Lengths: `bs`, `bsrange`, `bssplit`, and how they are rounded.
+
+use super::rng::Rng;
+use iosonde_job::plan::BlockSize;
+
+/// Draws the lengths of one direction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sizes {
+    /// Always the same.
+    Fixed(u64),
+    /// `bsrange`.
+    Range {
+        /// Smallest length in bytes.
+        min: u64,
+        /// Largest length in bytes.
+        max: u64,
+        /// Lengths are multiples of this (or `max`): `min`, or 1 with `bs_unaligned`.
+        step: u64,
+    },
+    /// `bssplit`.
+    Split {
+        /// Lengths in bytes, each with the sum of the weights up to and with it.
+        parts: Box<[(u64, u64)]>,
+        /// Smallest length in bytes.
+        min: u64,
+    },
+}
+
+/// How often a length that does not fit is drawn again before the smallest is taken.
+const REDRAWS: usize = 64;
+
+impl Sizes {
+    /// The draw for a block size of the plan.
+    ///
+    /// As in fio, lengths are rounded down to multiples of the smallest unless `bs_unaligned` is given: with
+    /// `bssplit=4k/50:6k/50` all blocks have 4k.
+    pub fn new(block_size: &BlockSize, unaligned: bool) -> Self {
+        let min = block_size.min();
+        let step = if unaligned { 1 } else { min };
+        match block_size {
+            BlockSize::Fixed(bytes) => Sizes::Fixed(*bytes),
+            BlockSize::Range { min, max } if min == max => Sizes::Fixed(*min),
+            BlockSize::Range { min, max } => Sizes::Range {
+                min: *min,
+                max: *max,
+                step,
+            },
+            BlockSize::Split(split) => Self::split(split, min, step),
+        }
+    }
+
+    fn split(split: &[(u64, u8)], min: u64, step: u64) -> Self {
+        let mut sum = 0;
+        let mut parts: Vec<(u64, u64)> = Vec::with_capacity(split.len());
+        for &(bytes, weight) in split.iter().filter(|part| part.1 > 0) {
+            sum += u64::from(weight);
+            parts.push((bytes - bytes % step.max(1), sum));
+        }
+        match parts.first() {
+            None => Sizes::Fixed(min),
+            Some(&(bytes, _)) if parts.iter().all(|part| part.0 == bytes) => Sizes::Fixed(bytes),
+            Some(_) => Sizes::Split {
+                parts: parts.into(),
+                min,
+            },
+        }
+    }
+
+    /// The smallest length in bytes.
+    pub fn min(&self) -> u64 {
+        match self {
+            Sizes::Fixed(bytes) => *bytes,
+            Sizes::Range { min, .. } | Sizes::Split { min, .. } => *min,
+        }
+    }
+
+    /// The largest length in bytes.
+    pub fn max(&self) -> u64 {
+        match self {
+            Sizes::Fixed(bytes) => *bytes,
+            Sizes::Range { max, .. } => *max,
+            Sizes::Split { parts, .. } => parts.iter().map(|part| part.0).max().unwrap_or(0),
+        }
+    }
+
+    /// The one length, where there is only one.
+    pub fn fixed(&self) -> Option<u64> {
+        match self {
+            Sizes::Fixed(bytes) => Some(*bytes),
+            _ => None,
+        }
+    }
+
+    /// The next length.
+    #[inline]
+    pub fn draw(&self, rng: &mut Rng) -> u64 {
+        match self {
+            Sizes::Fixed(bytes) => *bytes,
+            Sizes::Range { .. } => self.quantile(rng.unit()),
+            Sizes::Split { parts, .. } => {
+                let drawn = rng.below(parts[parts.len() - 1].1);
+                parts[parts.partition_point(|part| part.1 <= drawn)].0
+            }
+        }
+    }
+
+    /// The next length that is at most `room_bytes`: drawn again until it fits. `None` if not even the smallest does.
+    #[inline]
+    pub fn draw_fitting(&self, room_bytes: u64, rng: &mut Rng) -> Option<u64> {
+        if self.min() > room_bytes {
+            return None;
+        }
+        for _ in 0..REDRAWS {
+            let bytes = self.draw(rng);
+            if bytes <= room_bytes {
+                return Some(bytes);
+            }
+        }
+        Some(self.min())
+    }
+
+    /// The length below which a share `q` (0 to 1, exclusive) of the draws of a range fall, by fio's rule:
+    /// min + q max, cut off at max and rounded down to the step. Where max is a multiple of min, each multiple is
+    /// equally likely.
+    fn quantile(&self, q: f64) -> u64 {
+        match self {
+            Sizes::Fixed(bytes) => *bytes,
+            Sizes::Range { min, max, step: 1 } => min + (q * (max - min + 1) as f64) as u64,
+            Sizes::Range { min, max, step } => {
+                let bytes = min + (q * *max as f64) as u64;
+                (bytes - bytes % step).min(*max)
+            }
+            Sizes::Split { parts, .. } => {
+                let sum = parts[parts.len() - 1].1;
+                let at = (q * sum as f64) as u64;
+                parts[parts
+                    .partition_point(|part| part.1 <= at)
+                    .min(parts.len() - 1)]
+                .0
+            }
+        }
+    }
+
+    /// `count` lengths whose shares are as near to the distribution as `count` allows, in ascending order of
+    /// probability mass, not shuffled.
+    pub fn sample(&self, count: usize) -> impl Iterator<Item = u64> {
+        (0..count).map(move |i| self.quantile((i as f64 + 0.5) / count as f64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::rng::Rng;
+    use proptest::prelude::*;
+
+    fn shares(sizes: &Sizes, of: &[u64]) -> Vec<f64> {
+        let mut rng = Rng::new(1);
+        let drawn: Vec<u64> = (0..100_000).map(|_| sizes.draw(&mut rng)).collect();
+        assert!(drawn.iter().all(|d| of.contains(d)));
+        of.iter()
+            .map(|size| drawn.iter().filter(|d| *d == size).count() as f64 / 1e5)
+            .collect()
+    }
+
+    fn near(shares: &[f64], expected: &[f64]) {
+        for (a, b) in shares.iter().zip(expected) {
+            assert!((a - b).abs() < 0.01, "{shares:?} is not {expected:?}");
+        }
+    }
+
+    #[test]
+    fn range_draws_each_multiple_equally_often() {
+        let range = BlockSize::Range {
+            min: 4096,
+            max: 16384,
+        };
+        near(
+            &shares(&Sizes::new(&range, false), &[4096, 8192, 12288, 16384]),
+            &[0.25; 4],
+        );
+    }
+
+    #[test]
+    fn range_with_an_odd_end_reaches_it() {
+        let range = BlockSize::Range {
+            min: 4096,
+            max: 10240,
+        };
+        near(
+            &shares(&Sizes::new(&range, false), &[4096, 8192, 10240]),
+            &[0.4, 0.4, 0.2],
+        );
+    }
+
+    #[test]
+    fn split_follows_its_weights() {
+        let split = BlockSize::Split(vec![(4096, 60), (65536, 30), (8192, 10)]);
+        near(
+            &shares(&Sizes::new(&split, false), &[4096, 65536, 8192]),
+            &[0.6, 0.3, 0.1],
+        );
+    }
+
+    #[test]
+    fn split_is_rounded_to_the_smallest_unless_unaligned() {
+        let split = BlockSize::Split(vec![(4096, 50), (6144, 50)]);
+        assert_eq!(Sizes::new(&split, false), Sizes::Fixed(4096));
+        near(
+            &shares(&Sizes::new(&split, true), &[4096, 6144]),
+            &[0.5, 0.5],
+        );
+    }
+
+    #[test]
+    fn sample_has_the_shares() {
+        let split = BlockSize::Split(vec![(4096, 60), (65536, 30), (8192, 10)]);
+        let sample: Vec<u64> = Sizes::new(&split, false).sample(100).collect();
+        let count = |size| sample.iter().filter(|s| **s == size).count();
+        assert_eq!((count(4096), count(65536), count(8192)), (60, 30, 10));
+    }
+
+    proptest! {
+        #[test]
+        fn lengths_fit_and_stay_in_range(min in 1u64..10_000, more in 0u64..1_000_000, room in 0u64..1_000_000, unaligned: bool, seed: u64) {
+            let sizes = Sizes::new(&BlockSize::Range { min, max: min + more }, unaligned);
+            let mut rng = Rng::new(seed);
+            for _ in 0..50 {
+                match sizes.draw_fitting(room, &mut rng) {
+                    None => prop_assert!(room < min),
+                    Some(bytes) => prop_assert!(bytes <= room && bytes >= min && bytes <= min + more),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! What write buffers hold.
+//!
+//! The default costs next to nothing per I/O: buffers are random from the start, so that nothing compresses them, and
+//! each write changes one word in every 512 bytes, so that nothing deduplicates them. Compressible and duplicate
+//! contents are made anew for every write.
+
+use super::rng::{Rng, Seeds, Stream, mix64};
+use iosonde_job::plan::{BufferFill, Buffers};
+
+/// Storage that deduplicates or compresses does so in units of at least this many bytes.
+const SECTOR_BYTES: usize = 512;
+
+/// Fills the write buffers of one clone.
+#[derive(Debug, Clone)]
+pub struct BufferFiller {
+    fill: Fill,
+    compress_percent: u8,
+    compress_chunk_bytes: usize,
+    dedupe: Option<Dedupe>,
+    /// Contents are drawn for each so many bytes of a buffer: the smallest write.
+    unit_bytes: usize,
+    contents: Rng,
+    scrambles: u64,
+}
+
+/// What happens to a buffer before each write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Fill {
+    Keep,
+    Scramble,
+    Anew,
+}
+
+#[derive(Debug, Clone)]
+struct Dedupe {
+    percent: u8,
+    rng: Rng,
+    last_seed: u64,
+    /// Number of distinct units that duplicates are chosen from; `None`: the last one is repeated.
+    working_set: Option<(u64, u64)>,
+}
+
+impl BufferFiller {
+    /// A filler for `buffers`. `unit_bytes` is the smallest write; `size_bytes`, the job's size, decides how many
+    /// units a dedupe working set has.
+    pub fn new(buffers: &Buffers, unit_bytes: u64, size_bytes: u64, seeds: &Seeds) -> Self {
+        let unit_bytes = unit_bytes.clamp(1, 1 << 30) as usize;
+        let dedupe = (buffers.dedupe_percent > 0).then(|| Dedupe {
+            percent: buffers.dedupe_percent,
+            rng: seeds.stream(Stream::Dedupe, 0),
+            last_seed: seeds.derive(Stream::Dedupe, 1),
+            working_set: buffers.dedupe_working_set_percent.map(|percent| {
+                let units = size_bytes / unit_bytes as u64 * u64::from(percent) / 100;
+                (units.max(1), seeds.derive(Stream::Dedupe, 2))
+            }),
+        });
+        let synthetic = buffers.compress_percent > 0 || dedupe.is_some();
+        BufferFiller {
+            fill: match &buffers.fill {
+                BufferFill::Zero | BufferFill::Pattern(_) if !synthetic => Fill::Keep,
+                _ if synthetic => Fill::Anew,
+                BufferFill::Once => Fill::Keep,
+                BufferFill::Refill => Fill::Anew,
+                _ => Fill::Scramble,
+            },
+            compress_percent: buffers.compress_percent.min(100),
+            compress_chunk_bytes: buffers.compress_chunk_bytes.clamp(1, 1 << 30) as usize,
+            dedupe,
+            unit_bytes,
+            contents: seeds.stream(Stream::Buffer, 0),
+            scrambles: seeds.derive(Stream::Buffer, 1),
+        }
+    }
+
+    /// Fills a buffer for the first time.
+    pub fn prepare(&mut self, buffers: &Buffers, buf: &mut [u8]) {
+        match &buffers.fill {
+            BufferFill::Zero => buf.fill(0),
+            BufferFill::Pattern(pattern) if self.fill == Fill::Keep => repeat(pattern, buf),
+            _ => self.fill_anew(pattern_of(buffers), buf),
+        }
+    }
+
+    /// Whether [`BufferFiller::refresh`] does anything.
+    pub fn refreshes(&self) -> bool {
+        self.fill != Fill::Keep
+    }
+
+    /// Changes a buffer before it is written to `offset`.
+    #[inline]
+    pub fn refresh(&mut self, buffers: &Buffers, buf: &mut [u8], offset: u64) {
+        match self.fill {
+            Fill::Keep => {}
+            Fill::Scramble => self.scramble(buf, offset),
+            Fill::Anew => self.fill_anew(pattern_of(buffers), buf),
+        }
+    }
+
+    /// One word in each sector, at a place that moves from write to write: no two sectors written are alike.
+    fn scramble(&mut self, buf: &mut [u8], offset: u64) {
+        self.scrambles = self.scrambles.wrapping_add(1);
+        let mark = mix64(self.scrambles);
+        let at = (mark as usize % (SECTOR_BYTES / 8)) * 8;
+        let mut word = mark ^ offset;
+        for sector in buf.chunks_mut(SECTOR_BYTES) {
+            let at = if at + 8 <= sector.len() { at } else { 0 };
+            if let Some(place) = sector.get_mut(at..at + 8) {
+                place.copy_from_slice(&word.to_le_bytes());
+            }
+            word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        }
+    }
+
+    fn fill_anew(&mut self, pattern: &[u8], buf: &mut [u8]) {
+        for unit in buf.chunks_mut(self.unit_bytes) {
+            let seed = self.dedupe.as_mut().map(Dedupe::next_seed);
+            match seed {
+                Some(seed) => fill_unit(
+                    &mut Rng::new(seed),
+                    unit,
+                    self.compress_percent,
+                    self.compress_chunk_bytes,
+                    pattern,
+                ),
+                None => fill_unit(
+                    &mut self.contents,
+                    unit,
+                    self.compress_percent,
+                    self.compress_chunk_bytes,
+                    pattern,
+                ),
+            }
+        }
+    }
+}
+
+impl Dedupe {
+    /// The seed of the next unit's contents: an old one in `percent` of 100 cases.
+    fn next_seed(&mut self) -> u64 {
+        if !self.rng.percent(self.percent) {
+            self.last_seed = self.rng.next_u64();
+            return self.last_seed;
+        }
+        match self.working_set {
+            None => self.last_seed,
+            Some((units, key)) => mix64(key ^ self.rng.below(units)),
+        }
+    }
+}
+
+/// What compressible parts hold: the pattern, or zeros.
+fn pattern_of(buffers: &Buffers) -> &[u8] {
+    match &buffers.fill {
+        BufferFill::Pattern(pattern) => pattern,
+        _ => &[],
+    }
+}
+
+/// Random bytes, of which the last `compress_percent` of every chunk are a pattern.
+fn fill_unit(
+    rng: &mut Rng,
+    unit: &mut [u8],
+    compress_percent: u8,
+    chunk_bytes: usize,
+    pattern: &[u8],
+) {
+    if compress_percent == 0 {
+        rng.fill(unit);
+        return;
+    }
+    for chunk in unit.chunks_mut(chunk_bytes) {
+        let random_bytes = chunk.len() * (100 - usize::from(compress_percent)) / 100;
+        let (random, rest) = chunk.split_at_mut(random_bytes);
+        rng.fill(random);
+        repeat(pattern, rest);
+    }
+}
+
+/// The pattern over and over; zeros if it is empty.
+pub(super) fn repeat(pattern: &[u8], buf: &mut [u8]) {
+    if pattern.is_empty() {
+        buf.fill(0);
+        return;
+    }
+    for part in buf.chunks_mut(pattern.len()) {
+        part.copy_from_slice(&pattern[..part.len()]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn filler(buffers: &Buffers) -> BufferFiller {
+        BufferFiller::new(buffers, 4096, 1 << 30, &Seeds::from_u64(1))
+    }
+
+    fn writes(buffers: &Buffers, count: usize) -> Vec<Vec<u8>> {
+        let mut filler = filler(buffers);
+        let mut buf = vec![0xff; 4096];
+        filler.prepare(buffers, &mut buf);
+        (0..count)
+            .map(|i| {
+                filler.refresh(buffers, &mut buf, i as u64 * 4096);
+                buf.clone()
+            })
+            .collect()
+    }
+
+    fn with(fill: BufferFill) -> Buffers {
+        Buffers {
+            fill,
+            ..Buffers::default()
+        }
+    }
+
+    fn sectors(writes: &[Vec<u8>]) -> HashSet<&[u8]> {
+        writes.iter().flat_map(|buf| buf.chunks(512)).collect()
+    }
+
+    #[test]
+    fn scrambled_sectors_are_never_alike() {
+        let writes = writes(&Buffers::default(), 100);
+        assert_eq!(sectors(&writes).len(), 800);
+        let same = writes[0]
+            .iter()
+            .zip(&writes[1])
+            .filter(|(a, b)| a == b)
+            .count();
+        assert!(same > 3900, "only one word in each sector is changed");
+    }
+
+    #[test]
+    fn random_contents_use_all_bytes() {
+        let seen: HashSet<u8> = writes(&Buffers::default(), 4)
+            .concat()
+            .into_iter()
+            .collect();
+        assert_eq!(seen.len(), 256);
+    }
+
+    #[test]
+    fn once_stays_and_refill_changes() {
+        let once = writes(&with(BufferFill::Once), 2);
+        assert_eq!(once[0], once[1]);
+        let refill = writes(&with(BufferFill::Refill), 2);
+        let same = refill[0]
+            .iter()
+            .zip(&refill[1])
+            .filter(|(a, b)| a == b)
+            .count();
+        assert!(same < 60);
+    }
+
+    #[test]
+    fn zeros_and_patterns() {
+        assert_eq!(writes(&with(BufferFill::Zero), 2)[1], vec![0; 4096]);
+        let pattern = writes(&with(BufferFill::Pattern(vec![1, 2, 3])), 2);
+        assert_eq!(pattern[1][..7], [1, 2, 3, 1, 2, 3, 1]);
+    }
+
+    #[test]
+    fn compressible_share_is_zeros_or_the_pattern() {
+        let mut buffers = Buffers {
+            compress_percent: 25,
+            ..Buffers::default()
+        };
+        let written = writes(&buffers, 1).remove(0);
+        for chunk in written.chunks(512) {
+            assert!(chunk[384..].iter().all(|b| *b == 0));
+            assert!(chunk[..384].iter().filter(|b| **b == 0).count() < 20);
+        }
+        buffers.fill = BufferFill::Pattern(vec![7]);
+        assert!(
+            writes(&buffers, 1)[0]
+                .chunks(512)
+                .all(|c| c[384..].iter().all(|b| *b == 7))
+        );
+        buffers.compress_percent = 100;
+        buffers.fill = BufferFill::Scramble;
+        assert_eq!(writes(&buffers, 1)[0], vec![0; 4096]);
+    }
+
+    #[test]
+    fn duplicates_have_their_share() {
+        let mut buffers = Buffers {
+            dedupe_percent: 40,
+            ..Buffers::default()
+        };
+        let repeated = writes(&buffers, 5000);
+        let distinct = repeated.iter().collect::<HashSet<_>>().len() as f64 / 5000.0;
+        assert!((distinct - 0.6).abs() < 0.03, "{distinct}");
+        // 1 GiB of 4k units: a working set of 0 per cent still has one unit.
+        buffers.dedupe_working_set_percent = Some(0);
+        let from_set = writes(&buffers, 5000);
+        let mut counts = std::collections::HashMap::new();
+        for buf in &from_set {
+            *counts.entry(buf).or_insert(0u32) += 1;
+        }
+        let top = f64::from(*counts.values().max().unwrap()) / 5000.0;
+        assert!((top - 0.4).abs() < 0.03, "{top}");
+    }
+
+    #[test]
+    fn the_same_seed_writes_the_same() {
+        for fill in [BufferFill::Scramble, BufferFill::Refill] {
+            assert_eq!(writes(&with(fill.clone()), 3), writes(&with(fill), 3));
+        }
+    }
+}

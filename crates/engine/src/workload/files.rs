@@ -1,0 +1,297 @@
+//! Which file the next I/O goes to, and which part of it.
+
+use super::distribution::{Blocks, DistributionError};
+use super::rng::{Rng, Seeds, Stream};
+use iosonde_job::plan::{Direction, Distribution, Extent, FileService, FileServiceKind, Files};
+
+/// The part of one file that a clone works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileRegion {
+    /// Where the region starts, in bytes from the start of the file.
+    pub start_bytes: u64,
+    /// Length of the region in bytes.
+    pub size_bytes: u64,
+    /// Length of the whole file or device in bytes. Sequential I/O whose last block crosses the region's end is
+    /// issued as long as it stays in the file, as in fio.
+    pub file_bytes: u64,
+}
+
+/// The files of one clone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileLayout {
+    /// One region for each file, in the order of their indexes.
+    pub files: Vec<FileRegion>,
+    /// Bytes of one pass over all files: the job's `size`, or the sum of the regions.
+    pub size_bytes: u64,
+    /// The job's `io_size` in bytes, if it gives one.
+    pub io_bytes: Option<u64>,
+}
+
+impl FileLayout {
+    /// The layout whose pass is the sum of the regions.
+    pub fn new(files: Vec<FileRegion>) -> Self {
+        let size_bytes = files.iter().map(|file| file.size_bytes).sum();
+        FileLayout {
+            files,
+            size_bytes,
+            io_bytes: None,
+        }
+    }
+
+    /// A single file that is used as a whole.
+    pub fn whole_file(bytes: u64) -> Self {
+        FileLayout::new(vec![FileRegion {
+            start_bytes: 0,
+            size_bytes: bytes,
+            file_bytes: bytes,
+        }])
+    }
+}
+
+/// Where the region of clone `clone_index` starts, in bytes: `offset` + `offset_increment` x clone.
+///
+/// As in fio, only an offset in per cent is aligned: upwards, to `offset_align` or else to the smallest block.
+pub fn start_offset_bytes(
+    files: &Files,
+    clone_index: u32,
+    file_bytes: u64,
+    min_block_bytes: u64,
+) -> u64 {
+    let bytes = |extent: Extent| match extent {
+        Extent::Bytes(bytes) => bytes,
+        Extent::Percent(percent) => (file_bytes as f64 * percent / 100.0) as u64,
+    };
+    let offset = bytes(files.offset) + bytes(files.offset_increment) * u64::from(clone_index);
+    match files.offset {
+        Extent::Bytes(_) => offset,
+        Extent::Percent(_) => match (files.offset_align, min_block_bytes) {
+            (0, 0) => offset,
+            (0, align) | (align, _) => offset.next_multiple_of(align),
+        },
+    }
+}
+
+/// Picks files in the order of `file_service_type`, never more than `openfiles` at once.
+#[derive(Debug, Clone)]
+pub struct FilePicker {
+    kind: FileServiceKind,
+    draw: Option<Blocks>,
+    every: u32,
+    left: u32,
+    current: Option<u32>,
+    next: u32,
+    open: Box<[bool]>,
+    open_count: u32,
+    open_max: u32,
+    done: Box<[bool]>,
+    done_count: u32,
+    rng: Rng,
+}
+
+impl FilePicker {
+    /// A picker over `count` files. `openfiles` of 0 is all.
+    ///
+    /// # Errors
+    /// Parameters of zipf, pareto or gauss that do not exist.
+    pub fn new(
+        service: FileService,
+        count: u32,
+        openfiles: u32,
+        seeds: &Seeds,
+    ) -> Result<Self, DistributionError> {
+        let mut rng = seeds.stream(Stream::File, 0);
+        let distribution = match service.kind {
+            FileServiceKind::RoundRobin | FileServiceKind::Sequential => None,
+            FileServiceKind::Random => Some(Distribution::Random),
+            FileServiceKind::Zipf(theta) => Some(Distribution::Zipf {
+                theta,
+                center: None,
+            }),
+            FileServiceKind::Pareto(h) => Some(Distribution::Pareto { h, center: None }),
+            FileServiceKind::Gauss(deviation_percent) => Some(Distribution::Normal {
+                deviation_percent,
+                center: None,
+            }),
+        };
+        let draw = distribution
+            .map(|d| Blocks::new(&d, Direction::Read, u64::from(count), 1, &mut rng))
+            .transpose()?;
+        Ok(FilePicker {
+            kind: service.kind,
+            draw,
+            every: service.every.max(1),
+            left: 0,
+            current: None,
+            next: 0,
+            open: vec![false; count as usize].into(),
+            open_count: 0,
+            open_max: if openfiles == 0 {
+                count
+            } else {
+                openfiles.min(count)
+            },
+            done: vec![false; count as usize].into(),
+            done_count: 0,
+            rng,
+        })
+    }
+
+    /// Whether files are drawn so unevenly that they start over by themselves instead of being done.
+    pub fn is_nonuniform(kind: FileServiceKind) -> bool {
+        matches!(
+            kind,
+            FileServiceKind::Zipf(_) | FileServiceKind::Pareto(_) | FileServiceKind::Gauss(_)
+        )
+    }
+
+    /// The file of the next I/O; `None` when all are done.
+    #[inline]
+    pub fn pick(&mut self) -> Option<u32> {
+        if let Some(file) = self.current {
+            if self.kind == FileServiceKind::Sequential {
+                return Some(file);
+            }
+            if self.left > 0 {
+                self.left -= 1;
+                return Some(file);
+            }
+        }
+        self.pick_other()
+    }
+
+    fn pick_other(&mut self) -> Option<u32> {
+        if self.done_count as usize == self.done.len() {
+            return None;
+        }
+        let file = match &self.draw {
+            None => self.first_usable(self.next),
+            Some(draw) => {
+                let drawn = draw.draw(&mut self.rng) as u32;
+                self.first_usable(drawn)
+            }
+        };
+        self.next = (file + 1) % self.done.len() as u32;
+        if !std::mem::replace(&mut self.open[file as usize], true) {
+            self.open_count += 1;
+        }
+        self.current = Some(file);
+        self.left = self.every - 1;
+        Some(file)
+    }
+
+    /// The first file from `start` on, around the end, that is not done and is open or may be opened. There is one:
+    /// an open file is never done, and if none is open one may be opened.
+    fn first_usable(&self, start: u32) -> u32 {
+        let count = self.done.len() as u32;
+        let may_open = self.open_count < self.open_max;
+        (0..count)
+            .map(|step| (start + step) % count)
+            .find(|&file| !self.done[file as usize] && (may_open || self.open[file as usize]))
+            .unwrap_or(start)
+    }
+
+    /// The file has nothing left in this pass: it is closed and not picked again.
+    pub fn finish(&mut self, file: u32) {
+        let file = file as usize;
+        if !std::mem::replace(&mut self.done[file], true) {
+            self.done_count += 1;
+        }
+        if std::mem::replace(&mut self.open[file], false) {
+            self.open_count -= 1;
+        }
+        self.current = None;
+    }
+
+    /// All files are to be used again. With `rng` the draws start over too.
+    pub fn restart(&mut self, rng: Option<Rng>) {
+        self.done.fill(false);
+        self.open.fill(false);
+        (self.done_count, self.open_count, self.next, self.left) = (0, 0, 0, 0);
+        self.current = None;
+        if let Some(rng) = rng {
+            self.rng = rng;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picker(kind: FileServiceKind, every: u32, count: u32, openfiles: u32) -> FilePicker {
+        FilePicker::new(
+            FileService { kind, every },
+            count,
+            openfiles,
+            &Seeds::from_u64(1),
+        )
+        .unwrap()
+    }
+
+    /// Picks until all files have given `blocks` I/Os each.
+    fn order(mut picker: FilePicker, count: usize, blocks: u32) -> Vec<u32> {
+        let mut left = vec![blocks; count];
+        let mut order = Vec::new();
+        while let Some(file) = picker.pick() {
+            match left[file as usize].checked_sub(1) {
+                None => picker.finish(file),
+                Some(n) => {
+                    left[file as usize] = n;
+                    order.push(file);
+                }
+            }
+        }
+        order
+    }
+
+    #[test]
+    fn round_robin_takes_turns() {
+        let order = order(picker(FileServiceKind::RoundRobin, 1, 3, 0), 3, 2);
+        assert_eq!(order, [0, 1, 2, 0, 1, 2]);
+    }
+
+    #[test]
+    fn round_robin_of_three_as_fio_does() {
+        // fio 3.33, four files of four blocks, roundrobin:3.
+        let order = order(picker(FileServiceKind::RoundRobin, 3, 4, 0), 4, 4);
+        assert_eq!(order, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn sequential_finishes_each() {
+        let order = order(picker(FileServiceKind::Sequential, 1, 3, 0), 3, 2);
+        assert_eq!(order, [0, 0, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn openfiles_limits_how_many_take_turns() {
+        // fio 3.33: --nrfiles=4 --openfiles=2.
+        let order = order(picker(FileServiceKind::RoundRobin, 1, 4, 2), 4, 2);
+        assert_eq!(order, [0, 1, 0, 1, 2, 3, 2, 3]);
+    }
+
+    #[test]
+    fn random_gives_each_file_its_share() {
+        let mut picker = picker(FileServiceKind::Random, 1, 4, 0);
+        let mut seen = [0; 4];
+        for _ in 0..40_000 {
+            seen[picker.pick().unwrap() as usize] += 1;
+        }
+        assert!(
+            seen.iter().all(|n: &i32| (n - 10_000).abs() < 500),
+            "{seen:?}"
+        );
+    }
+
+    #[test]
+    fn zipf_prefers_one() {
+        let mut picker = picker(FileServiceKind::Zipf(1.2), 1, 10, 0);
+        let mut seen = [0; 10];
+        for _ in 0..10_000 {
+            seen[picker.pick().unwrap() as usize] += 1;
+        }
+        let exact = 1.0 / (1..=10).map(|k| f64::from(k).powf(-1.2)).sum::<f64>();
+        let top = f64::from(*seen.iter().max().unwrap()) / 10_000.0;
+        assert!((top - exact).abs() < 0.02, "{top} is not {exact}");
+    }
+}

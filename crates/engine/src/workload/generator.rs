@@ -1,0 +1,471 @@
+//! The sequence of I/Os of one clone: a seeded state machine over files, directions, positions, syncs and accounts.
+//!
+//! # Passes
+//! A *pass* moves `size` bytes, or less if the files have no more blocks to give. As fio does it (found by running
+//! fio 3.33):
+//! * `loops=N` makes N passes. With `randrepeat` (the default) each repeats the same sequence; else each has its own.
+//! * `io_size` above `size` adds passes until it is reached; below `size` it ends the pass early. It counts once for
+//!   each loop only where it is below `size`.
+//! * Without a map (`norandommap`, or any distribution but uniform) `io_size` makes the pass longer instead: the
+//!   sequence does not repeat.
+//! * `time_based` never ends. Random files start over by themselves, each time in a new order, and so does a single
+//!   sequential file; several sequential files start over together when all are done. It overrides `number_ios` and
+//!   `io_size`.
+//! * A last block that does not fit into the file is never issued.
+
+use super::block_size::Sizes;
+use super::distribution::DistributionError;
+use super::files::{FileLayout, FilePicker};
+use super::mix::{DirectionMix, SyncSchedule};
+use super::position::{Draws, FilePosition, Rules, Source};
+use super::rng::{Seeds, Stream};
+use super::{Io, Op};
+use iosonde_job::plan::{Direction, Job, Mode};
+
+/// Why no sequence can be made.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum WorkloadError {
+    /// The layout has no file.
+    #[error("the job has no file to work on")]
+    NoFiles,
+    /// A block of this many bytes cannot be issued.
+    #[error("block size {bytes} is out of range: it must be from 1 byte to 4 GiB - 1")]
+    BlockSize {
+        /// What was asked for.
+        bytes: u64,
+    },
+    /// Zones of no length.
+    #[error("zonemode=strided needs a zonesize and a zonerange above 0")]
+    Zones,
+    /// The distribution does not exist or does not fit the file.
+    #[error(transparent)]
+    Distribution(#[from] DistributionError),
+}
+
+/// Ends of the sequence.
+#[derive(Debug, Clone)]
+struct Budget {
+    /// Bytes of one pass.
+    pass_bytes: u64,
+    /// Bytes over all passes.
+    total_bytes: u64,
+    /// `io_size`.
+    io_bytes: Option<u64>,
+    max_block_bytes: u64,
+    loops: u64,
+    max_ios: u64,
+    endless: bool,
+}
+
+/// What has been issued.
+#[derive(Debug, Clone, Default)]
+struct Progress {
+    passes: u64,
+    pass_bytes: u64,
+    total_bytes: u64,
+    ios: u64,
+    ended: bool,
+}
+
+/// The next I/O of one clone. See the [module](self) for what makes a pass.
+///
+/// A clone of a fresh generator replays the same sequence: that is how written data are found again for `verify`
+/// without a record of them.
+#[derive(Debug, Clone)]
+pub struct Generator {
+    rules: Rules,
+    seeds: Seeds,
+    files: Vec<FilePosition>,
+    picker: FilePicker,
+    mix: DirectionMix,
+    mode: Mode,
+    syncs: SyncSchedule,
+    draws: Draws,
+    /// I/Os until the next fresh random offset.
+    until_fresh: u32,
+    /// trimwrite: the write that follows the trim.
+    paired_write: Option<Io>,
+    budget: Budget,
+    progress: Progress,
+    /// Set where [`Generator::fill_simple`] serves: the direction whose sizes all I/Os have.
+    simple: Option<Direction>,
+}
+
+impl Generator {
+    /// The sequence of a job's clone over the files of `layout`.
+    ///
+    /// # Errors
+    /// A workload that cannot be laid over these files.
+    pub fn new(job: &Job, layout: &FileLayout, seeds: Seeds) -> Result<Self, WorkloadError> {
+        let workload = &job.workload;
+        check(job, layout)?;
+        let endless = job.schedule.time_based;
+        let nonuniform = FilePicker::is_nonuniform(job.files.file_service.kind);
+        let single = layout.files.len() == 1;
+        let rules = Rules::new(
+            workload,
+            (endless && single) || nonuniform,
+            endless || nonuniform,
+        );
+        let files = layout
+            .files
+            .iter()
+            .zip(0u64..)
+            .map(|(region, index)| FilePosition::new(*region, index, workload, &rules, &seeds))
+            .collect::<Result<Vec<_>, _>>()?;
+        let syncs = SyncSchedule::new(workload, files.len());
+        let simple = simple_shape(job, &rules, &files, &syncs);
+        Ok(Generator {
+            budget: Budget::new(job, layout, &rules),
+            picker: FilePicker::new(
+                job.files.file_service,
+                files.len() as u32,
+                job.files.openfiles,
+                &seeds,
+            )?,
+            mix: DirectionMix::new(workload, seeds.stream(Stream::Mix, 0)),
+            mode: workload.rw.mode,
+            draws: draws(&seeds),
+            until_fresh: 1,
+            paired_write: None,
+            progress: Progress {
+                passes: 1,
+                ..Progress::default()
+            },
+            rules,
+            seeds,
+            files,
+            syncs,
+            simple,
+        })
+    }
+
+    /// Fills `out` from its start and returns how many I/Os it holds; fewer than its length only at the end.
+    pub fn fill(&mut self, out: &mut [Io]) -> usize {
+        let mut filled = 0;
+        while filled < out.len() {
+            if let Some(shape) = self.simple {
+                filled += self.fill_simple(shape, &mut out[filled..]);
+                if filled == out.len() {
+                    break;
+                }
+            }
+            match self.next_io() {
+                Some(io) => {
+                    out[filled] = io;
+                    filled += 1;
+                }
+                None => break,
+            }
+        }
+        filled
+    }
+
+    /// The next I/O; `None` at the end.
+    #[inline]
+    pub fn next_io(&mut self) -> Option<Io> {
+        if let Some(sync) = self.syncs.take() {
+            return (!self.is_over()).then_some(sync);
+        }
+        self.next_data(None)
+    }
+
+    /// The next I/O, of this direction whatever the mix says: for jobs whose directions have rates of their own.
+    ///
+    /// `direction` must be one of the job's. A sync that is due still comes first.
+    pub fn next_io_of(&mut self, direction: Direction) -> Option<Io> {
+        if let Some(sync) = self.syncs.take() {
+            return (!self.is_over()).then_some(sync);
+        }
+        self.next_data(Some(direction))
+    }
+
+    /// Bytes of reads, writes and trims handed out so far. trimwrite counts its writes only.
+    pub fn issued_bytes(&self) -> u64 {
+        self.progress.total_bytes
+    }
+
+    /// Passes begun, at least 1.
+    pub fn passes(&self) -> u64 {
+        self.progress.passes
+    }
+
+    /// Largest block that the sequence can hold, in bytes: the size of the buffers that it needs.
+    pub fn max_block_bytes(&self) -> u64 {
+        self.budget.max_block_bytes
+    }
+
+    fn is_over(&self) -> bool {
+        let (progress, budget) = (&self.progress, &self.budget);
+        progress.ended
+            || (!budget.endless
+                && (progress.total_bytes >= budget.total_bytes || progress.ios >= budget.max_ios))
+    }
+
+    fn next_data(&mut self, wanted: Option<Direction>) -> Option<Io> {
+        if let Some(write) = self.paired_write.take() {
+            self.account(&write);
+            return Some(write);
+        }
+        if self.is_over() {
+            return None;
+        }
+        if self.progress.pass_bytes >= self.budget.pass_bytes && !self.begin_pass() {
+            return None;
+        }
+        let direction = match wanted {
+            Some(direction) => direction,
+            None => self.mix.next_direction(),
+        };
+        self.until_fresh -= 1;
+        let fresh = self.until_fresh == 0;
+        if fresh {
+            self.until_fresh = self.rules.sequencer.every.max(1);
+        }
+        let io = self.locate(direction, fresh)?;
+        if self.mode == Mode::TrimWrite {
+            self.paired_write = Some(Io {
+                op: Op::Write,
+                ..io
+            });
+        }
+        self.account(&io);
+        Some(io)
+    }
+
+    /// Finds a file that still has a place. Ends the sequence when a whole new pass has none.
+    fn locate(&mut self, direction: Direction, fresh: bool) -> Option<Io> {
+        let mut restarted = false;
+        loop {
+            let Some(file) = self.picker.pick() else {
+                if restarted || !self.begin_pass() {
+                    self.progress.ended = true;
+                    return None;
+                }
+                restarted = true;
+                continue;
+            };
+            let place = self.files[file as usize].next_place(
+                &self.rules,
+                direction,
+                fresh,
+                &mut self.draws,
+            );
+            match place {
+                None => self.picker.finish(file),
+                Some(place) => {
+                    return Some(Io {
+                        offset: place.offset,
+                        len: place.len as u32,
+                        file,
+                        op: direction.into(),
+                    });
+                }
+            }
+        }
+    }
+
+    fn account(&mut self, io: &Io) {
+        self.syncs.note(io);
+        self.progress.ios += 1;
+        if self.mode != Mode::TrimWrite || io.op == Op::Write {
+            self.progress.pass_bytes += u64::from(io.len);
+            self.progress.total_bytes += u64::from(io.len);
+        }
+    }
+
+    /// Starts another pass if there is to be one.
+    fn begin_pass(&mut self) -> bool {
+        if !self.budget.allows_pass_after(&self.progress) {
+            self.progress.ended = true;
+            return false;
+        }
+        self.progress.passes += 1;
+        self.progress.pass_bytes = 0;
+        let again = self.seeds.repeat_each_pass();
+        self.picker
+            .restart(again.then(|| self.seeds.stream(Stream::File, 0)));
+        for (file, index) in self.files.iter_mut().zip(0..) {
+            file.restart(again.then(|| self.seeds.stream(Stream::Offset, index)));
+        }
+        if again {
+            self.mix.restart(self.seeds.stream(Stream::Mix, 0));
+            self.draws = draws(&self.seeds);
+        }
+        self.until_fresh = 1;
+        true
+    }
+
+    /// Random blocks of one size in a single file, as far as the pass goes: the common case, without the detours.
+    fn fill_simple(&mut self, shape: Direction, out: &mut [Io]) -> usize {
+        let file = &mut self.files[0];
+        let len = self.rules.random_sizes[shape].min();
+        let align = self.rules.align_bytes[shape];
+        let start = file.region.start_bytes;
+        let mut count = self
+            .budget
+            .ios_left(&self.progress, len)
+            .min(out.len() as u64);
+        let mix = &mut self.mix;
+        let mut put = |slot: &mut Io, block: u64| {
+            *slot = Io {
+                offset: start + block * align,
+                len: len as u32,
+                file: 0,
+                op: mix.next_direction().into(),
+            };
+        };
+        match &mut file.sources[0] {
+            Source::Covered(cover) => {
+                count = count.min(cover.remaining());
+                for slot in &mut out[..count as usize] {
+                    put(slot, cover.next_unchecked());
+                }
+            }
+            Source::Drawn(blocks) => {
+                for slot in &mut out[..count as usize] {
+                    put(slot, blocks.draw(&mut file.rng));
+                }
+            }
+            Source::Empty | Source::Tiled(..) => return 0,
+        }
+        self.progress.ios += count;
+        self.progress.pass_bytes += count * len;
+        self.progress.total_bytes += count * len;
+        count as usize
+    }
+}
+
+impl Iterator for Generator {
+    type Item = Io;
+
+    fn next(&mut self) -> Option<Io> {
+        self.next_io()
+    }
+}
+
+fn draws(seeds: &Seeds) -> Draws {
+    Draws {
+        size: seeds.stream(Stream::BlockSize, 0),
+        sequential: seeds.stream(Stream::SequentialOrRandom, 0),
+    }
+}
+
+fn check(job: &Job, layout: &FileLayout) -> Result<(), WorkloadError> {
+    if layout.files.is_empty() {
+        return Err(WorkloadError::NoFiles);
+    }
+    for (direction, block_size) in job.workload.block_size.iter() {
+        if !job.workload.rw.has(direction) && !job.workload.bs_is_seq_rand {
+            continue;
+        }
+        for bytes in [block_size.min(), block_size.max()] {
+            if bytes == 0 || bytes > u64::from(u32::MAX) {
+                return Err(WorkloadError::BlockSize { bytes });
+            }
+        }
+    }
+    match job.workload.zones {
+        Some(zones) if zones.zone_size_bytes == 0 || zones.zone_range_bytes == 0 => {
+            Err(WorkloadError::Zones)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The direction whose block sizes hold for all I/Os, if [`Generator::fill_simple`] makes the same sequence as the
+/// general way.
+fn simple_shape(
+    job: &Job,
+    rules: &Rules,
+    files: &[FilePosition],
+    syncs: &SyncSchedule,
+) -> Option<Direction> {
+    let rw = job.workload.rw;
+    let plain = rw.random
+        && rw.mode != Mode::TrimWrite
+        && rules.sequencer.every <= 1
+        && rules.zones.is_none();
+    let mut used = Direction::ALL.into_iter().filter(|d| rw.has(*d));
+    let one_source = files.len() == 1 && files[0].sources.len() == 1;
+    let even = used.clone().all(|d| {
+        matches!(rules.random_sizes[d], Sizes::Fixed(_)) && rules.percentage_random[d] >= 100
+    });
+    let synced = syncs.is_active() && rw.has(Direction::Write);
+    (plain && one_source && even && !synced)
+        .then(|| used.next())
+        .flatten()
+}
+
+impl Budget {
+    fn new(job: &Job, layout: &FileLayout, rules: &Rules) -> Self {
+        let loops = u64::from(job.schedule.loops.max(1));
+        let size = layout.size_bytes;
+        let unmapped = rules.random && !rules.mapped && rules.zones.is_none();
+        let total_bytes = match layout.io_bytes {
+            None => size.saturating_mul(loops),
+            Some(io) => io.saturating_mul(loops),
+        };
+        let pairs = if job.workload.rw.mode == Mode::TrimWrite {
+            2
+        } else {
+            1
+        };
+        Budget {
+            pass_bytes: match layout.io_bytes {
+                // Files start over by themselves, or a pass ends when all of them are done.
+                _ if job.schedule.time_based => u64::MAX,
+                Some(io) if unmapped => size.max(io),
+                _ => size,
+            },
+            total_bytes,
+            io_bytes: layout.io_bytes,
+            max_block_bytes: Direction::ALL
+                .into_iter()
+                .filter(|d| job.workload.rw.has(*d))
+                .map(|d| {
+                    rules.random_sizes[d]
+                        .max()
+                        .max(rules.sequential_sizes[d].max())
+                })
+                .max()
+                .unwrap_or(0),
+            loops,
+            max_ios: match job.workload.number_ios {
+                None => u64::MAX,
+                Some(ios) => ios.saturating_mul(loops).saturating_mul(pairs),
+            },
+            endless: job.schedule.time_based,
+        }
+    }
+
+    /// fio's rule: the loops first, then until less than a largest block is missing from `io_size`.
+    fn allows_pass_after(&self, progress: &Progress) -> bool {
+        let missing = self
+            .io_bytes
+            .unwrap_or(0)
+            .saturating_sub(progress.total_bytes);
+        self.endless
+            || progress.passes < self.loops
+            || (missing > 0 && missing >= self.max_block_bytes)
+    }
+
+    /// How many I/Os of this length may be issued before the pass or the sequence ends.
+    fn ios_left(&self, progress: &Progress, len: u64) -> u64 {
+        if progress.ended {
+            return 0;
+        }
+        let pass = self.pass_bytes.saturating_sub(progress.pass_bytes);
+        if self.endless {
+            return pass.div_ceil(len);
+        }
+        let total = self.total_bytes.saturating_sub(progress.total_bytes);
+        pass.min(total)
+            .div_ceil(len)
+            .min(self.max_ios.saturating_sub(progress.ios))
+    }
+}
+
+#[cfg(test)]
+#[path = "generator_tests.rs"]
+pub(crate) mod tests;

@@ -1,0 +1,593 @@
+use super::*;
+use crate::workload::FileRegion;
+use iosonde_job::plan::{
+    BlockSize, Distribution, FileServiceKind, PerDirection, PercentZone, RandomMap, SequencerKind,
+    StridedZones, SyncFileRange, Workload,
+};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, HashSet};
+
+pub(crate) fn workload() -> Workload {
+    Job::new("j").workload
+}
+
+fn job(rw: &str) -> Job {
+    let mut job = Job::new("j");
+    let all = [
+        Mode::Read,
+        Mode::Write,
+        Mode::Trim,
+        Mode::ReadWrite,
+        Mode::TrimWrite,
+    ];
+    job.workload.rw = all
+        .into_iter()
+        .flat_map(|mode| [false, true].map(|random| iosonde_job::plan::ReadWrite { mode, random }))
+        .find(|known| known.name() == rw)
+        .unwrap();
+    job.workload.percentage_random = PerDirection::all(100);
+    job.workload.block_size = PerDirection::all(BlockSize::Fixed(4096));
+    job
+}
+
+const KIB: u64 = 1024;
+
+fn run(job: &Job, layout: &FileLayout) -> Vec<Io> {
+    Generator::new(job, layout, Seeds::from_u64(1))
+        .unwrap()
+        .take(100_000)
+        .collect()
+}
+
+fn run_file(job: &Job, kib: u64) -> Vec<Io> {
+    run(job, &FileLayout::whole_file(kib * KIB))
+}
+
+/// Offsets in KiB.
+fn at(ios: &[Io]) -> Vec<u64> {
+    ios.iter().map(|io| io.offset / KIB).collect()
+}
+
+fn distinct(ios: &[Io]) -> usize {
+    ios.iter()
+        .map(|io| (io.file, io.offset))
+        .collect::<HashSet<_>>()
+        .len()
+}
+
+// The expected sequences below are those that fio 3.33 wrote with --write_iolog for the same job, where the job fixes
+// the sequence, or have their properties, where it does not.
+
+#[test]
+fn sequential_stops_before_a_block_that_does_not_fit() {
+    assert_eq!(at(&run_file(&job("read"), 10)), [0, 4]);
+    let region = FileRegion {
+        start_bytes: 40 * KIB,
+        size_bytes: 10 * KIB,
+        file_bytes: 100 * KIB,
+    };
+    // The last block crosses the end of the region but not that of the file.
+    assert_eq!(
+        at(&run(&job("read"), &FileLayout::new(vec![region]))),
+        [40, 44, 48]
+    );
+}
+
+#[test]
+fn random_visits_whole_blocks_once() {
+    let ios = run_file(&job("randread"), 22);
+    assert_eq!(ios.len(), 5);
+    assert_eq!(distinct(&ios), 5);
+    assert!(ios.iter().all(|io| io.op == Op::Read && io.len == 4096));
+}
+
+#[test]
+fn loops_repeat_the_pass_with_randrepeat() {
+    let mut job = job("randread");
+    job.schedule.loops = 3;
+    let ios = run_file(&job, 80);
+    assert_eq!(ios.len(), 60);
+    assert_eq!(ios[..20], ios[20..40]);
+    assert_eq!(ios[..20], ios[40..]);
+}
+
+#[test]
+fn loops_without_randrepeat_differ() {
+    let mut job = job("randread");
+    job.schedule.loops = 2;
+    job.workload.randrepeat = false;
+    let seeds = Seeds::new(&job.workload, 0, 77);
+    let layout = FileLayout::whole_file(80 * KIB);
+    let ios: Vec<Io> = Generator::new(&job, &layout, seeds).unwrap().collect();
+    assert_ne!(ios[..20], ios[20..]);
+    assert_eq!(distinct(&ios[..20]), 20);
+    assert_eq!(distinct(&ios[20..]), 20);
+}
+
+#[test]
+fn io_size_and_loops_give_fios_counts() {
+    let count = |rw: &str, io_kib: u64, loops: u32| {
+        let mut job = job(rw);
+        job.schedule.loops = loops;
+        let mut layout = FileLayout::whole_file(20 * KIB);
+        layout.io_bytes = Some(io_kib * KIB);
+        run(&job, &layout).len()
+    };
+    assert_eq!(count("randread", 48, 1), 12);
+    assert_eq!(count("read", 48, 1), 12);
+    assert_eq!(count("randread", 10, 1), 3);
+    assert_eq!(count("read", 12, 2), 6);
+    assert_eq!(count("read", 32, 2), 10);
+    assert_eq!(count("rw", 48, 1), 12);
+}
+
+#[test]
+fn without_a_map_io_size_does_not_repeat() {
+    let mut job = job("randwrite");
+    job.workload.random_map = RandomMap::None;
+    let mut layout = FileLayout::whole_file(2000 * KIB);
+    layout.io_bytes = Some(4000 * KIB);
+    let ios = run(&job, &layout);
+    assert_eq!(ios.len(), 1000);
+    assert_ne!(ios[..500], ios[500..]);
+}
+
+#[test]
+fn backwards() {
+    let mut job = job("read");
+    job.workload.sequencer.skip_bytes = -8192;
+    assert_eq!(
+        at(&run_file(&job, 40)),
+        [0, 32, 28, 24, 20, 16, 12, 8, 4, 0]
+    );
+    job.workload.sequencer.skip_bytes = -12 * 1024;
+    assert_eq!(
+        at(&run_file(&job, 40)),
+        [0, 28, 20, 12, 4, 28, 20, 12, 4, 28]
+    );
+}
+
+#[test]
+fn holes() {
+    let mut job = job("write");
+    job.workload.sequencer.skip_bytes = 4096;
+    // The region is the file: go on at its start.
+    assert_eq!(
+        at(&run_file(&job, 40)),
+        [0, 8, 16, 24, 32, 0, 8, 16, 24, 32]
+    );
+    // The file goes on behind the region: done.
+    let region = FileRegion {
+        start_bytes: 40 * KIB,
+        size_bytes: 40 * KIB,
+        file_bytes: 80 * KIB,
+    };
+    let layout = FileLayout::new(vec![region]);
+    assert_eq!(at(&run(&job, &layout)), [40, 48, 56, 64, 72]);
+    job.workload.sequencer.skip_bytes = 8192;
+    assert_eq!(at(&run_file(&job, 40)), [0, 12, 24, 36]);
+}
+
+#[test]
+fn sequencer_goes_on_or_repeats() {
+    let mut job = job("randread");
+    job.workload.sequencer.every = 4;
+    for (kind, step) in [
+        (SequencerKind::Sequential, 4096),
+        (SequencerKind::Identical, 0),
+    ] {
+        job.workload.sequencer.kind = kind;
+        let ios = run_file(&job, 4000);
+        assert_eq!(ios.len(), 1000);
+        let steps = |four: &[Io]| {
+            four.windows(2)
+                .all(|two| two[1].offset == two[0].offset + step)
+        };
+        // At the file's end a sequential run goes on at random.
+        let whole = ios.chunks(4).filter(|four| steps(four)).count();
+        assert!(whole >= 245, "{whole} of 250");
+        assert!(
+            ios.chunks(4)
+                .map(|four| four[0].offset)
+                .collect::<HashSet<_>>()
+                .len()
+                >= 248
+        );
+    }
+}
+
+#[test]
+fn trimwrite_writes_what_it_trimmed() {
+    for rw in ["trimwrite", "randtrimwrite"] {
+        let ios = run_file(&job(rw), 40);
+        assert_eq!(ios.len(), 20);
+        for pair in ios.chunks(2) {
+            assert_eq!((pair[0].op, pair[1].op), (Op::Trim, Op::Write));
+            assert_eq!((pair[0].offset, pair[0].len), (pair[1].offset, pair[1].len));
+        }
+        assert_eq!(distinct(&ios), 10);
+    }
+}
+
+#[test]
+fn syncs_follow_every_nth_write() {
+    let ops = |ios: &[Io]| ios.iter().map(|io| io.op).collect::<Vec<_>>();
+    let (w, s) = (Op::Write, Op::Fsync);
+    let mut job = job("write");
+    job.workload.fsync_every = 4;
+    assert_eq!(
+        ops(&run_file(&job, 40)),
+        [w, w, w, w, s, w, w, w, w, s, w, w]
+    );
+    job.workload.fsync_every = 0;
+    job.workload.sync_file_range = Some(SyncFileRange {
+        wait_before: false,
+        write: true,
+        wait_after: false,
+        every: 4,
+    });
+    let ios = run_file(&job, 40);
+    assert_eq!(
+        (ios[4].op, ios[4].offset, ios[4].len),
+        (Op::SyncFileRange, 0, 16384)
+    );
+    assert_eq!(
+        (ios[9].op, ios[9].offset, ios[9].len),
+        (Op::SyncFileRange, 16384, 16384)
+    );
+}
+
+#[test]
+fn a_sync_in_a_mix_follows_its_write_only() {
+    let mut job = job("randrw");
+    job.workload.fdatasync_every = 2;
+    let ios = run_file(&job, 4000);
+    let mut writes = 0;
+    for two in ios.windows(2) {
+        writes += u32::from(two[0].op == Op::Write);
+        let due = two[0].op == Op::Write && writes.is_multiple_of(2);
+        assert_eq!(two[1].op == Op::Fdatasync, due);
+    }
+}
+
+#[test]
+fn coarse_alignment_uses_places_again() {
+    let mut job = job("randread");
+    job.workload.block_align = PerDirection::all(16384);
+    let ios = run_file(&job, 80);
+    assert_eq!(ios.len(), 20);
+    assert!(ios.iter().all(|io| io.offset.is_multiple_of(16384)));
+    assert_eq!(distinct(&ios), 5);
+}
+
+#[test]
+fn fine_alignment_stays_in_the_file() {
+    let mut job = job("randread");
+    job.workload.block_align = PerDirection::all(512);
+    let ios = run_file(&job, 40);
+    assert_eq!(ios.len(), 10);
+    assert!(ios.iter().all(|io| io.offset + 4096 <= 40 * KIB));
+}
+
+#[test]
+fn strided_zones() {
+    let zones = |size, range, skip| {
+        Some(StridedZones {
+            zone_size_bytes: size * KIB,
+            zone_range_bytes: range * KIB,
+            zone_skip_bytes: skip * KIB,
+        })
+    };
+    let mut job_ = job("read");
+    job_.workload.zones = zones(8, 16, 24);
+    let ios = run_file(&job_, 200);
+    assert_eq!(
+        at(&ios[..12]),
+        [0, 4, 40, 44, 80, 84, 120, 124, 160, 164, 0, 4]
+    );
+    assert_eq!(ios.len(), 50);
+    job_.workload.zones = zones(24, 16, 24);
+    assert_eq!(at(&run_file(&job_, 200)[..8]), [0, 4, 8, 12, 0, 4, 40, 44]);
+    let mut job_ = job("randread");
+    job_.workload.zones = zones(16, 16, 24);
+    let ios = run_file(&job_, 200);
+    assert_eq!(ios.len(), 50);
+    for (zone, four) in ios.chunks(4).take(12).enumerate() {
+        let base = (zone as u64 % 5) * 40;
+        let mut offsets = at(four);
+        offsets.sort_unstable();
+        assert_eq!(offsets, [base, base + 4, base + 8, base + 12]);
+    }
+}
+
+#[test]
+fn number_ios_counts_for_each_loop() {
+    let mut job = job("randread");
+    job.workload.number_ios = Some(5);
+    job.schedule.loops = 2;
+    assert_eq!(run_file(&job, 200).len(), 10);
+    job.schedule.loops = 1;
+    job.workload.number_ios = Some(12);
+    assert_eq!(run_file(&job, 20).len(), 5);
+}
+
+#[test]
+fn mixed_sizes_cover_each_byte_once() {
+    for block_size in [
+        BlockSize::Split(vec![(4096, 50), (32768, 50)]),
+        BlockSize::Range {
+            min: 4096,
+            max: 16384,
+        },
+    ] {
+        let mut job = job("randrw");
+        job.workload.block_size = PerDirection::all(block_size);
+        let mut ios = run_file(&job, 10_000);
+        assert!(ios.iter().any(|io| io.op == Op::Read) && ios.iter().any(|io| io.op == Op::Write));
+        ios.sort_by_key(|io| io.offset);
+        let mut end = 0;
+        for io in ios {
+            assert_eq!(io.offset, end);
+            end += u64::from(io.len);
+        }
+        assert_eq!(end, 10_000 * KIB);
+    }
+}
+
+#[test]
+fn a_mix_has_its_share_of_reads() {
+    let mut job = job("randrw");
+    job.workload.rwmix_read_percent = 70;
+    let ios = run_file(&job, 400_000);
+    let reads = ios.iter().filter(|io| io.op == Op::Read).count() as f64 / ios.len() as f64;
+    assert!((reads - 0.7).abs() < 0.01, "{reads}");
+}
+
+#[test]
+fn the_mix_does_not_move_the_offsets() {
+    let mut job = job("randrw");
+    let some = run_file(&job, 400);
+    job.workload.rwmix_read_percent = 90;
+    assert_eq!(at(&some), at(&run_file(&job, 400)));
+}
+
+#[test]
+fn sequential_reads_and_writes_have_positions_of_their_own() {
+    let ios = run_file(&job("rw"), 400);
+    for op in [Op::Read, Op::Write] {
+        let offsets: Vec<u64> = ios
+            .iter()
+            .filter(|io| io.op == op)
+            .map(|io| io.offset)
+            .collect();
+        assert!(
+            offsets
+                .iter()
+                .zip(0..)
+                .all(|(offset, i)| *offset == i * 4096)
+        );
+    }
+    assert_eq!(ios.len(), 100);
+}
+
+#[test]
+fn percentage_random_mixes_runs_in() {
+    let mut job = job("randread");
+    job.workload.percentage_random = PerDirection::all(30);
+    let ios = run_file(&job, 200_000);
+    let runs = ios
+        .windows(2)
+        .filter(|two| two[1].offset == two[0].offset + 4096)
+        .count();
+    assert!(
+        (runs as f64 / ios.len() as f64 - 0.7).abs() < 0.02,
+        "{runs}"
+    );
+}
+
+#[test]
+fn sizes_by_order_rather_than_direction() {
+    let mut job = job("randread");
+    job.workload.bs_is_seq_rand = true;
+    job.workload.percentage_random = PerDirection::all(50);
+    job.workload.block_size.write = BlockSize::Fixed(8192);
+    let ios = run_file(&job, 10_000);
+    for two in ios.windows(2) {
+        let follows = two[1].offset == two[0].offset + u64::from(two[0].len);
+        assert!(two[1].len == 8192 || follows);
+    }
+    assert!(ios.iter().any(|io| io.len == 4096) && ios.iter().any(|io| io.len == 8192));
+}
+
+fn four_files(kib: u64) -> FileLayout {
+    FileLayout::new(vec![
+        FileRegion {
+            start_bytes: 0,
+            size_bytes: kib * KIB,
+            file_bytes: kib * KIB,
+        };
+        4
+    ])
+}
+
+#[test]
+fn each_file_has_its_own_map() {
+    let ios = run(&job("randread"), &four_files(64));
+    assert_eq!(ios.len(), 64);
+    assert_eq!(distinct(&ios), 64);
+    let order = |file| {
+        at(&ios
+            .iter()
+            .copied()
+            .filter(|io| io.file == file)
+            .collect::<Vec<_>>())
+    };
+    assert_ne!(order(0), order(1));
+    assert!(
+        ios.iter()
+            .zip((0..4).cycle())
+            .all(|(io, file)| io.file == file)
+    );
+}
+
+#[test]
+fn files_of_unequal_length_are_all_read() {
+    let mut layout = four_files(16);
+    layout.files[2].size_bytes = 8 * KIB;
+    layout.files[2].file_bytes = 8 * KIB;
+    layout.size_bytes = 56 * KIB;
+    let mut per_file = BTreeMap::new();
+    for io in run(&job("read"), &layout) {
+        *per_file.entry(io.file).or_insert(0) += 1;
+    }
+    assert_eq!(per_file.into_values().collect::<Vec<_>>(), [4, 4, 2, 4]);
+}
+
+#[test]
+fn skewed_file_service_starts_files_over() {
+    let mut job = job("read");
+    job.files.file_service.kind = FileServiceKind::Zipf(1.1);
+    assert_eq!(run(&job, &four_files(16)).len(), 16);
+}
+
+#[test]
+fn time_based_never_ends() {
+    for rw in ["randread", "read", "randwrite", "randrw", "randtrimwrite"] {
+        for layout in [FileLayout::whole_file(18 * KIB), four_files(16)] {
+            let mut job = job(rw);
+            job.schedule.time_based = true;
+            job.workload.number_ios = Some(10);
+            assert_eq!(run(&job, &layout).len(), 100_000, "{rw}");
+        }
+    }
+}
+
+#[test]
+fn time_based_random_passes_have_new_orders() {
+    let mut job = job("randread");
+    job.schedule.time_based = true;
+    let ios = run_file(&job, 80);
+    assert_ne!(ios[..20], ios[20..40]);
+    assert_eq!(distinct(&ios[20..40]), 20);
+}
+
+#[test]
+fn a_file_smaller_than_a_block_ends_at_once() {
+    for rw in ["read", "randread", "randwrite"] {
+        for time_based in [false, true] {
+            let mut job = job(rw);
+            job.schedule.time_based = time_based;
+            assert_eq!(run_file(&job, 3), [], "{rw}");
+        }
+    }
+}
+
+#[test]
+fn errors_name_what_is_wrong() {
+    let seeds = Seeds::from_u64(1);
+    let none = Generator::new(&job("read"), &FileLayout::new(vec![]), seeds);
+    assert_eq!(none.unwrap_err(), WorkloadError::NoFiles);
+    let mut zero = job("read");
+    zero.workload.block_size = PerDirection::all(BlockSize::Fixed(0));
+    let zero = Generator::new(&zero, &FileLayout::whole_file(10), seeds);
+    assert_eq!(zero.unwrap_err(), WorkloadError::BlockSize { bytes: 0 });
+}
+
+#[test]
+fn a_direction_can_be_asked_for() {
+    let layout = FileLayout::whole_file(400 * KIB);
+    let mut generator = Generator::new(&job("randrw"), &layout, Seeds::from_u64(1)).unwrap();
+    for _ in 0..20 {
+        assert_eq!(
+            generator.next_io_of(Direction::Write).unwrap().op,
+            Op::Write
+        );
+    }
+}
+
+fn any_job() -> impl Strategy<Value = Job> {
+    let rw = prop::sample::select(vec![
+        "randread",
+        "randwrite",
+        "randrw",
+        "randtrim",
+        "read",
+        "rw",
+        "randtrimwrite",
+    ]);
+    let zone = |access_percent, size_percent| PercentZone {
+        access_percent,
+        size_percent,
+    };
+    let distribution = prop::sample::select(vec![
+        Distribution::Random,
+        Distribution::Random,
+        Distribution::Zipf {
+            theta: 1.2,
+            center: None,
+        },
+        Distribution::Zoned(PerDirection::all(vec![zone(80, 20), zone(20, 80)])),
+    ]);
+    let block_size = prop::sample::select(vec![
+        BlockSize::Fixed(4096),
+        BlockSize::Fixed(4096),
+        BlockSize::Range {
+            min: 4096,
+            max: 16384,
+        },
+    ]);
+    let rest = (
+        any::<bool>(),
+        any::<bool>(),
+        1u32..4,
+        0u32..4,
+        prop::option::of(1u64..300),
+        0u8..=100,
+        1u32..4,
+    );
+    (rw, distribution, block_size, rest).prop_map(|(rw, distribution, block_size, rest)| {
+        let (map, time_based, loops, fsync, ios, mix, every) = rest;
+        let mut job = job(rw);
+        job.workload.distribution = distribution;
+        job.workload.block_size = PerDirection::all(block_size);
+        job.workload.random_map = if map {
+            RandomMap::Exact
+        } else {
+            RandomMap::None
+        };
+        job.workload.fsync_every = fsync / 2;
+        job.workload.number_ios = ios;
+        job.workload.rwmix_read_percent = mix;
+        job.workload.sequencer.every = if every == 3 { 3 } else { 1 };
+        job.schedule.time_based = time_based;
+        job.schedule.loops = loops;
+        job
+    })
+}
+
+proptest! {
+    /// Batches, the short way and the general way must make the same sequence, inside of the region.
+    #[test]
+    fn fill_and_next_agree(job in any_job(), kib in 40u64..600, io_kib in prop::option::of(1u64..2000), batch in 1usize..70, seed: u64) {
+        let region = FileRegion { start_bytes: 8192, size_bytes: kib * KIB, file_bytes: 8192 + kib * KIB };
+        let mut layout = FileLayout::new(vec![region]);
+        layout.io_bytes = io_kib.map(|kib| kib * KIB);
+        let one_by_one = Generator::new(&job, &layout, Seeds::from_u64(seed)).unwrap();
+        let mut batches = one_by_one.clone();
+        let expected: Vec<Io> = one_by_one.take(1000).collect();
+        let mut filled = vec![Io::EMPTY; 0];
+        let mut buf = vec![Io::EMPTY; batch];
+        while filled.len() < 1000 {
+            let n = batches.fill(&mut buf);
+            filled.extend_from_slice(&buf[..n]);
+            if n < batch {
+                break;
+            }
+        }
+        filled.truncate(1000);
+        prop_assert_eq!(&filled, &expected);
+        for io in expected.iter().filter(|io| io.op.direction().is_some()) {
+            prop_assert!(io.offset >= 8192 && io.offset + u64::from(io.len) <= 8192 + kib * KIB);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Directions and syncs: `rwmixread`, `fsync`, `fdatasync`, `sync_file_range`.
+
+use super::rng::Rng;
+use super::{Io, Op};
+use iosonde_job::plan::{Direction, Mode, Workload};
+
+/// Draws the direction of each I/O.
+#[derive(Debug, Clone)]
+pub struct DirectionMix {
+    mode: Mode,
+    read_percent: u8,
+    rng: Rng,
+}
+
+impl DirectionMix {
+    /// The mix of a workload, drawn from `rng`.
+    pub fn new(workload: &Workload, rng: Rng) -> Self {
+        DirectionMix {
+            mode: workload.rw.mode,
+            read_percent: workload.rwmix_read_percent,
+            rng,
+        }
+    }
+
+    /// The next direction. For trimwrite it is the trim; the write that follows goes to the same place and is the
+    /// caller's to remember.
+    #[inline]
+    pub fn next_direction(&mut self) -> Direction {
+        match self.mode {
+            Mode::Read => Direction::Read,
+            Mode::Write => Direction::Write,
+            Mode::Trim | Mode::TrimWrite => Direction::Trim,
+            Mode::ReadWrite if self.rng.percent(self.read_percent) => Direction::Read,
+            Mode::ReadWrite => Direction::Write,
+        }
+    }
+
+    /// Draws from another stream from now on.
+    pub fn restart(&mut self, rng: Rng) {
+        self.rng = rng;
+    }
+}
+
+/// Puts syncs behind every Nth write.
+///
+/// The sync goes to the file of that write and comes before the next I/O; where several are due at once, fsync goes
+/// before fdatasync before sync_file_range and only one is issued, as in fio. (fio 3.33 repeats the sync after each
+/// read that follows; later versions and this one do not.)
+#[derive(Debug, Clone)]
+pub struct SyncSchedule {
+    fsync_every: u64,
+    fdatasync_every: u64,
+    range_every: u64,
+    writes: u64,
+    due: Option<Op>,
+    last_file: u32,
+    /// For each file, the bytes written since its last sync: from, to.
+    dirty: Box<[(u64, u64)]>,
+}
+
+const CLEAN: (u64, u64) = (u64::MAX, 0);
+
+impl SyncSchedule {
+    /// The syncs of a workload over `files` files.
+    pub fn new(workload: &Workload, files: usize) -> Self {
+        SyncSchedule {
+            fsync_every: workload.fsync_every.into(),
+            fdatasync_every: workload.fdatasync_every.into(),
+            range_every: workload
+                .sync_file_range
+                .map_or(0, |range| range.every.into()),
+            writes: 0,
+            due: None,
+            last_file: 0,
+            dirty: vec![CLEAN; files].into(),
+        }
+    }
+
+    /// Whether any sync is asked for.
+    pub fn is_active(&self) -> bool {
+        self.fsync_every + self.fdatasync_every + self.range_every > 0
+    }
+
+    /// Takes note of an I/O that is issued.
+    #[inline]
+    pub fn note(&mut self, io: &Io) {
+        if !self.is_active() || io.op != Op::Write {
+            return;
+        }
+        self.writes += 1;
+        self.last_file = io.file;
+        let dirty = &mut self.dirty[io.file as usize];
+        *dirty = (
+            dirty.0.min(io.offset),
+            dirty.1.max(io.offset + u64::from(io.len)),
+        );
+        let is_due = |every: u64| every > 0 && self.writes.is_multiple_of(every);
+        self.due = if is_due(self.fsync_every) {
+            Some(Op::Fsync)
+        } else if is_due(self.fdatasync_every) {
+            Some(Op::Fdatasync)
+        } else if is_due(self.range_every) {
+            Some(Op::SyncFileRange)
+        } else {
+            None
+        };
+    }
+
+    /// The sync that must come before the next I/O.
+    #[inline]
+    pub fn take(&mut self) -> Option<Io> {
+        let op = self.due.take()?;
+        let (from, to) = std::mem::replace(&mut self.dirty[self.last_file as usize], CLEAN);
+        let (offset, len) = match op {
+            // A range too long for the field reaches to the end of the file instead.
+            Op::SyncFileRange => (from, u32::try_from(to - from).unwrap_or(0)),
+            _ => (0, 0),
+        };
+        Some(Io {
+            offset,
+            len,
+            file: self.last_file,
+            op,
+        })
+    }
+}

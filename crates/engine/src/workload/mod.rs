@@ -1,0 +1,92 @@
+//! The next I/O: offsets, sizes, directions, files and contents.
+//!
+//! Everything here is pure. No system call is made, nothing is allocated once a [`Generator`] stands, and the same
+//! [`Seeds`] give the same I/Os on every machine: integers are drawn by xoshiro256++, and the few functions of real
+//! numbers come from `libm`, not from the platform.
+//!
+//! * [`generator`] puts the parts together and keeps account of bytes, passes and syncs.
+//! * [`files`] picks the file, [`mix`] the direction, [`position`] the place, [`block_size`] the length.
+//! * [`permutation`] and [`tiling`] are the random map; [`distribution`] draws with replacement.
+//! * [`buffers`] and [`verify`] say what is written and check what was read.
+
+pub mod block_size;
+pub mod buffers;
+pub mod distribution;
+pub mod files;
+pub mod generator;
+pub mod mix;
+pub mod permutation;
+pub mod position;
+pub mod rng;
+pub mod tiling;
+pub mod verify;
+
+pub use files::{FileLayout, FileRegion};
+pub use generator::{Generator, WorkloadError};
+pub use rng::Seeds;
+
+use iosonde_job::plan::Direction;
+
+/// What one [`Io`] asks the backend to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Op {
+    /// Read `len` bytes at `offset`.
+    Read,
+    /// Write `len` bytes at `offset`.
+    Write,
+    /// Discard `len` bytes at `offset`.
+    Trim,
+    /// fsync(2) on the file.
+    Fsync,
+    /// fdatasync(2) on the file.
+    Fdatasync,
+    /// sync_file_range(2) over `offset`, `len`; a `len` of 0 reaches to the end of the file, as in the system call.
+    SyncFileRange,
+}
+
+impl Op {
+    /// The direction that the operation moves data in; `None` for the syncs.
+    pub fn direction(self) -> Option<Direction> {
+        match self {
+            Op::Read => Some(Direction::Read),
+            Op::Write => Some(Direction::Write),
+            Op::Trim => Some(Direction::Trim),
+            Op::Fsync | Op::Fdatasync | Op::SyncFileRange => None,
+        }
+    }
+}
+
+impl From<Direction> for Op {
+    #[inline]
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Read => Op::Read,
+            Direction::Write => Op::Write,
+            Direction::Trim => Op::Trim,
+        }
+    }
+}
+
+/// One I/O to issue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Io {
+    /// Position in the file, in bytes from its start.
+    pub offset: u64,
+    /// Length in bytes; 0 for fsync and fdatasync.
+    pub len: u32,
+    /// Index of the file in the layout.
+    pub file: u32,
+    /// What to do there.
+    pub op: Op,
+}
+
+impl Io {
+    /// A placeholder to fill arrays with before [`Generator::fill`] overwrites them.
+    pub const EMPTY: Io = Io {
+        offset: 0,
+        len: 0,
+        file: 0,
+        op: Op::Read,
+    };
+}

@@ -1,0 +1,206 @@
+//! A pseudo-random order of `0..n` in constant memory: the random map for blocks of one size.
+//!
+//! fio keeps one bit per block. Here the i-th block of a pass is computed from i: a keyed bijection of the next power
+//! of two (rounds of multiply, add and xor-shift, each a bijection of k bits), walked until it falls below n. As the
+//! power of two is below 2 n, that takes fewer than two steps on average, and exactly one where n is a power of two.
+
+use super::rng::Rng;
+
+const ROUNDS: usize = 4;
+
+/// A keyed permutation of `0..len`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Permutation {
+    len: u64,
+    mask: u64,
+    shift: u32,
+    keys: [(u64, u64); ROUNDS],
+}
+
+impl Permutation {
+    /// A permutation of `0..len` chosen by `rng`. `len` must be at least 1.
+    pub fn new(len: u64, rng: &mut Rng) -> Self {
+        assert!(len > 0, "an empty range has no order");
+        let bits = 64 - (len - 1).leading_zeros();
+        let mut permutation = Permutation {
+            len,
+            mask: u64::MAX.checked_shr(64 - bits).unwrap_or(0),
+            shift: bits.div_ceil(2).max(1),
+            keys: [(1, 0); ROUNDS],
+        };
+        permutation.rekey(rng);
+        permutation
+    }
+
+    /// Chooses another permutation of the same range.
+    pub fn rekey(&mut self, rng: &mut Rng) {
+        for key in &mut self.keys {
+            *key = (rng.next_u64() | 1, rng.next_u64());
+        }
+    }
+
+    /// How many values there are.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Never: a permutation has at least one value.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// The value at position `index`, which must be below [`Permutation::len`].
+    #[inline]
+    pub fn at(&self, index: u64) -> u64 {
+        debug_assert!(index < self.len);
+        let mut x = self.step(index);
+        // Ends: the walk is a cycle of a bijection and started inside of the range.
+        while x >= self.len {
+            x = self.step(x);
+        }
+        x
+    }
+
+    #[inline]
+    fn step(&self, mut x: u64) -> u64 {
+        for (multiplier, addend) in self.keys {
+            x = x.wrapping_mul(multiplier).wrapping_add(addend) & self.mask;
+            x ^= x >> self.shift;
+        }
+        x
+    }
+}
+
+/// A walk through a [`Permutation`]: each value once, then exhausted until [`Cover::restart`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cover {
+    permutation: Permutation,
+    next: u64,
+}
+
+impl Cover {
+    /// A walk through `0..len` in an order chosen by `rng`.
+    pub fn new(len: u64, rng: &mut Rng) -> Self {
+        Cover {
+            permutation: Permutation::new(len, rng),
+            next: 0,
+        }
+    }
+
+    /// Starts again in another order.
+    pub fn restart(&mut self, rng: &mut Rng) {
+        self.permutation.rekey(rng);
+        self.next = 0;
+    }
+
+    /// How many values are still to come.
+    #[inline]
+    pub fn remaining(&self) -> u64 {
+        self.permutation.len - self.next
+    }
+
+    /// The next value without a check for the end: only while [`Cover::remaining`] is not 0.
+    #[inline]
+    pub fn next_unchecked(&mut self) -> u64 {
+        let value = self.permutation.at(self.next);
+        self.next += 1;
+        value
+    }
+}
+
+impl Iterator for Cover {
+    type Item = u64;
+
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        (self.next < self.permutation.len).then(|| self.next_unchecked())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::rng::Rng;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn each_value_comes_exactly_once(len in 1u64..5000, seed: u64) {
+            let mut seen = vec![false; len as usize];
+            for value in Cover::new(len, &mut Rng::new(seed)) {
+                prop_assert!(!std::mem::replace(&mut seen[value as usize], true));
+            }
+            prop_assert!(seen.into_iter().all(|s| s));
+        }
+
+        #[test]
+        fn values_of_huge_ranges_stay_inside_and_differ(len in 1u64 << 40..=u64::MAX, seed: u64) {
+            let permutation = Permutation::new(len, &mut Rng::new(seed));
+            let mut values: Vec<u64> = (0..1000).map(|i| permutation.at(i)).collect();
+            prop_assert!(values.iter().all(|&v| v < len));
+            values.sort_unstable();
+            values.dedup();
+            prop_assert_eq!(values.len(), 1000);
+        }
+    }
+
+    /// Distances between consecutive values must look like those of a shuffle: a bad mixer steps by favourites.
+    #[test]
+    fn consecutive_distances_are_spread_evenly() {
+        for (len, seed) in [
+            (1u64 << 18, 1),
+            (262_143, 2),
+            (200_000, 3),
+            (1 << 12, 4),
+            (5000, 5),
+        ] {
+            let mut cover = Cover::new(len, &mut Rng::new(seed));
+            let mut bins = [0u64; 64];
+            let mut last = cover.next_unchecked();
+            for value in cover {
+                let distance = (value + len - last) % len;
+                bins[(u128::from(distance) * 64 / u128::from(len)) as usize] += 1;
+                last = value;
+            }
+            let expected = (len - 1) as f64 / 64.0;
+            let chi: f64 = bins
+                .iter()
+                .map(|&n| (n as f64 - expected).powi(2) / expected)
+                .sum();
+            // 63 degrees of freedom: mean 63, standard deviation 11.2.
+            assert!(chi < 63.0 + 6.0 * 11.2, "len {len}: chi-square {chi}");
+        }
+    }
+
+    /// The first tenth of a pass must already be spread over the whole file.
+    #[test]
+    fn a_part_of_a_pass_is_a_fair_sample() {
+        let len = 100_000u64;
+        for seed in 0..20 {
+            let mut bins = [0u64; 50];
+            for value in Cover::new(len, &mut Rng::new(seed)).take(10_000) {
+                bins[(value * 50 / len) as usize] += 1;
+            }
+            let chi: f64 = bins
+                .iter()
+                .map(|&n| (n as f64 - 200.0).powi(2) / 200.0)
+                .sum();
+            assert!(chi < 49.0 + 6.0 * 9.9, "seed {seed}: chi-square {chi}");
+        }
+    }
+
+    #[test]
+    fn other_keys_give_other_orders() {
+        let mut rng = Rng::new(1);
+        let mut cover = Cover::new(1000, &mut rng);
+        let first: Vec<u64> = cover.by_ref().collect();
+        cover.restart(&mut rng);
+        let second: Vec<u64> = cover.collect();
+        assert_ne!(first, second);
+        let fixed = first.iter().zip(&second).filter(|(a, b)| a == b).count();
+        assert!(
+            fixed < 12,
+            "{fixed} of 1000 in the same place, about 1 expected"
+        );
+    }
+}

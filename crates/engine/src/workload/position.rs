@@ -1,0 +1,401 @@
+//! Where in a file the next I/O goes: random, sequential, backwards, with holes, in zones.
+
+use super::block_size::Sizes;
+use super::distribution::{Blocks, DistributionError};
+use super::files::FileRegion;
+use super::permutation::Cover;
+use super::rng::{Rng, Seeds, Stream};
+use super::tiling::Tiling;
+use iosonde_job::plan::{
+    Direction, Distribution, PerDirection, RandomGenerator, RandomMap, Sequencer, SequencerKind,
+    StridedZones, Workload,
+};
+
+/// What all files of a job have in common.
+#[derive(Debug, Clone)]
+pub(super) struct Rules {
+    pub(super) random: bool,
+    pub(super) random_sizes: PerDirection<Sizes>,
+    pub(super) sequential_sizes: PerDirection<Sizes>,
+    pub(super) align_bytes: PerDirection<u64>,
+    pub(super) percentage_random: PerDirection<u8>,
+    pub(super) sequencer: Sequencer,
+    pub(super) zones: Option<StridedZones>,
+    pub(super) mapped: bool,
+    /// A sequential file goes on at its start by itself.
+    pub(super) rewinds: bool,
+    /// A random map that is exhausted starts again by itself.
+    pub(super) remaps: bool,
+}
+
+impl Rules {
+    pub(super) fn new(workload: &Workload, rewinds: bool, remaps: bool) -> Self {
+        let sizes =
+            PerDirection::from_fn(|d| Sizes::new(&workload.block_size[d], workload.bs_unaligned));
+        let (random_sizes, sequential_sizes) = if workload.bs_is_seq_rand {
+            (
+                PerDirection::all(sizes.write.clone()),
+                PerDirection::all(sizes.read.clone()),
+            )
+        } else {
+            (sizes.clone(), sizes)
+        };
+        let align_bytes = PerDirection::from_fn(|d| match workload.block_align[d] {
+            0 => random_sizes[d].min().max(1),
+            bytes => bytes,
+        });
+        let uniform = workload.distribution == Distribution::Random;
+        let every_block = workload.random_map != RandomMap::None
+            || workload.random_generator == RandomGenerator::Lfsr;
+        Rules {
+            random: workload.rw.random,
+            random_sizes,
+            sequential_sizes,
+            align_bytes,
+            percentage_random: workload.percentage_random,
+            sequencer: workload.sequencer,
+            zones: workload.zones,
+            mapped: uniform && every_block,
+            rewinds,
+            remaps,
+        }
+    }
+
+    /// Positions at which a smallest block fits into `bytes`.
+    fn positions(&self, direction: Direction, bytes: u64) -> u64 {
+        let align = self.align_bytes[direction];
+        let overhang = self.random_sizes[direction].min().saturating_sub(align);
+        bytes.saturating_sub(overhang) / align
+    }
+}
+
+/// Where random offsets of a file come from.
+#[derive(Debug, Clone)]
+pub(super) enum Source {
+    /// The region holds no block.
+    Empty,
+    /// With replacement.
+    Drawn(Blocks),
+    /// Each block of one size once.
+    Covered(Cover),
+    /// Each piece of mixed sizes once.
+    Tiled(Box<Tiling>, Cover),
+}
+
+/// A place for an I/O, in bytes from the start of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) offset: u64,
+    pub(super) len: u64,
+}
+
+/// What is drawn for each I/O besides its offset.
+#[derive(Debug, Clone)]
+pub(super) struct Draws {
+    pub(super) size: Rng,
+    pub(super) sequential: Rng,
+}
+
+/// The state of one file.
+#[derive(Debug, Clone)]
+pub(super) struct FilePosition {
+    pub(super) region: FileRegion,
+    pub(super) rng: Rng,
+    pub(super) sources: Vec<Source>,
+    pub(super) source_of: PerDirection<usize>,
+    /// Relative to the region or the zone.
+    last_start: PerDirection<Option<u64>>,
+    last_end: PerDirection<u64>,
+    zone_start: u64,
+    zone_done_bytes: u64,
+}
+
+impl FilePosition {
+    pub(super) fn new(
+        region: FileRegion,
+        index: u64,
+        workload: &Workload,
+        rules: &Rules,
+        seeds: &Seeds,
+    ) -> Result<Self, DistributionError> {
+        let mut file = FilePosition {
+            region,
+            rng: seeds.stream(Stream::Offset, index),
+            sources: Vec::new(),
+            source_of: PerDirection::all(0),
+            last_start: PerDirection::all(None),
+            last_end: PerDirection::all(0),
+            zone_start: 0,
+            zone_done_bytes: 0,
+        };
+        if rules.random {
+            file.make_sources(index, workload, rules, seeds)?;
+        }
+        file.restart(None);
+        Ok(file)
+    }
+
+    /// One source for each direction that takes part. Directions with the same block sizes share a map, so that a
+    /// pass of `randrw` visits each block once, by a read or by a write.
+    fn make_sources(
+        &mut self,
+        index: u64,
+        workload: &Workload,
+        rules: &Rules,
+        seeds: &Seeds,
+    ) -> Result<(), DistributionError> {
+        let mut made: Vec<Direction> = Vec::new();
+        for direction in Direction::ALL.into_iter().filter(|d| workload.rw.has(*d)) {
+            let zoned = matches!(
+                workload.distribution,
+                Distribution::Zoned(_) | Distribution::ZonedAbs(_)
+            );
+            let same = |other: &Direction| {
+                !zoned
+                    && rules.random_sizes[*other] == rules.random_sizes[direction]
+                    && rules.align_bytes[*other] == rules.align_bytes[direction]
+            };
+            if let Some(shared) = made.iter().position(same) {
+                self.source_of[direction] = shared;
+                continue;
+            }
+            // The same stream for each direction: reads and writes have the same hot blocks.
+            let mut rng = seeds.stream(Stream::Tiling, index);
+            let source = self.make_source(direction, workload, rules, &mut rng)?;
+            self.source_of[direction] = self.sources.len();
+            self.sources.push(source);
+            made.push(direction);
+        }
+        Ok(())
+    }
+
+    fn make_source(
+        &self,
+        direction: Direction,
+        workload: &Workload,
+        rules: &Rules,
+        rng: &mut Rng,
+    ) -> Result<Source, DistributionError> {
+        let bytes = self.span(rules);
+        let align = rules.align_bytes[direction];
+        let positions = rules.positions(direction, bytes);
+        let sizes = &rules.random_sizes[direction];
+        if positions == 0 {
+            return Ok(Source::Empty);
+        }
+        if !rules.mapped {
+            let blocks = Blocks::new(&workload.distribution, direction, positions, align, rng)?;
+            return Ok(Source::Drawn(blocks));
+        }
+        if sizes.fixed().is_some() {
+            return Ok(Source::Covered(Cover::new(positions, rng)));
+        }
+        let tiling = Tiling::new(sizes, align, bytes, rng);
+        Ok(match tiling.cover(rng) {
+            None => Source::Empty,
+            Some(cover) => Source::Tiled(Box::new(tiling), cover),
+        })
+    }
+
+    /// Bytes that offsets are drawn from: the zone, or the region as far as the file reaches.
+    fn span(&self, rules: &Rules) -> u64 {
+        let inside = self
+            .region
+            .file_bytes
+            .saturating_sub(self.region.start_bytes);
+        match rules.zones {
+            Some(zones) => zones.zone_range_bytes,
+            None => self.region.size_bytes.min(inside),
+        }
+    }
+
+    /// Begins a pass; with `rng` the draws start over too.
+    pub(super) fn restart(&mut self, rng: Option<Rng>) {
+        if let Some(rng) = rng {
+            self.rng = rng;
+        }
+        (self.zone_start, self.zone_done_bytes) = (0, 0);
+        self.reset();
+    }
+
+    /// Forgets positions and makes all blocks of the map free.
+    fn reset(&mut self) {
+        self.last_start = PerDirection::all(None);
+        self.last_end = PerDirection::all(0);
+        for source in &mut self.sources {
+            match source {
+                Source::Covered(cover) | Source::Tiled(_, cover) => cover.restart(&mut self.rng),
+                Source::Drawn(_) | Source::Empty => {}
+            }
+        }
+    }
+
+    /// The next place for `direction`; `fresh` asks for a new random offset rather than what `rw_sequencer` says.
+    /// `None`: the file has nothing left in this pass.
+    pub(super) fn next_place(
+        &mut self,
+        rules: &Rules,
+        direction: Direction,
+        fresh: bool,
+        draws: &mut Draws,
+    ) -> Option<Place> {
+        if let Some(zones) = rules.zones {
+            self.enter_zone(zones, direction);
+        }
+        let place = if !rules.random {
+            self.sequential(rules, direction, draws)?
+        } else if fresh {
+            let percent = rules.percentage_random[direction];
+            if percent >= 100 || draws.sequential.percent(percent) {
+                self.random(rules, direction, draws)?
+            } else {
+                self.sequential_or_random(rules, direction, draws)?
+            }
+        } else {
+            match rules.sequencer.kind {
+                SequencerKind::Sequential => self.sequential_or_random(rules, direction, draws)?,
+                SequencerKind::Identical => self.identical(rules, direction, draws)?,
+            }
+        };
+        let offset = self.region.start_bytes + self.zone_start + place.offset;
+        if offset + place.len > self.region.file_bytes {
+            return None;
+        }
+        self.last_start[direction] = Some(place.offset);
+        self.last_end[direction] = place.offset + place.len;
+        self.zone_done_bytes += place.len;
+        Some(Place {
+            offset,
+            len: place.len,
+        })
+    }
+
+    /// `zonemode=strided`: moves on when the zone has had its bytes, and starts over within it when they exceed it.
+    fn enter_zone(&mut self, zones: StridedZones, direction: Direction) {
+        if self.zone_done_bytes >= zones.zone_size_bytes {
+            self.zone_done_bytes = 0;
+            self.zone_start += zones.zone_range_bytes + zones.zone_skip_bytes;
+            if self.region.start_bytes + self.zone_start >= self.region.file_bytes {
+                self.zone_start = 0;
+            }
+            self.last_end[direction] = 0;
+        }
+        if self.last_end[direction] >= zones.zone_range_bytes {
+            self.last_end[direction] = 0;
+        }
+        if self
+            .zone_done_bytes
+            .is_multiple_of(zones.zone_range_bytes.max(1))
+        {
+            self.reset();
+        }
+    }
+
+    fn sequential_or_random(
+        &mut self,
+        rules: &Rules,
+        direction: Direction,
+        draws: &mut Draws,
+    ) -> Option<Place> {
+        self.sequential(rules, direction, draws)
+            .or_else(|| self.random(rules, direction, draws))
+    }
+
+    /// Behind the last I/O of the direction, plus the jump of `rw=write:4k` or `rw=read:-8k`.
+    fn sequential(
+        &mut self,
+        rules: &Rules,
+        direction: Direction,
+        draws: &mut Draws,
+    ) -> Option<Place> {
+        let size = self.region.size_bytes;
+        let mut last_end = self.last_end[direction];
+        if rules.rewinds && last_end >= size {
+            last_end = 0;
+        }
+        if self.region.start_bytes + self.zone_start + last_end >= self.region.file_bytes {
+            return None;
+        }
+        let offset = match rules.sequencer.skip_bytes {
+            skip if skip != 0 && last_end != 0 && !rules.random => self.jump(last_end, skip)?,
+            _ => last_end,
+        };
+        if offset >= size {
+            return None;
+        }
+        let sizes = &rules.sequential_sizes[direction];
+        let len = match sizes.fixed() {
+            Some(len) => len,
+            None => sizes.draw_fitting(size - offset, &mut draws.size)?,
+        };
+        Some(Place { offset, len })
+    }
+
+    /// A jump past an end of the file goes on at the other end.
+    fn jump(&self, last_end: u64, skip_bytes: i64) -> Option<u64> {
+        let target = last_end.checked_add_signed(skip_bytes);
+        match target {
+            Some(offset) if offset < self.region.file_bytes => Some(offset),
+            _ if skip_bytes > 0 => Some(0),
+            _ => self
+                .region
+                .size_bytes
+                .min(self.region.file_bytes)
+                .checked_add_signed(skip_bytes),
+        }
+    }
+
+    /// The same offset again.
+    fn identical(
+        &mut self,
+        rules: &Rules,
+        direction: Direction,
+        draws: &mut Draws,
+    ) -> Option<Place> {
+        let offset = self.last_start[direction].unwrap_or(0);
+        let sizes = &rules.random_sizes[direction];
+        let len = sizes.draw_fitting(self.span(rules).saturating_sub(offset), &mut draws.size)?;
+        Some(Place { offset, len })
+    }
+
+    fn random(&mut self, rules: &Rules, direction: Direction, draws: &mut Draws) -> Option<Place> {
+        let align = rules.align_bytes[direction];
+        let sizes = &rules.random_sizes[direction];
+        // Coarser alignment than the blocks leaves gaps: the aligned places are used again until the bytes are moved.
+        let remaps = rules.remaps || align > sizes.max();
+        let span = self.span(rules);
+        match &mut self.sources[self.source_of[direction]] {
+            Source::Empty => None,
+            Source::Drawn(blocks) => {
+                let offset = blocks.draw(&mut self.rng) * align;
+                let len = sizes.draw_fitting(span.saturating_sub(offset), &mut draws.size)?;
+                Some(Place { offset, len })
+            }
+            Source::Covered(cover) => {
+                let block = next_or_restart(cover, remaps, &mut self.rng)?;
+                Some(Place {
+                    offset: block * align,
+                    len: sizes.min(),
+                })
+            }
+            Source::Tiled(tiling, cover) => {
+                let piece = tiling.piece(next_or_restart(cover, remaps, &mut self.rng)?);
+                Some(Place {
+                    offset: piece.offset,
+                    len: piece.len,
+                })
+            }
+        }
+    }
+}
+
+#[inline]
+fn next_or_restart(cover: &mut Cover, restart: bool, rng: &mut Rng) -> Option<u64> {
+    if cover.remaining() == 0 {
+        if !restart {
+            return None;
+        }
+        cover.restart(rng);
+    }
+    Some(cover.next_unchecked())
+}

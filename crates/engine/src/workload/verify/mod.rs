@@ -1,0 +1,383 @@
+//! What a verified block holds, and the check of what was read.
+//!
+//! A written block is divided into intervals (`verify_interval`, or the whole block). Each carries a [`header`] saying
+//! where it belongs and which write it is from, a digest of the rest, and a payload that the header's own numbers
+//! generate again. So a mismatch is not only found but located: misplaced, stale, or this byte should be that.
+//!
+//! The last interval of a block takes what does not fill another one. Where blocks of such sizes may overlap
+//! (`bs_unaligned` with `norandommap`) one cuts the other's intervals in two, and no check is possible: such a job must
+//! be refused.
+
+pub mod checksum;
+pub mod header;
+pub mod pattern;
+pub mod written;
+
+use super::rng::{Rng, mix64};
+use checksum::{Digest, MAX_DIGEST_BYTES, digest};
+use header::{HEADER_BYTES, Header};
+use iosonde_job::plan::{Verify, VerifyMethod};
+use pattern::Pattern;
+
+/// Why a verified job cannot run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum VerifyError {
+    /// The header does not fit into an interval.
+    #[error(
+        "verify: an interval of {interval_bytes} bytes cannot hold the header of {needed_bytes} bytes at verify_offset={at_bytes}"
+    )]
+    IntervalTooSmall {
+        /// `verify_interval`, or the smallest block.
+        interval_bytes: u64,
+        /// Header and digest.
+        needed_bytes: u64,
+        /// `verify_offset`.
+        at_bytes: u64,
+    },
+    /// Blocks of different sizes must consist of whole intervals.
+    #[error("verify_interval={interval_bytes} does not divide the block size {block_bytes}")]
+    IntervalDoesNotDivide {
+        /// `verify_interval`.
+        interval_bytes: u64,
+        /// A block size of the job.
+        block_bytes: u64,
+    },
+    /// `verify=pattern` without `verify_pattern`.
+    #[error("verify=pattern needs a verify_pattern")]
+    NoPattern,
+}
+
+/// What was wrong with a block.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("verify: {what} at byte {offset}: expected {expected}, got {got}")]
+pub struct Mismatch {
+    /// Position in the file of the first wrong byte, or of the header's field.
+    pub offset: u64,
+    /// What does not match.
+    pub what: Wrong,
+    /// What should be there, as text: a number, or bytes in hexadecimal.
+    pub expected: String,
+    /// What is there.
+    pub got: String,
+}
+
+/// The kinds of mismatch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wrong {
+    /// No header: the block was never written, or was overwritten by something else.
+    Magic,
+    /// The header's own checksum fails.
+    HeaderChecksum,
+    /// A header of another check, length, or of a job with another seed.
+    Header,
+    /// The block belongs elsewhere: a misdirected write or read.
+    Offset,
+    /// An older write than the last: a lost write.
+    Generation,
+    /// The digest does not match, though the payload is as generated: the digest itself was damaged.
+    Digest,
+    /// A byte of the payload is wrong.
+    Payload,
+    /// A byte of the pattern is wrong.
+    Pattern,
+}
+
+impl std::fmt::Display for Wrong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Wrong::Magic => "no header of a verified block",
+            Wrong::HeaderChecksum => "header checksum",
+            Wrong::Header => "header",
+            Wrong::Offset => "block of another place",
+            Wrong::Generation => "block of another write",
+            Wrong::Digest => "digest",
+            Wrong::Payload => "payload",
+            Wrong::Pattern => "pattern",
+        })
+    }
+}
+
+/// Which write a block must be from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    /// Exactly this one.
+    Exactly(u64),
+    /// This or an earlier one: several were in flight at once, or no record was kept.
+    AtMost(u64),
+    /// Any: another run wrote it (`verify_only`).
+    Any,
+}
+
+impl Expected {
+    fn allows(self, generation: u64) -> bool {
+        match self {
+            Expected::Exactly(exact) => generation == exact,
+            Expected::AtMost(most) => generation <= most,
+            Expected::Any => true,
+        }
+    }
+}
+
+/// Fills and checks blocks.
+#[derive(Debug, Clone)]
+pub struct Verifier {
+    method: VerifyMethod,
+    interval_bytes: usize,
+    header_at: usize,
+    pattern: Option<Pattern>,
+    seed: u64,
+}
+
+impl Verifier {
+    /// A verifier for blocks of these sizes in bytes. `seed` is that of the job: blocks of another seed are foreign.
+    ///
+    /// Without a `verify_interval` the intervals are the largest that all sizes consist of, so that blocks of one size
+    /// may overwrite a part of blocks of another.
+    ///
+    /// # Errors
+    /// Intervals that cannot hold the header or do not divide the blocks, and a missing pattern.
+    pub fn new(verify: &Verify, block_sizes: &[u64], seed: u64) -> Result<Self, VerifyError> {
+        let smallest = block_sizes.iter().copied().min().unwrap_or(0);
+        let head_bytes = verify.header_offset_bytes
+            + (HEADER_BYTES + checksum::digest_bytes(verify.method)) as u64;
+        let interval_bytes = match verify.interval_bytes {
+            0 => match block_sizes.iter().copied().fold(0, gcd) {
+                common if common >= head_bytes => common,
+                _ => smallest,
+            },
+            bytes => bytes.min(smallest),
+        };
+        let pattern = verify.pattern.as_ref().map(Pattern::new);
+        let is_pattern = matches!(
+            verify.method,
+            VerifyMethod::Pattern | VerifyMethod::PatternHeader
+        );
+        if is_pattern && pattern.as_ref().is_none_or(Pattern::is_empty) {
+            return Err(VerifyError::NoPattern);
+        }
+        let verifier = Verifier {
+            method: verify.method,
+            interval_bytes: interval_bytes as usize,
+            header_at: verify.header_offset_bytes as usize,
+            pattern: pattern.filter(|pattern| !pattern.is_empty()),
+            seed,
+        };
+        verifier.check_sizes(verify, block_sizes)?;
+        Ok(verifier)
+    }
+
+    fn check_sizes(&self, verify: &Verify, block_sizes: &[u64]) -> Result<(), VerifyError> {
+        let interval_bytes = self.interval_bytes as u64;
+        let needed_bytes = self.head_bytes() as u64;
+        if self.has_header() && verify.header_offset_bytes + needed_bytes > interval_bytes {
+            return Err(VerifyError::IntervalTooSmall {
+                interval_bytes,
+                needed_bytes,
+                at_bytes: verify.header_offset_bytes,
+            });
+        }
+        let uneven = block_sizes.iter().find(|bytes| {
+            interval_bytes == 0
+                || (verify.interval_bytes != 0 && !bytes.is_multiple_of(interval_bytes))
+        });
+        match uneven {
+            Some(&block_bytes) => Err(VerifyError::IntervalDoesNotDivide {
+                interval_bytes,
+                block_bytes,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Bytes that carry a header of their own.
+    pub fn interval_bytes(&self) -> u64 {
+        self.interval_bytes as u64
+    }
+
+    fn has_header(&self) -> bool {
+        !matches!(self.method, VerifyMethod::Pattern | VerifyMethod::Null)
+    }
+
+    /// Header and digest.
+    fn head_bytes(&self) -> usize {
+        HEADER_BYTES + checksum::digest_bytes(self.method)
+    }
+
+    /// Fills a block that is to be written at `offset` as the `generation`-th write.
+    pub fn fill(&self, buf: &mut [u8], offset: u64, generation: u64) {
+        for range in self.intervals(buf.len()) {
+            let at = offset + range.start as u64;
+            let interval = &mut buf[range];
+            self.fill_payload(interval, at, generation);
+            if !self.carries_head(interval) {
+                continue;
+            }
+            let header = self.header(interval.len(), at, generation);
+            let sum = self.digest_around(interval);
+            let head = &mut interval[self.header_at..];
+            header.write(head);
+            head[HEADER_BYTES..HEADER_BYTES + sum.len()].copy_from_slice(&sum);
+        }
+    }
+
+    /// Checks a block that was read from `offset`.
+    ///
+    /// # Errors
+    /// The first mismatch.
+    pub fn check(&self, buf: &[u8], offset: u64, expected: Expected) -> Result<(), Mismatch> {
+        if self.method == VerifyMethod::Null {
+            return Ok(());
+        }
+        for range in self.intervals(buf.len()) {
+            let at = offset + range.start as u64;
+            let interval = &buf[range];
+            if self.carries_head(interval) {
+                self.check_interval(interval, at, expected)?;
+            } else if self.pattern.is_some() {
+                self.compare(interval, at, 0, Wrong::Pattern)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The intervals of a block of this length.
+    fn intervals(&self, len: usize) -> impl Iterator<Item = std::ops::Range<usize>> + use<> {
+        let interval = self.interval_bytes;
+        let count = (len / interval).max(1);
+        (0..count).map(move |index| {
+            let end = if index + 1 == count {
+                len
+            } else {
+                (index + 1) * interval
+            };
+            index * interval..end
+        })
+    }
+
+    /// Only a block that was cut short, which no job writes, is too small.
+    fn carries_head(&self, interval: &[u8]) -> bool {
+        self.has_header() && interval.len() >= self.header_at + self.head_bytes()
+    }
+
+    fn check_interval(&self, interval: &[u8], at: u64, expected: Expected) -> Result<(), Mismatch> {
+        let head = &interval[self.header_at..];
+        let found = Header::read(head).map_err(|error| error.at(at + self.header_at as u64))?;
+        let right = self.header(interval.len(), at, found.generation);
+        right.compare(&found, at + self.header_at as u64)?;
+        if !expected.allows(found.generation) {
+            return Err(Mismatch {
+                offset: at,
+                what: Wrong::Generation,
+                expected: format!("write {expected:?}"),
+                got: format!("write {}", found.generation),
+            });
+        }
+        let sum = self.digest_around(interval);
+        let stored = &head[HEADER_BYTES..HEADER_BYTES + sum.len()];
+        if self.method == VerifyMethod::PatternHeader {
+            return self.compare(interval, at, found.generation, Wrong::Pattern);
+        }
+        if *stored == *sum {
+            return Ok(());
+        }
+        self.compare(interval, at, found.generation, Wrong::Payload)?;
+        Err(Mismatch {
+            offset: at + (self.header_at + HEADER_BYTES) as u64,
+            what: Wrong::Digest,
+            expected: hex(&sum),
+            got: hex(stored),
+        })
+    }
+
+    fn header(&self, len: usize, offset: u64, generation: u64) -> Header {
+        Header {
+            method: header::method_code(self.method),
+            len: len as u32,
+            offset,
+            seed: self.seed,
+            generation,
+        }
+    }
+
+    /// The digest of all that is not head.
+    fn digest_around(&self, interval: &[u8]) -> Digest {
+        let (before, rest) = interval.split_at(self.header_at);
+        digest(self.method, before, &rest[self.head_bytes()..])
+    }
+
+    fn fill_payload(&self, interval: &mut [u8], offset: u64, generation: u64) {
+        match &self.pattern {
+            Some(pattern) => pattern.fill(interval, offset),
+            None => self.payload(offset, generation).fill(interval),
+        }
+    }
+
+    fn payload(&self, offset: u64, generation: u64) -> Rng {
+        Rng::new(mix64(mix64(self.seed ^ mix64(offset)) ^ generation))
+    }
+
+    /// Compares an interval outside of its head with what belongs there, in pieces on the stack.
+    fn compare(
+        &self,
+        interval: &[u8],
+        at: u64,
+        generation: u64,
+        what: Wrong,
+    ) -> Result<(), Mismatch> {
+        const PIECE: usize = 512;
+        let head = if self.has_header() {
+            self.header_at..self.header_at + self.head_bytes()
+        } else {
+            0..0
+        };
+        let mut rng = self.payload(at, generation);
+        let mut right = [0u8; PIECE];
+        for (index, got) in interval.chunks(PIECE).enumerate() {
+            let start = index * PIECE;
+            let right = &mut right[..got.len()];
+            match &self.pattern {
+                Some(pattern) => pattern.fill_from(right, at, start),
+                None => rng.fill(right),
+            }
+            let wrong =
+                (0..got.len()).find(|&i| got[i] != right[i] && !head.contains(&(start + i)));
+            if let Some(i) = wrong {
+                let until = got.len().min(i + 8);
+                return Err(Mismatch {
+                    offset: at + (start + i) as u64,
+                    what,
+                    expected: hex(&right[i..until]),
+                    got: hex(&got[i..until]),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// What a correct block holds, for `verify_dump`.
+    pub fn expected_block(&self, len: usize, offset: u64, generation: u64) -> Vec<u8> {
+        let mut block = vec![0; len];
+        self.fill(&mut block, offset, generation);
+        block
+    }
+}
+
+/// Bytes of the largest head: no interval may be smaller.
+pub const MAX_HEAD_BYTES: usize = HEADER_BYTES + MAX_DIGEST_BYTES;
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes
+        .iter()
+        .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}
+
+#[cfg(test)]
+mod tests;

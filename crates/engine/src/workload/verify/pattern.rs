@@ -1,0 +1,82 @@
+//! `verify_pattern`: fixed bytes and offsets, over and over.
+
+use iosonde_job::plan::{PatternPart, VerifyPattern};
+
+/// A pattern ready to be laid out: its bytes, and where offsets go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern {
+    bytes: Box<[u8]>,
+    offsets_at: Box<[usize]>,
+}
+
+impl Pattern {
+    /// The pattern of a plan.
+    pub fn new(pattern: &VerifyPattern) -> Self {
+        let mut bytes = Vec::new();
+        let mut offsets_at = Vec::new();
+        for part in &pattern.parts {
+            match part {
+                PatternPart::Bytes(part) => bytes.extend_from_slice(part),
+                PatternPart::Offset => {
+                    offsets_at.push(bytes.len());
+                    bytes.extend_from_slice(&[0; 8]);
+                }
+            }
+        }
+        Pattern {
+            bytes: bytes.into(),
+            offsets_at: offsets_at.into(),
+        }
+    }
+
+    /// Whether there is nothing to lay out.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Lays the pattern over a block that belongs at `offset` in the file.
+    pub fn fill(&self, buf: &mut [u8], offset: u64) {
+        self.fill_from(buf, offset, 0);
+    }
+
+    /// As [`Pattern::fill`], for the part of the block that starts at its byte `start`.
+    pub fn fill_from(&self, buf: &mut [u8], offset: u64, start: usize) {
+        let number = offset.to_le_bytes();
+        for (byte, position) in buf.iter_mut().zip(start..) {
+            let position = position % self.bytes.len();
+            let field = self
+                .offsets_at
+                .iter()
+                .find(|at| (**at..**at + 8).contains(&position));
+            *byte = match field {
+                Some(at) => number[position - at],
+                None => self.bytes[position],
+            };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_and_bytes_alternate() {
+        let pattern = Pattern::new(&VerifyPattern {
+            parts: vec![
+                PatternPart::Bytes(vec![0xaa]),
+                PatternPart::Offset,
+                PatternPart::Bytes(vec![0xbb]),
+            ],
+        });
+        let mut block = [0; 25];
+        pattern.fill(&mut block, 0x1234);
+        assert_eq!(
+            block[..11],
+            [0xaa, 0x34, 0x12, 0, 0, 0, 0, 0, 0, 0xbb, 0xaa]
+        );
+        let mut part = [0; 9];
+        pattern.fill_from(&mut part, 0x1234, 16);
+        assert_eq!(part, block[16..]);
+    }
+}

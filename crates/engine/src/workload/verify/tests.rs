@@ -1,0 +1,168 @@
+use super::*;
+use iosonde_job::plan::{PatternPart, VerifyPattern};
+use proptest::prelude::*;
+
+const METHODS: [VerifyMethod; 11] = [
+    VerifyMethod::Crc32c,
+    VerifyMethod::Crc32,
+    VerifyMethod::Crc16,
+    VerifyMethod::Crc7,
+    VerifyMethod::Crc64,
+    VerifyMethod::Md5,
+    VerifyMethod::Sha1,
+    VerifyMethod::Sha256,
+    VerifyMethod::Sha512,
+    VerifyMethod::Xxhash,
+    VerifyMethod::PatternHeader,
+];
+
+fn verify(method: VerifyMethod) -> Verify {
+    let pattern =
+        matches!(method, VerifyMethod::Pattern | VerifyMethod::PatternHeader).then(|| {
+            VerifyPattern {
+                parts: vec![PatternPart::Bytes(vec![0xde, 0xad]), PatternPart::Offset],
+            }
+        });
+    Verify {
+        method,
+        do_verify: true,
+        verify_only: false,
+        fatal: false,
+        dump: false,
+        interval_bytes: 0,
+        header_offset_bytes: 0,
+        pattern,
+        backlog: 0,
+        backlog_batch: 0,
+        r#async: 0,
+        sort: true,
+    }
+}
+
+fn verifier(method: VerifyMethod) -> Verifier {
+    Verifier::new(&verify(method), &[4096], 7).unwrap()
+}
+
+proptest! {
+    #[test]
+    fn what_was_written_is_right(index in 0usize..11, blocks in 1usize..4, offset in 0u64..1 << 40, generation: u32, interval in 0usize..4, header_at in 0u64..400) {
+        let mut options = verify(METHODS[index]);
+        options.interval_bytes = [0, 512, 1024, 4096][interval];
+        options.header_offset_bytes = header_at;
+        let verifier = Verifier::new(&options, &[4096], 7).unwrap();
+        let mut block = vec![0; 4096 * blocks];
+        verifier.fill(&mut block, offset * 4096, generation.into());
+        prop_assert_eq!(verifier.check(&block, offset * 4096, Expected::Exactly(generation.into())), Ok(()));
+    }
+
+    #[test]
+    fn any_flipped_bit_is_found_where_it_is(index in 0usize..11, byte in 0usize..8192, bit in 0u8..8, header_at in 0u64..400) {
+        let mut options = verify(METHODS[index]);
+        options.header_offset_bytes = header_at;
+        let verifier = Verifier::new(&options, &[4096], 7).unwrap();
+        let mut block = vec![0; 8192];
+        verifier.fill(&mut block, 1 << 20, 3);
+        block[byte] ^= 1 << bit;
+        let mismatch = verifier.check(&block, 1 << 20, Expected::Exactly(3)).unwrap_err();
+        let head = header_at as usize..header_at as usize + verifier.head_bytes();
+        if head.contains(&(byte % 4096)) {
+            prop_assert!(mismatch.what != Wrong::Payload && mismatch.what != Wrong::Pattern);
+        } else {
+            prop_assert_eq!(mismatch.offset, (1 << 20) + byte as u64);
+        }
+    }
+}
+
+#[test]
+fn every_kind_of_wrong_block_is_told_apart() {
+    let verifier = verifier(VerifyMethod::Crc32c);
+    let mut block = verifier.expected_block(4096, 8192, 5);
+    let what =
+        |block: &[u8], offset, expected| verifier.check(block, offset, expected).unwrap_err().what;
+    assert_eq!(what(&block, 4096, Expected::Any), Wrong::Offset);
+    assert_eq!(what(&block, 8192, Expected::Exactly(6)), Wrong::Generation);
+    assert_eq!(what(&block, 8192, Expected::AtMost(4)), Wrong::Generation);
+    assert_eq!(verifier.check(&block, 8192, Expected::AtMost(5)), Ok(()));
+    assert_eq!(what(&[0; 4096], 8192, Expected::Any), Wrong::Magic);
+    block[10] ^= 1;
+    assert_eq!(what(&block, 8192, Expected::Any), Wrong::HeaderChecksum);
+    let foreign = Verifier::new(&verify(VerifyMethod::Crc32c), &[4096], 8).unwrap();
+    assert_eq!(
+        what(&foreign.expected_block(4096, 8192, 5), 8192, Expected::Any),
+        Wrong::Header
+    );
+    let mut digest = verifier.expected_block(4096, 8192, 5);
+    digest[HEADER_BYTES] ^= 1;
+    assert_eq!(what(&digest, 8192, Expected::Any), Wrong::Digest);
+}
+
+#[test]
+fn a_bare_pattern_needs_no_header() {
+    let verifier = verifier(VerifyMethod::Pattern);
+    let block = verifier.expected_block(4096, 0x5000, 1);
+    assert_eq!(block[..5], [0xde, 0xad, 0x00, 0x50, 0x00]);
+    assert_eq!(verifier.check(&block, 0x5000, Expected::Any), Ok(()));
+    let mut wrong = block;
+    wrong[4095] ^= 0x80;
+    let mismatch = verifier.check(&wrong, 0x5000, Expected::Any).unwrap_err();
+    assert_eq!(
+        (mismatch.offset, mismatch.what),
+        (0x5000 + 4095, Wrong::Pattern)
+    );
+}
+
+#[test]
+fn null_checks_nothing() {
+    assert_eq!(
+        verifier(VerifyMethod::Null).check(&[1; 4096], 0, Expected::Exactly(1)),
+        Ok(())
+    );
+}
+
+#[test]
+fn sizes_with_a_common_part_may_overwrite_each_other() {
+    let verifier = Verifier::new(&verify(VerifyMethod::Crc32c), &[4096, 6144], 7).unwrap();
+    assert_eq!(verifier.interval_bytes(), 2048);
+    let mut disk = verifier.expected_block(6144, 0, 1);
+    disk[..4096].copy_from_slice(&verifier.expected_block(4096, 0, 2));
+    assert_eq!(verifier.check(&disk, 0, Expected::AtMost(2)), Ok(()));
+}
+
+#[test]
+fn odd_lengths_are_checked_to_their_end() {
+    let verifier = Verifier::new(&verify(VerifyMethod::Crc32c), &[1000, 8191], 7).unwrap();
+    let mut block = verifier.expected_block(3333, 1000, 1);
+    assert_eq!(verifier.check(&block, 1000, Expected::Exactly(1)), Ok(()));
+    block[3332] ^= 1;
+    assert_eq!(
+        verifier
+            .check(&block, 1000, Expected::Exactly(1))
+            .unwrap_err()
+            .offset,
+        4332
+    );
+}
+
+#[test]
+fn impossible_options_are_errors() {
+    let mut options = verify(VerifyMethod::Sha512);
+    options.interval_bytes = 64;
+    assert!(matches!(
+        Verifier::new(&options, &[4096], 7),
+        Err(VerifyError::IntervalTooSmall {
+            needed_bytes: 112,
+            ..
+        })
+    ));
+    options.interval_bytes = 1000;
+    assert!(matches!(
+        Verifier::new(&options, &[4096], 7),
+        Err(VerifyError::IntervalDoesNotDivide { .. })
+    ));
+    let mut pattern = verify(VerifyMethod::Pattern);
+    pattern.pattern = None;
+    assert_eq!(
+        Verifier::new(&pattern, &[4096], 7).unwrap_err(),
+        VerifyError::NoPattern
+    );
+}

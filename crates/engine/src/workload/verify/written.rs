@@ -1,0 +1,186 @@
+//! Which write each block must be from, where blocks are written more than once.
+//!
+//! With a random map each block is written once per pass, and the generator's replay says when. Without one
+//! (`norandommap`, zipf, ...) the last write counts, so its number is kept for each interval: 4 bytes of memory for
+//! each interval of the working set, allocated at the start, and never more than the limit that the caller gives. Where
+//! the limit does not suffice no record is kept and any write of this run is accepted for its place: the check still
+//! finds damage, misplaced and never-written blocks, but not a lost rewrite.
+
+use super::Expected;
+
+/// Set in an entry when several writes to the interval were in flight at once, so that any of them may be the last.
+const RACED: u32 = 1 << 31;
+const NEVER: u32 = 0;
+
+/// A write in flight: intervals `from..until`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct InFlight {
+    generation: u64,
+    from: u64,
+    until: u64,
+}
+
+/// The record of what was written to one file.
+#[derive(Debug, Clone)]
+pub struct Written {
+    start_bytes: u64,
+    interval_bytes: u64,
+    last: Option<Box<[u32]>>,
+    in_flight: Vec<InFlight>,
+    generations: u64,
+}
+
+impl Written {
+    /// A record for the region `start_bytes..start_bytes + size_bytes` of a file, in units of the verifier's
+    /// intervals, using at most `limit_bytes` of memory, for at most `iodepth` writes in flight.
+    pub fn new(
+        start_bytes: u64,
+        size_bytes: u64,
+        interval_bytes: u64,
+        limit_bytes: u64,
+        iodepth: u32,
+    ) -> Self {
+        // One more: the last block of a sequential pass may cross the end of the region.
+        let intervals = size_bytes.div_ceil(interval_bytes.max(1)) + 1;
+        let fits = intervals.saturating_mul(4) <= limit_bytes;
+        Written {
+            start_bytes,
+            interval_bytes: interval_bytes.max(1),
+            last: fits.then(|| vec![NEVER; intervals as usize].into()),
+            in_flight: Vec::with_capacity(iodepth as usize),
+            generations: 0,
+        }
+    }
+
+    /// Whether lost rewrites can be found.
+    pub fn is_exact(&self) -> bool {
+        self.last.is_some()
+    }
+
+    /// A write is issued; the number returned goes into its headers. Numbers start at 1.
+    pub fn issue(&mut self, offset: u64, len: u64) -> u64 {
+        self.generations += 1;
+        let generation = self.generations;
+        let (from, until) = self.intervals(offset, len);
+        if let Some(last) = &mut self.last {
+            let raced = self
+                .in_flight
+                .iter()
+                .any(|other| other.from < until && from < other.until);
+            // A number too large for its 31 bits is as good as raced: only its upper bound is known.
+            let entry = match u32::try_from(generation) {
+                Ok(number) if number < RACED => number | if raced { RACED } else { 0 },
+                _ => RACED,
+            };
+            let until = until.min(last.len() as u64);
+            last[from.min(until) as usize..until as usize].fill(entry);
+        }
+        self.in_flight.push(InFlight {
+            generation,
+            from,
+            until,
+        });
+        generation
+    }
+
+    /// The write of this number is complete.
+    pub fn complete(&mut self, generation: u64) {
+        if let Some(index) = self
+            .in_flight
+            .iter()
+            .position(|w| w.generation == generation)
+        {
+            self.in_flight.swap_remove(index);
+        }
+    }
+
+    /// The write of this number failed: what its place holds now is unknown, so nothing is expected of it but that it
+    /// is from this run.
+    pub fn fail(&mut self, generation: u64) {
+        let Some(index) = self
+            .in_flight
+            .iter()
+            .position(|w| w.generation == generation)
+        else {
+            return;
+        };
+        let write = self.in_flight.swap_remove(index);
+        if let Some(last) = &mut self.last {
+            let until = write.until.min(last.len() as u64);
+            for entry in &mut last[write.from.min(until) as usize..until as usize] {
+                *entry |= RACED;
+            }
+        }
+    }
+
+    /// What the interval at `offset` must be from; `None` if it was never written.
+    pub fn expected(&self, offset: u64) -> Option<Expected> {
+        let Some(last) = &self.last else {
+            return (self.generations > 0).then_some(Expected::AtMost(self.generations));
+        };
+        let index = (offset - self.start_bytes) / self.interval_bytes;
+        match last.get(index as usize).copied() {
+            None | Some(NEVER) => None,
+            Some(entry) if entry & RACED != 0 => Some(Expected::AtMost(self.generations)),
+            Some(entry) => Some(Expected::Exactly(entry.into())),
+        }
+    }
+
+    fn intervals(&self, offset: u64, len: u64) -> (u64, u64) {
+        let from = offset.saturating_sub(self.start_bytes);
+        (
+            from / self.interval_bytes,
+            (from + len).div_ceil(self.interval_bytes),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_write_counts() {
+        let mut written = Written::new(8192, 1 << 20, 4096, 1 << 20, 4);
+        assert!(written.is_exact());
+        let first = written.issue(8192, 8192);
+        written.complete(first);
+        let second = written.issue(12288, 4096);
+        written.complete(second);
+        assert_eq!(written.expected(8192), Some(Expected::Exactly(first)));
+        assert_eq!(written.expected(12288), Some(Expected::Exactly(second)));
+        assert_eq!(written.expected(16384), None);
+    }
+
+    #[test]
+    fn writes_in_flight_together_may_land_in_any_order() {
+        let mut written = Written::new(0, 1 << 20, 4096, 1 << 20, 4);
+        let first = written.issue(0, 4096);
+        let second = written.issue(0, 8192);
+        written.complete(second);
+        written.complete(first);
+        assert_eq!(written.expected(0), Some(Expected::AtMost(2)));
+        let third = written.issue(0, 4096);
+        written.complete(third);
+        assert_eq!(written.expected(0), Some(Expected::Exactly(3)));
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_place_unknown() {
+        let mut written = Written::new(0, 1 << 20, 4096, 1 << 20, 4);
+        let first = written.issue(0, 4096);
+        written.complete(first);
+        let second = written.issue(0, 4096);
+        written.fail(second);
+        assert_eq!(written.expected(0), Some(Expected::AtMost(2)));
+    }
+
+    #[test]
+    fn without_memory_any_write_of_the_run_will_do() {
+        let mut written = Written::new(0, 1 << 40, 4096, 1 << 20, 4);
+        assert!(!written.is_exact());
+        assert_eq!(written.expected(0), None);
+        written.issue(0, 4096);
+        assert_eq!(written.expected(0), Some(Expected::AtMost(1)));
+    }
+}
