@@ -1,0 +1,321 @@
+//! What the engine says of captured machines.
+
+#[path = "common/machine.rs"]
+mod machine;
+
+use iosonde_engine::device::host::host;
+use iosonde_engine::device::identify::{PathFacts, identify_in};
+use iosonde_result::host::{DeviceInfo, DeviceKind, Locality, TargetInfo, TargetKind, Transport};
+use machine::Machine;
+use std::path::PathBuf;
+
+/// What a directory of a captured machine is.
+fn directory(machine: &Machine, path: &str, on: Option<&str>) -> TargetInfo {
+    let on = on.map(|number| number.parse().unwrap());
+    let facts = PathFacts {
+        path: PathBuf::from(path),
+        kind: TargetKind::Directory,
+        size_bytes: None,
+        on,
+        is: None,
+    };
+    identify_in(&machine.system(), &facts)
+}
+
+/// What a block device of a captured machine is.
+fn block_device(machine: &Machine, path: &str, number: &str) -> TargetInfo {
+    let is = Some(number.parse().unwrap());
+    let facts = PathFacts {
+        path: PathBuf::from(path),
+        kind: TargetKind::BlockDevice,
+        size_bytes: None,
+        on: None,
+        is,
+    };
+    identify_in(&machine.system(), &facts)
+}
+
+/// The names down one branch of a stack of devices.
+fn branch(device: &DeviceInfo) -> Vec<(&str, DeviceKind)> {
+    let mut names = vec![(device.name.as_str(), device.kind)];
+    names.extend(device.below.first().map(branch).unwrap_or_default());
+    names
+}
+
+#[test]
+fn a_partition_leads_to_its_nvme_disk() {
+    let machine = Machine::unpack("nvme-partition");
+    let target = directory(&machine, "/srv/data/db", Some("259:2"));
+    let mount = target.mount.as_ref().unwrap();
+    assert_eq!(
+        (mount.fs_type.as_str(), mount.root.as_str()),
+        ("ext4", "/var/lib/pool")
+    );
+    assert!(mount.options.iter().any(|option| option == "discard"));
+    let partition = &target.devices[0];
+    assert_eq!(
+        branch(partition),
+        [
+            ("nvme0n1p1", DeviceKind::Partition),
+            ("nvme0n1", DeviceKind::Nvme)
+        ]
+    );
+    assert_eq!(
+        (partition.start_bytes, partition.size_bytes),
+        (Some(262_144 * 512), 16_513_024 * 512)
+    );
+    assert_eq!(partition.queue, None);
+    let disk = &partition.below[0];
+    assert_eq!(disk.model.as_deref(), Some("Amazon Elastic Block Store"));
+    assert_eq!(disk.firmware.as_deref(), Some("2.0"));
+    assert_eq!(
+        (disk.transport, disk.driver.as_deref()),
+        (Some(Transport::Pcie), Some("nvme"))
+    );
+    assert_eq!(disk.size_bytes, 8 << 30);
+    let queue = disk.queue.as_ref().unwrap();
+    assert_eq!(
+        (queue.logical_block_bytes, queue.physical_block_bytes),
+        (Some(512), Some(4096))
+    );
+    assert_eq!(
+        (queue.scheduler.as_deref(), queue.nr_requests),
+        (Some("none"), Some(63))
+    );
+    assert_eq!(
+        (queue.volatile_write_cache, queue.rotational),
+        (Some(false), Some(false))
+    );
+    assert_eq!(
+        (queue.max_request_bytes, queue.hardware_queues),
+        (Some(256 << 10), Some(2))
+    );
+}
+
+#[test]
+fn a_block_device_is_its_own_target() {
+    let machine = Machine::unpack("nvme-partition");
+    let target = block_device(&machine, "/dev/nvme0n1", "259:0");
+    assert_eq!(
+        (target.mount.clone(), target.size_bytes),
+        (None, Some(8 << 30))
+    );
+    assert_eq!(target.devices[0].kind, DeviceKind::Nvme);
+    let gone = block_device(&machine, "/dev/sdz", "65:144");
+    assert!(gone.devices.is_empty() && gone.note.unwrap().contains("65:144"));
+}
+
+#[test]
+fn bounds_of_every_group_above_hold_for_the_disk() {
+    let machine = Machine::unpack("nvme-partition");
+    let limits = directory(&machine, "/srv/data", None).limits;
+    assert_eq!(
+        limits.len(),
+        2,
+        "the bound on another disk is left out: {limits:?}"
+    );
+    assert_eq!(
+        (limits[0].cgroup.as_str(), limits[0].read_iops),
+        ("/user.slice/bench.scope", Some(500))
+    );
+    assert_eq!(
+        (limits[1].cgroup.as_str(), limits[1].write_bytes_per_s),
+        ("/user.slice", Some(50 << 20))
+    );
+    assert_eq!(
+        limits[1].device.to_string(),
+        "259:0",
+        "a bound by a partition's number is the disk's"
+    );
+    let cgroup = host(&machine.system()).cgroup;
+    assert_eq!(
+        (cgroup.cpu_quota, cgroup.memory_bytes, cgroup.cpuset),
+        (Some(1.5), Some(4 << 30), Some(3))
+    );
+    assert_eq!(cgroup.io.len(), 3);
+}
+
+#[test]
+fn the_machine_is_described() {
+    let host = host(&Machine::unpack("nvme-partition").system());
+    assert_eq!(host.hostname.as_deref(), Some("ip-10-0-0-7"));
+    assert_eq!(host.kernel.as_deref(), Some("6.1.0-31-cloud-amd64"));
+    assert_eq!(host.os.as_deref(), Some("Debian GNU/Linux 12 (bookworm)"));
+    assert_eq!(
+        (host.cpu.model.as_deref(), host.cpu.online),
+        (Some("AMD EPYC 9R14"), Some(4))
+    );
+    assert_eq!(host.memory_bytes, Some(7_907_360 << 10));
+    assert_eq!(
+        (
+            host.platform.cloud.as_deref(),
+            host.platform.instance_type.as_deref()
+        ),
+        (Some("aws"), Some("m7a.large"))
+    );
+    assert_eq!(
+        (host.platform.virtual_machine, host.platform.container),
+        (Some(true), false)
+    );
+}
+
+#[test]
+fn a_loop_device_leads_to_the_disk_under_its_file() {
+    let machine = Machine::unpack("loop-on-ext4");
+    let target = directory(&machine, "/mnt/loop", Some("7:0"));
+    let top = &target.devices[0];
+    assert_eq!(
+        branch(top),
+        [
+            ("loop0", DeviceKind::Loop),
+            ("sda1", DeviceKind::Partition),
+            ("sda", DeviceKind::Ata)
+        ]
+    );
+    assert_eq!(
+        top.backing_file,
+        Some(PathBuf::from("/var/lib/disk images/one.img"))
+    );
+    assert_eq!(top.direct_io, Some(true));
+    let disk = target.bottom_devices()[0];
+    assert_eq!(
+        (disk.vendor.as_deref(), disk.model.as_deref()),
+        (None, Some("SAMSUNG MZ7LN512"))
+    );
+    assert_eq!(
+        (disk.transport, disk.driver.as_deref()),
+        (Some(Transport::Sata), Some("sd"))
+    );
+    assert_eq!(
+        disk.queue.as_ref().unwrap().volatile_write_cache,
+        Some(true)
+    );
+}
+
+#[test]
+fn version_1_groups_bound_every_level_of_the_stack() {
+    let machine = Machine::unpack("loop-on-ext4");
+    let limits = directory(&machine, "/mnt/loop", None).limits;
+    assert_eq!(limits.len(), 2);
+    assert_eq!(
+        (limits[0].read_iops, limits[0].read_bytes_per_s),
+        (Some(1000), Some(10 << 20))
+    );
+    assert_eq!(
+        (limits[1].write_bytes_per_s, limits[1].cgroup.as_str()),
+        (Some(2 << 20), "/")
+    );
+    let host = host(&machine.system());
+    assert_eq!(
+        (host.cgroup.cpu_quota, host.cgroup.memory_bytes),
+        (Some(0.5), Some(1 << 30))
+    );
+    assert_eq!(
+        (host.platform.virtual_machine, host.platform.cloud),
+        (Some(false), None)
+    );
+}
+
+#[test]
+fn volumes_on_encrypted_mirrors_lead_to_both_disks() {
+    let machine = Machine::unpack("lvm-on-crypt-on-md");
+    let target = directory(&machine, "/", Some("254:1"));
+    let expected = [
+        ("dm-1", DeviceKind::Lvm),
+        ("dm-0", DeviceKind::Crypt),
+        ("md0", DeviceKind::Md),
+        ("sda", DeviceKind::Scsi),
+    ];
+    assert_eq!(branch(&target.devices[0]), expected);
+    assert_eq!(target.devices[0].detail.as_deref(), Some("vg-data"));
+    let bottom = target.bottom_devices();
+    assert_eq!(
+        bottom
+            .iter()
+            .map(|device| device.name.as_str())
+            .collect::<Vec<_>>(),
+        ["sda", "sdb"]
+    );
+    assert_eq!(
+        (bottom[0].vendor.as_deref(), bottom[0].transport),
+        (Some("SEAGATE"), Some(Transport::Sas))
+    );
+    let array = target
+        .all_devices()
+        .into_iter()
+        .find(|device| device.name == "md0")
+        .unwrap();
+    assert_eq!(array.detail.as_deref(), Some("raid1"));
+}
+
+#[test]
+fn a_pod_sees_its_claims_devices_but_not_its_roots() {
+    let machine = Machine::unpack("container");
+    let root = directory(&machine, "/tmp", Some("0:300"));
+    assert_eq!(root.mount.unwrap().locality, Locality::Stacked);
+    assert!(
+        root.note
+            .unwrap()
+            .contains("/var/lib/containerd/2/fs is not visible")
+    );
+    let claim = directory(&machine, "/data", Some("251:0"));
+    assert_eq!(branch(&claim.devices[0]), [("rbd0", DeviceKind::Rbd)]);
+    assert_eq!(claim.devices[0].detail.as_deref(), Some("kube/csi-vol-7"));
+    assert_eq!(claim.devices[0].transport, Some(Transport::Network));
+    let host = host(&machine.system());
+    assert!(host.platform.container);
+    assert_eq!(
+        (host.cgroup.cpu_quota, host.cgroup.memory_bytes),
+        (Some(2.0), Some(512 << 20))
+    );
+}
+
+#[test]
+fn file_systems_without_a_device_say_where_the_data_is() {
+    let machine = Machine::unpack("container");
+    let cases = [
+        (
+            "/shared claim/x",
+            Locality::Remote,
+            "the data is at filer:/export/a, reached by nfs4",
+        ),
+        (
+            "/scratch/x",
+            Locality::Memory,
+            "tmpfs keeps its data in memory",
+        ),
+        (
+            "/model",
+            Locality::UserSpace,
+            "a process of its own serves this file system (fuse.mountpoint-s3)",
+        ),
+    ];
+    for (path, locality, note) in cases {
+        let target = directory(&machine, path, None);
+        assert_eq!(
+            (target.mount.unwrap().locality, target.note.as_deref()),
+            (locality, Some(note))
+        );
+        assert!(target.devices.is_empty());
+    }
+}
+
+#[test]
+fn an_overlay_leads_through_btrfs_to_all_its_disks() {
+    let machine = Machine::unpack("overlay-on-btrfs");
+    let target = directory(&machine, "/merged/dir", Some("0:61"));
+    let names: Vec<&str> = target
+        .devices
+        .iter()
+        .map(|device| device.name.as_str())
+        .collect();
+    assert_eq!(names, ["vda", "vdb"]);
+    assert_eq!(target.devices[0].kind, DeviceKind::Virtio);
+    assert_eq!(
+        (
+            target.devices[0].vendor.as_deref(),
+            target.devices[0].driver.as_deref()
+        ),
+        (None, Some("virtio_blk"))
+    );
+}
