@@ -1,0 +1,420 @@
+//! Workers to what fio reports: one [`Entry`] for each job or reporting group, one [`Group`] for each status group.
+//!
+//! fio's rules of summing: bytes, counts and processor time add up; latencies are merged; the runtime is the longest; the
+//! *samples* of bandwidth and IOPS add up, minimum by minimum and mean by mean, because members run side by side.
+
+use super::number::Units;
+use crate::run::{CpuUse, RunResult, SteadyStateResult, SyncStats, WorkerResult};
+use crate::run::{DirectionStats, IoFailure};
+use crate::stats::{LatencyStats, Moments};
+use iosonde_job::plan::{Direction, Job, Measure, PerDirection, UnifiedReporting};
+
+/// All that fio's formats show of the jobs of one run.
+#[derive(Debug, Clone)]
+pub struct Report<'a> {
+    /// What is reported, in plan order.
+    pub entries: Vec<Entry<'a>>,
+    /// "Run status group 0" and so on: every number up to the largest, as fio lists them.
+    pub groups: Vec<Group>,
+}
+
+/// One line of terse output, one member of JSON's `jobs`: a worker, or with `group_reporting` the sum of several.
+#[derive(Debug, Clone)]
+pub struct Entry<'a> {
+    /// The job of the first member, whose name and description stand for all.
+    pub job: &'a Job,
+    /// Members summed.
+    pub members: u32,
+    /// Reporting group.
+    pub groupid: u32,
+    /// Thread id of the first member.
+    pub tid: u32,
+    /// errno of the first member that failed, or survived errors; 0 is none.
+    pub errno: i32,
+    /// What failed, where a worker ended by it.
+    pub failure: Option<IoFailure>,
+    /// Reads, writes and trims. With `unified_rw_reporting=mixed` their sum is in `read` and the others are empty.
+    pub directions: PerDirection<DirectionStats>,
+    /// The sum of all directions, with `unified_rw_reporting=both`.
+    pub mixed: Option<DirectionStats>,
+    /// fsync and its kin.
+    pub sync: SyncStats,
+    /// Processor use, summed.
+    pub cpu: CpuUse,
+    /// Runtime summed over the members, in milliseconds: what processor use is held against.
+    pub job_runtime_ms: u64,
+    /// I/Os by depth at submission.
+    pub iodepth_level: [u64; 7],
+    /// Submissions by batch size.
+    pub iodepth_submit: [u64; 7],
+    /// Reaps by batch size.
+    pub iodepth_complete: [u64; 7],
+    /// Depth of the last member.
+    pub latency_depth: u32,
+    /// `steadystate` of the last member.
+    pub steady_state: Option<SteadyStateResult>,
+    /// Errors survived.
+    pub total_errors: u64,
+    /// errno of the last member's first survived error.
+    pub first_error: i32,
+}
+
+/// A status group: what its entries moved together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    /// Its number.
+    pub groupid: u32,
+    /// How its jobs report directions.
+    pub unified: UnifiedReporting,
+    /// How sizes and rates are written: as the last entry asks for.
+    pub units: Units,
+    /// What moved; `None` for directions in which nothing ran.
+    pub directions: PerDirection<Option<GroupDirection>>,
+}
+
+/// One direction of a status group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GroupDirection {
+    /// Bytes moved.
+    pub io_bytes: u64,
+    /// Bytes moved over the longest runtime, in bytes per second.
+    pub aggregate_bytes_per_second: u64,
+    /// Slowest and fastest entry, in bytes per second.
+    pub bytes_per_second: (u64, u64),
+    /// Shortest and longest runtime, in milliseconds.
+    pub runtime_ms: (u64, u64),
+}
+
+/// A runtime as fio shows it: whole milliseconds, rounded up, so that whatever ran has at least one.
+pub fn runtime_ms(runtime_ns: u64) -> u64 {
+    runtime_ns.div_ceil(1_000_000)
+}
+
+/// Per second of a runtime in milliseconds, rounded down; 0 when nothing ran.
+pub fn per_second(amount: u64, runtime_ms: u64) -> u64 {
+    match runtime_ms {
+        0 => 0,
+        _ => (u128::from(amount) * 1000 / u128::from(runtime_ms)) as u64,
+    }
+}
+
+impl<'a> Report<'a> {
+    /// Sums up a run as its jobs' `group_reporting`, `unified_rw_reporting` and `stats` ask for.
+    pub fn of(result: &'a RunResult) -> Report<'a> {
+        let mut entries: Vec<Entry<'a>> = Vec::new();
+        for worker in &result.workers {
+            let job = &result.plan.jobs[worker.job];
+            if !job.measure.stats {
+                continue;
+            }
+            match entries.last_mut() {
+                Some(entry) if job.measure.group_reporting && entry.groupid == worker.groupid => {
+                    entry.add(worker, job);
+                }
+                _ => entries.push(Entry::of(worker, job)),
+            }
+        }
+        for entry in &mut entries {
+            entry.unify();
+        }
+        let groups = groups(result, &entries);
+        Report { entries, groups }
+    }
+
+    /// The group that `entry` belongs to.
+    pub fn group(&self, entry: &Entry<'_>) -> &Group {
+        &self.groups[entry.groupid as usize]
+    }
+}
+
+impl<'a> Entry<'a> {
+    fn of(worker: &WorkerResult, job: &'a Job) -> Entry<'a> {
+        let mut entry = Entry {
+            job,
+            members: 0,
+            groupid: worker.groupid,
+            tid: worker.tid,
+            errno: 0,
+            failure: None,
+            directions: PerDirection::default(),
+            mixed: None,
+            sync: SyncStats::default(),
+            cpu: CpuUse::default(),
+            job_runtime_ms: 0,
+            iodepth_level: [0; 7],
+            iodepth_submit: [0; 7],
+            iodepth_complete: [0; 7],
+            latency_depth: 0,
+            steady_state: None,
+            total_errors: 0,
+            first_error: 0,
+        };
+        entry.add(worker, job);
+        entry
+    }
+
+    fn add(&mut self, worker: &WorkerResult, job: &'a Job) {
+        self.members += 1;
+        for direction in Direction::ALL {
+            add_direction(
+                &mut self.directions[direction],
+                &worker.directions[direction],
+            );
+        }
+        self.sync.total_ios += worker.sync.total_ios;
+        self.sync.lat.merge(&worker.sync.lat);
+        add_cpu(&mut self.cpu, &worker.cpu);
+        self.job_runtime_ms += worker.runtime_ns / 1_000_000;
+        add_each(&mut self.iodepth_level, &worker.iodepth_level);
+        add_each(&mut self.iodepth_submit, &worker.iodepth_submit);
+        add_each(&mut self.iodepth_complete, &worker.iodepth_complete);
+        self.latency_depth = worker.latency_depth;
+        self.steady_state = worker.steady_state.clone();
+        self.total_errors += worker.total_errors;
+        self.first_error = worker.first_error;
+        if self.errno == 0 {
+            self.failure = worker.error.clone();
+            self.errno = match &worker.error {
+                Some(failure) => failure.errno,
+                None if continues_on_error(job) => worker.first_error,
+                None => 0,
+            };
+        }
+    }
+
+    /// Sums the directions where the job asks for it.
+    fn unify(&mut self) {
+        match self.job.measure.unified {
+            UnifiedReporting::None => {}
+            UnifiedReporting::Both => self.mixed = Some(self.sum_of_directions()),
+            UnifiedReporting::Mixed => {
+                self.directions = PerDirection {
+                    read: self.sum_of_directions(),
+                    ..PerDirection::default()
+                };
+            }
+        }
+    }
+
+    fn sum_of_directions(&self) -> DirectionStats {
+        let mut sum = DirectionStats::default();
+        for (_, direction) in self.directions.iter() {
+            add_direction(&mut sum, direction);
+        }
+        sum
+    }
+
+    /// Whether directions are reported as one.
+    pub fn is_mixed(&self) -> bool {
+        self.job.measure.unified == UnifiedReporting::Mixed
+    }
+
+    /// Whether the job survives some kind of error, so that survived errors are shown.
+    pub fn continues_on_error(&self) -> bool {
+        continues_on_error(self.job)
+    }
+
+    /// I/Os issued in all directions.
+    pub fn total_ios(&self) -> u64 {
+        self.directions.iter().map(|(_, d)| d.total_ios).sum()
+    }
+
+    /// Time in user mode and in the kernel, in per cent of the runtime.
+    pub fn cpu_percent(&self) -> (f64, f64) {
+        let percent = |ns: u64| match self.job_runtime_ms {
+            0 => 0.0,
+            ms => ns as f64 / (ms as f64 * 1e6) * 100.0,
+        };
+        (percent(self.cpu.user_ns), percent(self.cpu.system_ns))
+    }
+}
+
+fn continues_on_error(job: &Job) -> bool {
+    let errors = &job.errors;
+    errors.continue_read || errors.continue_write || errors.continue_verify
+}
+
+fn add_each(sum: &mut [u64; 7], more: &[u64; 7]) {
+    for (sum, more) in sum.iter_mut().zip(more) {
+        *sum += more;
+    }
+}
+
+fn add_cpu(sum: &mut CpuUse, more: &CpuUse) {
+    sum.user_ns += more.user_ns;
+    sum.system_ns += more.system_ns;
+    sum.context_switches += more.context_switches;
+    sum.major_faults += more.major_faults;
+    sum.minor_faults += more.minor_faults;
+}
+
+fn add_direction(sum: &mut DirectionStats, more: &DirectionStats) {
+    sum.io_bytes += more.io_bytes;
+    sum.total_ios += more.total_ios;
+    sum.short_ios += more.short_ios;
+    sum.drop_ios += more.drop_ios;
+    sum.runtime_ns = sum.runtime_ns.max(more.runtime_ns);
+    sum.slat.merge(&more.slat);
+    sum.clat.merge(&more.clat);
+    sum.lat.merge(&more.lat);
+    sum.bw = side_by_side(&sum.bw, &more.bw);
+    sum.iops = side_by_side(&sum.iops, &more.iops);
+}
+
+/// Samples of two that run side by side, as fio adds them: every moment is summed, also the number of samples.
+fn side_by_side(a: &Moments, b: &Moments) -> Moments {
+    Moments {
+        count: a.count + b.count,
+        min: a.min + b.min,
+        max: a.max + b.max,
+        mean: a.mean + b.mean,
+        m2: a.m2 + b.m2,
+    }
+}
+
+fn groups(result: &RunResult, entries: &[Entry<'_>]) -> Vec<Group> {
+    let plan_groups = result.plan.jobs.iter().map(|job| job.groupid + 1);
+    let entry_groups = entries.iter().map(|entry| entry.groupid + 1);
+    let count = plan_groups.chain(entry_groups).max().unwrap_or(0);
+    let mut groups: Vec<Group> = (0..count)
+        .map(|groupid| Group {
+            groupid,
+            unified: UnifiedReporting::None,
+            units: Units::of(&Measure::default()),
+            directions: PerDirection::default(),
+        })
+        .collect();
+    for entry in entries {
+        let group = &mut groups[entry.groupid as usize];
+        group.units = Units::of(&entry.job.measure);
+        if entry.job.measure.unified != UnifiedReporting::None {
+            group.unified = entry.job.measure.unified;
+        }
+        for (direction, stats) in entry.directions.iter() {
+            GroupDirection::add(&mut group.directions[direction], stats);
+        }
+    }
+    groups
+}
+
+impl GroupDirection {
+    fn add(sum: &mut Option<GroupDirection>, stats: &DirectionStats) {
+        let runtime = runtime_ms(stats.runtime_ns);
+        if runtime == 0 {
+            return;
+        }
+        let rate = per_second(stats.io_bytes, runtime);
+        let one = GroupDirection {
+            io_bytes: stats.io_bytes,
+            aggregate_bytes_per_second: rate,
+            bytes_per_second: (rate, rate),
+            runtime_ms: (runtime, runtime),
+        };
+        *sum = Some(match sum.take() {
+            None => one,
+            Some(sum) => sum.joined(&one),
+        });
+    }
+
+    /// Both together: bytes add up, extremes are those of both.
+    pub fn joined(&self, other: &GroupDirection) -> GroupDirection {
+        let io_bytes = self.io_bytes + other.io_bytes;
+        let runtime_ms = widest(self.runtime_ms, other.runtime_ms);
+        GroupDirection {
+            io_bytes,
+            aggregate_bytes_per_second: per_second(io_bytes, runtime_ms.1),
+            bytes_per_second: widest(self.bytes_per_second, other.bytes_per_second),
+            runtime_ms,
+        }
+    }
+}
+
+fn widest(a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
+    (a.0.min(b.0), a.1.max(b.1))
+}
+
+impl Group {
+    /// All directions together, for `unified_rw_reporting=both`.
+    pub fn mixed(&self) -> Option<GroupDirection> {
+        let directions = self.directions.iter().filter_map(|(_, d)| *d);
+        directions.reduce(|a, b| a.joined(&b))
+    }
+
+    /// The share of the group's bandwidth, in per cent, that samples of this mean (KiB/s) make; at most 100.
+    pub fn share_percent(&self, direction: Option<Direction>, mean_kib: f64) -> f64 {
+        let total = match direction {
+            Some(direction) => self.directions[direction],
+            None => self.mixed(),
+        };
+        match total.map(|total| total.aggregate_bytes_per_second) {
+            Some(total) if total > 1024 => {
+                (mean_kib.trunc() * 100.0 / (total as f64 / 1024.0)).min(100.0)
+            }
+            _ => 100.0,
+        }
+    }
+}
+
+/// Per cent of `total`, for each count; what is not zero shows as at least `least`.
+pub fn shares<const N: usize>(counts: &[u64; N], total: u64, least: f64) -> [f64; N] {
+    counts.map(|count| match (count, total) {
+        (0, _) | (_, 0) => 0.0,
+        _ => (count as f64 / total as f64 * 100.0).max(least),
+    })
+}
+
+/// Completion latencies of all directions by fio's levels, in per cent of the I/Os issued.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LatencyLevels {
+    /// Below 2, 4, 10, 20, 50, 100, 250, 500, 750, 1000 nanoseconds.
+    pub ns: [f64; 10],
+    /// The same numbers of microseconds.
+    pub us: [f64; 10],
+    /// The same numbers of milliseconds, then below 2000, then the rest.
+    pub ms: [f64; 12],
+    /// Share of all below a microsecond, which terse output counts as below 2.
+    pub below_1us: f64,
+}
+
+const LEVELS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
+
+impl LatencyLevels {
+    /// Counts `entry`'s completion latencies.
+    pub fn of(entry: &Entry<'_>) -> LatencyLevels {
+        let (mut ns, mut us, mut ms) = ([0; 10], [0; 10], [0; 12]);
+        for (_, direction) in entry.directions.iter() {
+            for (value, count) in representative_values(&direction.clat) {
+                let level = |unit: u64| LEVELS.iter().position(|level| value < level * unit);
+                if let Some(level) = level(1) {
+                    ns[level] += count;
+                } else if let Some(level) = level(1_000) {
+                    us[level] += count;
+                } else if let Some(level) = level(1_000_000) {
+                    ms[level] += count;
+                } else {
+                    ms[if value < 2_000_000_000 { 10 } else { 11 }] += count;
+                }
+            }
+        }
+        let total = entry.total_ios();
+        LatencyLevels {
+            ns: shares(&ns, total, 0.01),
+            us: shares(&us, total, 0.01),
+            ms: shares(&ms, total, 0.01),
+            below_1us: shares(&[ns.iter().sum()], total, 0.0)[0],
+        }
+    }
+}
+
+/// One value for each bucket of the histogram: its middle, kept within the exact extremes. The levels' bounds cut some
+/// buckets in two; such a bucket is counted where its middle is.
+fn representative_values(latency: &LatencyStats) -> impl Iterator<Item = (u64, u64)> + '_ {
+    let (min, max) = (latency.moments.min as u64, latency.moments.max as u64);
+    let histogram = latency.histogram.iter();
+    histogram
+        .flat_map(|histogram| histogram.buckets())
+        .map(move |(index, count)| {
+            let middle = crate::histogram::middle(index);
+            (middle.clamp(min, max.max(min)), count)
+        })
+}

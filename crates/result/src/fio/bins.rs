@@ -1,0 +1,112 @@
+//! fio's latency bins: 64 to each power of two, unions of neighbouring buckets of our [`Histogram`].
+//!
+//! What fio's formats show of a distribution (percentiles, JSON+ bins, histogram logs) is computed on these bins, so that
+//! tools which recompute one from the other find them equal. fio has [`COLUMNS`] of them and counts all above 17 s in the
+//! last; here that limit holds for the histogram log only, whose lines have a fixed length.
+
+use crate::histogram::{self, Histogram};
+
+/// Number of fio's bins: the columns of a histogram log without coarseness.
+pub const COLUMNS: usize = 29 * 64;
+
+const SUB_BITS: u32 = 6;
+
+/// The bin that fio counts `value_ns` in, without its upper limit.
+pub fn bin_of(value_ns: u64) -> usize {
+    let top = 63 - (value_ns | (1 << SUB_BITS)).leading_zeros();
+    let shift = top - SUB_BITS;
+    ((shift as usize) << SUB_BITS) + (value_ns >> shift) as usize
+}
+
+/// The value that stands for a bin: the middle of its range.
+pub fn middle(bin: usize) -> u64 {
+    let sub = 1usize << SUB_BITS;
+    if bin < 2 * sub {
+        return bin as u64;
+    }
+    let shift = (bin >> SUB_BITS) - 1;
+    (((sub + (bin & (sub - 1))) as u64) << shift) + (1 << shift) / 2
+}
+
+/// Non-empty bins of a distribution in ascending order: bin and count.
+pub fn bins(histogram: &Histogram) -> Vec<(usize, u64)> {
+    let mut bins: Vec<(usize, u64)> = Vec::new();
+    for (index, count) in histogram.buckets() {
+        let bin = bin_of(histogram::lowest(index));
+        match bins.last_mut() {
+            Some(last) if last.0 == bin => last.1 += count,
+            _ => bins.push((bin, count)),
+        }
+    }
+    bins
+}
+
+/// The value at each of `percents` (ascending): the middle of the bin in which the running count first reaches that share.
+pub fn percentiles(histogram: &Histogram, percents: &[f64]) -> Vec<u64> {
+    let total = histogram.total() as f64;
+    let mut bins = bins(histogram).into_iter();
+    let (mut seen, mut value) = (0u64, 0u64);
+    percents
+        .iter()
+        .map(|percent| {
+            while (seen as f64) < percent / 100.0 * total {
+                let Some((bin, count)) = bins.next() else {
+                    break;
+                };
+                seen += count;
+                value = middle(bin);
+            }
+            value
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn known_bins() {
+        // From fio's JSON+: values and the keys they were counted under.
+        for (value, key) in [
+            (18_995, 19_072),
+            (860_062, 856_064),
+            (860_753, 864_256),
+            (2_713, 2_704),
+        ] {
+            assert_eq!(middle(bin_of(value)), key);
+        }
+        assert_eq!(bin_of((1 << 34) - 1), COLUMNS - 1);
+    }
+
+    #[test]
+    fn percentiles_are_middles_of_bins() {
+        let mut histogram = Histogram::default();
+        assert_eq!(percentiles(&histogram, &[50.0]), [0]);
+        (1..=1000).for_each(|value| histogram.record(value));
+        assert_eq!(
+            percentiles(&histogram, &[0.0, 1.0, 50.0, 100.0]),
+            [0, 10, 502, 1004]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn each_of_our_buckets_lies_in_one_bin(value in 0u64..histogram::MAX_VALUE) {
+            let index = histogram::index_of(value);
+            let low = histogram::lowest(index);
+            let high = low + histogram::width(index) - 1;
+            prop_assert_eq!(bin_of(low), bin_of(value));
+            prop_assert_eq!(bin_of(high), bin_of(value));
+        }
+
+        #[test]
+        fn no_count_is_lost(values in proptest::collection::vec(0u64..1 << 41, 0..200)) {
+            let mut histogram = Histogram::default();
+            values.iter().for_each(|value| histogram.record(*value));
+            let sum: u64 = bins(&histogram).iter().map(|(_, count)| count).sum();
+            prop_assert_eq!(sum, values.len() as u64);
+        }
+    }
+}

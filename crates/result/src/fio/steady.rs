@@ -1,0 +1,40 @@
+//! `steadystate` in fio's words.
+
+use crate::run::SteadyStateResult;
+use iosonde_job::plan::{SteadyMetric, SteadyState};
+
+/// `iops` or `bw`.
+pub(super) fn metric(asked: &SteadyState) -> &'static str {
+    match asked.metric {
+        SteadyMetric::Iops => "iops",
+        SteadyMetric::Bandwidth => "bw",
+    }
+}
+
+/// `%` when the limit is relative.
+pub(super) fn percent_sign(asked: &SteadyState) -> &'static str {
+    if asked.percent { "%" } else { "" }
+}
+
+/// The option as fio repeats it: `iops_slope:0.300000%`. Limits of bandwidth are in bytes per second there.
+pub(super) fn option(asked: &SteadyState) -> String {
+    format!(
+        "{}{}:{:.6}{}",
+        metric(asked),
+        if asked.slope { "_slope" } else { "" },
+        asked.limit,
+        percent_sign(asked)
+    )
+}
+
+/// Means of bytes per second and of I/Os per second over the window.
+pub(super) fn means(result: &SteadyStateResult) -> (u64, u64) {
+    (mean(&result.bw_bytes), mean(&result.iops))
+}
+
+fn mean(values: &[u64]) -> u64 {
+    match values.len() as u64 {
+        0 => 0,
+        count => values.iter().sum::<u64>() / count,
+    }
+}

@@ -1,0 +1,534 @@
+//! fio's normal output: what it prints when its jobs are done.
+
+use super::aggregate::{
+    Entry, Group, GroupDirection, LatencyLevels, Report, per_second, runtime_ms, shares,
+};
+use super::number::{self, Kilo, Units};
+use super::{bins, steady, time};
+use crate::run::{DirectionStats, DiskUtil, RunResult};
+use crate::stats::{LatencyStats, Moments};
+use iosonde_job::plan::{Direction, UnifiedReporting};
+use jiff::tz::TimeZone;
+use std::io::{self, Write};
+
+/// Writes what fio prints at the end of a run in its normal format: jobs, status groups, disks. Times are local.
+pub fn write_normal(out: &mut impl Write, result: &RunResult) -> io::Result<()> {
+    write_normal_in(out, result, &TimeZone::system())
+}
+
+/// As [`write_normal`], with times of `zone`.
+pub fn write_normal_in(
+    out: &mut impl Write,
+    result: &RunResult,
+    zone: &TimeZone,
+) -> io::Result<()> {
+    let report = Report::of(result);
+    let ended_at_ms = result.started_at_ms + result.elapsed_ns / 1_000_000;
+    writeln!(out)?;
+    for entry in &report.entries {
+        write_entry(
+            out,
+            entry,
+            report.group(entry),
+            &time::ctime(ended_at_ms, zone),
+        )?;
+    }
+    for group in &report.groups {
+        write_group(out, group)?;
+    }
+    write_disks(out, &result.disks)
+}
+
+fn write_entry(
+    out: &mut impl Write,
+    entry: &Entry<'_>,
+    group: &Group,
+    now: &str,
+) -> io::Result<()> {
+    if entry.total_ios() == 0 && entry.directions.iter().all(|(_, d)| d.io_bytes == 0) {
+        return Ok(());
+    }
+    write_title(out, entry, now)?;
+    for (direction, stats) in entry.directions.iter() {
+        if stats.io_bytes > 0 {
+            let name = if entry.is_mixed() {
+                "mixed"
+            } else {
+                direction.name()
+            };
+            write_direction(out, entry, group, Some(direction), name, stats)?;
+        }
+    }
+    if let Some(mixed) = &entry.mixed {
+        write_direction(out, entry, group, None, "mixed", mixed)?;
+    }
+    write_levels(out, &LatencyLevels::of(entry))?;
+    write_sync(out, entry)?;
+    write_cpu(out, entry)?;
+    write_depths(out, entry)?;
+    write_counts(out, entry)?;
+    write_steady_state(out, entry)
+}
+
+fn write_title(out: &mut impl Write, entry: &Entry<'_>, now: &str) -> io::Result<()> {
+    let (name, groupid, members) = (&entry.job.name, entry.groupid, entry.members);
+    write!(
+        out,
+        "{name}: (groupid={groupid}, jobs={members}): err={:2}",
+        entry.errno
+    )?;
+    if entry.errno != 0 {
+        write!(out, " ({})", failure_text(entry))?;
+    }
+    writeln!(out, ": pid={}: {now}", entry.tid)?;
+    if let Some(description) = &entry.job.description {
+        writeln!(out, "  Description  : [{description}]")?;
+    }
+    Ok(())
+}
+
+/// `file:/mnt/f, func=write, error=No space left on device`.
+fn failure_text(entry: &Entry<'_>) -> String {
+    let error = error_text(entry.errno);
+    match &entry.failure {
+        Some(failure) => {
+            let operation = &failure.operation;
+            match &failure.file {
+                Some(file) => format!("file:{file}, func={operation}, error={error}"),
+                None => format!("func={operation}, error={error}"),
+            }
+        }
+        None => format!("error={error}"),
+    }
+}
+
+/// strerror(3).
+pub(super) fn error_text(errno: i32) -> String {
+    let text = io::Error::from_raw_os_error(errno).to_string();
+    match text.rfind(" (os error") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}
+
+fn write_direction(
+    out: &mut impl Write,
+    entry: &Entry<'_>,
+    group: &Group,
+    direction: Option<Direction>,
+    name: &str,
+    stats: &DirectionStats,
+) -> io::Result<()> {
+    let runtime = runtime_ms(stats.runtime_ns);
+    if runtime == 0 {
+        return Ok(());
+    }
+    let measure = &entry.job.measure;
+    let units = Units::of(measure);
+    writeln!(
+        out,
+        "  {name}: IOPS={}, BW={}({}/{runtime}msec){}",
+        units.count(per_second(stats.total_ios, runtime)),
+        units.both_rates(per_second(stats.io_bytes, runtime)),
+        units.bytes(stats.io_bytes),
+        if direction == Some(Direction::Write) {
+            "; 0 zone resets"
+        } else {
+            ""
+        }
+    )?;
+    write_latency(out, "slat", &stats.slat.moments)?;
+    write_latency(out, "clat", &stats.clat.moments)?;
+    write_latency(out, " lat", &stats.lat.moments)?;
+    if measure.slat_percentiles {
+        write_percentiles(out, "slat", &stats.slat, &measure.percentiles)?;
+    }
+    if measure.clat_percentiles {
+        write_percentiles(out, "clat", &stats.clat, &measure.percentiles)?;
+    }
+    if measure.lat_percentiles {
+        write_percentiles(out, "lat", &stats.lat, &measure.percentiles)?;
+    }
+    write_samples(out, group, direction, stats, units)
+}
+
+/// The divisor and name of the unit in which fio shows latencies of these extremes.
+fn time_scale(moments: &Moments) -> (f64, &'static str) {
+    let scale = |unit: f64| {
+        moments.min > 2.0 * unit && moments.max > 100.0 * unit - 1.0 && moments.stddev() > unit
+    };
+    if scale(1e6) {
+        (1e6, "msec")
+    } else if scale(1e3) {
+        (1e3, "usec")
+    } else {
+        (1.0, "nsec")
+    }
+}
+
+fn write_latency(out: &mut impl Write, name: &str, moments: &Moments) -> io::Result<()> {
+    if moments.count == 0 {
+        return Ok(());
+    }
+    let (divisor, unit) = time_scale(moments);
+    let whole = |value: f64| number::number((value / divisor) as u64, 6, Kilo::Decimal, "");
+    writeln!(
+        out,
+        "    {name} ({unit}): min={}, max={}, avg={:5.2}, stdev={:5.2}",
+        whole(moments.min),
+        whole(moments.max),
+        moments.mean / divisor,
+        moments.stddev() / divisor
+    )
+}
+
+fn write_percentiles(
+    out: &mut impl Write,
+    name: &str,
+    latency: &LatencyStats,
+    percents: &[f64],
+) -> io::Result<()> {
+    let Some(histogram) = latency.histogram.as_ref().filter(|h| h.total() > 0) else {
+        return Ok(());
+    };
+    let percents = ascending(percents);
+    let values = bins::percentiles(histogram, &percents);
+    let (Some(first), Some(last)) = (values.first(), values.last()) else {
+        return Ok(());
+    };
+    let (divisor, unit) = if *first > 2_000_000 && *last > 99_999_999 {
+        (1_000_000, "msec")
+    } else if *first > 2_000 && *last > 99_999 {
+        (1_000, "usec")
+    } else {
+        (1, "nsec")
+    };
+    let precision = precision(&percents);
+    let digits = (last / divisor).checked_ilog10().unwrap_or(0) as usize + 1;
+    let width = digits.max(5);
+    let per_line = ((80 - 7) / (precision + 10 + width)).max(1);
+    let percent_width = precision + 3;
+    writeln!(out, "    {name} percentiles ({unit}):")?;
+    let cells: Vec<String> = percents
+        .iter()
+        .zip(&values)
+        .map(|(percent, value)| {
+            let value = value.div_ceil(divisor);
+            format!(" {percent:percent_width$.precision$}th=[{value:width$}]")
+        })
+        .collect();
+    let lines: Vec<String> = cells
+        .chunks(per_line)
+        .map(|line| format!("     |{}", line.join(",")))
+        .collect();
+    writeln!(out, "{}", lines.join(",\n"))
+}
+
+/// fio sorts `percentile_list`.
+pub(super) fn ascending(percents: &[f64]) -> Vec<f64> {
+    let mut percents = percents.to_vec();
+    percents.sort_by(f64::total_cmp);
+    percents
+}
+
+/// Decimals that the most precise percentile needs.
+fn precision(percents: &[f64]) -> usize {
+    let decimals = percents.iter().map(|percent| {
+        let text = percent.to_string();
+        text.find('.').map_or(0, |point| text.len() - point - 1)
+    });
+    decimals.max().unwrap_or(0)
+}
+
+fn write_samples(
+    out: &mut impl Write,
+    group: &Group,
+    direction: Option<Direction>,
+    stats: &DirectionStats,
+    units: Units,
+) -> io::Result<()> {
+    if stats.bw.count > 0 {
+        let share = group.share_percent(direction, stats.bw.mean);
+        let (divisor, unit) = sample_unit(stats.bw.mean, units);
+        writeln!(
+            out,
+            "   bw ({unit:>5}/s): min={:5}, max={:5}, per={share:3.2}%, avg={:5.2}, stdev={:5.2}, samples={}",
+            (stats.bw.min / divisor) as u64,
+            (stats.bw.max / divisor) as u64,
+            stats.bw.mean / divisor,
+            stats.bw.stddev() / divisor,
+            stats.bw.count
+        )?;
+    }
+    if stats.iops.count > 0 {
+        writeln!(
+            out,
+            "   iops        : min={:5}, max={:5}, avg={:5.2}, stdev={:5.2}, samples={}",
+            stats.iops.min as u64,
+            stats.iops.max as u64,
+            stats.iops.mean,
+            stats.iops.stddev(),
+            stats.iops.count
+        )?;
+    }
+    Ok(())
+}
+
+/// What samples in KiB/s are divided by to be shown in kilos or, from a million of them, in megas; and that unit's name.
+fn sample_unit(mean_kib: f64, units: Units) -> (f64, &'static str) {
+    let (kilo, names) = match (units.kilo, units.bits) {
+        (Kilo::Binary, false) => (1024.0, ["KiB", "MiB"]),
+        (Kilo::Binary, true) => (1024.0, ["Kibit", "Mibit"]),
+        (Kilo::Decimal, false) => (1000.0, ["kB", "MB"]),
+        (Kilo::Decimal, true) => (1000.0, ["kbit", "Mbit"]),
+    };
+    let to_kilos = kilo / 1024.0 / if units.bits { 8.0 } else { 1.0 };
+    if mean_kib / to_kilos > kilo * kilo {
+        (to_kilos * kilo, names[1])
+    } else {
+        (to_kilos, names[0])
+    }
+}
+
+const LEVEL_NAMES: [&str; 12] = [
+    "2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000",
+];
+
+fn write_levels(out: &mut impl Write, levels: &LatencyLevels) -> io::Result<()> {
+    for (unit, shares) in [
+        ("nsec", &levels.ns[..]),
+        ("usec", &levels.us),
+        ("msec", &levels.ms),
+    ] {
+        let cells: Vec<String> = LEVEL_NAMES
+            .iter()
+            .zip(shares)
+            .filter(|(_, share)| **share > 0.0)
+            .map(|(name, share)| format!("{name}={share:3.2}%"))
+            .collect();
+        for line in cells.chunks(5) {
+            writeln!(out, "  lat ({unit})   : {}", line.join(", "))?;
+        }
+    }
+    Ok(())
+}
+
+fn write_sync(out: &mut impl Write, entry: &Entry<'_>) -> io::Result<()> {
+    if entry.sync.lat.moments.count == 0 {
+        return Ok(());
+    }
+    writeln!(out, "  fsync/fdatasync/sync_file_range:")?;
+    write_latency(out, "sync", &entry.sync.lat.moments)?;
+    write_percentiles(out, "sync", &entry.sync.lat, &entry.job.measure.percentiles)
+}
+
+fn write_cpu(out: &mut impl Write, entry: &Entry<'_>) -> io::Result<()> {
+    let (user, system) = entry.cpu_percent();
+    writeln!(
+        out,
+        "  cpu          : usr={user:3.2}%, sys={system:3.2}%, ctx={}, majf={}, minf={}",
+        entry.cpu.context_switches, entry.cpu.major_faults, entry.cpu.minor_faults
+    )
+}
+
+fn write_depths(out: &mut impl Write, entry: &Entry<'_>) -> io::Result<()> {
+    const LOWER: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
+    const UPPER: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
+    let sum = |counts: &[u64; 7]| counts.iter().sum::<u64>();
+    let rows = [
+        (
+            "  IO depths    : ",
+            LOWER,
+            &entry.iodepth_level,
+            entry.total_ios(),
+        ),
+        (
+            "     submit    : ",
+            UPPER,
+            &entry.iodepth_submit,
+            sum(&entry.iodepth_submit),
+        ),
+        (
+            "     complete  : ",
+            UPPER,
+            &entry.iodepth_complete,
+            sum(&entry.iodepth_complete),
+        ),
+    ];
+    for (title, names, counts, total) in rows {
+        let cells: Vec<String> = names
+            .iter()
+            .zip(shares(counts, total, 0.1))
+            .map(|(name, share)| format!("{name}={share:3.1}%"))
+            .collect();
+        writeln!(out, "{title}{}", cells.join(", "))?;
+    }
+    Ok(())
+}
+
+fn write_counts(out: &mut impl Write, entry: &Entry<'_>) -> io::Result<()> {
+    let list = |count: fn(&DirectionStats) -> u64| {
+        let counts: Vec<String> = entry
+            .directions
+            .iter()
+            .map(|(_, d)| count(d).to_string())
+            .collect();
+        counts.join(",")
+    };
+    writeln!(
+        out,
+        "     issued rwts: total={},{} short={},0 dropped={},0",
+        list(|d| d.total_ios),
+        entry.sync.total_ios,
+        list(|d| d.short_ios),
+        list(|d| d.drop_ios)
+    )?;
+    if entry.continues_on_error() {
+        writeln!(
+            out,
+            "     errors    : total={}, first_error={}/<{}>",
+            entry.total_errors,
+            entry.first_error,
+            error_text(entry.first_error)
+        )?;
+    }
+    let (target_ns, window_us, percentile) = super::json::latency_target(entry);
+    writeln!(
+        out,
+        "     latency   : target={target_ns}, window={window_us}, percentile={percentile:.2}%, depth={}",
+        entry.latency_depth
+    )
+}
+
+fn write_steady_state(out: &mut impl Write, entry: &Entry<'_>) -> io::Result<()> {
+    let (Some(asked), Some(found)) = (&entry.job.schedule.steady_state, &entry.steady_state) else {
+        return Ok(());
+    };
+    let units = Units::of(&entry.job.measure);
+    let (bandwidth, iops) = steady::means(found);
+    writeln!(
+        out,
+        "  steadystate  : attained={}, bw={}, iops={}, {}{}={:.3}{}",
+        if found.attained { "yes" } else { "no" },
+        units.both_rates(bandwidth),
+        units.count(iops),
+        steady::metric(asked),
+        if asked.slope { " slope" } else { " mean dev" },
+        found.criterion,
+        steady::percent_sign(asked)
+    )
+}
+
+fn write_group(out: &mut impl Write, group: &Group) -> io::Result<()> {
+    writeln!(out, "\nRun status group {} (all jobs):", group.groupid)?;
+    for (direction, moved) in group.directions.iter() {
+        let name = match (group.unified, direction) {
+            (UnifiedReporting::Mixed, _) => "  MIXED",
+            (_, Direction::Read) => "   READ",
+            (_, Direction::Write) => "  WRITE",
+            (_, Direction::Trim) => "   TRIM",
+        };
+        if let Some(moved) = moved {
+            write_group_direction(out, name, moved, group.units)?;
+        }
+    }
+    match (group.unified, group.mixed()) {
+        (UnifiedReporting::Both, Some(moved)) => {
+            write_group_direction(out, "  MIXED", &moved, group.units)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn write_group_direction(
+    out: &mut impl Write,
+    name: &str,
+    moved: &GroupDirection,
+    units: Units,
+) -> io::Result<()> {
+    let (slowest, fastest) = moved.bytes_per_second;
+    let range = |units: Units| format!("{}-{}", units.rate(slowest), units.rate(fastest));
+    let other = units.alternative();
+    writeln!(
+        out,
+        "{name}: bw={}, {} ({}), io={} ({}), run={}-{}msec",
+        units.both_rates(moved.aggregate_bytes_per_second),
+        range(units),
+        range(other),
+        units.bytes(moved.io_bytes),
+        other.bytes(moved.io_bytes),
+        moved.runtime_ms.0,
+        moved.runtime_ms.1
+    )
+}
+
+/// Disks in fio's order: each, then those it is made of, none twice.
+pub(super) fn disks_in_order(disks: &[DiskUtil]) -> Vec<&DiskUtil> {
+    fn visit<'a>(disk: &'a DiskUtil, seen: &mut Vec<&'a DiskUtil>) {
+        if seen.iter().all(|other| other.name != disk.name) {
+            seen.push(disk);
+            disk.below.iter().for_each(|below| visit(below, seen));
+        }
+    }
+    let mut seen = Vec::new();
+    disks.iter().for_each(|disk| visit(disk, &mut seen));
+    seen
+}
+
+/// The devices below `disk` as fio shows them: means of their counts, and the highest utilisation. `None` without any.
+pub(super) fn mean_of_below(disk: &DiskUtil) -> Option<DiskUtil> {
+    let count = disk.below.len() as u64;
+    if count == 0 {
+        return None;
+    }
+    let mean = |value: &dyn Fn(&DiskUtil) -> u64| disk.below.iter().map(value).sum::<u64>() / count;
+    let pair =
+        |value: &dyn Fn(&DiskUtil) -> [u64; 2]| [mean(&|d| value(d)[0]), mean(&|d| value(d)[1])];
+    Some(DiskUtil {
+        name: String::new(),
+        ios: pair(&|d| d.ios),
+        merges: pair(&|d| d.merges),
+        ticks_ms: pair(&|d| d.ticks_ms),
+        in_queue_ms: mean(&|d| d.in_queue_ms),
+        sectors: pair(&|d| d.sectors),
+        util_percent: disk
+            .below
+            .iter()
+            .map(|d| d.util_percent)
+            .fold(0.0, f64::max),
+        below: Vec::new(),
+    })
+}
+
+fn write_disks(out: &mut impl Write, disks: &[DiskUtil]) -> io::Result<()> {
+    if disks.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nDisk stats (read/write):")?;
+    let counts = |disk: &DiskUtil, prefix: &str| {
+        format!(
+            "{prefix}ios={}/{}, {prefix}merge={}/{}, {prefix}ticks={}/{}, {prefix}in_queue={}, {prefix}util={:3.2}%",
+            disk.ios[0],
+            disk.ios[1],
+            disk.merges[0],
+            disk.merges[1],
+            disk.ticks_ms[0],
+            disk.ticks_ms[1],
+            disk.in_queue_ms,
+            disk.util_percent.min(100.0)
+        )
+    };
+    for disk in disks_in_order(disks) {
+        let name = &disk.name;
+        match mean_of_below(disk) {
+            None => writeln!(out, "  {name}: {}", counts(disk, ""))?,
+            Some(below) => writeln!(
+                out,
+                "    {name}: {}, {}",
+                counts(disk, ""),
+                counts(&below, "aggr")
+            )?,
+        }
+    }
+    Ok(())
+}
