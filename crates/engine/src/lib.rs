@@ -1,1 +1,19 @@
-//! crate engine
+//! A plan to measurements, on this Linux machine.
+
+pub mod backend;
+pub mod clock;
+pub mod contents;
+pub mod depth;
+pub mod device;
+pub mod failure;
+pub mod flow;
+pub mod interrupt;
+pub mod iolog;
+pub mod pacing;
+pub mod prepare;
+pub mod recorder;
+pub mod sys;
+pub mod tally;
+pub mod verifying;
+pub mod worker;
+pub mod workload;

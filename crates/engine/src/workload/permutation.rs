@@ -1,18 +1,27 @@
 //! A pseudo-random order of `0..n` in constant memory: the random map for blocks of one size.
 //!
-//! fio keeps one bit per block. Here the i-th block of a pass is computed from i: a keyed bijection of the next power
-//! of two (rounds of multiply, add and xor-shift, each a bijection of k bits), walked until it falls below n. As the
-//! power of two is below 2 n, that takes fewer than two steps on average, and exactly one where n is a power of two.
+//! fio keeps one bit per block. Here the i-th block of a pass is computed from i by a keyed bijection of a slightly
+//! larger range, walked until it falls below n. That range is `high x 2^k`: its low k bits go through rounds of
+//! multiply, add and xor-shift, and the high part, where there is one, is shifted around by a hash of the low part in
+//! between. `high` is chosen so that the range exceeds n by a thirty-second at most; where n is a power of two, or just
+//! below one, it is 1 and costs nothing.
 
 use super::rng::Rng;
 
 const ROUNDS: usize = 4;
+/// Ranges of fewer bits than this are walked within the next power of two.
+const MIN_SPLIT_BITS: u32 = 12;
+/// `high` has this many bits.
+const HIGH_BITS: u32 = 6;
 
 /// A keyed permutation of `0..len`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permutation {
     len: u64,
-    mask: u64,
+    /// Number of values of the high part.
+    high: u64,
+    low_bits: u32,
+    low_mask: u64,
     shift: u32,
     keys: [(u64, u64); ROUNDS],
 }
@@ -21,11 +30,13 @@ impl Permutation {
     /// A permutation of `0..len` chosen by `rng`. `len` must be at least 1.
     pub fn new(len: u64, rng: &mut Rng) -> Self {
         assert!(len > 0, "an empty range has no order");
-        let bits = 64 - (len - 1).leading_zeros();
+        let (high, low_bits) = split(len);
         let mut permutation = Permutation {
             len,
-            mask: u64::MAX.checked_shr(64 - bits).unwrap_or(0),
-            shift: bits.div_ceil(2).max(1),
+            high,
+            low_bits,
+            low_mask: u64::MAX.checked_shr(64 - low_bits).unwrap_or(0),
+            shift: low_bits.div_ceil(2).max(1),
             keys: [(1, 0); ROUNDS],
         };
         permutation.rekey(rng);
@@ -62,12 +73,45 @@ impl Permutation {
     }
 
     #[inline]
-    fn step(&self, mut x: u64) -> u64 {
-        for (multiplier, addend) in self.keys {
-            x = x.wrapping_mul(multiplier).wrapping_add(addend) & self.mask;
-            x ^= x >> self.shift;
+    fn step(&self, x: u64) -> u64 {
+        if self.high == 1 {
+            return self.keys.iter().fold(x, |low, key| self.mix_low(low, *key));
         }
-        x
+        let (mut high, mut low) = (x >> self.low_bits, x & self.low_mask);
+        for &(multiplier, addend) in &self.keys {
+            // Each half changes by a function of the other: undone by subtracting the same.
+            low = self.mix_low(low, (multiplier, addend ^ high.wrapping_mul(multiplier)));
+            high += self.shift_of_high(low, multiplier);
+            high -= if high >= self.high { self.high } else { 0 };
+        }
+        (high << self.low_bits) | low
+    }
+
+    /// A bijection of the low bits: an odd multiplier, an addend and a right shift can each be undone.
+    #[inline]
+    fn mix_low(&self, low: u64, (multiplier, addend): (u64, u64)) -> u64 {
+        let low = low.wrapping_mul(multiplier).wrapping_add(addend) & self.low_mask;
+        low ^ (low >> self.shift)
+    }
+
+    /// A hash of the low part in `0..high`.
+    #[inline]
+    fn shift_of_high(&self, low: u64, multiplier: u64) -> u64 {
+        ((low.wrapping_mul(multiplier) >> 32) * self.high) >> 32
+    }
+}
+
+/// High values and low bits such that `high << low_bits` is at least `len`, and little more.
+fn split(len: u64) -> (u64, u32) {
+    let bits = 64 - (len - 1).leading_zeros();
+    let whole = (1, bits);
+    if bits < MIN_SPLIT_BITS {
+        return whole;
+    }
+    let low_bits = bits - HIGH_BITS;
+    match len.div_ceil(1 << low_bits) {
+        high if high == 1 << HIGH_BITS => whole,
+        high => (high, low_bits),
     }
 }
 
@@ -125,7 +169,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_value_comes_exactly_once(len in 1u64..5000, seed: u64) {
+        fn each_value_comes_exactly_once(len in 1u64..20_000, seed: u64) {
             let mut seen = vec![false; len as usize];
             for value in Cover::new(len, &mut Rng::new(seed)) {
                 prop_assert!(!std::mem::replace(&mut seen[value as usize], true));
@@ -150,6 +194,7 @@ mod tests {
         for (len, seed) in [
             (1u64 << 18, 1),
             (262_143, 2),
+            (262_145, 2),
             (200_000, 3),
             (1 << 12, 4),
             (5000, 5),

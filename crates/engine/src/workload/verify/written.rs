@@ -83,6 +83,17 @@ impl Written {
         generation
     }
 
+    /// The number of the last write issued.
+    pub fn issued(&self) -> u64 {
+        self.generations
+    }
+
+    /// Whether a write to any of these bytes is in flight.
+    pub fn is_busy(&self, offset: u64, len: u64) -> bool {
+        let (from, until) = self.intervals(offset, len);
+        self.in_flight.iter().any(|write| write.from < until && from < write.until)
+    }
+
     /// The write of this number is complete.
     pub fn complete(&mut self, generation: u64) {
         if let Some(index) = self

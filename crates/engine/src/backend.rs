@@ -1,0 +1,109 @@
+//! How one batch of I/O descriptors reaches the kernel, and how completions come back.
+//!
+//! A backend is handed slots that the worker has filled, and hands back which of them are done. It takes no time stamps,
+//! counts nothing and knows nothing about workloads.
+
+pub mod aio;
+pub mod mmap;
+pub mod null;
+pub mod sync;
+pub mod uring;
+
+use crate::sys::memory::IoMemory;
+use std::io;
+use std::os::fd::RawFd;
+
+pub use crate::workload::Op;
+
+/// One I/O from its preparation to its completion. A slot's index is its identity everywhere.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct Slot {
+    /// Position in the file, in bytes.
+    pub offset: u64,
+    /// When it was meant to start: total latency counts from here.
+    pub start_ns: u64,
+    /// When it had been submitted: completion latency counts from here.
+    pub issue_ns: u64,
+    /// Which I/O of the worker it is, counted from 0 (for verification).
+    pub sequence: u64,
+    /// Bytes asked for.
+    pub len: u32,
+    /// Bytes moved by earlier, short completions of it.
+    pub moved: u32,
+    /// Index into the worker's files.
+    pub file: u32,
+    /// What is asked for.
+    pub op: Op,
+    /// Issue with high I/O priority (`cmdprio_percentage`).
+    pub high_priority: bool,
+    /// It reads back what was written, to check it.
+    pub check: bool,
+}
+
+impl Slot {
+    /// A slot at rest.
+    pub const IDLE: Slot = Slot {
+        offset: 0,
+        start_ns: 0,
+        issue_ns: 0,
+        sequence: 0,
+        len: 0,
+        moved: 0,
+        file: 0,
+        op: Op::Read,
+        high_priority: false,
+        check: false,
+    };
+}
+
+/// All slots of a worker and their buffers.
+#[derive(Debug)]
+pub struct Slab {
+    /// Descriptors.
+    pub slots: Box<[Slot]>,
+    /// Buffers, one for each slot.
+    pub memory: IoMemory,
+}
+
+/// A finished I/O.
+#[derive(Debug, Clone, Copy)]
+pub struct Completion {
+    /// Which.
+    pub slot: u32,
+    /// Bytes moved, or the negated errno.
+    pub result: i32,
+}
+
+/// A file as backends see it.
+#[derive(Debug, Clone, Copy)]
+pub struct Handle {
+    /// File descriptor.
+    pub fd: RawFd,
+    /// Whether it is a block device: trims are discards there and holes elsewhere.
+    pub block_device: bool,
+    /// Length in bytes.
+    pub size: u64,
+}
+
+/// Moves I/O between slots and files.
+pub trait Backend {
+    /// Whether I/O is over when [`Backend::submit`] returns. Such a backend is given one slot at a time, and its completion
+    /// latency is the length of that call.
+    const SYNCHRONOUS: bool;
+
+    /// Hands a batch to the kernel. Returns how many slots, from the front, were taken: fewer when a queue is full.
+    fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize>;
+
+    /// Appends finished I/Os to `done`. Returns when there are at least `min` or after `timeout_ns`; with `min` 0 it only
+    /// looks. `done` has room for all slots.
+    fn reap(&mut self, slab: &Slab, min: usize, timeout_ns: Option<u64>, done: &mut Vec<Completion>) -> io::Result<()>;
+
+    /// On simulated devices: when the next I/O will be finished. Such a backend never blocks in [`Backend::reap`].
+    fn next_completion_ns(&self) -> Option<u64> {
+        None
+    }
+
+    /// Takes note of another set of files, in the order that slots number them.
+    fn set_files(&mut self, handles: &[Handle]) -> io::Result<()>;
+}

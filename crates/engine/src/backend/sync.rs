@@ -1,0 +1,147 @@
+//! The synchronous system calls: sync, psync, pvsync, pvsync2, and vsync, which joins neighbours.
+
+use super::{Backend, Completion, Handle, Op, Slab, uring::trim};
+use crate::sys::rw::{self, Call, Transfer};
+use std::io;
+
+/// One system call for each I/O.
+pub struct Sync {
+    call: Call,
+    handles: Vec<Handle>,
+    finished: Option<Completion>,
+    sync_range_flags: u32,
+}
+
+impl Sync {
+    /// I/O by this system call.
+    pub fn new(call: Call, sync_range_flags: u32) -> Sync {
+        Sync { call, handles: Vec::new(), finished: None, sync_range_flags }
+    }
+}
+
+/// Carries out one slot and returns its result.
+fn carry_out(slab: &Slab, index: u32, handle: Handle, call: Call, sync_range_flags: u32) -> i32 {
+    let slot = &slab.slots[index as usize];
+    match slot.op {
+        Op::Read | Op::Write => {
+            let io = Transfer {
+                fd: handle.fd,
+                write: slot.op == Op::Write,
+                offset: slot.offset + u64::from(slot.moved),
+                slot: index,
+                skip: slot.moved,
+                len: slot.len - slot.moved,
+            };
+            rw::transfer(&slab.memory, io, call)
+        }
+        Op::Trim => trim(handle, slot.offset, slot.len),
+        Op::Fsync => rw::fsync(handle.fd),
+        Op::Fdatasync => rw::fdatasync(handle.fd),
+        Op::SyncFileRange => rw::sync_file_range(handle.fd, 0, 0, sync_range_flags),
+    }
+}
+
+impl Backend for Sync {
+    const SYNCHRONOUS: bool = true;
+
+    #[inline]
+    fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
+        let index = batch[0];
+        let handle = self.handles[slab.slots[index as usize].file as usize];
+        let result = carry_out(slab, index, handle, self.call, self.sync_range_flags);
+        self.finished = Some(Completion { slot: index, result });
+        Ok(1)
+    }
+
+    #[inline]
+    fn reap(&mut self, _: &Slab, _: usize, _: Option<u64>, done: &mut Vec<Completion>) -> io::Result<()> {
+        done.extend(self.finished.take());
+        Ok(())
+    }
+
+    fn set_files(&mut self, handles: &[Handle]) -> io::Result<()> {
+        self.handles = handles.to_vec();
+        Ok(())
+    }
+}
+
+/// readv(2) and writev(2): neighbouring I/Os in one direction become one call.
+pub struct Vsync {
+    handles: Vec<Handle>,
+    finished: Vec<Completion>,
+    run: Vec<(u32, u32)>,
+    sync_range_flags: u32,
+}
+
+impl Vsync {
+    /// Joins up to `depth` I/Os.
+    pub fn new(depth: u32, sync_range_flags: u32) -> Vsync {
+        let depth = depth as usize;
+        let (finished, run) = (Vec::with_capacity(depth), Vec::with_capacity(depth));
+        Vsync { handles: Vec::new(), finished, run, sync_range_flags }
+    }
+
+    /// How many slots at the front of `batch` are neighbours.
+    fn neighbours(slab: &Slab, batch: &[u32]) -> usize {
+        let first = &slab.slots[batch[0] as usize];
+        if !matches!(first.op, Op::Read | Op::Write) {
+            return 1;
+        }
+        let mut end = first.offset + u64::from(first.len);
+        let mut count = 1;
+        for index in batch[1..].iter().take(rw::MOST_NEIGHBOURS - 1) {
+            let slot = &slab.slots[*index as usize];
+            if slot.op != first.op || slot.file != first.file || slot.offset != end {
+                break;
+            }
+            end += u64::from(slot.len);
+            count += 1;
+        }
+        count
+    }
+
+    fn move_run(&mut self, slab: &Slab, batch: &[u32]) {
+        let first = &slab.slots[batch[0] as usize];
+        self.run.clear();
+        self.run.extend(batch.iter().map(|index| (*index, slab.slots[*index as usize].len)));
+        let fd = self.handles[first.file as usize].fd;
+        let moved = rw::transfer_many(&slab.memory, fd, first.op == Op::Write, first.offset, &self.run);
+        let mut left = moved;
+        for (slot, length) in &self.run {
+            let result = if moved < 0 { moved as i32 } else { left.clamp(0, i64::from(*length)) as i32 };
+            left -= i64::from(*length);
+            self.finished.push(Completion { slot: *slot, result });
+        }
+    }
+}
+
+impl Backend for Vsync {
+    const SYNCHRONOUS: bool = false;
+
+    fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
+        let mut rest = batch;
+        while !rest.is_empty() {
+            let count = Self::neighbours(slab, rest);
+            let slot = &slab.slots[rest[0] as usize];
+            if count > 1 && slot.moved == 0 {
+                self.move_run(slab, &rest[..count]);
+            } else {
+                let handle = self.handles[slot.file as usize];
+                let result = carry_out(slab, rest[0], handle, Call::Vectored, self.sync_range_flags);
+                self.finished.push(Completion { slot: rest[0], result });
+            }
+            rest = &rest[count.max(1)..];
+        }
+        Ok(batch.len())
+    }
+
+    fn reap(&mut self, _: &Slab, _: usize, _: Option<u64>, done: &mut Vec<Completion>) -> io::Result<()> {
+        done.append(&mut self.finished);
+        Ok(())
+    }
+
+    fn set_files(&mut self, handles: &[Handle]) -> io::Result<()> {
+        self.handles = handles.to_vec();
+        Ok(())
+    }
+}

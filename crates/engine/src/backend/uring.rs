@@ -1,0 +1,112 @@
+//! io_uring.
+
+use super::{Backend, Completion, Handle, Op, Slab};
+use crate::sys::block;
+use crate::sys::ring::{Ring, RingOptions};
+use std::io;
+
+/// I/O through an io_uring of this thread.
+pub struct Uring {
+    ring: Ring,
+    handles: Vec<Handle>,
+    register_files: bool,
+    /// Trims, which are system calls of their own, that are done but not yet reaped.
+    trimmed: Vec<Completion>,
+    rest: Vec<u32>,
+}
+
+/// What a ring could not be given, in words for the result.
+pub type Shortfall = Option<String>;
+
+impl Uring {
+    /// A ring for `depth` I/Os. Registration is asked for by `files` and `buffers`; where the kernel refuses, the second
+    /// value says so and plain files and buffers are used.
+    pub fn new(depth: u32, options: RingOptions, files: bool, buffers: bool, slab: &Slab) -> io::Result<(Uring, Shortfall)> {
+        let mut ring = Ring::new(depth, options, slab.slots.len())?;
+        let mut shortfall = None;
+        if buffers && !options.vectored
+            && let Err(error) = ring.register_buffers(&slab.memory)
+        {
+            shortfall = Some(format!("buffers not registered: {error} (is RLIMIT_MEMLOCK large enough?)"));
+        }
+        let depth = depth as usize;
+        let uring = Uring {
+            ring,
+            handles: Vec::new(),
+            register_files: files,
+            trimmed: Vec::with_capacity(depth),
+            rest: Vec::with_capacity(depth),
+        };
+        Ok((uring, shortfall))
+    }
+
+    /// Whether files are registered with the kernel.
+    pub fn registered_files(&self) -> bool {
+        self.ring.registered_files()
+    }
+
+    /// Whether buffers are registered with the kernel.
+    pub fn fixed_buffers(&self) -> bool {
+        self.ring.fixed_buffers()
+    }
+
+    #[cold]
+    fn submit_with_trims(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
+        self.rest.clear();
+        for index in batch {
+            let slot = &slab.slots[*index as usize];
+            if slot.op == Op::Trim {
+                let handle = self.handles[slot.file as usize];
+                self.trimmed.push(Completion { slot: *index, result: trim(handle, slot.offset, slot.len) });
+            } else {
+                self.rest.push(*index);
+            }
+        }
+        if !self.rest.is_empty() {
+            self.ring.submit(slab, &self.rest)?;
+        }
+        Ok(batch.len())
+    }
+}
+
+/// Discards a range: on a device by BLKDISCARD, in a file by a hole.
+pub(super) fn trim(handle: Handle, offset: u64, length: u32) -> i32 {
+    if handle.block_device {
+        block::discard(handle.fd, offset, length)
+    } else {
+        block::punch_hole(handle.fd, offset, length)
+    }
+}
+
+impl Backend for Uring {
+    const SYNCHRONOUS: bool = false;
+
+    #[inline]
+    fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
+        if batch.iter().any(|index| slab.slots[*index as usize].op == Op::Trim) {
+            return self.submit_with_trims(slab, batch);
+        }
+        self.ring.submit(slab, batch)
+    }
+
+    #[inline]
+    fn reap(&mut self, _: &Slab, min: usize, timeout_ns: Option<u64>, done: &mut Vec<Completion>) -> io::Result<()> {
+        if !self.trimmed.is_empty() {
+            done.append(&mut self.trimmed);
+        }
+        self.ring.reap(min, timeout_ns, done)
+    }
+
+    fn set_files(&mut self, handles: &[Handle]) -> io::Result<()> {
+        self.handles = handles.to_vec();
+        let fds: Vec<_> = handles.iter().map(|handle| handle.fd).collect();
+        match self.ring.set_files(&fds, self.register_files) {
+            // Too many files, or an old kernel: plain files do as well.
+            Err(_) if self.register_files => {
+                self.register_files = false;
+                self.ring.set_files(&fds, false)
+            }
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What write buffers hold, slot by slot.
+
+use crate::sys::memory::IoMemory;
+use crate::workload::Seeds;
+use crate::workload::buffers::BufferFiller;
+use crate::workload::rng::{Rng, Stream};
+use iosonde_job::plan::Buffers;
+
+/// Fills write buffers as the job's buffer options say.
+#[derive(Debug)]
+pub struct Contents {
+    filler: BufferFiller,
+    buffers: Buffers,
+    refreshes: bool,
+    draws: Rng,
+}
+
+impl Contents {
+    /// Contents for writes of at least `unit_bytes`, over `size_bytes` in all.
+    pub fn new(buffers: &Buffers, unit_bytes: u64, size_bytes: u64, seeds: &Seeds) -> Contents {
+        let filler = BufferFiller::new(buffers, unit_bytes, size_bytes, seeds);
+        let refreshes = filler.refreshes();
+        Contents { filler, buffers: buffers.clone(), refreshes, draws: seeds.stream(Stream::Buffer, 2) }
+    }
+
+    /// Fills all buffers for the first time.
+    pub fn prepare(&mut self, memory: &mut IoMemory) {
+        for slot in 0..memory.slots() as u32 {
+            let length = memory.stride();
+            self.filler.prepare(&self.buffers, memory.slot_mut(slot, length));
+        }
+    }
+
+    /// Changes a buffer before it is written to `offset`.
+    #[inline(always)]
+    pub fn fill(&mut self, offset: u64, buffer: &mut [u8]) {
+        if self.refreshes {
+            self.filler.refresh(&self.buffers, buffer, offset);
+        }
+    }
+
+    /// True in `percent` per cent of the calls.
+    pub fn draw_percent(&mut self, percent: u8) -> bool {
+        self.draws.percent(percent)
+    }
+}

@@ -1,0 +1,78 @@
+//! What went wrong with an I/O, in words.
+
+use crate::backend::Slot;
+use crate::workload::Op;
+use iosonde_result::run::IoFailure;
+
+/// The errno's symbolic name, e.g. `ENOSPC`.
+pub fn errno_name(errno: i32) -> String {
+    NAMES
+        .iter()
+        .find(|(number, _)| *number == errno)
+        .map_or_else(|| format!("errno {errno}"), |(_, name)| (*name).to_owned())
+}
+
+const NAMES: [(i32, &str); 24] = [
+    (libc::EPERM, "EPERM"),
+    (libc::ENOENT, "ENOENT"),
+    (libc::EINTR, "EINTR"),
+    (libc::EIO, "EIO"),
+    (libc::ENXIO, "ENXIO"),
+    (libc::EBADF, "EBADF"),
+    (libc::EAGAIN, "EAGAIN"),
+    (libc::ENOMEM, "ENOMEM"),
+    (libc::EACCES, "EACCES"),
+    (libc::EBUSY, "EBUSY"),
+    (libc::ENODEV, "ENODEV"),
+    (libc::EISDIR, "EISDIR"),
+    (libc::EINVAL, "EINVAL"),
+    (libc::EMFILE, "EMFILE"),
+    (libc::EFBIG, "EFBIG"),
+    (libc::ENOSPC, "ENOSPC"),
+    (libc::EROFS, "EROFS"),
+    (libc::EOPNOTSUPP, "EOPNOTSUPP"),
+    (libc::ETIMEDOUT, "ETIMEDOUT"),
+    (libc::EDQUOT, "EDQUOT"),
+    (libc::EILSEQ, "EILSEQ"),
+    (libc::ETIME, "ETIME"),
+    (libc::EREMOTEIO, "EREMOTEIO"),
+    (libc::ENOSYS, "ENOSYS"),
+];
+
+/// The failure of one I/O: errno by name, file, offset, and what to do.
+pub fn of_io(slot: &Slot, errno: i32, file: Option<String>) -> IoFailure {
+    let operation = match slot.op {
+        Op::Read => "read",
+        Op::Write => "write",
+        Op::Trim => "trim",
+        Op::Fsync => "fsync",
+        Op::Fdatasync => "fdatasync",
+        Op::SyncFileRange => "sync_file_range",
+    };
+    let remedy = remedy(errno, slot);
+    let name = errno_name(errno);
+    let place = file.as_deref().map(|file| format!(" of {file}")).unwrap_or_default();
+    let message =
+        format!("{operation} of {} bytes at offset {}{place} failed with {name}: {remedy}", slot.len, slot.offset);
+    IoFailure { errno, operation: operation.to_owned(), file, offset: Some(slot.offset), message }
+}
+
+fn remedy(errno: i32, slot: &Slot) -> &'static str {
+    match errno {
+        libc::ENOSPC | libc::EDQUOT => "the target is full; use a smaller size=, or fill_device=1 to end there on purpose",
+        libc::EINVAL => {
+            "with direct=1 offsets and block sizes must be multiples of the device's block size; check bs= and offset=, \
+             or use direct=0"
+        }
+        libc::EIO if slot.moved == 0 && slot.op == Op::Read => {
+            "the device reported an error, or the file ended early; see the kernel log, and check size= against the file"
+        }
+        libc::EIO | libc::EREMOTEIO => "the device reported an error; see the kernel log (dmesg)",
+        libc::EOPNOTSUPP => "the target does not support this operation",
+        libc::EROFS | libc::EBADF | libc::EACCES => "the target cannot be written; use a writable one, or a reading job",
+        libc::ENXIO | libc::ENODEV => "the device is gone",
+        libc::ETIME => "an I/O took longer than max_latency",
+        libc::EAGAIN => "it would have blocked (nowait=1)",
+        _ => "see errno(3)",
+    }
+}

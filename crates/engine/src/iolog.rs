@@ -1,0 +1,230 @@
+//! Logs of single I/Os or of windows: `write_lat_log`, `write_bw_log`, `write_iops_log`, `write_hist_log`.
+//!
+//! A worker fills a chunk of entries and hands it to a writing thread when it is full, so that logs are on disk while the
+//! run goes on and are not lost when it fails. A worker whose chunks are all with the writer waits for one; nothing is
+//! dropped.
+
+use crate::backend::{Slab, Slot};
+use iosonde_job::plan::{Direction, Logs};
+use iosonde_result::histogram::{BUCKETS, index_of};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+/// Entries handed over at once.
+const CHUNK: usize = 4096;
+
+/// Which log an entry belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+#[allow(missing_docs)]
+pub enum LogKind {
+    Slat = 0,
+    Clat = 1,
+    Lat = 2,
+    Bw = 3,
+    Iops = 4,
+}
+
+/// One line of a log, or the mean (or maximum) of a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogEntry {
+    /// Which log.
+    pub kind: LogKind,
+    /// Direction of the I/O.
+    pub direction: Direction,
+    /// Nanoseconds since the worker's start.
+    pub at_ns: u64,
+    /// Nanoseconds, KiB/s or I/Os per second, by kind.
+    pub value: u64,
+    /// Block size in bytes; 0 for windows.
+    pub block_bytes: u32,
+    /// Offset in bytes.
+    pub offset: u64,
+    /// Whether it had high priority.
+    pub high_priority: bool,
+}
+
+/// What a worker hands to the writer.
+#[derive(Debug)]
+pub enum LogBatch {
+    /// Lines of the value logs.
+    Entries(Vec<LogEntry>),
+    /// One line of the histogram log: counts of completion latencies by bucket.
+    Histogram {
+        /// Direction of the I/Os.
+        direction: Direction,
+        /// End of the window, nanoseconds since the worker's start.
+        at_ns: u64,
+        /// Buckets of `iosonde_result::histogram`.
+        counts: Box<[u64]>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Window {
+    start_ns: u64,
+    count: u64,
+    sum: u64,
+    max: u64,
+    bytes: u64,
+}
+
+/// The logging side of one worker.
+#[derive(Debug)]
+pub struct IoLog {
+    rule: Logs,
+    start_ns: u64,
+    chunk: Vec<LogEntry>,
+    to_writer: SyncSender<LogBatch>,
+    windows: [[Window; 3]; 5],
+    histograms: Option<[Box<[u64]>; 3]>,
+    histogram_start_ns: u64,
+}
+
+impl IoLog {
+    /// A log whose times count from `start_ns`, and the end where its batches arrive.
+    pub fn new(rule: &Logs, start_ns: u64) -> (IoLog, Receiver<LogBatch>) {
+        let (to_writer, receiver) = sync_channel(64);
+        let empty = || vec![0u64; BUCKETS].into_boxed_slice();
+        let log = IoLog {
+            chunk: Vec::with_capacity(CHUNK),
+            to_writer,
+            windows: [[Window { start_ns, ..Window::default() }; 3]; 5],
+            histograms: rule.hist.is_some().then(|| [empty(), empty(), empty()]),
+            histogram_start_ns: start_ns,
+            start_ns,
+            rule: rule.clone(),
+        };
+        (log, receiver)
+    }
+
+    /// A batch has been submitted.
+    pub fn submitted(&mut self, slab: &Slab, batch: &[u32], prepared_ns: u64, issue_ns: u64) {
+        if self.rule.lat.is_none() || issue_ns <= prepared_ns {
+            return;
+        }
+        for index in batch {
+            let slot = slab.slots[*index as usize];
+            self.note(LogKind::Slat, &slot, issue_ns, issue_ns - prepared_ns);
+        }
+    }
+
+    /// An I/O has completed.
+    pub fn completed(&mut self, slot: &Slot, now_ns: u64) {
+        let clat_ns = now_ns.saturating_sub(slot.issue_ns);
+        if self.rule.lat.is_some() {
+            self.note(LogKind::Clat, slot, now_ns, clat_ns);
+            self.note(LogKind::Lat, slot, now_ns, now_ns.saturating_sub(slot.start_ns));
+        }
+        if self.rule.bw.is_some() {
+            let kib_per_s = u64::from(slot.len) * 1_000_000_000 / clat_ns.max(1) / 1024;
+            self.note(LogKind::Bw, slot, now_ns, kib_per_s);
+        }
+        if self.rule.iops.is_some() {
+            self.note(LogKind::Iops, slot, now_ns, 1);
+        }
+        if let (Some(histograms), Some(direction)) = (&mut self.histograms, slot.op.direction()) {
+            histograms[direction as usize][index_of(clat_ns)] += 1;
+            if now_ns - self.histogram_start_ns >= self.rule.hist_ms.max(1) * 1_000_000 {
+                self.close_histograms(now_ns);
+            }
+        }
+    }
+
+    fn note(&mut self, kind: LogKind, slot: &Slot, now_ns: u64, value: u64) {
+        let Some(direction) = slot.op.direction() else { return };
+        let at_ns = now_ns.saturating_sub(self.start_ns);
+        if self.rule.avg_ms == 0 {
+            return self.push(LogEntry {
+                kind,
+                direction,
+                at_ns,
+                value,
+                block_bytes: slot.len,
+                offset: slot.offset,
+                high_priority: slot.high_priority,
+            });
+        }
+        self.close_windows(kind, direction, now_ns);
+        let window = &mut self.windows[kind as usize][direction as usize];
+        window.count += 1;
+        window.sum += value;
+        window.max = window.max.max(value);
+        window.bytes += u64::from(slot.len);
+    }
+
+    /// Writes out the windows that are over. Rates of windows without an I/O are 0, and are written too.
+    fn close_windows(&mut self, kind: LogKind, direction: Direction, now_ns: u64) {
+        let length_ns = self.rule.avg_ms * 1_000_000;
+        loop {
+            let window = self.windows[kind as usize][direction as usize];
+            if now_ns < window.start_ns + length_ns {
+                return;
+            }
+            let end_ns = window.start_ns + length_ns;
+            self.close_window(kind, direction, window, end_ns);
+            self.windows[kind as usize][direction as usize] = Window { start_ns: end_ns, ..Window::default() };
+        }
+    }
+
+    fn close_window(&mut self, kind: LogKind, direction: Direction, window: Window, end_ns: u64) {
+        let length_ns = (end_ns - window.start_ns).max(1);
+        let per_second = |amount: u64| (u128::from(amount) * 1_000_000_000 / u128::from(length_ns)) as u64;
+        let value = match kind {
+            LogKind::Bw => per_second(window.bytes) / 1024,
+            LogKind::Iops => per_second(window.count),
+            _ if window.count == 0 => return,
+            _ if self.rule.max_value => window.max,
+            _ => window.sum / window.count,
+        };
+        let at_ns = end_ns.saturating_sub(self.start_ns);
+        self.push(LogEntry { kind, direction, at_ns, value, block_bytes: 0, offset: 0, high_priority: false });
+    }
+
+    fn push(&mut self, entry: LogEntry) {
+        self.chunk.push(entry);
+        if self.chunk.len() == CHUNK {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        let full = std::mem::replace(&mut self.chunk, Vec::with_capacity(CHUNK));
+        // The writer is gone only when it has failed, which it reports itself.
+        let _ = self.to_writer.send(LogBatch::Entries(full));
+    }
+
+    fn close_histograms(&mut self, now_ns: u64) {
+        let at_ns = now_ns.saturating_sub(self.start_ns);
+        let Some(histograms) = &mut self.histograms else { return };
+        for (direction, counts) in Direction::ALL.into_iter().zip(histograms) {
+            if counts.iter().any(|count| *count > 0) {
+                let counts = std::mem::replace(counts, vec![0; BUCKETS].into_boxed_slice());
+                let _ = self.to_writer.send(LogBatch::Histogram { direction, at_ns, counts });
+            }
+        }
+        self.histogram_start_ns = now_ns;
+    }
+
+    /// Hands over what is left; windows that are not full are written with the length they have.
+    pub fn finish(mut self, now_ns: u64) {
+        if self.rule.avg_ms > 0 {
+            for kind in [LogKind::Slat, LogKind::Clat, LogKind::Lat, LogKind::Bw, LogKind::Iops] {
+                for direction in Direction::ALL {
+                    if self.windows[kind as usize].iter().all(|window| window.count == 0 && window.start_ns == self.start_ns) {
+                        continue;
+                    }
+                    self.close_windows(kind, direction, now_ns);
+                    let window = self.windows[kind as usize][direction as usize];
+                    if window.count > 0 {
+                        self.close_window(kind, direction, window, now_ns);
+                    }
+                }
+            }
+        }
+        if self.histograms.is_some() {
+            self.close_histograms(now_ns);
+        }
+        self.hand_over();
+    }
+}
+

@@ -1,0 +1,157 @@
+//! When the next I/O may start: rates, think times.
+
+use crate::workload::rng::Rng;
+use iosonde_job::plan::{Direction, Job, PerDirection, ThinkTime};
+
+/// The schedule of one direction.
+#[derive(Debug, Clone)]
+struct RateClock {
+    /// Bytes or I/Os per second.
+    per_second: u64,
+    by_bytes: bool,
+    poisson: bool,
+    /// Start of the schedule; moved on by think times where they do not count.
+    base_ns: u64,
+    /// Units issued since `base_ns`.
+    issued: u64,
+    next_ns: u64,
+}
+
+impl RateClock {
+    fn issue(&mut self, bytes: u64, rng: &mut Rng) {
+        let units = if self.by_bytes { bytes } else { 1 };
+        if self.poisson {
+            let mean_ns = units as f64 * 1e9 / self.per_second as f64;
+            // 1 - u lies in (0, 1]: the logarithm is finite.
+            let gap_ns = -libm::log(1.0 - rng.unit()) * mean_ns;
+            self.next_ns += gap_ns.min(1e15) as u64;
+        } else {
+            self.issued += units;
+            let elapsed_ns = u128::from(self.issued) * 1_000_000_000 / u128::from(self.per_second);
+            self.next_ns = self.base_ns + elapsed_ns as u64;
+        }
+    }
+
+    fn shift(&mut self, ns: u64) {
+        self.base_ns += ns;
+        self.next_ns += ns;
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Thinking {
+    rule: ThinkTime,
+    /// Blocks since the last pause.
+    blocks: u32,
+    /// When I/O began again after the last pause.
+    since_ns: u64,
+    due: bool,
+}
+
+/// Says when the next I/O of a worker may start.
+#[derive(Debug, Clone)]
+pub struct Pacer {
+    rates: PerDirection<Option<RateClock>>,
+    /// Directions with a rate of their own.
+    paced: Vec<Direction>,
+    thinking: Option<Thinking>,
+    ignore_thinktime: bool,
+    free: bool,
+    rng: Rng,
+}
+
+impl Pacer {
+    /// The pace of a job, from `start_ns` on. `rng` draws the gaps of `rate_process=poisson`.
+    pub fn new(job: &Job, start_ns: u64, rng: Rng) -> Pacer {
+        let schedule = &job.schedule;
+        let rates = PerDirection::from_fn(|direction| {
+            if !job.workload.rw.has(direction) {
+                return None;
+            }
+            let bytes = schedule.rate_bytes[direction].map(|rate| (rate, true));
+            let (per_second, by_bytes) = bytes.or(schedule.rate_iops[direction].map(|rate| (rate, false)))?;
+            let poisson = schedule.rate_poisson;
+            Some(RateClock { per_second: per_second.max(1), by_bytes, poisson, base_ns: start_ns, issued: 0, next_ns: start_ns })
+        });
+        let paced: Vec<_> = Direction::ALL.into_iter().filter(|direction| rates[*direction].is_some()).collect();
+        let thinking = schedule.thinktime.filter(|rule| rule.pause_ns > 0).map(|rule| Thinking {
+            rule,
+            blocks: 0,
+            since_ns: start_ns,
+            due: false,
+        });
+        let free = paced.is_empty() && thinking.is_none();
+        Pacer { rates, paced, thinking, ignore_thinktime: schedule.rate_ignore_thinktime, free, rng }
+    }
+
+    /// Whether nothing ever has to wait.
+    #[inline(always)]
+    pub fn is_free(&self) -> bool {
+        self.free
+    }
+
+    /// Where several directions have rates of their own: the one whose turn it is.
+    pub fn turn(&self) -> Option<Direction> {
+        if self.paced.len() < 2 {
+            return None;
+        }
+        self.paced.iter().copied().min_by_key(|direction| self.start_ns(*direction))
+    }
+
+    /// When the next I/O of this direction is meant to start; `None` where it has no rate.
+    pub fn start_ns(&self, direction: Direction) -> Option<u64> {
+        self.rates[direction].as_ref().map(|clock| clock.next_ns)
+    }
+
+    /// An I/O has been prepared.
+    pub fn issued(&mut self, direction: Direction, bytes: u64, now_ns: u64) {
+        if let Some(clock) = &mut self.rates[direction] {
+            clock.issue(bytes, &mut self.rng);
+        }
+        if self.thinking.as_ref().is_some_and(|thinking| thinking.rule.count_issued) {
+            self.count_block(now_ns);
+        }
+    }
+
+    /// An I/O has completed.
+    pub fn completed(&mut self, now_ns: u64) {
+        if self.thinking.as_ref().is_some_and(|thinking| !thinking.rule.count_issued) {
+            self.count_block(now_ns);
+        }
+    }
+
+    fn count_block(&mut self, now_ns: u64) {
+        let Some(thinking) = &mut self.thinking else { return };
+        thinking.blocks += 1;
+        if thinking.blocks >= thinking.rule.blocks.max(1)
+            && now_ns.saturating_sub(thinking.since_ns) >= thinking.rule.iotime_ns
+        {
+            thinking.due = true;
+        }
+    }
+
+    /// Whether a pause is due: no I/O may start, and the pause begins when nothing is in flight.
+    #[inline]
+    pub fn pause_due(&self) -> bool {
+        self.thinking.as_ref().is_some_and(|thinking| thinking.due)
+    }
+
+    /// Begins the pause that is due. Until when to spin, and until when to pause.
+    pub fn pause(&mut self, now_ns: u64) -> (u64, u64) {
+        let Some(thinking) = &mut self.thinking else { return (now_ns, now_ns) };
+        thinking.due = false;
+        thinking.blocks = 0;
+        let pause_ns = thinking.rule.pause_ns;
+        let end_ns = now_ns + pause_ns;
+        thinking.since_ns = end_ns;
+        if self.ignore_thinktime {
+            for direction in &self.paced {
+                if let Some(clock) = &mut self.rates[*direction] {
+                    clock.shift(pause_ns);
+                }
+            }
+        }
+        let spin_ns = self.thinking.as_ref().map_or(0, |thinking| thinking.rule.spin_ns);
+        (now_ns + spin_ns.min(pause_ns), end_ns)
+    }
+}

@@ -1,0 +1,281 @@
+//! Names, sizes and regions of a job's files, before anything is touched.
+
+use crate::sys::block;
+use crate::workload::files::start_offset_bytes;
+use crate::workload::{FileLayout, FileRegion};
+use iosonde_job::plan::{Direction, Engine, Extent, Files, Job};
+use iosonde_result::session::RunError;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+/// One file as one worker uses it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileUse {
+    /// Path as it will be opened.
+    pub path: PathBuf,
+    /// Whether it is a block device.
+    pub block_device: bool,
+    /// Size it has now; `None` when it does not exist.
+    pub size_now: Option<u64>,
+    /// Size it must have.
+    pub size_needed: u64,
+    /// Which part is used.
+    pub region: FileRegion,
+}
+
+/// All files of one worker.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkerFiles {
+    /// In the order that I/Os number them.
+    pub files: Vec<FileUse>,
+    /// Bytes of one pass; `size` where it is given.
+    pub size_bytes: u64,
+    /// `io_size`, where it is given.
+    pub io_bytes: Option<u64>,
+}
+
+impl WorkerFiles {
+    /// What the workload needs to know of them.
+    pub fn layout(&self) -> FileLayout {
+        FileLayout {
+            files: self.files.iter().map(|file| file.region).collect(),
+            size_bytes: self.size_bytes,
+            io_bytes: self.io_bytes,
+        }
+    }
+}
+
+/// Finds the files of clone `clone` of a job and their sizes.
+pub fn resolve(job: &Job, clone: u32) -> Result<WorkerFiles, RunError> {
+    let paths = paths(job, clone)?;
+    if matches!(job.io.engine, Engine::Null | Engine::Sim) {
+        return without_files(job, clone, &paths);
+    }
+    let mut files = Vec::with_capacity(paths.len());
+    let count = paths.len() as u64;
+    for (path, index) in paths.into_iter().zip(0u64..) {
+        files.push(one_file(job, clone, path, index, count)?);
+    }
+    let regions: u64 = files.iter().map(|file| file.region.size_bytes).sum();
+    if regions == 0 {
+        return Err(no_size(job));
+    }
+    let size_bytes = match job.files.size {
+        Some(Extent::Bytes(size)) if !job.files.fill_device => size.min(regions),
+        _ => regions,
+    };
+    Ok(WorkerFiles { files, size_bytes, io_bytes: io_bytes(&job.files, size_bytes) })
+}
+
+/// `io_size` in bytes, of which a percentage is of the size.
+fn io_bytes(files: &Files, size_bytes: u64) -> Option<u64> {
+    files.io_size.map(|extent| match extent {
+        Extent::Bytes(bytes) => bytes,
+        Extent::Percent(percent) => (size_bytes as f64 * percent / 100.0) as u64,
+    })
+}
+
+fn no_size(job: &Job) -> RunError {
+    RunError::Target {
+        path: job.name.clone(),
+        problem: "the job says no size, and its files do not exist yet or are empty".to_owned(),
+        remedy: "add size=, e.g. size=1g, or name an existing file or device with filename=".to_owned(),
+    }
+}
+
+/// Paths by `filename`, or made from `filename_format`; below `directory`.
+fn paths(job: &Job, clone: u32) -> Result<Vec<PathBuf>, RunError> {
+    let files = &job.files;
+    if let Some(directory) = &files.opendir {
+        let mut found = Vec::new();
+        walk(Path::new(directory), &mut found).map_err(|error| target_error(Path::new(directory), "read", &error))?;
+        found.sort();
+        return Ok(found);
+    }
+    let prefix = match files.directories.len() {
+        0 => String::new(),
+        count => format!("{}/", files.directories[clone as usize % count].trim_end_matches('/')),
+    };
+    let names: Vec<String> = if files.filenames.is_empty() {
+        let format = files.filename_format.as_deref().unwrap_or("$jobname.$jobnum.$filenum");
+        (0..files.nrfiles).map(|file| file_name(format, &job.name, clone, file)).collect()
+    } else {
+        files.filenames.clone()
+    };
+    Ok(names.into_iter().map(|name| PathBuf::from(format!("{prefix}{name}"))).collect())
+}
+
+/// Expands `filename_format`.
+fn file_name(format: &str, job: &str, clone: u32, file: u32) -> String {
+    let mut name = String::new();
+    let mut rest = format;
+    while let Some(at) = rest.find('$') {
+        name.push_str(&rest[..at]);
+        let tail = &rest[at..];
+        let lower = tail.to_ascii_lowercase();
+        let (value, length) = if lower.starts_with("$jobname") {
+            // A slash in a job's name would name a directory that is not there.
+            (job.replace('/', "_"), 8)
+        } else if lower.starts_with("$jobnum") {
+            (clone.to_string(), 7)
+        } else if lower.starts_with("$filenum") {
+            (file.to_string(), 8)
+        } else if lower.starts_with("$clientuid") {
+            ("localhost".to_owned(), 10)
+        } else {
+            ("$".to_owned(), 1)
+        };
+        name.push_str(&value);
+        rest = &tail[length..];
+    }
+    name.push_str(rest);
+    name
+}
+
+fn walk(directory: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            walk(&entry.path(), found)?;
+        } else if kind.is_file() {
+            found.push(entry.path());
+        }
+    }
+    Ok(())
+}
+
+/// The engine does no I/O: sizes are as given.
+fn without_files(job: &Job, clone: u32, paths: &[PathBuf]) -> Result<WorkerFiles, RunError> {
+    let count = paths.len().max(1) as u64;
+    let Some(Extent::Bytes(size)) = job.files.size else { return Err(no_size(job)) };
+    let each = job.files.filesize.map_or(size / count, |(_, high)| high);
+    let start_bytes = start_offset_bytes(&job.files, clone, each, min_block(job));
+    let region = FileRegion { start_bytes, size_bytes: each, file_bytes: start_bytes + each };
+    let files = paths
+        .iter()
+        .map(|path| FileUse {
+            path: path.clone(),
+            block_device: false,
+            size_now: Some(region.file_bytes),
+            size_needed: region.file_bytes,
+            region,
+        })
+        .collect();
+    Ok(WorkerFiles { files, size_bytes: size, io_bytes: io_bytes(&job.files, size) })
+}
+
+fn min_block(job: &Job) -> u64 {
+    job.workload
+        .block_size
+        .iter()
+        .filter(|(direction, _)| job.workload.rw.has(*direction))
+        .map(|(_, size)| size.min())
+        .min()
+        .unwrap_or(512)
+}
+
+fn one_file(job: &Job, clone: u32, path: PathBuf, index: u64, count: u64) -> Result<FileUse, RunError> {
+    let (size_now, block_device) = existing(&path)?;
+    let known = size_now.unwrap_or(0);
+    let wanted = wanted_size(job, known, index, count, &path)?;
+    let start = start_offset_bytes(&job.files, clone, known.max(wanted.unwrap_or(0)), min_block(job));
+    if start > 0 && wanted.is_none() && start >= known {
+        return Err(RunError::Target {
+            path: path.display().to_string(),
+            problem: format!("offset {start} is not below its size, {known} bytes"),
+            remedy: "use a smaller offset=, or give size= to make the file larger".to_owned(),
+        });
+    }
+    let size_bytes = match wanted {
+        // A device cannot grow.
+        Some(size) if block_device => size.min(known.saturating_sub(start)),
+        Some(size) => size,
+        None => known.saturating_sub(start),
+    };
+    let needed = if block_device { known } else { (start + size_bytes).max(known) };
+    let region = FileRegion { start_bytes: start, size_bytes, file_bytes: needed };
+    Ok(FileUse { path, block_device, size_now, size_needed: needed, region })
+}
+
+/// Size and kind of what is at a path now.
+fn existing(path: &Path) -> Result<(Option<u64>, bool), RunError> {
+    let metadata = match std::fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((None, false)),
+        Err(error) => return Err(target_error(path, "look at", &error)),
+    };
+    if metadata.is_dir() {
+        return Err(RunError::Target {
+            path: path.display().to_string(),
+            problem: "it is a directory, not a file".to_owned(),
+            remedy: "use directory= for a directory, filename= for a file or device".to_owned(),
+        });
+    }
+    if metadata.file_type().is_block_device() {
+        let file = std::fs::File::open(path).map_err(|error| target_error(path, "open", &error))?;
+        let size = block::size(file.as_raw_fd()).map_err(|error| target_error(path, "measure", &error))?;
+        return Ok((Some(size), true));
+    }
+    Ok((Some(metadata.len()), metadata.file_type().is_char_device()))
+}
+
+/// The size a file is to have by `filesize` or `size`; `None` leaves it as it is.
+fn wanted_size(job: &Job, known: u64, index: u64, count: u64, path: &Path) -> Result<Option<u64>, RunError> {
+    if job.files.fill_device && job.files.size.is_none() && known == 0 {
+        return free_space(path).map(Some);
+    }
+    if let Some((low, high)) = job.files.filesize {
+        // The same file has the same size in every run.
+        let span = (high - low) + 1;
+        let drawn = low + crate::workload::rng::mix64(index + 1) % span;
+        return Ok(Some(if low == high { low } else { drawn - drawn % min_block(job).max(1) }.max(low)));
+    }
+    Ok(match job.files.size {
+        Some(Extent::Bytes(size)) => Some(size / count.max(1)),
+        Some(Extent::Percent(percent)) => Some((known as f64 * percent / 100.0) as u64),
+        None => None,
+    })
+}
+
+fn free_space(path: &Path) -> Result<u64, RunError> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let stat = rustix::fs::statvfs(directory).map_err(|error| target_error(directory, "measure", &error.into()))?;
+    Ok(stat.f_bavail * stat.f_frsize)
+}
+
+/// Whether a job needs data to be there before it starts.
+pub(super) fn needs_data(job: &Job) -> bool {
+    job.workload.rw.has(Direction::Read) || job.files.overwrite
+}
+
+/// An error of a path, with the errno's name.
+pub(crate) fn target_error(path: &Path, doing: &str, error: &std::io::Error) -> RunError {
+    let name = error.raw_os_error().map(|errno| format!(" ({})", crate::failure::errno_name(errno))).unwrap_or_default();
+    let remedy = match error.raw_os_error() {
+        Some(libc::ENOENT) => "check the path; directories are not made for you".to_owned(),
+        Some(libc::EACCES | libc::EPERM) => "check its permissions, or run as a user who may use it".to_owned(),
+        Some(libc::EROFS) => "the file system is mounted read-only; use another target".to_owned(),
+        Some(libc::EINVAL) => "this target does not accept O_DIRECT; use direct=0".to_owned(),
+        Some(libc::EBUSY) => "something else holds it; see lsblk and the mounts".to_owned(),
+        Some(libc::ENOSPC) => "the target is full; free some space or use a smaller size=".to_owned(),
+        Some(libc::EMFILE | libc::ENFILE) => "raise the limit on open files (ulimit -n), or use openfiles=".to_owned(),
+        _ => "see errno(3)".to_owned(),
+    };
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default().to_owned();
+    RunError::Target { path: path.display().to_string(), problem: format!("cannot {doing} it: {text}{name}"), remedy }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_names_follow_the_format() {
+        assert_eq!(file_name("$jobname.$jobnum.$filenum", "job", 2, 7), "job.2.7");
+        assert_eq!(file_name("x$JobNum$$y", "job", 3, 0), "x3$$y");
+        assert_eq!(file_name("$jobname", "a/b", 0, 0), "a_b");
+    }
+}

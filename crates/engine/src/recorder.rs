@@ -1,0 +1,250 @@
+//! What one worker measures, kept apart by direction and free of allocation.
+//!
+//! I/Os that were submitted together and reaped together have the same latencies to the nanosecond, because a batch
+//! shares its time stamps. They are counted as one group, which makes full statistics nearly free at depth.
+
+use crate::backend::{Op, Slot};
+use crate::tally::{LatencyTally, Shared};
+use iosonde_job::plan::{Direction, Measure, PerDirection};
+use iosonde_result::run::{DirectionStats, SyncStats};
+use std::sync::Arc;
+
+/// Neighbouring completions with the same time stamps.
+#[derive(Debug, Clone, Copy)]
+struct Group {
+    op: Op,
+    start_ns: u64,
+    issue_ns: u64,
+    ios: u64,
+    bytes: u64,
+}
+
+const NO_GROUP: Group = Group { op: Op::Read, start_ns: u64::MAX, issue_ns: u64::MAX, ios: 0, bytes: 0 };
+
+#[derive(Debug)]
+struct DirectionTally {
+    issued: u64,
+    ios: u64,
+    bytes: u64,
+    short: u64,
+    dropped: u64,
+    slat: LatencyTally,
+    clat: LatencyTally,
+    lat: LatencyTally,
+}
+
+impl DirectionTally {
+    fn new() -> DirectionTally {
+        DirectionTally {
+            issued: 0,
+            ios: 0,
+            bytes: 0,
+            short: 0,
+            dropped: 0,
+            slat: LatencyTally::new(),
+            clat: LatencyTally::new(),
+            lat: LatencyTally::new(),
+        }
+    }
+}
+
+/// The measurements of one worker.
+#[derive(Debug)]
+pub struct Recorder {
+    /// I/Os that started before are not measured (`ramp_time`).
+    measure_from_ns: u64,
+    slat: bool,
+    clat: bool,
+    lat: bool,
+    directions: [DirectionTally; 3],
+    syncs: u64,
+    sync_latency: LatencyTally,
+    /// I/Os by depth at submission: 1, 2, 4, 8, 16, 32, 64 and more.
+    pub level: [u64; 7],
+    /// Submissions by size: 0, up to 4, 8, 16, 32, 64, and more.
+    pub submit: [u64; 7],
+    /// Reaps by size.
+    pub complete: [u64; 7],
+    group: Group,
+    shared: Arc<Shared>,
+}
+
+impl Recorder {
+    /// Records what `measure` asks for, of I/Os that start at `measure_from_ns` or later.
+    pub fn new(measure: &Measure, measure_from_ns: u64, shared: Arc<Shared>) -> Recorder {
+        Recorder {
+            measure_from_ns,
+            slat: measure.slat,
+            clat: measure.clat,
+            lat: measure.lat,
+            directions: [DirectionTally::new(), DirectionTally::new(), DirectionTally::new()],
+            syncs: 0,
+            sync_latency: LatencyTally::new(),
+            level: [0; 7],
+            submit: [0; 7],
+            complete: [0; 7],
+            group: NO_GROUP,
+            shared,
+        }
+    }
+
+    /// When measuring begins.
+    pub fn measure_from_ns(&self) -> u64 {
+        self.measure_from_ns
+    }
+
+    /// A batch prepared at `prepared_ns` has been submitted; `depth` I/Os are in flight now.
+    #[inline(always)]
+    pub fn submitted(&mut self, counts: &[u64; 3], prepared_ns: u64, issue_ns: u64, depth: u32, timed: bool) {
+        if prepared_ns < self.measure_from_ns {
+            return;
+        }
+        let batch = counts[0] + counts[1] + counts[2];
+        self.level[level_index(depth)] += batch;
+        self.submit[batch_index(batch)] += 1;
+        for (direction, count) in self.directions.iter_mut().zip(counts).filter(|(_, count)| **count > 0) {
+            direction.issued += count;
+            if timed && self.slat {
+                direction.slat.record_n(issue_ns - prepared_ns, *count);
+            }
+        }
+    }
+
+    /// A slot has completed in full. To be followed by [`Recorder::reaped`].
+    #[inline(always)]
+    pub fn completed(&mut self, slot: &Slot, now_ns: u64) {
+        let group = &mut self.group;
+        if group.issue_ns == slot.issue_ns && group.start_ns == slot.start_ns && group.op == slot.op {
+            group.ios += 1;
+            group.bytes += u64::from(slot.len);
+        } else {
+            self.close_group(now_ns);
+            self.group = Group {
+                op: slot.op,
+                start_ns: slot.start_ns,
+                issue_ns: slot.issue_ns,
+                ios: 1,
+                bytes: u64::from(slot.len),
+            };
+        }
+    }
+
+    /// All completions of one reap have been handed over.
+    #[inline(always)]
+    pub fn reaped(&mut self, count: usize, now_ns: u64) {
+        self.close_group(now_ns);
+        self.group = NO_GROUP;
+        if now_ns >= self.measure_from_ns {
+            self.complete[batch_index(count as u64)] += 1;
+        }
+    }
+
+    #[inline(always)]
+    fn close_group(&mut self, now_ns: u64) {
+        let group = self.group;
+        if group.ios == 0 {
+            return;
+        }
+        let total_ns = now_ns.saturating_sub(group.start_ns);
+        let Some(direction) = group.op.direction() else {
+            return self.synced(group, total_ns);
+        };
+        self.shared.add(direction, group.ios, group.bytes);
+        if self.lat || self.clat {
+            self.shared.latency.record_n(total_ns, group.ios);
+            self.shared.latency_sum_ns.add(total_ns * group.ios);
+        }
+        if group.start_ns < self.measure_from_ns {
+            return;
+        }
+        let tally = &mut self.directions[direction as usize];
+        tally.ios += group.ios;
+        tally.bytes += group.bytes;
+        if self.clat {
+            tally.clat.record_n(now_ns.saturating_sub(group.issue_ns), group.ios);
+        }
+        if self.lat {
+            tally.lat.record_n(total_ns, group.ios);
+        }
+    }
+
+    #[cold]
+    fn synced(&mut self, group: Group, total_ns: u64) {
+        if group.start_ns >= self.measure_from_ns {
+            self.syncs += group.ios;
+            if self.lat {
+                self.sync_latency.record_n(total_ns, group.ios);
+            }
+        }
+    }
+
+    /// An I/O moved less than asked for, and is continued.
+    pub fn short(&mut self, direction: Direction) {
+        self.directions[direction as usize].short += 1;
+    }
+
+    /// An I/O moved nothing.
+    pub fn dropped(&mut self, direction: Direction) {
+        self.directions[direction as usize].dropped += 1;
+    }
+
+    /// I/Os measured so far, all directions.
+    pub fn measured_ios(&self) -> u64 {
+        self.directions.iter().map(|tally| tally.ios).sum()
+    }
+
+    /// Whether anything was measured in this direction.
+    pub fn has(&self, direction: Direction) -> bool {
+        self.directions[direction as usize].ios > 0
+    }
+
+    /// The statistics, without samples. `runtime_ns` is set where something was moved.
+    pub fn results(&self, runtime_ns: PerDirection<u64>) -> (PerDirection<DirectionStats>, SyncStats) {
+        let directions = PerDirection::from_fn(|direction| {
+            let tally = &self.directions[direction as usize];
+            DirectionStats {
+                io_bytes: tally.bytes,
+                total_ios: tally.issued,
+                short_ios: tally.short,
+                drop_ios: tally.dropped,
+                runtime_ns: if tally.ios > 0 { runtime_ns[direction] } else { 0 },
+                slat: tally.slat.stats(),
+                clat: tally.clat.stats(),
+                lat: tally.lat.stats(),
+                ..DirectionStats::default()
+            }
+        });
+        (directions, SyncStats { total_ios: self.syncs, lat: self.sync_latency.stats() })
+    }
+}
+
+/// The bucket of a depth: its power of two, up to 64.
+#[inline(always)]
+fn level_index(depth: u32) -> usize {
+    (31 - depth.max(1).leading_zeros()).min(6) as usize
+}
+
+/// The bucket of a batch size: 0, up to 4, 8, 16, 32, 64, more.
+#[inline(always)]
+fn batch_index(count: u64) -> usize {
+    match count {
+        0 => 0,
+        1..=4 => 1,
+        5..=8 => 2,
+        9..=16 => 3,
+        17..=32 => 4,
+        33..=64 => 5,
+        _ => 6,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_of_depth_and_batch() {
+        assert_eq!([1, 2, 3, 4, 31, 32, 63, 64, 1000].map(level_index), [0, 1, 1, 2, 4, 5, 5, 6, 6]);
+        assert_eq!([0, 1, 4, 5, 16, 17, 64, 65].map(batch_index), [0, 1, 1, 2, 3, 4, 5, 6]);
+    }
+}

@@ -1,0 +1,141 @@
+//! Linux native AIO by its raw system calls.
+
+use super::memory::IoMemory;
+use crate::backend::{Completion, Op, Slab};
+use std::io;
+use std::os::fd::RawFd;
+
+const PREAD: u16 = 0;
+const PWRITE: u16 = 1;
+const FSYNC: u16 = 2;
+const FDSYNC: u16 = 3;
+const FLAG_IOPRIO: u32 = 2;
+
+/// struct iocb of linux/aio_abi.h on little-endian machines.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct ControlBlock {
+    data: u64,
+    key: u32,
+    rw_flags: i32,
+    opcode: u16,
+    reqprio: i16,
+    fd: u32,
+    buffer: u64,
+    bytes: u64,
+    offset: i64,
+    reserved: u64,
+    flags: u32,
+    resfd: u32,
+}
+
+/// struct io_event of linux/aio_abi.h.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Event {
+    data: u64,
+    object: u64,
+    result: i64,
+    result2: i64,
+}
+
+/// An AIO context with room for a fixed number of I/Os.
+pub struct Context {
+    id: libc::c_ulong,
+    blocks: Box<[ControlBlock]>,
+    pointers: Vec<*const ControlBlock>,
+    events: Box<[Event]>,
+    /// RWF flags on reads and writes.
+    rw_flags: i32,
+}
+
+// SAFETY: the context is an id; `pointers` point into `blocks`, which move with it on the heap.
+unsafe impl Send for Context {}
+
+impl Context {
+    /// A context for `depth` I/Os in flight.
+    pub fn new(depth: usize, rw_flags: i32) -> io::Result<Context> {
+        let mut id: libc::c_ulong = 0;
+        // SAFETY: io_setup writes one context id.
+        if unsafe { libc::syscall(libc::SYS_io_setup, depth as libc::c_long, &mut id) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Context {
+            id,
+            blocks: vec![ControlBlock::default(); depth].into_boxed_slice(),
+            pointers: Vec::with_capacity(depth),
+            events: vec![Event::default(); depth].into_boxed_slice(),
+            rw_flags,
+        })
+    }
+
+    /// Submits slots; the number taken, from the front.
+    pub fn submit(&mut self, slab: &Slab, batch: &[u32], fds: &[RawFd]) -> io::Result<usize> {
+        self.pointers.clear();
+        for index in batch {
+            self.blocks[*index as usize] = self.block(slab, *index, fds);
+            self.pointers.push(&raw const self.blocks[*index as usize]);
+        }
+        // SAFETY: the pointers are to blocks that stay until the context is destroyed; buffers are those of slots in flight.
+        let taken =
+            unsafe { libc::syscall(libc::SYS_io_submit, self.id, self.pointers.len(), self.pointers.as_ptr()) };
+        if taken >= 0 { Ok(taken as usize) } else { Err(io::Error::last_os_error()) }
+    }
+
+    fn block(&self, slab: &Slab, index: u32, fds: &[RawFd]) -> ControlBlock {
+        let slot = &slab.slots[index as usize];
+        let data = Self::data(&slab.memory, slot.op, index, slot.moved);
+        ControlBlock {
+            data: u64::from(index),
+            opcode: match slot.op {
+                Op::Read => PREAD,
+                Op::Write => PWRITE,
+                Op::Fdatasync => FDSYNC,
+                Op::Fsync | Op::SyncFileRange | Op::Trim => FSYNC,
+            },
+            fd: fds[slot.file as usize] as u32,
+            buffer: data,
+            bytes: if data == 0 { 0 } else { u64::from(slot.len - slot.moved) },
+            offset: if data == 0 { 0 } else { (slot.offset + u64::from(slot.moved)) as i64 },
+            rw_flags: if data == 0 { 0 } else { self.rw_flags },
+            reqprio: if slot.high_priority { 1 << 13 } else { 0 },
+            flags: if slot.high_priority { FLAG_IOPRIO } else { 0 },
+            ..ControlBlock::default()
+        }
+    }
+
+    fn data(memory: &IoMemory, op: Op, index: u32, moved: u32) -> u64 {
+        match op {
+            Op::Read | Op::Write => memory.address(index).wrapping_add(moved as usize) as u64,
+            _ => 0,
+        }
+    }
+
+    /// Appends completions: at least `min` unless `timeout_ns` passes first.
+    pub fn reap(&mut self, min: usize, timeout_ns: Option<u64>, done: &mut Vec<Completion>) -> io::Result<()> {
+        let time = timeout_ns.or(if min == 0 { Some(0) } else { None }).map(|ns| libc::timespec {
+            tv_sec: (ns / 1_000_000_000) as i64,
+            tv_nsec: (ns % 1_000_000_000) as i64,
+        });
+        let time = time.as_ref().map_or(std::ptr::null(), |time| &raw const *time);
+        // SAFETY: the kernel writes at most `events.len()` events, and reads the time that lives on this stack frame.
+        let count = unsafe {
+            libc::syscall(libc::SYS_io_getevents, self.id, min, self.events.len(), self.events.as_mut_ptr(), time)
+        };
+        if count < 0 {
+            let error = io::Error::last_os_error();
+            return if error.raw_os_error() == Some(libc::EINTR) { Ok(()) } else { Err(error) };
+        }
+        for event in &self.events[..count as usize] {
+            done.push(Completion { slot: event.data as u32, result: event.result as i32 });
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: the id is that of io_setup; the call waits for I/O in flight, so buffers are free afterwards.
+        unsafe { libc::syscall(libc::SYS_io_destroy, self.id) };
+    }
+}

@@ -1,0 +1,76 @@
+//! A file mapped into memory, for the mmap engine.
+
+use super::memory::IoMemory;
+use std::io;
+use std::os::fd::RawFd;
+
+/// A shared mapping of a whole file.
+#[derive(Debug)]
+pub struct Mapping {
+    base: *mut u8,
+    length: usize,
+}
+
+// SAFETY: the mapping is owned by this value alone.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    /// Maps the first `length` bytes of a file.
+    pub fn map(fd: RawFd, length: u64, write: bool, random: bool) -> io::Result<Mapping> {
+        let length = usize::try_from(length).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        let protection = if write { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
+        // SAFETY: no address is asked for, so nothing is replaced.
+        let base = unsafe { libc::mmap(std::ptr::null_mut(), length, protection, libc::MAP_SHARED, fd, 0) };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let advice = if random { libc::MADV_RANDOM } else { libc::MADV_SEQUENTIAL };
+        // SAFETY: the range is the mapping just made; advice changes no contents.
+        unsafe { libc::madvise(base, length, advice) };
+        Ok(Mapping { base: base.cast(), length })
+    }
+
+    /// Copies between a slot and the file. The count of bytes copied: less at the end of the mapping.
+    pub fn copy(&mut self, memory: &IoMemory, slot: u32, offset: u64, length: u32, write: bool) -> i32 {
+        let room = (self.length as u64).saturating_sub(offset).min(u64::from(length)) as usize;
+        assert!(room <= memory.stride());
+        // SAFETY: `offset + room` lies within the mapping and `room` within the slot; the two never overlap. A file that is
+        // cut short meanwhile raises SIGBUS, which is the documented behaviour of mapped files.
+        unsafe {
+            let file = self.base.add(offset.min(self.length as u64) as usize);
+            let buffer = memory.address(slot);
+            if write {
+                std::ptr::copy_nonoverlapping(buffer, file, room);
+            } else {
+                std::ptr::copy_nonoverlapping(file, buffer, room);
+            }
+        }
+        room as i32
+    }
+
+    /// Writes back (and with `drop`, forgets) the pages of a range.
+    pub fn sync(&self, offset: u64, length: u64) -> i32 {
+        let start = offset as usize & !4095;
+        let end = ((offset + length) as usize).min(self.length);
+        if end <= start {
+            return 0;
+        }
+        // SAFETY: the range lies within the mapping.
+        match unsafe { libc::msync(self.base.add(start).cast(), end - start, libc::MS_SYNC) } {
+            0 => 0,
+            _ => -io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO),
+        }
+    }
+
+    /// Length in bytes.
+    pub fn length(&self) -> u64 {
+        self.length as u64
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: exactly the mapping made in `map`.
+        unsafe { libc::munmap(self.base.cast(), self.length) };
+    }
+}

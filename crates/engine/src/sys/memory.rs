@@ -1,0 +1,146 @@
+//! I/O buffers: one anonymous mapping, cut into slots.
+
+use std::io;
+
+/// Where I/O buffers come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryKind {
+    /// Ordinary pages.
+    Pages,
+    /// Huge pages reserved by the administrator.
+    HugePages,
+    /// Ordinary pages, shared.
+    Shared,
+}
+
+/// Buffers for I/O: `slots` areas of `stride` bytes each, zeroed and page-aligned.
+///
+/// Invariant: while a slot is in flight (handed to a backend and not yet reaped) only the kernel touches it. The worker
+/// keeps the list of free slots and upholds this; [`IoMemory::slot_mut`] is called for free slots only.
+#[derive(Debug)]
+pub struct IoMemory {
+    base: *mut u8,
+    length: usize,
+    /// Offset of the first slot: `iomem_align` may ask for misalignment.
+    lead: usize,
+    stride: usize,
+    slots: usize,
+}
+
+// SAFETY: the mapping is owned by this value alone and is not tied to the thread that made it.
+unsafe impl Send for IoMemory {}
+
+impl IoMemory {
+    /// Maps memory for `slots` buffers of at least `bytes` each, aligned to `align` (a power of two, or 0 for a page).
+    pub fn map(slots: usize, bytes: usize, align: usize, kind: MemoryKind) -> io::Result<IoMemory> {
+        let page = 4096;
+        let unit = align.max(page);
+        let stride = bytes.max(1).next_multiple_of(unit);
+        let huge = 2 << 20;
+        let wanted = stride.checked_mul(slots.max(1)).and_then(|sum| sum.checked_add(unit)).ok_or_else(too_large)?;
+        let length = if kind == MemoryKind::HugePages { wanted.next_multiple_of(huge) } else { wanted };
+        let flags = libc::MAP_ANONYMOUS
+            | match kind {
+                MemoryKind::Pages => libc::MAP_PRIVATE,
+                MemoryKind::HugePages => libc::MAP_PRIVATE | libc::MAP_HUGETLB,
+                MemoryKind::Shared => libc::MAP_SHARED,
+            };
+        // SAFETY: a fresh anonymous mapping; no address is asked for, so nothing is replaced.
+        let base = unsafe {
+            libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ | libc::PROT_WRITE, flags | libc::MAP_POPULATE, -1, 0)
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = base.cast::<u8>();
+        let lead = base.align_offset(unit);
+        Ok(IoMemory { base, length, lead, stride, slots: slots.max(1) })
+    }
+
+    /// Bytes that one slot can hold.
+    pub fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// Number of slots.
+    pub fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// Address of a slot, for the kernel.
+    #[inline(always)]
+    pub(super) fn address(&self, slot: u32) -> *mut u8 {
+        debug_assert!((slot as usize) < self.slots);
+        // SAFETY: lead + slots * stride lies within the mapping, by construction in `map`.
+        unsafe { self.base.add(self.lead + slot as usize * self.stride) }
+    }
+
+    /// The first `length` bytes of a slot that is not in flight.
+    #[inline]
+    pub fn slot(&self, slot: u32, length: usize) -> &[u8] {
+        assert!((slot as usize) < self.slots && length <= self.stride);
+        // SAFETY: within the mapping by the assertion; not written meanwhile because the slot is not in flight.
+        unsafe { std::slice::from_raw_parts(self.address(slot), length) }
+    }
+
+    /// The first `length` bytes of a slot that is not in flight, to be written.
+    #[inline]
+    pub fn slot_mut(&mut self, slot: u32, length: usize) -> &mut [u8] {
+        assert!((slot as usize) < self.slots && length <= self.stride);
+        // SAFETY: within the mapping by the assertion; `&mut self` excludes other safe access, the invariant the kernel's.
+        unsafe { std::slice::from_raw_parts_mut(self.address(slot), length) }
+    }
+
+    /// The whole area of all slots, for registration with the kernel.
+    pub(super) fn area(&self) -> libc::iovec {
+        libc::iovec { iov_base: self.address(0).cast(), iov_len: self.stride * self.slots }
+    }
+}
+
+impl Drop for IoMemory {
+    fn drop(&mut self) {
+        // SAFETY: exactly the mapping made in `map`; backends are dropped, and with them all I/O in flight, before this.
+        unsafe { libc::munmap(self.base.cast(), self.length) };
+    }
+}
+
+fn too_large() -> io::Error {
+    io::Error::from_raw_os_error(libc::ENOMEM)
+}
+
+/// Locks `bytes` of fresh memory, so that less is left for caches (`lockmem`).
+#[derive(Debug)]
+pub struct LockedMemory {
+    base: *mut libc::c_void,
+    length: usize,
+}
+
+// SAFETY: as for `IoMemory`; the memory is never looked at.
+unsafe impl Send for LockedMemory {}
+
+impl LockedMemory {
+    /// Maps and locks.
+    pub fn lock(bytes: usize) -> io::Result<LockedMemory> {
+        // SAFETY: a fresh anonymous mapping.
+        let base = unsafe {
+            let flags = libc::MAP_ANONYMOUS | libc::MAP_PRIVATE;
+            libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let locked = LockedMemory { base, length: bytes };
+        // SAFETY: the range is the mapping just made.
+        if unsafe { libc::mlock(base, bytes) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(locked)
+    }
+}
+
+impl Drop for LockedMemory {
+    fn drop(&mut self) {
+        // SAFETY: exactly the mapping made in `lock`.
+        unsafe { libc::munmap(self.base, self.length) };
+    }
+}

@@ -1,0 +1,263 @@
+//! An io_uring: one submission queue, one completion queue, registered files and buffers.
+
+use crate::backend::{Completion, Op, Slab, Slot};
+use crate::sys::memory::IoMemory;
+use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
+use io_uring::{IoUring, opcode, squeue};
+use std::io;
+use std::os::fd::RawFd;
+
+/// IORING_ENTER_GETEVENTS.
+const GETEVENTS: u32 = 1;
+/// IOPRIO_CLASS_RT, as `cmdprio_percentage` uses it.
+const HIGH_PRIORITY: u16 = 1 << 13;
+
+/// What is asked of the ring itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RingOptions {
+    /// Poll the device for completions.
+    pub iopoll: bool,
+    /// Let a kernel thread submit.
+    pub sqpoll: bool,
+    /// CPU of that thread.
+    pub sqpoll_cpu: Option<u32>,
+    /// RWF_NOWAIT on reads and writes.
+    pub nowait: bool,
+    /// Every Nth I/O is forced to a kernel worker; 0 is none.
+    pub force_async: u32,
+    /// Vectored opcodes are used (`nonvectored=0`).
+    pub vectored: bool,
+    /// Flags of sync_file_range(2).
+    pub sync_range_flags: u32,
+}
+
+/// Builds the entry for a slot. A macro, because the types of registered and plain files share no public trait.
+macro_rules! operation {
+    ($ring:ident, $fd:expr, $slab:ident, $slot:ident, $index:ident) => {{
+        let (address, length) = remaining($slab, $slot, $index);
+        let offset = $slot.offset + u64::from($slot.moved);
+        let ioprio = if $slot.high_priority { HIGH_PRIORITY } else { 0 };
+        let flags = if $ring.options.nowait { libc::RWF_NOWAIT } else { 0 };
+        match $slot.op {
+            Op::Read if $ring.fixed_buffers => {
+                opcode::ReadFixed::new($fd, address, length, 0).offset(offset).ioprio(ioprio).rw_flags(flags).build()
+            }
+            Op::Write if $ring.fixed_buffers => {
+                opcode::WriteFixed::new($fd, address, length, 0).offset(offset).ioprio(ioprio).rw_flags(flags).build()
+            }
+            Op::Read if $ring.options.vectored => {
+                let vector = $ring.vector($slab, $slot, $index);
+                opcode::Readv::new($fd, vector, 1).offset(offset).ioprio(ioprio).rw_flags(flags).build()
+            }
+            Op::Write if $ring.options.vectored => {
+                let vector = $ring.vector($slab, $slot, $index);
+                opcode::Writev::new($fd, vector, 1).offset(offset).ioprio(ioprio).rw_flags(flags).build()
+            }
+            Op::Read => opcode::Read::new($fd, address, length).offset(offset).ioprio(ioprio).rw_flags(flags).build(),
+            Op::Write => opcode::Write::new($fd, address, length).offset(offset).ioprio(ioprio).rw_flags(flags).build(),
+            Op::Fsync => opcode::Fsync::new($fd).build(),
+            Op::Fdatasync => opcode::Fsync::new($fd).flags(FsyncFlags::DATASYNC).build(),
+            Op::SyncFileRange => opcode::SyncFileRange::new($fd, 0).flags($ring.options.sync_range_flags).build(),
+            // The backend carries out trims itself, as no opcode of this kind is as old as the ring.
+            Op::Trim => opcode::Nop::new().build(),
+        }
+    }};
+}
+
+/// An io_uring of one thread.
+pub struct Ring {
+    /// Dropped first: closing the ring ends all I/O in flight before `vectors` and, in the owner, the buffers go away.
+    ring: IoUring,
+    options: RingOptions,
+    deferred: bool,
+    files: Vec<RawFd>,
+    registered_files: bool,
+    fixed_buffers: bool,
+    issued: u64,
+    /// One I/O vector for each slot, for vectored opcodes.
+    vectors: Box<[libc::iovec]>,
+}
+
+impl Ring {
+    /// A ring for `depth` I/Os in flight. Falls back to what older kernels know.
+    pub fn new(depth: u32, options: RingOptions, vectors: usize) -> io::Result<Ring> {
+        let entries = depth.next_power_of_two();
+        let (mut ring, deferred) = match build(entries, options, true) {
+            Ok(ring) => (ring, true),
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => (build(entries, options, false)?, false),
+            Err(error) => return Err(error),
+        };
+        // Saves the kernel a look-up at each call; older kernels do without.
+        let _ = ring.submitter().register_ring_fd();
+        let empty = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+        Ok(Ring {
+            ring,
+            options,
+            deferred: deferred && !options.sqpoll,
+            files: Vec::new(),
+            registered_files: false,
+            fixed_buffers: false,
+            issued: 0,
+            vectors: vec![empty; vectors].into_boxed_slice(),
+        })
+    }
+
+    /// Sets the files that slots number; with `register`, also with the kernel.
+    pub fn set_files(&mut self, files: &[RawFd], register: bool) -> io::Result<()> {
+        if self.registered_files {
+            self.ring.submitter().unregister_files()?;
+            self.registered_files = false;
+        }
+        self.files = files.to_vec();
+        if register && !files.is_empty() {
+            self.ring.submitter().register_files(files)?;
+            self.registered_files = true;
+        }
+        Ok(())
+    }
+
+    /// Registers all of the buffers with the kernel.
+    pub fn register_buffers(&mut self, memory: &IoMemory) -> io::Result<()> {
+        // SAFETY: the area is mapped for as long as `memory` lives; the worker drops its backend before its memory.
+        unsafe { self.ring.submitter().register_buffers(&[memory.area()]) }?;
+        self.fixed_buffers = true;
+        Ok(())
+    }
+
+    /// Whether buffers are registered.
+    pub fn fixed_buffers(&self) -> bool {
+        self.fixed_buffers
+    }
+
+    /// Whether files are registered.
+    pub fn registered_files(&self) -> bool {
+        self.registered_files
+    }
+
+    /// Queues and submits a batch. The number taken.
+    #[inline]
+    pub fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
+        for index in batch {
+            let entry = self.entry(slab, *index);
+            // SAFETY: the buffer of a slot stays mapped and is left alone until its completion is reaped (see IoMemory);
+            // vectors live as long as the ring.
+            if unsafe { self.ring.submission().push(&entry) }.is_err() {
+                break;
+            }
+        }
+        let entered = if self.deferred {
+            // GETEVENTS without waiting runs deferred completions on the way, which often saves a call to wait for them.
+            self.enter(0)
+        } else {
+            self.ring.submitter().submit().map(|_| ())
+        };
+        match entered {
+            // Entries that the kernel did not consume stay queued and go with the next call; to the worker all are in flight.
+            Ok(()) => Ok(batch.len()),
+            Err(error) if retry(&error) => Ok(batch.len()),
+            Err(error) => Err(error),
+        }
+    }
+
+    #[inline]
+    fn enter(&mut self, min: u32) -> io::Result<()> {
+        let queued = self.ring.submission().len() as u32;
+        // SAFETY: no signal mask or timeout is passed.
+        unsafe { self.ring.submitter().enter::<libc::sigset_t>(queued, min, GETEVENTS, None) }.map(|_| ())
+    }
+
+    /// Appends completions; waits for `min` of them, at most `timeout_ns`.
+    #[inline]
+    pub fn reap(&mut self, min: usize, timeout_ns: Option<u64>, done: &mut Vec<Completion>) -> io::Result<()> {
+        self.drain(done);
+        if min == 0 {
+            if done.is_empty() && (self.options.iopoll || (self.deferred && self.ring.submission().taskrun())) {
+                self.wait(0, None)?;
+                self.drain(done);
+            }
+            return Ok(());
+        }
+        while done.len() < min {
+            let before = done.len();
+            let timed_out = self.wait(min - done.len(), timeout_ns)?;
+            self.drain(done);
+            if timed_out || (timeout_ns.is_some() && done.len() == before) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, min: usize, timeout_ns: Option<u64>) -> io::Result<bool> {
+        let returned = match timeout_ns {
+            Some(ns) => {
+                let time = Timespec::new().sec(ns / 1_000_000_000).nsec((ns % 1_000_000_000) as u32);
+                self.ring.submitter().submit_with_args(min, &SubmitArgs::new().timespec(&time)).map(|_| ())
+            }
+            None => self.enter(min as u32),
+        };
+        match returned {
+            Ok(()) => Ok(false),
+            Err(error) if error.raw_os_error() == Some(libc::ETIME) => Ok(true),
+            Err(error) if retry(&error) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    #[inline]
+    fn drain(&mut self, done: &mut Vec<Completion>) {
+        for entry in self.ring.completion() {
+            done.push(Completion { slot: entry.user_data() as u32, result: entry.result() });
+        }
+    }
+
+    #[inline(always)]
+    fn entry(&mut self, slab: &Slab, index: u32) -> squeue::Entry {
+        let slot = &slab.slots[index as usize];
+        let entry = if self.registered_files {
+            operation!(self, Fixed(slot.file), slab, slot, index)
+        } else {
+            operation!(self, Fd(self.files[slot.file as usize]), slab, slot, index)
+        };
+        self.issued += 1;
+        let force = u64::from(self.options.force_async);
+        let entry =
+            if force > 0 && self.issued.is_multiple_of(force) { entry.flags(squeue::Flags::ASYNC) } else { entry };
+        entry.user_data(u64::from(index))
+    }
+
+    #[cold]
+    fn vector(&mut self, slab: &Slab, slot: &Slot, index: u32) -> *const libc::iovec {
+        let (address, length) = remaining(slab, slot, index);
+        self.vectors[index as usize] = libc::iovec { iov_base: address.cast(), iov_len: length as usize };
+        &raw const self.vectors[index as usize]
+    }
+}
+
+/// Address and length of what is still to be moved.
+#[inline(always)]
+fn remaining(slab: &Slab, slot: &Slot, index: u32) -> (*mut u8, u32) {
+    debug_assert!(slot.moved <= slot.len && slot.len as usize <= slab.memory.stride());
+    (slab.memory.address(index).wrapping_add(slot.moved as usize), slot.len - slot.moved)
+}
+
+fn build(entries: u32, options: RingOptions, modern: bool) -> io::Result<IoUring> {
+    let mut builder = IoUring::builder();
+    builder.setup_cqsize(entries * 2);
+    if options.iopoll {
+        builder.setup_iopoll();
+    }
+    if options.sqpoll {
+        builder.setup_sqpoll(1_000);
+        if let Some(cpu) = options.sqpoll_cpu {
+            builder.setup_sqpoll_cpu(cpu);
+        }
+    } else if modern {
+        builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag();
+    }
+    builder.build(entries)
+}
+
+fn retry(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY))
+}

@@ -1,0 +1,83 @@
+//! The calling thread: what it used, where and how urgently it runs.
+
+use iosonde_job::plan::{IoPriority, NumaMemKind, NumaMemPolicy};
+use iosonde_result::run::CpuUse;
+use std::io;
+
+/// What the calling thread has used so far.
+pub fn cpu_use() -> CpuUse {
+    // SAFETY: rusage is plain data for which zero is valid; getrusage writes exactly one.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &mut usage);
+        usage
+    };
+    let nanos = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
+    CpuUse {
+        user_ns: nanos(usage.ru_utime),
+        system_ns: nanos(usage.ru_stime),
+        context_switches: (usage.ru_nvcsw + usage.ru_nivcsw) as u64,
+        major_faults: usage.ru_majflt as u64,
+        minor_faults: usage.ru_minflt as u64,
+    }
+}
+
+/// Binds the calling thread to these CPUs.
+pub fn set_affinity(cpus: &[u32]) -> io::Result<()> {
+    // SAFETY: cpu_set_t is plain data for which zero is valid; CPU_SET checks its index against the set's size.
+    let returned = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        for cpu in cpus {
+            libc::CPU_SET(*cpu as usize, &mut set);
+        }
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
+    };
+    check(returned.into())
+}
+
+/// Sets the calling thread's nice value.
+pub fn set_nice(nice: i32) -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) }.into())
+}
+
+/// Sets the calling thread's I/O priority.
+pub fn set_ioprio(priority: IoPriority) -> io::Result<()> {
+    const WHO_PROCESS: libc::c_int = 1;
+    // SAFETY: no memory is passed.
+    check(unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_PROCESS, 0, libc::c_int::from(ioprio_bits(priority))) })
+}
+
+/// The kernel's encoding of an I/O priority.
+pub fn ioprio_bits(priority: IoPriority) -> u16 {
+    (u16::from(priority.class) << 13) | u16::from(priority.level)
+}
+
+/// Sets the calling thread's memory policy.
+pub fn set_memory_policy(policy: &NumaMemPolicy) -> io::Result<()> {
+    let mode: libc::c_int = match policy.kind {
+        NumaMemKind::Default => 0,
+        NumaMemKind::Prefer => 1,
+        NumaMemKind::Bind => 2,
+        NumaMemKind::Interleave => 3,
+        NumaMemKind::Local => 4,
+    };
+    let mut mask = [0u64; 16];
+    for node in &policy.nodes {
+        let word = mask.get_mut(*node as usize / 64).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+        *word |= 1 << (node % 64);
+    }
+    let (pointer, bits) = if policy.nodes.is_empty() { (std::ptr::null(), 0) } else { (mask.as_ptr(), 64 * 16 + 1) };
+    // SAFETY: the kernel reads at most `bits - 1` bits from the mask, which has that many.
+    check(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, pointer, bits) })
+}
+
+/// The calling thread's id.
+pub fn id() -> u32 {
+    // SAFETY: no memory is passed.
+    unsafe { libc::gettid() as u32 }
+}
+
+fn check(returned: libc::c_long) -> io::Result<()> {
+    if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

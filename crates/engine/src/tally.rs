@@ -1,0 +1,192 @@
+//! Counting, without locks and without allocation: what a worker writes and others may read at any time.
+
+use iosonde_job::plan::Direction;
+use iosonde_result::histogram::{self, BUCKETS, Histogram};
+use iosonde_result::interval::IntervalCounts;
+use iosonde_result::observer::WorkerState;
+use iosonde_result::stats::{LatencyStats, Moments};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// A count with one writer. Plain loads and stores: no other thread ever adds.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds; only the owner may.
+    #[inline(always)]
+    pub fn add(&self, n: u64) {
+        self.0.store(self.0.load(Relaxed) + n, Relaxed);
+    }
+
+    /// The count now.
+    #[inline(always)]
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// A histogram with one writer and any number of readers.
+#[derive(Debug)]
+pub struct LiveHistogram(Box<[Counter]>);
+
+impl Default for LiveHistogram {
+    fn default() -> Self {
+        LiveHistogram((0..BUCKETS).map(|_| Counter::default()).collect())
+    }
+}
+
+impl LiveHistogram {
+    /// Counts `value` `n` times.
+    #[inline(always)]
+    pub fn record_n(&self, value: u64, n: u64) {
+        self.0[histogram::index_of(value)].add(n);
+    }
+
+    /// Adds to `into` what was counted since `before`, and brings `before` up to date.
+    pub fn take_new(&self, before: &mut [u64], into: &mut Histogram) {
+        for (index, (counter, old)) in self.0.iter().zip(before).enumerate() {
+            let now = counter.get();
+            if now != *old {
+                into.add_bucket(index, now - *old);
+                *old = now;
+            }
+        }
+    }
+}
+
+/// Exact moments of latencies, and optionally their histogram.
+#[derive(Debug)]
+pub struct LatencyTally {
+    count: u64,
+    min: u64,
+    max: u64,
+    sum: u128,
+    sum_of_squares: u128,
+    histogram: Box<[u64]>,
+}
+
+impl LatencyTally {
+    /// With room for a histogram, or for the moments alone.
+    pub fn new() -> LatencyTally {
+        LatencyTally { count: 0, min: u64::MAX, max: 0, sum: 0, sum_of_squares: 0, histogram: vec![0; BUCKETS].into() }
+    }
+
+    /// Counts `value` `n` times.
+    #[inline(always)]
+    pub fn record_n(&mut self, value: u64, n: u64) {
+        self.count += n;
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        self.sum += u128::from(value) * u128::from(n);
+        self.sum_of_squares += u128::from(value) * u128::from(value) * u128::from(n);
+        self.histogram[histogram::index_of(value)] += n;
+    }
+
+    /// The statistics so far.
+    pub fn stats(&self) -> LatencyStats {
+        if self.count == 0 {
+            return LatencyStats::default();
+        }
+        let n = self.count as f64;
+        let mean = self.sum as f64 / n;
+        // n * sum(x^2) - sum(x)^2 in integers where it fits: the difference of two large numbers must not be rounded.
+        let m2 = match (self.sum_of_squares.checked_mul(u128::from(self.count)), self.sum.checked_mul(self.sum)) {
+            (Some(left), Some(right)) => left.saturating_sub(right) as f64 / n,
+            _ => (self.sum_of_squares as f64 - mean * self.sum as f64).max(0.0),
+        };
+        let mut histogram = Histogram::default();
+        for (index, count) in self.histogram.iter().enumerate().filter(|(_, count)| **count > 0) {
+            histogram.add_bucket(index, *count);
+        }
+        let moments = Moments { count: self.count, min: self.min as f64, max: self.max as f64, mean, m2 };
+        LatencyStats { moments, histogram: Some(histogram) }
+    }
+}
+
+/// What a running worker shows to the others: counters for displays and samples, and the flag that ends it.
+#[derive(Debug, Default)]
+pub struct Shared {
+    state: AtomicU8,
+    /// Files it has open.
+    pub open_files: AtomicU32,
+    /// Set to end the worker as if its time were over.
+    pub stop: AtomicBool,
+    /// Set when it has ended because of an error.
+    pub failed: AtomicBool,
+    ios: [Counter; 3],
+    bytes: [Counter; 3],
+    /// Latencies of all completed I/Os, ramp included, for the intervals.
+    pub latency: LiveHistogram,
+    /// Sum of the latencies in `latency`, in nanoseconds.
+    pub latency_sum_ns: Counter,
+}
+
+impl Shared {
+    /// What the worker does now.
+    pub fn state(&self) -> WorkerState {
+        const STATES: [WorkerState; 8] = [
+            WorkerState::NotStarted,
+            WorkerState::Layout,
+            WorkerState::Ready,
+            WorkerState::Ramp,
+            WorkerState::Running,
+            WorkerState::Verifying,
+            WorkerState::Syncing,
+            WorkerState::Finished,
+        ];
+        STATES[usize::from(self.state.load(Relaxed)).min(STATES.len() - 1)]
+    }
+
+    /// Enters a state.
+    pub fn enter(&self, state: WorkerState) {
+        self.state.store(state as u8, Relaxed);
+    }
+
+    /// Counts completed I/Os; only the owner may.
+    #[inline(always)]
+    pub fn add(&self, direction: Direction, ios: u64, bytes: u64) {
+        self.ios[direction as usize].add(ios);
+        self.bytes[direction as usize].add(bytes);
+    }
+
+    /// Counts so far, ramp included.
+    pub fn counts(&self, direction: Direction) -> IntervalCounts {
+        IntervalCounts { ios: self.ios[direction as usize].get(), bytes: self.bytes[direction as usize].get() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tally_has_the_moments_of_its_values() {
+        let mut tally = LatencyTally::new();
+        let mut expected = Moments::default();
+        for value in [5u64, 7, 7, 1_000_000_007, 3, 900] {
+            tally.record_n(value, 2);
+            expected.record(value as f64);
+            expected.record(value as f64);
+        }
+        let stats = tally.stats();
+        assert_eq!(stats.moments.count, 12);
+        assert_eq!((stats.moments.min, stats.moments.max), (3.0, 1_000_000_007.0));
+        assert!((stats.moments.mean / expected.mean - 1.0).abs() < 1e-12);
+        assert!((stats.moments.stddev() / expected.stddev() - 1.0).abs() < 1e-9);
+        assert_eq!(stats.histogram.unwrap().total(), 12);
+    }
+
+    #[test]
+    fn live_histogram_hands_out_each_count_once() {
+        let live = LiveHistogram::default();
+        let (mut before, mut seen) = (vec![0; BUCKETS], Histogram::default());
+        live.record_n(10, 3);
+        live.take_new(&mut before, &mut seen);
+        live.record_n(10, 1);
+        live.record_n(5_000, 1);
+        live.take_new(&mut before, &mut seen);
+        live.take_new(&mut before, &mut seen);
+        assert_eq!(seen.total(), 5);
+        assert_eq!(seen.percentile(50.0), Some(10));
+    }
+}

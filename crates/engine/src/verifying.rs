@@ -1,0 +1,265 @@
+//! Verification as a worker does it: sealing writes, choosing what to read back, checking it.
+
+use crate::backend::Slot;
+use crate::workload::verify::written::Written;
+use crate::workload::verify::{Expected, Mismatch, Verifier, VerifyError};
+use crate::workload::{Generator, Io, Op};
+use iosonde_job::plan::{BlockSize, Direction, Job, Mode, Verify};
+use iosonde_result::run::IoFailure;
+use std::collections::VecDeque;
+
+/// Memory that the record of writes may take, for each file.
+const RECORD_LIMIT_BYTES: u64 = 1 << 30;
+
+/// How the blocks to be read back are found.
+enum ReadBack {
+    /// What the backlog still holds.
+    Backlog,
+    /// All recorded blocks in the order of their places: files from `file` on, from interval `offset` on.
+    Scan { unit_bytes: u64, file: usize, offset: u64 },
+    /// The writes of the generator once more, as reads.
+    Replay(Box<Generator>),
+}
+
+/// A file's verified region.
+#[derive(Debug, Clone, Copy)]
+struct Region {
+    start: u64,
+    end: u64,
+}
+
+/// The verification of one worker.
+pub struct Verification {
+    rule: Verify,
+    verifier: Verifier,
+    written: Vec<Written>,
+    regions: Vec<Region>,
+    /// Every read is checked, not only those that verification asks for.
+    checks_all_reads: bool,
+    reads_back: bool,
+    backlog: VecDeque<Io>,
+    /// Reads of the backlog still to be issued in this batch.
+    batch_left: u64,
+    read_back: ReadBack,
+    fixed_unit: Option<u64>,
+    fresh: Generator,
+    writes: u64,
+    replayed: u64,
+}
+
+/// A mismatch, not yet with its file's name.
+#[derive(Debug)]
+pub struct Found {
+    file: u32,
+    mismatch: Mismatch,
+}
+
+impl Found {
+    /// As a failure of the worker.
+    pub fn in_file(self, names: &[String]) -> IoFailure {
+        let file = names.get(self.file as usize).cloned();
+        let place = file.as_deref().unwrap_or("the file").to_owned();
+        IoFailure {
+            errno: libc::EILSEQ,
+            operation: "verify".to_owned(),
+            offset: Some(self.mismatch.offset),
+            message: format!("{place}: {}", self.mismatch),
+            file,
+        }
+    }
+}
+
+impl Verification {
+    /// The verification of a job over the files of `generator`, which must be fresh. `None` when the job has none.
+    pub fn new(job: &Job, regions: &[(u64, u64)], generator: &Generator) -> Result<Option<Verification>, VerifyError> {
+        let Some(rule) = &job.verify else { return Ok(None) };
+        let sizes = block_sizes(job);
+        // The seed is that of the workload, not of the clone: what one job wrote, another may check.
+        let seed = job.workload.randseed.unwrap_or(0x69_6f_73_6f_6e_64_65);
+        let verifier = Verifier::new(rule, &sizes, seed)?;
+        let unit = verifier.interval_bytes();
+        let changes = job.workload.rw.has(Direction::Write);
+        let written = regions
+            .iter()
+            .map(|(start, size)| {
+                let limit = if changes && !rule.verify_only { RECORD_LIMIT_BYTES } else { 0 };
+                Written::new(*start, *size, unit, limit, job.io.iodepth)
+            })
+            .collect();
+        let align = job.workload.block_align.write;
+        let aligned = !job.workload.bs_unaligned && (align == 0 || align % unit == 0);
+        let whole = sizes.iter().all(|size| size % unit == 0);
+        let fixed_unit = (aligned && whole && sizes.len() == 1).then(|| sizes[0]);
+        Ok(Some(Verification {
+            verifier,
+            written,
+            regions: regions.iter().map(|(start, size)| Region { start: *start, end: start + size }).collect(),
+            checks_all_reads: job.workload.rw.mode == Mode::Read,
+            reads_back: changes && rule.do_verify,
+            backlog: VecDeque::with_capacity(rule.backlog as usize + job.io.iodepth as usize),
+            batch_left: 0,
+            read_back: ReadBack::Backlog,
+            fixed_unit,
+            fresh: generator.clone(),
+            writes: 0,
+            replayed: 0,
+            rule: rule.clone(),
+        }))
+    }
+
+    /// Whether the job writes nothing and only checks.
+    pub fn only(&self) -> bool {
+        self.rule.verify_only && !self.checks_all_reads
+    }
+
+    /// Whether the first mismatch ends the job.
+    pub fn is_fatal(&self) -> bool {
+        self.rule.fatal
+    }
+
+    /// Fills a block that is to be written, and returns its number.
+    pub fn seal(&mut self, slot: &Slot, buffer: &mut [u8]) -> u64 {
+        let generation = self.written[slot.file as usize].issue(slot.offset, u64::from(slot.len));
+        self.verifier.fill(buffer, slot.offset, generation);
+        self.writes += 1;
+        generation
+    }
+
+    /// The number to remember with a read that will be checked.
+    pub fn mark(&self, io: &Io) -> u64 {
+        self.written[io.file as usize].issued()
+    }
+
+    /// A write has failed: its place may hold anything.
+    pub fn failed(&mut self, slot: &Slot) {
+        if slot.op == Op::Write {
+            self.written[slot.file as usize].fail(slot.sequence);
+        }
+    }
+
+    /// An I/O has completed; the check of a read.
+    pub fn completed(&mut self, slot: &Slot, buffer: &[u8]) -> Result<(), Found> {
+        match slot.op {
+            Op::Write => {
+                self.written[slot.file as usize].complete(slot.sequence);
+                if self.rule.backlog > 0 && self.reads_back {
+                    self.backlog.push_back(Io { offset: slot.offset, len: slot.len, file: slot.file, op: Op::Read });
+                }
+                Ok(())
+            }
+            Op::Read if slot.check => self.check_written(slot, buffer),
+            Op::Read if self.checks_all_reads => self.check(slot, slot.offset, buffer, Expected::Any),
+            _ => Ok(()),
+        }
+    }
+
+    fn check(&self, slot: &Slot, offset: u64, part: &[u8], expected: Expected) -> Result<(), Found> {
+        self.verifier.check(part, offset, expected).map_err(|mismatch| Found { file: slot.file, mismatch })
+    }
+
+    /// Checks each interval against the write that it must be from. One that was written to since the read was issued, or
+    /// by two writes at once, may hold a mixture that is nobody's fault, and is passed over.
+    fn check_written(&self, slot: &Slot, buffer: &[u8]) -> Result<(), Found> {
+        let written = &self.written[slot.file as usize];
+        if self.only() || !written.is_exact() || !matches!(self.read_back, ReadBack::Backlog | ReadBack::Scan { .. }) {
+            return self.check(slot, slot.offset, buffer, Expected::Any);
+        }
+        let unit = self.verifier.interval_bytes() as usize;
+        let count = (buffer.len() / unit).max(1);
+        for index in 0..count {
+            let from = index * unit;
+            let until = if index + 1 == count { buffer.len() } else { from + unit };
+            let offset = slot.offset + from as u64;
+            match written.expected(offset) {
+                Some(Expected::Exactly(generation)) if generation <= slot.sequence => {
+                    self.check(slot, offset, &buffer[from..until], Expected::Exactly(generation))?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A read of the backlog, if one is due now.
+    pub fn next_of_backlog(&mut self) -> Option<Io> {
+        if self.rule.backlog == 0 {
+            return None;
+        }
+        if self.batch_left == 0 && self.backlog.len() as u64 >= self.rule.backlog {
+            let batch = self.rule.backlog_batch;
+            self.batch_left = if batch == 0 { self.rule.backlog } else { batch };
+        }
+        if self.batch_left == 0 {
+            return None;
+        }
+        // A block that is being rewritten is left for the end.
+        let position = self.backlog.iter().position(|io| !self.written[io.file as usize].is_busy(io.offset, io.len.into()))?;
+        self.batch_left -= 1;
+        self.backlog.remove(position)
+    }
+
+    /// Begins the phase that reads back. Whether there is one.
+    pub fn begin_reading(&mut self) -> bool {
+        if !self.reads_back {
+            return false;
+        }
+        let exact = self.written.iter().all(Written::is_exact);
+        self.read_back = match self.fixed_unit {
+            _ if self.rule.backlog > 0 => ReadBack::Backlog,
+            Some(unit_bytes) if exact => {
+                ReadBack::Scan { unit_bytes, file: 0, offset: self.regions.first().map_or(0, |region| region.start) }
+            }
+            _ => ReadBack::Replay(Box::new(self.fresh.clone())),
+        };
+        true
+    }
+
+    /// Prepares for `verify_only`.
+    pub fn begin_only(&mut self) {
+        self.writes = u64::MAX;
+        self.read_back = ReadBack::Replay(Box::new(self.fresh.clone()));
+    }
+
+    /// The next block to read back; `None` at the end.
+    pub fn next_read(&mut self) -> Option<Io> {
+        match &mut self.read_back {
+            ReadBack::Backlog => self.backlog.pop_front(),
+            ReadBack::Scan { unit_bytes, file, offset } => loop {
+                let region = self.regions.get(*file)?;
+                // The last block of a sequential pass may cross the end of its region.
+                if *offset >= region.end {
+                    *file += 1;
+                    *offset = self.regions.get(*file)?.start;
+                    continue;
+                }
+                let io = Io { offset: *offset, len: *unit_bytes as u32, file: *file as u32, op: Op::Read };
+                *offset += *unit_bytes;
+                if self.written[*file].expected(io.offset).is_some() {
+                    return Some(io);
+                }
+            },
+            ReadBack::Replay(generator) => loop {
+                if self.replayed >= self.writes {
+                    return None;
+                }
+                let io = generator.next_io()?;
+                if io.op == Op::Write {
+                    self.replayed += 1;
+                    return Some(Io { op: Op::Read, ..io });
+                }
+            },
+        }
+    }
+}
+
+/// All block sizes that writes (or, in a reading job, reads) can have.
+fn block_sizes(job: &Job) -> Vec<u64> {
+    let direction = if job.workload.rw.has(Direction::Write) { Direction::Write } else { Direction::Read };
+    match &job.workload.block_size[direction] {
+        BlockSize::Fixed(size) => vec![*size],
+        BlockSize::Split(split) => split.iter().map(|(size, _)| *size).collect(),
+        // Sizes of a range are multiples of its smallest.
+        BlockSize::Range { min, max } if job.workload.bs_unaligned => vec![*min, *max],
+        BlockSize::Range { min, max } => vec![*min, min * 2.min(max / min), max - max % min],
+    }
+}
