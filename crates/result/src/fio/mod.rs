@@ -6,8 +6,10 @@
 
 pub mod aggregate;
 pub mod bins;
+pub mod eta;
 pub mod header;
 pub mod json;
+pub mod log;
 pub mod number;
 pub mod terse;
 pub mod text;
@@ -16,6 +18,7 @@ mod steady;
 mod time;
 
 pub use aggregate::Report;
+pub use eta::eta_line;
 pub use header::header;
 pub use json::{json, write_json};
 pub use terse::write_terse;

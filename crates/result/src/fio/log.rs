@@ -1,0 +1,342 @@
+//! fio's logs: names and lines of `write_bw_log`, `write_iops_log`, `write_lat_log` and `write_hist_log`.
+
+use super::bins;
+use crate::histogram::Histogram;
+use iosonde_job::plan::{Direction, Job, Logs, PerDirection, Plan};
+use std::io::{self, Write};
+
+/// What a log holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LogKind {
+    /// Bandwidth in KiB/s.
+    Bandwidth,
+    /// I/Os per second; 1 for each I/O when nothing is averaged.
+    Iops,
+    /// Submission latency in nanoseconds.
+    Slat,
+    /// Completion latency in nanoseconds.
+    Clat,
+    /// Total latency in nanoseconds.
+    Lat,
+    /// Histograms of completion latency.
+    ClatHistogram,
+}
+
+impl LogKind {
+    /// All kinds.
+    pub const ALL: [LogKind; 6] = [
+        LogKind::Bandwidth,
+        LogKind::Iops,
+        LogKind::Slat,
+        LogKind::Clat,
+        LogKind::Lat,
+        LogKind::ClatHistogram,
+    ];
+
+    /// The part of the file name that tells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            LogKind::Bandwidth => "bw",
+            LogKind::Iops => "iops",
+            LogKind::Slat => "slat",
+            LogKind::Clat => "clat",
+            LogKind::Lat => "lat",
+            LogKind::ClatHistogram => "clat_hist",
+        }
+    }
+
+    /// The prefix that was asked for, if this kind is logged. "" stands for the job's name.
+    fn prefix(self, logs: &Logs) -> Option<&str> {
+        let prefix = match self {
+            LogKind::Bandwidth => &logs.bw,
+            LogKind::Iops => &logs.iops,
+            LogKind::Slat | LogKind::Clat | LogKind::Lat => &logs.lat,
+            LogKind::ClatHistogram => &logs.hist,
+        };
+        prefix.as_deref()
+    }
+}
+
+/// The file that worker `clone` (from 0) of job `job` (index into the plan) logs `kind` to: `PREFIX_bw.3.log`. The number
+/// counts the workers of all jobs from 1; with `per_job_logs=0` there is none, and workers with the same prefix share a
+/// file. `None` when the kind is not logged.
+pub fn file_name(plan: &Plan, job: usize, clone: u32, kind: LogKind) -> Option<String> {
+    let this: &Job = &plan.jobs[job];
+    let logs = &this.measure.logs;
+    let prefix = match kind.prefix(logs)? {
+        "" => &this.name,
+        prefix => prefix,
+    };
+    let name = kind.name();
+    if !logs.per_job {
+        return Some(format!("{prefix}_{name}.log"));
+    }
+    let before: u32 = plan.jobs[..job].iter().map(|job| job.numjobs).sum();
+    Some(format!("{prefix}_{name}.{}.log", before + clone + 1))
+}
+
+/// One line of a log, except of histogram logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogRecord {
+    /// Milliseconds since the start of the run, or of the Unix epoch with `log_unix_epoch`.
+    pub at_ms: u64,
+    /// The value, in the unit of the log's kind.
+    pub value: u64,
+    /// Direction of the I/O.
+    pub direction: Direction,
+    /// Size of the I/O in bytes; 0 in a record that stands for a window.
+    pub block_size_bytes: u64,
+    /// Offset of the I/O in bytes; 0 in a record that stands for a window.
+    pub offset_bytes: u64,
+    /// I/O priority as the kernel packs it: class in the upper 3 of 16 bits.
+    pub priority: u16,
+}
+
+impl LogRecord {
+    /// Writes the line: `ms, value, direction, bs[, offset], priority`. The offset is there with `log_offset`; the priority
+    /// is in hexadecimal with `log_prio`, else 1 for the real-time class and 0 for all others.
+    pub fn write(&self, out: &mut impl Write, logs: &Logs) -> io::Result<()> {
+        let (at, value, direction) = (self.at_ms, self.value, self.direction as u8);
+        write!(out, "{at}, {value}, {direction}, {}", self.block_size_bytes)?;
+        if logs.offset {
+            write!(out, ", {}", self.offset_bytes)?;
+        }
+        if logs.prio {
+            writeln!(out, ", 0x{:04x}", self.priority)
+        } else {
+            writeln!(out, ", {}", u8::from(self.priority >> 13 == 1))
+        }
+    }
+}
+
+/// What a bandwidth log says of a single I/O (`log_avg_msec=0`): its bytes over its latency, in units of 1000 bytes per
+/// second, as in fio.
+pub fn bandwidth_of_io(bytes: u64, latency_ns: u64) -> u64 {
+    (u128::from(bytes) * 1_000_000 / u128::from(latency_ns.max(1))) as u64
+}
+
+/// What a bandwidth log says of a window: KiB/s.
+pub fn bandwidth_of_window(bytes: u64, window_ms: u64) -> u64 {
+    (u128::from(bytes) * 1000 / u128::from(window_ms.max(1)) / 1024) as u64
+}
+
+/// Writes a line of a histogram log: `ms, direction, bs`, then the count of each of fio's bins, `2^coarseness` neighbours
+/// summed. `coarseness` is at most 6; higher ones are taken as 6.
+pub fn write_histogram(
+    out: &mut impl Write,
+    at_ms: u64,
+    direction: Direction,
+    block_size_bytes: u64,
+    histogram: &Histogram,
+    coarseness: u32,
+) -> io::Result<()> {
+    let coarseness = coarseness.min(6);
+    let mut columns = vec![0u64; bins::COLUMNS >> coarseness];
+    for (bin, count) in bins::bins(histogram) {
+        columns[bin.min(bins::COLUMNS - 1) >> coarseness] += count;
+    }
+    write!(out, "{at_ms}, {}, {block_size_bytes}", direction as u8)?;
+    for count in columns {
+        write!(out, ", {count}")?;
+    }
+    writeln!(out)
+}
+
+/// Values of single I/Os to one record for each window and direction, as `log_avg_msec` asks: their mean, or with
+/// `log_max_value` their maximum. Windows lie at multiples of their length; a record bears the time of its window's end.
+/// A window without I/O has no record.
+#[derive(Debug, Clone)]
+pub struct Averager {
+    window_ms: u64,
+    max_value: bool,
+    window: u64,
+    values: PerDirection<WindowValues>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct WindowValues {
+    count: u64,
+    sum: u128,
+    max: u64,
+}
+
+impl Averager {
+    /// For `logs`; `None` if they do not average.
+    pub fn new(logs: &Logs) -> Option<Averager> {
+        (logs.avg_ms > 0).then(|| Averager {
+            window_ms: logs.avg_ms,
+            max_value: logs.max_value,
+            window: 0,
+            values: PerDirection::default(),
+        })
+    }
+
+    /// Takes in one value. Times must not decrease. If a window has ended, its records are handed to `emit` first.
+    pub fn add(
+        &mut self,
+        at_ms: u64,
+        direction: Direction,
+        value: u64,
+        emit: impl FnMut(LogRecord),
+    ) {
+        let window = at_ms / self.window_ms;
+        if window != self.window {
+            self.flush((self.window + 1) * self.window_ms, emit);
+            self.window = window;
+        }
+        let values = &mut self.values[direction];
+        values.count += 1;
+        values.sum += u128::from(value);
+        values.max = values.max.max(value);
+    }
+
+    /// Ends the last window at `at_ms`, or at its own end if that is earlier.
+    pub fn finish(&mut self, at_ms: u64, emit: impl FnMut(LogRecord)) {
+        self.flush(at_ms.min((self.window + 1) * self.window_ms), emit);
+    }
+
+    fn flush(&mut self, at_ms: u64, mut emit: impl FnMut(LogRecord)) {
+        for direction in Direction::ALL {
+            let values = std::mem::take(&mut self.values[direction]);
+            if values.count == 0 {
+                continue;
+            }
+            let mean = (values.sum + u128::from(values.count) / 2) / u128::from(values.count);
+            emit(LogRecord {
+                at_ms,
+                value: if self.max_value {
+                    values.max
+                } else {
+                    mean as u64
+                },
+                direction,
+                block_size_bytes: 0,
+                offset_bytes: 0,
+                priority: 0,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan() -> Plan {
+        let mut first = Job::new("first");
+        first.numjobs = 2;
+        first.measure.logs.bw = Some(String::new());
+        let mut second = Job::new("second");
+        second.measure.logs.lat = Some("out/p".into());
+        second.measure.logs.hist = Some("h".into());
+        Plan {
+            jobs: vec![first, second],
+            ..Plan::default()
+        }
+    }
+
+    #[test]
+    fn files_are_numbered_over_all_workers() {
+        let mut plan = plan();
+        let name =
+            |plan: &Plan, job, clone, kind| file_name(plan, job, clone, kind).unwrap_or_default();
+        assert_eq!(name(&plan, 0, 1, LogKind::Bandwidth), "first_bw.2.log");
+        assert_eq!(name(&plan, 0, 1, LogKind::Iops), "");
+        assert_eq!(name(&plan, 1, 0, LogKind::Slat), "out/p_slat.3.log");
+        assert_eq!(name(&plan, 1, 0, LogKind::Lat), "out/p_lat.3.log");
+        assert_eq!(
+            name(&plan, 1, 0, LogKind::ClatHistogram),
+            "h_clat_hist.3.log"
+        );
+        plan.jobs[0].measure.logs.per_job = false;
+        assert_eq!(name(&plan, 0, 1, LogKind::Bandwidth), "first_bw.log");
+    }
+
+    #[test]
+    fn lines() {
+        let line = |priority, offset, prio| {
+            let record = LogRecord {
+                at_ms: 12,
+                value: 490_069,
+                direction: Direction::Write,
+                block_size_bytes: 4096,
+                offset_bytes: 45_056,
+                priority,
+            };
+            let logs = Logs {
+                offset,
+                prio,
+                ..Logs::default()
+            };
+            let mut line = Vec::new();
+            record
+                .write(&mut line, &logs)
+                .map(|()| String::from_utf8(line))
+                .unwrap()
+                .unwrap()
+        };
+        assert_eq!(line(0, false, false), "12, 490069, 1, 4096, 0\n");
+        assert_eq!(line(0x2004, true, false), "12, 490069, 1, 4096, 45056, 1\n");
+        assert_eq!(line(0x4004, false, false), "12, 490069, 1, 4096, 0\n");
+        assert_eq!(line(0x4004, false, true), "12, 490069, 1, 4096, 0x4004\n");
+    }
+
+    #[test]
+    fn bandwidths() {
+        assert_eq!(bandwidth_of_io(4096, 8358), 490_069);
+        assert_eq!(bandwidth_of_io(4096, 0), 4_096_000_000);
+        assert_eq!(bandwidth_of_window(2_052_096, 500), 4008);
+    }
+
+    #[test]
+    fn histogram_lines_have_as_many_columns_as_fio() {
+        let mut histogram = Histogram::default();
+        histogram.record_n(10, 3);
+        histogram.record(64);
+        histogram.record(u64::MAX);
+        for (coarseness, columns) in [(0, 1856), (3, 232), (6, 29)] {
+            let mut line = Vec::new();
+            write_histogram(
+                &mut line,
+                501,
+                Direction::Read,
+                4096,
+                &histogram,
+                coarseness,
+            )
+            .unwrap();
+            let line = String::from_utf8(line).unwrap();
+            let fields: Vec<&str> = line.trim_end().split(", ").collect();
+            assert_eq!(&fields[..3], ["501", "0", "4096"]);
+            assert_eq!(fields.len(), 3 + columns);
+            assert_eq!(fields[3 + (10 >> coarseness)], "3");
+            assert_eq!(fields[3 + (64 >> coarseness)], "1");
+            assert_eq!(fields.last(), Some(&"1"));
+        }
+    }
+
+    #[test]
+    fn windows_are_averaged_by_direction() {
+        let averaged = |max_value| {
+            let logs = Logs {
+                avg_ms: 500,
+                max_value,
+                ..Logs::default()
+            };
+            let mut averager = Averager::new(&logs).unwrap();
+            let mut records = Vec::new();
+            let mut emit = |record: LogRecord| {
+                records.push((record.at_ms, record.value, record.direction as u8))
+            };
+            averager.add(0, Direction::Read, 10, &mut emit);
+            averager.add(499, Direction::Read, 13, &mut emit);
+            averager.add(499, Direction::Write, 7, &mut emit);
+            averager.add(1700, Direction::Read, 5, &mut emit);
+            averager.finish(1800, &mut emit);
+            records
+        };
+        assert_eq!(averaged(false), [(500, 12, 0), (500, 7, 1), (1800, 5, 0)]);
+        assert_eq!(averaged(true), [(500, 13, 0), (500, 7, 1), (1800, 5, 0)]);
+        assert!(Averager::new(&Logs::default()).is_none());
+    }
+}
