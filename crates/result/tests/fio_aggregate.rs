@@ -1,0 +1,221 @@
+//! fio's formats of results made by hand: sums over groups and directions, errors, disks made of disks.
+
+mod sample;
+
+use iosonde_job::plan::*;
+use iosonde_result::fio::json::json_in;
+use iosonde_result::fio::terse::TerseVersion;
+use iosonde_result::fio::text::write_normal_in;
+use iosonde_result::fio::{Report, write_json, write_terse};
+use iosonde_result::run::*;
+use jiff::tz::TimeZone;
+use sample::{direction, latency, result, worker};
+
+fn job(name: &str, mode: Mode) -> Job {
+    let mut job = Job::new(name);
+    job.workload.rw = ReadWrite { mode, random: true };
+    job.given = vec![GivenOption {
+        name: "name".into(),
+        value: name.into(),
+    }];
+    job
+}
+
+fn mixed(reads: u64, writes: u64) -> PerDirection<DirectionStats> {
+    PerDirection {
+        read: direction(reads, 80_000),
+        write: direction(writes, 20_000),
+        trim: DirectionStats::default(),
+    }
+}
+
+/// Two clones that report as a group, then a job of its own in the next group.
+fn grouped() -> RunResult {
+    let mut first = job("grouped", Mode::ReadWrite);
+    first.numjobs = 2;
+    first.measure.group_reporting = true;
+    let mut second = job("alone", Mode::Write);
+    second.groupid = 1;
+    let mut last = worker(1, 0, mixed(0, 700));
+    last.directions.read = DirectionStats::default();
+    last.groupid = 1;
+    last.sync = SyncStats {
+        total_ios: 7,
+        lat: latency((1..=7).map(|i| i * 100_000)),
+    };
+    let workers = vec![
+        worker(0, 0, mixed(1000, 500)),
+        worker(0, 1, mixed(1200, 600)),
+        last,
+    ];
+    result(vec![first, second], workers)
+}
+
+fn normal(result: &RunResult) -> String {
+    let mut text = Vec::new();
+    write_normal_in(&mut text, result, &TimeZone::UTC).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+fn json(result: &RunResult) -> String {
+    let mut text = Vec::new();
+    write_json(&mut text, &json_in(result, false, &TimeZone::UTC)).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+fn terse(result: &RunResult, version: TerseVersion) -> String {
+    let mut text = Vec::new();
+    write_terse(&mut text, result, version).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn group_reporting() {
+    let result = grouped();
+    insta::assert_snapshot!("grouped.normal", normal(&result));
+    insta::assert_snapshot!("grouped.json", json(&result));
+    let versions = [
+        TerseVersion::V2,
+        TerseVersion::V3,
+        TerseVersion::V4,
+        TerseVersion::V5,
+    ];
+    let all: Vec<String> = versions.map(|version| terse(&result, version)).into();
+    insta::assert_snapshot!("grouped.terse", all.concat());
+}
+
+#[test]
+fn members_add_up() {
+    let result = grouped();
+    let report = Report::of(&result);
+    assert_eq!(report.entries.len(), 2);
+    let sum = &report.entries[0];
+    assert_eq!((sum.members, sum.tid, sum.groupid), (2, 4242, 0));
+    assert_eq!(sum.directions.read.total_ios, 2200);
+    assert_eq!(sum.directions.read.clat.moments.count, 2200);
+    assert_eq!(sum.directions.read.runtime_ns, 2_000_300_000);
+    assert_eq!(sum.job_runtime_ms, 4000);
+    // Rates of members that run side by side add up: minimum, maximum and mean.
+    assert_eq!(sum.directions.read.iops.mean, 500.0 + 600.0);
+    assert_eq!(sum.directions.read.iops.min, 375.0 + 450.0);
+    assert_eq!(sum.directions.read.iops.count, 6);
+    assert_eq!(report.groups.len(), 2);
+    assert_eq!(report.groups[1].directions.read, None);
+}
+
+#[test]
+fn without_group_reporting_clones_stand_alone() {
+    let mut result = grouped();
+    result.plan.jobs[0].measure.group_reporting = false;
+    let report = Report::of(&result);
+    assert_eq!(report.entries.len(), 3);
+    let read = report.groups[0].directions.read.unwrap();
+    assert_eq!(read.io_bytes, 2200 * 4096);
+    // 2001 ms: runtimes are rounded up.
+    assert_eq!(
+        read.bytes_per_second,
+        (1000 * 4096 * 1000 / 2001, 1200 * 4096 * 1000 / 2001)
+    );
+}
+
+#[test]
+fn jobs_without_stats_are_left_out() {
+    let mut result = grouped();
+    result.plan.jobs[0].measure.stats = false;
+    let report = Report::of(&result);
+    assert_eq!(report.entries.len(), 1);
+    assert_eq!(report.entries[0].job.name, "alone");
+    assert!(normal(&result).contains("Run status group 0 (all jobs):\n\n"));
+}
+
+#[test]
+fn unified_reporting() {
+    let mut result = grouped();
+    for job in &mut result.plan.jobs {
+        job.measure.unified = UnifiedReporting::Both;
+    }
+    insta::assert_snapshot!("unified-both.normal", normal(&result));
+    let both = json_in(&result, false, &TimeZone::UTC);
+    assert_eq!(both["jobs"][0]["mixed"]["total_ios"], 3300);
+    assert_eq!(both["jobs"][0]["read"]["total_ios"], 2200);
+    for job in &mut result.plan.jobs {
+        job.measure.unified = UnifiedReporting::Mixed;
+    }
+    let mixed = json_in(&result, false, &TimeZone::UTC);
+    assert_eq!(mixed["jobs"][0]["mixed"], both["jobs"][0]["mixed"]);
+    assert!(mixed["jobs"][0].get("read").is_none());
+}
+
+#[test]
+fn the_first_failure_of_a_group_is_told() {
+    let mut result = grouped();
+    result.workers[1].error = Some(IoFailure {
+        errno: 28,
+        operation: "write".into(),
+        file: Some("/mnt/f".into()),
+        offset: Some(4096),
+        message: "free space on /mnt".into(),
+    });
+    assert!(normal(&result).contains(
+        "grouped: (groupid=0, jobs=2): err=28 (file:/mnt/f, func=write, error=No space left on device): pid=4242: "
+    ));
+    assert_eq!(
+        json_in(&result, false, &TimeZone::UTC)["jobs"][0]["error"],
+        28
+    );
+    assert_eq!(Report::of(&result).entries[1].errno, 0);
+}
+
+#[test]
+fn survived_errors_are_counted() {
+    let mut result = grouped();
+    result.plan.jobs[1].errors.continue_write = true;
+    result.workers[2].total_errors = 3;
+    result.workers[2].first_error = 5;
+    let json = json_in(&result, false, &TimeZone::UTC);
+    assert_eq!(json["jobs"][1]["error"], 5);
+    assert_eq!(json["jobs"][1]["total_err"], 3);
+    assert_eq!(json["jobs"][1]["first_error"], 5);
+    assert!(json["jobs"][0].get("total_err").is_none());
+    let text = normal(&result);
+    assert!(
+        text.contains("err= 5 (error=Input/output error): pid="),
+        "{text}"
+    );
+    assert!(text.contains("     errors    : total=3, first_error=5/<Input/output error>\n"));
+    assert!(terse(&result, TerseVersion::V3).ends_with(";3;5\n"));
+}
+
+#[test]
+fn constant_latency_at_a_bound_counts_above_it() {
+    let mut result = grouped();
+    let stats = DirectionStats {
+        clat: latency(std::iter::repeat_n(10_000_000, 100)),
+        ..direction(100, 0)
+    };
+    result.workers = vec![worker(
+        1,
+        0,
+        PerDirection {
+            read: stats,
+            ..PerDirection::default()
+        },
+    )];
+    let json = json_in(&result, false, &TimeZone::UTC);
+    assert_eq!(json["jobs"][0]["latency_ms"]["20"], 100.0);
+}
+
+#[test]
+fn kb_base_and_unit_base() {
+    let mut result = grouped();
+    for job in &mut result.plan.jobs {
+        job.measure.kb_base = 1000;
+        job.measure.unit_base = 1;
+    }
+    let text = normal(&result);
+    assert!(
+        text.contains("  read: IOPS=1099, BW=36.0Mbit/s (34.4Mibit/s)(9011kB/2001msec)\n"),
+        "{text}"
+    );
+    assert!(text.contains("   bw ( kbit/s): "), "{text}");
+}
