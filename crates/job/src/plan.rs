@@ -3,10 +3,13 @@
 //! A [`Plan`] holds no option as text except for the record of what was given. Every number has its unit in its name,
 //! every "unset" has been resolved, and the engine may rely on the rules written at each field.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The three directions data moves in. Also the index into [`PerDirection`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// Device to memory.
@@ -32,7 +35,8 @@ impl Direction {
 }
 
 /// One value for each direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PerDirectionOf{T}")]
 pub struct PerDirection<T> {
     /// For reads.
     pub read: T,
@@ -93,7 +97,7 @@ impl<T> std::ops::IndexMut<Direction> for PerDirection<T> {
 }
 
 /// Everything one invocation runs.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// Jobs in the order they were written. `numjobs` is not expanded here.
     pub jobs: Vec<Job>,
@@ -102,7 +106,7 @@ pub struct Plan {
 }
 
 /// An option as it was given: canonical name and the text of its value ("" when it stands without one).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GivenOption {
     /// Canonical option name, e.g. `rw` for `readwrite`.
     pub name: String,
@@ -111,7 +115,7 @@ pub struct GivenOption {
 }
 
 /// One section of a job file, or one `--name` group of a command line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Job {
     /// Section name. Not unique.
     pub name: String,
@@ -142,7 +146,7 @@ pub struct Job {
 // ---------------------------------------------------------------- where
 
 /// A length or position: absolute, or relative to the file's size.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Extent {
     /// In bytes.
@@ -152,7 +156,7 @@ pub enum Extent {
 }
 
 /// Where the data are: `filename`, `directory`, `size` and their kin.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Files {
     /// `filename`: explicit paths. Empty: names are made from [`Files::filename_format`].
     pub filenames: Vec<String>,
@@ -213,7 +217,7 @@ pub struct Files {
 }
 
 /// `fadvise_hint`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fadvise {
     /// Nothing is told.
@@ -227,7 +231,7 @@ pub enum Fadvise {
 }
 
 /// `file_service_type`: which open file the next I/O goes to.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FileService {
     /// How the next file is picked.
     pub kind: FileServiceKind,
@@ -236,7 +240,7 @@ pub struct FileService {
 }
 
 /// How the next file is picked.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileServiceKind {
     /// One after the other.
@@ -254,7 +258,7 @@ pub enum FileServiceKind {
 }
 
 /// `fallocate`: how space is reserved before a file is laid out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fallocate {
     /// Not at all.
@@ -272,7 +276,7 @@ pub enum Fallocate {
 // ---------------------------------------------------------------- what
 
 /// What is done: directions, block sizes, order, contents.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
     /// `rw`.
     pub rw: ReadWrite,
@@ -321,7 +325,7 @@ pub struct Workload {
 }
 
 /// `rw`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadWrite {
     /// Which directions take part.
     pub mode: Mode,
@@ -330,7 +334,7 @@ pub struct ReadWrite {
 }
 
 /// The directions of `rw`, whatever their order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// read, randread
@@ -375,7 +379,7 @@ impl ReadWrite {
 }
 
 /// The modifier after the colon of `rw`, and `rw_sequencer`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sequencer {
     /// Random modes: a new offset is drawn only every this many I/Os (1: each).
     pub every: u32,
@@ -386,7 +390,7 @@ pub struct Sequencer {
 }
 
 /// What the I/Os between two drawn offsets do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SequencerKind {
     /// Go on behind the last.
@@ -396,7 +400,7 @@ pub enum SequencerKind {
 }
 
 /// Block sizes of one direction.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockSize {
     /// All the same, in bytes.
@@ -433,7 +437,7 @@ impl BlockSize {
 }
 
 /// `random_distribution`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Distribution {
     /// Each block equally likely.
@@ -466,7 +470,7 @@ pub enum Distribution {
 }
 
 /// A zone of `zoned`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PercentZone {
     /// Share of the accesses in per cent.
     pub access_percent: u8,
@@ -475,7 +479,7 @@ pub struct PercentZone {
 }
 
 /// A zone of `zoned_abs`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ByteZone {
     /// Share of the accesses in per cent.
     pub access_percent: u8,
@@ -484,7 +488,7 @@ pub struct ByteZone {
 }
 
 /// Whether each block is visited once per pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RandomMap {
     /// Exactly once.
@@ -496,7 +500,7 @@ pub enum RandomMap {
 }
 
 /// `random_generator`, as given. All are served by one generator of ours; `lfsr` also implies an exact map.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RandomGenerator {
     /// fio's default.
@@ -508,7 +512,7 @@ pub enum RandomGenerator {
 }
 
 /// `sync_file_range=wait_before,write,wait_after:N`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SyncFileRange {
     /// SYNC_FILE_RANGE_WAIT_BEFORE.
     pub wait_before: bool,
@@ -521,7 +525,7 @@ pub struct SyncFileRange {
 }
 
 /// `zonemode=strided`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StridedZones {
     /// `zonesize`: bytes of I/O before moving on.
     pub zone_size_bytes: u64,
@@ -532,7 +536,7 @@ pub struct StridedZones {
 }
 
 /// What write buffers hold.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Buffers {
     /// How they are filled.
     pub fill: BufferFill,
@@ -549,7 +553,7 @@ pub struct Buffers {
 }
 
 /// How write buffers are filled.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BufferFill {
     /// Random once, then a few words changed at every I/O (`scramble_buffers`, fio's default).
@@ -567,7 +571,7 @@ pub enum BufferFill {
 // ---------------------------------------------------------------- how
 
 /// `ioengine`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Engine {
     /// io_uring, else libaio, else psync: iosonde's own choice.
@@ -614,7 +618,7 @@ impl Engine {
 }
 
 /// How I/O is issued.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IoMethod {
     /// `ioengine`.
     pub engine: Engine,
@@ -675,7 +679,7 @@ pub struct IoMethod {
 }
 
 /// `sync`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SyncMode {
     /// Neither flag.
@@ -687,7 +691,7 @@ pub enum SyncMode {
 }
 
 /// Options of the io_uring engine (and pvsync2's `hipri`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct UringOptions {
     /// `hipri`: poll for completions.
     pub hipri: bool,
@@ -706,7 +710,7 @@ pub struct UringOptions {
 }
 
 /// I/O priority.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IoPriority {
     /// 0 none, 1 real time, 2 best effort, 3 idle.
     pub class: u8,
@@ -715,7 +719,7 @@ pub struct IoPriority {
 }
 
 /// One entry of `cmdprio_bssplit`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CmdprioPart {
     /// Block size in bytes.
     pub block_bytes: u64,
@@ -726,7 +730,7 @@ pub struct CmdprioPart {
 }
 
 /// `numa_mem_policy`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NumaMemPolicy {
     /// default, prefer, bind, interleave or local.
     pub kind: NumaMemKind,
@@ -735,7 +739,7 @@ pub struct NumaMemPolicy {
 }
 
 /// The kinds of memory policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NumaMemKind {
     /// MPOL_DEFAULT
@@ -751,7 +755,7 @@ pub enum NumaMemKind {
 }
 
 /// `mem`: where I/O buffers come from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Memory {
     /// malloc
@@ -771,7 +775,7 @@ pub enum Memory {
 // ---------------------------------------------------------------- when
 
 /// When the job runs and how fast it may go.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Schedule {
     /// `stonewall`: wait for all jobs before this one to end.
     pub stonewall: bool,
@@ -818,7 +822,7 @@ pub struct Schedule {
 }
 
 /// `exit_what`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExitWhat {
     /// Jobs of the same group.
@@ -830,7 +834,7 @@ pub enum ExitWhat {
 }
 
 /// `thinktime`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThinkTime {
     /// Pause in nanoseconds.
     pub pause_ns: u64,
@@ -845,7 +849,7 @@ pub struct ThinkTime {
 }
 
 /// `latency_target`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyTarget {
     /// Completion latency to stay below.
     pub target_ns: u64,
@@ -858,7 +862,7 @@ pub struct LatencyTarget {
 }
 
 /// `steadystate`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SteadyState {
     /// What must hold still.
     pub metric: SteadyMetric,
@@ -877,7 +881,7 @@ pub struct SteadyState {
 }
 
 /// What `steadystate` looks at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SteadyMetric {
     /// I/Os per second.
@@ -887,7 +891,7 @@ pub enum SteadyMetric {
 }
 
 /// `flow`: jobs that share an id keep their I/O counts in proportion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Flow {
     /// `flow_id`.
     pub id: u32,
@@ -900,7 +904,7 @@ pub struct Flow {
 // ---------------------------------------------------------------- measure
 
 /// What is measured and reported.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measure {
     /// `group_reporting`.
     pub group_reporting: bool,
@@ -941,7 +945,7 @@ pub struct Measure {
 }
 
 /// `unified_rw_reporting`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UnifiedReporting {
     /// Each direction by itself.
@@ -953,7 +957,7 @@ pub enum UnifiedReporting {
 }
 
 /// Logs, each with the prefix of its file names. "" stands for the job's name.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Logs {
     /// `write_bw_log`.
     pub bw: Option<String>,
@@ -982,7 +986,7 @@ pub struct Logs {
 }
 
 /// Which errors are survived.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorPolicy {
     /// `continue_on_error`: go on after errors of reads.
     pub continue_read: bool,
@@ -999,7 +1003,7 @@ pub struct ErrorPolicy {
 // ---------------------------------------------------------------- verify
 
 /// `verify` and its kin.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verify {
     /// Which check.
     pub method: VerifyMethod,
@@ -1028,7 +1032,7 @@ pub struct Verify {
 }
 
 /// The checks of `verify`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
 pub enum VerifyMethod {
@@ -1051,14 +1055,14 @@ pub enum VerifyMethod {
 }
 
 /// `verify_pattern`: fixed bytes and `%o` fields (the block's offset, 8 bytes little endian).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VerifyPattern {
     /// The parts in order.
     pub parts: Vec<PatternPart>,
 }
 
 /// One part of a pattern.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PatternPart {
     /// Literal bytes.

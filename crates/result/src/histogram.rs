@@ -5,7 +5,9 @@
 //! JSON+ output is exact. Values above [`MAX_VALUE`] (73 minutes in nanoseconds) are counted in the last bucket; the
 //! exact maximum is kept beside the histogram by its owner.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 
 /// Bits of a value that select the bucket within its power of two.
 pub const SUB_BITS: u32 = 7;
@@ -131,6 +133,29 @@ impl Histogram {
 impl Serialize for Histogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.buckets())
+    }
+}
+
+impl JsonSchema for Histogram {
+    fn schema_name() -> Cow<'static, str> {
+        "Histogram".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Non-empty buckets in ascending order, each as [index, count]. Below 256 the index is the value; \
+                above, bucket i begins at (128 + i mod 128) * 2^(i div 128 - 1).",
+            "type": "array",
+            "items": {
+                "type": "array",
+                "prefixItems": [
+                    {"type": "integer", "minimum": 0, "exclusiveMaximum": BUCKETS},
+                    {"type": "integer", "minimum": 1}
+                ],
+                "minItems": 2,
+                "maxItems": 2
+            }
+        })
     }
 }
 

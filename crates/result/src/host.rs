@@ -3,11 +3,12 @@
 //! Everything here is a fact that was read from the system. What could not be read is `None` (or an empty list) and
 //! never a guess. Serial numbers and other marks of one particular machine are left out, so that a result can be shown.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// The machine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Host {
     /// Its name.
     pub hostname: Option<String>,
@@ -30,7 +31,7 @@ pub struct Host {
 }
 
 /// The processors of a machine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Cpu {
     /// Model name.
     pub model: Option<String>,
@@ -39,7 +40,7 @@ pub struct Cpu {
 }
 
 /// What a machine is made of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Platform {
     /// Manufacturer, as the firmware says.
     pub vendor: Option<String>,
@@ -56,7 +57,7 @@ pub struct Platform {
 }
 
 /// Bounds that control groups put on this process; the tightest of its group and all groups above.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct CgroupLimits {
     /// Processors' worth of time that may be used, e.g. 1.5.
     pub cpu_quota: Option<f64>,
@@ -69,7 +70,7 @@ pub struct CgroupLimits {
 }
 
 /// Bounds on the I/O of this process to one device (`io.max`, or blkio.throttle of version 1).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct IoLimit {
     /// The whole disk.
     pub device: DeviceNumber,
@@ -87,7 +88,18 @@ pub struct IoLimit {
 
 /// Major and minor number of a block device.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Default,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    Default,
 )]
 #[serde(into = "String", try_from = "String")]
 pub struct DeviceNumber {
@@ -135,7 +147,7 @@ impl TryFrom<String> for DeviceNumber {
 }
 
 /// What a path is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct TargetInfo {
     /// The path with its links followed. For a path that does not exist yet, what it will be.
     pub path: PathBuf,
@@ -177,7 +189,7 @@ impl TargetInfo {
 }
 
 /// Kinds of path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
     /// Nothing is there yet.
@@ -196,7 +208,7 @@ pub enum TargetKind {
 }
 
 /// A mounted file system.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Mount {
     /// Where it is mounted.
     pub mount_point: PathBuf,
@@ -215,7 +227,7 @@ pub struct Mount {
 }
 
 /// Where the data of a file system is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum Locality {
     /// On block devices of this machine (which may themselves be remote).
@@ -234,7 +246,7 @@ pub enum Locality {
 }
 
 /// A block device, and what it is made of.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct DeviceInfo {
     /// Kernel name, e.g. `nvme0n1`.
     pub name: String,
@@ -271,7 +283,7 @@ pub struct DeviceInfo {
 }
 
 /// Kinds of block device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceKind {
     /// A kind that this program does not know.
@@ -326,7 +338,7 @@ pub enum DeviceKind {
 }
 
 /// How a device is attached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
     /// PCI Express.
@@ -362,7 +374,7 @@ pub enum Transport {
 }
 
 /// A device's request queue: what the kernel will do with requests to it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Queue {
     /// Smallest unit that can be addressed, in bytes.
     pub logical_block_bytes: Option<u64>,

@@ -2,10 +2,11 @@
 
 use crate::histogram::Histogram;
 use iosonde_job::plan::PerDirection;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One slice of the measured time, all workers together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Interval {
     /// Start, since the start of the run.
     pub start_ns: u64,
@@ -20,7 +21,7 @@ pub struct Interval {
 }
 
 /// What was moved in one direction during one interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct IntervalCounts {
     /// Completed I/Os.
     pub ios: u64,

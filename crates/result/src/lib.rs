@@ -2,6 +2,7 @@
 //!
 //! Pure and portable: no system call is made here.
 
+pub mod document;
 pub mod fio;
 pub mod histogram;
 pub mod host;

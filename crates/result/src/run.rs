@@ -7,6 +7,7 @@ use crate::host::{Host, TargetInfo};
 use crate::interval::Interval;
 use crate::stats::{LatencyStats, Moments};
 use iosonde_job::plan::{Engine, PerDirection, Plan};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 pub const FORMAT: u32 = 1;
 
 /// The result of running one plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunResult {
     /// [`FORMAT`] of the program that wrote it.
     pub format: u32,
@@ -45,7 +46,7 @@ pub struct RunResult {
 }
 
 /// What one worker (one clone of a job) did.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerResult {
     /// Index into the plan's jobs.
     pub job: usize,
@@ -88,7 +89,7 @@ pub struct WorkerResult {
 }
 
 /// How I/O was really issued.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BackendUsed {
     /// What ran.
     pub engine: Engine,
@@ -105,7 +106,7 @@ pub struct BackendUsed {
 }
 
 /// What was moved in one direction, and how fast.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct DirectionStats {
     /// Bytes moved.
     pub io_bytes: u64,
@@ -130,7 +131,7 @@ pub struct DirectionStats {
 }
 
 /// fsync and its kin.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct SyncStats {
     /// How many.
     pub total_ios: u64,
@@ -139,7 +140,7 @@ pub struct SyncStats {
 }
 
 /// Processor use of one worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct CpuUse {
     /// In user mode.
     pub user_ns: u64,
@@ -154,7 +155,7 @@ pub struct CpuUse {
 }
 
 /// Outcome of `steadystate`, as fio reports it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SteadyStateResult {
     /// Whether it was reached.
     pub attained: bool,
@@ -173,7 +174,7 @@ pub struct SteadyStateResult {
 }
 
 /// Why a worker ended early.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IoFailure {
     /// errno.
     pub errno: i32,
@@ -188,7 +189,7 @@ pub struct IoFailure {
 }
 
 /// What one block device did during the run, as in fio's `disk_util`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct DiskUtil {
     /// Kernel name, e.g. `nvme0n1`.
     pub name: String,
@@ -209,7 +210,7 @@ pub struct DiskUtil {
 }
 
 /// Something that happened during the run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
     /// Since the start of the run.
     pub at_ns: u64,
@@ -218,7 +219,7 @@ pub struct Event {
 }
 
 /// What a result means, with its evidence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// How it bears on the numbers.
     pub kind: VerdictKind,
@@ -227,7 +228,7 @@ pub struct Verdict {
 }
 
 /// The kinds of verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictKind {
     /// The device moved fewer bytes than the job: a cache answered.

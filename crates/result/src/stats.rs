@@ -1,10 +1,11 @@
 //! Running statistics that can be merged: moments of latencies and of samples.
 
 use crate::histogram::Histogram;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Count, extremes, mean and spread of a set of values. Merging two gives exactly the moments of the union.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Moments {
     /// Number of values.
     pub count: u64,
@@ -59,7 +60,7 @@ impl Moments {
 }
 
 /// Latencies of one kind: exact moments in nanoseconds and their histogram.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct LatencyStats {
     /// Exact moments, in nanoseconds.
     pub moments: Moments,

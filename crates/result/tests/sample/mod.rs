@@ -46,7 +46,11 @@ pub(crate) fn direction(ios: u64, fastest_ns: u64) -> DirectionStats {
 }
 
 /// A worker of job `job` that did `directions`.
-pub(crate) fn worker(job: usize, clone: u32, directions: PerDirection<DirectionStats>) -> WorkerResult {
+pub(crate) fn worker(
+    job: usize,
+    clone: u32,
+    directions: PerDirection<DirectionStats>,
+) -> WorkerResult {
     let ios: u64 = directions.iter().map(|(_, each)| each.total_ios).sum();
     WorkerResult {
         job,

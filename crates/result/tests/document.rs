@@ -1,0 +1,75 @@
+//! Results as JSON documents: the committed schema, and reading.
+
+mod sample;
+
+use iosonde_job::plan::{Job, PerDirection};
+use iosonde_result::document::{self, ReadError};
+use iosonde_result::run::{FORMAT, RunResult};
+use serde_json::json;
+
+fn sample() -> RunResult {
+    let directions = PerDirection {
+        read: sample::direction(1000, 80_000),
+        ..PerDirection::default()
+    };
+    let worker = sample::worker(0, 0, directions);
+    sample::result(vec![Job::new("a")], vec![worker])
+}
+
+/// `UPDATE_SCHEMA=1 cargo test -p iosonde-result` writes the file anew.
+#[test]
+fn the_committed_schema_is_current() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/schema/run-result.json"
+    );
+    let current = serde_json::to_string_pretty(&document::schema()).unwrap() + "\n";
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        std::fs::create_dir_all(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema")).unwrap();
+        std::fs::write(path, &current).unwrap();
+    }
+    let committed = std::fs::read_to_string(path).unwrap();
+    assert!(
+        committed == current,
+        "docs/schema/run-result.json is out of date: run UPDATE_SCHEMA=1 cargo test -p iosonde-result"
+    );
+}
+
+#[test]
+fn results_follow_the_schema() {
+    let validator = jsonschema::validator_for(&document::schema()).unwrap();
+    let mut result = serde_json::to_value(sample()).unwrap();
+    let errors: Vec<String> = validator
+        .iter_errors(&result)
+        .map(|e| e.to_string())
+        .collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    result["workers"][0]["directions"]["read"]["io_bytes"] = json!("many");
+    assert!(!validator.is_valid(&result), "the schema allows anything");
+}
+
+#[test]
+fn what_was_written_is_read_back() {
+    let result = sample();
+    let text = serde_json::to_string(&result).unwrap();
+    assert_eq!(document::read(&text).unwrap(), result);
+}
+
+#[test]
+fn other_versions_and_damage_are_told_apart() {
+    let mut value = serde_json::to_value(sample()).unwrap();
+    value["format"] = json!(FORMAT + 1);
+    value["workers"] = json!("what a newer program thinks of");
+    let newer = document::read(&value.to_string()).unwrap_err();
+    assert!(matches!(newer, ReadError::Newer { found } if found == FORMAT + 1));
+    value["format"] = json!(FORMAT);
+    let damaged = document::read(&value.to_string()).unwrap_err();
+    assert!(matches!(damaged, ReadError::Damaged(_)), "{damaged}");
+    value["format"] = json!(0);
+    let unknown = document::read(&value.to_string()).unwrap_err();
+    assert!(matches!(unknown, ReadError::Unknown { found: 0 }));
+    for text in ["", "{}", "[]", "hello"] {
+        let error = document::read(text).unwrap_err();
+        assert!(matches!(error, ReadError::NotAResult(_)), "{text}: {error}");
+    }
+}
