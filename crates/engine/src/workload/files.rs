@@ -21,14 +21,14 @@ pub struct FileRegion {
 pub struct FileLayout {
     /// One region for each file, in the order of their indexes.
     pub files: Vec<FileRegion>,
-    /// Bytes of one pass over all files: the job's `size`, or the sum of the regions.
+    /// Bytes to move in each loop when there is no `io_size`: the job's `size`, or the sum of the regions.
     pub size_bytes: u64,
     /// The job's `io_size` in bytes, if it gives one.
     pub io_bytes: Option<u64>,
 }
 
 impl FileLayout {
-    /// The layout whose pass is the sum of the regions.
+    /// The layout whose `size` is the sum of the regions.
     pub fn new(files: Vec<FileRegion>) -> Self {
         let size_bytes = files.iter().map(|file| file.size_bytes).sum();
         FileLayout {

@@ -1,13 +1,12 @@
 //! The sequence of I/Os of one clone: a seeded state machine over files, directions, positions, syncs and accounts.
 //!
 //! # Passes
-//! A *pass* moves `size` bytes, or less if the files have no more blocks to give. As fio does it (found by running
-//! fio 3.33):
-//! * `loops=N` makes N passes. With `randrepeat` (the default) each repeats the same sequence; else each has its own.
-//! * `io_size` above `size` adds passes until it is reached; below `size` it ends the pass early. It counts once for
-//!   each loop only where it is below `size`.
-//! * Without a map (`norandommap`, or any distribution but uniform) `io_size` makes the pass longer instead: the
-//!   sequence does not repeat.
+//! A *pass* ends when no file has a block left: each block of the random map was used, or the end was reached. As fio
+//! does it (found by running fio 3.33):
+//! * All passes together move `size`, or `io_size` where it is given, times `loops`. `loops=N` makes at most N passes;
+//!   `io_size` adds passes until it is reached.
+//! * With `randrepeat` (the default) each pass repeats the same sequence; else each has its own.
+//! * Without a map (`norandommap`, or any distribution but uniform) there is one pass, and nothing repeats.
 //! * `time_based` never ends. Random files start over by themselves, each time in a new order, and so does a single
 //!   sequential file; several sequential files start over together when all are done. It overrides `number_ios` and
 //!   `io_size`.
@@ -45,9 +44,7 @@ pub enum WorkloadError {
 /// Ends of the sequence.
 #[derive(Debug, Clone)]
 struct Budget {
-    /// Bytes of one pass.
-    pass_bytes: u64,
-    /// Bytes over all passes.
+    /// Bytes over all passes; of trimwrite, those of the writes.
     total_bytes: u64,
     /// `io_size`.
     io_bytes: Option<u64>,
@@ -61,8 +58,9 @@ struct Budget {
 #[derive(Debug, Clone, Default)]
 struct Progress {
     passes: u64,
-    pass_bytes: u64,
     total_bytes: u64,
+    /// Counts the trims of trimwrite too.
+    moved_bytes: u64,
     ios: u64,
     ended: bool,
 }
@@ -210,9 +208,6 @@ impl Generator {
         if self.is_over() {
             return None;
         }
-        if self.progress.pass_bytes >= self.budget.pass_bytes && !self.begin_pass() {
-            return None;
-        }
         let direction = match wanted {
             Some(direction) => direction,
             None => self.mix.next_direction(),
@@ -268,8 +263,8 @@ impl Generator {
     fn account(&mut self, io: &Io) {
         self.syncs.note(io);
         self.progress.ios += 1;
+        self.progress.moved_bytes += u64::from(io.len);
         if self.mode != Mode::TrimWrite || io.op == Op::Write {
-            self.progress.pass_bytes += u64::from(io.len);
             self.progress.total_bytes += u64::from(io.len);
         }
     }
@@ -281,7 +276,6 @@ impl Generator {
             return false;
         }
         self.progress.passes += 1;
-        self.progress.pass_bytes = 0;
         let again = self.seeds.repeat_each_pass();
         self.picker
             .restart(again.then(|| self.seeds.stream(Stream::File, 0)));
@@ -330,7 +324,7 @@ impl Generator {
             Source::Empty | Source::Tiled(..) => return 0,
         }
         self.progress.ios += count;
-        self.progress.pass_bytes += count * len;
+        self.progress.moved_bytes += count * len;
         self.progress.total_bytes += count * len;
         count as usize
     }
@@ -401,7 +395,6 @@ impl Budget {
     fn new(job: &Job, layout: &FileLayout, rules: &Rules) -> Self {
         let loops = u64::from(job.schedule.loops.max(1));
         let size = layout.size_bytes;
-        let unmapped = rules.random && !rules.mapped && rules.zones.is_none();
         let total_bytes = match layout.io_bytes {
             None => size.saturating_mul(loops),
             Some(io) => io.saturating_mul(loops),
@@ -412,12 +405,6 @@ impl Budget {
             1
         };
         Budget {
-            pass_bytes: match layout.io_bytes {
-                // Files start over by themselves, or a pass ends when all of them are done.
-                _ if job.schedule.time_based => u64::MAX,
-                Some(io) if unmapped => size.max(io),
-                _ => size,
-            },
             total_bytes,
             io_bytes: layout.io_bytes,
             max_block_bytes: Direction::ALL
@@ -450,17 +437,16 @@ impl Budget {
             || (missing > 0 && missing >= self.max_block_bytes)
     }
 
-    /// How many I/Os of this length may be issued before the pass or the sequence ends.
+    /// How many I/Os of this length may be issued before the sequence ends.
     fn ios_left(&self, progress: &Progress, len: u64) -> u64 {
         if progress.ended {
             return 0;
         }
-        let pass = self.pass_bytes.saturating_sub(progress.pass_bytes);
         if self.endless {
-            return pass.div_ceil(len);
+            return u64::MAX;
         }
-        let total = self.total_bytes.saturating_sub(progress.total_bytes);
-        pass.min(total)
+        let bytes = self.total_bytes.saturating_sub(progress.total_bytes);
+        bytes
             .div_ceil(len)
             .min(self.max_ios.saturating_sub(progress.ios))
     }

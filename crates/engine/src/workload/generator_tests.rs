@@ -148,6 +148,24 @@ fn backwards() {
 }
 
 #[test]
+fn a_pass_without_an_end_goes_on_for_all_loops() {
+    let mut backwards = job("read");
+    backwards.workload.sequencer.skip_bytes = -8192;
+    backwards.schedule.loops = 2;
+    let ios = run_file(&backwards, 40);
+    let cycle = [
+        0, 32, 28, 24, 20, 16, 12, 8, 4, 0, 32, 28, 24, 20, 16, 12, 8, 4, 0, 32,
+    ];
+    assert_eq!(at(&ios), cycle);
+    let mut unmapped = job("randread");
+    unmapped.workload.random_map = RandomMap::None;
+    unmapped.schedule.loops = 2;
+    let ios = run_file(&unmapped, 4000);
+    assert_eq!(ios.len(), 2000);
+    assert_ne!(ios[..1000], ios[1000..]);
+}
+
+#[test]
 fn holes() {
     let mut job = job("write");
     job.workload.sequencer.skip_bytes = 4096;

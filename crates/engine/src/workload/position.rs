@@ -328,7 +328,8 @@ impl FilePosition {
             Some(len) => len,
             None => sizes.draw_fitting(size - offset, &mut draws.size)?,
         };
-        Some(Place { offset, len })
+        let end = self.region.start_bytes + self.zone_start + offset + len;
+        (end <= self.region.file_bytes).then_some(Place { offset, len })
     }
 
     /// A jump past an end of the file goes on at the other end.

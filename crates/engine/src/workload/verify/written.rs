@@ -91,7 +91,9 @@ impl Written {
     /// Whether a write to any of these bytes is in flight.
     pub fn is_busy(&self, offset: u64, len: u64) -> bool {
         let (from, until) = self.intervals(offset, len);
-        self.in_flight.iter().any(|write| write.from < until && from < write.until)
+        self.in_flight
+            .iter()
+            .any(|write| write.from < until && from < write.until)
     }
 
     /// The write of this number is complete.
