@@ -1,1 +1,9 @@
-//! crate study
+//! Questions that take several runs to answer.
+//!
+//! A study makes plans, has them run by whatever [`Session`](iosonde_result::session::Session) it is given, and draws its
+//! conclusions. It neither knows nor cares where the session runs them.
+
+#[cfg(any(test, feature = "fake"))]
+pub mod fake;
+pub mod probe;
+pub mod words;

@@ -1,0 +1,19 @@
+//! "How fast is it?" The headline figures of one target in about a minute.
+//!
+//! A probe lays out a working set, then runs seven short phases on it, reads before writes: latency at depth 1, random
+//! I/O of 4 KiB at depth, sequential I/O of 1 MiB, and small writes made durable one by one. What comes out is a
+//! [`ProbeResult`]: a [`Figure`] for each phase, the [`Classification`] drawn from them, and the runs themselves.
+
+mod class;
+mod figure;
+mod phase;
+mod study;
+mod target;
+
+pub use class::{Classification, DeviceClass, Evidence, classify};
+pub use figure::{Estimate, Figure, Latency};
+pub use phase::{Budget, Phase};
+pub use study::{
+    Announcement, FORMAT, PhaseRun, ProbeError, ProbeOptions, ProbeResult, Watcher, probe,
+};
+pub use target::{ProbeTarget, TargetKind, WorkingSet, WorkingSetError};

@@ -1,0 +1,401 @@
+//! What class of device the figures are like, and what it is fit for.
+//!
+//! The class is read from what was measured, not from what the device calls itself: a virtual disk has any name. The
+//! limits are those of devices on the market: disks that turn need milliseconds to reach a block; SATA moves at most about
+//! 560 MB/s; flash answers a 4 KiB read in 60 to 150 us, a volume over a network in 250 us or more; and a limit that is
+//! sold shows as rates that hardly vary and are the same for reads and writes.
+
+use super::figure::Figure;
+use super::phase::Phase;
+use super::study::PhaseRun;
+use crate::words;
+use iosonde_result::host::Locality;
+use iosonde_result::run::VerdictKind;
+use serde::{Deserialize, Serialize};
+
+const US: f64 = 1e3;
+const MS: f64 = 1e6;
+
+/// Classes of storage.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeviceClass {
+    /// Memory that is made to look like a file system or disk.
+    Memory,
+    /// A cache in memory, in front of whatever it is.
+    Cached,
+    /// A disk that turns.
+    HardDisk,
+    /// Flash behind SATA, or as fast.
+    SataSsd,
+    /// Flash on PCI Express, or as fast.
+    NvmeSsd,
+    /// Block storage or a file system over a network.
+    NetworkVolume,
+    /// Storage whose rate is held at a limit.
+    LimitedVolume,
+    /// None of these.
+    Unclear,
+}
+
+/// What is known of a target, as far as its class depends on it. `None` is what was not measured.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Evidence {
+    /// Median of 4 KiB reads, one at a time.
+    pub read_p50_ns: Option<f64>,
+    /// 4 KiB random reads per second.
+    pub random_read_iops: Option<f64>,
+    /// 4 KiB random writes per second.
+    pub random_write_iops: Option<f64>,
+    /// Standard deviation of random reads from second to second, as a share of their rate.
+    pub random_read_spread: Option<f64>,
+    /// Standard deviation of random writes, likewise.
+    pub random_write_spread: Option<f64>,
+    /// Sequential reads in bytes per second.
+    pub sequential_read: Option<f64>,
+    /// Median of fdatasync after a 4 KiB write.
+    pub sync_p50_ns: Option<f64>,
+    /// 99th percentile of it (the longest, where too few were measured).
+    pub sync_p99_ns: Option<f64>,
+    /// The file system says that it is in memory.
+    pub in_memory: bool,
+    /// The file system says that it is on another machine.
+    pub remote: bool,
+    /// The device moved fewer bytes than were read.
+    pub served_from_cache: bool,
+    /// A control group held the rate.
+    pub throttled: bool,
+    /// Reads did not use O_DIRECT.
+    pub buffered: bool,
+}
+
+impl Evidence {
+    /// What the figures and runs of a probe say.
+    pub(super) fn of(figures: &[Figure], runs: &[PhaseRun]) -> Evidence {
+        let find = |phase| figures.iter().find(|figure| figure.phase == phase);
+        let rate = |phase| find(phase).map(|figure| figure.iops.mean);
+        let spread = |phase| find(phase).and_then(|figure| figure.iops.spread);
+        let sync = find(Phase::SyncedWrite).and_then(|figure| figure.sync_latency);
+        let results = || runs.iter().map(|run| &run.result);
+        let is_at = |locality| {
+            results()
+                .flat_map(|result| &result.targets)
+                .filter_map(|target| target.mount.as_ref())
+                .any(|mount| mount.locality == locality)
+        };
+        let read_verdict = |kind| {
+            runs.iter()
+                .filter(|run| matches!(run.phase, Phase::ReadLatency | Phase::RandomRead))
+                .flat_map(|run| &run.result.verdicts)
+                .any(|verdict| verdict.kind == kind)
+        };
+        Evidence {
+            read_p50_ns: find(Phase::ReadLatency)
+                .and_then(|figure| figure.latency.p50_ns)
+                .map(|ns| ns as f64),
+            random_read_iops: rate(Phase::RandomRead),
+            random_write_iops: rate(Phase::RandomWrite),
+            random_read_spread: spread(Phase::RandomRead),
+            random_write_spread: spread(Phase::RandomWrite),
+            sequential_read: find(Phase::SequentialRead).map(|figure| figure.bytes_per_s.mean),
+            sync_p50_ns: sync.and_then(|sync| sync.p50_ns).map(|ns| ns as f64),
+            sync_p99_ns: sync.map(|sync| sync.p99_ns.map_or(sync.max_ns, |ns| ns as f64)),
+            in_memory: is_at(Locality::Memory),
+            remote: is_at(Locality::Remote),
+            served_from_cache: read_verdict(VerdictKind::ServedFromCache),
+            throttled: results()
+                .flat_map(|result| &result.verdicts)
+                .any(|verdict| verdict.kind == VerdictKind::Throttled),
+            buffered: find(Phase::RandomRead).is_some_and(|figure| !figure.direct),
+        }
+    }
+}
+
+/// A class, the reasons for it, and what the target is fit for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Classification {
+    /// What it behaves like.
+    pub class: DeviceClass,
+    /// The limit in I/Os per second, for [`DeviceClass::LimitedVolume`].
+    pub limit_iops: Option<f64>,
+    /// The measurements that decided it, each in a few words.
+    pub reasons: Vec<String>,
+    /// All of it in one sentence, which begins with "This".
+    pub sentence: String,
+}
+
+/// Says what the evidence is like.
+pub fn classify(evidence: &Evidence) -> Classification {
+    let (class, reasons) = class_of(evidence);
+    let limit_iops = evidence
+        .random_read_iops
+        .filter(|_| class == DeviceClass::LimitedVolume);
+    Classification {
+        class,
+        limit_iops,
+        sentence: sentence(class, evidence, &reasons),
+        reasons,
+    }
+}
+
+/// The first class whose marks are there. Marks of a cache come first: behind one, nothing else can be told.
+fn class_of(evidence: &Evidence) -> (DeviceClass, Vec<String>) {
+    let read = evidence.read_p50_ns;
+    let reads = evidence.random_read_iops;
+    let read_reason = read.map(|ns| format!("a 4 KiB read takes {}", words::latency(ns)));
+    let rate_reason = reads.map(|rate| format!("{} random reads/s", words::iops(rate)));
+    let both = || read_reason.iter().chain(&rate_reason).cloned().collect();
+    if evidence.in_memory {
+        let mut reasons = vec!["the file system is in memory".to_owned()];
+        reasons.extend(read_reason);
+        return (DeviceClass::Memory, reasons);
+    }
+    if evidence.served_from_cache || (evidence.buffered && read.is_some_and(|ns| ns < 20.0 * US)) {
+        let mut reasons = vec!["reads did not reach the device".to_owned()];
+        reasons.extend(read_reason);
+        return (DeviceClass::Cached, reasons);
+    }
+    if let Some(reasons) = limit_marks(evidence) {
+        return (DeviceClass::LimitedVolume, reasons);
+    }
+    let (Some(read_ns), Some(reads)) = (read, reads) else {
+        return (DeviceClass::Unclear, both());
+    };
+    let stream = evidence.sequential_read.unwrap_or(0.0);
+    let stream_reason = format!("streams at {}", words::bandwidth(stream));
+    if evidence.remote {
+        let mut reasons = vec!["the file system is on another machine".to_owned()];
+        reasons.extend(both());
+        return (DeviceClass::NetworkVolume, reasons);
+    }
+    let class = if read_ns < 8.0 * US {
+        DeviceClass::Memory
+    } else if read_ns >= 2.0 * MS && reads < 2_000.0 {
+        DeviceClass::HardDisk
+    } else if read_ns >= 250.0 * US && reads >= 500.0 {
+        DeviceClass::NetworkVolume
+    } else if read_ns < 250.0 * US && (stream > 650e6 || reads > 105_000.0) {
+        DeviceClass::NvmeSsd
+    } else if read_ns < 250.0 * US && reads > 5_000.0 {
+        DeviceClass::SataSsd
+    } else {
+        DeviceClass::Unclear
+    };
+    let mut reasons: Vec<String> = both();
+    reasons.push(stream_reason);
+    (class, reasons)
+}
+
+/// Rates that a limit holds: as even as devices never are, and the same both ways; or a control group's word.
+fn limit_marks(evidence: &Evidence) -> Option<Vec<String>> {
+    let reads = evidence.random_read_iops?;
+    if evidence.throttled {
+        return Some(vec![format!(
+            "a control group holds random reads at {}/s",
+            words::iops(reads)
+        )]);
+    }
+    let writes = evidence.random_write_iops?;
+    let even = |spread: Option<f64>| spread.is_some_and(|spread| spread < 0.01);
+    let is_even = even(evidence.random_read_spread) && even(evidence.random_write_spread);
+    let is_equal = (reads - writes).abs() < 0.03 * reads;
+    (is_even && is_equal && reads >= 50.0).then(|| {
+        vec![format!(
+            "random reads and writes both stay at {}/s within 1 %",
+            words::iops(reads)
+        )]
+    })
+}
+
+fn sentence(class: DeviceClass, evidence: &Evidence, reasons: &[String]) -> String {
+    let name = match class {
+        DeviceClass::Memory => "memory",
+        DeviceClass::Cached => {
+            "a cache in memory, so nothing can be said about the device behind it"
+        }
+        DeviceClass::HardDisk => "a hard disk",
+        DeviceClass::SataSsd => "a SATA SSD",
+        DeviceClass::NvmeSsd => "an NVMe SSD",
+        DeviceClass::NetworkVolume => "storage over a network",
+        DeviceClass::LimitedVolume => "a volume with a limit on its I/O rate",
+        DeviceClass::Unclear => "no class of device that is known here",
+    };
+    let because = if reasons.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", reasons.join(", "))
+    };
+    format!(
+        "This behaves like {name}{because}: {}.",
+        fitness(class, evidence)
+    )
+}
+
+/// What it is fit for, which the time of a durable write decides more than anything else.
+fn fitness(class: DeviceClass, evidence: &Evidence) -> String {
+    if class == DeviceClass::Memory && evidence.in_memory {
+        return "fit for scratch data, nothing on it survives a restart".to_owned();
+    }
+    let (Some(p50), Some(p99)) = (evidence.sync_p50_ns, evidence.sync_p99_ns) else {
+        return match evidence.sync_p99_ns {
+            Some(longest) => format!(
+                "not fit for a database's log, fdatasync takes up to {}",
+                words::latency(longest)
+            ),
+            None => "whether it is fit for databases was not measured, as nothing was written"
+                .to_owned(),
+        };
+    };
+    let flush = format!("fdatasync takes {} at p99", words::latency(p99));
+    if p50 < 8.0 * US {
+        format!(
+            "fdatasync returns in {}, before anything can have reached a medium, so what it acknowledges may not survive a power failure",
+            words::latency(p50)
+        )
+    } else if p99 <= MS {
+        format!("fit for the log of a busy database, {flush}")
+    } else if p99 <= 10.0 * MS {
+        format!("fit for databases and for etcd, which asks for 10 ms, {flush}")
+    } else if p99 <= 50.0 * MS {
+        format!(
+            "fit for files and lightly used databases, not for etcd, which asks for 10 ms: {flush}"
+        )
+    } else {
+        format!("fit for files, backups and streams, not for a database's log: {flush}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nvme() -> Evidence {
+        Evidence {
+            read_p50_ns: Some(82.0 * US),
+            random_read_iops: Some(412_000.0),
+            random_write_iops: Some(238_000.0),
+            random_read_spread: Some(0.004),
+            random_write_spread: Some(0.02),
+            sequential_read: Some(3.4e9),
+            sync_p50_ns: Some(0.41 * MS),
+            sync_p99_ns: Some(0.9 * MS),
+            ..Evidence::default()
+        }
+    }
+
+    fn class(evidence: &Evidence) -> DeviceClass {
+        classify(evidence).class
+    }
+
+    #[test]
+    fn devices_of_the_market() {
+        assert_eq!(class(&nvme()), DeviceClass::NvmeSsd);
+        let sata = Evidence {
+            random_read_iops: Some(92_000.0),
+            sequential_read: Some(540e6),
+            read_p50_ns: Some(110.0 * US),
+            ..nvme()
+        };
+        assert_eq!(class(&sata), DeviceClass::SataSsd);
+        let disk = Evidence {
+            read_p50_ns: Some(8.0 * MS),
+            random_read_iops: Some(180.0),
+            random_write_iops: Some(300.0),
+            sequential_read: Some(180e6),
+            ..nvme()
+        };
+        assert_eq!(class(&disk), DeviceClass::HardDisk);
+        let ceph = Evidence {
+            read_p50_ns: Some(600.0 * US),
+            random_read_iops: Some(38_000.0),
+            random_write_iops: Some(17_000.0),
+            sequential_read: Some(1.1e9),
+            ..nvme()
+        };
+        assert_eq!(class(&ceph), DeviceClass::NetworkVolume);
+        let nfs = Evidence {
+            remote: true,
+            read_p50_ns: Some(200.0 * US),
+            ..nvme()
+        };
+        assert_eq!(class(&nfs), DeviceClass::NetworkVolume);
+    }
+
+    #[test]
+    fn a_limit_shows_as_evenness_both_ways() {
+        let gp3 = Evidence {
+            read_p50_ns: Some(540.0 * US),
+            random_read_iops: Some(3_003.0),
+            random_write_iops: Some(3_002.0),
+            random_read_spread: Some(0.001),
+            random_write_spread: Some(0.001),
+            sequential_read: Some(131e6),
+            ..nvme()
+        };
+        assert_eq!(class(&gp3), DeviceClass::LimitedVolume);
+        assert_eq!(classify(&gp3).limit_iops, Some(3_003.0));
+        // An even rate of reads alone is what a good device has.
+        assert_eq!(class(&nvme()), DeviceClass::NvmeSsd);
+        let uneven = Evidence {
+            random_read_spread: Some(0.05),
+            ..gp3.clone()
+        };
+        assert_eq!(class(&uneven), DeviceClass::NetworkVolume);
+        let unknown = Evidence {
+            random_read_spread: None,
+            ..gp3
+        };
+        assert_eq!(class(&unknown), DeviceClass::NetworkVolume);
+    }
+
+    #[test]
+    fn nothing_is_said_about_what_is_behind_a_cache() {
+        let cached = Evidence {
+            served_from_cache: true,
+            ..nvme()
+        };
+        assert_eq!(class(&cached), DeviceClass::Cached);
+        let buffered = Evidence {
+            buffered: true,
+            read_p50_ns: Some(2.0 * US),
+            ..nvme()
+        };
+        assert_eq!(class(&buffered), DeviceClass::Cached);
+        let tmpfs = Evidence {
+            in_memory: true,
+            ..nvme()
+        };
+        assert_eq!(class(&tmpfs), DeviceClass::Memory);
+        assert!(classify(&tmpfs).sentence.contains("survives a restart"));
+    }
+
+    #[test]
+    fn what_was_not_measured_is_not_guessed() {
+        let none = classify(&Evidence::default());
+        assert_eq!(none.class, DeviceClass::Unclear);
+        assert!(none.sentence.contains("was not measured"));
+        let slow_and_rare = Evidence {
+            read_p50_ns: Some(700.0 * US),
+            random_read_iops: Some(90.0),
+            ..nvme()
+        };
+        assert_eq!(class(&slow_and_rare), DeviceClass::Unclear);
+    }
+
+    #[test]
+    fn durable_writes_decide_what_it_is_fit_for() {
+        let with = |p50_ns: f64, p99_ns: f64| {
+            classify(&Evidence {
+                sync_p50_ns: Some(p50_ns),
+                sync_p99_ns: Some(p99_ns),
+                ..nvme()
+            })
+            .sentence
+        };
+        insta::assert_snapshot!(with(0.4 * MS, 0.9 * MS));
+        insta::assert_snapshot!(with(2.0 * MS, 9.9 * MS));
+        insta::assert_snapshot!(with(8.0 * MS, 20.0 * MS));
+        insta::assert_snapshot!(with(20.0 * MS, 90.0 * MS));
+        insta::assert_snapshot!(with(3.0 * US, 4.0 * US));
+    }
+}

@@ -1,0 +1,291 @@
+//! The phases of a probe, the time they get, and their plans.
+
+use iosonde_job::plan::{
+    BlockSize, Direction, Engine, Extent, GivenOption, Job, Mode, PerDirection, Plan, ReadWrite,
+};
+use serde::{Deserialize, Serialize};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// One step of a probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// The working set is written, from its start to its end.
+    Layout,
+    /// Random reads of 4 KiB, one at a time.
+    ReadLatency,
+    /// Random reads of 4 KiB, many at a time.
+    RandomRead,
+    /// Sequential reads of 1 MiB.
+    SequentialRead,
+    /// Random writes of 4 KiB, one at a time.
+    WriteLatency,
+    /// Sequential writes of 4 KiB through the page cache, each followed by fdatasync(2), as a database writes its log.
+    SyncedWrite,
+    /// Random writes of 4 KiB, many at a time.
+    RandomWrite,
+    /// Sequential writes of 1 MiB.
+    SequentialWrite,
+}
+
+impl Phase {
+    /// The phases that measure, in the order they run: those that could disturb others come last.
+    pub const MEASURED: [Phase; 7] = [
+        Phase::ReadLatency,
+        Phase::RandomRead,
+        Phase::SequentialRead,
+        Phase::WriteLatency,
+        Phase::SyncedWrite,
+        Phase::RandomWrite,
+        Phase::SequentialWrite,
+    ];
+
+    /// What a person calls it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Phase::Layout => "layout",
+            Phase::ReadLatency => "random read, one at a time",
+            Phase::RandomRead => "random read",
+            Phase::SequentialRead => "sequential read",
+            Phase::WriteLatency => "random write, one at a time",
+            Phase::SyncedWrite => "write + fdatasync",
+            Phase::RandomWrite => "random write",
+            Phase::SequentialWrite => "sequential write",
+        }
+    }
+
+    /// Its name in files and job names, as in JSON.
+    pub fn key(self) -> &'static str {
+        match self {
+            Phase::Layout => "layout",
+            Phase::ReadLatency => "read_latency",
+            Phase::RandomRead => "random_read",
+            Phase::SequentialRead => "sequential_read",
+            Phase::WriteLatency => "write_latency",
+            Phase::SyncedWrite => "synced_write",
+            Phase::RandomWrite => "random_write",
+            Phase::SequentialWrite => "sequential_write",
+        }
+    }
+
+    /// Which way it moves data.
+    pub fn direction(self) -> Direction {
+        match self {
+            Phase::ReadLatency | Phase::RandomRead | Phase::SequentialRead => Direction::Read,
+            _ => Direction::Write,
+        }
+    }
+
+    /// Whether offsets are drawn at random.
+    pub fn is_random(self) -> bool {
+        matches!(
+            self,
+            Phase::ReadLatency | Phase::RandomRead | Phase::WriteLatency | Phase::RandomWrite
+        )
+    }
+
+    /// Bytes of each I/O.
+    pub fn block_bytes(self) -> u64 {
+        match self {
+            Phase::Layout | Phase::SequentialRead | Phase::SequentialWrite => 1 << 20,
+            _ => 4 << 10,
+        }
+    }
+
+    /// I/Os in flight.
+    pub fn iodepth(self) -> u32 {
+        match self {
+            Phase::Layout | Phase::SequentialRead | Phase::SequentialWrite => 8,
+            Phase::RandomRead | Phase::RandomWrite => 64,
+            Phase::ReadLatency | Phase::WriteLatency | Phase::SyncedWrite => 1,
+        }
+    }
+
+    /// Whether the phase asks for O_DIRECT when the probe does: a database's log goes through the page cache.
+    fn may_be_direct(self) -> bool {
+        self != Phase::SyncedWrite
+    }
+}
+
+/// How long the phases run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Budget {
+    /// Layout ends after this time, with whatever has been written.
+    pub layout_ns: u64,
+    /// Measured time of each phase.
+    pub runtime_ns: u64,
+    /// Run before it and not measured.
+    pub ramp_ns: u64,
+    /// Largest working set, unless a size is asked for.
+    pub size_bytes: u64,
+}
+
+impl Budget {
+    /// A bit more than a minute of measuring.
+    pub const NORMAL: Budget = Budget {
+        layout_ns: 18 * SECOND_NS,
+        runtime_ns: 8 * SECOND_NS,
+        ramp_ns: 3 * SECOND_NS / 2,
+        size_bytes: 4 << 30,
+    };
+
+    /// 20 seconds in all: a first impression.
+    pub const QUICK: Budget = Budget {
+        layout_ns: 4 * SECOND_NS,
+        runtime_ns: 3 * SECOND_NS / 2,
+        ramp_ns: SECOND_NS / 2,
+        size_bytes: 1 << 30,
+    };
+
+    /// Time that these phases take at most.
+    pub fn total_ns(&self, phases: &[Phase]) -> u64 {
+        let each = |phase: &Phase| match phase {
+            Phase::Layout => self.layout_ns,
+            _ => self.ramp_ns + self.runtime_ns,
+        };
+        phases.iter().map(each).sum()
+    }
+}
+
+/// What all phases of one probe have in common.
+#[derive(Debug, Clone)]
+pub(super) struct Common<'a> {
+    /// File or device.
+    pub(super) path: &'a str,
+    /// Bytes from its start that are used.
+    pub(super) bytes: u64,
+    /// O_DIRECT.
+    pub(super) direct: bool,
+    /// Seed of the offsets.
+    pub(super) seed: u64,
+    /// The simulated device, if it is one.
+    pub(super) sim: Option<&'a str>,
+    /// Consent to write to a device in use.
+    pub(super) consent: bool,
+}
+
+/// The plan of one phase.
+pub(super) fn plan(phase: Phase, common: &Common<'_>, budget: &Budget) -> Plan {
+    let mut job = Job::new(phase.key());
+    job.files.filenames = vec![common.path.to_owned()];
+    job.files.size = Some(Extent::Bytes(common.bytes));
+    job.files.allow_mounted_write = common.consent;
+    job.workload.rw = ReadWrite {
+        mode: match phase.direction() {
+            Direction::Read => Mode::Read,
+            _ => Mode::Write,
+        },
+        random: phase.is_random(),
+    };
+    job.workload.block_size = PerDirection::all(BlockSize::Fixed(phase.block_bytes()));
+    job.workload.randseed = Some(common.seed);
+    job.io.iodepth = phase.iodepth();
+    job.io.direct = common.direct && phase.may_be_direct();
+    job.io.engine = match (common.sim, phase.iodepth()) {
+        (Some(_), _) => Engine::Sim,
+        // One at a time is how a program that waits for its I/O does it.
+        (None, 1) => Engine::Psync,
+        (None, _) => Engine::Auto,
+    };
+    job.io.sim = common.sim.map(str::to_owned);
+    if phase == Phase::SyncedWrite {
+        job.workload.fdatasync_every = 1;
+    }
+    if phase == Phase::Layout {
+        job.workload.end_fsync = true;
+        job.schedule.runtime_ns = budget.layout_ns;
+    } else {
+        job.schedule.time_based = true;
+        job.schedule.runtime_ns = budget.runtime_ns;
+        job.schedule.ramp_time_ns = budget.ramp_ns;
+    }
+    job.given = given(&job);
+    Plan {
+        jobs: vec![job],
+        global_options: Vec::new(),
+    }
+}
+
+/// The job in fio's words, for fio's formats and for whoever wants to repeat it there.
+fn given(job: &Job) -> Vec<GivenOption> {
+    let milliseconds = |ns: u64| format!("{}ms", ns / 1_000_000);
+    let mut given = Vec::new();
+    let mut give = |name: &str, value: String| {
+        given.push(GivenOption {
+            name: name.to_owned(),
+            value,
+        });
+    };
+    give("name", job.name.clone());
+    give("filename", job.files.filenames.join(":"));
+    if let Some(Extent::Bytes(bytes)) = job.files.size {
+        give("size", bytes.to_string());
+    }
+    give("rw", job.workload.rw.name().to_owned());
+    give("bs", job.workload.block_size.read.min().to_string());
+    give("ioengine", job.io.engine.name().to_owned());
+    give("iodepth", job.io.iodepth.to_string());
+    give("numjobs", job.numjobs.to_string());
+    give("direct", u8::from(job.io.direct).to_string());
+    give("runtime", milliseconds(job.schedule.runtime_ns));
+    if job.schedule.time_based {
+        give("time_based", String::new());
+        give("ramp_time", milliseconds(job.schedule.ramp_time_ns));
+    }
+    if job.workload.fdatasync_every > 0 {
+        give("fdatasync", job.workload.fdatasync_every.to_string());
+    }
+    if job.workload.end_fsync {
+        give("end_fsync", "1".to_owned());
+    }
+    if let Some(seed) = job.workload.randseed {
+        give("randseed", seed.to_string());
+    }
+    given
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all_phases() -> Vec<Phase> {
+        let mut phases = vec![Phase::Layout];
+        phases.extend(Phase::MEASURED);
+        phases
+    }
+
+    #[test]
+    fn the_time_promised_is_kept() {
+        let normal = Budget::NORMAL.total_ns(&all_phases());
+        assert!(normal <= 85 * SECOND_NS, "leaves some of 90 s for the rest");
+        let measuring = Budget::NORMAL.total_ns(&Phase::MEASURED);
+        assert!((60 * SECOND_NS..=75 * SECOND_NS).contains(&measuring));
+        assert!(Budget::QUICK.total_ns(&all_phases()) <= 19 * SECOND_NS);
+    }
+
+    #[test]
+    fn keys_are_the_names_in_json() {
+        for phase in all_phases() {
+            let json = serde_json::to_string(&phase).unwrap();
+            assert_eq!(json, format!("\"{}\"", phase.key()));
+        }
+    }
+
+    #[test]
+    fn a_log_is_written_as_databases_do() {
+        let common = Common {
+            path: "f",
+            bytes: 1 << 30,
+            direct: true,
+            seed: 1,
+            sim: None,
+            consent: false,
+        };
+        let plan = plan(Phase::SyncedWrite, &common, &Budget::NORMAL);
+        let job = &plan.jobs[0];
+        assert_eq!(job.workload.fdatasync_every, 1);
+        assert!(!job.io.direct && !job.workload.rw.random);
+        assert_eq!(job.io.engine, Engine::Psync);
+    }
+}

@@ -1,0 +1,503 @@
+//! Running the phases of a probe, one after the other.
+
+use super::class::{Classification, Evidence, classify};
+use super::figure::Figure;
+use super::phase::{self, Budget, Common, Phase};
+use super::target::{
+    ProbeTarget, TargetKind, WorkingSet, WorkingSetError, laid_out_bytes, planned_bytes,
+};
+use iosonde_job::plan::Plan;
+use iosonde_result::interval::Interval;
+use iosonde_result::observer::{Control, Observer, Progress};
+use iosonde_result::run::{Event, IoFailure, RunResult};
+use iosonde_result::session::{RunError, Session};
+use serde::{Deserialize, Serialize};
+
+/// Version of [`ProbeResult`] as JSON; counts up when a field changes its meaning.
+pub const FORMAT: u32 = 1;
+
+/// errno of a system call that refuses its arguments: what O_DIRECT meets where it is not supported.
+const EINVAL: i32 = 22;
+
+/// How a probe is to be done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbeOptions {
+    /// Time for each step.
+    pub budget: Budget,
+    /// Bytes of the working set; `None` chooses.
+    pub size_bytes: Option<u64>,
+    /// Whether to ask for O_DIRECT. Where it is refused, the probe goes on without it and says so.
+    pub direct: bool,
+    /// Seed of the offsets.
+    pub seed: u64,
+}
+
+/// What is about to happen.
+#[derive(Debug, Clone)]
+pub struct Announcement<'a> {
+    /// What is probed.
+    pub target: &'a ProbeTarget,
+    /// Bytes of the working set.
+    pub bytes: u64,
+    /// The phases to come.
+    pub phases: &'a [Phase],
+    /// How long they take at most.
+    pub total_ns: u64,
+    /// Whether O_DIRECT will be asked for.
+    pub direct: bool,
+}
+
+/// Sees a probe while it goes on.
+pub trait Watcher {
+    /// Nothing has been written yet.
+    fn begin(&mut self, announcement: &Announcement<'_>) {
+        let _ = announcement;
+    }
+
+    /// A phase begins, which takes this long at most.
+    fn phase(&mut self, phase: Phase, planned_ns: u64) {
+        let _ = (phase, planned_ns);
+    }
+
+    /// Called several times a second.
+    fn progress(&mut self, phase: Phase, progress: &Progress<'_>) {
+        let _ = (phase, progress);
+    }
+
+    /// A phase has ended with this figure.
+    fn figure(&mut self, figure: &Figure) {
+        let _ = figure;
+    }
+
+    /// Something that the user should know.
+    fn note(&mut self, note: &str) {
+        let _ = note;
+    }
+
+    /// Whether the user wants the probe to end now.
+    fn is_interrupted(&self) -> bool {
+        false
+    }
+}
+
+/// Watches nothing.
+impl Watcher for () {}
+
+/// What a probe found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProbeResult {
+    /// [`FORMAT`] of the program that wrote it.
+    pub format: u32,
+    /// The target as the user wrote it.
+    pub target: String,
+    /// The file or device that I/O went to.
+    pub path: String,
+    /// What the target is.
+    pub kind: TargetKind,
+    /// How it was to be done.
+    pub options: ProbeOptions,
+    /// What was used of the target.
+    pub working_set: WorkingSet,
+    /// Whether the user ended it before all phases had run.
+    pub interrupted: bool,
+    /// One for each phase that measured something.
+    pub figures: Vec<Figure>,
+    /// What the figures mean.
+    pub classification: Classification,
+    /// What else the user should know, each in one sentence.
+    pub notes: Vec<String>,
+    /// The runs behind the figures, layout included.
+    pub runs: Vec<PhaseRun>,
+}
+
+impl ProbeResult {
+    /// The figure of a phase.
+    pub fn figure(&self, phase: Phase) -> Option<&Figure> {
+        self.figures.iter().find(|figure| figure.phase == phase)
+    }
+
+    /// The first I/O error of any phase.
+    pub fn failure(&self) -> Option<&IoFailure> {
+        let workers = self.runs.iter().flat_map(|run| &run.result.workers);
+        workers.into_iter().find_map(|worker| worker.error.as_ref())
+    }
+}
+
+/// The run of one phase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PhaseRun {
+    /// Which phase.
+    pub phase: Phase,
+    /// What was measured.
+    pub result: RunResult,
+}
+
+/// Why a probe has no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProbeError {
+    /// The working set does not fit.
+    #[error("{target}: {source}")]
+    WorkingSet {
+        /// The target as the user wrote it.
+        target: String,
+        /// Why.
+        source: WorkingSetError,
+    },
+    /// A phase could not run.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// Laying out the working set failed.
+    #[error("{target}: the working file could not be written: {}", failure.message)]
+    Layout {
+        /// The target as the user wrote it.
+        target: String,
+        /// What went wrong.
+        failure: Box<IoFailure>,
+    },
+}
+
+/// Probes one target.
+///
+/// # Errors
+/// When nothing could be measured. An I/O error in one phase does not end the others; see [`ProbeResult::failure`].
+pub fn probe(
+    session: &mut dyn Session,
+    target: &ProbeTarget,
+    options: &ProbeOptions,
+    watcher: &mut dyn Watcher,
+) -> Result<ProbeResult, ProbeError> {
+    let planned = planned_bytes(&target.kind, options.size_bytes, &options.budget);
+    let bytes = planned.map_err(|source| ProbeError::WorkingSet {
+        target: target.name.clone(),
+        source,
+    })?;
+    let phases = target.kind.phases();
+    watcher.begin(&Announcement {
+        target,
+        bytes,
+        phases: &phases,
+        total_ns: options.budget.total_ns(&phases),
+        direct: options.direct,
+    });
+    let mut study = Study {
+        session,
+        target,
+        options,
+        watcher,
+        bytes,
+        direct: options.direct,
+        figures: Vec::new(),
+        notes: Vec::new(),
+        runs: Vec::new(),
+    };
+    for phase in &phases {
+        if study.is_over() {
+            break;
+        }
+        study.phase(*phase)?;
+    }
+    study.conclude(bytes, phases.len())
+}
+
+struct Study<'a> {
+    session: &'a mut dyn Session,
+    target: &'a ProbeTarget,
+    options: &'a ProbeOptions,
+    watcher: &'a mut dyn Watcher,
+    bytes: u64,
+    direct: bool,
+    figures: Vec<Figure>,
+    notes: Vec<String>,
+    runs: Vec<PhaseRun>,
+}
+
+impl Study<'_> {
+    fn is_over(&self) -> bool {
+        self.watcher.is_interrupted()
+    }
+
+    fn phase(&mut self, phase: Phase) -> Result<(), ProbeError> {
+        let mut outcome = self.run(phase);
+        if self.direct && is_direct_refused(&outcome) {
+            self.direct = false;
+            self.note(
+                "O_DIRECT is refused here, so all I/O goes through the page cache: reads may come from memory"
+                    .to_owned(),
+            );
+            outcome = self.run(phase);
+        }
+        let result = outcome?;
+        if phase == Phase::Layout {
+            self.laid_out(&result)?;
+        } else if let Some(figure) = Figure::of(phase, &result) {
+            self.watcher.figure(&figure);
+            self.figures.push(figure);
+        }
+        self.runs.push(PhaseRun { phase, result });
+        Ok(())
+    }
+
+    fn run(&mut self, phase: Phase) -> Result<RunResult, RunError> {
+        let planned_ns = self.options.budget.total_ns(&[phase]);
+        self.watcher.phase(phase, planned_ns);
+        let plan = self.plan(phase);
+        let mut observer = PhaseObserver {
+            phase,
+            watcher: self.watcher,
+        };
+        self.session.run(&plan, &mut observer)
+    }
+
+    fn plan(&self, phase: Phase) -> Plan {
+        let common = Common {
+            path: &self.target.path,
+            bytes: self.bytes,
+            direct: self.direct,
+            seed: self.options.seed,
+            sim: match &self.target.kind {
+                TargetKind::Simulated { options } => Some(options),
+                _ => None,
+            },
+            consent: matches!(self.target.kind, TargetKind::Existing { consent: true, .. }),
+        };
+        phase::plan(phase, &common, &self.options.budget)
+    }
+
+    /// Later phases use what has been written, and nothing else.
+    fn laid_out(&mut self, result: &RunResult) -> Result<(), ProbeError> {
+        let written: u64 = result
+            .workers
+            .iter()
+            .map(|worker| worker.directions.write.io_bytes)
+            .sum();
+        let failure = result
+            .workers
+            .iter()
+            .find_map(|worker| worker.error.clone());
+        if let Some(failure) = failure {
+            return Err(ProbeError::Layout {
+                target: self.target.name.clone(),
+                failure: Box::new(failure),
+            });
+        }
+        let usable = laid_out_bytes(written);
+        if usable == 0 {
+            return Err(RunError::Interrupted.into());
+        }
+        if usable < self.bytes && !self.watcher.is_interrupted() {
+            self.note(format!(
+                "layout ended after {}: {} of the planned {} were written, and are what is measured",
+                crate::words::wait(self.options.budget.layout_ns),
+                crate::words::bytes(usable),
+                crate::words::bytes(self.bytes),
+            ));
+        }
+        self.bytes = usable;
+        Ok(())
+    }
+
+    fn note(&mut self, note: String) {
+        self.watcher.note(&note);
+        self.notes.push(note);
+    }
+
+    fn conclude(mut self, planned_bytes: u64, phases: usize) -> Result<ProbeResult, ProbeError> {
+        let interrupted = self.runs.len() < phases || self.is_over();
+        if self.figures.is_empty() && interrupted {
+            return Err(RunError::Interrupted.into());
+        }
+        self.remark_on_devices();
+        let evidence = Evidence::of(&self.figures, &self.runs);
+        Ok(ProbeResult {
+            format: FORMAT,
+            target: self.target.name.clone(),
+            path: self.target.path.clone(),
+            kind: self.target.kind.clone(),
+            options: self.options.clone(),
+            working_set: WorkingSet {
+                planned_bytes,
+                bytes: self.bytes,
+            },
+            interrupted,
+            classification: classify(&evidence),
+            figures: self.figures,
+            notes: self.notes,
+            runs: self.runs,
+        })
+    }
+
+    fn remark_on_devices(&mut self) {
+        if let TargetKind::Existing { consent: false, .. } = self.target.kind {
+            self.note(
+                "only read, not written: what is on it is not ours; blocks that were never written may be answered without the medium"
+                    .to_owned(),
+            );
+        }
+    }
+}
+
+/// Whether a run failed because its target cannot be opened or used with O_DIRECT.
+fn is_direct_refused(outcome: &Result<RunResult, RunError>) -> bool {
+    match outcome {
+        Err(RunError::Unsupported { problem, .. } | RunError::Target { problem, .. }) => {
+            problem.contains("O_DIRECT")
+        }
+        Err(_) => false,
+        Ok(result) => result.workers.iter().any(|worker| {
+            let moved: u64 = worker.directions.iter().map(|(_, d)| d.io_bytes).sum();
+            let refused = worker
+                .error
+                .as_ref()
+                .is_some_and(|error| error.errno == EINVAL);
+            refused && moved == 0
+        }),
+    }
+}
+
+/// Passes what happens in a run on to the watcher of the probe.
+struct PhaseObserver<'a> {
+    phase: Phase,
+    watcher: &'a mut dyn Watcher,
+}
+
+impl PhaseObserver<'_> {
+    fn control(&self) -> Control {
+        if self.watcher.is_interrupted() {
+            Control::Stop
+        } else {
+            Control::Continue
+        }
+    }
+}
+
+impl Observer for PhaseObserver<'_> {
+    fn progress(&mut self, progress: &Progress<'_>) -> Control {
+        self.watcher.progress(self.phase, progress);
+        self.control()
+    }
+
+    fn interval(&mut self, _interval: &Interval) -> Control {
+        self.control()
+    }
+
+    fn event(&mut self, _event: &Event) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::{FakeDevice, FakeSession};
+
+    fn directory() -> ProbeTarget {
+        ProbeTarget {
+            name: "/data".into(),
+            path: "/data/.iosonde-probe-1".into(),
+            kind: TargetKind::Directory {
+                free_bytes: 1 << 40,
+            },
+        }
+    }
+
+    fn options() -> ProbeOptions {
+        ProbeOptions {
+            budget: Budget::NORMAL,
+            size_bytes: None,
+            direct: true,
+            seed: 1,
+        }
+    }
+
+    #[test]
+    fn runs_every_phase_and_finds_what_the_device_does() {
+        let mut session = FakeSession::new(FakeDevice::nvme());
+        let result = probe(&mut session, &directory(), &options(), &mut ()).unwrap();
+        assert_eq!(result.figures.len(), 7);
+        assert!(!result.interrupted && result.notes.is_empty());
+        let read = result.figure(Phase::RandomRead).unwrap();
+        let truth = FakeDevice::nvme().random_read_iops;
+        assert!((read.iops.mean - truth).abs() < 0.05 * truth);
+        assert!(read.iops.error.unwrap() < 0.05 * truth);
+        assert_eq!(read.settled, Some(true));
+        assert!(read.direct);
+        assert!(!result.figure(Phase::SyncedWrite).unwrap().direct);
+    }
+
+    #[test]
+    fn a_slow_device_gets_the_working_set_it_can_write_in_time() {
+        let device = FakeDevice {
+            write_bytes_per_s: 10e6,
+            ..FakeDevice::hard_disk()
+        };
+        let mut session = FakeSession::new(device);
+        let result = probe(&mut session, &directory(), &options(), &mut ()).unwrap();
+        assert!(result.working_set.bytes < result.working_set.planned_bytes);
+        assert!(result.working_set.bytes > 100 << 20);
+        assert!(result.notes[0].starts_with("layout ended after 18 s"));
+        let sizes: Vec<_> = session
+            .plans
+            .iter()
+            .map(|plan| plan.jobs[0].files.size)
+            .collect();
+        let expected = Some(iosonde_job::plan::Extent::Bytes(result.working_set.bytes));
+        assert!(sizes[1..].iter().all(|size| *size == expected));
+    }
+
+    #[test]
+    fn goes_on_through_the_page_cache_where_o_direct_is_refused() {
+        let device = FakeDevice {
+            refuses_direct: true,
+            ..FakeDevice::nvme()
+        };
+        let mut session = FakeSession::new(device);
+        let result = probe(&mut session, &directory(), &options(), &mut ()).unwrap();
+        assert!(result.notes[0].contains("O_DIRECT is refused"));
+        assert!(result.figures.iter().all(|figure| !figure.direct));
+        assert_eq!(result.figures.len(), 7);
+        // Asked once, not in every phase.
+        assert_eq!(session.plans.len(), 9);
+    }
+
+    struct StopsAfter(usize);
+    impl Watcher for StopsAfter {
+        fn figure(&mut self, _: &Figure) {
+            self.0 -= 1;
+        }
+        fn is_interrupted(&self) -> bool {
+            self.0 == 0
+        }
+    }
+
+    #[test]
+    fn an_interrupted_probe_tells_what_it_knows() {
+        let mut session = FakeSession::new(FakeDevice::nvme());
+        let result = probe(&mut session, &directory(), &options(), &mut StopsAfter(2)).unwrap();
+        assert!(result.interrupted);
+        assert_eq!(result.figures.len(), 2);
+        let mut session = FakeSession::new(FakeDevice::nvme());
+        let nothing = probe(&mut session, &directory(), &options(), &mut StopsAfter(0));
+        assert!(matches!(
+            nothing,
+            Err(ProbeError::Run(RunError::Interrupted))
+        ));
+    }
+
+    #[test]
+    fn a_full_file_system_is_an_error_and_not_a_figure() {
+        let device = FakeDevice {
+            full_after_bytes: Some(100 << 20),
+            ..FakeDevice::nvme()
+        };
+        let mut session = FakeSession::new(device);
+        let error = probe(&mut session, &directory(), &options(), &mut ()).unwrap_err();
+        assert!(matches!(error, ProbeError::Layout { .. }), "{error}");
+    }
+
+    #[test]
+    fn the_result_survives_json() {
+        let mut session = FakeSession::new(FakeDevice::hard_disk());
+        let result = probe(&mut session, &directory(), &options(), &mut ()).unwrap();
+        let json = serde_json::to_string(&result).unwrap();
+        assert_eq!(serde_json::from_str::<ProbeResult>(&json).unwrap(), result);
+    }
+}

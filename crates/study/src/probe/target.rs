@@ -1,0 +1,189 @@
+//! What is probed, and how much of it.
+
+use super::phase::{Budget, Phase};
+use serde::{Deserialize, Serialize};
+
+/// Working sets are whole multiples of this.
+const GRAIN_BYTES: u64 = 1 << 20;
+/// A smaller working set says nothing.
+const LEAST_BYTES: u64 = 16 << 20;
+
+/// What is probed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProbeTarget {
+    /// As the user wrote it.
+    pub name: String,
+    /// The file or device that I/O goes to.
+    pub path: String,
+    /// What it is.
+    pub kind: TargetKind,
+}
+
+/// The kinds of target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TargetKind {
+    /// A directory: a working file is made in it and removed.
+    Directory {
+        /// Bytes that may be written to its file system.
+        free_bytes: u64,
+    },
+    /// A file or block device that exists. Its contents are somebody's.
+    Existing {
+        /// Its length.
+        bytes: u64,
+        /// Whether it is a block device.
+        device: bool,
+        /// Whether its contents may be overwritten.
+        consent: bool,
+    },
+    /// A simulated device, with its options.
+    Simulated {
+        /// `key=value,...`
+        options: String,
+    },
+}
+
+impl TargetKind {
+    /// Whether the working set may be written.
+    pub fn is_writable(&self) -> bool {
+        !matches!(self, TargetKind::Existing { consent: false, .. })
+    }
+
+    /// The phases that run on it.
+    pub fn phases(&self) -> Vec<Phase> {
+        let reads = Phase::MEASURED
+            .into_iter()
+            .filter(|phase| phase.direction() == iosonde_job::plan::Direction::Read);
+        if self.is_writable() {
+            [Phase::Layout].into_iter().chain(Phase::MEASURED).collect()
+        } else {
+            reads.collect()
+        }
+    }
+}
+
+/// Which bytes of a target are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkingSet {
+    /// Bytes from the start of the file or device that phases may use at most.
+    pub planned_bytes: u64,
+    /// Bytes they did use: fewer if layout ran out of time.
+    pub bytes: u64,
+}
+
+/// Why there can be no working set.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WorkingSetError {
+    /// It does not fit.
+    #[error("{asked_bytes} bytes are asked for, but only {available_bytes} bytes are available")]
+    NoSpace {
+        /// Bytes asked for, or needed at least.
+        asked_bytes: u64,
+        /// Bytes that may be used.
+        available_bytes: u64,
+    },
+    /// It would be too small to measure anything.
+    #[error("a working set of {asked_bytes} bytes is too small: at least 16 MiB are needed")]
+    TooSmall {
+        /// Bytes asked for.
+        asked_bytes: u64,
+    },
+}
+
+/// How many bytes of the target a probe uses: what was asked for, else as much as is polite and soon written.
+pub(super) fn planned_bytes(
+    kind: &TargetKind,
+    asked: Option<u64>,
+    budget: &Budget,
+) -> Result<u64, WorkingSetError> {
+    let (available, usual) = match kind {
+        // A tenth of what is free disturbs nobody; on a nearly full file system, half of a little is still little.
+        TargetKind::Directory { free_bytes } => (
+            *free_bytes,
+            budget
+                .size_bytes
+                .min((free_bytes / 10).max((free_bytes / 2).min(4 * LEAST_BYTES))),
+        ),
+        // Reading costs nothing, and on a disk the distance matters: all of it.
+        TargetKind::Existing {
+            bytes,
+            consent: false,
+            ..
+        } => (*bytes, *bytes),
+        TargetKind::Existing { bytes, .. } => (*bytes, budget.size_bytes.min(*bytes)),
+        TargetKind::Simulated { .. } => (u64::MAX, budget.size_bytes),
+    };
+    let wanted = asked.unwrap_or(usual.max(LEAST_BYTES));
+    if wanted < LEAST_BYTES {
+        return Err(WorkingSetError::TooSmall {
+            asked_bytes: wanted,
+        });
+    }
+    if wanted > available {
+        return Err(WorkingSetError::NoSpace {
+            asked_bytes: wanted,
+            available_bytes: available,
+        });
+    }
+    Ok(wanted / GRAIN_BYTES * GRAIN_BYTES)
+}
+
+/// What of a working set has been laid out, in whole blocks.
+pub(super) fn laid_out_bytes(written: u64) -> u64 {
+    written / GRAIN_BYTES * GRAIN_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory(free_bytes: u64, asked: Option<u64>) -> Result<u64, WorkingSetError> {
+        planned_bytes(
+            &TargetKind::Directory { free_bytes },
+            asked,
+            &Budget::NORMAL,
+        )
+    }
+
+    #[test]
+    fn a_tenth_of_what_is_free_up_to_the_budget() {
+        assert_eq!(directory(1 << 40, None), Ok(4 << 30));
+        assert_eq!(directory(10 << 30, None), Ok(1 << 30));
+        assert_eq!(directory(100 << 20, None), Ok(50 << 20));
+        assert_eq!(directory(24 << 20, None), Ok(16 << 20));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_both_figures() {
+        assert_eq!(
+            directory(10 << 30, Some(20 << 30)),
+            Err(WorkingSetError::NoSpace {
+                asked_bytes: 20 << 30,
+                available_bytes: 10 << 30
+            })
+        );
+        assert!(matches!(
+            directory(1 << 20, None),
+            Err(WorkingSetError::NoSpace { .. })
+        ));
+        assert!(matches!(
+            directory(1 << 40, Some(4096)),
+            Err(WorkingSetError::TooSmall { .. })
+        ));
+    }
+
+    #[test]
+    fn what_is_somebody_elses_is_only_read() {
+        let kind = TargetKind::Existing {
+            bytes: 1 << 40,
+            device: true,
+            consent: false,
+        };
+        assert_eq!(planned_bytes(&kind, None, &Budget::NORMAL), Ok(1 << 40));
+        assert_eq!(
+            kind.phases(),
+            [Phase::ReadLatency, Phase::RandomRead, Phase::SequentialRead]
+        );
+    }
+}

@@ -1,0 +1,112 @@
+//! Quantities as people of the field write them: three significant digits, with their unit.
+
+/// Three significant digits, without an exponent: `0.123`, `1.23`, `12.3`, `123`.
+pub fn three_digits(value: f64) -> String {
+    let magnitude = value.abs();
+    if magnitude >= 99.95 {
+        format!("{value:.0}")
+    } else if magnitude >= 9.995 {
+        format!("{value:.1}")
+    } else if magnitude >= 0.9995 || magnitude == 0.0 {
+        format!("{value:.2}")
+    } else {
+        format!("{value:.3}")
+    }
+}
+
+fn scaled(value: f64, step: f64, units: &[&str]) -> String {
+    let mut value = value;
+    let mut unit = 0;
+    // 999.5 would be shown as 1000, hence the step is taken at what is shown.
+    while value >= step.min(1000.0) - 0.5 && unit + 1 < units.len() {
+        value /= step;
+        unit += 1;
+    }
+    format!("{}{}", three_digits(value), units[unit])
+}
+
+/// Operations per second: `75.3k`, `1.20M`.
+pub fn iops(per_second: f64) -> String {
+    if per_second < 999.5 {
+        return format!("{per_second:.0}");
+    }
+    scaled(per_second, 1000.0, &["", "k", "M", "G"])
+}
+
+/// Bytes per second in binary units: `312 MiB/s`.
+pub fn bandwidth(bytes_per_second: f64) -> String {
+    scaled(
+        bytes_per_second,
+        1024.0,
+        &[" B/s", " KiB/s", " MiB/s", " GiB/s", " TiB/s"],
+    )
+}
+
+/// Bytes in binary units; whole numbers stand without a fraction: `4 GiB`, `1.50 GiB`.
+pub fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut unit = 0;
+    while unit + 1 < UNITS.len() && count >> (10 * (unit + 1)) > 0 {
+        unit += 1;
+    }
+    let one = 1u64 << (10 * unit);
+    if count.is_multiple_of(one) {
+        format!("{} {}", count >> (10 * unit), UNITS[unit])
+    } else {
+        format!(
+            "{} {}",
+            three_digits(count as f64 / one as f64),
+            UNITS[unit]
+        )
+    }
+}
+
+/// A duration that was measured: `870 ns`, `85.0 us`, `1.20 ms`, `3.00 s`.
+pub fn latency(ns: f64) -> String {
+    if ns < 999.5 {
+        return format!("{ns:.0} ns");
+    }
+    scaled(ns, 1000.0, &[" ns", " us", " ms", " s"])
+}
+
+/// A duration to wait for: `8 s`, `1 min 10 s`.
+pub fn wait(ns: u64) -> String {
+    let seconds = ns.div_ceil(1_000_000_000);
+    match (seconds / 60, seconds % 60) {
+        (0, seconds) => format!("{seconds} s"),
+        (minutes, 0) => format!("{minutes} min"),
+        (minutes, seconds) => format!("{minutes} min {seconds} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_and_a_unit() {
+        assert_eq!(iops(0.0), "0");
+        assert_eq!(iops(999.4), "999");
+        assert_eq!(iops(999.6), "1.00k");
+        assert_eq!(iops(75_312.0), "75.3k");
+        assert_eq!(iops(999_900.0), "1.00M");
+        assert_eq!(bandwidth(327_155_712.0), "312 MiB/s");
+        assert_eq!(bandwidth(1_071_644_672.0), "0.998 GiB/s");
+        assert_eq!(bandwidth(0.0), "0.00 B/s");
+        assert_eq!(latency(870.0), "870 ns");
+        assert_eq!(latency(85_000.0), "85.0 us");
+        assert_eq!(latency(1_204_000.0), "1.20 ms");
+        assert_eq!(latency(61e9), "61.0 s");
+    }
+
+    #[test]
+    fn sizes_and_waits() {
+        assert_eq!(bytes(0), "0 B");
+        assert_eq!(bytes(4 << 30), "4 GiB");
+        assert_eq!(bytes(3 << 29), "1.50 GiB");
+        assert_eq!(bytes(1023), "1023 B");
+        assert_eq!(wait(1), "1 s");
+        assert_eq!(wait(60_000_000_000), "1 min");
+        assert_eq!(wait(70_200_000_000), "1 min 11 s");
+    }
+}
