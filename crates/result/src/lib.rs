@@ -9,5 +9,6 @@ pub mod host;
 pub mod interval;
 pub mod observer;
 pub mod run;
+pub mod series;
 pub mod session;
 pub mod stats;
