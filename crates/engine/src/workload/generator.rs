@@ -13,6 +13,7 @@
 //! * A last block that does not fit into the file is never issued.
 
 use super::block_size::Sizes;
+use super::budget::{Budget, Progress};
 use super::distribution::DistributionError;
 use super::files::{FileLayout, FilePicker};
 use super::mix::{DirectionMix, SyncSchedule};
@@ -41,29 +42,8 @@ pub enum WorkloadError {
     Distribution(#[from] DistributionError),
 }
 
-/// Ends of the sequence.
-#[derive(Debug, Clone)]
-struct Budget {
-    /// Bytes over all passes; of trimwrite, those of the writes.
-    total_bytes: u64,
-    /// `io_size`.
-    io_bytes: Option<u64>,
-    max_block_bytes: u64,
-    loops: u64,
-    max_ios: u64,
-    endless: bool,
-}
-
-/// What has been issued.
-#[derive(Debug, Clone, Default)]
-struct Progress {
-    passes: u64,
-    total_bytes: u64,
-    /// Counts the trims of trimwrite too.
-    moved_bytes: u64,
-    ios: u64,
-    ended: bool,
-}
+/// I/Os made at once for callers that take them one by one.
+const AHEAD: usize = 16;
 
 /// The next I/O of one clone. See the [module](self) for what makes a pass.
 ///
@@ -87,6 +67,10 @@ pub struct Generator {
     progress: Progress,
     /// Set where [`Generator::fill_simple`] serves: the direction whose sizes all I/Os have.
     simple: Option<Direction>,
+    /// Made, but not yet handed out: `ahead[ahead_next..ahead_end]`.
+    ahead: [Io; AHEAD],
+    ahead_next: usize,
+    ahead_end: usize,
 }
 
 impl Generator {
@@ -135,6 +119,9 @@ impl Generator {
             files,
             syncs,
             simple,
+            ahead: [Io::EMPTY; AHEAD],
+            ahead_next: 0,
+            ahead_end: 0,
         })
     }
 
@@ -142,7 +129,9 @@ impl Generator {
     pub fn fill(&mut self, out: &mut [Io]) -> usize {
         let mut filled = 0;
         while filled < out.len() {
-            if let Some(shape) = self.simple {
+            if let Some(shape) = self.simple
+                && self.ahead_next == self.ahead_end
+            {
                 filled += self.fill_simple(shape, &mut out[filled..]);
                 if filled == out.len() {
                     break;
@@ -162,25 +151,58 @@ impl Generator {
     /// The next I/O; `None` at the end.
     #[inline]
     pub fn next_io(&mut self) -> Option<Io> {
-        if let Some(sync) = self.syncs.take() {
-            return (!self.is_over()).then_some(sync);
+        match self.take_ahead() {
+            None => self.make(),
+            io => io,
         }
-        self.next_data(None)
     }
 
     /// The next I/O, of this direction whatever the mix says: for jobs whose directions have rates of their own.
     ///
     /// `direction` must be one of the job's. A sync that is due still comes first.
     pub fn next_io_of(&mut self, direction: Direction) -> Option<Io> {
-        if let Some(sync) = self.syncs.take() {
-            return (!self.is_over()).then_some(sync);
+        if let Some(io) = self.take_ahead() {
+            // All directions have the same blocks here, or there would be nothing ahead.
+            let op = direction.into();
+            return Some(Io { op, ..io });
         }
-        self.next_data(Some(direction))
+        self.make_general(Some(direction))
+    }
+
+    #[inline]
+    fn take_ahead(&mut self) -> Option<Io> {
+        if self.ahead_next == self.ahead_end {
+            return None;
+        }
+        let io = self.ahead.get(self.ahead_next).copied();
+        self.ahead_next += 1;
+        io
+    }
+
+    #[inline(never)]
+    fn make(&mut self) -> Option<Io> {
+        if let Some(shape) = self.simple {
+            let mut ahead = [Io::EMPTY; AHEAD];
+            self.ahead_end = self.fill_simple(shape, &mut ahead);
+            (self.ahead, self.ahead_next) = (ahead, 0);
+            if let Some(io) = self.take_ahead() {
+                return Some(io);
+            }
+        }
+        self.make_general(None)
+    }
+
+    fn make_general(&mut self, wanted: Option<Direction>) -> Option<Io> {
+        match self.syncs.take() {
+            Some(sync) => (!self.is_over()).then_some(sync),
+            None => self.next_data(wanted),
+        }
     }
 
     /// Bytes of reads, writes and trims handed out so far. trimwrite counts its writes only.
     pub fn issued_bytes(&self) -> u64 {
-        self.progress.total_bytes
+        let ahead = &self.ahead[self.ahead_next..self.ahead_end];
+        self.progress.total_bytes - ahead.iter().map(|io| u64::from(io.len)).sum::<u64>()
     }
 
     /// Passes begun, at least 1.
@@ -194,10 +216,7 @@ impl Generator {
     }
 
     fn is_over(&self) -> bool {
-        let (progress, budget) = (&self.progress, &self.budget);
-        progress.ended
-            || (!budget.endless
-                && (progress.total_bytes >= budget.total_bytes || progress.ios >= budget.max_ios))
+        self.budget.is_over(&self.progress)
     }
 
     fn next_data(&mut self, wanted: Option<Direction>) -> Option<Io> {
@@ -290,43 +309,63 @@ impl Generator {
         true
     }
 
-    /// Random blocks of one size in a single file, as far as the pass goes: the common case, without the detours.
+    /// Blocks of one size in a single file, as far as the pass goes: the common case, without the detours.
     fn fill_simple(&mut self, shape: Direction, out: &mut [Io]) -> usize {
-        let file = &mut self.files[0];
         let len = self.rules.random_sizes[shape].min();
-        let align = self.rules.align_bytes[shape];
-        let start = file.region.start_bytes;
-        let mut count = self
-            .budget
-            .ios_left(&self.progress, len)
-            .min(out.len() as u64);
-        let mix = &mut self.mix;
-        let mut put = |slot: &mut Io, block: u64| {
-            *slot = Io {
-                offset: start + block * align,
-                len: len as u32,
-                file: 0,
-                op: mix.next_direction().into(),
-            };
+        let left = self.budget.ios_left(&self.progress, len);
+        let room = left.min(out.len() as u64) as usize;
+        let out = &mut out[..room];
+        let file = &mut self.files[0];
+        let count = if self.rules.random {
+            let place = (
+                file.region.start_bytes,
+                self.rules.align_bytes[shape],
+                len as u32,
+            );
+            fill_random(file, place, &mut self.mix, out)
+        } else {
+            file.fill_sequential(shape, len, out)
         };
-        match &mut file.sources[0] {
-            Source::Covered(cover) => {
-                count = count.min(cover.remaining());
-                for slot in &mut out[..count as usize] {
-                    put(slot, cover.next_unchecked());
-                }
+        let bytes = count as u64 * len;
+        self.progress.ios += count as u64;
+        self.progress.moved_bytes += bytes;
+        self.progress.total_bytes += bytes;
+        count
+    }
+}
+
+/// Random blocks, `place` being the region's start, the alignment and the length in bytes.
+#[inline]
+fn fill_random(
+    file: &mut FilePosition,
+    place: (u64, u64, u32),
+    mix: &mut DirectionMix,
+    out: &mut [Io],
+) -> usize {
+    let (start, align, len) = place;
+    let mut put = |slot: &mut Io, block: u64| {
+        *slot = Io {
+            offset: start + block * align,
+            len,
+            file: 0,
+            op: mix.next_direction().into(),
+        };
+    };
+    match &mut file.sources[0] {
+        Source::Covered(cover) => {
+            let count = cover.remaining().min(out.len() as u64) as usize;
+            for slot in &mut out[..count] {
+                put(slot, cover.next_unchecked());
             }
-            Source::Drawn(blocks) => {
-                for slot in &mut out[..count as usize] {
-                    put(slot, blocks.draw(&mut file.rng));
-                }
-            }
-            Source::Empty | Source::Tiled(..) => return 0,
+            count
         }
-        self.progress.ios += count;
-        self.progress.moved_bytes += count * len;
-        self.progress.total_bytes += count * len;
-        count as usize
+        Source::Drawn(blocks) => {
+            for slot in out.iter_mut() {
+                put(slot, blocks.draw(&mut file.rng));
+            }
+            out.len()
+        }
+        Source::Empty | Source::Tiled(..) => 0,
     }
 }
 
@@ -376,80 +415,23 @@ fn simple_shape(
     syncs: &SyncSchedule,
 ) -> Option<Direction> {
     let rw = job.workload.rw;
-    let plain = rw.random
-        && rw.mode != Mode::TrimWrite
-        && rules.sequencer.every <= 1
-        && rules.zones.is_none();
     let mut used = Direction::ALL.into_iter().filter(|d| rw.has(*d));
-    let one_source = files.len() == 1 && files[0].sources.len() == 1;
-    let even = used.clone().all(|d| {
-        matches!(rules.random_sizes[d], Sizes::Fixed(_)) && rules.percentage_random[d] >= 100
+    let one_size = used.clone().all(|d| {
+        let fixed = |sizes: &Sizes| matches!(sizes, Sizes::Fixed(_));
+        fixed(&rules.random_sizes[d]) && rules.random_sizes[d] == rules.sequential_sizes[d]
     });
+    let straight = if rw.random {
+        rules.sequencer.every <= 1
+            && files[0].sources.len() == 1
+            && used.clone().all(|d| rules.percentage_random[d] >= 100)
+    } else {
+        rules.sequencer.skip_bytes == 0 && used.clone().count() == 1
+    };
     let synced = syncs.is_active() && rw.has(Direction::Write);
-    (plain && one_source && even && !synced)
+    let single = files.len() == 1 && rules.zones.is_none() && rw.mode != Mode::TrimWrite;
+    (single && straight && one_size && !synced)
         .then(|| used.next())
         .flatten()
-}
-
-impl Budget {
-    fn new(job: &Job, layout: &FileLayout, rules: &Rules) -> Self {
-        let loops = u64::from(job.schedule.loops.max(1));
-        let size = layout.size_bytes;
-        let total_bytes = match layout.io_bytes {
-            None => size.saturating_mul(loops),
-            Some(io) => io.saturating_mul(loops),
-        };
-        let pairs = if job.workload.rw.mode == Mode::TrimWrite {
-            2
-        } else {
-            1
-        };
-        Budget {
-            total_bytes,
-            io_bytes: layout.io_bytes,
-            max_block_bytes: Direction::ALL
-                .into_iter()
-                .filter(|d| job.workload.rw.has(*d))
-                .map(|d| {
-                    rules.random_sizes[d]
-                        .max()
-                        .max(rules.sequential_sizes[d].max())
-                })
-                .max()
-                .unwrap_or(0),
-            loops,
-            max_ios: match job.workload.number_ios {
-                None => u64::MAX,
-                Some(ios) => ios.saturating_mul(loops).saturating_mul(pairs),
-            },
-            endless: job.schedule.time_based,
-        }
-    }
-
-    /// fio's rule: the loops first, then until less than a largest block is missing from `io_size`.
-    fn allows_pass_after(&self, progress: &Progress) -> bool {
-        let missing = self
-            .io_bytes
-            .unwrap_or(0)
-            .saturating_sub(progress.total_bytes);
-        self.endless
-            || progress.passes < self.loops
-            || (missing > 0 && missing >= self.max_block_bytes)
-    }
-
-    /// How many I/Os of this length may be issued before the sequence ends.
-    fn ios_left(&self, progress: &Progress, len: u64) -> u64 {
-        if progress.ended {
-            return 0;
-        }
-        if self.endless {
-            return u64::MAX;
-        }
-        let bytes = self.total_bytes.saturating_sub(progress.total_bytes);
-        bytes
-            .div_ceil(len)
-            .min(self.max_ios.saturating_sub(progress.ios))
-    }
 }
 
 #[cfg(test)]

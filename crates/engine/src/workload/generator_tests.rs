@@ -523,6 +523,16 @@ fn a_direction_can_be_asked_for() {
     }
 }
 
+#[test]
+fn issued_bytes_are_those_handed_out() {
+    let layout = FileLayout::whole_file(400 * KIB);
+    let mut generator = Generator::new(&job("randread"), &layout, Seeds::from_u64(1)).unwrap();
+    for count in 1..=30 {
+        generator.next_io();
+        assert_eq!(generator.issued_bytes(), count * 4096);
+    }
+}
+
 fn any_job() -> impl Strategy<Value = Job> {
     let rw = prop::sample::select(vec![
         "randread",
@@ -530,6 +540,7 @@ fn any_job() -> impl Strategy<Value = Job> {
         "randrw",
         "randtrim",
         "read",
+        "write",
         "rw",
         "randtrimwrite",
     ]);
@@ -586,16 +597,19 @@ fn any_job() -> impl Strategy<Value = Job> {
 proptest! {
     /// Batches, the short way and the general way must make the same sequence, inside of the region.
     #[test]
-    fn fill_and_next_agree(job in any_job(), kib in 40u64..600, io_kib in prop::option::of(1u64..2000), batch in 1usize..70, seed: u64) {
-        let region = FileRegion { start_bytes: 8192, size_bytes: kib * KIB, file_bytes: 8192 + kib * KIB };
+    fn fill_and_next_agree(job in any_job(), kib in 40u64..600, behind in 0u64..9000, io_kib in prop::option::of(1u64..2000), batch in 1usize..70, seed: u64) {
+        let region = FileRegion { start_bytes: 8192, size_bytes: kib * KIB, file_bytes: 8192 + kib * KIB + behind };
         let mut layout = FileLayout::new(vec![region]);
         layout.io_bytes = io_kib.map(|kib| kib * KIB);
-        let one_by_one = Generator::new(&job, &layout, Seeds::from_u64(seed)).unwrap();
-        let mut batches = one_by_one.clone();
-        let expected: Vec<Io> = one_by_one.take(1000).collect();
+        let mut batches = Generator::new(&job, &layout, Seeds::from_u64(seed)).unwrap();
+        let mut general = batches.clone();
+        general.simple = None;
+        let expected: Vec<Io> = general.by_ref().take(1000).collect();
         let mut filled = vec![Io::EMPTY; 0];
         let mut buf = vec![Io::EMPTY; batch];
         while filled.len() < 1000 {
+            // Now and then one by one in between.
+            filled.extend((0..batch % 3).map_while(|_| batches.next_io()));
             let n = batches.fill(&mut buf);
             filled.extend_from_slice(&buf[..n]);
             if n < batch {
@@ -605,7 +619,7 @@ proptest! {
         filled.truncate(1000);
         prop_assert_eq!(&filled, &expected);
         for io in expected.iter().filter(|io| io.op.direction().is_some()) {
-            prop_assert!(io.offset >= 8192 && io.offset + u64::from(io.len) <= 8192 + kib * KIB);
+            prop_assert!(io.offset >= 8192 && io.offset + u64::from(io.len) <= region.file_bytes);
         }
     }
 }

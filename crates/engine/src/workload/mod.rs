@@ -4,12 +4,13 @@
 //! [`Seeds`] give the same I/Os on every machine: integers are drawn by xoshiro256++, and the few functions of real
 //! numbers come from `libm`, not from the platform.
 //!
-//! * [`generator`] puts the parts together and keeps account of bytes, passes and syncs.
+//! * [`generator`] puts the parts together and keeps account of bytes and passes.
 //! * [`files`] picks the file, [`mix`] the direction, [`position`] the place, [`block_size`] the length.
 //! * [`permutation`] and [`tiling`] are the random map; [`distribution`] draws with replacement.
 //! * [`buffers`] and [`verify`] say what is written and check what was read.
 
 pub mod block_size;
+mod budget;
 pub mod buffers;
 pub mod distribution;
 pub mod files;

@@ -1,5 +1,6 @@
 //! Where in a file the next I/O goes: random, sequential, backwards, with holes, in zones.
 
+use super::Io;
 use super::block_size::Sizes;
 use super::distribution::{Blocks, DistributionError};
 use super::files::FileRegion;
@@ -330,6 +331,31 @@ impl FilePosition {
         };
         let end = self.region.start_bytes + self.zone_start + offset + len;
         (end <= self.region.file_bytes).then_some(Place { offset, len })
+    }
+
+    /// As many blocks of one size as follow the last one, without jumps, zones or another start: what repeated calls
+    /// of [`FilePosition::next_place`] give for the only file of a job.
+    pub(super) fn fill_sequential(
+        &mut self,
+        direction: Direction,
+        len: u64,
+        out: &mut [Io],
+    ) -> usize {
+        let first = self.last_end[direction];
+        let in_region = self.region.size_bytes.saturating_sub(first).div_ceil(len);
+        let start = self.region.start_bytes + first;
+        let in_file = self.region.file_bytes.saturating_sub(start) / len;
+        let count = in_region.min(in_file).min(out.len() as u64) as usize;
+        for (slot, offset) in out[..count].iter_mut().zip((start..).step_by(len as usize)) {
+            *slot = Io {
+                offset,
+                len: len as u32,
+                file: 0,
+                op: direction.into(),
+            };
+        }
+        self.last_end[direction] = first + count as u64 * len;
+        count
     }
 
     /// A jump past an end of the file goes on at the other end.

@@ -1,0 +1,96 @@
+//! When the sequence of a clone ends: bytes, loops, passes and `number_ios`.
+
+use super::files::FileLayout;
+use super::position::Rules;
+use iosonde_job::plan::{Direction, Job, Mode};
+
+/// Ends of the sequence.
+#[derive(Debug, Clone)]
+pub(super) struct Budget {
+    /// Bytes over all passes; of trimwrite, those of the writes.
+    pub(super) total_bytes: u64,
+    /// `io_size`.
+    pub(super) io_bytes: Option<u64>,
+    pub(super) max_block_bytes: u64,
+    pub(super) loops: u64,
+    pub(super) max_ios: u64,
+    pub(super) endless: bool,
+}
+
+/// What has been made.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Progress {
+    pub(super) passes: u64,
+    pub(super) total_bytes: u64,
+    /// Counts the trims of trimwrite too.
+    pub(super) moved_bytes: u64,
+    pub(super) ios: u64,
+    pub(super) ended: bool,
+}
+
+impl Budget {
+    pub(super) fn new(job: &Job, layout: &FileLayout, rules: &Rules) -> Self {
+        let loops = u64::from(job.schedule.loops.max(1));
+        let size = layout.size_bytes;
+        let total_bytes = match layout.io_bytes {
+            None => size.saturating_mul(loops),
+            Some(io) => io.saturating_mul(loops),
+        };
+        let pairs = if job.workload.rw.mode == Mode::TrimWrite {
+            2
+        } else {
+            1
+        };
+        Budget {
+            total_bytes,
+            io_bytes: layout.io_bytes,
+            max_block_bytes: Direction::ALL
+                .into_iter()
+                .filter(|d| job.workload.rw.has(*d))
+                .map(|d| {
+                    rules.random_sizes[d]
+                        .max()
+                        .max(rules.sequential_sizes[d].max())
+                })
+                .max()
+                .unwrap_or(0),
+            loops,
+            max_ios: match job.workload.number_ios {
+                None => u64::MAX,
+                Some(ios) => ios.saturating_mul(loops).saturating_mul(pairs),
+            },
+            endless: job.schedule.time_based,
+        }
+    }
+
+    /// Whether all that may be issued was issued.
+    pub(super) fn is_over(&self, progress: &Progress) -> bool {
+        let spent = progress.total_bytes >= self.total_bytes || progress.ios >= self.max_ios;
+        progress.ended || (spent && !self.endless)
+    }
+
+    /// fio's rule: the loops first, then until less than a largest block is missing from `io_size`.
+    pub(super) fn allows_pass_after(&self, progress: &Progress) -> bool {
+        let missing = self
+            .io_bytes
+            .unwrap_or(0)
+            .saturating_sub(progress.total_bytes);
+        self.endless
+            || progress.passes < self.loops
+            || (missing > 0 && missing >= self.max_block_bytes)
+    }
+
+    /// How many I/Os of this length may be issued before the sequence ends.
+    pub(super) fn ios_left(&self, progress: &Progress, len: u64) -> u64 {
+        if progress.ended {
+            return 0;
+        }
+        if self.endless {
+            return u64::MAX;
+        }
+        let bytes = self.total_bytes.saturating_sub(progress.total_bytes);
+        bytes
+            .div_ceil(len)
+            .min(self.max_ios.saturating_sub(progress.ios))
+    }
+}
