@@ -1,0 +1,202 @@
+use super::*;
+use crate::workload::rng::Rng;
+use iosonde_job::plan::{ByteZone, PercentZone};
+use proptest::prelude::*;
+
+const DRAWS: usize = 200_000;
+
+/// Chi-square of `DRAWS` draws against exact probabilities, in standard deviations from its mean. Cells expected
+/// to hold fewer than 10 draws are joined with their neighbours.
+fn misfit(mut draw: impl FnMut() -> u64, probabilities: &[f64]) -> f64 {
+    let mut seen = vec![0u64; probabilities.len()];
+    for _ in 0..DRAWS {
+        seen[draw() as usize] += 1;
+    }
+    let (mut chi, mut cells, mut expected, mut observed) = (0.0, 0.0, 0.0, 0.0);
+    for (p, n) in probabilities.iter().zip(seen) {
+        expected += p * DRAWS as f64;
+        observed += n as f64;
+        if expected >= 10.0 {
+            chi += (observed - expected).powi(2) / expected;
+            cells += 1.0;
+            (expected, observed) = (0.0, 0.0);
+        }
+    }
+    let freedom: f64 = cells - 1.0;
+    (chi - freedom) / (2.0 * freedom).sqrt()
+}
+
+fn normalised(weights: impl Iterator<Item = f64>) -> Vec<f64> {
+    let weights: Vec<f64> = weights.collect();
+    let sum: f64 = weights.iter().sum();
+    weights.into_iter().map(|w| w / sum).collect()
+}
+
+#[test]
+fn zipf_has_its_exact_probabilities() {
+    for (n, theta) in [
+        (2, 0.5),
+        (10, 1.0),
+        (100, 0.99),
+        (100, 1.2),
+        (1000, 2.5),
+        (50, 0.01),
+    ] {
+        let zipf = Zipf::new(n, theta).unwrap();
+        let mut rng = Rng::new(n);
+        let exact = normalised((1..=n).map(|k| (k as f64).powf(-theta)));
+        let misfit = misfit(|| zipf.draw(&mut rng), &exact);
+        assert!(
+            misfit.abs() < 5.0,
+            "n {n}, theta {theta}: {misfit} standard deviations"
+        );
+    }
+}
+
+#[test]
+fn pareto_has_its_exact_probabilities() {
+    for (n, h) in [(10u64, 0.2), (100, 0.3), (1000, 0.9), (1, 0.5)] {
+        let pareto = Pareto::new(n, h).unwrap();
+        let mut rng = Rng::new(n);
+        let inverse = (1.0 - h).ln() / h.ln();
+        let below = |k: u64| (k as f64 / n as f64).powf(inverse);
+        let exact: Vec<f64> = (0..n).map(|k| below(k + 1) - below(k)).collect();
+        if n == 1 {
+            assert_eq!(pareto.draw(&mut rng), 0);
+            continue;
+        }
+        let misfit = misfit(|| pareto.draw(&mut rng), &exact);
+        assert!(
+            misfit.abs() < 5.0,
+            "n {n}, h {h}: {misfit} standard deviations"
+        );
+    }
+}
+
+#[test]
+fn pareto_gives_the_few_the_most() {
+    let pareto = Pareto::new(1000, 0.2).unwrap();
+    let mut rng = Rng::new(1);
+    let hot = (0..DRAWS).filter(|_| pareto.draw(&mut rng) < 200).count();
+    assert!((hot as f64 / DRAWS as f64 - 0.8).abs() < 0.005);
+}
+
+#[test]
+fn normal_has_its_mean_and_deviation() {
+    for (percent, expected) in [(5.0, 500.0), (0.0, 10_000.0 / 12.0)] {
+        let normal = Normal::new(10_000, percent).unwrap();
+        let mut rng = Rng::new(2);
+        let drawn: Vec<f64> = (0..DRAWS).map(|_| normal.draw(&mut rng) as f64).collect();
+        let mean = drawn.iter().sum::<f64>() / DRAWS as f64;
+        let deviation =
+            (drawn.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / DRAWS as f64).sqrt();
+        assert!((mean - 5000.0).abs() < 10.0, "{mean}");
+        assert!((deviation / expected - 1.0).abs() < 0.01, "{deviation}");
+    }
+}
+
+#[test]
+fn zones_get_their_shares() {
+    let zone = |access_percent, size_percent| PercentZone {
+        access_percent,
+        size_percent,
+    };
+    let zones = Zones::by_percent(
+        &[zone(60, 10), zone(30, 20), zone(8, 30), zone(2, 40)],
+        1000,
+        4096,
+    )
+    .unwrap();
+    let mut rng = Rng::new(3);
+    let exact: Vec<f64> = (0..1000)
+        .map(|block| match block {
+            0..100 => 0.6 / 100.0,
+            100..300 => 0.3 / 200.0,
+            300..600 => 0.08 / 300.0,
+            _ => 0.02 / 400.0,
+        })
+        .collect();
+    assert!(misfit(|| zones.draw(&mut rng), &exact).abs() < 5.0);
+}
+
+#[test]
+fn absolute_zones_take_bytes_and_the_rest() {
+    let zone = |access_percent, size_bytes| ByteZone {
+        access_percent,
+        size_bytes,
+    };
+    let zones =
+        Zones::by_bytes(&[zone(50, 40_960), zone(0, 40_960), zone(50, 0)], 100, 4096).unwrap();
+    let mut rng = Rng::new(3);
+    let exact: Vec<f64> = (0..100)
+        .map(|block| match block {
+            0..10 => 0.05,
+            10..20 => 0.0,
+            _ => 0.5 / 80.0,
+        })
+        .collect();
+    assert!(misfit(|| zones.draw(&mut rng), &exact).abs() < 5.0);
+    assert!(matches!(
+        Zones::by_bytes(&[zone(100, 500_000)], 100, 4096),
+        Err(DistributionError::ZonesExceedFile { .. })
+    ));
+    assert!(matches!(
+        Zones::by_bytes(&[zone(100, 100)], 100, 4096),
+        Err(DistributionError::EmptyZone { .. })
+    ));
+}
+
+#[test]
+fn a_centre_places_the_hottest_block() {
+    let zipf = plan::Distribution::Zipf {
+        theta: 1.2,
+        center: Some(0.5),
+    };
+    let normal = plan::Distribution::Normal {
+        deviation_percent: 1.0,
+        center: Some(0.25),
+    };
+    for (distribution, hottest) in [(zipf, 500u64), (normal, 250)] {
+        let mut rng = Rng::new(4);
+        let blocks = Blocks::new(&distribution, Direction::Read, 1000, 4096, &mut rng).unwrap();
+        let mut seen = vec![0; 1000];
+        for _ in 0..DRAWS {
+            seen[blocks.draw(&mut rng) as usize] += 1;
+        }
+        let top = (0..1000u64).max_by_key(|&b| seen[b as usize]).unwrap();
+        assert!(top.abs_diff(hottest) <= 3, "{top}");
+    }
+}
+
+#[test]
+fn parameters_out_of_range_are_errors() {
+    assert!(Zipf::new(10, 0.0).is_err());
+    assert!(Zipf::new(10, f64::NAN).is_err());
+    assert!(Pareto::new(10, 1.0).is_err());
+    assert!(Normal::new(10, 101.0).is_err());
+}
+
+proptest! {
+    #[test]
+    fn draws_stay_inside(
+        blocks in 1u64..=u64::MAX >> 12,
+        theta in 0.01f64..5.0,
+        h in 0.01f64..0.99,
+        deviation in 0.0f64..100.0,
+        center in proptest::option::of(0.0f64..=1.0),
+        seed: u64,
+    ) {
+        let distributions = [
+            plan::Distribution::Zipf { theta, center },
+            plan::Distribution::Pareto { h, center },
+            plan::Distribution::Normal { deviation_percent: deviation, center },
+        ];
+        let mut rng = Rng::new(seed);
+        for distribution in distributions {
+            let draw = Blocks::new(&distribution, Direction::Read, blocks, 4096, &mut rng).unwrap();
+            for _ in 0..100 {
+                prop_assert!(draw.draw(&mut rng) < blocks);
+            }
+        }
+    }
+}
