@@ -12,6 +12,8 @@ pub enum Arity {
     None,
     /// Only behind an equals sign.
     Optional,
+    /// Behind an equals sign, or the next argument unless that starts with two dashes.
+    Lenient,
     /// Always; behind an equals sign, or the next argument.
     Required,
 }
@@ -100,7 +102,13 @@ impl Parser<'_> {
             let Some(option) = self.find(&name) else {
                 continue;
             };
-            if option.arity == Arity::Required && value.is_none() {
+            let follows = rest.clone().next();
+            let takes_next = match option.arity {
+                Arity::Required => true,
+                Arity::Lenient => follows.is_some_and(|next| !next.text.starts_with("--")),
+                Arity::None | Arity::Optional => false,
+            };
+            if takes_next && value.is_none() {
                 value = rest.next().cloned();
                 if value.is_none() {
                     let message = format!("`{}` needs a value", name.text);

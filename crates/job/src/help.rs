@@ -1,0 +1,235 @@
+//! Help and documentation, written from the tables.
+
+use crate::cmdline;
+use crate::diagnostic::nearest;
+use crate::options::{self, Family, Row, Status, engines};
+use crate::syntax::command_line::Arity;
+use std::fmt::Write;
+
+/// `--help`: how to call the program, and its options. `program` is how it was called.
+pub fn usage(program: &str) -> String {
+    let mut text = format!("{program} [options] [job options] <job file(s)>\n\n");
+    for option in cmdline::OPTIONS {
+        if let Status::Unsupported { .. } = option.status {
+            continue;
+        }
+        let value = match (option.value, option.arity) {
+            ("", _) => String::new(),
+            (value, Arity::Optional) => format!("[={value}]"),
+            (value, _) => format!("={value}"),
+        };
+        let name = format!("--{}{value}", option.name);
+        let _ = writeln!(text, "  {name:<28}{}", option.doc);
+    }
+    text
+}
+
+/// `--cmdhelp`: one option, or all of them. The error is a sentence for the user.
+pub fn command_help(name: Option<&str>) -> Result<String, String> {
+    match name {
+        None | Some("all") => Ok(list(options::all().filter(|row| row.engines.is_empty()))),
+        Some(name) => options::find(name)
+            .map(describe)
+            .ok_or_else(|| unknown(name)),
+    }
+}
+
+/// `--enghelp`: all engines, the options of one (`io_uring`), or one of them (`io_uring,hipri`).
+pub fn engine_help(engine: Option<&str>) -> Result<String, String> {
+    let Some(text) = engine else {
+        let mut text = String::from("Available engines:\n");
+        for (engine, doc) in engines::ENGINES {
+            let _ = writeln!(text, "  {:<10}{doc}", engine.name());
+        }
+        return Ok(text);
+    };
+    let (name, option) = match text.split_once(',') {
+        Some((name, option)) => (name, Some(option)),
+        None => (text, None),
+    };
+    engines::engine(name).map_err(|error| match error.help {
+        Some(help) => format!("{}; {help}", error.message),
+        None => error.message,
+    })?;
+    let mut rows = options::all().filter(|row| row.engines.contains(&name));
+    match option {
+        Some(option) => rows
+            .find(|row| row.names().any(|known| known == option))
+            .map(describe)
+            .ok_or_else(|| format!("the engine {name} has no option `{option}`")),
+        None => {
+            let text = list(rows);
+            match text.is_empty() {
+                true => Ok(format!("The engine {name} has no options of its own.\n")),
+                false => Ok(text),
+            }
+        }
+    }
+}
+
+/// docs/fio-options.md: every option with its status beside fio.
+pub fn options_markdown() -> String {
+    let mut text = String::from(
+        "# Options of `iosonde fio`\n\n\
+         Generated from the option table by `cargo xtask docs`; do not edit.\n\n\
+         *yes*: means what it means in fio 3.33. *read*: is read, and means what is said here. *no*: is refused by name.\n\
+         Sizes take k, m, g, t, p with `kb_base`; times take d, h, m, s, ms, us, ns.\n",
+    );
+    for family in Family::ALL {
+        let _ = write!(text, "\n## {}\n\n", family.title());
+        text.push_str("| option | value | default | fio | what it does |\n|---|---|---|---|---|\n");
+        for row in options::family(family) {
+            text.push_str(&markdown_row(row));
+        }
+    }
+    text.push_str(
+        "\n## Options of the program\n\n| option | fio | what it does |\n|---|---|---|\n",
+    );
+    for option in cmdline::OPTIONS {
+        let (status, note) = status(option.status);
+        let doc = cell(&format!("{}{note}", option.doc));
+        let _ = writeln!(text, "| `--{}` | {status} | {doc} |", option.name);
+    }
+    text.push_str("\n## Engines\n\n| engine | fio | what it does |\n|---|---|---|\n");
+    for (engine, doc) in engines::ENGINES {
+        let _ = writeln!(text, "| `{}` | yes | {doc} |", engine.name());
+    }
+    for (names, reason, instead) in engines::REFUSED {
+        let names = names.join("`, `");
+        let _ = writeln!(text, "| `{names}` | no | {reason}. Nearest: {instead}. |");
+    }
+    text
+}
+
+fn markdown_row(row: &Row) -> String {
+    let names: Vec<String> = row.names().map(|name| format!("`{name}`")).collect();
+    let (status, note) = status(row.status);
+    let engines = match row.engines {
+        [] => String::new(),
+        engines => format!(" ({})", engines.join(", ")),
+    };
+    let default = match row.default {
+        "" => String::new(),
+        default => format!("`{default}`"),
+    };
+    format!(
+        "| {}{engines} | {} | {default} | {status} | {} |\n",
+        names.join(", "),
+        cell(&row.kind.describe()),
+        cell(&format!("{}{note}", row.doc)),
+    )
+}
+
+/// Bars would end a cell of the table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+fn status(status: Status) -> (&'static str, String) {
+    match status {
+        Status::Supported => ("yes", String::new()),
+        Status::Accepted(meaning) => ("read", format!(" *{meaning}*")),
+        Status::Unsupported { reason, instead } => {
+            ("no", format!(" *Refused: {reason}. Nearest: {instead}.*"))
+        }
+    }
+}
+
+fn list<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
+    let mut text = String::new();
+    for row in rows {
+        let mark = match row.status {
+            Status::Unsupported { .. } => "(not supported) ",
+            _ => "",
+        };
+        let _ = writeln!(text, "{:<26}{mark}{}", row.name, row.doc);
+    }
+    text
+}
+
+fn describe(row: &Row) -> String {
+    let mut text = format!("{}: {}\n", row.name, row.doc);
+    let mut line = |name: &str, value: &str| {
+        if !value.is_empty() {
+            let _ = writeln!(text, "  {name:>8}: {value}");
+        }
+    };
+    line("alias", &row.aliases.join(", "));
+    line("value", &row.kind.describe());
+    line("default", row.default);
+    line("engines", &row.engines.join(", "));
+    match row.status {
+        Status::Supported => {}
+        Status::Accepted(meaning) => line("here", meaning),
+        Status::Unsupported { reason, instead } => {
+            line("here", &format!("not supported: {reason}"));
+            line("nearest", instead);
+        }
+    }
+    text
+}
+
+fn unknown(name: &str) -> String {
+    let meant = nearest(name, options::all().flat_map(Row::names));
+    match meant {
+        Some(meant) => format!("there is no option `{name}`; did you mean `{meant}`?"),
+        None => format!("there is no option `{name}`"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_on_one_option_says_all_about_it() {
+        insta::assert_snapshot!(command_help(Some("blocksize")).unwrap(), @r"
+        bs: Block size: how many bytes one I/O moves.
+             alias: blocksize
+             value: size; read,write,trim
+           default: 4096
+        ");
+        insta::assert_snapshot!(command_help(Some("uid")).unwrap(), @r"
+        uid: Run the job as this user.
+             value: whole number from 0
+              here: not supported: clones are threads and share one user
+           nearest: start iosonde as that user
+        ");
+        assert!(
+            command_help(Some("iodpth"))
+                .unwrap_err()
+                .contains("`iodepth`")
+        );
+    }
+
+    #[test]
+    fn help_on_engines_lists_them_and_their_options() {
+        assert!(engine_help(None).unwrap().contains("io_uring"));
+        assert!(engine_help(Some("io_uring")).unwrap().contains("hipri"));
+        assert!(
+            engine_help(Some("io_uring,hipri"))
+                .unwrap()
+                .contains("Poll")
+        );
+        assert!(engine_help(Some("psync")).unwrap().contains("no options"));
+        assert!(
+            engine_help(Some("posixaio"))
+                .unwrap_err()
+                .contains("not supported")
+        );
+    }
+
+    #[test]
+    fn the_documentation_names_every_option() {
+        let text = options_markdown();
+        for row in options::all() {
+            assert!(text.contains(&format!("`{}`", row.name)), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn usage_names_what_works() {
+        let text = usage("fio");
+        assert!(text.contains("--output-format=LIST") && !text.contains("--daemonize"));
+    }
+}

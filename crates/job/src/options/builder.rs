@@ -1,0 +1,178 @@
+//! A job while its options are being read: the plan's job, and what only cross-option rules can settle.
+
+use crate::plan::*;
+use crate::source::Span;
+use crate::value::Bytes;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where options are applied to. [`crate::resolve`] turns it into a [`Job`].
+#[derive(Debug, Clone)]
+pub struct Builder {
+    /// What needs no settling.
+    pub job: Job,
+    /// `name`, when it is given in the job's own section.
+    pub name: Option<String>,
+    /// `kb_base`, which decides how later sizes are read.
+    pub bytes: Bytes,
+    /// The place of each option's last occurrence, by canonical name.
+    pub given: BTreeMap<&'static str, Span>,
+    /// Which of them stand in the job's own section.
+    pub own: BTreeSet<&'static str>,
+    /// `bs`.
+    pub bs: PerDirection<u64>,
+    /// `bsrange`.
+    pub bsrange: PerDirection<Option<(u64, u64)>>,
+    /// `bssplit`.
+    pub bssplit: Option<PerDirection<BlockSize>>,
+    /// `norandommap`.
+    pub norandommap: bool,
+    /// `softrandommap`.
+    pub softrandommap: bool,
+    /// Buffer contents.
+    pub buffers: BufferOptions,
+    /// Zones.
+    pub zones: ZoneOptions,
+    /// `prioclass`.
+    pub prioclass: Option<u8>,
+    /// `prio`.
+    pub prio: Option<u8>,
+    /// `ioengine`, as named.
+    pub engine: Option<String>,
+    /// `thinktime` and its kin.
+    pub thinktime: ThinkTime,
+    /// `latency_target` and its kin; a target of 0 is none.
+    pub latency: LatencyTarget,
+    /// `steadystate` and its kin; off while the duration is 0.
+    pub steady: SteadyState,
+    /// `exitall`.
+    pub exitall: bool,
+    /// `exit_what`.
+    pub exit_what: ExitWhat,
+    /// `flow` and its kin; a weight of 0 is none.
+    pub flow: Flow,
+    /// `verify`: `None` is off.
+    pub verify_method: Option<VerifyMethod>,
+    /// Whether the pattern stands behind a header.
+    pub verify: Verify,
+    /// `log_alternate_epoch`.
+    pub alternate_epoch: bool,
+    /// `log_alternate_epoch_clock_id`.
+    pub alternate_clock: i64,
+    /// `new_group`.
+    pub new_group: bool,
+}
+
+/// What write buffers hold, as the options say it.
+#[derive(Debug, Clone, Default)]
+pub struct BufferOptions {
+    /// `zero_buffers`.
+    pub zero: bool,
+    /// `refill_buffers`.
+    pub refill: bool,
+    /// `scramble_buffers=0`.
+    pub no_scramble: bool,
+    /// `buffer_pattern`.
+    pub pattern: Option<Vec<u8>>,
+    /// `dedupe_mode=working_set`.
+    pub working_set: bool,
+    /// `dedupe_working_set_percentage`, fio's default being 5.
+    pub working_set_percent: Option<u8>,
+}
+
+/// `zonemode` and the sizes of zones.
+#[derive(Debug, Clone, Default)]
+pub struct ZoneOptions {
+    /// `zonemode`: whether strided; `None` is not given.
+    pub strided: Option<bool>,
+    /// `zonesize`.
+    pub size: u64,
+    /// `zonerange`.
+    pub range: u64,
+    /// `zoneskip`.
+    pub skip: u64,
+}
+
+impl Builder {
+    /// A job with fio's defaults.
+    pub fn new() -> Self {
+        Builder {
+            job: Job::new(""),
+            name: None,
+            bytes: Bytes::Binary,
+            given: BTreeMap::new(),
+            own: BTreeSet::new(),
+            bs: PerDirection::all(4096),
+            bsrange: PerDirection::all(None),
+            bssplit: None,
+            norandommap: false,
+            softrandommap: false,
+            buffers: BufferOptions::default(),
+            zones: ZoneOptions::default(),
+            prioclass: None,
+            prio: None,
+            engine: None,
+            thinktime: ThinkTime {
+                pause_ns: 0,
+                spin_ns: 0,
+                blocks: 1,
+                count_issued: false,
+                iotime_ns: 0,
+            },
+            latency: LatencyTarget {
+                target_ns: 0,
+                window_ns: 0,
+                percentile: 100.0,
+                run: false,
+            },
+            steady: SteadyState {
+                metric: SteadyMetric::Iops,
+                slope: true,
+                limit: 0.01,
+                percent: true,
+                duration_ns: 0,
+                ramp_ns: 0,
+                interval_ns: 1_000_000_000,
+            },
+            exitall: false,
+            exit_what: ExitWhat::Group,
+            flow: Flow {
+                id: 0,
+                weight: 0,
+                sleep_ns: 0,
+            },
+            verify_method: None,
+            verify: default_verify(),
+            alternate_epoch: false,
+            alternate_clock: 0,
+            new_group: false,
+        }
+    }
+
+    /// Whether an option was given, in the job or in a global section before it.
+    pub fn is_given(&self, name: &str) -> bool {
+        self.given.contains_key(name)
+    }
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Builder::new()
+    }
+}
+
+fn default_verify() -> Verify {
+    Verify {
+        method: VerifyMethod::Null,
+        do_verify: true,
+        verify_only: false,
+        fatal: false,
+        dump: false,
+        interval_bytes: 0,
+        header_offset_bytes: 0,
+        pattern: None,
+        backlog: 0,
+        backlog_batch: 0,
+        r#async: 0,
+        sort: true,
+    }
+}

@@ -1,0 +1,469 @@
+//! Engines, and the options that belong to single ones.
+
+use super::{Builder, Given, Kind, Row};
+use crate::plan::*;
+use crate::value::{self, Bytes, Parsed, ValueError};
+
+const U32: i64 = u32::MAX as i64;
+
+/// The engines there are, with what they do.
+pub const ENGINES: &[(Engine, &str)] = &[
+    (
+        Engine::IoUring,
+        "io_uring: submission and completion rings shared with the kernel",
+    ),
+    (
+        Engine::Libaio,
+        "Linux native asynchronous I/O, by its system calls",
+    ),
+    (Engine::Sync, "lseek with read and write"),
+    (Engine::Psync, "pread and pwrite"),
+    (
+        Engine::Vsync,
+        "readv and writev, joining I/Os at neighbouring offsets",
+    ),
+    (Engine::Pvsync, "preadv and pwritev"),
+    (Engine::Pvsync2, "preadv2 and pwritev2"),
+    (Engine::Mmap, "memory mapping and copying"),
+    (Engine::Null, "no I/O at all: what iosonde itself costs"),
+    (Engine::Sim, "a simulated device under a simulated clock"),
+    (
+        Engine::Auto,
+        "io_uring where the kernel allows it, else libaio, else psync",
+    ),
+];
+
+/// fio's engines that are refused, with the reason and the nearest way.
+pub const REFUSED: &[(&[&str], &str, &str)] = &[
+    (
+        &["posixaio"],
+        "POSIX AIO is threads of the C library and says nothing about storage",
+        "libaio or io_uring",
+    ),
+    (
+        &["splice", "netsplice"],
+        "splice moves no data through buffers",
+        "psync",
+    ),
+    (
+        &[
+            "net",
+            "rdma",
+            "librpma_apm_client",
+            "librpma_apm_server",
+            "librpma_gpspm_client",
+            "librpma_gpspm_server",
+        ],
+        "networks are not measured",
+        "a target on the network file system or block device",
+    ),
+    (
+        &["cpuio", "exec"],
+        "other programs' load is not iosonde's work",
+        "start the load beside iosonde",
+    ),
+    (
+        &[
+            "ftruncate",
+            "filecreate",
+            "filestat",
+            "filedelete",
+            "dircreate",
+            "dirstat",
+            "dirdelete",
+            "falloc",
+            "e4defrag",
+        ],
+        "operations on metadata are not measured",
+        "create_on_open=1 with a data engine",
+    ),
+    (
+        &["rados", "rbd"],
+        "fio's Ceph engines are not part of this version",
+        "a mapped RBD device or a mounted CephFS",
+    ),
+    (
+        &[
+            "gfapi",
+            "gfapi_async",
+            "libhdfs",
+            "libiscsi",
+            "nbd",
+            "nfs",
+            "http",
+            "dfs",
+            "ime_psync",
+            "ime_psyncv",
+            "ime_aio",
+        ],
+        "storage behind a network library is not spoken to directly",
+        "mount or attach it, and name the path",
+    ),
+    (
+        &["sg", "io_uring_cmd", "xnvme", "libblkio", "libzbc", "mtd"],
+        "devices are not passed raw commands",
+        "io_uring on the block device",
+    ),
+    (
+        &["pmemblk", "dev-dax", "libpmem", "libcufile"],
+        "memory devices need libraries that are not linked",
+        "mmap on a file system mounted with dax",
+    ),
+    (
+        &["cpp_null"],
+        "it exists to test fio's interface for engines",
+        "null",
+    ),
+];
+
+const URING: &[&str] = &["io_uring", "io_uring_cmd"];
+const PRIO: &[&str] = &["io_uring", "libaio", "io_uring_cmd"];
+const NET: &[&str] = &["net", "netsplice", "rdma"];
+const CEPH: &[&str] = &["rados", "rbd"];
+const HTTP: &[&str] = &["http"];
+const NO_CEPH: &str = "fio's Ceph engines are not part of this version";
+const NO_NET: &str = "networks are not measured";
+const NO_HTTP: &str = "storage behind a network library is not spoken to directly";
+const NO_ENGINE: &str = "its engine is not supported";
+const OTHER_ENGINE: &str = "one of the engines of `--enghelp`";
+const MOUNT: &str = "mount or attach the storage, and name the path";
+
+/// The rows.
+pub const ROWS: &[Row] = &[
+    Row::new(
+        "hipri",
+        Kind::Flag,
+        "0",
+        "Poll for completions instead of waiting for interrupts. The device must have polling queues.",
+        |b, v| v.flag_to(&mut b.job.io.uring.hipri),
+    )
+    .engines(&["io_uring", "pvsync2", "io_uring_cmd", "sg", "xnvme"]),
+    Row::new(
+        "hipri_percentage",
+        Kind::Percent,
+        "100",
+        "Share of I/Os that hipri applies to.",
+        |b, v| v.percent_to(&mut b.job.io.hipri_percent),
+    )
+    .engines(&["pvsync2"]),
+    Row::new(
+        "fixedbufs",
+        Kind::Flag,
+        "",
+        "Register the buffers with the kernel, which then need not be mapped for each I/O. Registered where possible unless this is 0.",
+        |b, v| {
+            b.job.io.uring.fixedbufs = Some(v.flag()?);
+            Ok(())
+        },
+    )
+    .engines(URING),
+    Row::new(
+        "registerfiles",
+        Kind::Flag,
+        "",
+        "Register the files with the kernel. Registered where possible unless this is 0.",
+        |b, v| {
+            b.job.io.uring.registerfiles = Some(v.flag()?);
+            Ok(())
+        },
+    )
+    .engines(URING),
+    Row::new(
+        "sqthread_poll",
+        Kind::Flag,
+        "0",
+        "Let a thread of the kernel poll for submissions, so that none needs a system call.",
+        |b, v| v.flag_to(&mut b.job.io.uring.sqthread_poll),
+    )
+    .engines(&["io_uring", "io_uring_cmd", "xnvme"]),
+    Row::new(
+        "sqthread_poll_cpu",
+        Kind::Int(0, U32),
+        "",
+        "CPU of that thread.",
+        |b, v| {
+            b.job.io.uring.sqthread_poll_cpu = Some(v.int(0..=U32)? as u32);
+            Ok(())
+        },
+    )
+    .engines(URING),
+    Row::new(
+        "nonvectored",
+        Kind::Int(-1, 1),
+        "-1",
+        "Use commands for one buffer instead of a vector of buffers; 0 uses vectors.",
+        |b, v| {
+            b.job.io.uring.nonvectored = match v.int(-1..=1)? {
+                -1 => None,
+                number => Some(number == 1),
+            };
+            Ok(())
+        },
+    )
+    .engines(URING),
+    Row::new(
+        "force_async",
+        Kind::Int(0, U32),
+        "0",
+        "Ask the kernel to run every Nth I/O in one of its threads. 0 is none.",
+        |b, v| v.u32_to(&mut b.job.io.uring.force_async, 0),
+    )
+    .engines(URING),
+    Row::new(
+        "nowait",
+        Kind::Bool,
+        "0",
+        "Return an error instead of waiting when an I/O cannot start at once.",
+        |b, v| v.bool_to(&mut b.job.io.nowait),
+    )
+    .engines(&["pvsync2", "libaio", "io_uring", "io_uring_cmd"]),
+    Row::new(
+        "userspace_reap",
+        Kind::Flag,
+        "0",
+        "Read completions from the ring in memory instead of by a system call.",
+        |_, v| v.flag().map(|_| ()),
+    )
+    .engines(&["libaio"])
+    .accepted("The ring is read whenever that is possible."),
+    Row::new(
+        "cmdprio_percentage",
+        Kind::PercentList,
+        "0",
+        "Share of I/Os that get the priority of cmdprio_class and cmdprio.",
+        |b, v| v.percents_to(&mut b.job.io.cmdprio_percent),
+    )
+    .engines(PRIO),
+    Row::new(
+        "cmdprio_class",
+        Kind::IntList(1, 3),
+        "1",
+        "Class of those I/Os: 1 real time, 2 best effort, 3 idle.",
+        |b, v| priority(b, v, 1..=3, |priority, class| priority.class = class),
+    )
+    .engines(PRIO),
+    Row::new(
+        "cmdprio",
+        Kind::IntList(0, 7),
+        "0",
+        "Level of those I/Os in their class: 0 is the highest.",
+        |b, v| priority(b, v, 0..=7, |priority, level| priority.level = level),
+    )
+    .engines(PRIO),
+    Row::new(
+        "cmdprio_bssplit",
+        Kind::Text,
+        "",
+        "Share of prioritised I/Os for each block size: size/percent or size/percent/class/level, separated by \
+         colons; lists for reads and writes are separated by a comma.",
+        apply_cmdprio_bssplit,
+    )
+    .engines(PRIO),
+    Row::new(
+        "sim",
+        Kind::Text,
+        "",
+        "The simulated device: key=value pairs, separated by commas. An option of iosonde's own.",
+        |b, v| v.text_to(&mut b.job.io.sim),
+    )
+    .engines(&["sim"]),
+    Row::unsupported(
+        "uncached",
+        Kind::Int(0, 1),
+        "0",
+        "Drop pages from the cache behind each I/O.",
+        "the flag is refused by most kernels",
+        "direct=1",
+    )
+    .engines(&["pvsync2", "io_uring", "io_uring_cmd"]),
+    Row::unsupported(
+        "cmd_type",
+        Kind::Choice(&["nvme"]),
+        "",
+        "Kind of passthrough commands.",
+        "devices are not passed raw commands",
+        "ioengine=io_uring",
+    )
+    .engines(URING),
+    Row::unsupported(
+        "thp",
+        Kind::Int(0, 1),
+        "0",
+        "Map files with huge pages.",
+        "mappings have the system's page size",
+        "leave it out",
+    )
+    .engines(&["mmap"]),
+    engine_only("cpuload", Kind::Percent, "CPU to use.", &["cpuio"]),
+    engine_only("cpuchunks", Kind::Int(0, U32), "Length of a burst of CPU use.", &["cpuio"]),
+    engine_only("cpumode", Kind::Choice(&["noop", "qsort"]), "How CPU is used.", &["cpuio"]),
+    engine_only("exit_on_io_done", Kind::Bool, "End with the jobs that do I/O.", &["cpuio"]),
+    engine_only("stat_type", Kind::Choice(&["stat", "lstat", "statx"]), "Call to measure.", &["filestat"]),
+    engine_only("program", Kind::Text, "Program to run.", &["exec"]),
+    engine_only("arguments", Kind::Text, "Arguments of the program.", &["exec"]),
+    engine_only("grace_time", Kind::Int(0, U32), "Seconds before the program is killed.", &["exec"]),
+    engine_only("std_redirect", Kind::Bool, "Redirect its output to files.", &["exec"]),
+    engine_only("donorname", Kind::Text, "File that donates blocks.", &["e4defrag"]),
+    engine_only("inplace", Kind::Int(0, 1), "Allocate and free in the measured event.", &["e4defrag"]),
+    engine_only("skip_bad", Kind::Bool, "Skip blocks known to be bad.", &["mtd"]),
+    engine_only("readfua", Kind::Bool, "Force unit access for reads.", &["sg"]),
+    engine_only("writefua", Kind::Bool, "Force unit access for writes.", &["sg"]),
+    engine_only("sg_write_mode", Kind::Text, "SCSI command for writes.", &["sg"]),
+    engine_only("stream_id", Kind::Int(0, U32), "Stream of writes.", &["sg"]),
+    engine_only("volume", Kind::Text, "Gluster volume.", &["gfapi", "gfapi_async"]),
+    engine_only("brick", Kind::Text, "Gluster brick.", &["gfapi", "gfapi_async"]),
+    engine_only("single-instance", Kind::Bool, "Share one Gluster instance.", &["gfapi", "gfapi_async"]),
+    engine_only("uri", Kind::Text, "Address of the NBD export.", &["nbd"]),
+    engine_only("nfs_url", Kind::Text, "Address of the NFS export.", &["nfs"]),
+    engine_only("cont", Kind::Text, "DAOS container.", &["dfs"]),
+    engine_only("chunk_size", Kind::Size, "Chunk size.", &["dfs", "libhdfs"]),
+    engine_only("object_class", Kind::Text, "DAOS object class.", &["dfs"]),
+    engine_only("namenode", Kind::Text, "HDFS name node.", &["libhdfs"]),
+    engine_only("hdfsdirectory", Kind::Text, "HDFS directory.", &["libhdfs"]),
+    engine_only("gpu_dev_ids", Kind::Text, "GPUs to use.", &["libcufile"]),
+    engine_only("gpu_dev_id", Kind::Int(0, U32), "GPU to use.", &["rdma"]),
+    engine_only("cuda_io", Kind::Choice(&["cufile", "posix"]), "How data reach the GPU.", &["libcufile"]),
+    engine_only("xnvme_async", Kind::Text, "Asynchronous interface.", &["xnvme"]),
+    engine_only("xnvme_sync", Kind::Text, "Synchronous interface.", &["xnvme"]),
+    engine_only("xnvme_admin", Kind::Text, "Interface for administration.", &["xnvme"]),
+    engine_only("xnvme_dev_nsid", Kind::Int(0, U32), "Namespace.", &["xnvme"]),
+    engine_only("xnvme_iovec", Kind::Int(0, 1), "Use vectors.", &["xnvme"]),
+    engine_only("serverip", Kind::Text, "Address of the server.", &["librpma_apm_client", "librpma_apm_server", "librpma_gpspm_client", "librpma_gpspm_server"]),
+    engine_only("direct_write_to_pmem", Kind::Bool, "Write to memory directly.", &["librpma_apm_client", "librpma_apm_server", "librpma_gpspm_client", "librpma_gpspm_server"]),
+    engine_only("busy_wait_polling", Kind::Bool, "Poll for completions.", &["librpma_apm_server", "librpma_gpspm_server"]),
+    net("hostname", Kind::Text, "Host to talk to."),
+    net("bindname", Kind::Text, "Address to bind to."),
+    net("port", Kind::Int(1, 65535), "Port to use."),
+    net("protocol", Kind::Text, "Protocol to use.").aliases(&["proto"]),
+    net("nodelay", Kind::Bool, "Send small packets at once."),
+    net("listen", Kind::Flag, "Wait for connections."),
+    net("pingpong", Kind::Flag, "Answer each message."),
+    net("interface", Kind::Text, "Interface for multicast."),
+    net("ttl", Kind::Int(0, 255), "Hops of multicast packets."),
+    net("window_size", Kind::Size, "Size of socket buffers."),
+    net("mss", Kind::Int(0, U32), "Segment size of TCP."),
+    net("verb", Kind::Text, "RDMA verb."),
+    ceph("clustername", Kind::Text, "Name of the Ceph cluster."),
+    ceph("rbdname", Kind::Text, "RBD image."),
+    ceph("pool", Kind::Text, "Ceph pool.").engines(&["rados", "rbd", "dfs"]),
+    ceph("clientname", Kind::Text, "Name of the Ceph client."),
+    ceph("conf", Kind::Text, "Configuration file of the Ceph cluster."),
+    ceph("busy_poll", Kind::Bool, "Poll for completions."),
+    ceph("touch_objects", Kind::Bool, "Create objects at the start."),
+    http("http_host", "Host to talk to."),
+    http("http_user", "User name."),
+    http("http_pass", "Password."),
+    http("https", "Whether to encrypt."),
+    http("http_mode", "webdav, swift or s3."),
+    http("http_s3_region", "S3 region."),
+    http("http_s3_key", "S3 secret key."),
+    http("http_s3_keyid", "S3 key id."),
+    http("http_s3_sse_customer_key", "Key for encryption at rest."),
+    http("http_s3_sse_customer_algorithm", "Algorithm for encryption at rest."),
+    http("http_s3_storage_class", "S3 storage class."),
+    http("http_swift_auth_token", "Swift token."),
+    http("http_verbose", "How much is printed."),
+];
+
+const fn engine_only(
+    name: &'static str,
+    kind: Kind,
+    doc: &'static str,
+    engines: &'static [&'static str],
+) -> Row {
+    Row::unsupported(name, kind, "", doc, NO_ENGINE, OTHER_ENGINE).engines(engines)
+}
+
+const fn net(name: &'static str, kind: Kind, doc: &'static str) -> Row {
+    Row::unsupported(name, kind, "", doc, NO_NET, OTHER_ENGINE).engines(NET)
+}
+
+const fn ceph(name: &'static str, kind: Kind, doc: &'static str) -> Row {
+    Row::unsupported(name, kind, "", doc, NO_CEPH, MOUNT).engines(CEPH)
+}
+
+const fn http(name: &'static str, doc: &'static str) -> Row {
+    Row::unsupported(name, Kind::Text, "", doc, NO_HTTP, MOUNT).engines(HTTP)
+}
+
+/// The engine of this name, or why there is none.
+pub fn engine(name: &str) -> Parsed<Engine> {
+    if let Some((engine, _)) = ENGINES.iter().find(|(engine, _)| engine.name() == name) {
+        return Ok(*engine);
+    }
+    for (names, reason, instead) in REFUSED {
+        if names.contains(&name) || (name.starts_with("external:") && names.contains(&"cpp_null")) {
+            return Err(
+                ValueError::new(format!("the engine `{name}` is not supported: {reason}"))
+                    .help(format!("the nearest way: {instead}")),
+            );
+        }
+    }
+    let choices: Vec<(&str, Engine)> = ENGINES.iter().map(|(e, _)| (e.name(), *e)).collect();
+    super::given::choice(name, &choices)
+}
+
+/// Whether fio has an engine of this name that iosonde has not.
+pub fn is_refused(name: &str) -> bool {
+    REFUSED.iter().any(|(names, ..)| names.contains(&name))
+}
+
+fn priority(
+    b: &mut Builder,
+    v: &Given<'_>,
+    bounds: std::ops::RangeInclusive<i64>,
+    set: impl Fn(&mut IoPriority, u8),
+) -> Parsed<()> {
+    let mut numbers = PerDirection::all(None);
+    value::directions(v.str(), &mut numbers, |part| {
+        super::given::bounded(part, &bounds).map(Some)
+    })?;
+    for direction in Direction::ALL {
+        if let Some(number) = numbers[direction] {
+            set(&mut b.job.io.cmdprio[direction], number as u8);
+        }
+    }
+    Ok(())
+}
+
+fn apply_cmdprio_bssplit(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
+    let text = v.str();
+    let fields: Vec<&str> = text.split(',').collect();
+    let mut split = PerDirection::all(Vec::new());
+    for direction in Direction::ALL {
+        let field = fields[(direction as usize).min(fields.len() - 1)];
+        let default = b.job.io.cmdprio[direction];
+        split[direction] =
+            cmdprio_parts(field, b.bytes, default).map_err(|error| error.within(text, field))?;
+    }
+    b.job.io.cmdprio_split = Some(split);
+    Ok(())
+}
+
+fn cmdprio_parts(field: &str, base: Bytes, default: IoPriority) -> Parsed<Vec<CmdprioPart>> {
+    let mut parts = Vec::new();
+    for part in field.split(':') {
+        let numbers: Vec<&str> = part.split('/').collect();
+        let number = |at: usize, bounds| {
+            super::given::bounded(numbers[at], &bounds).map_err(|e| e.within(field, numbers[at]))
+        };
+        let priority = match numbers.len() {
+            2 => default,
+            4 => IoPriority {
+                class: number(2, 0..=3)? as u8,
+                level: number(3, 0..=7)? as u8,
+            },
+            _ => {
+                return Err(ValueError::new(format!("`{part}` is not size/percent"))
+                    .help("write size/percent or size/percent/class/level")
+                    .within(field, part));
+            }
+        };
+        parts.push(CmdprioPart {
+            block_bytes: value::bytes(numbers[0], base).map_err(|e| e.within(field, numbers[0]))?,
+            percent: value::percent(numbers[1]).map_err(|e| e.within(field, numbers[1]))?,
+            priority,
+        });
+    }
+    Ok(parts)
+}

@@ -1,0 +1,333 @@
+//! Options that say how I/O is issued: engine, depth, clones, memory, CPUs.
+
+use super::given::choice;
+use super::{Builder, Given, Kind, Row};
+use crate::plan::*;
+use crate::value::{self, Parsed, ValueError};
+
+const U32: i64 = u32::MAX as i64;
+
+/// The rows.
+pub const ROWS: &[Row] = &[
+    Row::new(
+        "ioengine",
+        Kind::Text,
+        "psync",
+        "How I/O reaches the kernel: io_uring, libaio, sync, psync, vsync, pvsync, pvsync2, mmap; null does nothing, \
+         sim is a simulated device, auto is the best that the kernel allows.",
+        |b, v| {
+            b.engine = Some(v.str().to_owned());
+            b.job.io.engine = super::engines::engine(v.str())?;
+            Ok(())
+        },
+    ),
+    Row::new(
+        "iodepth",
+        Kind::Int(1, U32),
+        "1",
+        "I/Os to keep in flight. Engines that wait for each I/O never have more than one.",
+        |b, v| v.u32_to(&mut b.job.io.iodepth, 1),
+    ),
+    Row::new(
+        "iodepth_batch",
+        Kind::Int(0, U32),
+        "1",
+        "I/Os to submit at once; 0 is all of iodepth. A job that does not say may be submitted in batches by the \
+         engine, which the submit figures of the result show.",
+        |b, v| {
+            let mut number = 0;
+            v.u32_to(&mut number, 0)?;
+            b.job.io.batch_submit = Some(number);
+            Ok(())
+        },
+    )
+    .aliases(&["iodepth_batch_submit"]),
+    Row::new(
+        "iodepth_batch_complete_min",
+        Kind::Int(0, U32),
+        "1",
+        "I/Os to wait for at least when collecting completions; 0 looks without waiting.",
+        |b, v| v.u32_to(&mut b.job.io.batch_complete_min, 0),
+    )
+    .aliases(&["iodepth_batch_complete"]),
+    Row::new(
+        "iodepth_batch_complete_max",
+        Kind::Int(0, U32),
+        "",
+        "I/Os to collect at most at once.",
+        |b, v| {
+            let mut number = 0;
+            v.u32_to(&mut number, 0)?;
+            b.job.io.batch_complete_max = Some(number).filter(|number| *number > 0);
+            Ok(())
+        },
+    ),
+    Row::new(
+        "iodepth_low",
+        Kind::Int(0, U32),
+        "",
+        "When iodepth is reached, drain to this depth before submitting again; iodepth unless given.",
+        |b, v| {
+            let mut number = 0;
+            v.u32_to(&mut number, 0)?;
+            b.job.io.iodepth_low = Some(number).filter(|number| *number > 0);
+            Ok(())
+        },
+    ),
+    Row::new(
+        "serialize_overlap",
+        Kind::Bool,
+        "0",
+        "Hold an I/O back while another one in flight touches the same bytes.",
+        |b, v| v.bool_to(&mut b.job.io.serialize_overlap),
+    ),
+    Row::new(
+        "io_submit_mode",
+        Kind::Choice(&["inline", "offload"]),
+        "inline",
+        "offload lets other threads submit, so that a slow device does not hold up a fixed rate.",
+        |b, v| {
+            v.choice_to(
+                &mut b.job.io.offload,
+                &[("inline", false), ("offload", true)],
+            )
+        },
+    ),
+    Row::new(
+        "direct",
+        Kind::Bool,
+        "0",
+        "Go past the page cache (O_DIRECT). The later of direct and buffered wins.",
+        |b, v| v.bool_to(&mut b.job.io.direct),
+    ),
+    Row::new(
+        "buffered",
+        Kind::Bool,
+        "1",
+        "Go through the page cache: the opposite of direct.",
+        |b, v| v.not_bool_to(&mut b.job.io.direct),
+    ),
+    Row::new(
+        "sync",
+        Kind::Choice(&["none", "0", "sync", "1", "dsync"]),
+        "none",
+        "Open files with O_SYNC or O_DSYNC, so that each write returns only when it is durable.",
+        |b, v| {
+            v.choice_to(
+                &mut b.job.io.sync,
+                &[
+                    ("none", SyncMode::None),
+                    ("0", SyncMode::None),
+                    ("sync", SyncMode::Sync),
+                    ("1", SyncMode::Sync),
+                    ("dsync", SyncMode::Dsync),
+                ],
+            )
+        },
+    ),
+    Row::unsupported(
+        "atomic",
+        Kind::Bool,
+        "0",
+        "Write with O_ATOMIC.",
+        "the kernel never got O_ATOMIC",
+        "direct=1",
+    ),
+    Row::new(
+        "numjobs",
+        Kind::Int(1, U32),
+        "1",
+        "Clones of the job, which run side by side.",
+        |b, v| v.u32_to(&mut b.job.numjobs, 1),
+    ),
+    Row::new(
+        "thread",
+        Kind::Flag,
+        "0",
+        "Make clones threads instead of processes.",
+        |b, v| v.flag_to(&mut b.job.io.thread),
+    )
+    .accepted("Clones are threads in any case."),
+    Row::new(
+        "nice",
+        Kind::Int(-20, 19),
+        "0",
+        "CPU priority: -20 is the highest, 19 the lowest.",
+        |b, v| {
+            b.job.io.nice = Some(v.int(-20..=19)? as i32);
+            Ok(())
+        },
+    ),
+    Row::new(
+        "prio",
+        Kind::Int(0, 7),
+        "",
+        "I/O priority within its class: 0 is the highest.",
+        |b, v| {
+            b.prio = Some(v.int(0..=7)? as u8);
+            Ok(())
+        },
+    ),
+    Row::new(
+        "prioclass",
+        Kind::Int(0, 3),
+        "",
+        "Class of I/O priority: 1 real time, 2 best effort, 3 idle.",
+        |b, v| {
+            b.prioclass = Some(v.int(0..=3)? as u8);
+            Ok(())
+        },
+    ),
+    Row::new(
+        "cpus_allowed",
+        Kind::Numbers,
+        "",
+        "CPUs the job may run on.",
+        |b, v| {
+            b.job.io.cpus_allowed = Some(value::cpu_list(v.str())?);
+            Ok(())
+        },
+    ),
+    Row::new(
+        "cpumask",
+        Kind::Int(0, i64::MAX),
+        "",
+        "CPUs the job may run on, as the bits of a number.",
+        |b, v| {
+            let mask = v.int(1..=i64::MAX)?;
+            b.job.io.cpus_allowed = Some((0..63).filter(|cpu| mask >> cpu & 1 == 1).collect());
+            Ok(())
+        },
+    ),
+    Row::new(
+        "cpus_allowed_policy",
+        Kind::Choice(&["shared", "split"]),
+        "shared",
+        "Whether clones share the CPUs or get one each.",
+        |b, v| {
+            v.choice_to(
+                &mut b.job.io.cpus_split,
+                &[("shared", false), ("split", true)],
+            )
+        },
+    ),
+    Row::new(
+        "numa_cpu_nodes",
+        Kind::Numbers,
+        "",
+        "NUMA nodes whose CPUs the job may run on; `all` is every one.",
+        |b, v| {
+            b.job.io.numa_cpu_nodes = value::node_list(v.str())?;
+            Ok(())
+        },
+    ),
+    Row::new(
+        "numa_mem_policy",
+        Kind::Text,
+        "",
+        "Where memory comes from: default, prefer:node, bind:nodes, interleave:nodes or local.",
+        apply_numa_mem_policy,
+    ),
+    Row::new(
+        "mem",
+        Kind::Text,
+        "malloc",
+        "Where I/O buffers come from: malloc, shm, shmhuge, mmap[:file], mmaphuge[:file], mmapshared.",
+        apply_mem,
+    )
+    .aliases(&["iomem"]),
+    Row::new(
+        "iomem_align",
+        Kind::Size,
+        "0",
+        "Alignment of I/O buffers; 0 is a page.",
+        |b, v| v.bytes_to(&mut b.job.io.mem_align_bytes, b.bytes),
+    )
+    .aliases(&["mem_align"]),
+    Row::new(
+        "hugepage-size",
+        Kind::Size,
+        "2m",
+        "Size of the huge pages of mem=shmhuge and mem=mmaphuge.",
+        |b, v| v.bytes_to(&mut b.job.io.hugepage_bytes, b.bytes),
+    ),
+    Row::new(
+        "lockmem",
+        Kind::Size,
+        "0",
+        "Lock this much memory, so that less is left for the cache.",
+        |b, v| v.bytes_to(&mut b.job.io.lockmem_bytes, b.bytes),
+    ),
+    Row::unsupported(
+        "write_hint",
+        Kind::Choice(&["none", "short", "medium", "long", "extreme"]),
+        "none",
+        "Tell the device how long written data will live.",
+        "current kernels ignore the hint on most devices",
+        "leave it out",
+    ),
+];
+
+fn apply_mem(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
+    let text = v.str();
+    let (word, file) = match text.split_once(':') {
+        Some((word, file)) => (word, Some(file.to_owned())),
+        None => (text, None),
+    };
+    if file.is_some() && !matches!(word, "mmap" | "mmaphuge" | "mmapshared") {
+        return Err(ValueError::new(format!("`{word}` takes no file")));
+    }
+    b.job.io.mem = match word {
+        "malloc" => Memory::Malloc,
+        "shm" => Memory::Shm,
+        "shmhuge" => Memory::ShmHuge,
+        "mmap" => Memory::Mmap(file),
+        "mmaphuge" => Memory::MmapHuge(file),
+        "mmapshared" if file.is_none() => Memory::MmapShared,
+        "mmapshared" => {
+            return Err(ValueError::new("`mmapshared` of a file is not supported")
+                .help("`mem=mmap:FILE` maps a file"));
+        }
+        "cudamalloc" => {
+            return Err(ValueError::new("memory of a GPU is not supported")
+                .help("`mem=malloc` is the memory of the CPU"));
+        }
+        other => {
+            let words = ["malloc", "shm", "shmhuge", "mmap", "mmaphuge", "mmapshared"];
+            return choice(other, &words.map(|word| (word, ())));
+        }
+    };
+    Ok(())
+}
+
+fn apply_numa_mem_policy(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
+    let text = v.str();
+    let (word, nodes) = match text.split_once(':') {
+        Some((word, nodes)) => (word, Some(nodes)),
+        None => (text, None),
+    };
+    let kind = choice(
+        word,
+        &[
+            ("default", NumaMemKind::Default),
+            ("prefer", NumaMemKind::Prefer),
+            ("bind", NumaMemKind::Bind),
+            ("interleave", NumaMemKind::Interleave),
+            ("local", NumaMemKind::Local),
+        ],
+    )
+    .map_err(|error| error.within(text, word))?;
+    let needs_nodes = !matches!(kind, NumaMemKind::Default | NumaMemKind::Local);
+    let nodes = match nodes {
+        Some(nodes) if needs_nodes => {
+            value::cpu_list(nodes).map_err(|error| error.within(text, nodes))?
+        }
+        None if needs_nodes => {
+            return Err(ValueError::new("the nodes are missing")
+                .help(format!("write them behind a colon: `{word}:0`")));
+        }
+        _ => Vec::new(),
+    };
+    b.job.io.numa_mem_policy = Some(NumaMemPolicy { kind, nodes });
+    Ok(())
+}

@@ -1,0 +1,249 @@
+//! Names and descriptions, and what else fio has: traces, cgroups, zoned devices, profiles.
+
+use super::{Kind, Row};
+
+const U32: i64 = u32::MAX as i64;
+const NO_TRACE: &str = "traces are neither recorded nor replayed";
+const NO_TRACE_WAY: &str = "describe the pattern by rw, bssplit, random_distribution and rate";
+const NO_ZBD: &str = "zoned block devices are not supported";
+const NO_ZBD_WAY: &str = "zonemode=strided on an ordinary device";
+const NO_PROFILE: &str = "fio's built-in profiles are not supported";
+const NO_PROFILE_WAY: &str = "write the profile's jobs into a job file";
+
+/// The rows.
+pub const ROWS: &[Row] = &[
+    Row::new(
+        "name",
+        Kind::Text,
+        "",
+        "Name of the job. On the command line it begins a new job; in a job file it replaces the section's name.",
+        |b, v| v.text_to(&mut b.name),
+    ),
+    Row::new(
+        "description",
+        Kind::Text,
+        "",
+        "A text about the job, for the report.",
+        |b, v| v.text_to(&mut b.job.description),
+    ),
+    Row::unsupported(
+        "rwmixcycle",
+        Kind::Int(0, U32),
+        "",
+        "Switch between reads and writes at this interval.",
+        "fio has dropped it",
+        "rwmixread draws the direction of each I/O",
+    ),
+    Row::unsupported(
+        "write_barrier",
+        Kind::Int(0, U32),
+        "0",
+        "Make every Nth write a barrier.",
+        "Linux has no barrier writes",
+        "fdatasync=N",
+    ),
+    trace("write_iolog", Kind::Text, "Record the I/Os into a file."),
+    trace("read_iolog", Kind::Text, "Replay the I/Os of a file."),
+    trace(
+        "read_iolog_chunked",
+        Kind::Bool,
+        "Read the trace piece by piece.",
+    ),
+    trace(
+        "replay_no_stall",
+        Kind::Bool,
+        "Replay without the trace's pauses.",
+    ),
+    trace("replay_redirect", Kind::Text, "Replay onto another device."),
+    trace(
+        "replay_scale",
+        Kind::Int(0, U32),
+        "Divide the trace's offsets.",
+    ),
+    trace("replay_align", Kind::Size, "Align the trace's offsets."),
+    trace(
+        "replay_time_scale",
+        Kind::Int(1, U32),
+        "Stretch the trace's time.",
+    ),
+    trace(
+        "replay_skip",
+        Kind::Text,
+        "Leave out directions of the trace.",
+    ),
+    trace(
+        "merge_blktrace_file",
+        Kind::Text,
+        "Merge traces into this file.",
+    ),
+    trace(
+        "merge_blktrace_scalars",
+        Kind::FloatList,
+        "Stretch the times of merged traces.",
+    ),
+    trace(
+        "merge_blktrace_iters",
+        Kind::FloatList,
+        "Repeat merged traces.",
+    ),
+    Row::unsupported(
+        "exec_prerun",
+        Kind::Text,
+        "",
+        "Run a command before the job.",
+        "no commands are run from jobs",
+        "run the command before iosonde",
+    ),
+    Row::unsupported(
+        "exec_postrun",
+        Kind::Text,
+        "",
+        "Run a command after the job.",
+        "no commands are run from jobs",
+        "run the command after iosonde",
+    ),
+    Row::unsupported(
+        "ioscheduler",
+        Kind::Text,
+        "",
+        "Switch the device's I/O scheduler for the job.",
+        "settings of the machine are reported, not changed",
+        "write its name to /sys/block/DEVICE/queue/scheduler before",
+    ),
+    zbd("zonecapacity", Kind::Size, "", "Usable bytes of a zone."),
+    zbd(
+        "read_beyond_wp",
+        Kind::Bool,
+        "0",
+        "Read behind the write pointer.",
+    ),
+    zbd(
+        "max_open_zones",
+        Kind::Int(0, 4096),
+        "0",
+        "Zones written at once.",
+    ),
+    zbd(
+        "job_max_open_zones",
+        Kind::Int(0, 4096),
+        "0",
+        "Zones one job writes at once.",
+    ),
+    zbd(
+        "ignore_zone_limits",
+        Kind::Bool,
+        "0",
+        "Ignore the device's limits.",
+    ),
+    zbd(
+        "zone_reset_threshold",
+        Kind::Float,
+        "0",
+        "When zones are reset.",
+    ),
+    zbd(
+        "zone_reset_frequency",
+        Kind::Float,
+        "0",
+        "How often zones are reset.",
+    ),
+    Row::unsupported(
+        "cgroup",
+        Kind::Text,
+        "",
+        "Put the job into a control group.",
+        "control groups are reported, not changed",
+        "start iosonde in the control group: `systemd-run --scope -p ...`",
+    ),
+    Row::unsupported(
+        "cgroup_nodelete",
+        Kind::Bool,
+        "0",
+        "Keep the control group.",
+        "control groups are reported, not changed",
+        "leave it out",
+    ),
+    Row::unsupported(
+        "cgroup_weight",
+        Kind::Int(100, 1000),
+        "",
+        "Weight of the control group.",
+        "control groups are reported, not changed",
+        "`systemd-run --scope -p IOWeight=N`",
+    ),
+    Row::unsupported(
+        "uid",
+        Kind::Int(0, U32),
+        "",
+        "Run the job as this user.",
+        "clones are threads and share one user",
+        "start iosonde as that user",
+    ),
+    Row::unsupported(
+        "gid",
+        Kind::Int(0, U32),
+        "",
+        "Run the job as this group.",
+        "clones are threads and share one group",
+        "start iosonde as that group",
+    ),
+    Row::unsupported(
+        "profile",
+        Kind::Text,
+        "",
+        "Run one of fio's built-in profiles.",
+        NO_PROFILE,
+        NO_PROFILE_WAY,
+    ),
+    profile("device-names", Kind::Text, "Devices of the act profile."),
+    profile("load", Kind::Int(0, U32), "Load of the act profile."),
+    profile("test-duration", Kind::Text, "Duration of the act profile."),
+    profile(
+        "threads-per-queue",
+        Kind::Int(0, U32),
+        "Threads of the act profile.",
+    ),
+    profile(
+        "read-req-num-512-blocks",
+        Kind::Int(0, U32),
+        "Read size of the act profile.",
+    ),
+    profile(
+        "large-block-op-kbytes",
+        Kind::Int(0, U32),
+        "Write size of the act profile.",
+    ),
+    profile(
+        "prep",
+        Kind::Flag,
+        "Prepare the device for the act profile.",
+    ),
+    profile(
+        "block",
+        Kind::Int(0, U32),
+        "Block size of the tiobench profile.",
+    ),
+    profile(
+        "numruns",
+        Kind::Int(0, U32),
+        "Runs of the tiobench profile.",
+    ),
+    profile("dir", Kind::Text, "Directory of the tiobench profile."),
+    profile(
+        "threads",
+        Kind::Int(0, U32),
+        "Threads of the tiobench profile.",
+    ),
+];
+
+const fn trace(name: &'static str, kind: Kind, doc: &'static str) -> Row {
+    Row::unsupported(name, kind, "", doc, NO_TRACE, NO_TRACE_WAY)
+}
+
+const fn zbd(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Row {
+    Row::unsupported(name, kind, default, doc, NO_ZBD, NO_ZBD_WAY)
+}
+
+const fn profile(name: &'static str, kind: Kind, doc: &'static str) -> Row {
+    Row::unsupported(name, kind, "", doc, NO_PROFILE, NO_PROFILE_WAY)
+}

@@ -1,0 +1,254 @@
+//! What a row of the table says about an option.
+
+use super::{Builder, Given};
+use crate::value::{Parsed, TimeUnit};
+
+/// What an option is about; also the chapters of the documentation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// Directions, block sizes, order, contents.
+    What,
+    /// Files and devices.
+    Files,
+    /// Engine, depth, memory, CPUs.
+    How,
+    /// Time, rates, order of jobs.
+    When,
+    /// Statistics, logs, reports, errors.
+    Measure,
+    /// Checking contents.
+    Verify,
+    /// Options that belong to single engines.
+    Engine,
+    /// Traces, cgroups, zoned devices, and what else fio has.
+    Other,
+}
+
+impl Family {
+    /// All of them, in the order of the documentation.
+    pub const ALL: [Family; 8] = [
+        Family::What,
+        Family::Files,
+        Family::How,
+        Family::When,
+        Family::Measure,
+        Family::Verify,
+        Family::Engine,
+        Family::Other,
+    ];
+
+    /// Heading in the documentation.
+    pub fn title(self) -> &'static str {
+        match self {
+            Family::What => "What is done",
+            Family::Files => "Where the data are",
+            Family::How => "How I/O is issued",
+            Family::When => "When, and how fast",
+            Family::Measure => "What is measured and reported",
+            Family::Verify => "Verification",
+            Family::Engine => "Options of single engines",
+            Family::Other => "Other options of fio",
+        }
+    }
+}
+
+/// What the value of an option looks like.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// A text that may be left out.
+    OptionalText,
+    /// On when it stands alone; `=0` and `=1` are possible.
+    Flag,
+    /// 0 or 1.
+    Bool,
+    /// A whole number within bounds.
+    Int(i64, i64),
+    /// Whole numbers for reads, writes and trims.
+    IntList(i64, i64),
+    /// Bytes.
+    Size,
+    /// Bytes for reads, writes and trims.
+    SizeList,
+    /// Bytes, or per cent.
+    Extent,
+    /// A range of bytes.
+    SizeRange,
+    /// Ranges of bytes for reads, writes and trims.
+    SizeRangeList,
+    /// 0 to 100.
+    Percent,
+    /// 0 to 100, for reads, writes and trims.
+    PercentList,
+    /// A time; the unit is that of a number without one.
+    Time(TimeUnit),
+    /// Times for reads, writes and trims.
+    TimeList(TimeUnit),
+    /// A range of times.
+    TimeRange(TimeUnit),
+    /// A decimal fraction.
+    Float,
+    /// Decimal fractions, separated by colons.
+    FloatList,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// Texts, separated by colons.
+    List,
+    /// CPU or node numbers.
+    Numbers,
+    /// Bytes in fio's pattern notation.
+    Pattern,
+}
+
+impl Kind {
+    /// In words, for help and documentation.
+    pub fn describe(self) -> String {
+        let unit = |unit| match unit {
+            TimeUnit::Seconds => "seconds",
+            TimeUnit::Milliseconds => "milliseconds",
+            TimeUnit::Microseconds => "microseconds",
+        };
+        let bounds = |min, max| match (min, max) {
+            (i64::MIN, _) => "whole number".to_owned(),
+            (min, max) if max >= i64::from(u32::MAX) => format!("whole number from {min}"),
+            (min, max) => format!("whole number, {min} to {max}"),
+        };
+        match self {
+            Kind::Text => "text".into(),
+            Kind::OptionalText => "text, may be left out".into(),
+            Kind::Flag => "stands alone, or 0 or 1".into(),
+            Kind::Bool => "0 or 1".into(),
+            Kind::Int(min, max) => bounds(min, max),
+            Kind::IntList(min, max) => format!("{}; read,write,trim", bounds(min, max)),
+            Kind::Size => "size".into(),
+            Kind::SizeList => "size; read,write,trim".into(),
+            Kind::Extent => "size, or per cent".into(),
+            Kind::SizeRange => "size, or low-high".into(),
+            Kind::SizeRangeList => "low-high; read,write,trim".into(),
+            Kind::Percent => "per cent".into(),
+            Kind::PercentList => "per cent; read,write,trim".into(),
+            Kind::Time(default) => format!("time, in {} without unit", unit(default)),
+            Kind::TimeList(default) => {
+                format!("time, in {} without unit; read,write,trim", unit(default))
+            }
+            Kind::TimeRange(default) => {
+                format!("time or low-high, in {} without unit", unit(default))
+            }
+            Kind::Float => "number".into(),
+            Kind::FloatList => "numbers, separated by colons".into(),
+            Kind::Choice(words) => format!("one of {}", words.join(", ")),
+            Kind::List => "texts, separated by colons".into(),
+            Kind::Numbers => "numbers and ranges, e.g. 0,2-5".into(),
+            Kind::Pattern => "bytes: 0xdeadbeef, \"text\", numbers, 'file'".into(),
+        }
+    }
+}
+
+/// How an option stands beside fio's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Means what it means in fio.
+    Supported,
+    /// Is read, and means this here.
+    Accepted(&'static str),
+    /// Is refused, unless its value says the same as leaving it out.
+    Unsupported {
+        /// Why.
+        reason: &'static str,
+        /// The nearest way.
+        instead: &'static str,
+    },
+}
+
+/// What an option does to the job being built.
+pub type Apply = fn(&mut Builder, &Given<'_>) -> Parsed<()>;
+
+/// One option.
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    /// The name fio's JSON uses.
+    pub name: &'static str,
+    /// Other names.
+    pub aliases: &'static [&'static str],
+    /// What its value looks like.
+    pub kind: Kind,
+    /// The value it has when it is not given; "" is none.
+    pub default: &'static str,
+    /// What it does, in one or two sentences.
+    pub doc: &'static str,
+    /// How it stands beside fio's.
+    pub status: Status,
+    /// The engines that have it; empty is all.
+    pub engines: &'static [&'static str],
+    /// What it does to the job.
+    pub apply: Apply,
+}
+
+impl Row {
+    /// A supported option.
+    pub const fn new(
+        name: &'static str,
+        kind: Kind,
+        default: &'static str,
+        doc: &'static str,
+        apply: Apply,
+    ) -> Self {
+        Row {
+            name,
+            aliases: &[],
+            kind,
+            default,
+            doc,
+            status: Status::Supported,
+            engines: &[],
+            apply,
+        }
+    }
+
+    /// An option of fio that is refused.
+    pub const fn unsupported(
+        name: &'static str,
+        kind: Kind,
+        default: &'static str,
+        doc: &'static str,
+        reason: &'static str,
+        instead: &'static str,
+    ) -> Self {
+        Row {
+            status: Status::Unsupported { reason, instead },
+            ..Row::new(name, kind, default, doc, |_, _| Ok(()))
+        }
+    }
+
+    /// Adds other names.
+    pub const fn aliases(self, aliases: &'static [&'static str]) -> Self {
+        Row { aliases, ..self }
+    }
+
+    /// Says that it is read, but means something else than in fio.
+    pub const fn accepted(self, meaning: &'static str) -> Self {
+        Row {
+            status: Status::Accepted(meaning),
+            ..self
+        }
+    }
+
+    /// Limits it to some engines.
+    pub const fn engines(self, engines: &'static [&'static str]) -> Self {
+        Row { engines, ..self }
+    }
+
+    /// Name and aliases.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        std::iter::once(self.name).chain(self.aliases.iter().copied())
+    }
+
+    /// Whether a value says the same as leaving the option out. Only unsupported options ask this.
+    pub fn is_harmless(&self, value: Option<&str>) -> bool {
+        match value {
+            Some(value) => !self.default.is_empty() && value == self.default,
+            None => false,
+        }
+    }
+}

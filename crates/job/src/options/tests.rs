@@ -1,0 +1,107 @@
+//! What holds for the whole table.
+
+use super::*;
+use crate::env::FakeEnv;
+use std::collections::BTreeSet;
+
+const FIO_OPTIONS: &str = include_str!("../../tests/fixtures/fio-3.33-options.txt");
+
+#[test]
+fn names_and_aliases_are_unique() {
+    let mut seen = BTreeSet::new();
+    for name in all().flat_map(Row::names) {
+        assert!(seen.insert(name), "{name} stands in the table twice");
+    }
+}
+
+#[test]
+fn no_option_of_fio_is_missing() {
+    let missing: Vec<&str> = FIO_OPTIONS
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+        .filter(|name| find(name).is_none())
+        .collect();
+    assert!(missing.is_empty(), "not in the table: {missing:?}");
+    assert!(FIO_OPTIONS.lines().count() > 330);
+}
+
+#[test]
+fn docs_are_sentences() {
+    for row in all() {
+        assert!(row.doc.ends_with('.'), "{}: {}", row.name, row.doc);
+        if let Status::Unsupported { reason, instead } = row.status {
+            assert!(!reason.is_empty() && !instead.is_empty(), "{}", row.name);
+            assert!(
+                !reason.ends_with('.') && !instead.ends_with('.'),
+                "{}",
+                row.name
+            );
+        }
+    }
+}
+
+fn apply(row: &Row, text: &str) -> crate::value::Parsed<Builder> {
+    let env = FakeEnv::new();
+    let mut builder = Builder::new();
+    let given = Given {
+        text: Some(text),
+        env: &env,
+    };
+    (row.apply)(&mut builder, &given).map(|()| builder)
+}
+
+#[test]
+fn every_word_of_a_choice_is_taken_and_no_other() {
+    for row in all() {
+        let (Kind::Choice(words), Status::Supported | Status::Accepted(_)) = (row.kind, row.status)
+        else {
+            continue;
+        };
+        for word in words {
+            let refused = row.name == "zonemode" && *word == "zbd";
+            assert_eq!(apply(row, word).is_err(), refused, "{}={word}", row.name);
+        }
+        assert!(apply(row, "nonesuch").is_err(), "{}", row.name);
+    }
+}
+
+#[test]
+fn defaults_are_what_the_table_says() {
+    for row in all() {
+        let supported = matches!(row.status, Status::Supported | Status::Accepted(_));
+        if row.default.is_empty() || !supported || row.name == "numjobs" {
+            continue;
+        }
+        let built =
+            apply(row, row.default).unwrap_or_else(|error| panic!("{}: {error:?}", row.name));
+        let mut expected = Builder::new();
+        // Options that say "given" by being there differ from their absence only in that.
+        expected.engine = built.engine.clone();
+        expected.job.io.nice = built.job.io.nice;
+        expected.job.io.batch_submit = built.job.io.batch_submit;
+        expected.zones.strided = built.zones.strided;
+        expected.buffers.working_set_percent = built.buffers.working_set_percent;
+        expected.job.files.filename_format = built.job.files.filename_format.clone();
+        assert_eq!(
+            format!("{built:?}"),
+            format!("{expected:?}"),
+            "{}",
+            row.name
+        );
+    }
+}
+
+#[test]
+fn numbers_are_held_to_the_bounds_of_their_kind() {
+    for row in all() {
+        let (Kind::Int(min, max), Status::Supported) = (row.kind, row.status) else {
+            continue;
+        };
+        if max < i64::from(u32::MAX) {
+            assert!(apply(row, &max.to_string()).is_ok(), "{}={max}", row.name);
+            assert!(apply(row, &(max + 1).to_string()).is_err(), "{}", row.name);
+        }
+        assert!(apply(row, &(min - 1).to_string()).is_err(), "{}", row.name);
+        assert!(apply(row, "nonesuch").is_err(), "{}", row.name);
+    }
+}

@@ -1,0 +1,231 @@
+//! Sections to a plan: globals are inherited, options applied, jobs settled, groups numbered.
+
+mod apply;
+mod settle;
+
+use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
+use crate::env::Env;
+use crate::options::{Builder, Row};
+use crate::plan::{Job, Plan};
+use crate::source::{Span, Spanned};
+use crate::syntax::{Section, SectionKind};
+use std::collections::BTreeSet;
+
+/// Sections that share their globals: the command line with the first job file, then each further job file.
+pub type Unit = Vec<Section>;
+
+/// What the command line says about the jobs.
+#[derive(Debug, Clone, Default)]
+pub struct Wishes {
+    /// `--section`: take these jobs only; empty is all.
+    pub sections: Vec<Spanned>,
+    /// `--readonly`: refuse jobs that write or trim.
+    pub readonly: bool,
+}
+
+/// Makes the plan. It is complete only if `diagnostics` has no errors afterwards.
+pub fn resolve(
+    units: &[Unit],
+    wishes: &Wishes,
+    env: &dyn Env,
+    diagnostics: &mut Diagnostics,
+) -> Plan {
+    let mut resolver = Resolver {
+        env,
+        wishes,
+        diagnostics,
+        plan: Plan::default(),
+        places: Vec::new(),
+        met: BTreeSet::new(),
+    };
+    for (index, unit) in units.iter().enumerate() {
+        resolver.unit(unit, index > 0);
+    }
+    resolver.finish()
+}
+
+struct Resolver<'a> {
+    env: &'a dyn Env,
+    wishes: &'a Wishes,
+    diagnostics: &'a mut Diagnostics,
+    plan: Plan,
+    /// Of each job in the plan: its header, and its `wait_for`.
+    places: Vec<(Span, Option<Span>)>,
+    /// Names of `--section` that were met.
+    met: BTreeSet<String>,
+}
+
+/// An option of single engines in a global section: some job behind it must have such an engine.
+struct GlobalEngineOption {
+    row: &'static Row,
+    span: Span,
+    used: bool,
+}
+
+impl Resolver<'_> {
+    /// `walled`: the first job of a further job file waits for all jobs before it.
+    fn unit(&mut self, unit: &Unit, mut walled: bool) {
+        let mut globals = Builder::new();
+        let mut engine_options: Vec<GlobalEngineOption> = Vec::new();
+        for section in unit {
+            match section.kind {
+                SectionKind::Global => {
+                    let found = apply::section(&mut globals, section, self.env, self.diagnostics);
+                    engine_options.extend(found.engine_options.into_iter().map(|(row, span)| {
+                        GlobalEngineOption {
+                            row,
+                            span,
+                            used: false,
+                        }
+                    }));
+                    self.plan.global_options.extend(found.given);
+                }
+                SectionKind::Job if self.is_wanted(&section.name) => {
+                    let mut builder = globals.clone();
+                    builder.name = None;
+                    builder.own.clear();
+                    let walled = std::mem::take(&mut walled);
+                    self.job(builder, section, walled, &mut engine_options);
+                }
+                SectionKind::Job => {}
+            }
+        }
+        self.unused_engine_options(&engine_options);
+    }
+
+    fn is_wanted(&mut self, name: &Spanned) -> bool {
+        let sections = &self.wishes.sections;
+        if sections.is_empty() {
+            return true;
+        }
+        let wanted = sections.iter().any(|section| section.text == name.text);
+        if wanted {
+            self.met.insert(name.text.clone());
+        }
+        wanted
+    }
+
+    fn job(
+        &mut self,
+        mut builder: Builder,
+        section: &Section,
+        walled: bool,
+        engine_options: &mut [GlobalEngineOption],
+    ) {
+        let found = apply::section(&mut builder, section, self.env, self.diagnostics);
+        builder.job.schedule.stonewall |= walled;
+        let engine = builder.job.io.engine;
+        let accepts = |row: &Row| apply::has_option(engine, row);
+        for option in engine_options.iter_mut() {
+            option.used |= accepts(option.row);
+        }
+        if !apply::is_engine_refused(&builder) {
+            for (row, span) in &found.engine_options {
+                if !accepts(row) {
+                    self.diagnostics.push(foreign(row, engine.name(), *span));
+                }
+            }
+        }
+        builder.job.given = found.given;
+        builder.job.name = match builder.name.clone() {
+            Some(name) => name,
+            None => section.name.text.clone(),
+        };
+        let new_group = builder.new_group;
+        let wait_for = builder.given.get("wait_for").copied();
+        let mut settler = settle::Settler {
+            env: self.env,
+            diagnostics: self.diagnostics,
+            header: section.name.span,
+            readonly: self.wishes.readonly,
+        };
+        let mut job = settler.settle(builder);
+        job.groupid = self.group_of(&job, new_group);
+        self.plan.jobs.push(job);
+        self.places.push((section.name.span, wait_for));
+    }
+
+    /// fio counts a group up at `stonewall` and `new_group`, except before the first job.
+    fn group_of(&self, job: &Job, new_group: bool) -> u32 {
+        match self.plan.jobs.last() {
+            None => 0,
+            Some(last) if job.schedule.stonewall || new_group => last.groupid + 1,
+            Some(last) => last.groupid,
+        }
+    }
+
+    fn unused_engine_options(&mut self, options: &[GlobalEngineOption]) {
+        for option in options.iter().filter(|option| !option.used) {
+            let message = format!(
+                "`{}` belongs to {}, which no job here uses",
+                option.row.name,
+                option.row.engines.join(", ")
+            );
+            self.diagnostics
+                .push(Diagnostic::error(message).at(option.span));
+        }
+    }
+
+    fn finish(mut self) -> Plan {
+        self.check_sections();
+        self.check_waits();
+        if self.plan.jobs.is_empty() && !self.diagnostics.has_errors() {
+            self.diagnostics.push(
+                Diagnostic::error("no job is defined")
+                    .help("name a job file, or begin a job with `--name=NAME`"),
+            );
+        }
+        self.plan
+    }
+
+    fn check_sections(&mut self) {
+        for section in &self.wishes.sections {
+            if !self.met.contains(&section.text) {
+                let message = format!("no section is called `{}`", section.text);
+                self.diagnostics
+                    .push(Diagnostic::error(message).at(section.span));
+            }
+        }
+    }
+
+    /// `wait_for` names exactly one job, and that one comes before.
+    fn check_waits(&mut self) {
+        for (index, job) in self.plan.jobs.iter().enumerate() {
+            let Some(name) = &job.schedule.wait_for else {
+                continue;
+            };
+            let earlier = &self.plan.jobs[..index];
+            let count = earlier.iter().filter(|other| other.name == *name).count();
+            let message = match count {
+                1 => continue,
+                0 if job.name == *name => format!("job `{name}` cannot wait for itself"),
+                0 => format!(
+                    "job `{}` waits for `{name}`, which no job before it is called",
+                    job.name
+                ),
+                _ => format!(
+                    "job `{}` waits for `{name}`, but {count} jobs are called so",
+                    job.name
+                ),
+            };
+            let mut error = Diagnostic::error(message);
+            let (header, wait_for) = self.places[index];
+            error.span = Some(wait_for.unwrap_or(header));
+            if count == 0
+                && let Some(meant) = nearest(name, earlier.iter().map(|job| job.name.as_str()))
+            {
+                error = error.help(format!("did you mean `{meant}`?"));
+            }
+            self.diagnostics.push(error);
+        }
+    }
+}
+
+fn foreign(row: &Row, engine: &str, span: Span) -> Diagnostic {
+    let engines = row.engines.join(", ");
+    let message = format!("`{}` is an option of {engines}, not of {engine}", row.name);
+    Diagnostic::error(message).at(span)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! The options of one section onto a job, with every error of the section.
+
+use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
+use crate::env::Env;
+use crate::options::{self, Builder, Given, Kind, Row, Status, engines};
+use crate::plan::{Engine, GivenOption};
+use crate::source::Span;
+use crate::syntax::{Entry, Section};
+use crate::value::ValueError;
+
+/// What a section held.
+pub(super) struct Found {
+    /// Its options in the order they were written, for the report.
+    pub(super) given: Vec<GivenOption>,
+    /// Those that belong to single engines.
+    pub(super) engine_options: Vec<(&'static Row, Span)>,
+}
+
+/// Whether an engine has this option.
+pub(super) fn has_option(engine: Engine, row: &Row) -> bool {
+    let engines: &[&str] = match engine {
+        // It becomes one of these.
+        Engine::Auto => &["io_uring", "libaio", "psync"],
+        _ => &[engine.name()],
+    };
+    row.engines.is_empty() || row.engines.iter().any(|name| engines.contains(name))
+}
+
+/// Whether the job named an engine that is refused. Then that is the error, and not the engine's options.
+pub(super) fn is_engine_refused(builder: &Builder) -> bool {
+    builder
+        .engine
+        .as_deref()
+        .is_some_and(|name| engines::engine(name).is_err())
+}
+
+/// Applies a section. `kb_base` comes first, as it decides how sizes are read; of an option given twice, the last wins.
+pub(super) fn section(
+    builder: &mut Builder,
+    section: &Section,
+    env: &dyn Env,
+    diagnostics: &mut Diagnostics,
+) -> Found {
+    let mut found = Found {
+        given: Vec::new(),
+        engine_options: Vec::new(),
+    };
+    let mut rows: Vec<(&Entry, &'static Row)> = Vec::new();
+    for entry in &section.entries {
+        match options::find(&entry.name.text) {
+            Some(row) => rows.push((entry, row)),
+            None => diagnostics.push(unknown(entry)),
+        }
+    }
+    for (entry, row) in &rows {
+        found.given.push(GivenOption {
+            name: row.name.to_owned(),
+            value: entry
+                .value
+                .as_ref()
+                .map_or(String::new(), |value| value.text.clone()),
+        });
+    }
+    // An engine that is refused is told once, and its options are not held against the job.
+    let engine_entry = rows.iter().rfind(|(_, row)| row.name == "ioengine");
+    let refused_engine = match engine_entry.and_then(|(entry, _)| entry.value.as_ref()) {
+        Some(value) => engines::engine(&value.text).is_err(),
+        None => is_engine_refused(builder),
+    };
+    rows.sort_by_key(|(_, row)| rank(row.name));
+    for (entry, row) in rows {
+        builder.given.insert(row.name, entry.span());
+        builder.own.insert(row.name);
+        if !row.engines.is_empty() && refused_engine {
+            continue;
+        }
+        match apply(builder, entry, row, env) {
+            Ok(()) if !row.engines.is_empty() => {
+                found.engine_options.push((row, entry.span()));
+            }
+            Ok(()) => {}
+            Err(error) => diagnostics.push(*error),
+        }
+    }
+    found
+}
+
+/// Options that decide how others are read come before them.
+fn rank(name: &str) -> u8 {
+    match name {
+        "kb_base" => 0,
+        "cmdprio_bssplit" => 2,
+        _ => 1,
+    }
+}
+
+fn apply(
+    builder: &mut Builder,
+    entry: &Entry,
+    row: &Row,
+    env: &dyn Env,
+) -> Result<(), Box<Diagnostic>> {
+    let text = entry.value.as_ref().map(|value| value.text.as_str());
+    if let Status::Unsupported { reason, instead } = row.status {
+        if row.is_harmless(text) {
+            return Ok(());
+        }
+        let message = format!("the option `{}` is not supported: {reason}", row.name);
+        let error = Diagnostic::error(message).at(entry.span());
+        return Err(Box::new(error.help(format!("the nearest way: {instead}"))));
+    }
+    let may_stand_alone = matches!(row.kind, Kind::Flag | Kind::OptionalText);
+    if text.is_none_or(str::is_empty) && !may_stand_alone {
+        return Err(Box::new(missing(entry, row)));
+    }
+    (row.apply)(builder, &Given { text, env }).map_err(|error| Box::new(wrong(entry, row, error)))
+}
+
+fn missing(entry: &Entry, row: &Row) -> Diagnostic {
+    let message = format!("`{}` needs a value: {}", row.name, row.kind.describe());
+    with_unset_vars(Diagnostic::error(message).at(entry.span()), entry)
+}
+
+fn wrong(entry: &Entry, row: &Row, error: ValueError) -> Diagnostic {
+    let mut diagnostic = Diagnostic::error(format!("`{}`: {}", row.name, error.message));
+    diagnostic.span = Some(match (&entry.value, error.part) {
+        (Some(value), Some(part)) => value.part(part),
+        (Some(value), None) if value.span.start < value.span.end => value.span,
+        _ => entry.span(),
+    });
+    if let Some(value) = &entry.value
+        && !value.verbatim
+    {
+        diagnostic = diagnostic.label(format!("this is `{}`", value.text));
+    }
+    if let Some(help) = error.help {
+        diagnostic = diagnostic.help(help);
+    }
+    with_unset_vars(diagnostic, entry)
+}
+
+fn with_unset_vars(mut diagnostic: Diagnostic, entry: &Entry) -> Diagnostic {
+    for name in &entry.unset_vars {
+        diagnostic = diagnostic.help(format!("the environment variable {name} is not set"));
+    }
+    diagnostic
+}
+
+fn unknown(entry: &Entry) -> Diagnostic {
+    let name = &entry.name.text;
+    let message = match name.is_empty() {
+        true => "the name of the option is missing".to_owned(),
+        false => format!("there is no option `{name}`"),
+    };
+    let span = match entry.name.span {
+        span if span.start < span.end => span,
+        _ => entry.span(),
+    };
+    let error = with_unset_vars(Diagnostic::error(message).at(span), entry);
+    match nearest(name, options::all().flat_map(Row::names)) {
+        Some(meant) => error.help(format!("did you mean `{meant}`?")),
+        None => error.help("`--cmdhelp=all` lists the options"),
+    }
+}

@@ -1,0 +1,381 @@
+//! Rules that need several options of a job: what overrides what, what excludes what.
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::env::Env;
+use crate::options::Builder;
+use crate::plan::*;
+use crate::source::Span;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Turns a builder into a job.
+pub(super) struct Settler<'a> {
+    pub(super) env: &'a dyn Env,
+    pub(super) diagnostics: &'a mut Diagnostics,
+    /// The job's name, for rules that no single option breaks.
+    pub(super) header: Span,
+    /// `--readonly`.
+    pub(super) readonly: bool,
+}
+
+impl Settler<'_> {
+    pub(super) fn settle(&mut self, mut b: Builder) -> Job {
+        self.block_sizes(&mut b);
+        self.files(&mut b);
+        self.random_map(&mut b);
+        self.buffers(&mut b);
+        self.zones(&mut b);
+        self.io_method(&mut b);
+        self.schedule(&mut b);
+        self.rates(&b);
+        self.measure(&mut b);
+        self.verify(&mut b);
+        self.check_readonly(&b);
+        b.job
+    }
+
+    fn place(&self, b: &Builder, option: &str) -> Span {
+        b.given.get(option).copied().unwrap_or(self.header)
+    }
+
+    fn error(&mut self, b: &Builder, option: &str, message: impl Into<String>) {
+        let error = Diagnostic::error(message).at(self.place(b, option));
+        self.diagnostics.push(error);
+    }
+
+    fn warn(&mut self, b: &Builder, option: &str, message: impl Into<String>) {
+        let warning = Diagnostic::warning(message).at(self.place(b, option));
+        self.diagnostics.push(warning);
+    }
+
+    /// `bssplit` goes before `bsrange`, which goes before `bs`, whatever their order.
+    fn block_sizes(&mut self, b: &mut Builder) {
+        b.job.workload.block_size = PerDirection::from_fn(|direction| {
+            if let Some(split) = &b.bssplit {
+                split[direction].clone()
+            } else if let Some((min, max)) = b.bsrange[direction] {
+                match min == max {
+                    true => BlockSize::Fixed(min),
+                    false => BlockSize::Range { min, max },
+                }
+            } else {
+                BlockSize::Fixed(b.bs[direction])
+            }
+        });
+        for (winner, loser) in [("bssplit", "bs"), ("bssplit", "bsrange"), ("bsrange", "bs")] {
+            if b.own.contains(loser) && b.is_given(winner) && !b.own.contains(winner) {
+                let message = format!("`{loser}` has no effect: `{winner}` goes before it");
+                self.warn(b, loser, message);
+            }
+        }
+        if b.job.workload.bs_unaligned && b.job.io.direct {
+            self.warn(
+                b,
+                "bs_unaligned",
+                "unaligned blocks may fail with `direct=1`",
+            );
+        }
+    }
+
+    fn files(&mut self, b: &mut Builder) {
+        let name = b.job.name.clone();
+        let files = &mut b.job.files;
+        let is_named = !files.filenames.is_empty() || files.opendir.is_some();
+        if !is_named && files.nrfiles == 1 && self.env.is_device(&name) {
+            files.filenames = vec![name];
+        }
+        if !files.filenames.is_empty() {
+            files.nrfiles = files.filenames.len() as u32;
+        }
+        if files.pre_read {
+            files.invalidate = false;
+        }
+        if matches!(files.offset, Extent::Percent(percent) if percent > 100.0) {
+            self.error(b, "offset", "the offset lies behind the end of the file");
+        }
+        self.size_against_block(b);
+    }
+
+    /// A file must hold at least one block.
+    fn size_against_block(&mut self, b: &Builder) {
+        let workload = &b.job.workload;
+        let smallest = workload
+            .block_size
+            .iter()
+            .filter(|(direction, _)| workload.rw.has(*direction))
+            .map(|(_, size)| size.min())
+            .min()
+            .unwrap_or(0);
+        let files = &b.job.files;
+        let (option, bytes) = match (files.filesize, files.size) {
+            (Some((_, high)), _) => ("filesize", high),
+            (None, Some(Extent::Bytes(bytes))) => ("size", bytes / u64::from(files.nrfiles)),
+            _ => return,
+        };
+        if bytes < smallest {
+            let message = format!(
+                "a file of {bytes} bytes is smaller than the smallest block of {smallest} bytes"
+            );
+            self.error(b, option, message);
+        }
+    }
+
+    fn random_map(&mut self, b: &mut Builder) {
+        let workload = &mut b.job.workload;
+        let even = matches!(workload.distribution, Distribution::Random);
+        let aligned = b.given.contains_key("ba");
+        let lfsr = workload.random_generator == RandomGenerator::Lfsr;
+        workload.random_map = if !even || aligned || (b.norandommap && !lfsr) {
+            RandomMap::None
+        } else if b.softrandommap {
+            RandomMap::Soft
+        } else {
+            RandomMap::Exact
+        };
+    }
+
+    fn buffers(&mut self, b: &mut Builder) {
+        let buffers = &mut b.job.workload.buffers;
+        let given = &b.buffers;
+        buffers.fill = if let Some(pattern) = &given.pattern {
+            BufferFill::Pattern(pattern.clone())
+        } else if given.zero {
+            BufferFill::Zero
+        } else if given.refill {
+            BufferFill::Refill
+        } else if given.no_scramble {
+            BufferFill::Once
+        } else {
+            BufferFill::Scramble
+        };
+        if given.working_set {
+            buffers.dedupe_working_set_percent = Some(given.working_set_percent.unwrap_or(5));
+        }
+        if buffers.dedupe_global && buffers.dedupe_working_set_percent.is_none() {
+            let message = "`dedupe_global` needs `dedupe_mode=working_set`";
+            self.error(b, "dedupe_global", message);
+        }
+    }
+
+    /// A zone size alone means strided zones, as in old job files.
+    fn zones(&mut self, b: &mut Builder) {
+        let zones = &b.zones;
+        let strided = zones.strided.unwrap_or(zones.size > 0);
+        if !strided {
+            return;
+        }
+        if zones.size == 0 {
+            return self.error(b, "zonemode", "`zonemode=strided` needs `zonesize`");
+        }
+        b.job.workload.zones = Some(StridedZones {
+            zone_size_bytes: zones.size,
+            zone_range_bytes: match zones.range {
+                0 => zones.size,
+                range => range,
+            },
+            zone_skip_bytes: zones.skip,
+        });
+    }
+
+    fn io_method(&mut self, b: &mut Builder) {
+        let io = &mut b.job.io;
+        let depth = io.iodepth;
+        // As in fio, 0 and too much both mean the whole depth.
+        io.batch_submit = io
+            .batch_submit
+            .map(|n| if n == 0 { depth } else { n.min(depth) });
+        io.batch_complete_min = io.batch_complete_min.min(depth);
+        io.batch_complete_max = io
+            .batch_complete_max
+            .map(|max| max.max(io.batch_complete_min));
+        io.iodepth_low = io.iodepth_low.map(|low| low.min(depth));
+        if io.uring.sqthread_poll && io.uring.registerfiles.is_none() {
+            io.uring.registerfiles = Some(true);
+        }
+        if b.prio.is_some() || b.prioclass.is_some() {
+            let best_effort = 2;
+            io.ioprio = Some(IoPriority {
+                class: b.prioclass.unwrap_or(best_effort),
+                level: b.prio.unwrap_or(0),
+            });
+        }
+        let percent_given = io.cmdprio_percent.iter().any(|(_, percent)| *percent > 0);
+        if percent_given && io.cmdprio_split.is_some() {
+            let message = "`cmdprio_percentage` and `cmdprio_bssplit` exclude each other";
+            self.error(b, "cmdprio_bssplit", message);
+        }
+        self.depth_of_waiting_engines(b);
+    }
+
+    fn depth_of_waiting_engines(&mut self, b: &Builder) {
+        let engine = b.job.io.engine;
+        let waits = matches!(
+            engine,
+            Engine::Sync | Engine::Psync | Engine::Pvsync | Engine::Pvsync2 | Engine::Mmap
+        );
+        if waits && b.job.io.iodepth > 1 && !b.job.io.offload && !b.is_refused() {
+            let message = format!(
+                "`{}` waits for each I/O, so that the depth is 1 whatever `iodepth` says",
+                engine.name()
+            );
+            let warning = Diagnostic::warning(message)
+                .at(self.place(b, "iodepth"))
+                .help("`ioengine=io_uring` or `ioengine=libaio` keep several I/Os in flight");
+            self.diagnostics.push(warning);
+        }
+    }
+
+    fn schedule(&mut self, b: &mut Builder) {
+        let schedule = &mut b.job.schedule;
+        schedule.exitall = b.exitall.then_some(b.exit_what);
+        if b.thinktime.pause_ns > 0 {
+            b.thinktime.spin_ns = b.thinktime.spin_ns.min(b.thinktime.pause_ns);
+            schedule.thinktime = Some(b.thinktime);
+        }
+        if b.flow.weight != 0 {
+            schedule.flow = Some(b.flow);
+        }
+        if b.steady.duration_ns > 0 {
+            schedule.steady_state = Some(b.steady);
+        }
+        if b.latency.target_ns > 0 {
+            schedule.latency_target = Some(b.latency);
+        }
+        let endless = schedule.time_based && schedule.runtime_ns == 0;
+        schedule.time_based &= !endless;
+        if endless {
+            self.warn(
+                b,
+                "time_based",
+                "`time_based` has no effect without `runtime`",
+            );
+        }
+        if b.latency.target_ns > 0 && b.latency.window_ns == 0 {
+            let message = "`latency_window` is missing; each depth is tried for 1 s";
+            self.warn(b, "latency_target", message);
+            if let Some(target) = &mut b.job.schedule.latency_target {
+                target.window_ns = SECOND_NS;
+            }
+        }
+    }
+
+    fn rates(&mut self, b: &Builder) {
+        let s = &b.job.schedule;
+        for direction in Direction::ALL {
+            let name = direction.name();
+            if s.rate_bytes[direction].is_some() && s.rate_iops[direction].is_some() {
+                let message = format!("`rate` and `rate_iops` exclude each other (for {name})");
+                return self.error(b, "rate_iops", message);
+            }
+            let pairs = [
+                (
+                    "rate_min",
+                    "rate",
+                    s.rate_min_bytes[direction],
+                    s.rate_bytes[direction],
+                ),
+                (
+                    "rate_iops_min",
+                    "rate_iops",
+                    s.rate_iops_min[direction],
+                    s.rate_iops[direction],
+                ),
+            ];
+            for (low, high, min, max) in pairs {
+                if let (Some(min), Some(max)) = (min, max)
+                    && min > max
+                {
+                    let message = format!("`{low}` is above `{high}` (for {name})");
+                    return self.error(b, low, message);
+                }
+            }
+        }
+    }
+
+    fn measure(&mut self, b: &mut Builder) {
+        b.job.measure.logs.unix_epoch |= b.alternate_epoch;
+        let logs = &b.job.measure.logs;
+        if logs.hist.is_some() && logs.hist_ms == 0 {
+            let message = "the histogram log stays empty without `log_hist_msec`";
+            self.warn(b, "write_hist_log", message);
+        }
+    }
+
+    fn verify(&mut self, b: &mut Builder) {
+        // As in fio, a pattern alone asks for its check.
+        let pattern_alone = b.verify.pattern.is_some() && !b.is_given("verify");
+        let method = match b.verify_method {
+            None if pattern_alone => VerifyMethod::Pattern,
+            None => return,
+            Some(method) => method,
+        };
+        if method == VerifyMethod::Pattern && b.verify.pattern.is_none() {
+            let message = "`verify=pattern` needs `verify_pattern`";
+            return self.error(b, "verify", message);
+        }
+        if b.verify.verify_only && b.job.schedule.time_based {
+            self.error(
+                b,
+                "verify_only",
+                "`verify_only` and `time_based` exclude each other",
+            );
+        }
+        b.verify.method = method;
+        self.verify_interval(b);
+        self.shared_writers(b);
+        b.job.verify = Some(b.verify.clone());
+    }
+
+    /// The interval must divide every block size; blocks of several sizes get a header at each smallest one.
+    fn verify_interval(&mut self, b: &mut Builder) {
+        let sizes = &b.job.workload.block_size.write;
+        let (min, max) = (sizes.min(), sizes.max());
+        let common = gcd(min, max);
+        let wanted = b.verify.interval_bytes;
+        if wanted == 0 {
+            if min != max {
+                b.verify.interval_bytes = common;
+            }
+        } else if !common.is_multiple_of(wanted) {
+            b.verify.interval_bytes = gcd(common, wanted);
+            let message = format!(
+                "`verify_interval` does not divide the block sizes; {} bytes are used",
+                b.verify.interval_bytes
+            );
+            self.warn(b, "verify_interval", message);
+        }
+    }
+
+    fn shared_writers(&mut self, b: &Builder) {
+        let job = &b.job;
+        let writes = job.workload.rw.has(Direction::Write) && b.verify.do_verify;
+        let shares = !job.files.filenames.is_empty();
+        let apart = job.files.offset_increment != Extent::Bytes(0);
+        if writes && shares && !apart && job.numjobs > 1 {
+            let message = "clones write the same file and may overwrite each other's blocks, \
+                           which verification then reports";
+            self.warn(b, "numjobs", message);
+        }
+    }
+
+    fn check_readonly(&mut self, b: &Builder) {
+        let rw = b.job.workload.rw;
+        if self.readonly && (rw.has(Direction::Write) || rw.has(Direction::Trim)) {
+            let message = format!("`--readonly` forbids `rw={}`", rw.name());
+            self.error(b, "rw", message);
+        }
+    }
+}
+
+impl Builder {
+    fn is_refused(&self) -> bool {
+        super::apply::is_engine_refused(self)
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    match b {
+        0 => a,
+        _ => gcd(b, a % b),
+    }
+}

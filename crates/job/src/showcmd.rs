@@ -1,0 +1,59 @@
+//! `--showcmd`: job files as command lines.
+
+use crate::syntax::{Entry, Section, SectionKind};
+
+/// The command line that means the same as these sections.
+pub fn render(program: &str, sections: &[Section]) -> String {
+    let mut words = vec![program.to_owned()];
+    let mut is_first = true;
+    for section in sections {
+        // Options before the first name are global; a later global section needs its name.
+        if section.kind == SectionKind::Job || !is_first {
+            words.push(quoted(&format!("--name={}", section.name.text)));
+        }
+        is_first = false;
+        let entries = section.entries.iter();
+        let is_own_name = |entry: &&Entry| {
+            entry.name.text == "name"
+                && entry.value.as_ref().map(|value| &value.text) == Some(&section.name.text)
+        };
+        words.extend(entries.filter(|entry| !is_own_name(entry)).map(option));
+    }
+    words.join(" ")
+}
+
+fn option(entry: &Entry) -> String {
+    quoted(&match &entry.value {
+        Some(value) => format!("--{}={}", entry.name.text, value.text),
+        None => format!("--{}", entry.name.text),
+    })
+}
+
+/// Quotes a word for the shell if it needs it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,%+@^".contains(c);
+    if word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::Diagnostics;
+    use crate::env::FakeEnv;
+    use crate::syntax::ini;
+
+    #[test]
+    fn sections_become_groups() {
+        let text =
+            "[global]\nrw=read\nthread\n[a]\nsize=1m\n[global]\nbs=8k\n[b c]\nfilename=/x y\n";
+        let mut diagnostics = Diagnostics::default();
+        let sections = ini::parse("t", text.into(), &FakeEnv::new(), &mut diagnostics);
+        assert_eq!(
+            render("fio", &sections),
+            "fio --rw=read --thread --name=a --size=1m --name=global --bs=8k '--name=b c' '--filename=/x y'"
+        );
+    }
+}
