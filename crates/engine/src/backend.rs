@@ -97,7 +97,13 @@ pub trait Backend {
 
     /// Appends finished I/Os to `done`. Returns when there are at least `min` or after `timeout_ns`; with `min` 0 it only
     /// looks. `done` has room for all slots.
-    fn reap(&mut self, slab: &Slab, min: usize, timeout_ns: Option<u64>, done: &mut Vec<Completion>) -> io::Result<()>;
+    fn reap(
+        &mut self,
+        slab: &Slab,
+        min: usize,
+        timeout_ns: Option<u64>,
+        done: &mut Vec<Completion>,
+    ) -> io::Result<()>;
 
     /// On simulated devices: when the next I/O will be finished. Such a backend never blocks in [`Backend::reap`].
     fn next_completion_ns(&self) -> Option<u64> {

@@ -19,7 +19,9 @@ pub struct RealClock {
 impl RealClock {
     /// A clock that reads 0 now.
     pub fn starting_now() -> RealClock {
-        RealClock { origin_ns: monotonic_ns() }
+        RealClock {
+            origin_ns: monotonic_ns(),
+        }
     }
 
     /// Sleeps until `until_ns`, at most `most`.

@@ -20,14 +20,20 @@ impl Contents {
     pub fn new(buffers: &Buffers, unit_bytes: u64, size_bytes: u64, seeds: &Seeds) -> Contents {
         let filler = BufferFiller::new(buffers, unit_bytes, size_bytes, seeds);
         let refreshes = filler.refreshes();
-        Contents { filler, buffers: buffers.clone(), refreshes, draws: seeds.stream(Stream::Buffer, 2) }
+        Contents {
+            filler,
+            buffers: buffers.clone(),
+            refreshes,
+            draws: seeds.stream(Stream::Buffer, 2),
+        }
     }
 
     /// Fills all buffers for the first time.
     pub fn prepare(&mut self, memory: &mut IoMemory) {
         for slot in 0..memory.slots() as u32 {
             let length = memory.stride();
-            self.filler.prepare(&self.buffers, memory.slot_mut(slot, length));
+            self.filler
+                .prepare(&self.buffers, memory.slot_mut(slot, length));
         }
     }
 

@@ -21,7 +21,16 @@ impl DepthControl {
     /// Begins at depth 1.
     pub fn new(rule: LatencyTarget, iodepth: u32, start_ns: u64) -> DepthControl {
         let settled = iodepth == 1 && !rule.run;
-        DepthControl { rule, depth: 1, good: 0, bad: iodepth + 1, window_start_ns: start_ns, ios: 0, late: 0, settled }
+        DepthControl {
+            rule,
+            depth: 1,
+            good: 0,
+            bad: iodepth + 1,
+            window_start_ns: start_ns,
+            ios: 0,
+            late: 0,
+            settled,
+        }
     }
 
     /// The depth to use now.
@@ -61,7 +70,11 @@ impl DepthControl {
             self.settled = !self.rule.run;
         } else {
             let doubled = (self.good * 2).max(1);
-            self.depth = if doubled < self.bad { doubled } else { self.good + (self.bad - self.good) / 2 };
+            self.depth = if doubled < self.bad {
+                doubled
+            } else {
+                self.good + (self.bad - self.good) / 2
+            };
         }
     }
 }
@@ -71,7 +84,12 @@ mod tests {
     use super::*;
 
     fn settle(limit: u32, iodepth: u32) -> u32 {
-        let rule = LatencyTarget { target_ns: 1_000, window_ns: 10, percentile: 100.0, run: false };
+        let rule = LatencyTarget {
+            target_ns: 1_000,
+            window_ns: 10,
+            percentile: 100.0,
+            run: false,
+        };
         let mut control = DepthControl::new(rule, iodepth, 0);
         let mut now_ns = 0;
         for _ in 0..100 {

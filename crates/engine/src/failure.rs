@@ -12,6 +12,14 @@ pub fn errno_name(errno: i32) -> String {
         .map_or_else(|| format!("errno {errno}"), |(_, name)| (*name).to_owned())
 }
 
+/// The errno whose name stands in a text, e.g. in `cannot open it: ... (ENOENT)`.
+pub fn errno_named_in(text: &str) -> Option<i32> {
+    NAMES
+        .iter()
+        .find(|(_, name)| text.contains(&format!("({name})")) || text.ends_with(name))
+        .map(|(errno, _)| *errno)
+}
+
 const NAMES: [(i32, &str); 24] = [
     (libc::EPERM, "EPERM"),
     (libc::ENOENT, "ENOENT"),
@@ -51,15 +59,28 @@ pub fn of_io(slot: &Slot, errno: i32, file: Option<String>) -> IoFailure {
     };
     let remedy = remedy(errno, slot);
     let name = errno_name(errno);
-    let place = file.as_deref().map(|file| format!(" of {file}")).unwrap_or_default();
-    let message =
-        format!("{operation} of {} bytes at offset {}{place} failed with {name}: {remedy}", slot.len, slot.offset);
-    IoFailure { errno, operation: operation.to_owned(), file, offset: Some(slot.offset), message }
+    let place = file
+        .as_deref()
+        .map(|file| format!(" of {file}"))
+        .unwrap_or_default();
+    let message = format!(
+        "{operation} of {} bytes at offset {}{place} failed with {name}: {remedy}",
+        slot.len, slot.offset
+    );
+    IoFailure {
+        errno,
+        operation: operation.to_owned(),
+        file,
+        offset: Some(slot.offset),
+        message,
+    }
 }
 
 fn remedy(errno: i32, slot: &Slot) -> &'static str {
     match errno {
-        libc::ENOSPC | libc::EDQUOT => "the target is full; use a smaller size=, or fill_device=1 to end there on purpose",
+        libc::ENOSPC | libc::EDQUOT => {
+            "the target is full; use a smaller size=, or fill_device=1 to end there on purpose"
+        }
         libc::EINVAL => {
             "with direct=1 offsets and block sizes must be multiples of the device's block size; check bs= and offset=, \
              or use direct=0"
@@ -69,7 +90,9 @@ fn remedy(errno: i32, slot: &Slot) -> &'static str {
         }
         libc::EIO | libc::EREMOTEIO => "the device reported an error; see the kernel log (dmesg)",
         libc::EOPNOTSUPP => "the target does not support this operation",
-        libc::EROFS | libc::EBADF | libc::EACCES => "the target cannot be written; use a writable one, or a reading job",
+        libc::EROFS | libc::EBADF | libc::EACCES => {
+            "the target cannot be written; use a writable one, or a reading job"
+        }
         libc::ENXIO | libc::ENODEV => "the device is gone",
         libc::ETIME => "an I/O took longer than max_latency",
         libc::EAGAIN => "it would have blocked (nowait=1)",

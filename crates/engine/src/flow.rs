@@ -34,7 +34,8 @@ impl FlowShare {
             return false;
         }
         let mine = i128::from(self.ios) * i128::from(total_weight);
-        mine > i128::from(self.pool.ios.load(Relaxed)) * i128::from(self.rule.weight) + i128::from(total_weight)
+        mine > i128::from(self.pool.ios.load(Relaxed)) * i128::from(self.rule.weight)
+            + i128::from(total_weight)
     }
 
     /// How long to wait before looking again.
@@ -63,7 +64,11 @@ mod tests {
     #[test]
     fn counts_follow_the_weights() {
         let pool = Arc::new(FlowPool::default());
-        let rule = |weight| Flow { id: 1, weight, sleep_ns: 0 };
+        let rule = |weight| Flow {
+            id: 1,
+            weight,
+            sleep_ns: 0,
+        };
         let mut one = FlowShare::join(rule(1), pool.clone());
         let mut four = FlowShare::join(rule(4), pool.clone());
         for _ in 0..10_000 {

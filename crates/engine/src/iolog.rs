@@ -88,7 +88,10 @@ impl IoLog {
         let log = IoLog {
             chunk: Vec::with_capacity(CHUNK),
             to_writer,
-            windows: [[Window { start_ns, ..Window::default() }; 3]; 5],
+            windows: [[Window {
+                start_ns,
+                ..Window::default()
+            }; 3]; 5],
             histograms: rule.hist.is_some().then(|| [empty(), empty(), empty()]),
             histogram_start_ns: start_ns,
             start_ns,
@@ -113,7 +116,12 @@ impl IoLog {
         let clat_ns = now_ns.saturating_sub(slot.issue_ns);
         if self.rule.lat.is_some() {
             self.note(LogKind::Clat, slot, now_ns, clat_ns);
-            self.note(LogKind::Lat, slot, now_ns, now_ns.saturating_sub(slot.start_ns));
+            self.note(
+                LogKind::Lat,
+                slot,
+                now_ns,
+                now_ns.saturating_sub(slot.start_ns),
+            );
         }
         if self.rule.bw.is_some() {
             let kib_per_s = u64::from(slot.len) * 1_000_000_000 / clat_ns.max(1) / 1024;
@@ -131,7 +139,9 @@ impl IoLog {
     }
 
     fn note(&mut self, kind: LogKind, slot: &Slot, now_ns: u64, value: u64) {
-        let Some(direction) = slot.op.direction() else { return };
+        let Some(direction) = slot.op.direction() else {
+            return;
+        };
         let at_ns = now_ns.saturating_sub(self.start_ns);
         if self.rule.avg_ms == 0 {
             return self.push(LogEntry {
@@ -162,13 +172,17 @@ impl IoLog {
             }
             let end_ns = window.start_ns + length_ns;
             self.close_window(kind, direction, window, end_ns);
-            self.windows[kind as usize][direction as usize] = Window { start_ns: end_ns, ..Window::default() };
+            self.windows[kind as usize][direction as usize] = Window {
+                start_ns: end_ns,
+                ..Window::default()
+            };
         }
     }
 
     fn close_window(&mut self, kind: LogKind, direction: Direction, window: Window, end_ns: u64) {
         let length_ns = (end_ns - window.start_ns).max(1);
-        let per_second = |amount: u64| (u128::from(amount) * 1_000_000_000 / u128::from(length_ns)) as u64;
+        let per_second =
+            |amount: u64| (u128::from(amount) * 1_000_000_000 / u128::from(length_ns)) as u64;
         let value = match kind {
             LogKind::Bw => per_second(window.bytes) / 1024,
             LogKind::Iops => per_second(window.count),
@@ -177,7 +191,15 @@ impl IoLog {
             _ => window.sum / window.count,
         };
         let at_ns = end_ns.saturating_sub(self.start_ns);
-        self.push(LogEntry { kind, direction, at_ns, value, block_bytes: 0, offset: 0, high_priority: false });
+        self.push(LogEntry {
+            kind,
+            direction,
+            at_ns,
+            value,
+            block_bytes: 0,
+            offset: 0,
+            high_priority: false,
+        });
     }
 
     fn push(&mut self, entry: LogEntry) {
@@ -195,11 +217,17 @@ impl IoLog {
 
     fn close_histograms(&mut self, now_ns: u64) {
         let at_ns = now_ns.saturating_sub(self.start_ns);
-        let Some(histograms) = &mut self.histograms else { return };
+        let Some(histograms) = &mut self.histograms else {
+            return;
+        };
         for (direction, counts) in Direction::ALL.into_iter().zip(histograms) {
             if counts.iter().any(|count| *count > 0) {
                 let counts = std::mem::replace(counts, vec![0; BUCKETS].into_boxed_slice());
-                let _ = self.to_writer.send(LogBatch::Histogram { direction, at_ns, counts });
+                let _ = self.to_writer.send(LogBatch::Histogram {
+                    direction,
+                    at_ns,
+                    counts,
+                });
             }
         }
         self.histogram_start_ns = now_ns;
@@ -208,9 +236,18 @@ impl IoLog {
     /// Hands over what is left; windows that are not full are written with the length they have.
     pub fn finish(mut self, now_ns: u64) {
         if self.rule.avg_ms > 0 {
-            for kind in [LogKind::Slat, LogKind::Clat, LogKind::Lat, LogKind::Bw, LogKind::Iops] {
+            for kind in [
+                LogKind::Slat,
+                LogKind::Clat,
+                LogKind::Lat,
+                LogKind::Bw,
+                LogKind::Iops,
+            ] {
                 for direction in Direction::ALL {
-                    if self.windows[kind as usize].iter().all(|window| window.count == 0 && window.start_ns == self.start_ns) {
+                    if self.windows[kind as usize]
+                        .iter()
+                        .all(|window| window.count == 0 && window.start_ns == self.start_ns)
+                    {
                         continue;
                     }
                     self.close_windows(kind, direction, now_ns);
@@ -227,4 +264,3 @@ impl IoLog {
         self.hand_over();
     }
 }
-

@@ -69,19 +69,40 @@ impl Pacer {
                 return None;
             }
             let bytes = schedule.rate_bytes[direction].map(|rate| (rate, true));
-            let (per_second, by_bytes) = bytes.or(schedule.rate_iops[direction].map(|rate| (rate, false)))?;
+            let (per_second, by_bytes) =
+                bytes.or(schedule.rate_iops[direction].map(|rate| (rate, false)))?;
             let poisson = schedule.rate_poisson;
-            Some(RateClock { per_second: per_second.max(1), by_bytes, poisson, base_ns: start_ns, issued: 0, next_ns: start_ns })
+            Some(RateClock {
+                per_second: per_second.max(1),
+                by_bytes,
+                poisson,
+                base_ns: start_ns,
+                issued: 0,
+                next_ns: start_ns,
+            })
         });
-        let paced: Vec<_> = Direction::ALL.into_iter().filter(|direction| rates[*direction].is_some()).collect();
-        let thinking = schedule.thinktime.filter(|rule| rule.pause_ns > 0).map(|rule| Thinking {
-            rule,
-            blocks: 0,
-            since_ns: start_ns,
-            due: false,
-        });
+        let paced: Vec<_> = Direction::ALL
+            .into_iter()
+            .filter(|direction| rates[*direction].is_some())
+            .collect();
+        let thinking = schedule
+            .thinktime
+            .filter(|rule| rule.pause_ns > 0)
+            .map(|rule| Thinking {
+                rule,
+                blocks: 0,
+                since_ns: start_ns,
+                due: false,
+            });
         let free = paced.is_empty() && thinking.is_none();
-        Pacer { rates, paced, thinking, ignore_thinktime: schedule.rate_ignore_thinktime, free, rng }
+        Pacer {
+            rates,
+            paced,
+            thinking,
+            ignore_thinktime: schedule.rate_ignore_thinktime,
+            free,
+            rng,
+        }
     }
 
     /// Whether nothing ever has to wait.
@@ -95,7 +116,10 @@ impl Pacer {
         if self.paced.len() < 2 {
             return None;
         }
-        self.paced.iter().copied().min_by_key(|direction| self.start_ns(*direction))
+        self.paced
+            .iter()
+            .copied()
+            .min_by_key(|direction| self.start_ns(*direction))
     }
 
     /// When the next I/O of this direction is meant to start; `None` where it has no rate.
@@ -108,20 +132,30 @@ impl Pacer {
         if let Some(clock) = &mut self.rates[direction] {
             clock.issue(bytes, &mut self.rng);
         }
-        if self.thinking.as_ref().is_some_and(|thinking| thinking.rule.count_issued) {
+        if self
+            .thinking
+            .as_ref()
+            .is_some_and(|thinking| thinking.rule.count_issued)
+        {
             self.count_block(now_ns);
         }
     }
 
     /// An I/O has completed.
     pub fn completed(&mut self, now_ns: u64) {
-        if self.thinking.as_ref().is_some_and(|thinking| !thinking.rule.count_issued) {
+        if self
+            .thinking
+            .as_ref()
+            .is_some_and(|thinking| !thinking.rule.count_issued)
+        {
             self.count_block(now_ns);
         }
     }
 
     fn count_block(&mut self, now_ns: u64) {
-        let Some(thinking) = &mut self.thinking else { return };
+        let Some(thinking) = &mut self.thinking else {
+            return;
+        };
         thinking.blocks += 1;
         if thinking.blocks >= thinking.rule.blocks.max(1)
             && now_ns.saturating_sub(thinking.since_ns) >= thinking.rule.iotime_ns
@@ -138,7 +172,9 @@ impl Pacer {
 
     /// Begins the pause that is due. Until when to spin, and until when to pause.
     pub fn pause(&mut self, now_ns: u64) -> (u64, u64) {
-        let Some(thinking) = &mut self.thinking else { return (now_ns, now_ns) };
+        let Some(thinking) = &mut self.thinking else {
+            return (now_ns, now_ns);
+        };
         thinking.due = false;
         thinking.blocks = 0;
         let pause_ns = thinking.rule.pause_ns;
@@ -151,7 +187,10 @@ impl Pacer {
                 }
             }
         }
-        let spin_ns = self.thinking.as_ref().map_or(0, |thinking| thinking.rule.spin_ns);
+        let spin_ns = self
+            .thinking
+            .as_ref()
+            .map_or(0, |thinking| thinking.rule.spin_ns);
         (now_ns + spin_ns.min(pause_ns), end_ns)
     }
 }

@@ -4,6 +4,7 @@ mod layout;
 mod open;
 mod resolve;
 
-pub use layout::{Layout, lay_out};
+pub use layout::{Layout, Made, lay_out};
 pub use open::{OpenSet, open_files};
+pub(crate) use resolve::target_error;
 pub use resolve::{FileUse, WorkerFiles, resolve};

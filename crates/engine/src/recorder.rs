@@ -19,7 +19,13 @@ struct Group {
     bytes: u64,
 }
 
-const NO_GROUP: Group = Group { op: Op::Read, start_ns: u64::MAX, issue_ns: u64::MAX, ios: 0, bytes: 0 };
+const NO_GROUP: Group = Group {
+    op: Op::Read,
+    start_ns: u64::MAX,
+    issue_ns: u64::MAX,
+    ios: 0,
+    bytes: 0,
+};
 
 #[derive(Debug)]
 struct DirectionTally {
@@ -77,7 +83,11 @@ impl Recorder {
             slat: measure.slat,
             clat: measure.clat,
             lat: measure.lat,
-            directions: [DirectionTally::new(), DirectionTally::new(), DirectionTally::new()],
+            directions: [
+                DirectionTally::new(),
+                DirectionTally::new(),
+                DirectionTally::new(),
+            ],
             syncs: 0,
             sync_latency: LatencyTally::new(),
             level: [0; 7],
@@ -95,14 +105,26 @@ impl Recorder {
 
     /// A batch prepared at `prepared_ns` has been submitted; `depth` I/Os are in flight now.
     #[inline(always)]
-    pub fn submitted(&mut self, counts: &[u64; 3], prepared_ns: u64, issue_ns: u64, depth: u32, timed: bool) {
+    pub fn submitted(
+        &mut self,
+        counts: &[u64; 3],
+        prepared_ns: u64,
+        issue_ns: u64,
+        depth: u32,
+        timed: bool,
+    ) {
         if prepared_ns < self.measure_from_ns {
             return;
         }
         let batch = counts[0] + counts[1] + counts[2];
         self.level[level_index(depth)] += batch;
         self.submit[batch_index(batch)] += 1;
-        for (direction, count) in self.directions.iter_mut().zip(counts).filter(|(_, count)| **count > 0) {
+        for (direction, count) in self
+            .directions
+            .iter_mut()
+            .zip(counts)
+            .filter(|(_, count)| **count > 0)
+        {
             direction.issued += count;
             if timed && self.slat {
                 direction.slat.record_n(issue_ns - prepared_ns, *count);
@@ -114,7 +136,8 @@ impl Recorder {
     #[inline(always)]
     pub fn completed(&mut self, slot: &Slot, now_ns: u64) {
         let group = &mut self.group;
-        if group.issue_ns == slot.issue_ns && group.start_ns == slot.start_ns && group.op == slot.op {
+        if group.issue_ns == slot.issue_ns && group.start_ns == slot.start_ns && group.op == slot.op
+        {
             group.ios += 1;
             group.bytes += u64::from(slot.len);
         } else {
@@ -161,7 +184,9 @@ impl Recorder {
         tally.ios += group.ios;
         tally.bytes += group.bytes;
         if self.clat {
-            tally.clat.record_n(now_ns.saturating_sub(group.issue_ns), group.ios);
+            tally
+                .clat
+                .record_n(now_ns.saturating_sub(group.issue_ns), group.ios);
         }
         if self.lat {
             tally.lat.record_n(total_ns, group.ios);
@@ -199,7 +224,10 @@ impl Recorder {
     }
 
     /// The statistics, without samples. `runtime_ns` is set where something was moved.
-    pub fn results(&self, runtime_ns: PerDirection<u64>) -> (PerDirection<DirectionStats>, SyncStats) {
+    pub fn results(
+        &self,
+        runtime_ns: PerDirection<u64>,
+    ) -> (PerDirection<DirectionStats>, SyncStats) {
         let directions = PerDirection::from_fn(|direction| {
             let tally = &self.directions[direction as usize];
             DirectionStats {
@@ -207,14 +235,24 @@ impl Recorder {
                 total_ios: tally.issued,
                 short_ios: tally.short,
                 drop_ios: tally.dropped,
-                runtime_ns: if tally.ios > 0 { runtime_ns[direction] } else { 0 },
+                runtime_ns: if tally.ios > 0 {
+                    runtime_ns[direction]
+                } else {
+                    0
+                },
                 slat: tally.slat.stats(),
                 clat: tally.clat.stats(),
                 lat: tally.lat.stats(),
                 ..DirectionStats::default()
             }
         });
-        (directions, SyncStats { total_ios: self.syncs, lat: self.sync_latency.stats() })
+        (
+            directions,
+            SyncStats {
+                total_ios: self.syncs,
+                lat: self.sync_latency.stats(),
+            },
+        )
     }
 }
 
@@ -244,7 +282,13 @@ mod tests {
 
     #[test]
     fn buckets_of_depth_and_batch() {
-        assert_eq!([1, 2, 3, 4, 31, 32, 63, 64, 1000].map(level_index), [0, 1, 1, 2, 4, 5, 5, 6, 6]);
-        assert_eq!([0, 1, 4, 5, 16, 17, 64, 65].map(batch_index), [0, 1, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(
+            [1, 2, 3, 4, 31, 32, 63, 64, 1000].map(level_index),
+            [0, 1, 1, 2, 4, 5, 5, 6, 6]
+        );
+        assert_eq!(
+            [0, 1, 4, 5, 16, 17, 64, 65].map(batch_index),
+            [0, 1, 1, 2, 3, 4, 5, 6]
+        );
     }
 }

@@ -68,7 +68,14 @@ pub struct LatencyTally {
 impl LatencyTally {
     /// With room for a histogram, or for the moments alone.
     pub fn new() -> LatencyTally {
-        LatencyTally { count: 0, min: u64::MAX, max: 0, sum: 0, sum_of_squares: 0, histogram: vec![0; BUCKETS].into() }
+        LatencyTally {
+            count: 0,
+            min: u64::MAX,
+            max: 0,
+            sum: 0,
+            sum_of_squares: 0,
+            histogram: vec![0; BUCKETS].into(),
+        }
     }
 
     /// Counts `value` `n` times.
@@ -90,16 +97,33 @@ impl LatencyTally {
         let n = self.count as f64;
         let mean = self.sum as f64 / n;
         // n * sum(x^2) - sum(x)^2 in integers where it fits: the difference of two large numbers must not be rounded.
-        let m2 = match (self.sum_of_squares.checked_mul(u128::from(self.count)), self.sum.checked_mul(self.sum)) {
+        let m2 = match (
+            self.sum_of_squares.checked_mul(u128::from(self.count)),
+            self.sum.checked_mul(self.sum),
+        ) {
             (Some(left), Some(right)) => left.saturating_sub(right) as f64 / n,
             _ => (self.sum_of_squares as f64 - mean * self.sum as f64).max(0.0),
         };
         let mut histogram = Histogram::default();
-        for (index, count) in self.histogram.iter().enumerate().filter(|(_, count)| **count > 0) {
+        for (index, count) in self
+            .histogram
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+        {
             histogram.add_bucket(index, *count);
         }
-        let moments = Moments { count: self.count, min: self.min as f64, max: self.max as f64, mean, m2 };
-        LatencyStats { moments, histogram: Some(histogram) }
+        let moments = Moments {
+            count: self.count,
+            min: self.min as f64,
+            max: self.max as f64,
+            mean,
+            m2,
+        };
+        LatencyStats {
+            moments,
+            histogram: Some(histogram),
+        }
     }
 }
 
@@ -151,7 +175,10 @@ impl Shared {
 
     /// Counts so far, ramp included.
     pub fn counts(&self, direction: Direction) -> IntervalCounts {
-        IntervalCounts { ios: self.ios[direction as usize].get(), bytes: self.bytes[direction as usize].get() }
+        IntervalCounts {
+            ios: self.ios[direction as usize].get(),
+            bytes: self.bytes[direction as usize].get(),
+        }
     }
 }
 
@@ -170,7 +197,10 @@ mod tests {
         }
         let stats = tally.stats();
         assert_eq!(stats.moments.count, 12);
-        assert_eq!((stats.moments.min, stats.moments.max), (3.0, 1_000_000_007.0));
+        assert_eq!(
+            (stats.moments.min, stats.moments.max),
+            (3.0, 1_000_000_007.0)
+        );
         assert!((stats.moments.mean / expected.mean - 1.0).abs() < 1e-12);
         assert!((stats.moments.stddev() / expected.stddev() - 1.0).abs() < 1e-9);
         assert_eq!(stats.histogram.unwrap().total(), 12);

@@ -16,7 +16,11 @@ enum ReadBack {
     /// What the backlog still holds.
     Backlog,
     /// All recorded blocks in the order of their places: files from `file` on, from interval `offset` on.
-    Scan { unit_bytes: u64, file: usize, offset: u64 },
+    Scan {
+        unit_bytes: u64,
+        file: usize,
+        offset: u64,
+    },
     /// The writes of the generator once more, as reads.
     Replay(Box<Generator>),
 }
@@ -71,8 +75,14 @@ impl Found {
 
 impl Verification {
     /// The verification of a job over the files of `generator`, which must be fresh. `None` when the job has none.
-    pub fn new(job: &Job, regions: &[(u64, u64)], generator: &Generator) -> Result<Option<Verification>, VerifyError> {
-        let Some(rule) = &job.verify else { return Ok(None) };
+    pub fn new(
+        job: &Job,
+        regions: &[(u64, u64)],
+        generator: &Generator,
+    ) -> Result<Option<Verification>, VerifyError> {
+        let Some(rule) = &job.verify else {
+            return Ok(None);
+        };
         let sizes = block_sizes(job);
         // The seed is that of the workload, not of the clone: what one job wrote, another may check.
         let seed = job.workload.randseed.unwrap_or(0x69_6f_73_6f_6e_64_65);
@@ -82,7 +92,11 @@ impl Verification {
         let written = regions
             .iter()
             .map(|(start, size)| {
-                let limit = if changes && !rule.verify_only { RECORD_LIMIT_BYTES } else { 0 };
+                let limit = if changes && !rule.verify_only {
+                    RECORD_LIMIT_BYTES
+                } else {
+                    0
+                };
                 Written::new(*start, *size, unit, limit, job.io.iodepth)
             })
             .collect();
@@ -93,7 +107,13 @@ impl Verification {
         Ok(Some(Verification {
             verifier,
             written,
-            regions: regions.iter().map(|(start, size)| Region { start: *start, end: start + size }).collect(),
+            regions: regions
+                .iter()
+                .map(|(start, size)| Region {
+                    start: *start,
+                    end: start + size,
+                })
+                .collect(),
             checks_all_reads: job.workload.rw.mode == Mode::Read,
             reads_back: changes && rule.do_verify,
             backlog: VecDeque::with_capacity(rule.backlog as usize + job.io.iodepth as usize),
@@ -143,36 +163,66 @@ impl Verification {
             Op::Write => {
                 self.written[slot.file as usize].complete(slot.sequence);
                 if self.rule.backlog > 0 && self.reads_back {
-                    self.backlog.push_back(Io { offset: slot.offset, len: slot.len, file: slot.file, op: Op::Read });
+                    self.backlog.push_back(Io {
+                        offset: slot.offset,
+                        len: slot.len,
+                        file: slot.file,
+                        op: Op::Read,
+                    });
                 }
                 Ok(())
             }
             Op::Read if slot.check => self.check_written(slot, buffer),
-            Op::Read if self.checks_all_reads => self.check(slot, slot.offset, buffer, Expected::Any),
+            Op::Read if self.checks_all_reads => {
+                self.check(slot, slot.offset, buffer, Expected::Any)
+            }
             _ => Ok(()),
         }
     }
 
-    fn check(&self, slot: &Slot, offset: u64, part: &[u8], expected: Expected) -> Result<(), Found> {
-        self.verifier.check(part, offset, expected).map_err(|mismatch| Found { file: slot.file, mismatch })
+    fn check(
+        &self,
+        slot: &Slot,
+        offset: u64,
+        part: &[u8],
+        expected: Expected,
+    ) -> Result<(), Found> {
+        self.verifier
+            .check(part, offset, expected)
+            .map_err(|mismatch| Found {
+                file: slot.file,
+                mismatch,
+            })
     }
 
     /// Checks each interval against the write that it must be from. One that was written to since the read was issued, or
     /// by two writes at once, may hold a mixture that is nobody's fault, and is passed over.
     fn check_written(&self, slot: &Slot, buffer: &[u8]) -> Result<(), Found> {
         let written = &self.written[slot.file as usize];
-        if self.only() || !written.is_exact() || !matches!(self.read_back, ReadBack::Backlog | ReadBack::Scan { .. }) {
+        if self.only()
+            || !written.is_exact()
+            || !matches!(self.read_back, ReadBack::Backlog | ReadBack::Scan { .. })
+        {
             return self.check(slot, slot.offset, buffer, Expected::Any);
         }
         let unit = self.verifier.interval_bytes() as usize;
         let count = (buffer.len() / unit).max(1);
         for index in 0..count {
             let from = index * unit;
-            let until = if index + 1 == count { buffer.len() } else { from + unit };
+            let until = if index + 1 == count {
+                buffer.len()
+            } else {
+                from + unit
+            };
             let offset = slot.offset + from as u64;
             match written.expected(offset) {
                 Some(Expected::Exactly(generation)) if generation <= slot.sequence => {
-                    self.check(slot, offset, &buffer[from..until], Expected::Exactly(generation))?;
+                    self.check(
+                        slot,
+                        offset,
+                        &buffer[from..until],
+                        Expected::Exactly(generation),
+                    )?;
                 }
                 _ => {}
             }
@@ -193,7 +243,10 @@ impl Verification {
             return None;
         }
         // A block that is being rewritten is left for the end.
-        let position = self.backlog.iter().position(|io| !self.written[io.file as usize].is_busy(io.offset, io.len.into()))?;
+        let position = self
+            .backlog
+            .iter()
+            .position(|io| !self.written[io.file as usize].is_busy(io.offset, io.len.into()))?;
         self.batch_left -= 1;
         self.backlog.remove(position)
     }
@@ -206,9 +259,11 @@ impl Verification {
         let exact = self.written.iter().all(Written::is_exact);
         self.read_back = match self.fixed_unit {
             _ if self.rule.backlog > 0 => ReadBack::Backlog,
-            Some(unit_bytes) if exact => {
-                ReadBack::Scan { unit_bytes, file: 0, offset: self.regions.first().map_or(0, |region| region.start) }
-            }
+            Some(unit_bytes) if exact => ReadBack::Scan {
+                unit_bytes,
+                file: 0,
+                offset: self.regions.first().map_or(0, |region| region.start),
+            },
             _ => ReadBack::Replay(Box::new(self.fresh.clone())),
         };
         true
@@ -224,7 +279,11 @@ impl Verification {
     pub fn next_read(&mut self) -> Option<Io> {
         match &mut self.read_back {
             ReadBack::Backlog => self.backlog.pop_front(),
-            ReadBack::Scan { unit_bytes, file, offset } => loop {
+            ReadBack::Scan {
+                unit_bytes,
+                file,
+                offset,
+            } => loop {
                 let region = self.regions.get(*file)?;
                 // The last block of a sequential pass may cross the end of its region.
                 if *offset >= region.end {
@@ -232,7 +291,12 @@ impl Verification {
                     *offset = self.regions.get(*file)?.start;
                     continue;
                 }
-                let io = Io { offset: *offset, len: *unit_bytes as u32, file: *file as u32, op: Op::Read };
+                let io = Io {
+                    offset: *offset,
+                    len: *unit_bytes as u32,
+                    file: *file as u32,
+                    op: Op::Read,
+                };
                 *offset += *unit_bytes;
                 if self.written[*file].expected(io.offset).is_some() {
                     return Some(io);
@@ -254,7 +318,11 @@ impl Verification {
 
 /// All block sizes that writes (or, in a reading job, reads) can have.
 fn block_sizes(job: &Job) -> Vec<u64> {
-    let direction = if job.workload.rw.has(Direction::Write) { Direction::Write } else { Direction::Read };
+    let direction = if job.workload.rw.has(Direction::Write) {
+        Direction::Write
+    } else {
+        Direction::Read
+    };
     match &job.workload.block_size[direction] {
         BlockSize::Fixed(size) => vec![*size],
         BlockSize::Split(split) => split.iter().map(|(size, _)| *size).collect(),

@@ -201,6 +201,12 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         }
     }
 
+    /// The worker's last reading of the clock.
+    #[inline(always)]
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
     /// Goes one round: prepare, submit, reap, record.
     #[inline]
     pub fn step(&mut self) -> Step {
@@ -249,9 +255,13 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         self.draining = false;
         let room = depth.saturating_sub(busy).min(rules.batch_submit);
         self.prepared_ns = self.now_ns;
-        let wake_ns =
-            if self.phase == Phase::Main && self.is_plain() { self.prepare_plain(room) } else { self.prepare_one_by_one(room) };
-        if self.in_flight + self.batch.len() as u32 >= depth && rules_low_differs(&self.parts.rules) {
+        let wake_ns = if self.phase == Phase::Main && self.is_plain() {
+            self.prepare_plain(room)
+        } else {
+            self.prepare_one_by_one(room)
+        };
+        if self.in_flight + self.batch.len() as u32 >= depth && rules_low_differs(&self.parts.rules)
+        {
             self.draining = true;
         }
         wake_ns
@@ -261,7 +271,10 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     #[inline(always)]
     fn is_plain(&self) -> bool {
         let parts = &self.parts;
-        parts.pacer.is_free() && parts.verifier.is_none() && parts.flow.is_none() && !parts.rules.serialize_overlap
+        parts.pacer.is_free()
+            && parts.verifier.is_none()
+            && parts.flow.is_none()
+            && !parts.rules.serialize_overlap
     }
 
     #[inline(always)]
@@ -295,7 +308,11 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                 return Some(self.now_ns + flow.sleep_ns());
             }
             let (io, check) = self.next_io()?;
-            let start_ns = match io.op.direction().and_then(|direction| self.parts.pacer.start_ns(direction)) {
+            let start_ns = match io
+                .op
+                .direction()
+                .and_then(|direction| self.parts.pacer.start_ns(direction))
+            {
                 Some(start_ns) if start_ns > self.now_ns && !check => {
                     self.held = Some(io);
                     return Some(start_ns);
@@ -308,7 +325,9 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                 return None;
             }
             if let (Some(direction), false) = (io.op.direction(), check) {
-                self.parts.pacer.issued(direction, u64::from(io.len), self.now_ns);
+                self.parts
+                    .pacer
+                    .issued(direction, u64::from(io.len), self.now_ns);
                 if let Some(flow) = &mut self.parts.flow {
                     flow.issued();
                 }
@@ -325,7 +344,10 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         }
         let next = match (self.phase, &mut self.parts.verifier) {
             (Phase::Main, verifier) => {
-                if let Some(io) = verifier.as_mut().and_then(|verifier| verifier.next_of_backlog()) {
+                if let Some(io) = verifier
+                    .as_mut()
+                    .and_then(|verifier| verifier.next_of_backlog())
+                {
                     return Some((io, true));
                 }
                 match self.parts.pacer.turn() {
@@ -338,7 +360,17 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             (Phase::EndSync, _) => {
                 let file = self.parts.end_sync_files.get(self.end_syncs).copied();
                 self.end_syncs += 1;
-                file.map(|file| (Io { offset: 0, len: 0, file, op: Op::Fsync }, false))
+                file.map(|file| {
+                    (
+                        Io {
+                            offset: 0,
+                            len: 0,
+                            file,
+                            op: Op::Fsync,
+                        },
+                        false,
+                    )
+                })
             }
             _ => None,
         };
@@ -348,17 +380,22 @@ impl<B: Backend, C: Clock> Worker<B, C> {
 
     fn overlaps(&self, io: &Io) -> bool {
         let end = io.offset + u64::from(io.len);
-        (0..self.parts.slab.slots.len() as u32).filter(|index| !self.free.contains(index)).any(|index| {
-            let slot = &self.parts.slab.slots[index as usize];
-            slot.file == io.file && slot.offset < end && io.offset < slot.offset + u64::from(slot.len)
-        })
+        (0..self.parts.slab.slots.len() as u32)
+            .filter(|index| !self.free.contains(index))
+            .any(|index| {
+                let slot = &self.parts.slab.slots[index as usize];
+                slot.file == io.file
+                    && slot.offset < end
+                    && io.offset < slot.offset + u64::from(slot.len)
+            })
     }
 
     /// Puts an I/O into a free slot and the slot into the batch.
     #[inline(always)]
     fn place(&mut self, io: Io, start_ns: u64, check: bool) {
         let index = self.free.pop().expect("as many slots as iodepth");
-        let high_priority = self.parts.high_priority_percent != PerDirection::default() && self.draw_priority(io.op);
+        let high_priority = self.parts.high_priority_percent != PerDirection::default()
+            && self.draw_priority(io.op);
         self.parts.slab.slots[index as usize] = Slot {
             offset: io.offset,
             start_ns,
@@ -381,7 +418,9 @@ impl<B: Backend, C: Clock> Worker<B, C> {
 
     #[cold]
     fn draw_priority(&mut self, op: Op) -> bool {
-        let percent = op.direction().map_or(0, |direction| self.parts.high_priority_percent[direction]);
+        let percent = op
+            .direction()
+            .map_or(0, |direction| self.parts.high_priority_percent[direction]);
         self.parts.contents.draw_percent(percent)
     }
 
@@ -408,7 +447,11 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             Err(error) => return self.submission_failed(&error),
         };
         let timed = !B::SYNCHRONOUS && self.parts.timed;
-        let issue_ns = if timed { self.clock.now_ns() } else { self.prepared_ns };
+        let issue_ns = if timed {
+            self.clock.now_ns()
+        } else {
+            self.prepared_ns
+        };
         let mut counts = [0u64; 3];
         for index in &self.batch[..taken] {
             let slot = &mut self.parts.slab.slots[*index as usize];
@@ -420,9 +463,16 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             }
         }
         self.in_flight += taken as u32;
-        self.parts.recorder.submitted(&counts, self.prepared_ns, issue_ns, self.in_flight, timed);
+        self.parts
+            .recorder
+            .submitted(&counts, self.prepared_ns, issue_ns, self.in_flight, timed);
         if let Some(log) = &mut self.parts.log {
-            log.submitted(&self.parts.slab, &self.batch[..taken], self.prepared_ns, issue_ns);
+            log.submitted(
+                &self.parts.slab,
+                &self.batch[..taken],
+                self.prepared_ns,
+                issue_ns,
+            );
         }
         if taken == self.batch.len() {
             self.batch.clear();
@@ -442,12 +492,28 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     #[inline(always)]
     fn collect(&mut self, wake_ns: Option<u64>, ending: bool) -> Step {
         let rules = &self.parts.rules;
-        let depth = self.parts.depth_control.as_ref().map_or(rules.iodepth, DepthControl::depth);
-        let stuck = ending || self.dry || wake_ns.is_some() || self.draining || !self.batch.is_empty() || self.held.is_some();
+        let depth = self
+            .parts
+            .depth_control
+            .as_ref()
+            .map_or(rules.iodepth, DepthControl::depth);
+        let stuck = ending
+            || self.dry
+            || wake_ns.is_some()
+            || self.draining
+            || !self.batch.is_empty()
+            || self.held.is_some();
         let full = self.in_flight >= depth || stuck || self.parts.pacer.pause_due();
-        let min = if full { rules.complete_min.max(1).min(self.in_flight) as usize } else { 0 };
+        let min = if full {
+            rules.complete_min.max(1).min(self.in_flight) as usize
+        } else {
+            0
+        };
         let timeout_ns = wake_ns.map(|wake_ns| wake_ns.saturating_sub(self.now_ns));
-        if let Err(error) = self.backend.reap(&self.parts.slab, min, timeout_ns, &mut self.done) {
+        if let Err(error) = self
+            .backend
+            .reap(&self.parts.slab, min, timeout_ns, &mut self.done)
+        {
             let slot = Slot::IDLE;
             self.fail(&slot, error.raw_os_error().unwrap_or(libc::EIO));
             return Step::Again;
@@ -464,7 +530,9 @@ impl<B: Backend, C: Clock> Worker<B, C> {
 
     fn nothing_reaped(&mut self, min: usize, wake_ns: Option<u64>) -> Step {
         match self.backend.next_completion_ns() {
-            Some(next_ns) if min > 0 => Step::Wait(wake_ns.map_or(next_ns, |wake_ns| next_ns.min(wake_ns))),
+            Some(next_ns) if min > 0 => {
+                Step::Wait(wake_ns.map_or(next_ns, |wake_ns| next_ns.min(wake_ns)))
+            }
             _ => {
                 self.now_ns = self.clock.now_ns();
                 Step::Again
@@ -478,7 +546,10 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         let count = self.done.len();
         let special = self.is_special();
         for position in 0..count {
-            let Completion { slot: index, result } = self.done[position];
+            let Completion {
+                slot: index,
+                result,
+            } = self.done[position];
             let slot = self.parts.slab.slots[index as usize];
             if result != (slot.len - slot.moved) as i32 || special {
                 self.record_special(index, result);
@@ -549,11 +620,14 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     }
 
     fn verify(&mut self, index: u32, slot: &Slot) {
-        let Some(verifier) = &mut self.parts.verifier else { return };
+        let Some(verifier) = &mut self.parts.verifier else {
+            return;
+        };
         let buffer = self.parts.slab.memory.slot(index, slot.len as usize);
         if let Err(found) = verifier.completed(slot, buffer) {
             if verifier.is_fatal() || !self.parts.errors.continue_verify {
-                self.failure.get_or_insert(found.in_file(&self.parts.file_names));
+                self.failure
+                    .get_or_insert(found.in_file(&self.parts.file_names));
             } else {
                 self.survive(libc::EILSEQ);
             }
@@ -607,7 +681,8 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             return self.survive(errno);
         }
         let file = self.parts.file_names.get(slot.file as usize).cloned();
-        self.failure.get_or_insert_with(|| crate::failure::of_io(slot, errno, file));
+        self.failure
+            .get_or_insert_with(|| crate::failure::of_io(slot, errno, file));
         self.parts.shared.failed.store(true, Relaxed);
     }
 
@@ -627,19 +702,32 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         self.now_ns = self.clock.now_ns();
         let stopped = self.failure.is_some() || self.parts.shared.stop.load(Relaxed);
         self.phase = match self.phase {
-            Phase::Main if !stopped && self.parts.verifier.as_mut().is_some_and(|verifier| verifier.begin_reading()) => {
+            Phase::Main
+                if !stopped
+                    && self
+                        .parts
+                        .verifier
+                        .as_mut()
+                        .is_some_and(|verifier| verifier.begin_reading()) =>
+            {
                 self.verify_start_ns = Some(self.now_ns);
                 self.parts.shared.enter(WorkerState::Verifying);
                 Phase::Verify
             }
-            Phase::Main | Phase::Verify if !self.parts.end_sync_files.is_empty() && self.failure.is_none() => {
+            Phase::Main | Phase::Verify
+                if !self.parts.end_sync_files.is_empty() && self.failure.is_none() =>
+            {
                 self.parts.shared.enter(WorkerState::Syncing);
                 self.parts.shared.stop.store(false, Relaxed);
                 Phase::EndSync
             }
             _ => Phase::Done,
         };
-        if self.phase == Phase::Done { Step::Done } else { Step::Again }
+        if self.phase == Phase::Done {
+            Step::Done
+        } else {
+            Step::Again
+        }
     }
 
     /// Takes a worker apart that is done.
@@ -650,7 +738,11 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         let main_end = |direction: Direction| {
             let last_ns = self.last_ns[direction as usize];
             // With a ramp, I/Os count by their start: those in flight at the end count in full, so their drain is not time.
-            if ramped { last_ns.min(limits.deadline_ns) } else { last_ns }
+            if ramped {
+                last_ns.min(limits.deadline_ns)
+            } else {
+                last_ns
+            }
         };
         let runtime_ns = PerDirection::from_fn(|direction| {
             let from_ns = match (direction, self.verify_start_ns) {
@@ -664,7 +756,11 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             failure: self.failure,
             survived: self.survived,
             first_error: self.first_error,
-            depth: self.parts.depth_control.as_ref().map_or(self.parts.rules.iodepth, DepthControl::depth),
+            depth: self
+                .parts
+                .depth_control
+                .as_ref()
+                .map_or(self.parts.rules.iodepth, DepthControl::depth),
             log: self.parts.log,
             end_ns: self.clock.now_ns(),
             recorder: self.parts.recorder,

@@ -72,21 +72,31 @@ impl Layout {
         let mut by_directory: BTreeMap<PathBuf, u64> = BTreeMap::new();
         let mut by_device: BTreeMap<u64, (PathBuf, u64)> = BTreeMap::new();
         for (path, need) in &self.needs {
-            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            let there = std::fs::metadata(path).map(|metadata| std::os::unix::fs::MetadataExt::blocks(&metadata) * 512);
-            *by_directory.entry(parent.to_owned()).or_default() += need.size.saturating_sub(there.unwrap_or(0));
+            let parent = path
+                .parent()
+                .filter(|parent| !parent.as_os_str().is_empty())
+                .unwrap_or(Path::new("."));
+            let there = std::fs::metadata(path)
+                .map(|metadata| std::os::unix::fs::MetadataExt::blocks(&metadata) * 512);
+            *by_directory.entry(parent.to_owned()).or_default() +=
+                need.size.saturating_sub(there.unwrap_or(0));
         }
         for (directory, bytes) in by_directory {
-            let metadata = std::fs::metadata(&directory).map_err(|error| target_error(&directory, "use", &error))?;
+            let metadata = std::fs::metadata(&directory)
+                .map_err(|error| target_error(&directory, "use", &error))?;
             let device = std::os::unix::fs::MetadataExt::dev(&metadata);
             by_device.entry(device).or_insert((directory, 0)).1 += bytes;
         }
         for (directory, needed_bytes) in by_device.into_values() {
-            let stat =
-                rustix::fs::statvfs(&directory).map_err(|error| target_error(&directory, "measure", &error.into()))?;
+            let stat = rustix::fs::statvfs(&directory)
+                .map_err(|error| target_error(&directory, "measure", &error.into()))?;
             let available_bytes = stat.f_bavail * stat.f_frsize;
             if needed_bytes > available_bytes {
-                return Err(RunError::NoSpace { path: directory.display().to_string(), needed_bytes, available_bytes });
+                return Err(RunError::NoSpace {
+                    path: directory.display().to_string(),
+                    needed_bytes,
+                    available_bytes,
+                });
             }
         }
         Ok(())
@@ -101,14 +111,27 @@ impl Layout {
         lines
     }
 
+    /// Whether nothing is to be laid out.
+    pub fn is_empty(&self) -> bool {
+        self.needs.is_empty()
+    }
+
     /// Bytes to be written.
     pub fn bytes(&self) -> u64 {
-        self.needs.values().filter(|need| need.data).map(|need| need.size).sum()
+        self.needs
+            .values()
+            .filter(|need| need.data)
+            .map(|need| need.size)
+            .sum()
     }
 }
 
 /// Lays out all files. Those made are removed again when it fails or is interrupted.
-pub fn lay_out(layout: &Layout, interrupt: &Interrupt, written: &mut dyn FnMut(u64)) -> Result<Made, RunError> {
+pub fn lay_out(
+    layout: &Layout,
+    interrupt: &Interrupt,
+    written: &mut dyn FnMut(u64),
+) -> Result<Made, RunError> {
     let mut made = Made::default();
     let mut done = 0;
     for (path, need) in &layout.needs {
@@ -147,9 +170,19 @@ impl Made {
     }
 }
 
-fn one_file(path: &Path, need: &Need, interrupt: &Interrupt, written: &mut dyn FnMut(u64)) -> Result<(), RunError> {
+fn one_file(
+    path: &Path,
+    need: &Need,
+    interrupt: &Interrupt,
+    written: &mut dyn FnMut(u64),
+) -> Result<(), RunError> {
     let fail = |doing: &'static str| move |error: std::io::Error| target_error(path, doing, &error);
-    let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(fail("make"))?;
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .map_err(fail("make"))?;
     reserve(&file, need).map_err(fail("reserve space for"))?;
     if need.data {
         file.set_len(need.size).map_err(fail("size"))?;
@@ -164,7 +197,9 @@ fn one_file(path: &Path, need: &Need, interrupt: &Interrupt, written: &mut dyn F
 /// Reserves space as `fallocate` says, and sets the size.
 fn reserve(file: &File, need: &Need) -> std::io::Result<()> {
     let fd = file.as_raw_fd();
-    let unsupported = |error: &std::io::Error| matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS));
+    let unsupported = |error: &std::io::Error| {
+        matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS))
+    };
     match need.fallocate {
         Fallocate::Native => match block::fallocate(fd, 0, 0, need.size) {
             Err(error) if unsupported(&error) => file.set_len(need.size),
@@ -179,10 +214,21 @@ fn reserve(file: &File, need: &Need) -> std::io::Result<()> {
 }
 
 /// Writes incompressible data over the whole file, past the page cache where the file system allows it.
-fn fill(path: &Path, file: &File, size: u64, interrupt: &Interrupt, written: &mut dyn FnMut(u64)) -> Result<(), RunError> {
-    let direct = OpenOptions::new().write(true).custom_flags(libc::O_DIRECT).open(path).ok();
-    let mut memory = crate::sys::memory::IoMemory::map(1, CHUNK, 0, crate::sys::memory::MemoryKind::Pages)
-        .map_err(|error| target_error(path, "find memory to fill", &error))?;
+fn fill(
+    path: &Path,
+    file: &File,
+    size: u64,
+    interrupt: &Interrupt,
+    written: &mut dyn FnMut(u64),
+) -> Result<(), RunError> {
+    let direct = OpenOptions::new()
+        .write(true)
+        .custom_flags(libc::O_DIRECT)
+        .open(path)
+        .ok();
+    let mut memory =
+        crate::sys::memory::IoMemory::map(1, CHUNK, 0, crate::sys::memory::MemoryKind::Pages)
+            .map_err(|error| target_error(path, "find memory to fill", &error))?;
     let mut rng = Rng::new(size ^ crate::workload::rng::mix64(path.as_os_str().len() as u64));
     let mut offset = 0;
     while offset < size {
@@ -194,7 +240,9 @@ fn fill(path: &Path, file: &File, size: u64, interrupt: &Interrupt, written: &mu
         let chunk = memory.slot(0, length);
         let whole = length % 4096 == 0;
         let outcome = match &direct {
-            Some(direct) if whole => direct.write_all_at(chunk, offset).or_else(|_| file.write_all_at(chunk, offset)),
+            Some(direct) if whole => direct
+                .write_all_at(chunk, offset)
+                .or_else(|_| file.write_all_at(chunk, offset)),
             _ => file.write_all_at(chunk, offset),
         };
         outcome.map_err(|error| target_error(path, "write", &error))?;
@@ -202,5 +250,6 @@ fn fill(path: &Path, file: &File, size: u64, interrupt: &Interrupt, written: &mu
         written(offset);
     }
     let mut file = file;
-    file.flush().map_err(|error| target_error(path, "write", &error))
+    file.flush()
+        .map_err(|error| target_error(path, "write", &error))
 }

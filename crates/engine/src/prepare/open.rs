@@ -43,24 +43,48 @@ pub fn open_files(job: &Job, worker: &WorkerFiles) -> Result<OpenSet, RunError> 
         SyncMode::Dsync => libc::O_DSYNC,
     };
     let mmap = job.io.engine == iosonde_job::plan::Engine::Mmap;
-    let mut set = OpenSet { files: Vec::new(), handles: Vec::new() };
+    let mut set = OpenSet {
+        files: Vec::new(),
+        handles: Vec::new(),
+    };
     for file in &worker.files {
         let mut options = OpenOptions::new();
-        options.read(reads || !changes || mmap).write(changes).custom_flags(flags);
+        options
+            .read(reads || !changes || mmap)
+            .write(changes)
+            .custom_flags(flags);
         if changes && !file.block_device && job.files.allow_file_create {
             options.create(true).truncate(false);
         }
-        let opened = options.open(&file.path).map_err(|error| target_error(&file.path, "open", &error))?;
+        let opened = options
+            .open(&file.path)
+            .map_err(|error| target_error(&file.path, "open", &error))?;
         let fd = opened.as_raw_fd();
-        ready_cache(job, fd, file.region.start_bytes, file.region.size_bytes, file.block_device)
-            .map_err(|error| target_error(&file.path, "drop the cache of", &error))?;
-        set.handles.push(Handle { fd, block_device: file.block_device, size: file.size_needed });
+        ready_cache(
+            job,
+            fd,
+            file.region.start_bytes,
+            file.region.size_bytes,
+            file.block_device,
+        )
+        .map_err(|error| target_error(&file.path, "drop the cache of", &error))?;
+        set.handles.push(Handle {
+            fd,
+            block_device: file.block_device,
+            size: file.size_needed,
+        });
         set.files.push(opened);
     }
     Ok(set)
 }
 
-fn ready_cache(job: &Job, fd: i32, start: u64, length: u64, block_device: bool) -> std::io::Result<()> {
+fn ready_cache(
+    job: &Job,
+    fd: i32,
+    start: u64,
+    length: u64,
+    block_device: bool,
+) -> std::io::Result<()> {
     if job.files.invalidate && !job.files.pre_read && !job.io.direct {
         if block_device {
             // Not every block device can, and not everybody may: then the advice below has to do.

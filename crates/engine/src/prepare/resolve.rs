@@ -65,7 +65,11 @@ pub fn resolve(job: &Job, clone: u32) -> Result<WorkerFiles, RunError> {
         Some(Extent::Bytes(size)) if !job.files.fill_device => size.min(regions),
         _ => regions,
     };
-    Ok(WorkerFiles { files, size_bytes, io_bytes: io_bytes(&job.files, size_bytes) })
+    Ok(WorkerFiles {
+        files,
+        size_bytes,
+        io_bytes: io_bytes(&job.files, size_bytes),
+    })
 }
 
 /// `io_size` in bytes, of which a percentage is of the size.
@@ -80,7 +84,8 @@ fn no_size(job: &Job) -> RunError {
     RunError::Target {
         path: job.name.clone(),
         problem: "the job says no size, and its files do not exist yet or are empty".to_owned(),
-        remedy: "add size=, e.g. size=1g, or name an existing file or device with filename=".to_owned(),
+        remedy: "add size=, e.g. size=1g, or name an existing file or device with filename="
+            .to_owned(),
     }
 }
 
@@ -89,21 +94,33 @@ fn paths(job: &Job, clone: u32) -> Result<Vec<PathBuf>, RunError> {
     let files = &job.files;
     if let Some(directory) = &files.opendir {
         let mut found = Vec::new();
-        walk(Path::new(directory), &mut found).map_err(|error| target_error(Path::new(directory), "read", &error))?;
+        walk(Path::new(directory), &mut found)
+            .map_err(|error| target_error(Path::new(directory), "read", &error))?;
         found.sort();
         return Ok(found);
     }
     let prefix = match files.directories.len() {
         0 => String::new(),
-        count => format!("{}/", files.directories[clone as usize % count].trim_end_matches('/')),
+        count => format!(
+            "{}/",
+            files.directories[clone as usize % count].trim_end_matches('/')
+        ),
     };
     let names: Vec<String> = if files.filenames.is_empty() {
-        let format = files.filename_format.as_deref().unwrap_or("$jobname.$jobnum.$filenum");
-        (0..files.nrfiles).map(|file| file_name(format, &job.name, clone, file)).collect()
+        let format = files
+            .filename_format
+            .as_deref()
+            .unwrap_or("$jobname.$jobnum.$filenum");
+        (0..files.nrfiles)
+            .map(|file| file_name(format, &job.name, clone, file))
+            .collect()
     } else {
         files.filenames.clone()
     };
-    Ok(names.into_iter().map(|name| PathBuf::from(format!("{prefix}{name}"))).collect())
+    Ok(names
+        .into_iter()
+        .map(|name| PathBuf::from(format!("{prefix}{name}")))
+        .collect())
 }
 
 /// Expands `filename_format`.
@@ -149,10 +166,16 @@ fn walk(directory: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
 /// The engine does no I/O: sizes are as given.
 fn without_files(job: &Job, clone: u32, paths: &[PathBuf]) -> Result<WorkerFiles, RunError> {
     let count = paths.len().max(1) as u64;
-    let Some(Extent::Bytes(size)) = job.files.size else { return Err(no_size(job)) };
+    let Some(Extent::Bytes(size)) = job.files.size else {
+        return Err(no_size(job));
+    };
     let each = job.files.filesize.map_or(size / count, |(_, high)| high);
     let start_bytes = start_offset_bytes(&job.files, clone, each, min_block(job));
-    let region = FileRegion { start_bytes, size_bytes: each, file_bytes: start_bytes + each };
+    let region = FileRegion {
+        start_bytes,
+        size_bytes: each,
+        file_bytes: start_bytes + each,
+    };
     let files = paths
         .iter()
         .map(|path| FileUse {
@@ -163,7 +186,11 @@ fn without_files(job: &Job, clone: u32, paths: &[PathBuf]) -> Result<WorkerFiles
             region,
         })
         .collect();
-    Ok(WorkerFiles { files, size_bytes: size, io_bytes: io_bytes(&job.files, size) })
+    Ok(WorkerFiles {
+        files,
+        size_bytes: size,
+        io_bytes: io_bytes(&job.files, size),
+    })
 }
 
 fn min_block(job: &Job) -> u64 {
@@ -176,11 +203,22 @@ fn min_block(job: &Job) -> u64 {
         .unwrap_or(512)
 }
 
-fn one_file(job: &Job, clone: u32, path: PathBuf, index: u64, count: u64) -> Result<FileUse, RunError> {
+fn one_file(
+    job: &Job,
+    clone: u32,
+    path: PathBuf,
+    index: u64,
+    count: u64,
+) -> Result<FileUse, RunError> {
     let (size_now, block_device) = existing(&path)?;
     let known = size_now.unwrap_or(0);
     let wanted = wanted_size(job, known, index, count, &path)?;
-    let start = start_offset_bytes(&job.files, clone, known.max(wanted.unwrap_or(0)), min_block(job));
+    let start = start_offset_bytes(
+        &job.files,
+        clone,
+        known.max(wanted.unwrap_or(0)),
+        min_block(job),
+    );
     if start > 0 && wanted.is_none() && start >= known {
         return Err(RunError::Target {
             path: path.display().to_string(),
@@ -194,9 +232,23 @@ fn one_file(job: &Job, clone: u32, path: PathBuf, index: u64, count: u64) -> Res
         Some(size) => size,
         None => known.saturating_sub(start),
     };
-    let needed = if block_device { known } else { (start + size_bytes).max(known) };
-    let region = FileRegion { start_bytes: start, size_bytes, file_bytes: needed };
-    Ok(FileUse { path, block_device, size_now, size_needed: needed, region })
+    let needed = if block_device {
+        known
+    } else {
+        (start + size_bytes).max(known)
+    };
+    let region = FileRegion {
+        start_bytes: start,
+        size_bytes,
+        file_bytes: needed,
+    };
+    Ok(FileUse {
+        path,
+        block_device,
+        size_now,
+        size_needed: needed,
+        region,
+    })
 }
 
 /// Size and kind of what is at a path now.
@@ -215,14 +267,21 @@ fn existing(path: &Path) -> Result<(Option<u64>, bool), RunError> {
     }
     if metadata.file_type().is_block_device() {
         let file = std::fs::File::open(path).map_err(|error| target_error(path, "open", &error))?;
-        let size = block::size(file.as_raw_fd()).map_err(|error| target_error(path, "measure", &error))?;
+        let size =
+            block::size(file.as_raw_fd()).map_err(|error| target_error(path, "measure", &error))?;
         return Ok((Some(size), true));
     }
     Ok((Some(metadata.len()), metadata.file_type().is_char_device()))
 }
 
 /// The size a file is to have by `filesize` or `size`; `None` leaves it as it is.
-fn wanted_size(job: &Job, known: u64, index: u64, count: u64, path: &Path) -> Result<Option<u64>, RunError> {
+fn wanted_size(
+    job: &Job,
+    known: u64,
+    index: u64,
+    count: u64,
+    path: &Path,
+) -> Result<Option<u64>, RunError> {
     if job.files.fill_device && job.files.size.is_none() && known == 0 {
         return free_space(path).map(Some);
     }
@@ -230,7 +289,14 @@ fn wanted_size(job: &Job, known: u64, index: u64, count: u64, path: &Path) -> Re
         // The same file has the same size in every run.
         let span = (high - low) + 1;
         let drawn = low + crate::workload::rng::mix64(index + 1) % span;
-        return Ok(Some(if low == high { low } else { drawn - drawn % min_block(job).max(1) }.max(low)));
+        return Ok(Some(
+            if low == high {
+                low
+            } else {
+                drawn - drawn % min_block(job).max(1)
+            }
+            .max(low),
+        ));
     }
     Ok(match job.files.size {
         Some(Extent::Bytes(size)) => Some(size / count.max(1)),
@@ -240,8 +306,12 @@ fn wanted_size(job: &Job, known: u64, index: u64, count: u64, path: &Path) -> Re
 }
 
 fn free_space(path: &Path) -> Result<u64, RunError> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let stat = rustix::fs::statvfs(directory).map_err(|error| target_error(directory, "measure", &error.into()))?;
+    let directory = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let stat = rustix::fs::statvfs(directory)
+        .map_err(|error| target_error(directory, "measure", &error.into()))?;
     Ok(stat.f_bavail * stat.f_frsize)
 }
 
@@ -252,20 +322,37 @@ pub(super) fn needs_data(job: &Job) -> bool {
 
 /// An error of a path, with the errno's name.
 pub(crate) fn target_error(path: &Path, doing: &str, error: &std::io::Error) -> RunError {
-    let name = error.raw_os_error().map(|errno| format!(" ({})", crate::failure::errno_name(errno))).unwrap_or_default();
+    let name = error
+        .raw_os_error()
+        .map(|errno| format!(" ({})", crate::failure::errno_name(errno)))
+        .unwrap_or_default();
     let remedy = match error.raw_os_error() {
         Some(libc::ENOENT) => "check the path; directories are not made for you".to_owned(),
-        Some(libc::EACCES | libc::EPERM) => "check its permissions, or run as a user who may use it".to_owned(),
+        Some(libc::EACCES | libc::EPERM) => {
+            "check its permissions, or run as a user who may use it".to_owned()
+        }
         Some(libc::EROFS) => "the file system is mounted read-only; use another target".to_owned(),
         Some(libc::EINVAL) => "this target does not accept O_DIRECT; use direct=0".to_owned(),
         Some(libc::EBUSY) => "something else holds it; see lsblk and the mounts".to_owned(),
-        Some(libc::ENOSPC) => "the target is full; free some space or use a smaller size=".to_owned(),
-        Some(libc::EMFILE | libc::ENFILE) => "raise the limit on open files (ulimit -n), or use openfiles=".to_owned(),
+        Some(libc::ENOSPC) => {
+            "the target is full; free some space or use a smaller size=".to_owned()
+        }
+        Some(libc::EMFILE | libc::ENFILE) => {
+            "raise the limit on open files (ulimit -n), or use openfiles=".to_owned()
+        }
         _ => "see errno(3)".to_owned(),
     };
     let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or_default().to_owned();
-    RunError::Target { path: path.display().to_string(), problem: format!("cannot {doing} it: {text}{name}"), remedy }
+    let text = text
+        .split(" (os error")
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    RunError::Target {
+        path: path.display().to_string(),
+        problem: format!("cannot {doing} it: {text}{name}"),
+        remedy,
+    }
 }
 
 #[cfg(test)]
@@ -274,7 +361,10 @@ mod tests {
 
     #[test]
     fn file_names_follow_the_format() {
-        assert_eq!(file_name("$jobname.$jobnum.$filenum", "job", 2, 7), "job.2.7");
+        assert_eq!(
+            file_name("$jobname.$jobnum.$filenum", "job", 2, 7),
+            "job.2.7"
+        );
         assert_eq!(file_name("x$JobNum$$y", "job", 3, 0), "x3$$y");
         assert_eq!(file_name("$jobname", "a/b", 0, 0), "a_b");
     }

@@ -77,9 +77,19 @@ impl Context {
             self.pointers.push(&raw const self.blocks[*index as usize]);
         }
         // SAFETY: the pointers are to blocks that stay until the context is destroyed; buffers are those of slots in flight.
-        let taken =
-            unsafe { libc::syscall(libc::SYS_io_submit, self.id, self.pointers.len(), self.pointers.as_ptr()) };
-        if taken >= 0 { Ok(taken as usize) } else { Err(io::Error::last_os_error()) }
+        let taken = unsafe {
+            libc::syscall(
+                libc::SYS_io_submit,
+                self.id,
+                self.pointers.len(),
+                self.pointers.as_ptr(),
+            )
+        };
+        if taken >= 0 {
+            Ok(taken as usize)
+        } else {
+            Err(io::Error::last_os_error())
+        }
     }
 
     fn block(&self, slab: &Slab, index: u32, fds: &[RawFd]) -> ControlBlock {
@@ -95,8 +105,16 @@ impl Context {
             },
             fd: fds[slot.file as usize] as u32,
             buffer: data,
-            bytes: if data == 0 { 0 } else { u64::from(slot.len - slot.moved) },
-            offset: if data == 0 { 0 } else { (slot.offset + u64::from(slot.moved)) as i64 },
+            bytes: if data == 0 {
+                0
+            } else {
+                u64::from(slot.len - slot.moved)
+            },
+            offset: if data == 0 {
+                0
+            } else {
+                (slot.offset + u64::from(slot.moved)) as i64
+            },
             rw_flags: if data == 0 { 0 } else { self.rw_flags },
             reqprio: if slot.high_priority { 1 << 13 } else { 0 },
             flags: if slot.high_priority { FLAG_IOPRIO } else { 0 },
@@ -112,22 +130,45 @@ impl Context {
     }
 
     /// Appends completions: at least `min` unless `timeout_ns` passes first.
-    pub fn reap(&mut self, min: usize, timeout_ns: Option<u64>, done: &mut Vec<Completion>) -> io::Result<()> {
-        let time = timeout_ns.or(if min == 0 { Some(0) } else { None }).map(|ns| libc::timespec {
-            tv_sec: (ns / 1_000_000_000) as i64,
-            tv_nsec: (ns % 1_000_000_000) as i64,
-        });
-        let time = time.as_ref().map_or(std::ptr::null(), |time| &raw const *time);
+    pub fn reap(
+        &mut self,
+        min: usize,
+        timeout_ns: Option<u64>,
+        done: &mut Vec<Completion>,
+    ) -> io::Result<()> {
+        let time = timeout_ns
+            .or(if min == 0 { Some(0) } else { None })
+            .map(|ns| libc::timespec {
+                tv_sec: (ns / 1_000_000_000) as i64,
+                tv_nsec: (ns % 1_000_000_000) as i64,
+            });
+        let time = time
+            .as_ref()
+            .map_or(std::ptr::null(), |time| &raw const *time);
         // SAFETY: the kernel writes at most `events.len()` events, and reads the time that lives on this stack frame.
         let count = unsafe {
-            libc::syscall(libc::SYS_io_getevents, self.id, min, self.events.len(), self.events.as_mut_ptr(), time)
+            libc::syscall(
+                libc::SYS_io_getevents,
+                self.id,
+                min,
+                self.events.len(),
+                self.events.as_mut_ptr(),
+                time,
+            )
         };
         if count < 0 {
             let error = io::Error::last_os_error();
-            return if error.raw_os_error() == Some(libc::EINTR) { Ok(()) } else { Err(error) };
+            return if error.raw_os_error() == Some(libc::EINTR) {
+                Ok(())
+            } else {
+                Err(error)
+            };
         }
         for event in &self.events[..count as usize] {
-            done.push(Completion { slot: event.data as u32, result: event.result as i32 });
+            done.push(Completion {
+                slot: event.data as u32,
+                result: event.result as i32,
+            });
         }
         Ok(())
     }

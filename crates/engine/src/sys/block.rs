@@ -52,7 +52,9 @@ pub fn posix_fallocate(fd: RawFd, length: u64) -> io::Result<()> {
 /// Drops a file's clean pages from the page cache.
 pub fn drop_cache(fd: RawFd, offset: u64, length: u64) -> io::Result<()> {
     // SAFETY: no memory is passed.
-    match unsafe { libc::posix_fadvise(fd, offset as i64, length as i64, libc::POSIX_FADV_DONTNEED) } {
+    match unsafe {
+        libc::posix_fadvise(fd, offset as i64, length as i64, libc::POSIX_FADV_DONTNEED)
+    } {
         0 => Ok(()),
         errno => Err(io::Error::from_raw_os_error(errno)),
     }
@@ -60,7 +62,11 @@ pub fn drop_cache(fd: RawFd, offset: u64, length: u64) -> io::Result<()> {
 
 /// Tells the kernel whether accesses will be random or sequential.
 pub fn advise_order(fd: RawFd, offset: u64, length: u64, random: bool) {
-    let advice = if random { libc::POSIX_FADV_RANDOM } else { libc::POSIX_FADV_SEQUENTIAL };
+    let advice = if random {
+        libc::POSIX_FADV_RANDOM
+    } else {
+        libc::POSIX_FADV_SEQUENTIAL
+    };
     // SAFETY: no memory is passed. Advice that is not taken changes nothing that is promised.
     unsafe { libc::posix_fadvise(fd, offset as i64, length as i64, advice) };
 }
@@ -72,5 +78,9 @@ pub fn flush_device_cache(fd: RawFd) -> io::Result<()> {
 }
 
 fn check(returned: i32) -> io::Result<()> {
-    if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    if returned < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }

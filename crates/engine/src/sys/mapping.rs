@@ -17,22 +17,52 @@ unsafe impl Send for Mapping {}
 impl Mapping {
     /// Maps the first `length` bytes of a file.
     pub fn map(fd: RawFd, length: u64, write: bool, random: bool) -> io::Result<Mapping> {
-        let length = usize::try_from(length).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
-        let protection = if write { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
+        let length =
+            usize::try_from(length).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        let protection = if write {
+            libc::PROT_READ | libc::PROT_WRITE
+        } else {
+            libc::PROT_READ
+        };
         // SAFETY: no address is asked for, so nothing is replaced.
-        let base = unsafe { libc::mmap(std::ptr::null_mut(), length, protection, libc::MAP_SHARED, fd, 0) };
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                length,
+                protection,
+                libc::MAP_SHARED,
+                fd,
+                0,
+            )
+        };
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let advice = if random { libc::MADV_RANDOM } else { libc::MADV_SEQUENTIAL };
+        let advice = if random {
+            libc::MADV_RANDOM
+        } else {
+            libc::MADV_SEQUENTIAL
+        };
         // SAFETY: the range is the mapping just made; advice changes no contents.
         unsafe { libc::madvise(base, length, advice) };
-        Ok(Mapping { base: base.cast(), length })
+        Ok(Mapping {
+            base: base.cast(),
+            length,
+        })
     }
 
     /// Copies between a slot and the file. The count of bytes copied: less at the end of the mapping.
-    pub fn copy(&mut self, memory: &IoMemory, slot: u32, offset: u64, length: u32, write: bool) -> i32 {
-        let room = (self.length as u64).saturating_sub(offset).min(u64::from(length)) as usize;
+    pub fn copy(
+        &mut self,
+        memory: &IoMemory,
+        slot: u32,
+        offset: u64,
+        length: u32,
+        write: bool,
+    ) -> i32 {
+        let room = (self.length as u64)
+            .saturating_sub(offset)
+            .min(u64::from(length)) as usize;
         assert!(room <= memory.stride());
         // SAFETY: `offset + room` lies within the mapping and `room` within the slot; the two never overlap. A file that is
         // cut short meanwhile raises SIGBUS, which is the documented behaviour of mapped files.
@@ -58,7 +88,9 @@ impl Mapping {
         // SAFETY: the range lies within the mapping.
         match unsafe { libc::msync(self.base.add(start).cast(), end - start, libc::MS_SYNC) } {
             0 => 0,
-            _ => -io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO),
+            _ => -io::Error::last_os_error()
+                .raw_os_error()
+                .unwrap_or(libc::EIO),
         }
     }
 

@@ -37,8 +37,15 @@ impl IoMemory {
         let unit = align.max(page);
         let stride = bytes.max(1).next_multiple_of(unit);
         let huge = 2 << 20;
-        let wanted = stride.checked_mul(slots.max(1)).and_then(|sum| sum.checked_add(unit)).ok_or_else(too_large)?;
-        let length = if kind == MemoryKind::HugePages { wanted.next_multiple_of(huge) } else { wanted };
+        let wanted = stride
+            .checked_mul(slots.max(1))
+            .and_then(|sum| sum.checked_add(unit))
+            .ok_or_else(too_large)?;
+        let length = if kind == MemoryKind::HugePages {
+            wanted.next_multiple_of(huge)
+        } else {
+            wanted
+        };
         let flags = libc::MAP_ANONYMOUS
             | match kind {
                 MemoryKind::Pages => libc::MAP_PRIVATE,
@@ -47,14 +54,27 @@ impl IoMemory {
             };
         // SAFETY: a fresh anonymous mapping; no address is asked for, so nothing is replaced.
         let base = unsafe {
-            libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ | libc::PROT_WRITE, flags | libc::MAP_POPULATE, -1, 0)
+            libc::mmap(
+                std::ptr::null_mut(),
+                length,
+                libc::PROT_READ | libc::PROT_WRITE,
+                flags | libc::MAP_POPULATE,
+                -1,
+                0,
+            )
         };
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
         let base = base.cast::<u8>();
         let lead = base.align_offset(unit);
-        Ok(IoMemory { base, length, lead, stride, slots: slots.max(1) })
+        Ok(IoMemory {
+            base,
+            length,
+            lead,
+            stride,
+            slots: slots.max(1),
+        })
     }
 
     /// Bytes that one slot can hold.
@@ -93,7 +113,10 @@ impl IoMemory {
 
     /// The whole area of all slots, for registration with the kernel.
     pub(super) fn area(&self) -> libc::iovec {
-        libc::iovec { iov_base: self.address(0).cast(), iov_len: self.stride * self.slots }
+        libc::iovec {
+            iov_base: self.address(0).cast(),
+            iov_len: self.stride * self.slots,
+        }
     }
 }
 
@@ -124,12 +147,22 @@ impl LockedMemory {
         // SAFETY: a fresh anonymous mapping.
         let base = unsafe {
             let flags = libc::MAP_ANONYMOUS | libc::MAP_PRIVATE;
-            libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                flags,
+                -1,
+                0,
+            )
         };
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let locked = LockedMemory { base, length: bytes };
+        let locked = LockedMemory {
+            base,
+            length: bytes,
+        };
         // SAFETY: the range is the mapping just made.
         if unsafe { libc::mlock(base, bytes) } != 0 {
             return Err(io::Error::last_os_error());

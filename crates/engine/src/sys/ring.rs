@@ -82,14 +82,19 @@ impl Ring {
     /// A ring for `depth` I/Os in flight. Falls back to what older kernels know.
     pub fn new(depth: u32, options: RingOptions, vectors: usize) -> io::Result<Ring> {
         let entries = depth.next_power_of_two();
-        let (mut ring, deferred) = match build(entries, options, true) {
+        let (ring, deferred) = match build(entries, options, true) {
             Ok(ring) => (ring, true),
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => (build(entries, options, false)?, false),
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                (build(entries, options, false)?, false)
+            }
             Err(error) => return Err(error),
         };
         // Saves the kernel a look-up at each call; older kernels do without.
         let _ = ring.submitter().register_ring_fd();
-        let empty = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+        let empty = libc::iovec {
+            iov_base: std::ptr::null_mut(),
+            iov_len: 0,
+        };
         Ok(Ring {
             ring,
             options,
@@ -163,15 +168,27 @@ impl Ring {
     fn enter(&mut self, min: u32) -> io::Result<()> {
         let queued = self.ring.submission().len() as u32;
         // SAFETY: no signal mask or timeout is passed.
-        unsafe { self.ring.submitter().enter::<libc::sigset_t>(queued, min, GETEVENTS, None) }.map(|_| ())
+        unsafe {
+            self.ring
+                .submitter()
+                .enter::<libc::sigset_t>(queued, min, GETEVENTS, None)
+        }
+        .map(|_| ())
     }
 
     /// Appends completions; waits for `min` of them, at most `timeout_ns`.
     #[inline]
-    pub fn reap(&mut self, min: usize, timeout_ns: Option<u64>, done: &mut Vec<Completion>) -> io::Result<()> {
+    pub fn reap(
+        &mut self,
+        min: usize,
+        timeout_ns: Option<u64>,
+        done: &mut Vec<Completion>,
+    ) -> io::Result<()> {
         self.drain(done);
         if min == 0 {
-            if done.is_empty() && (self.options.iopoll || (self.deferred && self.ring.submission().taskrun())) {
+            if done.is_empty()
+                && (self.options.iopoll || (self.deferred && self.ring.submission().taskrun()))
+            {
                 self.wait(0, None)?;
                 self.drain(done);
             }
@@ -191,8 +208,13 @@ impl Ring {
     fn wait(&mut self, min: usize, timeout_ns: Option<u64>) -> io::Result<bool> {
         let returned = match timeout_ns {
             Some(ns) => {
-                let time = Timespec::new().sec(ns / 1_000_000_000).nsec((ns % 1_000_000_000) as u32);
-                self.ring.submitter().submit_with_args(min, &SubmitArgs::new().timespec(&time)).map(|_| ())
+                let time = Timespec::new()
+                    .sec(ns / 1_000_000_000)
+                    .nsec((ns % 1_000_000_000) as u32);
+                self.ring
+                    .submitter()
+                    .submit_with_args(min, &SubmitArgs::new().timespec(&time))
+                    .map(|_| ())
             }
             None => self.enter(min as u32),
         };
@@ -207,7 +229,10 @@ impl Ring {
     #[inline]
     fn drain(&mut self, done: &mut Vec<Completion>) {
         for entry in self.ring.completion() {
-            done.push(Completion { slot: entry.user_data() as u32, result: entry.result() });
+            done.push(Completion {
+                slot: entry.user_data() as u32,
+                result: entry.result(),
+            });
         }
     }
 
@@ -221,15 +246,21 @@ impl Ring {
         };
         self.issued += 1;
         let force = u64::from(self.options.force_async);
-        let entry =
-            if force > 0 && self.issued.is_multiple_of(force) { entry.flags(squeue::Flags::ASYNC) } else { entry };
+        let entry = if force > 0 && self.issued.is_multiple_of(force) {
+            entry.flags(squeue::Flags::ASYNC)
+        } else {
+            entry
+        };
         entry.user_data(u64::from(index))
     }
 
     #[cold]
     fn vector(&mut self, slab: &Slab, slot: &Slot, index: u32) -> *const libc::iovec {
         let (address, length) = remaining(slab, slot, index);
-        self.vectors[index as usize] = libc::iovec { iov_base: address.cast(), iov_len: length as usize };
+        self.vectors[index as usize] = libc::iovec {
+            iov_base: address.cast(),
+            iov_len: length as usize,
+        };
         &raw const self.vectors[index as usize]
     }
 }
@@ -238,7 +269,10 @@ impl Ring {
 #[inline(always)]
 fn remaining(slab: &Slab, slot: &Slot, index: u32) -> (*mut u8, u32) {
     debug_assert!(slot.moved <= slot.len && slot.len as usize <= slab.memory.stride());
-    (slab.memory.address(index).wrapping_add(slot.moved as usize), slot.len - slot.moved)
+    (
+        slab.memory.address(index).wrapping_add(slot.moved as usize),
+        slot.len - slot.moved,
+    )
 }
 
 fn build(entries: u32, options: RingOptions, modern: bool) -> io::Result<IoUring> {
@@ -253,11 +287,17 @@ fn build(entries: u32, options: RingOptions, modern: bool) -> io::Result<IoUring
             builder.setup_sqpoll_cpu(cpu);
         }
     } else if modern {
-        builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag();
+        builder
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            .setup_taskrun_flag();
     }
     builder.build(entries)
 }
 
 fn retry(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY))
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)
+    )
 }

@@ -41,8 +41,14 @@ pub fn transfer(memory: &IoMemory, io: Transfer, call: Call) -> i32 {
     let offset = io.offset as libc::off_t;
     // SAFETY: `skip + len` lies within the slot by the assertion; the slot is owned by the caller until this returns.
     let moved = unsafe {
-        let address = memory.address(io.slot).add(io.skip as usize).cast::<libc::c_void>();
-        let vector = libc::iovec { iov_base: address, iov_len: length };
+        let address = memory
+            .address(io.slot)
+            .add(io.skip as usize)
+            .cast::<libc::c_void>();
+        let vector = libc::iovec {
+            iov_base: address,
+            iov_len: length,
+        };
         match (call, io.write) {
             (Call::Seek, write) => {
                 if libc::lseek(io.fd, offset, libc::SEEK_SET) < 0 {
@@ -69,11 +75,23 @@ pub const MOST_NEIGHBOURS: usize = 64;
 
 /// Reads or writes `slots` (at most [`MOST_NEIGHBOURS`]) as neighbours, beginning at `offset`, with one readv(2) or
 /// writev(2). The count of bytes, or the negated errno.
-pub fn transfer_many(memory: &IoMemory, fd: RawFd, write: bool, offset: u64, slots: &[(u32, u32)]) -> i64 {
-    let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; MOST_NEIGHBOURS];
+pub fn transfer_many(
+    memory: &IoMemory,
+    fd: RawFd,
+    write: bool,
+    offset: u64,
+    slots: &[(u32, u32)],
+) -> i64 {
+    let mut vectors = [libc::iovec {
+        iov_base: std::ptr::null_mut(),
+        iov_len: 0,
+    }; MOST_NEIGHBOURS];
     for (vector, (slot, length)) in vectors.iter_mut().zip(slots) {
         assert!(*length as usize <= memory.stride());
-        *vector = libc::iovec { iov_base: memory.address(*slot).cast(), iov_len: *length as usize };
+        *vector = libc::iovec {
+            iov_base: memory.address(*slot).cast(),
+            iov_len: *length as usize,
+        };
     }
     let count = slots.len().min(MOST_NEIGHBOURS) as i32;
     // SAFETY: each vector lies within its slot by the assertion above; the slots are the caller's until this returns.
@@ -86,7 +104,11 @@ pub fn transfer_many(memory: &IoMemory, fd: RawFd, write: bool, offset: u64, slo
             libc::readv(fd, vectors.as_ptr(), count)
         }
     };
-    if moved < 0 { i64::from(outcome(-1)) } else { moved as i64 }
+    if moved < 0 {
+        i64::from(outcome(-1))
+    } else {
+        moved as i64
+    }
 }
 
 /// fsync(2).
@@ -104,9 +126,17 @@ pub fn fdatasync(fd: RawFd) -> i32 {
 /// sync_file_range(2).
 pub fn sync_file_range(fd: RawFd, offset: u64, length: u64, flags: u32) -> i32 {
     // SAFETY: no memory is passed.
-    outcome(i64::from(unsafe { libc::sync_file_range(fd, offset as i64, length as i64, flags) }))
+    outcome(i64::from(unsafe {
+        libc::sync_file_range(fd, offset as i64, length as i64, flags)
+    }))
 }
 
 fn outcome(returned: i64) -> i32 {
-    if returned < 0 { -io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO) } else { returned as i32 }
+    if returned < 0 {
+        -io::Error::last_os_error()
+            .raw_os_error()
+            .unwrap_or(libc::EIO)
+    } else {
+        returned as i32
+    }
 }

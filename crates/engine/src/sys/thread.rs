@@ -12,7 +12,8 @@ pub fn cpu_use() -> CpuUse {
         libc::getrusage(libc::RUSAGE_THREAD, &mut usage);
         usage
     };
-    let nanos = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
+    let nanos =
+        |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
     CpuUse {
         user_ns: nanos(usage.ru_utime),
         system_ns: nanos(usage.ru_stime),
@@ -45,7 +46,14 @@ pub fn set_nice(nice: i32) -> io::Result<()> {
 pub fn set_ioprio(priority: IoPriority) -> io::Result<()> {
     const WHO_PROCESS: libc::c_int = 1;
     // SAFETY: no memory is passed.
-    check(unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_PROCESS, 0, libc::c_int::from(ioprio_bits(priority))) })
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_ioprio_set,
+            WHO_PROCESS,
+            0,
+            libc::c_int::from(ioprio_bits(priority)),
+        )
+    })
 }
 
 /// The kernel's encoding of an I/O priority.
@@ -64,12 +72,24 @@ pub fn set_memory_policy(policy: &NumaMemPolicy) -> io::Result<()> {
     };
     let mut mask = [0u64; 16];
     for node in &policy.nodes {
-        let word = mask.get_mut(*node as usize / 64).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+        let word = mask
+            .get_mut(*node as usize / 64)
+            .ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
         *word |= 1 << (node % 64);
     }
-    let (pointer, bits) = if policy.nodes.is_empty() { (std::ptr::null(), 0) } else { (mask.as_ptr(), 64 * 16 + 1) };
+    let (pointer, bits) = if policy.nodes.is_empty() {
+        (std::ptr::null(), 0)
+    } else {
+        (mask.as_ptr(), 64 * 16 + 1)
+    };
     // SAFETY: the kernel reads at most `bits - 1` bits from the mask, which has that many.
     check(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, pointer, bits) })
+}
+
+/// Lets sleeps of the calling thread end as exactly as the kernel can, instead of 50 us late.
+pub fn set_fine_timers() {
+    // SAFETY: no memory is passed. A kernel that refuses leaves sleeps less exact, nothing else.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
 /// The calling thread's id.
@@ -79,5 +99,9 @@ pub fn id() -> u32 {
 }
 
 fn check(returned: libc::c_long) -> io::Result<()> {
-    if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    if returned < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }

@@ -1,0 +1,221 @@
+//! Sessions on this machine: plans become threads, threads become a result.
+//!
+//! [`LocalSession::run`] goes through the same steps for every plan: find the files ([`crate::prepare`]), refuse what must
+//! not be written, lay out, run the jobs in their groups ([`crew`]), and put the result together.
+
+mod assemble;
+mod choose;
+mod crew;
+mod eta;
+mod guard;
+mod logfiles;
+mod rates;
+mod seat;
+mod steady;
+mod watch;
+
+use crate::device;
+use crate::interrupt::Interrupt;
+use crate::prepare::{Layout, Made, WorkerFiles, lay_out, resolve};
+use iosonde_job::plan::{Engine, Plan};
+use iosonde_result::observer::Observer;
+use iosonde_result::run::{Event, FORMAT, RunResult, WorkerResult};
+use iosonde_result::session::{RunError, Session};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// How sessions on this machine are made.
+#[derive(Debug, Clone, Default)]
+pub struct LocalRunner {
+    /// Block devices that may be overwritten whatever they carry.
+    pub consent: Vec<PathBuf>,
+    /// The user's wish to stop.
+    pub interrupt: Arc<Interrupt>,
+    /// Whether files that a run made stay after the session (as with fio). Those of a run that failed or was interrupted
+    /// never do.
+    pub keep_files: bool,
+}
+
+impl LocalRunner {
+    /// A session.
+    pub fn open(self) -> LocalSession {
+        LocalSession {
+            runner: self,
+            made: Made::default(),
+        }
+    }
+}
+
+/// A place on this machine where plans are run.
+#[derive(Debug)]
+pub struct LocalSession {
+    runner: LocalRunner,
+    made: Made,
+}
+
+/// One clone of a job, before it runs.
+pub(crate) struct Member {
+    /// Index into the plan's jobs.
+    pub(crate) job: usize,
+    /// Which clone of it.
+    pub(crate) clone: u32,
+    /// Number among all workers of the plan.
+    pub(crate) number: u32,
+    /// Its files.
+    pub(crate) files: WorkerFiles,
+}
+
+impl Session for LocalSession {
+    fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        let begun = Instant::now();
+        let started_at_ms = epoch_ms();
+        let (clones, made) = self.make_ready(plan, begun, observer)?;
+        let created = made.created.clone();
+        let watch = watch::DeviceWatch::begin(&clones);
+        let outcome = crew::run(plan, &clones, &self.runner.interrupt, begun, observer);
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                made.remove();
+                return Err(error);
+            }
+        };
+        let spoilt = self.runner.interrupt.is_requested()
+            || outcome.workers.iter().any(|worker| worker.error.is_some());
+        if spoilt {
+            made.remove();
+        } else {
+            self.made.created.extend(created);
+        }
+        let (targets, disks, verdicts) = watch.end(plan, &outcome);
+        unlink(plan, &clones);
+        Ok(RunResult {
+            format: FORMAT,
+            program: concat!("iosonde ", env!("CARGO_PKG_VERSION")).to_owned(),
+            started_at_ms,
+            elapsed_ns: begun.elapsed().as_nanos() as u64,
+            plan: plan.clone(),
+            host: device::host::host(&device::system::System::live()),
+            targets,
+            labels: Default::default(),
+            workers: outcome.workers,
+            disks,
+            intervals: outcome.intervals,
+            events: outcome.events,
+            verdicts,
+        })
+    }
+
+    fn close(self: Box<Self>) -> Result<(), RunError> {
+        if !self.runner.keep_files {
+            self.made.remove();
+        }
+        Ok(())
+    }
+}
+
+impl LocalSession {
+    /// Finds all files, refuses what must not be, and lays out what is missing.
+    fn make_ready(
+        &self,
+        plan: &Plan,
+        begun: Instant,
+        observer: &mut dyn Observer,
+    ) -> Result<(Vec<Member>, Made), RunError> {
+        let mut found: Vec<Result<Member, (usize, u32, u32)>> = Vec::new();
+        let mut layout = Layout::default();
+        for (job, clone, number) in expand(plan) {
+            match resolve(&plan.jobs[job], clone) {
+                Ok(files) => {
+                    layout.add(&plan.jobs[job], &files);
+                    found.push(Ok(Member {
+                        job,
+                        clone,
+                        number,
+                        files,
+                    }));
+                }
+                // It may use what another job of the plan makes: looked at again below.
+                Err(error) if layout.is_empty() => return Err(error),
+                Err(_) => found.push(Err((job, clone, number))),
+            }
+        }
+        for clone in found.iter().flatten() {
+            guard::check(&plan.jobs[clone.job], &clone.files, &self.runner.consent)?;
+        }
+        layout.check_space()?;
+        for (job, files, bytes) in layout.announcements() {
+            let plural = if files == 1 { "file" } else { "files" };
+            let message = format!(
+                "{job}: Laying out IO {plural} ({files} {plural} / {}MiB)",
+                bytes >> 20
+            );
+            observer.event(&Event {
+                at_ns: begun.elapsed().as_nanos() as u64,
+                message,
+            });
+        }
+        let made = lay_out(&layout, &self.runner.interrupt, &mut |_| {})?;
+        let clones = found
+            .into_iter()
+            .map(|clone| match clone {
+                Ok(clone) => Ok(clone),
+                Err((job, clone, number)) => {
+                    let files = resolve(&plan.jobs[job], clone)?;
+                    guard::check(&plan.jobs[job], &files, &self.runner.consent)?;
+                    Ok(Member {
+                        job,
+                        clone,
+                        number,
+                        files,
+                    })
+                }
+            })
+            .collect::<Result<Vec<_>, _>>()
+            .inspect_err(|_| made.remove())?;
+        Ok((clones, made))
+    }
+}
+
+/// All clones of all jobs: job, clone, number.
+fn expand(plan: &Plan) -> impl Iterator<Item = (usize, u32, u32)> + '_ {
+    let clones = plan
+        .jobs
+        .iter()
+        .enumerate()
+        .flat_map(|(job, spec)| (0..spec.numjobs.max(1)).map(move |clone| (job, clone)));
+    clones
+        .zip(0..)
+        .map(|((job, clone), number)| (job, clone, number))
+}
+
+/// Removes the files of jobs that ask for it (`unlink`).
+fn unlink(plan: &Plan, clones: &[Member]) {
+    for clone in clones {
+        let job = &plan.jobs[clone.job];
+        if (job.files.unlink || job.files.unlink_each_loop)
+            && !matches!(job.io.engine, Engine::Null | Engine::Sim)
+        {
+            for file in clone.files.files.iter().filter(|file| !file.block_device) {
+                // Another clone may have removed it already.
+                let _ = std::fs::remove_file(&file.path);
+            }
+        }
+    }
+}
+
+/// What the crew brings home.
+#[derive(Default)]
+pub(crate) struct CrewOutcome {
+    pub(crate) workers: Vec<WorkerResult>,
+    pub(crate) intervals: Vec<iosonde_result::interval::Interval>,
+    pub(crate) events: Vec<Event>,
+}
+
+/// Milliseconds of the Unix epoch, now.
+pub(crate) fn epoch_ms() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |elapsed| elapsed.as_millis() as u64)
+}

@@ -1,0 +1,168 @@
+//! A job and its files to the parts of a worker.
+
+use super::choose;
+use crate::backend::{Slab, Slot};
+use crate::contents::Contents;
+use crate::depth::DepthControl;
+use crate::failure::errno_name;
+use crate::flow::{FlowPool, FlowShare};
+use crate::iolog::IoLog;
+use crate::pacing::Pacer;
+use crate::prepare::WorkerFiles;
+use crate::recorder::Recorder;
+use crate::sys::memory::{IoMemory, MemoryKind};
+use crate::tally::Shared;
+use crate::verifying::Verification;
+use crate::worker::{DepthRules, Limits, Parts};
+use crate::workload::rng::Stream;
+use crate::workload::{Generator, Seeds};
+use iosonde_job::plan::{Direction, Job, Memory};
+use iosonde_result::session::RunError;
+use std::sync::Arc;
+
+/// What has to be allocated before a worker can start, whenever that will be.
+pub(crate) struct Kit {
+    pub(crate) slab: Slab,
+    generator: Generator,
+    contents: Contents,
+    verifier: Option<Verification>,
+    seeds: Seeds,
+}
+
+/// Allocates and fills what a worker needs.
+pub(crate) fn kit(job: &Job, number: u32, files: &WorkerFiles) -> Result<Kit, RunError> {
+    let seeds = Seeds::new(&job.workload, number, super::epoch_ms());
+    let layout = files.layout();
+    let generator =
+        Generator::new(job, &layout, seeds).map_err(|error| misfit(job, &error.to_string()))?;
+    let regions: Vec<_> = layout
+        .files
+        .iter()
+        .map(|file| (file.start_bytes, file.size_bytes))
+        .collect();
+    let verifier = Verification::new(job, &regions, &generator)
+        .map_err(|error| misfit(job, &error.to_string()))?;
+    let depth = choose::depth(job);
+    let bytes = generator.max_block_bytes().max(512) as usize;
+    let mut memory = memory(job, depth as usize, bytes)?;
+    let writes = job.workload.rw.has(Direction::Write);
+    let unit = job.workload.block_size.write.min();
+    let mut contents = Contents::new(&job.workload.buffers, unit, files.size_bytes, &seeds);
+    if writes {
+        contents.prepare(&mut memory);
+    }
+    let slab = Slab {
+        slots: vec![Slot::IDLE; depth as usize].into_boxed_slice(),
+        memory,
+    };
+    Ok(Kit {
+        slab,
+        generator,
+        contents,
+        verifier,
+        seeds,
+    })
+}
+
+fn misfit(job: &Job, problem: &str) -> RunError {
+    RunError::Unsupported {
+        problem: format!("job {}: {problem}", job.name),
+        remedy: "change the sizes in the job so that they fit each other".to_owned(),
+    }
+}
+
+fn memory(job: &Job, slots: usize, bytes: usize) -> Result<IoMemory, RunError> {
+    let kind = match &job.io.mem {
+        Memory::Malloc | Memory::Mmap(_) => MemoryKind::Pages,
+        Memory::Shm | Memory::MmapShared => MemoryKind::Shared,
+        Memory::ShmHuge | Memory::MmapHuge(_) => MemoryKind::HugePages,
+    };
+    IoMemory::map(slots, bytes, job.io.mem_align_bytes as usize, kind).map_err(|error| {
+        let remedy = match kind {
+            MemoryKind::HugePages => {
+                "reserve huge pages (sysctl vm.nr_hugepages), or leave mem= out"
+            }
+            _ => "use a smaller iodepth, block size or number of jobs",
+        };
+        RunError::Unsupported {
+            problem: format!(
+                "job {}: no memory for {slots} buffers of {bytes} bytes: {}",
+                job.name,
+                error
+                    .raw_os_error()
+                    .map_or_else(|| error.to_string(), errno_name)
+            ),
+            remedy: remedy.to_owned(),
+        }
+    })
+}
+
+/// Puts the parts together for a start at `start_ns`.
+pub(crate) fn parts(
+    job: &Job,
+    files: &WorkerFiles,
+    kit: Kit,
+    start_ns: u64,
+    shared: Arc<Shared>,
+    flow: Option<Arc<FlowPool>>,
+    log: Option<IoLog>,
+) -> Parts {
+    let schedule = &job.schedule;
+    let measure_from_ns = start_ns + schedule.ramp_time_ns;
+    let deadline_ns = if schedule.runtime_ns == 0 {
+        u64::MAX
+    } else {
+        measure_from_ns + schedule.runtime_ns
+    };
+    let depth = kit.slab.slots.len() as u32;
+    let measures_from_ns = if schedule.ramp_time_ns == 0 {
+        0
+    } else {
+        measure_from_ns
+    };
+    let recorder = Recorder::new(&job.measure, measures_from_ns, shared.clone());
+    let syncs_at_end = job.workload.end_fsync && job.workload.rw.has(Direction::Write);
+    Parts {
+        slab: kit.slab,
+        generator: kit.generator,
+        contents: kit.contents,
+        verifier: kit.verifier,
+        pacer: Pacer::new(job, start_ns, kit.seeds.stream(Stream::Arrival, 0)),
+        depth_control: schedule
+            .latency_target
+            .map(|rule| DepthControl::new(rule, depth, start_ns)),
+        flow: schedule
+            .flow
+            .zip(flow)
+            .map(|(rule, pool)| FlowShare::join(rule, pool)),
+        log,
+        recorder,
+        shared,
+        rules: DepthRules {
+            iodepth: depth,
+            batch_submit: job.io.batch_submit.unwrap_or(depth).clamp(1, depth),
+            complete_min: job.io.batch_complete_min,
+            low: job.io.iodepth_low.unwrap_or(depth).clamp(1, depth),
+            serialize_overlap: job.io.serialize_overlap,
+        },
+        limits: Limits {
+            start_ns,
+            deadline_ns,
+            max_latency_ns: schedule.max_latency_ns,
+            fill_device: job.files.fill_device,
+        },
+        errors: job.errors.clone(),
+        file_names: files
+            .files
+            .iter()
+            .map(|file| file.path.display().to_string())
+            .collect(),
+        end_sync_files: if syncs_at_end {
+            (0..files.files.len() as u32).collect()
+        } else {
+            Vec::new()
+        },
+        timed: job.measure.slat || job.measure.clat || job.measure.lat,
+        high_priority_percent: job.io.cmdprio_percent,
+    }
+}

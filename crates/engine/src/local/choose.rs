@@ -1,0 +1,195 @@
+//! Which backend a job gets, and what it falls back to.
+
+use crate::backend::aio::Aio;
+use crate::backend::mmap::Mmap;
+use crate::backend::null::Null;
+use crate::backend::sync::{Sync, Vsync};
+use crate::backend::uring::Uring;
+use crate::backend::{Backend, Handle, Slab};
+use crate::failure::errno_name;
+use crate::sys::ring::RingOptions;
+use crate::sys::rw::Call;
+use iosonde_job::plan::{Direction, Engine, Job};
+use iosonde_result::run::BackendUsed;
+use iosonde_result::session::RunError;
+use std::io;
+
+/// A backend of any kind. Taken apart once, before the loop: the loop itself is generic.
+pub(super) enum AnyBackend {
+    Uring(Uring),
+    Aio(Aio),
+    Sync(Sync),
+    Vsync(Vsync),
+    Mmap(Mmap),
+    Null(Null),
+}
+
+/// Most I/Os that this engine keeps in flight for a job.
+pub(super) fn depth(job: &Job) -> u32 {
+    match job.io.engine {
+        Engine::Sync | Engine::Psync | Engine::Pvsync | Engine::Pvsync2 | Engine::Mmap => 1,
+        _ => job.io.iodepth.max(1),
+    }
+}
+
+/// Makes the backend of a job over these files.
+pub(super) fn choose(
+    job: &Job,
+    slab: &Slab,
+    handles: &[Handle],
+) -> Result<(AnyBackend, BackendUsed), RunError> {
+    let (mut backend, mut used) = match job.io.engine {
+        Engine::Auto => automatic(job, slab)?,
+        engine => {
+            let (backend, reason) =
+                named(job, engine, slab).map_err(|error| unavailable(engine, &error))?;
+            (backend, used(job, engine, reason))
+        }
+    };
+    let files = set_files(&mut backend, handles);
+    files.map_err(|error| unavailable(used.engine, &error))?;
+    if let AnyBackend::Uring(uring) = &backend {
+        used.registered_files = uring.registered_files();
+        used.fixed_buffers = uring.fixed_buffers();
+    }
+    Ok((backend, used))
+}
+
+fn used(job: &Job, engine: Engine, reason: Option<String>) -> BackendUsed {
+    BackendUsed {
+        engine,
+        asked: job.io.engine,
+        reason,
+        direct: job.io.direct,
+        registered_files: false,
+        fixed_buffers: false,
+    }
+}
+
+/// io_uring, else libaio, else psync; the result says why.
+fn automatic(job: &Job, slab: &Slab) -> Result<(AnyBackend, BackendUsed), RunError> {
+    let mut reasons = Vec::new();
+    for engine in [Engine::IoUring, Engine::Libaio, Engine::Psync] {
+        match named(job, engine, slab) {
+            Ok((backend, shortfall)) => {
+                reasons.extend(shortfall);
+                let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
+                return Ok((backend, used(job, engine, reason)));
+            }
+            Err(error) => reasons.push(format!(
+                "{} is not available: {}",
+                engine.name(),
+                describe(&error)
+            )),
+        }
+    }
+    Err(RunError::Unsupported {
+        problem: reasons.join("; "),
+        remedy: "run on a kernel or in a container that allows io_uring or native AIO".to_owned(),
+    })
+}
+
+fn describe(error: &io::Error) -> String {
+    error
+        .raw_os_error()
+        .map_or_else(|| error.to_string(), errno_name)
+}
+
+fn named(job: &Job, engine: Engine, slab: &Slab) -> io::Result<(AnyBackend, Option<String>)> {
+    let io = &job.io;
+    let depth = slab.slots.len() as u32;
+    let rw = job.workload.rw;
+    let sync_flags = sync_range_flags(job);
+    Ok(match engine {
+        Engine::IoUring | Engine::Auto => {
+            let options = RingOptions {
+                iopoll: io.uring.hipri,
+                sqpoll: io.uring.sqthread_poll,
+                sqpoll_cpu: io.uring.sqthread_poll_cpu,
+                nowait: io.nowait,
+                force_async: io.uring.force_async,
+                vectored: io.uring.nonvectored == Some(false),
+                sync_range_flags: sync_flags,
+            };
+            let files = io.uring.registerfiles.unwrap_or(true);
+            let buffers = io.uring.fixedbufs.unwrap_or(true);
+            let (uring, shortfall) = Uring::new(depth, options, files, buffers, slab)?;
+            (AnyBackend::Uring(uring), shortfall)
+        }
+        Engine::Libaio => (
+            AnyBackend::Aio(Aio::new(depth, io.nowait, sync_flags)?),
+            None,
+        ),
+        Engine::Sync => (AnyBackend::Sync(Sync::new(Call::Seek, sync_flags)), None),
+        Engine::Psync => (
+            AnyBackend::Sync(Sync::new(Call::Positioned, sync_flags)),
+            None,
+        ),
+        Engine::Pvsync => (
+            AnyBackend::Sync(Sync::new(Call::Vectored, sync_flags)),
+            None,
+        ),
+        Engine::Pvsync2 => {
+            let hipri = if io.uring.hipri { libc::RWF_HIPRI } else { 0 };
+            let flags = hipri | if io.nowait { libc::RWF_NOWAIT } else { 0 };
+            (
+                AnyBackend::Sync(Sync::new(Call::Vectored2(flags), sync_flags)),
+                None,
+            )
+        }
+        Engine::Vsync => (AnyBackend::Vsync(Vsync::new(depth, sync_flags)), None),
+        Engine::Mmap => {
+            let write = rw.has(Direction::Write) || rw.has(Direction::Trim);
+            (
+                AnyBackend::Mmap(Mmap::new(write, rw.random, job.io.direct)),
+                None,
+            )
+        }
+        Engine::Null => (AnyBackend::Null(Null::new(depth)), None),
+        Engine::Sim => return Err(io::Error::from_raw_os_error(libc::ENOSYS)),
+    })
+}
+
+fn sync_range_flags(job: &Job) -> u32 {
+    job.workload.sync_file_range.map_or(0, |rule| {
+        let bit = |on: bool, flag: u32| if on { flag } else { 0 };
+        bit(rule.wait_before, libc::SYNC_FILE_RANGE_WAIT_BEFORE)
+            | bit(rule.write, libc::SYNC_FILE_RANGE_WRITE)
+            | bit(rule.wait_after, libc::SYNC_FILE_RANGE_WAIT_AFTER)
+    })
+}
+
+fn set_files(backend: &mut AnyBackend, handles: &[Handle]) -> io::Result<()> {
+    match backend {
+        AnyBackend::Uring(backend) => backend.set_files(handles),
+        AnyBackend::Aio(backend) => backend.set_files(handles),
+        AnyBackend::Sync(backend) => backend.set_files(handles),
+        AnyBackend::Vsync(backend) => backend.set_files(handles),
+        AnyBackend::Mmap(backend) => backend.set_files(handles),
+        AnyBackend::Null(backend) => backend.set_files(handles),
+    }
+}
+
+fn unavailable(engine: Engine, error: &io::Error) -> RunError {
+    let remedy = match (engine, error.raw_os_error()) {
+        (Engine::IoUring, Some(libc::EPERM | libc::ENOSYS)) => {
+            "io_uring is blocked here (kernel.io_uring_disabled, or a container's seccomp profile); use ioengine=libaio"
+        }
+        (Engine::Libaio, Some(libc::EAGAIN)) => {
+            "raise fs.aio-max-nr, or use fewer jobs or a smaller iodepth"
+        }
+        (Engine::IoUring, Some(libc::ENOMEM)) => {
+            "raise the limit on locked memory (ulimit -l), or use a smaller iodepth"
+        }
+        (Engine::Mmap, _) => "the file cannot be mapped; use another ioengine",
+        _ => "use another ioengine",
+    };
+    RunError::Unsupported {
+        problem: format!(
+            "ioengine={} cannot be used: {}",
+            engine.name(),
+            describe(error)
+        ),
+        remedy: remedy.to_owned(),
+    }
+}

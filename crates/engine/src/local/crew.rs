@@ -1,0 +1,419 @@
+//! Running the jobs of a plan: who starts when, who ends whom, and what is seen meanwhile.
+
+use super::rates::RateWatch;
+use super::seat::{Gate, Seat};
+use super::steady::SteadyWatch;
+use super::{CrewOutcome, Member};
+use crate::clock::{Clock, RealClock};
+use crate::flow::FlowPool;
+use crate::interrupt::Interrupt;
+use crate::sampler::Sampler;
+use crate::tally::Shared;
+use iosonde_job::plan::{Direction, ExitWhat, Job, PerDirection, Plan};
+use iosonde_result::interval::IntervalCounts;
+use iosonde_result::observer::{Control, Observer, Progress, WorkerState};
+use iosonde_result::run::{Event, WorkerResult};
+use iosonde_result::session::RunError;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// How often running workers are looked at.
+const TICK_NS: u64 = 100_000_000;
+/// From the moment that all workers of a group are ready to their common start.
+const START_AHEAD_NS: u64 = 2_000_000;
+
+enum Message {
+    Ready(usize),
+    Done(usize, Box<WorkerResult>),
+}
+
+/// Where a worker is in the crew's books.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Life {
+    Pending,
+    Starting,
+    Running,
+    Done,
+    /// Ended before it began.
+    Dropped,
+}
+
+struct Crew<'a> {
+    plan: &'a Plan,
+    clones: &'a [Member],
+    clock: RealClock,
+    begun: Instant,
+    interrupt: &'a Interrupt,
+    observer: &'a mut dyn Observer,
+    sampler: Sampler,
+    shared: Vec<Arc<Shared>>,
+    life: Vec<Life>,
+    results: Vec<Option<WorkerResult>>,
+    starts_ns: Vec<u64>,
+    steady: BTreeMap<usize, SteadyWatch>,
+    rates: BTreeMap<usize, RateWatch>,
+    flows: BTreeMap<u32, Arc<FlowPool>>,
+    gate: Arc<Gate>,
+    outcome: CrewOutcome,
+    last_tick_ns: u64,
+    stopping: bool,
+}
+
+/// Runs all clones to their end.
+pub(super) fn run(
+    plan: &Plan,
+    clones: &[Member],
+    interrupt: &Interrupt,
+    begun: Instant,
+    observer: &mut dyn Observer,
+) -> Result<CrewOutcome, RunError> {
+    let mut sampler = Sampler::new();
+    let shared: Vec<_> = clones.iter().map(|_| Arc::new(Shared::default())).collect();
+    for (clone, shared) in clones.iter().zip(&shared) {
+        let job = &plan.jobs[clone.job];
+        let has = PerDirection::from_fn(|direction| {
+            job.workload.rw.has(direction) || (direction == Direction::Read && job.verify.is_some())
+        });
+        sampler.watch(
+            shared.clone(),
+            clone.job,
+            has,
+            job.measure.bw_window_ns,
+            job.measure.iops_window_ns,
+        );
+    }
+    let mut crew = Crew {
+        plan,
+        clones,
+        clock: RealClock::starting_now(),
+        begun,
+        interrupt,
+        observer,
+        sampler,
+        life: vec![Life::Pending; clones.len()],
+        results: clones.iter().map(|_| None).collect(),
+        starts_ns: vec![0; clones.len()],
+        steady: BTreeMap::new(),
+        rates: BTreeMap::new(),
+        flows: BTreeMap::new(),
+        gate: Arc::new(Gate::default()),
+        outcome: CrewOutcome::default(),
+        last_tick_ns: 0,
+        stopping: false,
+        shared,
+    };
+    let (sender, receiver) = channel();
+    std::thread::scope(|scope| crew.lead(scope, &sender, &receiver));
+    Ok(crew.finish())
+}
+
+impl<'a> Crew<'a> {
+    fn lead<'scope, 'env>(
+        &mut self,
+        scope: &'scope std::thread::Scope<'scope, 'env>,
+        sender: &Sender<Message>,
+        receiver: &Receiver<Message>,
+    ) where
+        'a: 'scope,
+    {
+        loop {
+            self.start_eligible(scope, sender);
+            if self
+                .life
+                .iter()
+                .all(|life| matches!(life, Life::Done | Life::Dropped))
+            {
+                break;
+            }
+            let now_ns = self.clock.now_ns();
+            let left_ns = (self.last_tick_ns + TICK_NS).saturating_sub(now_ns);
+            match receiver.recv_timeout(Duration::from_nanos(left_ns)) {
+                Ok(message) => self.receive(message),
+                Err(RecvTimeoutError::Timeout) => self.tick(),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+    }
+
+    fn job(&self, number: usize) -> &'a Job {
+        &self.plan.jobs[self.clones[number].job]
+    }
+
+    /// Starts what may start now: in order, up to a stonewall that still stands.
+    fn start_eligible<'scope, 'env>(
+        &mut self,
+        scope: &'scope std::thread::Scope<'scope, 'env>,
+        sender: &Sender<Message>,
+    ) where
+        'a: 'scope,
+    {
+        // One group at a time is brought to its gate.
+        if self.life.contains(&Life::Starting) {
+            return;
+        }
+        let mut starting = Vec::new();
+        for number in 0..self.clones.len() {
+            if self.life[number] != Life::Pending {
+                continue;
+            }
+            let job = self.job(number);
+            let alone = self.life[..number]
+                .iter()
+                .all(|life| matches!(life, Life::Done | Life::Dropped));
+            let first_clone = self.clones[number].clone == 0;
+            if job.schedule.stonewall && first_clone && !(alone && starting.is_empty()) {
+                break;
+            }
+            if job
+                .schedule
+                .wait_for
+                .as_ref()
+                .is_some_and(|name| self.is_unfinished(name))
+            {
+                continue;
+            }
+            starting.push(number);
+        }
+        if starting.is_empty() {
+            return;
+        }
+        self.gate = Arc::new(Gate::default());
+        for number in starting {
+            self.life[number] = Life::Starting;
+            self.spawn(scope, sender.clone(), number);
+        }
+    }
+
+    fn is_unfinished(&self, name: &str) -> bool {
+        (0..self.clones.len()).any(|number| {
+            self.job(number).name == name
+                && !matches!(self.life[number], Life::Done | Life::Dropped)
+        })
+    }
+
+    fn spawn<'scope, 'env>(
+        &mut self,
+        scope: &'scope std::thread::Scope<'scope, 'env>,
+        sender: Sender<Message>,
+        number: usize,
+    ) where
+        'a: 'scope,
+    {
+        let flow = self
+            .job(number)
+            .schedule
+            .flow
+            .map(|flow| self.flows.entry(flow.id).or_default().clone());
+        let seat = Seat {
+            plan: self.plan,
+            clone: &self.clones[number],
+            clock: self.clock,
+            shared: self.shared[number].clone(),
+            gate: self.gate.clone(),
+            flow,
+        };
+        scope.spawn(move || {
+            let ready = sender.clone();
+            // The crew hangs up only after it has heard of every worker.
+            let result = seat.work(|| drop(ready.send(Message::Ready(number))));
+            let _ = sender.send(Message::Done(number, Box::new(result)));
+        });
+    }
+
+    fn receive(&mut self, message: Message) {
+        match message {
+            Message::Ready(number) => {
+                self.life[number] = Life::Running;
+                if !self.life.contains(&Life::Starting) {
+                    self.open_gate();
+                }
+            }
+            Message::Done(number, result) => self.done(number, *result),
+        }
+    }
+
+    /// All of the group are ready: they start at one instant.
+    fn open_gate(&mut self) {
+        let now_ns = self.clock.now_ns();
+        let start_ns = now_ns + START_AHEAD_NS;
+        self.sampler.tick(now_ns);
+        self.sampler.begin(start_ns);
+        for number in 0..self.clones.len() {
+            if self.life[number] != Life::Running || self.starts_ns[number] != 0 {
+                continue;
+            }
+            self.starts_ns[number] = start_ns;
+            let (job, index) = (self.job(number), self.clones[number].job);
+            let measured_ns = start_ns + job.schedule.ramp_time_ns;
+            if let Some(rule) = job.schedule.steady_state {
+                self.steady
+                    .entry(index)
+                    .or_insert_with(|| SteadyWatch::new(rule, measured_ns));
+            }
+            if let Some(watch) = RateWatch::new(job, measured_ns) {
+                self.rates.insert(number, watch);
+            }
+        }
+        self.gate.open(start_ns);
+    }
+
+    fn done(&mut self, number: usize, result: WorkerResult) {
+        self.life[number] = Life::Done;
+        let job = self.job(number);
+        let failed = result.error.is_some();
+        self.results[number] = Some(result);
+        if let Some(what) = job.schedule.exitall {
+            self.stop_others(what, job.groupid);
+        }
+        if failed && job.schedule.exitall_on_error {
+            self.stop_others(ExitWhat::All, job.groupid);
+        }
+    }
+
+    fn stop_others(&mut self, what: ExitWhat, group: u32) {
+        for number in 0..self.clones.len() {
+            let concerned = match what {
+                ExitWhat::Group => self.job(number).groupid == group,
+                ExitWhat::Stonewall => self.life[number] != Life::Pending,
+                ExitWhat::All => true,
+            };
+            if concerned {
+                self.stop(number);
+            }
+        }
+    }
+
+    fn stop(&mut self, number: usize) {
+        self.shared[number].stop.store(true, Relaxed);
+        if self.life[number] == Life::Pending {
+            self.life[number] = Life::Dropped;
+        }
+    }
+
+    fn stop_all(&mut self) {
+        if !self.stopping {
+            self.stopping = true;
+            (0..self.clones.len()).for_each(|number| self.stop(number));
+        }
+    }
+
+    /// Looks at everything that runs.
+    fn tick(&mut self) {
+        let now_ns = self.clock.now_ns();
+        let elapsed_ns = now_ns.saturating_sub(self.last_tick_ns).max(1);
+        self.last_tick_ns = now_ns;
+        if self.interrupt.is_requested() {
+            self.stop_all();
+        }
+        let tick = self.sampler.tick(now_ns);
+        self.look_for_steady_state(now_ns);
+        self.look_for_slow_jobs(now_ns);
+        if let Some(interval) = tick.interval {
+            if self.observer.interval(&interval) == Control::Stop {
+                self.stop_all();
+            }
+            self.outcome.intervals.push(interval);
+        }
+        let per_second =
+            |amount: u64| (u128::from(amount) * 1_000_000_000 / u128::from(elapsed_ns)) as u64;
+        let rate = PerDirection::from_fn(|direction| IntervalCounts {
+            ios: per_second(tick.moved[direction].ios),
+            bytes: per_second(tick.moved[direction].bytes),
+        });
+        let workers = self.sampler.progress();
+        let (left_ns, done) =
+            super::eta::estimate(self.plan, self.clones, &workers, &self.starts_ns, now_ns);
+        let at_ns = self.begun.elapsed().as_nanos() as u64;
+        let progress = Progress {
+            at_ns,
+            workers: &workers,
+            rate,
+            left_ns,
+            done,
+        };
+        if self.observer.progress(&progress) == Control::Stop {
+            self.stop_all();
+        }
+    }
+
+    fn look_for_steady_state(&mut self, now_ns: u64) {
+        let mut attained = Vec::new();
+        for (job, watch) in &mut self.steady {
+            let (mut ios, mut bytes, mut latency_ns) = (0, 0, 0);
+            for (clone, shared) in self
+                .clones
+                .iter()
+                .zip(&self.shared)
+                .filter(|(clone, _)| clone.job == *job)
+            {
+                debug_assert_eq!(clone.job, *job);
+                latency_ns += shared.latency_sum_ns.get();
+                for direction in Direction::ALL {
+                    ios += shared.counts(direction).ios;
+                    bytes += shared.counts(direction).bytes;
+                }
+            }
+            if watch.look(now_ns, ios, bytes, latency_ns) {
+                attained.push(*job);
+            }
+        }
+        for number in 0..self.clones.len() {
+            if attained.contains(&self.clones[number].job) && self.life[number] == Life::Running {
+                self.stop(number);
+            }
+        }
+    }
+
+    /// `rate_min` and `rate_iops_min`: a job that is too slow fails.
+    fn look_for_slow_jobs(&mut self, now_ns: u64) {
+        let mut slow = Vec::new();
+        for (number, watch) in &mut self.rates {
+            let runs = self.shared[*number].state() == WorkerState::Running;
+            if runs && watch.is_too_slow(now_ns, &self.shared[*number]) {
+                slow.push(*number);
+            }
+        }
+        for number in slow {
+            self.stop(number);
+        }
+    }
+
+    fn finish(mut self) -> CrewOutcome {
+        let now_ns = self.clock.now_ns();
+        let last = {
+            self.sampler
+                .tick(now_ns)
+                .interval
+                .unwrap_or_else(|| self.sampler.take_interval(now_ns))
+        };
+        if last.directions.iter().any(|(_, counts)| counts.ios > 0) {
+            self.outcome.intervals.push(last);
+        }
+        for number in 0..self.clones.len() {
+            let Some(mut result) = self.results[number].take() else {
+                continue;
+            };
+            let samples = self.sampler.samples(number);
+            for direction in Direction::ALL {
+                result.directions[direction].bw = samples.bw[direction];
+                result.directions[direction].iops = samples.iops[direction];
+            }
+            if let Some(failure) = self.rates.get(&number).and_then(RateWatch::failure) {
+                result.error.get_or_insert(failure);
+            }
+            result.steady_state = self.steady.get(&result.job).map(SteadyWatch::result);
+            self.outcome.workers.push(result);
+        }
+        if self.stopping && self.interrupt.is_requested() {
+            let at_ns = self.begun.elapsed().as_nanos() as u64;
+            self.outcome.events.push(Event {
+                at_ns,
+                message: "interrupted: the run was ended early".to_owned(),
+            });
+        }
+        self.outcome
+    }
+}

@@ -1,0 +1,424 @@
+//! One worker's thread, from its files to its result.
+
+use super::assemble::{self, Kit};
+use super::choose::{self, AnyBackend};
+use super::logfiles::LogFiles;
+use super::{Member, epoch_ms};
+use crate::backend::Backend;
+use crate::clock::{Clock, RealClock};
+use crate::flow::FlowPool;
+use crate::iolog::IoLog;
+use crate::prepare::{OpenSet, open_files};
+use crate::sys::memory::LockedMemory;
+use crate::sys::thread;
+use crate::tally::Shared;
+use crate::worker::{Outcome, Parts, Step, Worker};
+use crate::workload::Seeds;
+use crate::workload::rng::Stream;
+use iosonde_job::plan::{Engine, Job, Plan};
+use iosonde_result::observer::WorkerState;
+use iosonde_result::run::{BackendUsed, CpuUse, IoFailure, WorkerResult};
+use iosonde_result::session::RunError;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+/// Longest sleep of a worker that waits for a time: how late it may notice that it is to stop.
+const NAP: Duration = Duration::from_millis(50);
+
+/// Where workers of one group wait for their common start.
+#[derive(Default)]
+pub(super) struct Gate {
+    /// The start on the run's clock; `u64::MAX` is never.
+    start_ns: Mutex<Option<u64>>,
+    opened: Condvar,
+}
+
+impl Gate {
+    /// Lets all go at `start_ns`.
+    pub(super) fn open(&self, start_ns: u64) {
+        *self
+            .start_ns
+            .lock()
+            .unwrap_or_else(|poison| poison.into_inner()) = Some(start_ns);
+        self.opened.notify_all();
+    }
+
+    fn wait(&self) -> u64 {
+        let mut start_ns = self
+            .start_ns
+            .lock()
+            .unwrap_or_else(|poison| poison.into_inner());
+        loop {
+            match *start_ns {
+                Some(start_ns) => return start_ns,
+                None => {
+                    start_ns = self
+                        .opened
+                        .wait(start_ns)
+                        .unwrap_or_else(|poison| poison.into_inner())
+                }
+            }
+        }
+    }
+}
+
+/// What a worker's thread is given.
+pub(super) struct Seat<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) clone: &'a Member,
+    pub(super) clock: RealClock,
+    pub(super) shared: Arc<Shared>,
+    pub(super) gate: Arc<Gate>,
+    pub(super) flow: Option<Arc<FlowPool>>,
+}
+
+/// A worker that is ready to start.
+struct Ready {
+    kit: Kit,
+    backend: AnyBackend,
+    used: BackendUsed,
+    /// Kept open, and locked, for as long as the worker runs.
+    _files: OpenSet,
+    _locked: Option<LockedMemory>,
+}
+
+impl Seat<'_> {
+    fn job(&self) -> &Job {
+        &self.plan.jobs[self.clone.job]
+    }
+
+    /// Runs the worker. `ready` is called when it waits at the gate, or has failed before.
+    pub(super) fn work(&self, ready: impl FnOnce()) -> WorkerResult {
+        let prepared = self.prepare();
+        self.shared.enter(WorkerState::Ready);
+        ready();
+        let start_ns = self.gate.wait();
+        let result = prepared.and_then(|prepared| self.run(prepared, start_ns));
+        self.shared.open_files.store(0, Relaxed);
+        self.shared.enter(WorkerState::Finished);
+        result.unwrap_or_else(|error| {
+            self.shared.failed.store(true, Relaxed);
+            self.failed(&error)
+        })
+    }
+
+    fn prepare(&self) -> Result<Ready, RunError> {
+        let job = self.job();
+        settle(job, self.clone.clone)?;
+        let files = open_files(job, &self.clone.files)?;
+        let kit = assemble::kit(job, self.clone.number, &self.clone.files)?;
+        let (backend, used) = choose::choose(job, &kit.slab, files.handles())?;
+        let locked = match job.io.lockmem_bytes {
+            0 => None,
+            bytes => Some(LockedMemory::lock(bytes as usize).map_err(|error| {
+                RunError::Unsupported {
+                    problem: format!("lockmem={bytes}: {error}"),
+                    remedy:
+                        "raise the limit on locked memory (ulimit -l), or use a smaller lockmem="
+                            .to_owned(),
+                }
+            })?),
+        };
+        self.shared
+            .open_files
+            .store(self.clone.files.files.len() as u32, Relaxed);
+        Ok(Ready {
+            kit,
+            backend,
+            used,
+            _files: files,
+            _locked: locked,
+        })
+    }
+
+    fn run(&self, ready: Ready, gate_ns: u64) -> Result<WorkerResult, RunError> {
+        let job = self.job();
+        let start_ns = gate_ns.saturating_add(self.delay_ns());
+        self.sleep_until(start_ns);
+        let logs = LogFiles::open(self.plan, self.clone, epoch_ms())?;
+        let log = logs
+            .as_ref()
+            .map(|_| IoLog::new(&job.measure.logs, start_ns));
+        let (log, receiver) = log.unzip();
+        std::thread::scope(|scope| {
+            let writing = logs
+                .zip(receiver)
+                .map(|(logs, receiver)| scope.spawn(move || logs.write(receiver)));
+            let files = &self.clone.files;
+            let Ready {
+                kit, backend, used, ..
+            } = ready;
+            let parts = assemble::parts(
+                job,
+                files,
+                kit,
+                start_ns,
+                self.shared.clone(),
+                self.flow.clone(),
+                log,
+            );
+            let driven = match backend {
+                AnyBackend::Uring(backend) => self.drive(backend, parts),
+                AnyBackend::Aio(backend) => self.drive(backend, parts),
+                AnyBackend::Sync(backend) => self.drive(backend, parts),
+                AnyBackend::Vsync(backend) => self.drive(backend, parts),
+                AnyBackend::Mmap(backend) => self.drive(backend, parts),
+                AnyBackend::Null(backend) => self.drive(backend, parts),
+            };
+            let result = self.result(driven, used, start_ns);
+            if let Some(Err(error)) =
+                writing.map(|writing| writing.join().expect("the log writer does not panic"))
+            {
+                return Err(error);
+            }
+            Ok(result)
+        })
+    }
+
+    /// `startdelay`, drawn from its range.
+    fn delay_ns(&self) -> u64 {
+        let (low, high) = self.job().schedule.startdelay_ns;
+        let seeds = Seeds::new(&self.job().workload, self.clone.number, epoch_ms());
+        low + seeds
+            .stream(Stream::Delay, 0)
+            .below((high - low).saturating_add(1))
+    }
+
+    fn sleep_until(&self, until_ns: u64) {
+        while self.clock.now_ns() < until_ns && !self.shared.stop.load(Relaxed) {
+            self.clock.sleep_until(until_ns, NAP);
+        }
+    }
+
+    /// Steps the worker to its end.
+    fn drive<B: Backend>(&self, backend: B, parts: Parts) -> Driven {
+        let measure_from_ns = parts.recorder.measure_from_ns();
+        let mut worker = Worker::new(backend, self.clock, parts);
+        let mut measuring = Measuring::new(&self.shared, measure_from_ns, self.clock.now_ns());
+        loop {
+            match worker.step() {
+                Step::Again => {}
+                Step::Wait(until_ns) => self.clock.sleep_until(until_ns, NAP),
+                Step::Done => break,
+            }
+            if !measuring.begun && worker.now_ns() >= measure_from_ns {
+                measuring.begin(&self.shared);
+            }
+        }
+        let cpu = measuring.end();
+        Driven {
+            outcome: worker.finish(),
+            cpu,
+            started_at_ms: measuring.started_at_ms,
+        }
+    }
+
+    fn result(&self, driven: Driven, used: BackendUsed, start_ns: u64) -> WorkerResult {
+        let Driven {
+            outcome,
+            cpu,
+            started_at_ms,
+        } = driven;
+        let (directions, sync) = outcome.recorder.results(outcome.runtime_ns);
+        if let Some(log) = outcome.log {
+            log.finish(outcome.end_ns);
+        }
+        let runtime_ns = outcome
+            .runtime_ns
+            .iter()
+            .map(|(_, runtime_ns)| *runtime_ns)
+            .max()
+            .unwrap_or(0);
+        WorkerResult {
+            started_at_ms,
+            runtime_ns,
+            elapsed_ns: outcome.end_ns.saturating_sub(start_ns),
+            directions,
+            sync,
+            cpu,
+            iodepth_level: outcome.recorder.level,
+            iodepth_submit: outcome.recorder.submit,
+            iodepth_complete: outcome.recorder.complete,
+            latency_depth: outcome.depth,
+            error: outcome.failure,
+            total_errors: outcome.survived,
+            first_error: outcome.first_error,
+            ..self.blank(used)
+        }
+    }
+
+    /// A result in which nothing has happened yet.
+    fn blank(&self, backend: BackendUsed) -> WorkerResult {
+        WorkerResult {
+            job: self.clone.job,
+            clone: self.clone.clone,
+            groupid: self.job().groupid,
+            tid: thread::id(),
+            backend,
+            started_at_ms: epoch_ms(),
+            runtime_ns: 0,
+            elapsed_ns: 0,
+            directions: Default::default(),
+            sync: Default::default(),
+            cpu: CpuUse::default(),
+            iodepth_level: [0; 7],
+            iodepth_submit: [0; 7],
+            iodepth_complete: [0; 7],
+            latency_depth: self.job().io.iodepth,
+            steady_state: None,
+            error: None,
+            total_errors: 0,
+            first_error: 0,
+        }
+    }
+
+    /// The result of a worker that could not start.
+    fn failed(&self, error: &RunError) -> WorkerResult {
+        let engine = self.job().io.engine;
+        let backend = BackendUsed {
+            engine: if engine == Engine::Auto {
+                Engine::IoUring
+            } else {
+                engine
+            },
+            asked: engine,
+            reason: None,
+            direct: self.job().io.direct,
+            registered_files: false,
+            fixed_buffers: false,
+        };
+        let failure = IoFailure {
+            errno: errno_of(error),
+            operation: "open".to_owned(),
+            file: None,
+            offset: None,
+            message: format!("{error}; {}", error.remedy()),
+        };
+        WorkerResult {
+            error: Some(failure),
+            ..self.blank(backend)
+        }
+    }
+}
+
+/// The errno that a failure before the first I/O is reported under.
+fn errno_of(error: &RunError) -> i32 {
+    match error {
+        RunError::NoSpace { .. } => libc::ENOSPC,
+        RunError::Interrupted => libc::EINTR,
+        RunError::Target { problem, .. } | RunError::Unsupported { problem, .. } => {
+            crate::failure::errno_named_in(problem).unwrap_or(libc::EINVAL)
+        }
+        _ => libc::EPERM,
+    }
+}
+
+struct Driven {
+    outcome: Outcome,
+    cpu: CpuUse,
+    started_at_ms: u64,
+}
+
+/// The part of a worker's life that counts.
+struct Measuring {
+    begun: bool,
+    before: CpuUse,
+    started_at_ms: u64,
+}
+
+impl Measuring {
+    fn new(shared: &Shared, measure_from_ns: u64, now_ns: u64) -> Measuring {
+        let mut measuring = Measuring {
+            begun: false,
+            before: thread::cpu_use(),
+            started_at_ms: epoch_ms(),
+        };
+        if measure_from_ns > now_ns {
+            shared.enter(WorkerState::Ramp);
+        } else {
+            measuring.begin(shared);
+        }
+        measuring
+    }
+
+    fn begin(&mut self, shared: &Shared) {
+        self.begun = true;
+        self.before = thread::cpu_use();
+        self.started_at_ms = epoch_ms();
+        shared.enter(WorkerState::Running);
+    }
+
+    fn end(&self) -> CpuUse {
+        let now = thread::cpu_use();
+        CpuUse {
+            user_ns: now.user_ns - self.before.user_ns,
+            system_ns: now.system_ns - self.before.system_ns,
+            context_switches: now.context_switches - self.before.context_switches,
+            major_faults: now.major_faults - self.before.major_faults,
+            minor_faults: now.minor_faults - self.before.minor_faults,
+        }
+    }
+}
+
+/// Gives the thread the processors, priorities and memory policy that its job asks for.
+fn settle(job: &Job, clone: u32) -> Result<(), RunError> {
+    let io = &job.io;
+    let refused = |what: String| {
+        move |error: std::io::Error| RunError::Unsupported {
+            problem: format!("{what} is refused: {error}"),
+            remedy: "leave the option out, or run with the permission that it needs".to_owned(),
+        }
+    };
+    if let Some(cpus) = &io.cpus_allowed {
+        let mine = if io.cpus_split {
+            vec![cpus[clone as usize % cpus.len()]]
+        } else {
+            cpus.clone()
+        };
+        thread::set_affinity(&mine).map_err(refused(format!("cpus_allowed={mine:?}")))?;
+    }
+    if let Some(nodes) = &io.numa_cpu_nodes {
+        let cpus = cpus_of_nodes(nodes);
+        thread::set_affinity(&cpus).map_err(refused(format!("numa_cpu_nodes={nodes:?}")))?;
+    }
+    if let Some(policy) = &io.numa_mem_policy {
+        thread::set_memory_policy(policy).map_err(refused("numa_mem_policy".to_owned()))?;
+    }
+    if let Some(nice) = io.nice {
+        thread::set_nice(nice).map_err(refused(format!("nice={nice}")))?;
+    }
+    if let Some(priority) = io.ioprio {
+        thread::set_ioprio(priority).map_err(refused("prio".to_owned()))?;
+    }
+    thread::set_fine_timers();
+    Ok(())
+}
+
+/// The processors of NUMA nodes, as sysfs lists them.
+fn cpus_of_nodes(nodes: &[u32]) -> Vec<u32> {
+    let lists = nodes.iter().filter_map(|node| {
+        std::fs::read_to_string(format!("/sys/devices/system/node/node{node}/cpulist")).ok()
+    });
+    lists.flat_map(|list| cpu_list(&list)).collect()
+}
+
+/// `0-3,8` as numbers.
+fn cpu_list(text: &str) -> Vec<u32> {
+    let range = |part: &str| {
+        let (low, high) = part.split_once('-').unwrap_or((part, part));
+        Some(low.parse::<u32>().ok()?..=high.parse().ok()?)
+    };
+    text.trim().split(',').filter_map(range).flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_lists_of_sysfs() {
+        assert_eq!(cpu_list("0-2,5\n"), [0, 1, 2, 5]);
+        assert_eq!(cpu_list("\n"), [] as [u32; 0]);
+    }
+}

@@ -1,0 +1,242 @@
+//! Looking at running workers from outside: samples for fio's bw and iops statistics, intervals, rates for displays.
+//!
+//! It reads the counters that workers keep anyway. On real targets the thread that called `run` ticks it; in a simulation
+//! the event loop does.
+
+use crate::tally::Shared;
+use iosonde_job::plan::{Direction, PerDirection};
+use iosonde_result::histogram::{BUCKETS, Histogram};
+use iosonde_result::interval::{Interval, IntervalCounts};
+use iosonde_result::observer::{WorkerProgress, WorkerState};
+use iosonde_result::stats::Moments;
+use std::sync::Arc;
+
+/// Length of an interval.
+pub const INTERVAL_NS: u64 = 1_000_000_000;
+
+type Counts = PerDirection<IntervalCounts>;
+
+fn counts(shared: &Shared) -> Counts {
+    PerDirection::from_fn(|direction| shared.counts(direction))
+}
+
+fn difference(now: &Counts, before: &Counts) -> Counts {
+    PerDirection::from_fn(|direction| IntervalCounts {
+        ios: now[direction].ios - before[direction].ios,
+        bytes: now[direction].bytes - before[direction].bytes,
+    })
+}
+
+/// A window that repeats: when it began and what had been counted then.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    length_ns: u64,
+    start_ns: u64,
+    before: Counts,
+}
+
+impl Window {
+    /// What was counted in the window, if it is over; then the next one begins.
+    fn close(&mut self, now_ns: u64, counts: &Counts) -> Option<(Counts, u64)> {
+        let elapsed_ns = now_ns.saturating_sub(self.start_ns);
+        if elapsed_ns < self.length_ns {
+            return None;
+        }
+        let moved = difference(counts, &self.before);
+        (self.start_ns, self.before) = (now_ns, *counts);
+        Some((moved, elapsed_ns))
+    }
+}
+
+/// The samples of one worker.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Samples {
+    /// Bandwidth in KiB/s, one value for each window in which the direction could run.
+    pub bw: PerDirection<Moments>,
+    /// I/Os per second.
+    pub iops: PerDirection<Moments>,
+}
+
+struct Watched {
+    shared: Arc<Shared>,
+    job: usize,
+    has: PerDirection<bool>,
+    measured: bool,
+    bw: Window,
+    iops: Window,
+    samples: Samples,
+    latency_before: Vec<u64>,
+    /// Counts at the last tick.
+    last: Counts,
+}
+
+/// Watches all workers of a run.
+pub struct Sampler {
+    watched: Vec<Watched>,
+    interval_start_ns: u64,
+    interval: Interval,
+    ramp: bool,
+}
+
+/// What one tick found.
+#[derive(Default)]
+pub struct Tick {
+    /// An interval that is complete.
+    pub interval: Option<Interval>,
+    /// What all workers moved since the last tick.
+    pub moved: Counts,
+}
+
+impl Sampler {
+    /// Watches nothing yet.
+    pub fn new() -> Sampler {
+        Sampler {
+            watched: Vec::new(),
+            interval_start_ns: 0,
+            interval: Interval::default(),
+            ramp: true,
+        }
+    }
+
+    /// Watches one more worker; its number is the count of those before.
+    pub fn watch(
+        &mut self,
+        shared: Arc<Shared>,
+        job: usize,
+        has: PerDirection<bool>,
+        bw_ns: u64,
+        iops_ns: u64,
+    ) {
+        let window = |length_ns: u64| Window {
+            length_ns: length_ns.max(1),
+            start_ns: 0,
+            before: Counts::default(),
+        };
+        self.watched.push(Watched {
+            shared,
+            job,
+            has,
+            measured: false,
+            bw: window(bw_ns),
+            iops: window(iops_ns),
+            samples: Samples::default(),
+            latency_before: vec![0; BUCKETS],
+            last: Counts::default(),
+        });
+    }
+
+    /// Looks at all workers.
+    pub fn tick(&mut self, now_ns: u64) -> Tick {
+        let mut tick = Tick::default();
+        for watched in &mut self.watched {
+            let moved = watched.look(now_ns, &mut self.interval.latency);
+            for direction in Direction::ALL {
+                for total in [
+                    &mut tick.moved[direction],
+                    &mut self.interval.directions[direction],
+                ] {
+                    total.ios += moved[direction].ios;
+                    total.bytes += moved[direction].bytes;
+                }
+            }
+        }
+        self.ramp &= !self.watched.iter().any(|watched| watched.measured);
+        if now_ns.saturating_sub(self.interval_start_ns) >= INTERVAL_NS {
+            tick.interval = Some(self.take_interval(now_ns));
+        }
+        tick
+    }
+
+    /// Ends the interval that is running, however short it is.
+    pub fn take_interval(&mut self, now_ns: u64) -> Interval {
+        let mut interval = std::mem::take(&mut self.interval);
+        interval.start_ns = self.interval_start_ns;
+        interval.length_ns = now_ns.saturating_sub(self.interval_start_ns);
+        interval.ramp = self.ramp;
+        self.interval_start_ns = now_ns;
+        self.ramp = true;
+        interval
+    }
+
+    /// A group of workers begins: time before it belongs to no interval.
+    pub fn begin(&mut self, now_ns: u64) {
+        self.interval_start_ns = now_ns;
+        self.interval = Interval::default();
+    }
+
+    /// The samples of worker `number`.
+    pub fn samples(&self, number: usize) -> Samples {
+        self.watched[number].samples
+    }
+
+    /// Where all workers stand.
+    pub fn progress(&self) -> Vec<WorkerProgress> {
+        self.watched
+            .iter()
+            .map(|watched| WorkerProgress {
+                state: watched.shared.state(),
+                job: watched.job,
+                open_files: watched
+                    .shared
+                    .open_files
+                    .load(std::sync::atomic::Ordering::Relaxed),
+                counts: counts(&watched.shared),
+            })
+            .collect()
+    }
+}
+
+impl Default for Sampler {
+    fn default() -> Self {
+        Sampler::new()
+    }
+}
+
+impl Watched {
+    /// Takes samples that are due. What was moved since the last look.
+    fn look(&mut self, now_ns: u64, latency: &mut Histogram) -> Counts {
+        let now = counts(&self.shared);
+        let moved = difference(&now, &self.last);
+        self.last = now;
+        self.shared
+            .latency
+            .take_new(&mut self.latency_before, latency);
+        let runs = matches!(
+            self.shared.state(),
+            WorkerState::Running | WorkerState::Verifying
+        );
+        if runs && !self.measured {
+            self.measured = true;
+            for window in [&mut self.bw, &mut self.iops] {
+                (window.start_ns, window.before) = (now_ns, now);
+            }
+        }
+        if runs {
+            self.sample(now_ns, &now);
+        }
+        moved
+    }
+
+    fn sample(&mut self, now_ns: u64, now: &Counts) {
+        // A window without progress counts as 0, unlike in fio: an idle job is not a fast one.
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        if let Some((moved, elapsed_ns)) = self.bw.close(now_ns, now) {
+            for direction in Direction::ALL
+                .into_iter()
+                .filter(|direction| self.has[*direction])
+            {
+                self.samples.bw[direction]
+                    .record(moved[direction].bytes as f64 / 1024.0 / seconds(elapsed_ns));
+            }
+        }
+        if let Some((moved, elapsed_ns)) = self.iops.close(now_ns, now) {
+            for direction in Direction::ALL
+                .into_iter()
+                .filter(|direction| self.has[*direction])
+            {
+                self.samples.iops[direction]
+                    .record(moved[direction].ios as f64 / seconds(elapsed_ns));
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Plans on real files, by every engine that runs here.
+
+use iosonde_engine::local::LocalRunner;
+use iosonde_job::plan::*;
+use iosonde_result::run::RunResult;
+use iosonde_result::session::{RunError, Session};
+use std::path::Path;
+
+const ENGINES: [Engine; 9] = [
+    Engine::Auto,
+    Engine::IoUring,
+    Engine::Libaio,
+    Engine::Sync,
+    Engine::Psync,
+    Engine::Vsync,
+    Engine::Pvsync,
+    Engine::Pvsync2,
+    Engine::Mmap,
+];
+
+fn job(directory: &Path, name: &str, mode: Mode, random: bool) -> Job {
+    let mut job = Job::new(name);
+    job.files.directories = vec![directory.display().to_string()];
+    job.files.size = Some(Extent::Bytes(1 << 20));
+    job.workload.rw = ReadWrite { mode, random };
+    job
+}
+
+fn run(jobs: Vec<Job>) -> Result<RunResult, RunError> {
+    let mut session = Box::new(
+        LocalRunner {
+            keep_files: true,
+            ..LocalRunner::default()
+        }
+        .open(),
+    );
+    let result = session.run(
+        &Plan {
+            jobs,
+            global_options: Vec::new(),
+        },
+        &mut (),
+    );
+    session.close()?;
+    result
+}
+
+#[test]
+fn every_engine_moves_each_block_once() {
+    for engine in ENGINES {
+        for (mode, random) in [
+            (Mode::Write, false),
+            (Mode::Write, true),
+            (Mode::Read, true),
+            (Mode::Read, false),
+        ] {
+            let directory = tempfile::tempdir().unwrap();
+            let mut job = job(directory.path(), "each", mode, random);
+            job.io.engine = engine;
+            job.io.iodepth = 8;
+            let result = run(vec![job]).unwrap();
+            let worker = &result.workers[0];
+            assert_eq!(worker.error, None, "{engine:?} {mode:?}");
+            let direction = if mode == Mode::Read {
+                Direction::Read
+            } else {
+                Direction::Write
+            };
+            let stats = &worker.directions[direction];
+            assert_eq!(
+                (stats.total_ios, stats.io_bytes),
+                (256, 1 << 20),
+                "{engine:?} {mode:?} {random}"
+            );
+            assert_eq!(stats.clat.moments.count, 256, "{engine:?}");
+            assert!(stats.runtime_ns > 0 && stats.lat.moments.mean >= stats.clat.moments.mean);
+        }
+    }
+}
+
+#[test]
+fn what_is_written_is_verified_and_damage_is_found() {
+    for engine in ENGINES {
+        let directory = tempfile::tempdir().unwrap();
+        let mut write = job(directory.path(), "sealed", Mode::Write, true);
+        write.files.filename_format = Some("file".to_owned());
+        write.io.engine = engine;
+        write.io.iodepth = 4;
+        write.verify = Some(Verify {
+            method: VerifyMethod::Crc32c,
+            ..verify()
+        });
+        let result = run(vec![write.clone()]).unwrap();
+        assert_eq!(result.workers[0].error, None, "{engine:?}");
+        assert_eq!(
+            result.workers[0].directions.read.total_ios, 256,
+            "all blocks are read back"
+        );
+
+        let path = directory.path().join("file");
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[123_456] ^= 0x10;
+        std::fs::write(&path, &bytes).unwrap();
+        let mut check = write.clone();
+        check.verify.as_mut().unwrap().verify_only = true;
+        let failure = run(vec![check]).unwrap().workers[0]
+            .error
+            .clone()
+            .expect("the flipped bit is found");
+        assert_eq!(
+            (failure.errno, failure.offset),
+            (84, Some(123_456)),
+            "{engine:?}: {}",
+            failure.message
+        );
+    }
+}
+
+fn verify() -> Verify {
+    Verify {
+        method: VerifyMethod::Md5,
+        do_verify: true,
+        verify_only: false,
+        fatal: false,
+        dump: false,
+        interval_bytes: 0,
+        header_offset_bytes: 0,
+        pattern: None,
+        backlog: 0,
+        backlog_batch: 0,
+        r#async: 0,
+        sort: true,
+    }
+}
+
+#[test]
+fn a_backlog_checks_each_block_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut write = job(directory.path(), "backlog", Mode::Write, true);
+    write.io.engine = Engine::IoUring;
+    write.io.iodepth = 16;
+    write.verify = Some(Verify {
+        backlog: 64,
+        backlog_batch: 10,
+        ..verify()
+    });
+    let result = run(vec![write]).unwrap();
+    assert_eq!(result.workers[0].error, None);
+    assert_eq!(result.workers[0].directions.read.total_ios, 256);
+}
+
+#[test]
+fn clones_share_a_file_by_name_and_have_their_own_otherwise() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut own = job(directory.path(), "own", Mode::Write, false);
+    own.numjobs = 3;
+    let mut shared = job(directory.path(), "shared", Mode::Read, false);
+    shared.numjobs = 2;
+    shared.files.filenames = vec!["one".to_owned()];
+    let result = run(vec![own, shared]).unwrap();
+    assert_eq!(result.workers.len(), 5);
+    let mut names: Vec<_> = std::fs::read_dir(directory.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["one", "own.0.0", "own.1.0", "own.2.0"]);
+}
+
+#[test]
+fn more_than_there_is_room_for_is_refused_before_anything_is_made() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut large = job(directory.path(), "large", Mode::Read, false);
+    large.files.size = Some(Extent::Bytes(1 << 50));
+    assert!(
+        matches!(run(vec![large]), Err(RunError::NoSpace { needed_bytes, .. }) if needed_bytes == 1 << 50)
+    );
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn stonewalls_keep_jobs_apart() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut first = job(directory.path(), "first", Mode::Write, false);
+    first.schedule.runtime_ns = 300_000_000;
+    first.schedule.time_based = true;
+    let mut second = job(directory.path(), "second", Mode::Write, false);
+    second.schedule.stonewall = true;
+    second.groupid = 1;
+    let result = run(vec![first, second]).unwrap();
+    let [first, second] = &result.workers[..] else {
+        panic!("two workers")
+    };
+    assert!(
+        second.started_at_ms >= first.started_at_ms + 290,
+        "{} {}",
+        first.started_at_ms,
+        second.started_at_ms
+    );
+}
+
+#[test]
+fn rates_are_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut paced = job(directory.path(), "paced", Mode::Read, true);
+    paced.io.engine = Engine::IoUring;
+    paced.schedule.rate_iops.read = Some(200);
+    let worker = run(vec![paced]).unwrap().workers.remove(0);
+    // 256 I/Os at 200 a second: the last is due 1.275 s after the first. It may be late on a busy machine, never early.
+    assert!(
+        worker.directions.read.runtime_ns >= 1_275_000_000,
+        "{}",
+        worker.directions.read.runtime_ns
+    );
+}
