@@ -219,3 +219,39 @@ fn kb_base_and_unit_base() {
     );
     assert!(text.contains("   bw ( kbit/s): "), "{text}");
 }
+
+proptest::proptest! {
+    /// Whatever was measured, all formats can be written, and JSON has the same paths.
+    #[test]
+    fn any_result_can_be_written(
+        ios in proptest::collection::vec((0u64..2000, 1u64..3_000_000_000), 1..5),
+        runtime_ns in proptest::sample::select(vec![0, 1, 999_999, 1_000_000, u64::from(u32::MAX)]),
+        group_reporting: bool,
+        unified in proptest::sample::select(vec![UnifiedReporting::None, UnifiedReporting::Both]),
+    ) {
+        let mut job = job("any", Mode::ReadWrite);
+        job.measure.group_reporting = group_reporting;
+        job.measure.unified = unified;
+        job.numjobs = ios.len() as u32;
+        let workers = ios.iter().zip(0..).map(|((ios, fastest_ns), clone)| {
+            let mut moved = direction(*ios, *fastest_ns);
+            moved.runtime_ns = runtime_ns;
+            let directions = PerDirection { read: moved, ..PerDirection::default() };
+            let mut worker = worker(0, clone, directions);
+            worker.runtime_ns = runtime_ns;
+            worker
+        });
+        let result = result(vec![job], workers.collect());
+        normal(&result);
+        terse(&result, TerseVersion::V5);
+        let read_back: serde_json::Value = serde_json::from_str(&json(&result)).unwrap();
+        let entries = read_back["jobs"].as_array().unwrap();
+        proptest::prop_assert_eq!(entries.len(), if group_reporting { 1 } else { ios.len() });
+        let total: u64 = entries.iter().map(|entry| entry["read"]["total_ios"].as_u64().unwrap()).sum();
+        proptest::prop_assert_eq!(total, ios.iter().map(|(ios, _)| ios).sum::<u64>());
+        for entry in entries {
+            let keys: Vec<&String> = entry.as_object().unwrap().keys().collect();
+            proptest::prop_assert_eq!(keys.len(), if unified == UnifiedReporting::Both { 27 } else { 26 });
+        }
+    }
+}

@@ -1,7 +1,9 @@
 //! fio's JSON and JSON+.
 
-use super::aggregate::{Entry, Group, LatencyLevels, Report, per_second, runtime_ms, shares};
-use super::text::{ascending, disks_in_order, mean_of_below};
+use super::aggregate::{Entry, Group, Report, per_second, runtime_ms, shares};
+use super::disks::{self, mean_of_below};
+use super::levels::LatencyLevels;
+use super::text::ascending;
 use super::{VERSION, bins, steady, time};
 use crate::run::{DirectionStats, DiskUtil, RunResult};
 use crate::stats::{LatencyStats, Moments};
@@ -33,7 +35,7 @@ pub fn json_in(result: &RunResult, plus: bool, zone: &TimeZone) -> Value {
     let jobs = jobs.map(|entry| job(entry, report.group(entry), elapsed_s, plus));
     root.insert("jobs".into(), jobs.collect());
     if !result.disks.is_empty() {
-        let disks = disks_in_order(&result.disks).into_iter().map(disk);
+        let disks = disks::in_order(&result.disks).into_iter().map(disk);
         root.insert("disk_util".into(), disks.collect());
     }
     root.insert(

@@ -11,9 +11,12 @@ pub mod header;
 pub mod json;
 pub mod log;
 pub mod number;
+pub mod output;
 pub mod terse;
 pub mod text;
 
+mod disks;
+mod levels;
 mod steady;
 mod time;
 
@@ -21,6 +24,7 @@ pub use aggregate::Report;
 pub use eta::eta_line;
 pub use header::header;
 pub use json::{json, write_json};
+pub use output::{Formats, write};
 pub use terse::write_terse;
 pub use text::write_normal;
 

@@ -1,7 +1,9 @@
 //! fio's terse output: one line of values for each job, in versions 2 to 5.
 
-use super::aggregate::{Entry, Group, LatencyLevels, Report, per_second, runtime_ms, shares};
-use super::text::{ascending, disks_in_order, mean_of_below};
+use super::aggregate::{Entry, Group, Report, per_second, runtime_ms, shares};
+use super::disks::{self, mean_of_below};
+use super::levels::LatencyLevels;
+use super::text::ascending;
 use super::{VERSION, bins};
 use crate::run::{DirectionStats, DiskUtil, RunResult};
 use crate::stats::{LatencyStats, Moments};
@@ -61,7 +63,7 @@ pub fn write_terse(
         line.cpu(entry);
         line.distributions(entry);
         if version >= TerseVersion::V3 {
-            for disk in disks_in_order(&result.disks) {
+            for disk in disks::in_order(&result.disks) {
                 line.disk(disk);
             }
         }

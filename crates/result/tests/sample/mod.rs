@@ -79,7 +79,7 @@ pub(crate) fn worker(
         },
         iodepth_level: [0, 0, 0, ios, 0, 0, 0],
         iodepth_submit: [0, ios, 0, 0, 0, 0, 0],
-        iodepth_complete: [0, ios - 1, 1, 0, 0, 0, 0],
+        iodepth_complete: [0, ios.saturating_sub(1), 1, 0, 0, 0, 0],
         latency_depth: 8,
         steady_state: None,
         error: None,

@@ -1,0 +1,107 @@
+//! `--output-format`: which formats a run is reported in, and their order.
+
+use super::terse::{TerseVersion, write_terse};
+use super::{json, text, write_json};
+use crate::run::RunResult;
+use std::io::{self, Write};
+use std::str::FromStr;
+
+/// The formats asked for, one or several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Formats {
+    /// `normal`.
+    pub normal: bool,
+    /// `terse`, also called `minimal` and `csv`.
+    pub terse: Option<TerseVersion>,
+    /// `json` or `json+`.
+    pub json: Option<Json>,
+}
+
+/// The two kinds of JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Json {
+    /// `json`.
+    Plain,
+    /// `json+`: with the bins of latencies.
+    Plus,
+}
+
+/// fio's default.
+impl Default for Formats {
+    fn default() -> Formats {
+        Formats {
+            normal: true,
+            terse: None,
+            json: None,
+        }
+    }
+}
+
+/// A word in `--output-format` that is no format.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown output format {0:?}: there are normal, terse, json and json+")]
+pub struct UnknownFormat(pub String);
+
+/// From a list such as `normal,json+`. Terse is in its default version.
+impl FromStr for Formats {
+    type Err = UnknownFormat;
+
+    fn from_str(list: &str) -> Result<Formats, UnknownFormat> {
+        let mut formats = Formats {
+            normal: false,
+            terse: None,
+            json: None,
+        };
+        for word in list.split(',') {
+            match word {
+                "normal" => formats.normal = true,
+                "terse" | "minimal" | "csv" => formats.terse = Some(TerseVersion::default()),
+                "json" => formats.json = formats.json.or(Some(Json::Plain)),
+                "json+" => formats.json = Some(Json::Plus),
+                _ => return Err(UnknownFormat(word.to_owned())),
+            }
+        }
+        Ok(formats)
+    }
+}
+
+/// Writes `result` in all of `formats`, in fio's order: terse, JSON, normal. The [`header`](super::header()) comes before
+/// the run, if `normal` is among them.
+pub fn write(out: &mut impl Write, result: &RunResult, formats: &Formats) -> io::Result<()> {
+    if let Some(version) = formats.terse {
+        write_terse(out, result, version)?;
+    }
+    if let Some(kind) = formats.json {
+        write_json(out, &json::json(result, kind == Json::Plus))?;
+    }
+    if formats.normal {
+        text::write_normal(out, result)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_formats() {
+        assert_eq!("normal".parse(), Ok(Formats::default()));
+        let all: Formats = "normal,terse,json".parse().unwrap();
+        assert_eq!(
+            all,
+            Formats {
+                normal: true,
+                terse: Some(TerseVersion::V3),
+                json: Some(Json::Plain),
+            }
+        );
+        for both in ["json,json+", "json+,json", "json+"] {
+            let formats: Formats = both.parse().unwrap();
+            assert_eq!((formats.normal, formats.json), (false, Some(Json::Plus)));
+        }
+        for wrong in ["", "JSON", "normal,", " json", "xml"] {
+            assert!(wrong.parse::<Formats>().is_err(), "{wrong:?}");
+        }
+    }
+}
