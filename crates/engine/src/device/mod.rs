@@ -12,4 +12,5 @@ pub mod cgroup;
 pub mod host;
 pub mod identify;
 pub mod mounts;
+pub mod signature;
 pub mod system;

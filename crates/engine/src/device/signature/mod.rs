@@ -1,0 +1,184 @@
+//! What a block device carries: the signatures by which file systems, partition tables and volume managers know their own.
+//!
+//! [`probe`] looks where every format keeps its mark, at the end of the device too, and reports all that it finds. It
+//! decides whether a device may be written, so each entry asks for enough bytes that random data, which is what a
+//! benchmark leaves behind, is not mistaken for a format. The `kind` of a signature is the name that blkid(8) gives it.
+
+mod file_systems;
+mod partition_tables;
+mod table;
+mod view;
+mod volumes;
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use view::View;
+
+/// Reads at an offset, as pread(2) does.
+pub trait ReadAt {
+    /// Reads up to `buffer.len()` bytes at `offset`; fewer only at the end.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+}
+
+impl ReadAt for File {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        std::os::unix::fs::FileExt::read_at(self, buffer, offset)
+    }
+}
+
+impl ReadAt for [u8] {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let from = usize::try_from(offset)
+            .unwrap_or(usize::MAX)
+            .min(self.len());
+        let count = buffer.len().min(self.len() - from);
+        buffer[..count].copy_from_slice(&self[from..from + count]);
+        Ok(count)
+    }
+}
+
+/// The mark of a format, found on a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signature {
+    /// The format, by blkid's name: `ext4`, `LVM2_member`, `gpt`, ...
+    pub kind: &'static str,
+    /// The format in words, with its article: `an ext4 file system`.
+    pub what: &'static str,
+    /// Where the mark is, in bytes from the beginning of the device.
+    pub offset: u64,
+    /// Label or name that the user gave.
+    pub label: Option<String>,
+    /// Identifier that the format gave.
+    pub uuid: Option<String>,
+}
+
+impl Signature {
+    fn new(kind: &'static str, what: &'static str, offset: u64) -> Self {
+        Self {
+            kind,
+            what,
+            offset,
+            label: None,
+            uuid: None,
+        }
+    }
+
+    fn label(mut self, label: Option<String>) -> Self {
+        self.label = label;
+        self
+    }
+
+    fn uuid(mut self, uuid: Option<String>) -> Self {
+        self.uuid = uuid;
+        self
+    }
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (", self.what)?;
+        if let Some(label) = &self.label {
+            write!(f, "label {label:?}, ")?;
+        }
+        if let Some(uuid) = &self.uuid {
+            write!(f, "id {uuid}, ")?;
+        }
+        write!(f, "at byte {})", self.offset)
+    }
+}
+
+/// Finds all signatures on a device of `size_bytes`.
+///
+/// # Errors
+///
+/// A place that should be readable and is not. The caller must then take the device as one that carries data.
+pub fn probe(device: &(impl ReadAt + ?Sized), size_bytes: u64) -> io::Result<Vec<Signature>> {
+    let view = View::new(&device, size_bytes);
+    let mut found = Vec::new();
+    table::probe(&view, &mut found)?;
+    file_systems::probe(&view, &mut found)?;
+    volumes::probe(&view, &mut found)?;
+    partition_tables::probe(&view, &mut found)?;
+    found.sort_by_key(|signature| signature.offset);
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+    #[test]
+    fn empty_devices_carry_nothing() {
+        for size in [0, 1, 511, 512, 4096, 65_536, 1 << 21] {
+            assert_eq!(
+                probe(vec![0u8; size].as_slice(), size as u64).unwrap(),
+                [],
+                "{size}"
+            );
+        }
+    }
+
+    #[test]
+    fn random_data_is_not_mistaken_for_a_format() {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
+        let mut data = vec![0u8; 1 << 20];
+        for round in 0..40 {
+            random.fill_bytes(&mut data);
+            assert_eq!(
+                probe(data.as_slice(), data.len() as u64).unwrap(),
+                [],
+                "round {round}"
+            );
+        }
+    }
+
+    #[test]
+    fn repeated_bytes_are_not_mistaken_for_a_format() {
+        for byte in 0..=255u8 {
+            assert_eq!(
+                probe(vec![byte; 1 << 18].as_slice(), 1 << 18).unwrap(),
+                [],
+                "{byte:#x}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_signature_reads_as_words() {
+        let signature = Signature::new("ext4", "an ext4 file system", 1080).label(Some("X".into()));
+        assert_eq!(
+            signature.to_string(),
+            "an ext4 file system (label \"X\", at byte 1080)"
+        );
+    }
+
+    #[test]
+    fn an_unreadable_device_is_an_error() {
+        struct Broken;
+        impl ReadAt for Broken {
+            fn read_at(&self, _: &mut [u8], _: u64) -> io::Result<usize> {
+                Err(io::ErrorKind::Other.into())
+            }
+        }
+        assert!(probe(&Broken, 1 << 20).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_content_makes_the_probe_fail(
+            patches in prop::collection::vec((0usize..140_000, prop::collection::vec(any::<u8>(), 1..64)), 0..20),
+            size in 0u64..200_000,
+        ) {
+            let mut data = vec![0u8; 140_100];
+            for (at, bytes) in patches {
+                data[at..at + bytes.len()].copy_from_slice(&bytes);
+            }
+            // The device may claim another size than it has.
+            probe(data.as_slice(), size).unwrap();
+        }
+    }
+}

@@ -1,0 +1,4 @@
+# mkfs.minix IMAGE
+size 8388608
+type minix
+at 1024 c00a0020010001005a000000001c08108f1301
