@@ -6,7 +6,7 @@
 use crate::host::{Host, TargetInfo};
 use crate::interval::Interval;
 use crate::stats::{LatencyStats, Moments};
-use iosonde_job::plan::{Engine, PerDirection, Plan};
+use iosonde_job::plan::{Engine, IoPriority, PerDirection, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -128,6 +128,19 @@ pub struct DirectionStats {
     pub bw: Moments,
     /// Samples of I/Os per second.
     pub iops: Moments,
+    /// Latencies by I/O priority, where I/Os of one worker have several (`cmdprio_percentage`, `cmdprio_bssplit`). Empty
+    /// where all have the job's priority.
+    #[serde(default)]
+    pub by_priority: Vec<PriorityLatency>,
+}
+
+/// Latencies of the I/Os of one priority.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PriorityLatency {
+    /// The priority.
+    pub priority: IoPriority,
+    /// As in fio, completion latency, or with `lat_percentiles` total latency.
+    pub latency: LatencyStats,
 }
 
 /// fsync and its kin.

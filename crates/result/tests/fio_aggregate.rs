@@ -187,6 +187,36 @@ fn survived_errors_are_counted() {
 }
 
 #[test]
+fn a_group_of_two_priorities_shows_both() {
+    let mut result = grouped();
+    let json_of = |result: &RunResult| json_in(result, false, &TimeZone::UTC);
+    assert!(json_of(&result)["jobs"][0]["read"].get("prios").is_none());
+    let mut other = result.plan.jobs[0].clone();
+    other.io.ioprio = Some(IoPriority { class: 2, level: 3 });
+    result.plan.jobs.push(other);
+    result.workers[1].job = 2;
+    let json = json_of(&result);
+    let prios = json["jobs"][0]["read"]["prios"].as_array().unwrap();
+    let shown: Vec<_> = prios
+        .iter()
+        .map(|each| (&each["prioclass"], &each["prio"], &each["clat_ns"]["N"]))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            (&0.into(), &0.into(), &1000.into()),
+            (&2.into(), &3.into(), &1200.into())
+        ]
+    );
+    let text = normal(&result);
+    assert!(text.contains("    clat prio 2/3 (nsec): min="), "{text}");
+    assert!(
+        text.contains("    clat prio 2/3 (54.55% of IOs) percentiles (nsec):\n"),
+        "{text}"
+    );
+}
+
+#[test]
 fn constant_latency_at_a_bound_counts_above_it() {
     let mut result = grouped();
     let stats = DirectionStats {

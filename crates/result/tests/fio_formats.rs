@@ -86,6 +86,16 @@ fn latency(value: &Value) -> LatencyStats {
     }
 }
 
+fn priority(value: &Value) -> PriorityLatency {
+    PriorityLatency {
+        priority: IoPriority {
+            class: whole(value, "prioclass") as u8,
+            level: whole(value, "prio") as u8,
+        },
+        latency: latency(&value["lat_ns"]),
+    }
+}
+
 fn direction(value: &Value) -> DirectionStats {
     DirectionStats {
         io_bytes: whole(value, "io_bytes"),
@@ -98,6 +108,12 @@ fn direction(value: &Value) -> DirectionStats {
         lat: latency(&value["lat_ns"]),
         bw: moments(value, "bw_", ["dev", "samples"]),
         iops: moments(value, "iops_", ["stddev", "samples"]),
+        by_priority: value["prios"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(priority)
+            .collect(),
     }
 }
 
@@ -287,7 +303,7 @@ fn compare(path: &str, fio: &Value, ours: &Value, differences: &mut Vec<String>)
         (Value::Number(a), Value::Number(b)) if a.is_f64() == b.is_f64() => {
             let (a, b) = (a.as_f64().unwrap(), b.as_f64().unwrap());
             let tolerance = if is_share(path) {
-                1.5
+                3.0
             } else {
                 2e-6 * a.abs().max(1.0)
             };
@@ -481,4 +497,11 @@ fn errors() {
     let mut job = job("full", WRITE, Engine::Psync);
     job.errors.continue_write = true;
     check("errors", TerseVersion::V3, vec![job]);
+}
+
+#[test]
+fn priorities() {
+    let mut job = job("x", RANDREAD, Engine::Libaio);
+    job.io.iodepth = 4;
+    check("priorities", TerseVersion::V3, vec![job]);
 }

@@ -5,9 +5,9 @@
 
 use super::number::Units;
 use crate::run::{CpuUse, RunResult, SteadyStateResult, SyncStats, WorkerResult};
-use crate::run::{DirectionStats, IoFailure};
+use crate::run::{DirectionStats, IoFailure, PriorityLatency};
 use crate::stats::Moments;
-use iosonde_job::plan::{Direction, Job, Measure, PerDirection, UnifiedReporting};
+use iosonde_job::plan::{Direction, IoPriority, Job, Measure, PerDirection, UnifiedReporting};
 
 /// All that fio's formats show of the jobs of one run.
 #[derive(Debug, Clone)]
@@ -156,10 +156,14 @@ impl<'a> Entry<'a> {
     fn add(&mut self, worker: &WorkerResult, job: &'a Job) {
         self.members += 1;
         for direction in Direction::ALL {
-            add_direction(
+            let (sum, more) = (
                 &mut self.directions[direction],
                 &worker.directions[direction],
             );
+            add_direction(sum, more);
+            if more.by_priority.is_empty() {
+                add_priority(&mut sum.by_priority, &of_the_jobs_priority(job, more));
+            }
         }
         self.sync.total_ios += worker.sync.total_ios;
         self.sync.lat.merge(&worker.sync.lat);
@@ -259,6 +263,40 @@ fn add_direction(sum: &mut DirectionStats, more: &DirectionStats) {
     sum.lat.merge(&more.lat);
     sum.bw = side_by_side(&sum.bw, &more.bw);
     sum.iops = side_by_side(&sum.iops, &more.iops);
+    for each in &more.by_priority {
+        add_priority(&mut sum.by_priority, each);
+    }
+}
+
+fn add_priority(sum: &mut Vec<PriorityLatency>, more: &PriorityLatency) {
+    if more.latency.moments.count == 0 {
+        return;
+    }
+    match sum.iter_mut().find(|sum| sum.priority == more.priority) {
+        Some(sum) => sum.latency.merge(&more.latency),
+        None => sum.push(more.clone()),
+    }
+}
+
+/// All of a direction, where its I/Os had no priority but the job's.
+fn of_the_jobs_priority(job: &Job, stats: &DirectionStats) -> PriorityLatency {
+    let none = IoPriority { class: 0, level: 0 };
+    PriorityLatency {
+        priority: job.io.ioprio.unwrap_or(none),
+        latency: if job.measure.lat_percentiles {
+            stats.lat.clone()
+        } else {
+            stats.clat.clone()
+        },
+    }
+}
+
+/// What fio shows by priority: nothing unless I/Os of a direction had at least two.
+pub fn shown_priorities(stats: &DirectionStats) -> &[PriorityLatency] {
+    match &stats.by_priority[..] {
+        several @ [_, _, ..] => several,
+        _ => &[],
+    }
 }
 
 /// Samples of two that run side by side, as fio adds them: every moment is summed, also the number of samples.

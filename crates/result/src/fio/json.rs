@@ -1,6 +1,6 @@
 //! fio's JSON and JSON+.
 
-use super::aggregate::{Entry, Group, Report, per_second, runtime_ms, shares};
+use super::aggregate::{Entry, Group, Report, per_second, runtime_ms, shares, shown_priorities};
 use super::disks::{self, mean_of_below};
 use super::levels::LatencyLevels;
 use super::text::ascending;
@@ -135,11 +135,7 @@ fn direction(entry: &Entry<'_>, group: &Group, which: Option<Direction>, plus: b
     };
     let measure = &entry.job.measure;
     let latency = |stats, percentiles| latency(stats, percentiles, &measure.percentiles, plus);
-    let bw_agg = match stats.bw.count {
-        0 => 0.0,
-        _ => group.share_percent(which, stats.bw.mean),
-    };
-    value!({
+    let mut direction = value!({
         "io_bytes": stats.io_bytes,
         "io_kbytes": stats.io_bytes / 1024,
         "bw_bytes": bw_bytes,
@@ -152,6 +148,40 @@ fn direction(entry: &Entry<'_>, group: &Group, which: Option<Direction>, plus: b
         "slat_ns": latency(&stats.slat, measure.slat_percentiles),
         "clat_ns": latency(&stats.clat, measure.clat_percentiles),
         "lat_ns": latency(&stats.lat, measure.lat_percentiles),
+    });
+    let priorities = shown_priorities(stats).iter().map(|each| {
+        let name = if measure.lat_percentiles {
+            "lat_ns"
+        } else {
+            "clat_ns"
+        };
+        let percentiles = measure.lat_percentiles || measure.clat_percentiles;
+        value!({
+            "prioclass": each.priority.class,
+            "prio": each.priority.level,
+            name: latency(&each.latency, percentiles),
+        })
+    });
+    let priorities: Vec<Value> = priorities.collect();
+    if !priorities.is_empty() {
+        direction["prios"] = priorities.into();
+    }
+    insert_samples(&mut direction, group, which, stats);
+    direction
+}
+
+/// Samples of bandwidth and IOPS.
+fn insert_samples(
+    direction: &mut Value,
+    group: &Group,
+    which: Option<Direction>,
+    stats: &DirectionStats,
+) {
+    let bw_agg = match stats.bw.count {
+        0 => 0.0,
+        _ => group.share_percent(which, stats.bw.mean),
+    };
+    let samples = value!({
         "bw_min": stats.bw.min as u64,
         "bw_max": stats.bw.max as u64,
         "bw_agg": bw_agg,
@@ -163,7 +193,10 @@ fn direction(entry: &Entry<'_>, group: &Group, which: Option<Direction>, plus: b
         "iops_mean": stats.iops.mean,
         "iops_stddev": stats.iops.stddev(),
         "iops_samples": stats.iops.count,
-    })
+    });
+    if let (Value::Object(direction), Value::Object(samples)) = (direction, samples) {
+        direction.extend(samples);
+    }
 }
 
 fn latency(stats: &LatencyStats, percentiles: bool, percents: &[f64], plus: bool) -> Value {

@@ -1,6 +1,7 @@
 //! Completion latencies by fio's levels: `latency_ns`, `latency_us`, `latency_ms`.
 
 use super::aggregate::{Entry, shares};
+use crate::histogram;
 use crate::stats::LatencyStats;
 
 /// Completion latencies of all directions by fio's levels, in per cent of the I/Os issued.
@@ -16,45 +17,105 @@ pub(super) struct LatencyLevels {
     pub(super) below_1us: f64,
 }
 
-const LEVELS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
+const STEPS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
+
+/// Number of levels: ten each of nanoseconds and microseconds, twelve of milliseconds.
+const LEVELS: usize = 32;
+
+/// The first latency in nanoseconds that is above `level`.
+fn upper_bound(level: usize) -> u64 {
+    match level {
+        0..10 => STEPS[level],
+        10..20 => STEPS[level - 10] * 1_000,
+        20..30 => STEPS[level - 20] * 1_000_000,
+        30 => 2_000_000_000,
+        _ => u64::MAX,
+    }
+}
 
 impl LatencyLevels {
     /// Counts `entry`'s completion latencies.
     pub(super) fn of(entry: &Entry<'_>) -> LatencyLevels {
-        let (mut ns, mut us, mut ms) = ([0; 10], [0; 10], [0; 12]);
+        let mut counts = [0u64; LEVELS];
         for (_, direction) in entry.directions.iter() {
-            for (value, count) in representative_values(&direction.clat) {
-                let level = |unit: u64| LEVELS.iter().position(|level| value < level * unit);
-                if let Some(level) = level(1) {
-                    ns[level] += count;
-                } else if let Some(level) = level(1_000) {
-                    us[level] += count;
-                } else if let Some(level) = level(1_000_000) {
-                    ms[level] += count;
-                } else {
-                    ms[if value < 2_000_000_000 { 10 } else { 11 }] += count;
-                }
-            }
+            add_latency(&mut counts, &direction.clat);
         }
         let total = entry.total_ios();
+        let part = |first: usize, level: usize| counts[first + level];
         LatencyLevels {
-            ns: shares(&ns, total, 0.01),
-            us: shares(&us, total, 0.01),
-            ms: shares(&ms, total, 0.01),
-            below_1us: shares(&[ns.iter().sum()], total, 0.0)[0],
+            ns: shares(&std::array::from_fn(|level| part(0, level)), total, 0.01),
+            us: shares(&std::array::from_fn(|level| part(10, level)), total, 0.01),
+            ms: shares(&std::array::from_fn(|level| part(20, level)), total, 0.01),
+            below_1us: shares(&[counts[..10].iter().sum()], total, 0.0)[0],
         }
     }
 }
 
-/// One value for each bucket of the histogram: its middle, kept within the exact extremes. The levels' bounds cut some
-/// buckets in two; such a bucket is counted where its middle is.
-fn representative_values(latency: &LatencyStats) -> impl Iterator<Item = (u64, u64)> + '_ {
+/// Some bounds cut a bucket of the histogram in two. Its count is then divided in proportion, as if it were spread evenly
+/// over the part of the bucket that lies within the exact extremes.
+fn add_latency(counts: &mut [u64; LEVELS], latency: &LatencyStats) {
     let (min, max) = (latency.moments.min as u64, latency.moments.max as u64);
-    let histogram = latency.histogram.iter();
-    histogram
-        .flat_map(|histogram| histogram.buckets())
-        .map(move |(index, count)| {
-            let middle = crate::histogram::middle(index);
-            (middle.clamp(min, max.max(min)), count)
-        })
+    for (index, count) in latency.histogram.iter().flat_map(|h| h.buckets()) {
+        let low = histogram::lowest(index);
+        let end = low + histogram::width(index);
+        let low = low.max(min).min(end - 1);
+        let end = end.min(max.saturating_add(1)).max(low + 1);
+        let level = (0..LEVELS - 1).find(|level| low < upper_bound(*level));
+        let level = level.unwrap_or(LEVELS - 1);
+        let bound = upper_bound(level).min(end);
+        let share = (bound - low) as f64 / (end - low) as f64;
+        let below = (count as f64 * share).round() as u64;
+        counts[level] += below;
+        if below < count {
+            counts[level + 1] += count - below;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::histogram::Histogram;
+    use crate::stats::Moments;
+
+    fn counted(values: &[u64]) -> [u64; LEVELS] {
+        let mut moments = Moments::default();
+        let mut histogram = Histogram::default();
+        for value in values {
+            moments.record(*value as f64);
+            histogram.record(*value);
+        }
+        let mut counts = [0; LEVELS];
+        let histogram = Some(histogram);
+        add_latency(&mut counts, &LatencyStats { moments, histogram });
+        counts
+    }
+
+    #[test]
+    fn bounds_are_exclusive() {
+        for level in 0..LEVELS - 1 {
+            let bound = upper_bound(level);
+            for (value, expected) in [(bound - 1, level), (bound, level + 1)] {
+                let counts = counted(&[value; 3]);
+                assert_eq!(
+                    counts[expected], 3,
+                    "{value} ns belongs to level {expected}"
+                );
+            }
+        }
+        assert_eq!(counted(&[u64::from(u32::MAX) * 1000])[LEVELS - 1], 1);
+    }
+
+    #[test]
+    fn a_bucket_that_a_bound_cuts_is_divided() {
+        // 100 000 ns lies within the bucket from 99 840 to 100 351.
+        let values: Vec<u64> = (99_840..100_352).collect();
+        let counts = counted(&values);
+        assert_eq!((counts[15], counts[16]), (160, 352));
+    }
+
+    #[test]
+    fn nothing_counts_nothing() {
+        assert_eq!(counted(&[]), [0; LEVELS]);
+    }
 }

@@ -1,12 +1,14 @@
 //! fio's normal output: what it prints when its jobs are done.
 
-use super::aggregate::{Entry, Group, GroupDirection, Report, per_second, runtime_ms, shares};
+use super::aggregate::{
+    Entry, Group, GroupDirection, Report, per_second, runtime_ms, shares, shown_priorities,
+};
 use super::levels::LatencyLevels;
 use super::number::{self, Kilo, Units};
 use super::{bins, disks, steady, time};
-use crate::run::{DirectionStats, RunResult};
+use crate::run::{DirectionStats, PriorityLatency, RunResult};
 use crate::stats::{LatencyStats, Moments};
-use iosonde_job::plan::{Direction, UnifiedReporting};
+use iosonde_job::plan::{Direction, IoPriority, Measure, UnifiedReporting};
 use jiff::tz::TimeZone;
 use std::io::{self, Write};
 
@@ -139,6 +141,9 @@ fn write_direction(
     write_latency(out, "slat", &stats.slat.moments)?;
     write_latency(out, "clat", &stats.clat.moments)?;
     write_latency(out, " lat", &stats.lat.moments)?;
+    for (name, each) in named_priorities(stats, measure) {
+        write_latency(out, &name, &each.latency.moments)?;
+    }
     if measure.slat_percentiles {
         write_percentiles(out, "slat", &stats.slat, &measure.percentiles)?;
     }
@@ -148,7 +153,44 @@ fn write_direction(
     if measure.lat_percentiles {
         write_percentiles(out, "lat", &stats.lat, &measure.percentiles)?;
     }
+    if measure.clat_percentiles || measure.lat_percentiles {
+        write_priority_percentiles(out, stats, measure)?;
+    }
     write_samples(out, group, direction, stats, units)
+}
+
+/// Latencies by priority beside what fio calls them: `clat prio 2/3`.
+fn named_priorities<'a>(
+    stats: &'a DirectionStats,
+    measure: &Measure,
+) -> impl Iterator<Item = (String, &'a PriorityLatency)> {
+    let kind = if measure.lat_percentiles {
+        "lat"
+    } else {
+        "clat"
+    };
+    shown_priorities(stats).iter().map(move |each| {
+        let IoPriority { class, level } = each.priority;
+        (format!("{kind} prio {class}/{level}"), each)
+    })
+}
+
+fn write_priority_percentiles(
+    out: &mut impl Write,
+    stats: &DirectionStats,
+    measure: &Measure,
+) -> io::Result<()> {
+    let all = if measure.lat_percentiles {
+        &stats.lat
+    } else {
+        &stats.clat
+    };
+    for (name, each) in named_priorities(stats, measure) {
+        let share = each.latency.moments.count as f64 / all.moments.count as f64 * 100.0;
+        let name = format!("{name} ({share:.2}% of IOs)");
+        write_percentiles(out, &name, &each.latency, &measure.percentiles)?;
+    }
+    Ok(())
 }
 
 /// The divisor and name of the unit in which fio shows latencies of these extremes.
