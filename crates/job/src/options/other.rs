@@ -7,8 +7,6 @@ const NO_TRACE: &str = "traces are neither recorded nor replayed";
 const NO_TRACE_WAY: &str = "describe the pattern by rw, bssplit, random_distribution and rate";
 const NO_ZBD: &str = "zoned block devices are not supported";
 const NO_ZBD_WAY: &str = "zonemode=strided on an ordinary device";
-const NO_PROFILE: &str = "fio's built-in profiles are not supported";
-const NO_PROFILE_WAY: &str = "write the profile's jobs into a job file";
 
 /// The rows.
 pub const ROWS: &[Row] = &[
@@ -192,8 +190,8 @@ pub const ROWS: &[Row] = &[
         Kind::Text,
         "",
         "Run one of fio's built-in profiles.",
-        NO_PROFILE,
-        NO_PROFILE_WAY,
+        "fio's built-in profiles are not supported",
+        "write the profile's jobs into a job file",
     ),
     profile("device-names", Kind::Text, "Devices of the act profile."),
     profile("load", Kind::Int(0, U32), "Load of the act profile."),
@@ -244,6 +242,8 @@ const fn zbd(name: &'static str, kind: Kind, default: &'static str, doc: &'stati
     Row::unsupported(name, kind, default, doc, NO_ZBD, NO_ZBD_WAY)
 }
 
+/// fio reads these everywhere, but only its profiles look at them.
 const fn profile(name: &'static str, kind: Kind, doc: &'static str) -> Row {
-    Row::unsupported(name, kind, "", doc, NO_PROFILE, NO_PROFILE_WAY)
+    Row::new(name, kind, "", doc, |_, _| Ok(()))
+        .accepted("Without effect, as in fio when no profile is named.")
 }

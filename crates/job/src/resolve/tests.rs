@@ -1,1 +1,377 @@
+//! Plans made from whole job files and command lines.
 
+use crate::env::FakeEnv;
+use crate::parse::{Parsed, parse};
+use crate::plan::*;
+use proptest::prelude::*;
+use std::ffi::OsString;
+
+fn try_run(line: &str, env: &FakeEnv) -> Result<Parsed, crate::Diagnostics> {
+    let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+    parse(&args, env)
+}
+
+fn run(line: &str, env: &FakeEnv) -> Parsed {
+    try_run(line, env).unwrap_or_else(|diagnostics| panic!("{line}\n{diagnostics}"))
+}
+
+fn file(text: &str) -> Vec<Job> {
+    run("x.fio", &FakeEnv::new().file("x.fio", text)).plan.jobs
+}
+
+fn job(options: &str) -> Job {
+    file(&format!("[a]\n{options}\n")).remove(0)
+}
+
+fn errors(options: &str) -> String {
+    let env = FakeEnv::new().file("x.fio", &format!("[a]\n{options}\n"));
+    match try_run("x.fio", &env) {
+        Ok(parsed) => panic!("no error for {options}: {:?}", parsed.plan),
+        Err(diagnostics) => diagnostics.to_string(),
+    }
+}
+
+fn warnings(options: &str) -> String {
+    let env = FakeEnv::new().file("x.fio", &format!("[a]\n{options}\n"));
+    run("x.fio", &env).warnings.to_string()
+}
+
+fn given(options: &[GivenOption]) -> String {
+    let pairs: Vec<_> = options
+        .iter()
+        .map(|option| format!("{}={}", option.name, option.value))
+        .collect();
+    pairs.join(" ")
+}
+
+#[test]
+fn all_errors_are_told_at_once_with_their_places() {
+    let env = FakeEnv::new().file(
+        "db.fio",
+        "[global]\niodpeth=4\nbs=4kx\n\n[a]\nrw=randraed\ncgroup=mine\nbssplit=4k/60:8k/60\nsize=${UNSET}\n",
+    );
+    let diagnostics = try_run("db.fio --rate=1m --rwmixread=170", &env).unwrap_err();
+    insta::assert_snapshot!(diagnostics.to_string());
+}
+
+#[test]
+fn globals_accumulate_and_reach_later_jobs_only() {
+    let jobs =
+        file("[a]\n[global]\nbs=8k\n[b]\n[globals]\niodepth=4\nioengine=null\n[c]\nbs=16k\n");
+    let sizes: Vec<_> = jobs
+        .iter()
+        .map(|job| job.workload.block_size.read.max())
+        .collect();
+    assert_eq!(sizes, [4096, 8192, 16384]);
+    let depths: Vec<_> = jobs.iter().map(|job| job.io.iodepth).collect();
+    assert_eq!(depths, [1, 1, 4]);
+}
+
+#[test]
+fn a_global_name_names_no_job() {
+    let jobs = file("[global]\nname=foo\n[file1]\n[file2]\nname=bar\n");
+    assert_eq!(
+        (jobs[0].name.as_str(), jobs[1].name.as_str()),
+        ("file1", "bar")
+    );
+}
+
+#[test]
+fn the_last_of_an_option_wins_and_kb_base_comes_first() {
+    assert_eq!(
+        job("bs=4k\nbs=8k").workload.block_size.read,
+        BlockSize::Fixed(8192)
+    );
+    assert_eq!(
+        job("size=1m\nkb_base=1000").files.size,
+        Some(Extent::Bytes(1_000_000))
+    );
+    assert!(job("buffered=1\ndirect=1").io.direct);
+    assert!(!job("direct=1\nbuffered=1").io.direct);
+    assert_eq!(
+        job("rwmixread=70\nrwmixwrite=20")
+            .workload
+            .rwmix_read_percent,
+        80
+    );
+}
+
+#[test]
+fn what_was_given_is_kept_by_canonical_name() {
+    let text = "[global]\nblocksize=4k\nsize=${S}m\ntime_based\nruntime=1\n[a]\nreadwrite=read\nbs=$pagesize\n[b]\n";
+    let env = FakeEnv::new().file("x.fio", text).set("S", "2");
+    let plan = run("x.fio --rate=20m --name=cl --numjobs=2", &env).plan;
+    assert_eq!(
+        given(&plan.global_options),
+        "rate=20m bs=4k size=2m time_based= runtime=1"
+    );
+    assert_eq!(given(&plan.jobs[0].given), "name=cl numjobs=2");
+    assert_eq!(given(&plan.jobs[1].given), "rw=read bs=4096");
+    assert_eq!(given(&plan.jobs[2].given), "");
+}
+
+#[test]
+fn command_line_globals_reach_the_first_file_only_and_files_are_walled() {
+    let env = FakeEnv::new()
+        .file("a.fio", "[a]\n[b]\n")
+        .file("b.fio", "[c]\n[d]\n");
+    let jobs = run("--bs=8k a.fio b.fio", &env).plan.jobs;
+    let sizes: Vec<_> = jobs
+        .iter()
+        .map(|job| job.workload.block_size.read.max())
+        .collect();
+    assert_eq!(sizes, [8192, 8192, 4096, 4096]);
+    let walls: Vec<_> = jobs.iter().map(|job| job.schedule.stonewall).collect();
+    assert_eq!(walls, [false, false, true, false]);
+    let groups: Vec<_> = jobs.iter().map(|job| job.groupid).collect();
+    assert_eq!(groups, [0, 0, 1, 1]);
+}
+
+#[test]
+fn groups_are_numbered_as_in_fio() {
+    // Measured with fio 3.33.
+    let text = "[g1]\n[g2]\nnew_group\n[g3]\nstonewall\n[g4]\n[g5]\nstonewall\nnew_group\n\
+                [global]\nstonewall\n[g6]\n[g7]\n[g8]\n";
+    let groups: Vec<_> = file(text).iter().map(|job| job.groupid).collect();
+    assert_eq!(groups, [0, 1, 2, 2, 3, 4, 5, 6]);
+}
+
+#[test]
+fn sections_can_be_picked() {
+    let env = FakeEnv::new().file("x.fio", "[global]\nbs=8k\n[a]\nbogus\n[b]\n[c]\n");
+    let jobs = run("x.fio --section=b --section=c", &env).plan.jobs;
+    assert_eq!(jobs.len(), 2);
+    let error = try_run("x.fio --section=zz", &env).unwrap_err().to_string();
+    assert!(error.contains("no section is called `zz`"), "{error}");
+}
+
+#[test]
+fn waits_are_checked() {
+    let jobs = file("[a]\n[b]\nwait_for=a\n");
+    assert_eq!(jobs[1].schedule.wait_for.as_deref(), Some("a"));
+    for (text, words) in [
+        ("[a]\nwait_for=a\n", "itself"),
+        ("[a]\nwait_for=b\n[b]\n", "no job before it"),
+        ("[a]\n[a]\n[c]\nwait_for=a\n", "2 jobs"),
+    ] {
+        let env = FakeEnv::new().file("x.fio", text);
+        let error = try_run("x.fio", &env).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
+fn engine_options_need_their_engine() {
+    assert!(job("hipri\nioengine=io_uring").io.uring.hipri);
+    assert!(errors("hipri\nioengine=libaio").contains("not of libaio"));
+    let jobs = file("[global]\nhipri\n[a]\nioengine=io_uring\n[b]\nioengine=libaio\n");
+    assert_eq!(jobs.len(), 2);
+    let env = FakeEnv::new().file("x.fio", "[global]\nhipri\n[a]\nioengine=libaio\n");
+    assert!(
+        try_run("x.fio", &env)
+            .unwrap_err()
+            .to_string()
+            .contains("no job here uses")
+    );
+    let refused = errors("ioengine=net\nhostname=h\nport=7");
+    assert_eq!(refused.matches("error:").count(), 1, "{refused}");
+}
+
+#[test]
+fn block_sizes_have_an_order_of_their_own() {
+    let size = |options| job(options).workload.block_size.read;
+    assert_eq!(
+        size("bsrange=8k-4k\nbs=1k"),
+        BlockSize::Range {
+            min: 4096,
+            max: 8192
+        }
+    );
+    assert_eq!(
+        size("bssplit=4k/50:8k/50\nbs=1k"),
+        BlockSize::Split(vec![(4096, 50), (8192, 50)])
+    );
+    assert_eq!(size("bsrange=4k-4k"), BlockSize::Fixed(4096));
+    let text = "[global]\nbssplit=4k/50:8k/50\n[a]\nbs=1k\n";
+    let env = FakeEnv::new().file("x.fio", text);
+    assert!(
+        run("x.fio", &env)
+            .warnings
+            .to_string()
+            .contains("no effect")
+    );
+}
+
+#[test]
+fn sequencers_depend_on_the_order() {
+    let sequencer = |options| job(options).workload.sequencer;
+    assert_eq!(sequencer("rw=randread:8").every, 8);
+    assert_eq!(sequencer("rw=write:4k").skip_bytes, 4096);
+    assert_eq!(sequencer("rw=read:-8k").skip_bytes, -8192);
+    assert_eq!(
+        sequencer("rw=randread:8\nrw_sequencer=identical").kind,
+        SequencerKind::Identical
+    );
+    assert!(errors("rw=randread:0").contains("less than 1"));
+}
+
+#[test]
+fn the_random_map_gives_way() {
+    let map = |options| job(options).workload.random_map;
+    assert_eq!(map("rw=randread"), RandomMap::Exact);
+    assert_eq!(map("norandommap"), RandomMap::None);
+    assert_eq!(map("norandommap=0"), RandomMap::Exact);
+    assert_eq!(map("softrandommap=1"), RandomMap::Soft);
+    assert_eq!(map("random_distribution=zipf:1.2"), RandomMap::None);
+    assert_eq!(map("norandommap\nrandom_generator=lfsr"), RandomMap::Exact);
+    assert_eq!(map("blockalign=4k"), RandomMap::None);
+}
+
+#[test]
+fn a_job_named_after_a_device_works_on_it() {
+    let env = FakeEnv::new()
+        .file("x.fio", "[/dev/sdx]\n[/dev/none]\n")
+        .device("/dev/sdx");
+    let jobs = run("x.fio", &env).plan.jobs;
+    assert_eq!(jobs[0].files.filenames, ["/dev/sdx"]);
+    assert!(jobs[1].files.filenames.is_empty());
+}
+
+#[test]
+fn verification_is_settled() {
+    assert!(job("verify=0").verify.is_none());
+    assert_eq!(
+        job("verify_pattern=0xff").verify.unwrap().method,
+        VerifyMethod::Pattern
+    );
+    let split = job("verify=md5\nrw=write\nbsrange=4k-6k").verify.unwrap();
+    assert_eq!(split.interval_bytes, 2048);
+    assert!(errors("verify=pattern").contains("verify_pattern"));
+    assert!(errors("verify=md4").contains("did you mean"));
+    assert!(warnings("verify=md5\nrw=write\nfilename=f\nnumjobs=2").contains("overwrite"));
+}
+
+#[test]
+fn rules_across_options() {
+    assert!(errors("rate=1m\nrate_iops=4").contains("exclude each other"));
+    assert!(errors("rate=1m\nrate_min=2m").contains("above"));
+    assert!(errors("zonemode=strided").contains("zonesize"));
+    assert!(errors("dedupe_global=1").contains("dedupe_mode=working_set"));
+    assert!(errors("size=4k\nbs=8k").contains("smaller than the smallest block"));
+    assert!(errors("size=150%").contains("100%"));
+    assert!(warnings("time_based").contains("runtime"));
+    assert!(warnings("iodepth=4").contains("depth is 1"));
+    assert_eq!(
+        job("io_size=150%").files.io_size,
+        Some(Extent::Percent(150.0))
+    );
+    assert_eq!(
+        job("iodepth=8\niodepth_batch=0\nioengine=null")
+            .io
+            .batch_submit,
+        Some(8)
+    );
+    assert_eq!(
+        job("prio=3").io.ioprio,
+        Some(IoPriority { class: 2, level: 3 })
+    );
+    assert_eq!(
+        job("exitall\nexit_what=all").schedule.exitall,
+        Some(ExitWhat::All)
+    );
+}
+
+#[test]
+fn harmless_values_of_unsupported_options_pass() {
+    assert_eq!(job("lockfile=none\nunique_filename=1\natomic=0").numjobs, 1);
+    assert!(errors("lockfile=exclusive").contains("not supported"));
+    assert!(errors("verify_state_save=1").contains("not supported"));
+}
+
+#[test]
+fn readonly_refuses_writers() {
+    let env = FakeEnv::new();
+    assert!(try_run("--readonly --name=a --rw=read", &env).is_ok());
+    for rw in ["write", "randrw", "trim"] {
+        let error = try_run(&format!("--readonly --name=a --rw={rw}"), &env);
+        assert!(error.unwrap_err().to_string().contains("--readonly"));
+    }
+}
+
+#[test]
+fn the_programs_own_options() {
+    use crate::cmdline::{Action, Eta, OutputFormat};
+    let env = FakeEnv::new();
+    let command = run(
+        "--name=a --output-format=normal,json+ --eta=never --status-interval=2 --eta-newline 500ms --terse-version=5",
+        &env,
+    )
+    .command;
+    assert_eq!(
+        command.formats,
+        [OutputFormat::Normal, OutputFormat::JsonPlus]
+    );
+    assert_eq!((command.eta, command.terse_version), (Eta::Never, 5));
+    assert_eq!(command.status_interval_ns, Some(2_000_000_000));
+    assert_eq!(command.eta_newline_ns, Some(500_000_000));
+    assert_eq!(
+        run("--cmdhelp=bs", &env).command.action,
+        Action::CommandHelp(Some("bs".into()))
+    );
+    assert_eq!(
+        run("--enghelp", &env).command.action,
+        Action::EngineHelp(None)
+    );
+    assert_eq!(run("-v", &env).command.action, Action::Version);
+    for (line, words) in [
+        ("--name=a --output-format=xml", "not one of its values"),
+        ("--name=a --client=h", "client/server"),
+        ("--name=a --eta-interval=1ms", "250 ms"),
+        ("--name=a --numjobs=9 --max-jobs=8", "9 clones"),
+        ("nofile.fio", "nofile.fio"),
+        ("--parse-only", "no job is defined"),
+        ("--name=a --time_based --warnings-fatal", "runtime"),
+    ] {
+        let error = try_run(line, &env).unwrap_err().to_string();
+        assert!(error.contains(words), "{line}: {error}");
+    }
+}
+
+#[test]
+fn job_files_come_from_standard_input_too() {
+    let env = FakeEnv::new().file("-", "[a]\nbs=8k\n");
+    assert_eq!(
+        run("-", &env).plan.jobs[0].workload.block_size.read.max(),
+        8192
+    );
+}
+
+#[test]
+fn plans_survive_serialisation() {
+    let jobs = file(
+        "[a]\nrandom_distribution=zipf:1.2\nbssplit=4k/50:8k/50\nverify_pattern=%o\nrw=randwrite\n",
+    );
+    let text = serde_json::to_string(&jobs).unwrap();
+    assert_eq!(serde_json::from_str::<Vec<Job>>(&text).unwrap(), jobs);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn no_job_file_makes_it_panic(
+        lines in prop::collection::vec((option_name(), "[-0-9kmg%:,/.xa-z$(){}*+ ]{0,12}|\\PC{0,6}"), 0..8)
+    ) {
+        let text: String = lines.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
+        let env = FakeEnv::new().file("x.fio", &format!("[a]\n{text}"));
+        match try_run("x.fio", &env) {
+            Ok(parsed) => drop(parsed.warnings.render(true)),
+            Err(diagnostics) => drop(diagnostics.render(true)),
+        }
+    }
+}
+
+fn option_name() -> impl Strategy<Value = &'static str> {
+    let names: Vec<&'static str> = crate::options::all().map(|row| row.name).collect();
+    prop::sample::select(names)
+}

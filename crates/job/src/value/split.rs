@@ -27,21 +27,20 @@ pub fn block_sizes(text: &str, base: Bytes) -> Parsed<PerDirection<BlockSize>> {
     })
 }
 
-/// `zoned:access/size:...`, both in per cent. The accesses must add up to 100.
+/// `zoned:access/size:...`, both in per cent. The accesses must add up to 100; blank sizes share the rest of the file.
 pub fn percent_zones(text: &str) -> Parsed<PerDirection<Vec<PercentZone>>> {
     per_direction(text, |field| {
-        let zones = zones(field, |size| number::percent(size).map(u64::from))?;
-        let covered: u64 = zones.iter().map(|zone| zone.1).sum();
-        if covered > 100 {
-            return Err(ValueError::new(format!(
-                "the zones cover {covered} per cent of the file, more than 100"
-            )));
-        }
+        let zones = zones(field, |size| match size {
+            "" => Ok(None),
+            _ => number::percent(size).map(Some),
+        })?;
+        let sizes = share_rest(zones.iter().map(|zone| zone.1), "100 per cent of the file")?;
         Ok(zones
             .into_iter()
-            .map(|(access_percent, size)| PercentZone {
+            .zip(sizes)
+            .map(|((access_percent, _), size_percent)| PercentZone {
                 access_percent,
-                size_percent: size as u8,
+                size_percent,
             })
             .collect())
     })
@@ -129,8 +128,8 @@ fn share_rest(weights: impl Iterator<Item = Option<u8>> + Clone, whole: &str) ->
         .collect())
 }
 
-/// `access/size` pairs; blank sizes of percent zones share the rest of the file.
-fn zones(field: &str, parse: impl Fn(&str) -> Parsed<u64>) -> Parsed<Vec<(u8, u64)>> {
+/// `access/size` pairs.
+fn zones<T>(field: &str, parse: impl Fn(&str) -> Parsed<T>) -> Parsed<Vec<(u8, T)>> {
     let mut found = Vec::new();
     for part in field.split(':') {
         let Some((access, size)) = part.split_once('/') else {
@@ -186,6 +185,9 @@ mod tests {
     fn zones_must_add_up() {
         let zones = percent_zones("60/10:30/20:8/30:2/40").unwrap();
         assert_eq!(zones.read.len(), 4);
+        let blank = percent_zones("50/5:30/15:20/,50/10:50/90").unwrap();
+        assert_eq!(blank.read[2].size_percent, 80);
+        assert_eq!(blank.trim.len(), 2);
         assert!(percent_zones("60/10:30/20").is_err());
         assert!(percent_zones("60/80:40/80").is_err());
         let zones = byte_zones("60/20G:30/100G:10/500g", Bytes::Binary).unwrap();
