@@ -1,6 +1,6 @@
 //! Measurements to results: histograms, statistics, the result of a run, and the formats that show it.
 //!
-//! Pure and portable: no system call is made here.
+//! Pure and portable: no system call is made here, except that fio's formats ask for the local time zone.
 
 pub mod document;
 pub mod fio;
