@@ -3,4 +3,14 @@
 //! With `IOSONDE_E2E_PEER=fio` fio takes iosonde's place, which shows whether a failure is the test's own.
 
 mod counts;
+mod dialect;
+mod examples;
+mod faults;
+mod interrupt;
+mod json;
+mod logs;
+mod published;
+mod safety;
+mod text;
 mod truth;
+mod verify;

@@ -86,6 +86,8 @@ impl FuseFile {
             .args(&behaviour.parameters)
             .arg("]")
             .stdin(Stdio::null());
+        // nbdkit reports each error that it was told to inject.
+        command.stderr(File::create(log.with_extension("stderr")).expect("a file for messages"));
         let server = command.spawn().expect("nbdfuse starts");
         let file = FuseFile { path, log, server };
         file.wait_until_served(size_bytes);

@@ -10,6 +10,7 @@ pub mod need;
 pub mod program;
 pub mod requests;
 pub mod scratch;
+pub mod skeleton;
 pub mod throttle;
 pub mod tree;
 

@@ -32,6 +32,15 @@ impl Mount {
         )
     }
 
+    /// A memory file system that knows no direct I/O.
+    ///
+    /// # Panics
+    /// Without [`crate::Need::Root`].
+    #[must_use]
+    pub fn ramfs(dir: PathBuf) -> Mount {
+        Mount::new(dir, &["-t", "ramfs", "iosonde-e2e"])
+    }
+
     /// Makes a file system on a device and mounts it.
     ///
     /// # Panics

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use std::{env, thread};
@@ -108,6 +108,7 @@ pub struct Invocation {
     envs: Vec<(OsString, OsString)>,
     dir: PathBuf,
     out: PathBuf,
+    input: PathBuf,
     timeout: Duration,
 }
 
@@ -129,6 +130,7 @@ impl Invocation {
             envs: envs.into(),
             dir: scratch.work(),
             out: scratch.out(),
+            input: "/dev/null".into(),
             timeout: Duration::from_secs(120),
         }
     }
@@ -145,6 +147,13 @@ impl Invocation {
     #[must_use]
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Invocation {
         self.envs.push((name.into(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// Gives the program a file as its standard input.
+    #[must_use]
+    pub fn input(mut self, path: &Path) -> Invocation {
+        self.input = path.to_owned();
         self
     }
 
@@ -182,7 +191,7 @@ impl Invocation {
             .args(&self.words[1..])
             .envs(self.envs.iter().map(|(name, value)| (name, value)))
             .current_dir(&self.dir)
-            .stdin(Stdio::null())
+            .stdin(File::open(&self.input).expect("standard input"))
             .stdout(File::create(&stdout).expect("a file for what the program prints"))
             .stderr(File::create(&stderr).expect("a file for what the program prints"))
             .spawn()
@@ -290,6 +299,13 @@ impl Running {
     pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, signal).expect("a process to send a signal to");
+    }
+
+    /// Changes how long the program may still run.
+    #[must_use]
+    pub fn within(mut self, timeout: Duration) -> Running {
+        self.deadline = Instant::now() + timeout;
+        self
     }
 
     /// Waits for the end.

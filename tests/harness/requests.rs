@@ -20,6 +20,8 @@ pub struct Requests {
     pub trims: Vec<Request>,
     /// Cache flushes.
     pub flushes: usize,
+    /// Requests of any kind that failed.
+    pub failures: usize,
 }
 
 impl Requests {
@@ -35,7 +37,7 @@ impl Requests {
                 "Write" => requests.writes.extend(Request::parse(&words)),
                 "Trim" => requests.trims.extend(Request::parse(&words)),
                 "Flush" => requests.flushes += 1,
-                _ => {}
+                _ => requests.failures += usize::from(words.contains(&"return=-1")),
             }
         }
         requests
@@ -71,7 +73,7 @@ mod tests {
     #[test]
     fn requests_count_once() {
         let log = "2026-01-01 00:00:00.1 connection=1 Read id=1 offset=0xf000 count=0x1000 ...\n\
-                   2026-01-01 00:00:00.2 connection=1 ...Read id=1 return=0\n\
+                   2026-01-01 00:00:00.2 connection=1 ...Read id=1 return=-1 error=EIO\n\
                    2026-01-01 00:00:00.3 connection=1 Write id=2 offset=0x0 count=0x80000 fua=0 ...\n\
                    2026-01-01 00:00:00.4 connection=1 Flush id=3 ...\n";
         let requests = Requests::parse(log);
@@ -89,6 +91,9 @@ mod tests {
                 length_bytes: 0x80000
             }]
         );
-        assert_eq!((requests.trims.len(), requests.flushes), (0, 1));
+        assert_eq!(
+            (requests.trims.len(), requests.flushes, requests.failures),
+            (0, 1, 1)
+        );
     }
 }

@@ -1,0 +1,164 @@
+//! fio's command line: its own commands, its name, and errors that help.
+
+use std::os::unix::fs::symlink;
+
+use iosonde_e2e::program::{Invocation, iosonde};
+use iosonde_e2e::{Program, Scratch, ours};
+use serde_json::Value;
+
+#[test]
+fn answers_to_the_name_fio() {
+    ours!();
+    let scratch = Scratch::shared();
+    symlink(iosonde(), scratch.out().join("fio")).expect("a symbolic link");
+    let words = [
+        scratch.out().join("fio").display().to_string(),
+        "--name=job".into(),
+        "--size=64k".into(),
+    ];
+    let run = Invocation::new(&scratch, words.map(Into::into).into()).ok();
+    assert!(
+        run.stdout.contains("Run status group 0 (all jobs):"),
+        "{run}"
+    );
+}
+
+#[test]
+fn the_version_is_one_that_tools_recognise() {
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        let run = program.line(&scratch, "--version").ok();
+        assert!(run.stdout.starts_with("fio-3."), "{program:?}: {run}");
+        let document: Value = program.line(&scratch, "--name=job --size=4k").json();
+        let version = document["fio version"].as_str().unwrap_or_default();
+        assert!(version.starts_with("fio-3."), "{program:?}: {version}");
+    }
+}
+
+#[test]
+fn parse_only_runs_nothing() {
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        scratch.write("job.fio", "[job]\nsize=64k\nrw=write\n");
+        let _ = program.line(&scratch, "--parse-only job.fio").ok();
+        assert_eq!(scratch.files(), ["job.fio"], "{program:?}");
+        program
+            .line(&scratch, "--parse-only --name=job --rw=nonsense")
+            .run()
+            .refused_with(&["nonsense"]);
+    }
+}
+
+#[test]
+fn showcmd_prints_a_command_line_that_runs() {
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        scratch.write(
+            "job.fio",
+            "[global]\nrw=randread\n[one]\nsize=64k\n[two]\nsize=128k\nbs=8k\n",
+        );
+        let run = program.line(&scratch, "--showcmd job.fio").ok();
+        assert_eq!(scratch.files(), ["job.fio"], "{program:?}");
+        let words: Vec<&str> = run.stdout.split_whitespace().skip(1).collect();
+        let document = program.args(&scratch, words).json();
+        let names: Vec<_> = document["jobs"]
+            .as_array()
+            .expect("jobs")
+            .iter()
+            .map(|job| job["jobname"].clone())
+            .collect();
+        assert_eq!(names, ["one", "two"], "{program:?}: {run}");
+        assert_eq!(document["jobs"][1]["read"]["total_ios"], 16, "{program:?}");
+    }
+}
+
+#[test]
+fn help_on_options_and_engines() {
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        for (line, words) in [
+            ("--cmdhelp=iodepth", &["iodepth"][..]),
+            ("--cmdhelp=rw", &["randread", "readwrite"]),
+            ("--cmdhelp=all", &["iodepth", "bssplit", "verify"]),
+            ("--enghelp", &["libaio", "psync", "io_uring"]),
+            ("--help", &["--output", "--parse-only"]),
+        ] {
+            let run = program.line(&scratch, line).run();
+            for word in words {
+                assert!(
+                    run.text().contains(word),
+                    "{program:?} {line} does not mention {word}: {run}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn mistakes_fail() {
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        scratch.write("outside.fio", "rw=read\n[job]\nsize=4k\n");
+        scratch.write("empty.fio", "");
+        for line in [
+            "absent.fio",
+            "outside.fio",
+            "empty.fio",
+            "--name=job --rw=sideways --size=4k",
+            "--name=job --ioengine=nonsense --size=4k",
+            "--name=job --bs=nonsense --size=4k",
+            "--name=job --nonsense=1 --size=4k",
+            "--nonsense --name=job --size=4k",
+            "--name=job --size=4k --wait_for=nobody",
+        ] {
+            let run = program.line(&scratch, line).run();
+            run.refused_with(&[]);
+        }
+    }
+}
+
+#[test]
+fn all_mistakes_of_a_file_are_reported_at_once() {
+    ours!();
+    let scratch = Scratch::shared();
+    scratch.write(
+        "job.fio",
+        "[global]\nrw=raedwrite\n\n[job]\nblocksise=4k\nsize=many\niodepth=4\n",
+    );
+    let run = Program::subject().line(&scratch, "job.fio").run();
+    run.refused_with(&[
+        "job.fio:2",
+        "raedwrite",
+        "job.fio:5",
+        "blocksise",
+        "blocksize",
+        "job.fio:6",
+        "many",
+    ]);
+    assert_eq!(scratch.files(), ["job.fio"]);
+}
+
+#[test]
+fn an_unsupported_option_says_so() {
+    ours!();
+    let scratch = Scratch::shared();
+    let run = Program::subject()
+        .line(&scratch, "--name=job --size=4k --ioengine=gfapi")
+        .run();
+    run.refused_with(&["gfapi"]);
+    let text = run.text().to_lowercase();
+    assert!(
+        text.contains("not supported") || text.contains("does not support"),
+        "{run}"
+    );
+}
+
+#[test]
+fn standard_input_may_be_the_job_file() {
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        let job = scratch.write("job.fio", "[job]\nsize=64k\n");
+        let run = program.line(&scratch, "-").input(&job).ok();
+        assert!(run.stdout.contains("READ: bw="), "{program:?}: {run}");
+    }
+}

@@ -1,0 +1,243 @@
+//! What goes wrong is said with the errno's name, the file, the offset and a remedy; found files stay.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use iosonde_e2e::fuse::{Behaviour, FuseFile};
+use iosonde_e2e::mount::Mount;
+use iosonde_e2e::program::{Invocation, iosonde};
+use iosonde_e2e::scratch::lay_out;
+use iosonde_e2e::{Program, Scratch, ours, require};
+
+#[test]
+fn more_than_fits_is_refused_before_anything_is_written() {
+    require!(Root);
+    ours!();
+    let scratch = Scratch::shared();
+    let mount = Mount::tmpfs(scratch.work().join("small"), 64 << 20);
+    let run = Program::subject()
+        .line(
+            &scratch,
+            "--name=job --directory=small --size=40m --numjobs=4 --rw=write",
+        )
+        .run();
+    run.refused_with(&["160", "64", "small"]);
+    assert_eq!(
+        fs::read_dir(mount.dir()).expect("a directory").count(),
+        0,
+        "{run}"
+    );
+}
+
+#[test]
+fn fill_device_ends_when_the_device_is_full() {
+    require!(Root);
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        let _mount = Mount::tmpfs(scratch.work().join("small"), 8 << 20);
+        let document = program
+            .line(
+                &scratch,
+                "--name=job --directory=small --rw=write --bs=64k --fill_device=1",
+            )
+            .json();
+        let written = document["jobs"][0]["write"]["io_bytes"]
+            .as_u64()
+            .expect("bytes");
+        assert!(
+            (7 << 20..=8 << 20).contains(&written),
+            "{program:?} wrote {written} bytes"
+        );
+    }
+}
+
+#[test]
+fn no_space_in_the_middle_of_a_run() {
+    require!(Root);
+    ours!();
+    let scratch = Scratch::shared();
+    let mount = Mount::tmpfs(scratch.work().join("small"), 8 << 20);
+    // A sparse file has its size already, so that nothing is laid out and the space runs out while writing.
+    let sparse = fs::File::create(mount.dir().join("sparse")).expect("a file");
+    sparse.set_len(32 << 20).expect("a sparse file");
+    let run = Program::subject()
+        .line(
+            &scratch,
+            "--name=job --filename=small/sparse --size=32m --bs=64k --rw=write",
+        )
+        .run();
+    run.refused_with(&["ENOSPC", "sparse"]);
+    assert!(
+        mount.dir().join("sparse").exists(),
+        "a file that was found must stay"
+    );
+}
+
+#[test]
+fn io_error_names_file_and_offset() {
+    require!(Root, Nbdfuse);
+    for (operation, rw) in [("pread", "read"), ("pwrite", "write")] {
+        let scratch = Scratch::shared();
+        let file = FuseFile::serve(
+            &scratch,
+            "broken",
+            16 << 20,
+            &Behaviour::plain().failing(operation, "EIO", "100%"),
+        );
+        let line = format!(
+            "--name=job --filename={} --rw={rw} --bs=4k --direct=1 --offset=1m --size=1m",
+            file.path().display()
+        );
+        for program in Program::both() {
+            let run = program.line(&scratch, &line).run();
+            run.refused_with(&["Input/output error", "broken", "offset"]);
+        }
+        if !Program::subject().is_fio() {
+            Program::subject()
+                .line(&scratch, &line)
+                .run()
+                .refused_with(&["EIO", "1048576"]);
+        }
+    }
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    ours!();
+    let scratch = Scratch::shared();
+    let run = Program::subject()
+        .line(
+            &scratch,
+            "--name=job --filename=absent --size=1m --allow_file_create=0",
+        )
+        .run();
+    run.refused_with(&["absent", "allow_file_create"]);
+    let run = Program::subject()
+        .line(&scratch, "--name=job --directory=/proc/absent --size=1m")
+        .run();
+    run.refused_with(&["/proc/absent", "ENOENT"]);
+}
+
+#[test]
+fn a_file_that_vanishes_while_it_is_opened_again() {
+    // Each loop opens the files anew.
+    ours!();
+    let scratch = Scratch::shared();
+    lay_out(&scratch.work().join("data"), 1 << 20);
+    let line = "--name=job --filename=data --size=1m --rw=read --loops=100000 --allow_file_create=0 --runtime=60";
+    let mut running = Program::subject().line(&scratch, line).start();
+    let path = scratch.work().join("data");
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    fs::remove_file(path).expect("a file to remove");
+    running.until(|_| false);
+    let run = running.wait();
+    // Either the open file served to the end, or the loss is named.
+    if !run.status.success() {
+        run.refused_with(&["ENOENT", "data"]);
+    }
+}
+
+#[test]
+fn a_read_only_file_system_is_named() {
+    require!(Root);
+    ours!();
+    let scratch = Scratch::shared();
+    let mount = Mount::tmpfs(scratch.work().join("locked"), 8 << 20);
+    mount.make_read_only();
+    let run = Program::subject()
+        .line(
+            &scratch,
+            "--name=job --directory=locked --size=1m --rw=write",
+        )
+        .run();
+    run.refused_with(&["EROFS", "locked"]);
+}
+
+#[test]
+fn a_target_without_direct_io_is_named() {
+    require!(Root);
+    let scratch = Scratch::shared();
+    let mount = Mount::ramfs(scratch.work().join("ram"));
+    lay_out(&mount.dir().join("data"), 1 << 20);
+    let line = "--name=job --filename=ram/data --size=1m --rw=randread --direct=1";
+    Program::Fio
+        .line(&scratch, line)
+        .run()
+        .refused_with(&["O_DIRECT"]);
+    let run = Program::subject().line(&scratch, line).run();
+    run.refused_with(&["O_DIRECT"]);
+    if !Program::subject().is_fio() {
+        run.refused_with(&["ram/data", "EINVAL", "direct=0"]);
+    }
+    assert!(
+        mount.dir().join("data").exists(),
+        "a file that was found must stay"
+    );
+}
+
+#[test]
+fn too_little_memory_to_lock() {
+    require!(Root);
+    ours!();
+    let scratch = Scratch::shared();
+    // The limit does not bind root, so the program runs as nobody, who must be able to reach it.
+    let copy = scratch.work().join("iosonde");
+    fs::copy(iosonde(), &copy).expect("a copy of the program");
+    for dir in [
+        scratch.work(),
+        scratch.work().parent().expect("a parent").to_owned(),
+        scratch.state(),
+    ] {
+        fs::set_permissions(dir, fs::Permissions::from_mode(0o777)).expect("permissions");
+    }
+    let script = "ulimit -l 64; exec setpriv --reuid=65534 --regid=65534 --clear-groups ./iosonde fio \
+                  --name=job --size=1m --lockmem=1g";
+    let run = Invocation::new(&scratch, ["sh", "-c", script].map(Into::into).into()).run();
+    run.refused_with(&["lockmem", "memlock"]);
+}
+
+#[test]
+fn a_failed_run_removes_its_files_and_leaves_those_it_found() {
+    require!(Root, Nbdfuse);
+    ours!();
+    let scratch = Scratch::shared();
+    let _broken = FuseFile::serve(
+        &scratch,
+        "broken",
+        1 << 20,
+        &Behaviour::plain().failing("pwrite", "EIO", "100%"),
+    );
+    lay_out(&scratch.work().join("found"), 1 << 20);
+    let before = fs::read(scratch.work().join("found")).expect("a file");
+    let line = "--name=a --filename=found --size=1m --rw=read --name=b --size=1m --rw=write --name=c --filename=broken --size=1m --rw=write --direct=1";
+    let run = Program::subject().line(&scratch, line).run();
+    run.refused_with(&["EIO", "broken"]);
+    assert_eq!(scratch.files(), ["broken", "found"], "{run}");
+    assert!(
+        fs::read(scratch.work().join("found")).expect("a file") == before,
+        "a file that was found has changed"
+    );
+}
+
+/// Every process this suite starts ends; a check on the harness, whose targets would otherwise leak.
+#[test]
+fn servers_end_with_their_files() {
+    require!(Root, Nbdfuse);
+    let scratch = Scratch::shared();
+    let path = {
+        let file = FuseFile::serve(&scratch, "short-lived", 1 << 20, &Behaviour::plain());
+        file.path().to_owned()
+    };
+    let mounts = fs::read_to_string("/proc/self/mounts").expect("a list of mounts");
+    assert!(
+        !mounts.contains(&*path.to_string_lossy()),
+        "still mounted: {}",
+        path.display()
+    );
+    let processes = Command::new("ps")
+        .args(["-eo", "args"])
+        .output()
+        .expect("a list of processes");
+    assert!(!String::from_utf8_lossy(&processes.stdout).contains(&*path.to_string_lossy()));
+}

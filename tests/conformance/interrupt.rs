@@ -1,0 +1,115 @@
+//! Ctrl-C in each phase: the program ends soon, prints what it has, and leaves what it found.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use iosonde_e2e::scratch::lay_out;
+use iosonde_e2e::{Program, Run, Scratch, ours};
+use rustix::process::Signal;
+
+/// How soon a program must have ended; generous, because it may have to wait for its last I/O.
+const SOON: Duration = Duration::from_secs(20);
+
+/// Interrupts a job after some time.
+fn interrupted(scratch: &Scratch, program: Program, line: &str, after: Duration) -> Run {
+    let running = program.line(scratch, line).start();
+    thread::sleep(after);
+    running.signal(Signal::INT);
+    let sent = Instant::now();
+    let run = running.wait();
+    assert!(
+        sent.elapsed() < SOON,
+        "{program:?} ended {:?} after Ctrl-C: {run}",
+        sent.elapsed()
+    );
+    assert!(
+        run.status.signal().is_none(),
+        "{program:?} died of a signal: {run}"
+    );
+    run
+}
+
+#[test]
+fn a_run_prints_what_it_has() {
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        lay_out(&scratch.work().join("data"), 1 << 20);
+        let line = "--name=job --filename=data --size=1m --rw=randread --time_based --runtime=60 --thinktime=100 --output-format=json --output=result.json";
+        let run = interrupted(&scratch, program, line, Duration::from_secs(2));
+        assert!(
+            !run.status.success(),
+            "{program:?} must say by its status that it was interrupted: {run}"
+        );
+        let text = fs::read_to_string(scratch.work().join("result.json")).expect("a result");
+        let json: serde_json::Value = serde_json::from_str(&text[text.find('{').expect("JSON")..])
+            .expect("one whole document");
+        assert!(
+            json["jobs"][0]["read"]["total_ios"].as_u64() > Some(100),
+            "{program:?}: {text}"
+        );
+        let runtime = json["jobs"][0]["read"]["runtime"]
+            .as_u64()
+            .expect("a runtime");
+        assert!(
+            (500..10_000).contains(&runtime),
+            "{program:?} says it ran for {runtime} ms"
+        );
+        assert!(
+            scratch.files().contains(&"data".to_owned()),
+            "a file that was found must stay"
+        );
+    }
+}
+
+#[test]
+fn a_run_may_be_ended_by_sigterm_too() {
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        let running = program
+            .line(
+                &scratch,
+                "--name=job --size=1m --rw=read --time_based --runtime=60",
+            )
+            .start();
+        thread::sleep(Duration::from_secs(1));
+        running.signal(Signal::TERM);
+        let run = running.within(SOON).wait();
+        assert!(!run.status.success(), "{program:?}: {run}");
+        assert!(run.stdout.contains("READ: bw="), "{program:?}: {run}");
+    }
+}
+
+#[test]
+fn laying_out_can_be_interrupted() {
+    ours!();
+    let scratch = Scratch::shared();
+    let run = interrupted(
+        &scratch,
+        Program::subject(),
+        "--name=job --size=20g --rw=randread --fallocate=none",
+        Duration::from_millis(700),
+    );
+    assert!(!run.status.success(), "{run}");
+    assert_eq!(
+        scratch.files(),
+        Vec::<String>::new(),
+        "a file that is half laid out is of no use: {run}"
+    );
+}
+
+#[test]
+fn ramp_and_waiting_can_be_interrupted() {
+    for line in [
+        "--name=job --size=1m --rw=read --ramp_time=60 --time_based --runtime=60",
+        "--name=job --size=1m --rw=read --startdelay=60",
+        "--name=a --size=1m --rw=read --time_based --runtime=60 --name=b --stonewall --size=1m --rw=read --time_based --runtime=60",
+        "--name=job --size=1m --rw=read --rate_iops=1 --time_based --runtime=60",
+        "--name=job --size=1m --rw=read --thinktime=30s --time_based --runtime=60",
+    ] {
+        let scratch = Scratch::shared();
+        let run = interrupted(&scratch, Program::subject(), line, Duration::from_secs(1));
+        assert!(!run.status.success(), "{line}: {run}");
+    }
+}

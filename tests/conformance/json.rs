@@ -1,0 +1,201 @@
+//! fio's JSON: the same paths and types for the same job, and the same options spelt back.
+
+use iosonde_e2e::tree::{self, number};
+use iosonde_e2e::{Program, Scratch};
+use serde_json::Value;
+
+/// What iosonde's document may have beyond fio 3.33's, and why.
+const OURS: &[&str] = &[
+    // Newer versions of fio (3.36) say when each job began; fio-plot and others read it where it is.
+    "/jobs[]/job_start",
+];
+
+/// The result of a job file and a command line, each program in a directory of its own.
+fn result(program: Program, job_file: &str, line: &str) -> Value {
+    let scratch = Scratch::shared();
+    if job_file.is_empty() {
+        return program.line(&scratch, line).json();
+    }
+    scratch.write("job.fio", job_file);
+    program.line(&scratch, &format!("{line} job.fio")).json()
+}
+
+fn same_tree(job_file: &str, line: &str) -> (Value, Value) {
+    let reference = result(Program::Fio, job_file, line);
+    let subject = result(Program::subject(), job_file, line);
+    let differences = tree::differences(&reference, &subject, OURS);
+    assert!(
+        differences.is_empty(),
+        "{line}\n{job_file}\n{}",
+        differences.join("\n")
+    );
+    for options in ["/global options", "/jobs/0/job options"] {
+        assert_eq!(
+            subject.pointer(options),
+            reference.pointer(options),
+            "{options} of {line}"
+        );
+    }
+    (reference, subject)
+}
+
+macro_rules! lines {
+    ($($name:ident $line:literal)+) => {
+        $(#[test] fn $name() { same_tree("", $line); })+
+    };
+}
+
+lines! {
+    default_job "--name=job --size=1m"
+    read_and_write "--name=job --size=4m --rw=randrw --ioengine=libaio --iodepth=8 --direct=1"
+    long_enough_for_samples "--name=job --size=4m --rw=randrw --ioengine=io_uring --iodepth=4 --direct=1 --time_based --runtime=2"
+    with_ramp "--name=job --size=4m --rw=randread --direct=1 --time_based --runtime=1 --ramp_time=1"
+    group_reporting "--name=job --size=1m --rw=randrw --numjobs=3 --group_reporting"
+    clones_each "--name=job --size=1m --rw=write --numjobs=2 --thread"
+    fsync "--name=job --size=256k --rw=write --fsync=4"
+    fdatasync "--name=job --size=256k --rw=write --fdatasync=1"
+    unified_reporting "--name=job --size=1m --rw=randrw --unified_rw_reporting=1"
+    unified_and_separate_reporting "--name=job --size=1m --rw=randrw --unified_rw_reporting=both"
+    total_latency_percentiles "--name=job --size=1m --rw=randread --lat_percentiles=1"
+    all_percentiles "--name=job --size=1m --rw=randread --lat_percentiles=1 --clat_percentiles=1 --slat_percentiles=1 --ioengine=libaio --direct=1"
+    no_percentiles "--name=job --size=1m --rw=randread --clat_percentiles=0"
+    own_percentiles "--name=job --size=1m --rw=randread --percentile_list=50:90:99:99.99"
+    reduced_clock "--name=job --size=1m --rw=randread --gtod_reduce=1"
+    without_clat "--name=job --size=1m --rw=randread --disable_clat=1"
+    without_slat_and_lat "--name=job --size=1m --rw=randread --disable_slat=1 --disable_lat=1 --ioengine=libaio --direct=1"
+    without_bandwidth "--name=job --size=1m --rw=randread --disable_bw_measurement=1"
+    errors_allowed "--name=job --size=1m --rw=randread --continue_on_error=all"
+    null_engine "--name=job --size=64m --rw=randread --ioengine=null"
+    described "--name=job --size=1m --description=abc"
+    mmap_engine "--name=job --size=1m --rw=randread --ioengine=mmap"
+    steady_state "--name=job --size=1m --rw=randread --time_based --runtime=8 --steadystate=iops:50% --steadystate_duration=2 --thinktime=1000"
+    steady_state_slope "--name=job --size=1m --rw=randread --time_based --runtime=5 --ss=bw_slope:50% --ss_dur=2 --ss_ramp=1 --thinktime=1000"
+    latency_target "--name=job --size=1m --rw=randread --direct=1 --ioengine=libaio --iodepth=4 --time_based --runtime=2 --latency_target=50ms --latency_window=500ms --latency_percentile=95"
+    verify "--name=job --size=256k --rw=randwrite --verify=crc32c"
+    rate "--name=job --size=1m --rw=read --rate_iops=500"
+    abbreviated_options "--name job --size 1m --readwrite randread --blocksize 8k --runtim=2"
+}
+
+const TWO_SECTIONS: &str = "\
+[global]
+size=1m
+ioengine=libaio
+direct=1
+group_reporting
+
+[reader] ; comment
+rw=randread
+iodepth=4
+numjobs=2
+
+[writer]
+stonewall
+rw=write
+bs=64k
+fsync=8
+";
+
+#[test]
+fn sections_of_a_file() {
+    let (reference, subject) = same_tree(TWO_SECTIONS, "");
+    let names = |document: &Value| -> Vec<String> {
+        let jobs = document["jobs"].as_array().expect("jobs");
+        jobs.iter()
+            .map(|job| format!("{} {}", job["jobname"], job["groupid"]))
+            .collect()
+    };
+    assert_eq!(names(&subject), names(&reference));
+    assert_eq!(
+        subject["jobs"][1]["job options"],
+        reference["jobs"][1]["job options"]
+    );
+}
+
+#[test]
+fn one_section_of_a_file() {
+    let (_, subject) = same_tree(TWO_SECTIONS, "--section=writer");
+    assert_eq!(subject["jobs"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn bins_of_json_plus() {
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        let run = program
+            .line(
+                &scratch,
+                "--name=job --size=1m --rw=randrw --output-format=json+ --output=plus.json",
+            )
+            .ok();
+        let text = std::fs::read_to_string(scratch.work().join("plus.json")).expect("a result");
+        let document: Value = serde_json::from_str(&text[text.find('{').expect("JSON")..])
+            .unwrap_or_else(|error| panic!("{error}: {run}"));
+        for kind in ["read", "write"] {
+            let clat = &document["jobs"][0][kind]["clat_ns"];
+            let bins = clat["bins"]
+                .as_object()
+                .unwrap_or_else(|| panic!("{program:?} has no bins for {kind}"));
+            let sum: f64 = bins.values().filter_map(Value::as_f64).sum();
+            assert_eq!(
+                sum,
+                number(clat, "/N"),
+                "{program:?}: bins of {kind} must add up to N"
+            );
+            assert!(
+                bins.keys().all(|name| name.parse::<u64>().is_ok()),
+                "{program:?}: bins are named by nanoseconds"
+            );
+        }
+    }
+}
+
+/// Members of one result that must agree with one another, whatever the speed was.
+#[test]
+fn members_agree() {
+    for program in Program::both() {
+        let document = result(
+            program,
+            "",
+            "--name=job --size=16m --rw=randread --bs=4k --ioengine=libaio --iodepth=8 --direct=1",
+        );
+        let read = &document["jobs"][0]["read"];
+        assert_eq!(number(read, "/total_ios"), 4096.0);
+        assert_eq!(
+            number(read, "/io_bytes"),
+            number(read, "/io_kbytes") * 1024.0
+        );
+        assert_eq!(number(read, "/clat_ns/N"), number(read, "/lat_ns/N"));
+        let means = number(read, "/slat_ns/mean") + number(read, "/clat_ns/mean");
+        let lat = number(read, "/lat_ns/mean");
+        assert!(
+            (lat - means).abs() <= lat * 0.05 + 500.0,
+            "{program:?}: lat {lat} is not slat + clat {means}"
+        );
+        let by_time = number(read, "/total_ios") * 1000.0 / number(read, "/runtime");
+        assert!(
+            (number(read, "/iops") - by_time).abs() <= by_time * 0.01,
+            "{program:?}: iops {} and {by_time}",
+            number(read, "/iops")
+        );
+        let job = &document["jobs"][0];
+        let buckets = ["latency_ns", "latency_us", "latency_ms"].map(|name| sum(&job[name]));
+        assert!(
+            (buckets.iter().sum::<f64>() - 100.0).abs() < 0.5,
+            "{program:?}: latency buckets add up to {buckets:?}"
+        );
+        let depth = sum(&job["iodepth_level"]);
+        assert!(
+            (99.0..101.0).contains(&depth),
+            "{program:?}: depth levels add up to {depth}"
+        );
+    }
+}
+
+fn sum(members: &Value) -> f64 {
+    members
+        .as_object()
+        .expect("an object")
+        .values()
+        .filter_map(Value::as_f64)
+        .sum()
+}

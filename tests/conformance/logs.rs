@@ -1,0 +1,128 @@
+//! fio's logs: the names of the files and the form of their lines.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use iosonde_e2e::{Program, Scratch};
+
+/// Each log's name with the number of its lines and the number of columns in each.
+fn logs(program: Program, line: &str) -> BTreeMap<String, (usize, Vec<usize>)> {
+    let scratch = Scratch::shared();
+    let _ = program.line(&scratch, line).ok();
+    let names = scratch
+        .files()
+        .into_iter()
+        .filter(|name| name.ends_with(".log"));
+    names
+        .map(|name| {
+            let text = fs::read_to_string(scratch.work().join(&name)).expect("a log");
+            let mut columns: Vec<usize> =
+                text.lines().map(|line| line.split(", ").count()).collect();
+            let lines = columns.len();
+            columns.dedup();
+            (name, (lines, columns))
+        })
+        .collect()
+}
+
+/// One line for each I/O: names, lines and columns must be equal.
+fn same_logs(line: &str) {
+    assert_eq!(
+        logs(Program::subject(), line),
+        logs(Program::Fio, line),
+        "{line}"
+    );
+}
+
+/// One line for each period: names and columns must be equal, the number of lines about so.
+fn like_logs(line: &str) {
+    let (subject, reference) = (logs(Program::subject(), line), logs(Program::Fio, line));
+    assert_eq!(
+        subject.keys().collect::<Vec<_>>(),
+        reference.keys().collect::<Vec<_>>(),
+        "{line}"
+    );
+    for (name, (lines, columns)) in &reference {
+        assert_eq!(&subject[name].1, columns, "columns of {name}: {line}");
+        assert!(
+            subject[name].0.abs_diff(*lines) <= 2,
+            "{name} has {} lines, fio's {lines}: {line}",
+            subject[name].0
+        );
+    }
+}
+
+macro_rules! lines {
+    ($check:ident: $($name:ident $line:literal)+) => {
+        $(#[test] fn $name() { $check($line); })+
+    };
+}
+
+lines! { same_logs:
+    named_logs "--name=job --size=1m --rw=randrw --write_bw_log=b --write_lat_log=l --write_iops_log=i"
+    with_offsets "--name=job --size=256k --rw=randread --write_lat_log=l --log_offset=1"
+    one_log_for_each_clone "--name=job --size=256k --rw=read --numjobs=2 --write_bw_log=b"
+    one_log_for_all_clones "--name=job --size=256k --rw=read --numjobs=2 --write_bw_log=b --per_job_logs=0"
+    asynchronous "--name=job --size=1m --rw=randread --ioengine=libaio --direct=1 --iodepth=4 --write_lat_log=l"
+    without_clat "--name=job --size=256k --rw=randread --write_lat_log=l --disable_clat=1"
+}
+
+lines! { like_logs:
+    averaged "--name=job --size=4m --rw=randrw --time_based --runtime=2 --thinktime=200 --write_bw_log=b --write_lat_log=l --write_iops_log=i --log_avg_msec=250"
+    highest "--name=job --size=4m --rw=randread --time_based --runtime=2 --thinktime=200 --write_lat_log=l --log_avg_msec=500 --log_max_value=1"
+    histograms "--name=job --size=4m --rw=randread --time_based --runtime=2 --thinktime=200 --write_hist_log=h --log_hist_msec=500"
+}
+
+/// On the command line fio takes the next word for the name, so this needs a job file.
+#[test]
+fn logs_without_a_name() {
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        scratch.write(
+            "job.fio",
+            "[job]\nsize=64k\nwrite_bw_log\nwrite_lat_log\nwrite_iops_log\n",
+        );
+        let _ = program.line(&scratch, "job.fio").ok();
+        let logs: Vec<String> = scratch
+            .files()
+            .into_iter()
+            .filter(|name| name.ends_with(".log"))
+            .collect();
+        let expected =
+            ["bw", "clat", "iops", "lat", "slat"].map(|kind| format!("job_{kind}.1.log"));
+        assert_eq!(logs, expected, "{program:?}");
+    }
+}
+
+#[test]
+fn columns_are_time_value_direction_size_offset() {
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        let _ = program
+            .line(
+                &scratch,
+                "--name=job --size=64k --bs=8k --rw=write --write_lat_log=l --log_offset=1",
+            )
+            .ok();
+        let text = fs::read_to_string(scratch.work().join("l_clat.1.log")).expect("a log");
+        let rows: Vec<Vec<u64>> = text
+            .lines()
+            .map(|line| {
+                line.split(", ")
+                    .map(|field| field.parse().expect("a number"))
+                    .collect()
+            })
+            .collect();
+        let offsets: Vec<u64> = rows.iter().map(|row| row[4]).collect();
+        assert_eq!(
+            offsets,
+            (0..8).map(|block| block * 8192).collect::<Vec<_>>(),
+            "{program:?}"
+        );
+        assert!(
+            rows.iter()
+                .all(|row| row[0] < 10_000 && row[1] > 0 && row[2] == 1 && row[3] == 8192),
+            "{program:?}: {text}"
+        );
+    }
+}

@@ -1,0 +1,170 @@
+//! fio's normal and terse output: the same lines but for the figures, and the same fields.
+
+use std::fs;
+
+use iosonde_e2e::device::Zram;
+use iosonde_e2e::{Program, Scratch, require, skeleton};
+
+/// What a program prints, each in a directory of its own.
+fn printed(program: Program, line: &str) -> String {
+    let scratch = Scratch::shared();
+    program.line(&scratch, line).ok().stdout
+}
+
+fn same_lines(line: &str) {
+    let line = format!("{line} --eta=never");
+    let (reference, subject) = (
+        printed(Program::Fio, &line),
+        printed(Program::subject(), &line),
+    );
+    let differences = skeleton::differences(&reference, &subject);
+    assert!(
+        differences.is_empty(),
+        "{line}\n{}\n\nfio:\n{reference}\nsubject:\n{subject}",
+        differences.join("\n")
+    );
+}
+
+macro_rules! lines {
+    ($($name:ident $line:literal)+) => {
+        $(#[test] fn $name() { same_lines($line); })+
+    };
+}
+
+// Long enough that every run has samples of bandwidth.
+lines! {
+    sequential_write "--name=job --size=4m --rw=write --time_based --runtime=2"
+    random_mix_at_depth "--name=job --size=4m --rw=randrw --ioengine=libaio --iodepth=8 --direct=1 --time_based --runtime=2"
+    several_jobs "--name=job --size=1m --rw=randread --numjobs=3 --time_based --runtime=2"
+    one_group "--name=job --size=1m --rw=randread --numjobs=3 --group_reporting --time_based --runtime=2"
+    with_fsync "--name=job --size=1m --rw=write --fsync=4 --time_based --runtime=2"
+    no_percentiles "--name=job --size=1m --rw=randread --clat_percentiles=0 --time_based --runtime=2"
+    reduced_clock "--name=job --size=1m --rw=randread --gtod_reduce=1 --time_based --runtime=2"
+    null_engine "--name=job --size=1g --rw=randread --ioengine=null --time_based --runtime=2"
+    latency_target "--name=job --size=1m --rw=randread --direct=1 --ioengine=libaio --iodepth=4 --time_based --runtime=2 --latency_target=50ms --latency_window=500ms --latency_percentile=95"
+    unified "--name=job --size=1m --rw=randrw --unified_rw_reporting=1 --time_based --runtime=2"
+}
+
+/// What kind of word a terse field is, so that figures may differ.
+fn kinds(terse: &str) -> Vec<String> {
+    terse.trim_end().split(';').map(kind).collect()
+}
+
+fn kind(field: &str) -> String {
+    if let Some((left, right)) = field.split_once("%=") {
+        return format!("{left}%={}", kind(right));
+    }
+    match field.strip_suffix('%') {
+        Some(number) => format!("{} per cent", kind(number)),
+        None if field.parse::<i64>().is_ok() => "integer".to_owned(),
+        None if field.parse::<f64>().is_ok() => "float".to_owned(),
+        None if field.starts_with("fio-") || field.starts_with("iosonde-") => "version".to_owned(),
+        None => field.to_owned(),
+    }
+}
+
+fn terse_of(program: Program, version: u32, job: &str) -> Vec<String> {
+    let text = printed(
+        program,
+        &format!("--name=job --size=1m --minimal --terse-version={version} {job}"),
+    );
+    let start = format!("{version};");
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with(&start))
+        .collect();
+    assert_eq!(
+        lines.len(),
+        1,
+        "{program:?} must print one line that begins with {start}: {text}"
+    );
+    kinds(lines[0])
+}
+
+#[test]
+fn terse_fields() {
+    for version in [3, 4, 5] {
+        for job in [
+            "--rw=read",
+            "--rw=randrw --ioengine=libaio --direct=1 --iodepth=4",
+            "--rw=write --fsync=8",
+            "--rw=read --description=words",
+        ] {
+            let (reference, subject) = (
+                terse_of(Program::Fio, version, job),
+                terse_of(Program::subject(), version, job),
+            );
+            assert_eq!(subject, reference, "terse version {version} of {job}");
+        }
+    }
+}
+
+#[test]
+fn terse_line_for_each_job() {
+    for program in Program::both() {
+        let text = printed(
+            program,
+            "--name=a --size=64k --numjobs=2 --name=b --size=64k --output-format=terse",
+        );
+        let names: Vec<_> = text
+            .lines()
+            .filter(|line| line.starts_with("3;"))
+            .map(|line| line.split(';').nth(2))
+            .collect();
+        assert_eq!(
+            names,
+            [Some("a"), Some("a"), Some("b")],
+            "{program:?}: {text}"
+        );
+    }
+}
+
+#[test]
+fn several_formats_at_once() {
+    for program in Program::both() {
+        let text = printed(
+            program,
+            "--name=job --size=64k --output-format=normal,terse,json",
+        );
+        assert!(
+            text.contains("Run status group 0 (all jobs):"),
+            "{program:?}: {text}"
+        );
+        assert!(
+            text.lines().any(|line| line.starts_with("3;")),
+            "{program:?}: {text}"
+        );
+        assert!(text.contains("\"jobs\""), "{program:?}: {text}");
+    }
+}
+
+#[test]
+fn output_goes_to_the_file() {
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        let run = program
+            .line(&scratch, "--name=job --size=64k --output=result.txt")
+            .ok();
+        let text = fs::read_to_string(scratch.work().join("result.txt")).expect("a result");
+        assert!(text.contains("READ: bw="), "{program:?}: {text}");
+        assert!(!run.stdout.contains("READ: bw="), "{program:?}: {run}");
+    }
+}
+
+#[test]
+fn trims_have_lines_of_their_own() {
+    require!(Root, Zram);
+    let scratch = Scratch::shared();
+    let disk = Zram::new(16 << 20);
+    let [reference, subject] = Program::both().map(|program| {
+        let line = format!(
+            "--name=job --filename={} --rw=randtrim --bs=4k --time_based --runtime=2 --eta=never",
+            disk.path().display()
+        );
+        program.line(&scratch, &line).ok().stdout
+    });
+    assert_eq!(
+        skeleton::differences(&reference, &subject),
+        Vec::<String>::new()
+    );
+}

@@ -1,0 +1,79 @@
+//! The form of a printed result: what is left when figures and units are taken out.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
+    [
+        (
+            r"[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}",
+            "DATE",
+        ),
+        (r"^(fio|iosonde)-\S+$", "VERSION"),
+        (r"\((nsec|usec|msec|sec)\)", "(TIME)"),
+        (r"\d+(\.\d+)?[kKMGTP]?i?B/s", "RATE"),
+        (r"\( *[KMGTP]?i?B/s\)", "(RATE)"),
+        (r"\d+(\.\d+)?[kKMGTP]?i?B\b", "SIZE"),
+        (r"-?\d+(\.\d+)?(msec\b|[kMGTP]?\b)", "#"),
+        (r"([=\[]) +#", "$1#"),
+        // Which buckets hold anything depends on what was measured.
+        (r"^( *lat \(TIME\) *: ).*$", "${1}BUCKETS"),
+        // So does how many of them there are, and columns are padded.
+        (r" +", " "),
+    ]
+    .map(|(pattern, form)| (Regex::new(pattern).expect("a valid pattern"), form))
+    .into()
+});
+
+/// The form of one line.
+#[must_use]
+pub fn of_line(line: &str) -> String {
+    let mut form = line.trim_end().to_owned();
+    for (pattern, replacement) in RULES.iter() {
+        form = pattern.replace_all(&form, *replacement).into_owned();
+    }
+    form
+}
+
+/// The forms of all lines, without blank ones; each once, because the number of bucket lines is measured.
+#[must_use]
+pub fn of_text(text: &str) -> BTreeSet<String> {
+    text.lines()
+        .map(of_line)
+        .filter(|form| !form.trim().is_empty())
+        .collect()
+}
+
+/// Forms that only one of two texts has: missing ones marked `-`, ones too many `+`.
+#[must_use]
+pub fn differences(reference: &str, subject: &str) -> Vec<String> {
+    let (reference, subject) = (of_text(reference), of_text(subject));
+    let missing = reference
+        .difference(&subject)
+        .map(|form| format!("-{form}"));
+    let extra = subject
+        .difference(&reference)
+        .map(|form| format!("+{form}"));
+    missing.chain(extra).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_and_units_go_and_words_stay() {
+        let line = "  read: IOPS=18.9k, BW=73.7MiB/s (77.2MB/s)(528KiB/7msec)";
+        assert_eq!(of_line(line), " read: IOPS=#, BW=RATE (RATE)(SIZE/#)");
+    }
+
+    #[test]
+    fn two_runs_have_one_form() {
+        let one = "    clat (usec): min=22, max=752, avg=48.29, stdev=63.57\n  lat (usec)   : 2=28.12%, 4=19.53%\n";
+        let other = "    clat (nsec): min=1484, max=21k, avg=2.1, stdev= 1.5\n  lat (usec)   : 50=39.06%\n  lat (msec)   : 2=1%\n";
+        assert_eq!(differences(one, other), Vec::<String>::new());
+        assert_eq!(differences("a: 1\n", "b: 1\n"), ["-a: #", "+b: #"]);
+    }
+}
