@@ -10,8 +10,10 @@ mod eta;
 mod guard;
 mod logfiles;
 mod rates;
+mod report;
 mod seat;
 mod steady;
+mod threads;
 mod watch;
 
 use crate::device;
@@ -73,14 +75,7 @@ impl Session for LocalSession {
         let (clones, made) = self.make_ready(plan, begun, observer)?;
         let created = made.created.clone();
         let watch = watch::DeviceWatch::begin(&clones);
-        let outcome = crew::run(plan, &clones, &self.runner.interrupt, begun, observer);
-        let outcome = match outcome {
-            Ok(outcome) => outcome,
-            Err(error) => {
-                made.remove();
-                return Err(error);
-            }
-        };
+        let outcome = threads::run(plan, &clones, &self.runner.interrupt, begun, observer);
         let spoilt = self.runner.interrupt.is_requested()
             || outcome.workers.iter().any(|worker| worker.error.is_some());
         if spoilt {

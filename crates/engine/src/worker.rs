@@ -212,7 +212,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     pub fn step(&mut self) -> Step {
         let mut wake_ns = None;
         let ending = self.is_ending();
-        if !ending {
+        if !ending && !self.dry {
             wake_ns = self.prepare();
         }
         if !self.batch.is_empty() {

@@ -1,10 +1,10 @@
-//! Running the jobs of a plan: who starts when, who ends whom, and what is seen meanwhile.
+//! The jobs of a plan at work: who starts when, who ends whom, and what is seen meanwhile.
+//!
+//! The crew keeps the books. [`super::threads`] and [`super::simulate`] run the workers and tell it what happens.
 
 use super::rates::RateWatch;
-use super::seat::{Gate, Seat};
 use super::steady::SteadyWatch;
 use super::{CrewOutcome, Member};
-use crate::clock::{Clock, RealClock};
 use crate::flow::FlowPool;
 use crate::interrupt::Interrupt;
 use crate::sampler::Sampler;
@@ -13,26 +13,16 @@ use iosonde_job::plan::{Direction, ExitWhat, Job, PerDirection, Plan};
 use iosonde_result::interval::IntervalCounts;
 use iosonde_result::observer::{Control, Observer, Progress, WorkerState};
 use iosonde_result::run::{Event, WorkerResult};
-use iosonde_result::session::RunError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// How often running workers are looked at.
-const TICK_NS: u64 = 100_000_000;
-/// From the moment that all workers of a group are ready to their common start.
-const START_AHEAD_NS: u64 = 2_000_000;
-
-enum Message {
-    Ready(usize),
-    Done(usize, Box<WorkerResult>),
-}
-
+pub(super) const TICK_NS: u64 = 100_000_000;
 /// Where a worker is in the crew's books.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Life {
+pub(super) enum Life {
     Pending,
     Starting,
     Running,
@@ -41,10 +31,9 @@ enum Life {
     Dropped,
 }
 
-struct Crew<'a> {
+pub(super) struct Crew<'a> {
     plan: &'a Plan,
     clones: &'a [Member],
-    clock: RealClock,
     begun: Instant,
     interrupt: &'a Interrupt,
     observer: &'a mut dyn Observer,
@@ -56,135 +45,105 @@ struct Crew<'a> {
     steady: BTreeMap<usize, SteadyWatch>,
     rates: BTreeMap<usize, RateWatch>,
     flows: BTreeMap<u32, Arc<FlowPool>>,
-    gate: Arc<Gate>,
     outcome: CrewOutcome,
     last_tick_ns: u64,
     stopping: bool,
 }
 
-/// Runs all clones to their end.
-pub(super) fn run(
-    plan: &Plan,
-    clones: &[Member],
-    interrupt: &Interrupt,
-    begun: Instant,
-    observer: &mut dyn Observer,
-) -> Result<CrewOutcome, RunError> {
-    let mut sampler = Sampler::new();
-    let shared: Vec<_> = clones.iter().map(|_| Arc::new(Shared::default())).collect();
-    for (clone, shared) in clones.iter().zip(&shared) {
-        let job = &plan.jobs[clone.job];
-        let has = PerDirection::from_fn(|direction| {
-            job.workload.rw.has(direction) || (direction == Direction::Read && job.verify.is_some())
-        });
-        sampler.watch(
-            shared.clone(),
-            clone.job,
-            has,
-            job.measure.bw_window_ns,
-            job.measure.iops_window_ns,
-        );
-    }
-    let mut crew = Crew {
-        plan,
-        clones,
-        clock: RealClock::starting_now(),
-        begun,
-        interrupt,
-        observer,
-        sampler,
-        life: vec![Life::Pending; clones.len()],
-        results: clones.iter().map(|_| None).collect(),
-        starts_ns: vec![0; clones.len()],
-        steady: BTreeMap::new(),
-        rates: BTreeMap::new(),
-        flows: BTreeMap::new(),
-        gate: Arc::new(Gate::default()),
-        outcome: CrewOutcome::default(),
-        last_tick_ns: 0,
-        stopping: false,
-        shared,
-    };
-    let (sender, receiver) = channel();
-    std::thread::scope(|scope| crew.lead(scope, &sender, &receiver));
-    Ok(crew.finish())
-}
-
 impl<'a> Crew<'a> {
-    fn lead<'scope, 'env>(
-        &mut self,
-        scope: &'scope std::thread::Scope<'scope, 'env>,
-        sender: &Sender<Message>,
-        receiver: &Receiver<Message>,
-    ) where
-        'a: 'scope,
-    {
-        loop {
-            self.start_eligible(scope, sender);
-            if self
-                .life
-                .iter()
-                .all(|life| matches!(life, Life::Done | Life::Dropped))
-            {
-                break;
-            }
-            let now_ns = self.clock.now_ns();
-            let left_ns = (self.last_tick_ns + TICK_NS).saturating_sub(now_ns);
-            match receiver.recv_timeout(Duration::from_nanos(left_ns)) {
-                Ok(message) => self.receive(message),
-                Err(RecvTimeoutError::Timeout) => self.tick(),
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
+    /// Everybody is pending.
+    pub(super) fn new(
+        plan: &'a Plan,
+        clones: &'a [Member],
+        interrupt: &'a Interrupt,
+        begun: Instant,
+        observer: &'a mut dyn Observer,
+    ) -> Crew<'a> {
+        let mut sampler = Sampler::new();
+        let shared: Vec<_> = clones.iter().map(|_| Arc::new(Shared::default())).collect();
+        for (clone, shared) in clones.iter().zip(&shared) {
+            let job = &plan.jobs[clone.job];
+            let has = PerDirection::from_fn(|direction| {
+                job.workload.rw.has(direction) || (direction == Direction::Read && job.verify.is_some())
+            });
+            sampler.watch(shared.clone(), clone.job, has, job.measure.bw_window_ns, job.measure.iops_window_ns);
+        }
+        Crew {
+            plan,
+            clones,
+            begun,
+            interrupt,
+            observer,
+            sampler,
+            life: vec![Life::Pending; clones.len()],
+            results: clones.iter().map(|_| None).collect(),
+            starts_ns: vec![0; clones.len()],
+            steady: BTreeMap::new(),
+            rates: BTreeMap::new(),
+            flows: BTreeMap::new(),
+            outcome: CrewOutcome::default(),
+            last_tick_ns: 0,
+            stopping: false,
+            shared,
         }
     }
 
-    fn job(&self, number: usize) -> &'a Job {
+    /// Whether there is nobody left to wait for.
+    pub(super) fn is_finished(&self) -> bool {
+        self.life.iter().all(|life| matches!(life, Life::Done | Life::Dropped))
+    }
+
+    /// When the next look is due.
+    pub(super) fn next_tick_ns(&self) -> u64 {
+        self.last_tick_ns + TICK_NS
+    }
+
+    /// What a worker shares with the crew.
+    pub(super) fn shared(&self, number: usize) -> Arc<Shared> {
+        self.shared[number].clone()
+    }
+
+    /// The flow that a worker takes part in.
+    pub(super) fn flow(&mut self, number: usize) -> Option<Arc<FlowPool>> {
+        self.job(number).schedule.flow.map(|flow| self.flows.entry(flow.id).or_default().clone())
+    }
+
+    /// Tells the observer.
+    pub(super) fn event(&mut self, at_ns: u64, message: String) {
+        let event = Event { at_ns, message };
+        self.observer.event(&event);
+        self.outcome.events.push(event);
+    }
+
+    pub(super) fn job(&self, number: usize) -> &'a Job {
         &self.plan.jobs[self.clones[number].job]
     }
 
-    /// Starts what may start now: in order, up to a stonewall that still stands.
-    fn start_eligible<'scope, 'env>(
-        &mut self,
-        scope: &'scope std::thread::Scope<'scope, 'env>,
-        sender: &Sender<Message>,
-    ) where
-        'a: 'scope,
-    {
-        // One group at a time is brought to its gate.
-        if self.life.contains(&Life::Starting) {
-            return;
-        }
+    /// Whom to start now, all to begin at one instant: in order, up to a stonewall that still stands. One group at a time.
+    pub(super) fn call_up(&mut self) -> Vec<usize> {
         let mut starting = Vec::new();
+        if self.life.contains(&Life::Starting) {
+            return starting;
+        }
         for number in 0..self.clones.len() {
             if self.life[number] != Life::Pending {
                 continue;
             }
             let job = self.job(number);
-            let alone = self.life[..number]
-                .iter()
-                .all(|life| matches!(life, Life::Done | Life::Dropped));
+            let alone = self.life[..number].iter().all(|life| matches!(life, Life::Done | Life::Dropped));
             let first_clone = self.clones[number].clone == 0;
             if job.schedule.stonewall && first_clone && !(alone && starting.is_empty()) {
                 break;
             }
-            if job
-                .schedule
-                .wait_for
-                .as_ref()
-                .is_some_and(|name| self.is_unfinished(name))
-            {
+            if job.schedule.wait_for.as_ref().is_some_and(|name| self.is_unfinished(name)) {
                 continue;
             }
             starting.push(number);
         }
-        if starting.is_empty() {
-            return;
+        for number in &starting {
+            self.life[*number] = Life::Starting;
         }
-        self.gate = Arc::new(Gate::default());
-        for number in starting {
-            self.life[number] = Life::Starting;
-            self.spawn(scope, sender.clone(), number);
-        }
+        starting
     }
 
     fn is_unfinished(&self, name: &str) -> bool {
@@ -194,51 +153,14 @@ impl<'a> Crew<'a> {
         })
     }
 
-    fn spawn<'scope, 'env>(
-        &mut self,
-        scope: &'scope std::thread::Scope<'scope, 'env>,
-        sender: Sender<Message>,
-        number: usize,
-    ) where
-        'a: 'scope,
-    {
-        let flow = self
-            .job(number)
-            .schedule
-            .flow
-            .map(|flow| self.flows.entry(flow.id).or_default().clone());
-        let seat = Seat {
-            plan: self.plan,
-            clone: &self.clones[number],
-            clock: self.clock,
-            shared: self.shared[number].clone(),
-            gate: self.gate.clone(),
-            flow,
-        };
-        scope.spawn(move || {
-            let ready = sender.clone();
-            // The crew hangs up only after it has heard of every worker.
-            let result = seat.work(|| drop(ready.send(Message::Ready(number))));
-            let _ = sender.send(Message::Done(number, Box::new(result)));
-        });
+    /// A worker is ready. Whether it was the last of its group.
+    pub(super) fn ready(&mut self, number: usize) -> bool {
+        self.life[number] = Life::Running;
+        !self.life.contains(&Life::Starting)
     }
 
-    fn receive(&mut self, message: Message) {
-        match message {
-            Message::Ready(number) => {
-                self.life[number] = Life::Running;
-                if !self.life.contains(&Life::Starting) {
-                    self.open_gate();
-                }
-            }
-            Message::Done(number, result) => self.done(number, *result),
-        }
-    }
-
-    /// All of the group are ready: they start at one instant.
-    fn open_gate(&mut self) {
-        let now_ns = self.clock.now_ns();
-        let start_ns = now_ns + START_AHEAD_NS;
+    /// The group that is ready starts at `start_ns`.
+    pub(super) fn start(&mut self, now_ns: u64, start_ns: u64) {
         self.sampler.tick(now_ns);
         self.sampler.begin(start_ns);
         for number in 0..self.clones.len() {
@@ -257,10 +179,10 @@ impl<'a> Crew<'a> {
                 self.rates.insert(number, watch);
             }
         }
-        self.gate.open(start_ns);
     }
 
-    fn done(&mut self, number: usize, result: WorkerResult) {
+    /// A worker has ended.
+    pub(super) fn done(&mut self, number: usize, result: WorkerResult) {
         self.life[number] = Life::Done;
         let job = self.job(number);
         let failed = result.error.is_some();
@@ -301,8 +223,7 @@ impl<'a> Crew<'a> {
     }
 
     /// Looks at everything that runs.
-    fn tick(&mut self) {
-        let now_ns = self.clock.now_ns();
+    pub(super) fn tick(&mut self, now_ns: u64) {
         let elapsed_ns = now_ns.saturating_sub(self.last_tick_ns).max(1);
         self.last_tick_ns = now_ns;
         if self.interrupt.is_requested() {
@@ -381,14 +302,9 @@ impl<'a> Crew<'a> {
         }
     }
 
-    fn finish(mut self) -> CrewOutcome {
-        let now_ns = self.clock.now_ns();
-        let last = {
-            self.sampler
-                .tick(now_ns)
-                .interval
-                .unwrap_or_else(|| self.sampler.take_interval(now_ns))
-        };
+    /// All results.
+    pub(super) fn finish(mut self, now_ns: u64) -> CrewOutcome {
+        let last = self.sampler.tick(now_ns).interval.unwrap_or_else(|| self.sampler.take_interval(now_ns));
         if last.directions.iter().any(|(_, counts)| counts.ios > 0) {
             self.outcome.intervals.push(last);
         }

@@ -3,6 +3,7 @@
 use super::assemble::{self, Kit};
 use super::choose::{self, AnyBackend};
 use super::logfiles::LogFiles;
+use super::report::{self, Measured};
 use super::{Member, epoch_ms};
 use crate::backend::Backend;
 use crate::clock::{Clock, RealClock};
@@ -106,7 +107,8 @@ impl Seat<'_> {
     fn prepare(&self) -> Result<Ready, RunError> {
         let job = self.job();
         settle(job, self.clone.clone)?;
-        let files = open_files(job, &self.clone.files)?;
+        let without_files = matches!(job.io.engine, Engine::Null | Engine::Sim);
+        let files = if without_files { OpenSet::default() } else { open_files(job, &self.clone.files)? };
         let kit = assemble::kit(job, self.clone.number, &self.clone.files)?;
         let (backend, used) = choose::choose(job, &kit.slab, files.handles())?;
         let locked = match job.io.lockmem_bytes {
@@ -166,7 +168,7 @@ impl Seat<'_> {
                 AnyBackend::Mmap(backend) => self.drive(backend, parts),
                 AnyBackend::Null(backend) => self.drive(backend, parts),
             };
-            let result = self.result(driven, used, start_ns);
+            let result = report::of_outcome(self.plan, self.clone, driven.outcome, used, start_ns, driven.measured);
             if let Some(Err(error)) =
                 writing.map(|writing| writing.join().expect("the log writer does not panic"))
             {
@@ -206,71 +208,8 @@ impl Seat<'_> {
                 measuring.begin(&self.shared);
             }
         }
-        let cpu = measuring.end();
-        Driven {
-            outcome: worker.finish(),
-            cpu,
-            started_at_ms: measuring.started_at_ms,
-        }
-    }
-
-    fn result(&self, driven: Driven, used: BackendUsed, start_ns: u64) -> WorkerResult {
-        let Driven {
-            outcome,
-            cpu,
-            started_at_ms,
-        } = driven;
-        let (directions, sync) = outcome.recorder.results(outcome.runtime_ns);
-        if let Some(log) = outcome.log {
-            log.finish(outcome.end_ns);
-        }
-        let runtime_ns = outcome
-            .runtime_ns
-            .iter()
-            .map(|(_, runtime_ns)| *runtime_ns)
-            .max()
-            .unwrap_or(0);
-        WorkerResult {
-            started_at_ms,
-            runtime_ns,
-            elapsed_ns: outcome.end_ns.saturating_sub(start_ns),
-            directions,
-            sync,
-            cpu,
-            iodepth_level: outcome.recorder.level,
-            iodepth_submit: outcome.recorder.submit,
-            iodepth_complete: outcome.recorder.complete,
-            latency_depth: outcome.depth,
-            error: outcome.failure,
-            total_errors: outcome.survived,
-            first_error: outcome.first_error,
-            ..self.blank(used)
-        }
-    }
-
-    /// A result in which nothing has happened yet.
-    fn blank(&self, backend: BackendUsed) -> WorkerResult {
-        WorkerResult {
-            job: self.clone.job,
-            clone: self.clone.clone,
-            groupid: self.job().groupid,
-            tid: thread::id(),
-            backend,
-            started_at_ms: epoch_ms(),
-            runtime_ns: 0,
-            elapsed_ns: 0,
-            directions: Default::default(),
-            sync: Default::default(),
-            cpu: CpuUse::default(),
-            iodepth_level: [0; 7],
-            iodepth_submit: [0; 7],
-            iodepth_complete: [0; 7],
-            latency_depth: self.job().io.iodepth,
-            steady_state: None,
-            error: None,
-            total_errors: 0,
-            first_error: 0,
-        }
+        let measured = Measured { tid: thread::id(), cpu: measuring.end(), started_at_ms: measuring.started_at_ms };
+        Driven { outcome: worker.finish(), measured }
     }
 
     /// The result of a worker that could not start.
@@ -295,10 +234,7 @@ impl Seat<'_> {
             offset: None,
             message: format!("{error}; {}", error.remedy()),
         };
-        WorkerResult {
-            error: Some(failure),
-            ..self.blank(backend)
-        }
+        WorkerResult { error: Some(failure), ..report::blank(self.plan, self.clone, backend) }
     }
 }
 
@@ -316,8 +252,7 @@ fn errno_of(error: &RunError) -> i32 {
 
 struct Driven {
     outcome: Outcome,
-    cpu: CpuUse,
-    started_at_ms: u64,
+    measured: Measured,
 }
 
 /// The part of a worker's life that counts.

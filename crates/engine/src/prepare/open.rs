@@ -10,7 +10,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 
 /// The open files of a worker.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct OpenSet {
     files: Vec<File>,
     handles: Vec<Handle>,
