@@ -9,6 +9,7 @@
 
 pub mod blockdev;
 pub mod cgroup;
+pub mod diskstats;
 pub mod host;
 pub mod identify;
 pub mod mounts;
