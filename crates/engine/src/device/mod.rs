@@ -10,6 +10,7 @@
 pub mod blockdev;
 pub mod cgroup;
 pub mod diskstats;
+pub mod guard;
 pub mod host;
 pub mod identify;
 pub mod mounts;
