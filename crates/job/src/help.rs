@@ -3,6 +3,7 @@
 use crate::cmdline;
 use crate::diagnostic::nearest;
 use crate::options::{self, Family, Row, Status, engines};
+use crate::plan::Engine;
 use crate::syntax::command_line::Arity;
 use std::fmt::Write;
 
@@ -92,7 +93,11 @@ pub fn options_markdown() -> String {
     }
     text.push_str("\n## Engines\n\n| engine | fio | what it does |\n|---|---|---|\n");
     for (engine, doc) in engines::ENGINES {
-        let _ = writeln!(text, "| `{}` | yes | {doc} |", engine.name());
+        let status = match engine {
+            Engine::Auto | Engine::Sim => "iosonde's own",
+            _ => "yes",
+        };
+        let _ = writeln!(text, "| `{}` | {status} | {doc} |", engine.name());
     }
     for (names, reason, instead) in engines::REFUSED {
         let names = names.join("`, `");

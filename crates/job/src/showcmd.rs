@@ -1,5 +1,6 @@
 //! `--showcmd`: job files as command lines.
 
+use crate::options;
 use crate::syntax::{Entry, Section, SectionKind};
 
 /// The command line that means the same as these sections.
@@ -23,9 +24,11 @@ pub fn render(program: &str, sections: &[Section]) -> String {
 }
 
 fn option(entry: &Entry) -> String {
+    let typed = entry.name.text.as_str();
+    let name = options::find(typed).map_or(typed, |row| row.name);
     quoted(&match &entry.value {
-        Some(value) => format!("--{}={}", entry.name.text, value.text),
-        None => format!("--{}", entry.name.text),
+        Some(value) => format!("--{name}={}", value.text),
+        None => format!("--{name}"),
     })
 }
 
@@ -47,8 +50,7 @@ mod tests {
 
     #[test]
     fn sections_become_groups() {
-        let text =
-            "[global]\nrw=read\nthread\n[a]\nsize=1m\n[global]\nbs=8k\n[b c]\nfilename=/x y\n";
+        let text = "[global]\nreadwrite=read\nthread\n[a]\nsize=1m\n[global]\nbs=8k\n[b c]\nfilename=/x y\n";
         let mut diagnostics = Diagnostics::default();
         let sections = ini::parse("t", text.into(), &FakeEnv::new(), &mut diagnostics);
         assert_eq!(

@@ -224,6 +224,18 @@ pub const ROWS: &[Row] = &[
         |b, v| v.bool_to(&mut b.job.measure.logs.max_value),
     ),
     Row::new(
+        "log_window_value",
+        Kind::Choice(&["average", "avg", "max"]),
+        "average",
+        "Whether each window's mean or maximum is logged: the name that later versions of fio give log_max_value.",
+        |b, v| {
+            v.choice_to(
+                &mut b.job.measure.logs.max_value,
+                &[("average", false), ("avg", false), ("max", true)],
+            )
+        },
+    ),
+    Row::new(
         "log_offset",
         Kind::Bool,
         "0",

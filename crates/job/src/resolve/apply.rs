@@ -157,6 +157,14 @@ fn unknown(entry: &Entry) -> Diagnostic {
         _ => entry.span(),
     };
     let error = with_unset_vars(Diagnostic::error(message).at(span), entry);
+    // `iodepth 4` and `rw: read` lack only the equals sign.
+    if let Some((first, rest)) = name.split_once([' ', '\t', ':'])
+        && options::find(first).is_some()
+        && entry.value.is_none()
+    {
+        let rest = rest.trim_start_matches([' ', '\t', ':']);
+        return error.help(format!("write `{first}={rest}`"));
+    }
     match nearest(name, options::all().flat_map(Row::names)) {
         Some(meant) => error.help(format!("did you mean `{meant}`?")),
         None => error.help("`--cmdhelp=all` lists the options"),

@@ -289,6 +289,12 @@ fn harmless_values_of_unsupported_options_pass() {
 }
 
 #[test]
+fn a_missing_equals_sign_is_understood() {
+    assert!(errors("iodepth 4").contains("write `iodepth=4`"));
+    assert!(errors("rw : read").contains("write `rw=read`"));
+}
+
+#[test]
 fn readonly_refuses_writers() {
     let env = FakeEnv::new();
     assert!(try_run("--readonly --name=a --rw=read", &env).is_ok());

@@ -1,0 +1,449 @@
+//! The table of the program's own options.
+
+use super::{Action, CommandLine, Eta, OutputFormat};
+use crate::options::Status;
+use crate::options::given::choice;
+use crate::source::Spanned;
+use crate::syntax::command_line::Arity;
+use crate::value::{self, Parsed, TimeUnit, ValueError};
+
+type Apply = fn(&mut CommandLine, &Word<'_>) -> Parsed<()>;
+
+/// The value of an option of the program.
+pub(super) struct Word<'a>(pub(super) Option<&'a Spanned>);
+
+impl Word<'_> {
+    fn str(&self) -> &str {
+        self.0.map_or("", |value| value.text.as_str())
+    }
+
+    fn text(&self) -> Option<String> {
+        self.0
+            .map(|value| value.text.clone())
+            .filter(|text| !text.is_empty())
+    }
+
+    fn seconds(&self) -> Parsed<u64> {
+        value::time_ns(self.str(), TimeUnit::Seconds)
+    }
+}
+
+/// An option of the program.
+pub struct ProgramOption {
+    /// The name behind the dashes.
+    pub name: &'static str,
+    /// A letter for a single dash; "" is none.
+    pub short: &'static str,
+    /// Whether it takes a value.
+    pub arity: Arity,
+    /// What stands for the value in help; "" is none.
+    pub value: &'static str,
+    /// What it does.
+    pub doc: &'static str,
+    /// How it stands beside fio's.
+    pub status: Status,
+    pub(super) apply: Apply,
+}
+
+impl ProgramOption {
+    const fn new(
+        name: &'static str,
+        arity: Arity,
+        value: &'static str,
+        doc: &'static str,
+        apply: Apply,
+    ) -> Self {
+        ProgramOption {
+            name,
+            short: "",
+            arity,
+            value,
+            doc,
+            status: Status::Supported,
+            apply,
+        }
+    }
+
+    const fn short(self, short: &'static str) -> Self {
+        ProgramOption { short, ..self }
+    }
+
+    const fn accepted(self, meaning: &'static str) -> Self {
+        ProgramOption {
+            status: Status::Accepted(meaning),
+            ..self
+        }
+    }
+
+    const fn unsupported(
+        name: &'static str,
+        arity: Arity,
+        value: &'static str,
+        doc: &'static str,
+        reason: &'static str,
+        instead: &'static str,
+    ) -> Self {
+        ProgramOption {
+            status: Status::Unsupported { reason, instead },
+            ..ProgramOption::new(name, arity, value, doc, |_, _| Ok(()))
+        }
+    }
+}
+
+const NO_CLIENT: &str = "there is no client/server mode";
+const NO_CLIENT_WAY: &str =
+    "run iosonde on each host, or let the cluster commands start it in pods";
+const NO_TRIGGER: &str = "no commands are run from jobs";
+const NO_TRIGGER_WAY: &str = "watch from outside, and stop iosonde with Ctrl-C";
+
+/// All options of the program.
+pub const OPTIONS: &[ProgramOption] = &[
+    ProgramOption::new(
+        "output",
+        Arity::Required,
+        "FILE",
+        "Print the report to this file.",
+        |c, w| {
+            c.output = w.text();
+            Ok(())
+        },
+    )
+    .short("o"),
+    ProgramOption::new(
+        "output-format",
+        Arity::Required,
+        "LIST",
+        "Formats to print, separated by commas: normal, terse, json, json+.",
+        apply_formats,
+    ),
+    ProgramOption::new(
+        "minimal",
+        Arity::None,
+        "",
+        "Print the terse format.",
+        |c, _| {
+            c.formats = vec![OutputFormat::Terse];
+            Ok(())
+        },
+    )
+    .short("m"),
+    ProgramOption::new(
+        "append-terse",
+        Arity::Optional,
+        "",
+        "Print the terse format after the others.",
+        |c, _| {
+            c.append_terse = true;
+            Ok(())
+        },
+    ),
+    ProgramOption::new(
+        "terse-version",
+        Arity::Required,
+        "N",
+        "Version of the terse format: 2, 3, 4 or 5. 3 unless given.",
+        |c, w| {
+            c.terse_version = choice(w.str(), &[("2", 2), ("3", 3), ("4", 4), ("5", 5)])?;
+            Ok(())
+        },
+    ),
+    ProgramOption::new(
+        "parse-only",
+        Arity::None,
+        "",
+        "Check the jobs and stop.",
+        |c, _| {
+            c.parse_only = true;
+            Ok(())
+        },
+    ),
+    ProgramOption::new(
+        "showcmd",
+        Arity::None,
+        "",
+        "Print the job files as command lines, and stop.",
+        |c, _| {
+            c.showcmd = true;
+            Ok(())
+        },
+    ),
+    ProgramOption::new(
+        "readonly",
+        Arity::None,
+        "",
+        "Refuse jobs that write or trim.",
+        |c, _| {
+            c.readonly = true;
+            Ok(())
+        },
+    ),
+    ProgramOption::new(
+        "section",
+        Arity::Required,
+        "NAME",
+        "Run this section of the job files only. May be given several times.",
+        |c, w| {
+            c.sections.extend(w.0.cloned());
+            Ok(())
+        },
+    ),
+    ProgramOption::new(
+        "eta",
+        Arity::Required,
+        "WHEN",
+        "Show progress: always, never, or auto (on a terminal).",
+        |c, w| {
+            let choices = [
+                ("auto", Eta::Auto),
+                ("always", Eta::Always),
+                ("never", Eta::Never),
+            ];
+            c.eta = choice(w.str(), &choices)?;
+            Ok(())
+        },
+    ),
+    ProgramOption::new(
+        "eta-interval",
+        Arity::Required,
+        "TIME",
+        "How often progress is shown; 250 ms at least.",
+        |c, w| {
+            c.eta_interval_ns = w.seconds()?;
+            match c.eta_interval_ns {
+                0..250_000_000 => Err(ValueError::new("the interval is less than 250 ms")),
+                _ => Ok(()),
+            }
+        },
+    ),
+    ProgramOption::new(
+        "eta-newline",
+        Arity::Required,
+        "TIME",
+        "How often progress begins a new line.",
+        |c, w| {
+            c.eta_newline_ns = Some(w.seconds()?).filter(|ns| *ns > 0);
+            Ok(())
+        },
+    ),
+    ProgramOption::new(
+        "status-interval",
+        Arity::Required,
+        "TIME",
+        "How often a full report of the figures so far is printed.",
+        |c, w| {
+            c.status_interval_ns = Some(w.seconds()?).filter(|ns| *ns > 0);
+            Ok(())
+        },
+    ),
+    ProgramOption::new(
+        "bandwidth-log",
+        Arity::Optional,
+        "PREFIX",
+        "Log the bandwidth of all jobs together.",
+        |c, w| {
+            c.bandwidth_log = Some(w.text().unwrap_or_else(|| "agg".to_owned()));
+            Ok(())
+        },
+    ),
+    ProgramOption::new(
+        "warnings-fatal",
+        Arity::None,
+        "",
+        "Treat warnings about the jobs as errors.",
+        |c, _| {
+            c.warnings_fatal = true;
+            Ok(())
+        },
+    ),
+    ProgramOption::new(
+        "max-jobs",
+        Arity::Required,
+        "N",
+        "Refuse to run more clones than this.",
+        |c, w| {
+            let number = crate::options::given::bounded(w.str(), &(1..=i64::from(u32::MAX)))?;
+            c.max_jobs = Some(number as u32);
+            Ok(())
+        },
+    ),
+    ProgramOption::new(
+        "aux-path",
+        Arity::Required,
+        "DIRECTORY",
+        "Where logs and dumps go.",
+        |c, w| {
+            c.aux_path = w.text();
+            Ok(())
+        },
+    ),
+    ProgramOption::new(
+        "alloc-size",
+        Arity::Required,
+        "KB",
+        "Size of fio's pool of shared memory.",
+        |_, w| value::integer(w.str()).map(|_| ()),
+    )
+    .accepted("Memory is taken as it is needed; there is no pool."),
+    ProgramOption::new(
+        "cmdhelp",
+        Arity::Optional,
+        "OPTION",
+        "Explain a job option, or all of them.",
+        |c, w| {
+            c.action = Action::CommandHelp(w.text());
+            Ok(())
+        },
+    ),
+    ProgramOption::new(
+        "enghelp",
+        Arity::Optional,
+        "ENGINE[,OPTION]",
+        "Explain the options of an engine, or list the engines.",
+        |c, w| {
+            c.action = Action::EngineHelp(w.text());
+            Ok(())
+        },
+    ),
+    ProgramOption::new("version", Arity::None, "", "Print the version.", |c, _| {
+        c.action = Action::Version;
+        Ok(())
+    })
+    .short("v"),
+    ProgramOption::new("help", Arity::None, "", "Print this help.", |c, _| {
+        c.action = Action::Help;
+        Ok(())
+    })
+    .short("h"),
+    ProgramOption::unsupported(
+        "debug",
+        Arity::Required,
+        "LIST",
+        "Print what fio does inside.",
+        "it prints fio's own insides",
+        "`--output-format=json+` prints all figures",
+    ),
+    ProgramOption::unsupported(
+        "merge-blktrace-only",
+        Arity::None,
+        "",
+        "Merge traces and stop.",
+        "traces are neither recorded nor replayed",
+        "blktrace's own tools",
+    ),
+    ProgramOption::unsupported(
+        "cpuclock-test",
+        Arity::None,
+        "",
+        "Test the CPU's clock.",
+        "the CPU's clock is not read directly",
+        "leave it out",
+    ),
+    ProgramOption::unsupported(
+        "crctest",
+        Arity::Optional,
+        "LIST",
+        "Measure the checksum functions.",
+        "checksum functions are not measured",
+        "`verify=crc32c` with `ioengine=null`",
+    ),
+    ProgramOption::unsupported(
+        "idle-prof",
+        Arity::Required,
+        "WHAT",
+        "Report how idle the CPUs are.",
+        "idle CPU is not measured by a busy thread",
+        "the report's `cpu` line",
+    ),
+    ProgramOption::unsupported(
+        "inflate-log",
+        Arity::Required,
+        "FILE",
+        "Print a compressed log.",
+        "logs are not compressed",
+        "leave it out",
+    ),
+    ProgramOption::unsupported(
+        "server",
+        Arity::Optional,
+        "ADDRESS",
+        "Serve clients.",
+        NO_CLIENT,
+        NO_CLIENT_WAY,
+    ),
+    ProgramOption::unsupported(
+        "daemonize",
+        Arity::Required,
+        "FILE",
+        "Serve in the background.",
+        NO_CLIENT,
+        NO_CLIENT_WAY,
+    ),
+    ProgramOption::unsupported(
+        "client",
+        Arity::Required,
+        "HOST",
+        "Run jobs on a server.",
+        NO_CLIENT,
+        NO_CLIENT_WAY,
+    ),
+    ProgramOption::unsupported(
+        "remote-config",
+        Arity::Required,
+        "FILE",
+        "Use a job file of the server.",
+        NO_CLIENT,
+        NO_CLIENT_WAY,
+    ),
+    ProgramOption::unsupported(
+        "trigger-file",
+        Arity::Required,
+        "FILE",
+        "Run a command when a file appears.",
+        NO_TRIGGER,
+        NO_TRIGGER_WAY,
+    ),
+    ProgramOption::unsupported(
+        "trigger-timeout",
+        Arity::Required,
+        "TIME",
+        "Run a command after a time.",
+        NO_TRIGGER,
+        NO_TRIGGER_WAY,
+    ),
+    ProgramOption::unsupported(
+        "trigger",
+        Arity::Required,
+        "COMMAND",
+        "The command to run.",
+        NO_TRIGGER,
+        NO_TRIGGER_WAY,
+    ),
+    ProgramOption::unsupported(
+        "trigger-remote",
+        Arity::Required,
+        "COMMAND",
+        "The command to run on servers.",
+        NO_TRIGGER,
+        NO_TRIGGER_WAY,
+    ),
+];
+
+fn apply_formats(command: &mut CommandLine, word: &Word<'_>) -> Parsed<()> {
+    let choices = [
+        ("normal", OutputFormat::Normal),
+        ("terse", OutputFormat::Terse),
+        ("minimal", OutputFormat::Terse),
+        ("json", OutputFormat::Json),
+        ("json+", OutputFormat::JsonPlus),
+    ];
+    let text = word.str();
+    let mut formats = Vec::new();
+    for name in text.split(',') {
+        let format = choice(name.trim(), &choices).map_err(|error| error.within(text, name))?;
+        if !formats.contains(&format) {
+            formats.push(format);
+        }
+    }
+    command.formats = formats;
+    Ok(())
+}
