@@ -6,7 +6,7 @@ use crate::options::{self, Builder, Given, Kind, Row, Status, engines};
 use crate::plan::{Engine, GivenOption};
 use crate::source::Span;
 use crate::syntax::{Entry, Section};
-use crate::value::ValueError;
+use crate::value::{Bytes, ValueError};
 
 /// What a section held.
 pub(super) struct Found {
@@ -75,10 +75,12 @@ pub(super) fn section(
             continue;
         }
         match apply(builder, entry, row, env) {
-            Ok(()) if !row.engines.is_empty() => {
-                found.engine_options.push((row, entry.span()));
+            Ok(()) => {
+                if !row.engines.is_empty() {
+                    found.engine_options.push((row, entry.span()));
+                }
+                diagnostics.list.extend(swapped_suffix(builder, entry, row));
             }
-            Ok(()) => {}
             Err(error) => diagnostics.push(*error),
         }
     }
@@ -114,6 +116,28 @@ fn apply(
         return Err(Box::new(missing(entry, row)));
     }
     (row.apply)(builder, &Given { text, env }).map_err(|error| Box::new(wrong(entry, row, error)))
+}
+
+/// Under `kb_base=1024`, fio reads `4KiB` as 4000 bytes. Who writes it means 4096.
+fn swapped_suffix(builder: &Builder, entry: &Entry, row: &Row) -> Option<Diagnostic> {
+    let is_size = matches!(
+        row.kind,
+        Kind::Size | Kind::SizeList | Kind::Extent | Kind::SizeRange | Kind::SizeRangeList
+    ) || row.name == "bssplit";
+    let value = entry.value.as_ref()?;
+    let text = value.text.to_ascii_lowercase();
+    let swapped = ["kib", "mib", "gib", "tib", "pib"]
+        .into_iter()
+        .find(|suffix| text.contains(suffix))?;
+    if !is_size || builder.bytes != Bytes::Binary {
+        return None;
+    }
+    let letter = &swapped[..1];
+    let message = format!("`{swapped}` counts in thousands under `kb_base=1024`, as in fio");
+    let warning = Diagnostic::warning(message).at(value.span);
+    Some(warning.help(format!(
+        "`{letter}` counts in steps of 1024; with `kb_base=1000`, `{swapped}` does"
+    )))
 }
 
 fn missing(entry: &Entry, row: &Row) -> Diagnostic {

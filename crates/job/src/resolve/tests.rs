@@ -295,6 +295,13 @@ fn a_missing_equals_sign_is_understood() {
 }
 
 #[test]
+fn swapped_suffixes_are_warned_of() {
+    assert!(warnings("bs=4KiB").contains("counts in thousands"));
+    assert_eq!(warnings("kb_base=1000\nbs=4KiB"), "");
+    assert_eq!(warnings("bs=4k\nfilename=/mib"), "");
+}
+
+#[test]
 fn readonly_refuses_writers() {
     let env = FakeEnv::new();
     assert!(try_run("--readonly --name=a --rw=read", &env).is_ok());
