@@ -1,0 +1,159 @@
+//! The columns of `sar -d`.
+
+use super::diskstats::{DiskCounters, Requests};
+use std::time::Duration;
+
+/// The columns of `sar -d` for one device and one interval, by sysstat's formulas.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SarRow {
+    /// Requests per second: reads, writes and discards.
+    pub tps: f64,
+    /// KiB read per second (`rkB/s`).
+    pub read_kib_s: f64,
+    /// KiB written per second (`wkB/s`).
+    pub write_kib_s: f64,
+    /// KiB discarded per second (`dkB/s`).
+    pub discard_kib_s: f64,
+    /// Mean request in KiB (`areq-sz`).
+    pub request_kib: f64,
+    /// Mean number of requests in flight (`aqu-sz`).
+    pub queue: f64,
+    /// Mean time of a request in milliseconds, its time in the queue included (`await`).
+    pub await_ms: f64,
+    /// Share of the time with requests in flight, in per cent (`%util`).
+    pub util_percent: f64,
+}
+
+impl SarRow {
+    /// The figures of what a device did in `elapsed`.
+    pub fn of(moved: &DiskCounters, elapsed: Duration) -> Self {
+        let seconds = elapsed.as_secs_f64();
+        if seconds <= 0.0 {
+            return Self::default();
+        }
+        let all = [&moved.reads, &moved.writes, &moved.discards];
+        let sum = |field: fn(&Requests) -> u64| {
+            all.iter().map(|requests| field(requests)).sum::<u64>() as f64
+        };
+        let ios = sum(|requests| requests.ios);
+        let each = |total: f64| if ios > 0.0 { total / ios } else { 0.0 };
+        let kib_s = |requests: &Requests| requests.sectors as f64 / 2.0 / seconds;
+        Self {
+            tps: ios / seconds,
+            read_kib_s: kib_s(&moved.reads),
+            write_kib_s: kib_s(&moved.writes),
+            discard_kib_s: kib_s(&moved.discards),
+            request_kib: each(sum(|requests| requests.sectors)) / 2.0,
+            queue: moved.in_queue_ms as f64 / 1000.0 / seconds,
+            await_ms: each(sum(|requests| requests.ticks_ms)),
+            util_percent: moved.busy_percent(elapsed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Readings of sysstat's own collector (sadc 12.6.1) over 2 s each, and what `sar -d` made of them.
+    #[test]
+    fn the_columns_are_those_of_sar() {
+        // tps, sectors read / written / discarded, milliseconds of each, busy, in queue
+        let readings = [
+            [
+                12_971_311,
+                146_531_581,
+                222_751_714,
+                32_121_824,
+                4_111_828,
+                5_940_242,
+                18_281,
+                209_712,
+                10_073_459,
+            ],
+            [
+                12_975_771,
+                146_614_853,
+                222_832_962,
+                32_333_400,
+                4_112_395,
+                5_940_341,
+                18_364,
+                210_284,
+                10_074_210,
+            ],
+            [
+                12_977_918,
+                146_621_901,
+                222_910_586,
+                124_174_640,
+                4_112_433,
+                5_940_581,
+                18_464,
+                210_344,
+                10_074_588,
+            ],
+        ];
+        let expected = [
+            [
+                2230.00, 20818.00, 20312.00, 52894.00, 42.16, 0.38, 0.17, 28.60,
+            ],
+            [
+                1073.50,
+                1762.00,
+                19406.00,
+                22_960_310.00,
+                21407.99,
+                0.19,
+                0.18,
+                3.00,
+            ],
+        ];
+        // Which of the directions the requests were is all the same to sar.
+        let counters = |r: [u64; 9]| DiskCounters {
+            reads: Requests {
+                ios: r[0],
+                merges: 0,
+                sectors: r[1],
+                ticks_ms: r[4],
+            },
+            writes: Requests {
+                ios: 0,
+                merges: 0,
+                sectors: r[2],
+                ticks_ms: r[5],
+            },
+            discards: Requests {
+                ios: 0,
+                merges: 0,
+                sectors: r[3],
+                ticks_ms: r[6],
+            },
+            busy_ms: r[7],
+            in_queue_ms: r[8],
+            ..DiskCounters::default()
+        };
+        for (pair, expected) in readings.windows(2).zip(expected) {
+            let row = SarRow::of(
+                &counters(pair[1]).since(&counters(pair[0])),
+                Duration::from_secs(2),
+            );
+            let figures = [
+                row.tps,
+                row.read_kib_s,
+                row.write_kib_s,
+                row.discard_kib_s,
+                row.request_kib,
+                row.queue,
+                row.await_ms,
+                row.util_percent,
+            ];
+            for (figure, expected) in figures.iter().zip(expected) {
+                assert!(
+                    (figure - expected).abs() <= 0.005_001,
+                    "{figures:?} is not {expected}"
+                );
+            }
+        }
+    }
+}
