@@ -12,6 +12,7 @@ mod logfiles;
 mod rates;
 mod report;
 mod seat;
+mod simulate;
 mod steady;
 mod threads;
 mod watch;
@@ -71,34 +72,28 @@ pub(crate) struct Member {
 impl Session for LocalSession {
     fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
         let begun = Instant::now();
+        if simulate::is_simulated(plan)? {
+            return simulated(plan, &self.runner.interrupt, begun, observer);
+        }
         let started_at_ms = epoch_ms();
         let (clones, made) = self.make_ready(plan, begun, observer)?;
-        let created = made.created.clone();
-        let watch = watch::DeviceWatch::begin(&clones);
+        let watch = watch::DeviceWatch::begin(plan, &clones);
         let outcome = threads::run(plan, &clones, &self.runner.interrupt, begun, observer);
-        let spoilt = self.runner.interrupt.is_requested()
-            || outcome.workers.iter().any(|worker| worker.error.is_some());
-        if spoilt {
+        let failed = outcome.workers.iter().any(|worker| worker.error.is_some());
+        if failed || self.runner.interrupt.is_requested() {
             made.remove();
         } else {
-            self.made.created.extend(created);
+            self.made.created.extend(made.created);
         }
-        let (targets, disks, verdicts) = watch.end(plan, &outcome);
+        let (targets, disks, verdicts) = watch.end(&outcome);
         unlink(plan, &clones);
+        let elapsed_ns = begun.elapsed().as_nanos() as u64;
         Ok(RunResult {
-            format: FORMAT,
-            program: concat!("iosonde ", env!("CARGO_PKG_VERSION")).to_owned(),
-            started_at_ms,
-            elapsed_ns: begun.elapsed().as_nanos() as u64,
-            plan: plan.clone(),
             host: device::host::host(&device::system::System::live()),
             targets,
-            labels: Default::default(),
-            workers: outcome.workers,
             disks,
-            intervals: outcome.intervals,
-            events: outcome.events,
             verdicts,
+            ..result(plan, outcome, started_at_ms, elapsed_ns)
         })
     }
 
@@ -185,6 +180,47 @@ fn expand(plan: &Plan) -> impl Iterator<Item = (usize, u32, u32)> + '_ {
         .map(|((job, clone), number)| (job, clone, number))
 }
 
+/// Runs a plan on simulated devices. Nothing of this machine is in the result.
+fn simulated(
+    plan: &Plan,
+    interrupt: &Interrupt,
+    begun: Instant,
+    observer: &mut dyn Observer,
+) -> Result<RunResult, RunError> {
+    let clones = expand(plan)
+        .map(|(job, clone, number)| {
+            resolve(&plan.jobs[job], clone).map(|files| Member {
+                job,
+                clone,
+                number,
+                files,
+            })
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let outcome = simulate::run(plan, &clones, interrupt, begun, observer)?;
+    let elapsed_ns = outcome.elapsed_ns;
+    Ok(result(plan, outcome, 0, elapsed_ns))
+}
+
+/// What the crew has found, without what was around it.
+fn result(plan: &Plan, outcome: CrewOutcome, started_at_ms: u64, elapsed_ns: u64) -> RunResult {
+    RunResult {
+        format: FORMAT,
+        program: concat!("iosonde ", env!("CARGO_PKG_VERSION")).to_owned(),
+        started_at_ms,
+        elapsed_ns,
+        plan: plan.clone(),
+        host: Default::default(),
+        targets: Vec::new(),
+        labels: Default::default(),
+        workers: outcome.workers,
+        disks: Vec::new(),
+        intervals: outcome.intervals,
+        events: outcome.events,
+        verdicts: Vec::new(),
+    }
+}
+
 /// Removes the files of jobs that ask for it (`unlink`).
 fn unlink(plan: &Plan, clones: &[Member]) {
     for clone in clones {
@@ -206,6 +242,7 @@ pub(crate) struct CrewOutcome {
     pub(crate) workers: Vec<WorkerResult>,
     pub(crate) intervals: Vec<iosonde_result::interval::Interval>,
     pub(crate) events: Vec<Event>,
+    pub(crate) elapsed_ns: u64,
 }
 
 /// Milliseconds of the Unix epoch, now.

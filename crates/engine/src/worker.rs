@@ -207,6 +207,11 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         self.now_ns
     }
 
+    /// Takes note of the time after a wait.
+    pub fn wake(&mut self) {
+        self.now_ns = self.clock.now_ns();
+    }
+
     /// Goes one round: prepare, submit, reap, record.
     #[inline]
     pub fn step(&mut self) -> Step {

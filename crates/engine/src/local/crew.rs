@@ -64,9 +64,16 @@ impl<'a> Crew<'a> {
         for (clone, shared) in clones.iter().zip(&shared) {
             let job = &plan.jobs[clone.job];
             let has = PerDirection::from_fn(|direction| {
-                job.workload.rw.has(direction) || (direction == Direction::Read && job.verify.is_some())
+                job.workload.rw.has(direction)
+                    || (direction == Direction::Read && job.verify.is_some())
             });
-            sampler.watch(shared.clone(), clone.job, has, job.measure.bw_window_ns, job.measure.iops_window_ns);
+            sampler.watch(
+                shared.clone(),
+                clone.job,
+                has,
+                job.measure.bw_window_ns,
+                job.measure.iops_window_ns,
+            );
         }
         Crew {
             plan,
@@ -90,7 +97,9 @@ impl<'a> Crew<'a> {
 
     /// Whether there is nobody left to wait for.
     pub(super) fn is_finished(&self) -> bool {
-        self.life.iter().all(|life| matches!(life, Life::Done | Life::Dropped))
+        self.life
+            .iter()
+            .all(|life| matches!(life, Life::Done | Life::Dropped))
     }
 
     /// When the next look is due.
@@ -105,14 +114,10 @@ impl<'a> Crew<'a> {
 
     /// The flow that a worker takes part in.
     pub(super) fn flow(&mut self, number: usize) -> Option<Arc<FlowPool>> {
-        self.job(number).schedule.flow.map(|flow| self.flows.entry(flow.id).or_default().clone())
-    }
-
-    /// Tells the observer.
-    pub(super) fn event(&mut self, at_ns: u64, message: String) {
-        let event = Event { at_ns, message };
-        self.observer.event(&event);
-        self.outcome.events.push(event);
+        self.job(number)
+            .schedule
+            .flow
+            .map(|flow| self.flows.entry(flow.id).or_default().clone())
     }
 
     pub(super) fn job(&self, number: usize) -> &'a Job {
@@ -130,12 +135,19 @@ impl<'a> Crew<'a> {
                 continue;
             }
             let job = self.job(number);
-            let alone = self.life[..number].iter().all(|life| matches!(life, Life::Done | Life::Dropped));
+            let alone = self.life[..number]
+                .iter()
+                .all(|life| matches!(life, Life::Done | Life::Dropped));
             let first_clone = self.clones[number].clone == 0;
             if job.schedule.stonewall && first_clone && !(alone && starting.is_empty()) {
                 break;
             }
-            if job.schedule.wait_for.as_ref().is_some_and(|name| self.is_unfinished(name)) {
+            if job
+                .schedule
+                .wait_for
+                .as_ref()
+                .is_some_and(|name| self.is_unfinished(name))
+            {
                 continue;
             }
             starting.push(number);
@@ -304,7 +316,12 @@ impl<'a> Crew<'a> {
 
     /// All results.
     pub(super) fn finish(mut self, now_ns: u64) -> CrewOutcome {
-        let last = self.sampler.tick(now_ns).interval.unwrap_or_else(|| self.sampler.take_interval(now_ns));
+        self.outcome.elapsed_ns = now_ns;
+        let last = self
+            .sampler
+            .tick(now_ns)
+            .interval
+            .unwrap_or_else(|| self.sampler.take_interval(now_ns));
         if last.directions.iter().any(|(_, counts)| counts.ios > 0) {
             self.outcome.intervals.push(last);
         }

@@ -32,7 +32,12 @@ pub(super) fn of_outcome(
     WorkerResult {
         tid: measured.tid,
         started_at_ms: measured.started_at_ms,
-        runtime_ns: outcome.runtime_ns.iter().map(|(_, runtime_ns)| *runtime_ns).max().unwrap_or(0),
+        runtime_ns: outcome
+            .runtime_ns
+            .iter()
+            .map(|(_, runtime_ns)| *runtime_ns)
+            .max()
+            .unwrap_or(0),
         elapsed_ns: outcome.end_ns.saturating_sub(start_ns),
         directions,
         sync,

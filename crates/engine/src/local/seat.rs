@@ -108,7 +108,11 @@ impl Seat<'_> {
         let job = self.job();
         settle(job, self.clone.clone)?;
         let without_files = matches!(job.io.engine, Engine::Null | Engine::Sim);
-        let files = if without_files { OpenSet::default() } else { open_files(job, &self.clone.files)? };
+        let files = if without_files {
+            OpenSet::default()
+        } else {
+            open_files(job, &self.clone.files)?
+        };
         let kit = assemble::kit(job, self.clone.number, &self.clone.files)?;
         let (backend, used) = choose::choose(job, &kit.slab, files.handles())?;
         let locked = match job.io.lockmem_bytes {
@@ -168,7 +172,14 @@ impl Seat<'_> {
                 AnyBackend::Mmap(backend) => self.drive(backend, parts),
                 AnyBackend::Null(backend) => self.drive(backend, parts),
             };
-            let result = report::of_outcome(self.plan, self.clone, driven.outcome, used, start_ns, driven.measured);
+            let result = report::of_outcome(
+                self.plan,
+                self.clone,
+                driven.outcome,
+                used,
+                start_ns,
+                driven.measured,
+            );
             if let Some(Err(error)) =
                 writing.map(|writing| writing.join().expect("the log writer does not panic"))
             {
@@ -201,15 +212,25 @@ impl Seat<'_> {
         loop {
             match worker.step() {
                 Step::Again => {}
-                Step::Wait(until_ns) => self.clock.sleep_until(until_ns, NAP),
+                Step::Wait(until_ns) => {
+                    self.clock.sleep_until(until_ns, NAP);
+                    worker.wake();
+                }
                 Step::Done => break,
             }
             if !measuring.begun && worker.now_ns() >= measure_from_ns {
                 measuring.begin(&self.shared);
             }
         }
-        let measured = Measured { tid: thread::id(), cpu: measuring.end(), started_at_ms: measuring.started_at_ms };
-        Driven { outcome: worker.finish(), measured }
+        let measured = Measured {
+            tid: thread::id(),
+            cpu: measuring.end(),
+            started_at_ms: measuring.started_at_ms,
+        };
+        Driven {
+            outcome: worker.finish(),
+            measured,
+        }
     }
 
     /// The result of a worker that could not start.
@@ -234,7 +255,10 @@ impl Seat<'_> {
             offset: None,
             message: format!("{error}; {}", error.remedy()),
         };
-        WorkerResult { error: Some(failure), ..report::blank(self.plan, self.clone, backend) }
+        WorkerResult {
+            error: Some(failure),
+            ..report::blank(self.plan, self.clone, backend)
+        }
     }
 }
 

@@ -39,8 +39,16 @@ pub(super) fn run(
                 gate = Arc::new(Gate::default());
             }
             for number in starting {
-                let (clone, shared, flow) = (&clones[number], crew.shared(number), crew.flow(number));
-                let seat = Seat { plan, clone, clock, shared, gate: gate.clone(), flow };
+                let (clone, shared, flow) =
+                    (&clones[number], crew.shared(number), crew.flow(number));
+                let seat = Seat {
+                    plan,
+                    clone,
+                    clock,
+                    shared,
+                    gate: gate.clone(),
+                    flow,
+                };
                 let sender = sender.clone();
                 scope.spawn(move || {
                     // The receiver outlives all workers: sending cannot fail.

@@ -1,0 +1,277 @@
+//! Workers on simulated devices: one event loop over all of them, in the order of simulated time.
+//!
+//! Time stands still while a worker steps and moves on to the next event when none can go on, so that a simulated run is
+//! as exact and as repeatable as its device. Simulated time begins at the Unix epoch.
+
+use super::assemble;
+use super::crew::Crew;
+use super::logfiles::LogFiles;
+use super::report::{self, Measured};
+use super::{CrewOutcome, Member, choose};
+use crate::backend::sim::{SimBackend, SimDevice, SimSpec};
+use crate::backend::{Backend, Handle};
+use crate::clock::{Clock, SimClock};
+use crate::interrupt::Interrupt;
+use crate::iolog::IoLog;
+use crate::tally::Shared;
+use crate::worker::{Step, Worker};
+use crate::workload::Seeds;
+use crate::workload::rng::Stream;
+use iosonde_job::plan::{Engine, Job, Plan};
+use iosonde_result::observer::{Observer, WorkerState};
+use iosonde_result::run::BackendUsed;
+use iosonde_result::session::RunError;
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+/// Steps that a worker may take without time moving on. More is a fault in the program, not a long run.
+const MOST_STEPS_AT_ONCE: u32 = 10_000_000;
+
+/// Whether the plan is for simulated devices. All jobs must agree: time cannot be both.
+pub(super) fn is_simulated(plan: &Plan) -> Result<bool, RunError> {
+    let simulated = plan
+        .jobs
+        .iter()
+        .filter(|job| job.io.engine == Engine::Sim)
+        .count();
+    if simulated > 0 && simulated < plan.jobs.len() {
+        return Err(RunError::Unsupported {
+            problem: "some jobs of this run are simulated and some are not".to_owned(),
+            remedy: "use ioengine=sim in all jobs or in none".to_owned(),
+        });
+    }
+    Ok(simulated > 0)
+}
+
+/// A worker of the simulation.
+struct Actor {
+    worker: Worker<SimBackend, SimClock>,
+    shared: Arc<Shared>,
+    start_ns: u64,
+    measure_from_ns: u64,
+}
+
+struct Stage<'a> {
+    plan: &'a Plan,
+    clones: &'a [Member],
+    clock: SimClock,
+    devices: BTreeMap<String, Rc<RefCell<SimDevice>>>,
+    actors: BTreeMap<usize, Actor>,
+    /// When whom to step next.
+    agenda: BinaryHeap<Reverse<(u64, usize)>>,
+}
+
+/// Runs all clones to their end.
+pub(super) fn run(
+    plan: &Plan,
+    clones: &[Member],
+    interrupt: &Interrupt,
+    begun: Instant,
+    observer: &mut dyn Observer,
+) -> Result<CrewOutcome, RunError> {
+    let clock = SimClock::default();
+    let mut crew = Crew::new(plan, clones, interrupt, begun, observer);
+    let mut stage = Stage {
+        plan,
+        clones,
+        clock: clock.clone(),
+        devices: BTreeMap::new(),
+        actors: BTreeMap::new(),
+        agenda: BinaryHeap::new(),
+    };
+    std::thread::scope(|scope| {
+        while !crew.is_finished() {
+            let starting = crew.call_up();
+            for number in &starting {
+                let logs = stage.enter(*number, &mut crew)?;
+                if let Some((logs, receiver)) = logs {
+                    scope.spawn(move || logs.write(receiver));
+                }
+                crew.ready(*number);
+            }
+            if !starting.is_empty() {
+                crew.start(clock.now_ns(), clock.now_ns());
+            }
+            stage.go_on(&mut crew);
+        }
+        Ok(())
+    })?;
+    Ok(crew.finish(clock.now_ns()))
+}
+
+type Logs = Option<(LogFiles, std::sync::mpsc::Receiver<crate::iolog::LogBatch>)>;
+
+impl Stage<'_> {
+    /// Makes a worker that begins now.
+    fn enter(&mut self, number: usize, crew: &mut Crew<'_>) -> Result<Logs, RunError> {
+        let clone = &self.clones[number];
+        let job = &self.plan.jobs[clone.job];
+        let device = self.device(job)?;
+        let kit = assemble::kit(job, clone.number, &clone.files)?;
+        let (low, high) = job.schedule.startdelay_ns;
+        let mut delays = Seeds::new(&job.workload, clone.number, 0).stream(Stream::Delay, 0);
+        let start_ns = self.clock.now_ns() + low + delays.below((high - low).saturating_add(1));
+        let (log, logs) = match LogFiles::open(self.plan, clone, 0)? {
+            Some(logs) => {
+                let (log, receiver) = IoLog::new(&job.measure.logs, start_ns);
+                (Some(log), Some((logs, receiver)))
+            }
+            None => (None, None),
+        };
+        let shared = crew.shared(number);
+        shared
+            .open_files
+            .store(clone.files.files.len() as u32, Relaxed);
+        let parts = assemble::parts(
+            job,
+            &clone.files,
+            kit,
+            start_ns,
+            shared.clone(),
+            crew.flow(number),
+            log,
+        );
+        let measure_from_ns = parts.recorder.measure_from_ns();
+        shared.enter(WorkerState::Ready);
+        let mut backend = SimBackend::new(device, self.clock.clone(), job.io.direct);
+        let handles = self.handles(clone);
+        backend
+            .set_files(&handles)
+            .map_err(|error| RunError::Unsupported {
+                problem: format!(
+                    "job {}: the simulated device does not hold its files: {error}",
+                    job.name
+                ),
+                remedy: "use a smaller size=, or a larger capacity of the simulated device"
+                    .to_owned(),
+            })?;
+        let worker = Worker::new(backend, self.clock.clone(), parts);
+        self.actors.insert(
+            number,
+            Actor {
+                worker,
+                shared,
+                start_ns,
+                measure_from_ns,
+            },
+        );
+        self.agenda.push(Reverse((start_ns, number)));
+        Ok(logs)
+    }
+
+    fn device(&mut self, job: &Job) -> Result<Rc<RefCell<SimDevice>>, RunError> {
+        let text = job.io.sim.clone().unwrap_or_default();
+        if let Some(device) = self.devices.get(&text) {
+            return Ok(device.clone());
+        }
+        let refused = |problem: String| RunError::Unsupported {
+            problem,
+            remedy: "docs/sim.md lists the keys of a simulated device".to_owned(),
+        };
+        let spec: SimSpec = text
+            .parse()
+            .map_err(|error| refused(format!("job {}: {error}", job.name)))?;
+        let device = SimDevice::shared(spec)
+            .map_err(|error| refused(format!("job {}: {error}", job.name)))?;
+        self.devices.insert(text, device.clone());
+        Ok(device)
+    }
+
+    /// Files are told apart by their names, over all workers.
+    fn handles(&self, clone: &Member) -> Vec<Handle> {
+        let name_of = |path: &Path| {
+            let mut paths = self
+                .clones
+                .iter()
+                .flat_map(|clone| &clone.files.files)
+                .map(|file| &file.path);
+            paths.position(|known| known == path).unwrap_or(0) as i32
+        };
+        clone
+            .files
+            .files
+            .iter()
+            .map(|file| Handle {
+                fd: name_of(&file.path),
+                block_device: false,
+                size: file.size_needed,
+            })
+            .collect()
+    }
+
+    /// Steps who is next, or looks at all when that is due first.
+    fn go_on(&mut self, crew: &mut Crew<'_>) {
+        let Some(&Reverse((at_ns, number))) = self.agenda.peek() else {
+            return;
+        };
+        if crew.next_tick_ns() <= at_ns {
+            self.clock
+                .advance_to(crew.next_tick_ns().max(self.clock.now_ns()));
+            return crew.tick(self.clock.now_ns());
+        }
+        self.agenda.pop();
+        self.clock.advance_to(at_ns.max(self.clock.now_ns()));
+        let Some(actor) = self.actors.get_mut(&number) else {
+            return;
+        };
+        actor.worker.wake();
+        let mut steps = 0;
+        loop {
+            let now_ns = self.clock.now_ns();
+            match actor.shared.state() {
+                WorkerState::Ready | WorkerState::Ramp if now_ns >= actor.measure_from_ns => {
+                    actor.shared.enter(WorkerState::Running);
+                }
+                WorkerState::Ready => actor.shared.enter(WorkerState::Ramp),
+                _ => {}
+            }
+            match actor.worker.step() {
+                Step::Again => steps += 1,
+                Step::Wait(until_ns) if until_ns > now_ns => {
+                    self.agenda.push(Reverse((until_ns, number)));
+                    return;
+                }
+                Step::Wait(_) => steps += 1,
+                Step::Done => return self.leave(number, crew),
+            }
+            assert!(
+                steps < MOST_STEPS_AT_ONCE,
+                "a simulated worker never lets time go on"
+            );
+        }
+    }
+
+    fn leave(&mut self, number: usize, crew: &mut Crew<'_>) {
+        let Some(actor) = self.actors.remove(&number) else {
+            return;
+        };
+        let clone = &self.clones[number];
+        let job = &self.plan.jobs[clone.job];
+        debug_assert!(choose::depth(job) >= 1);
+        let used = BackendUsed {
+            engine: Engine::Sim,
+            asked: job.io.engine,
+            reason: None,
+            direct: job.io.direct,
+            registered_files: false,
+            fixed_buffers: false,
+        };
+        let measured = Measured {
+            tid: number as u32 + 1,
+            started_at_ms: actor.start_ns.max(actor.measure_from_ns) / 1_000_000,
+            ..Measured::default()
+        };
+        actor.shared.enter(WorkerState::Finished);
+        let outcome = actor.worker.finish();
+        crew.done(
+            number,
+            report::of_outcome(self.plan, clone, outcome, used, actor.start_ns, measured),
+        );
+    }
+}
