@@ -20,7 +20,9 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         (r"([=\[]) +#", "$1#"),
         // Which buckets hold anything depends on what was measured.
         (r"^( *lat \(TIME\) *: ).*$", "${1}BUCKETS"),
-        // So does how many of them there are, and columns are padded.
+        // How percentiles are broken into lines depends on how wide the figures are; their names are compared apart.
+        (r"^ *\|.*$", "PERCENTILES"),
+        // Columns are padded.
         (r" +", " "),
     ]
     .map(|(pattern, form)| (Regex::new(pattern).expect("a valid pattern"), form))
@@ -48,15 +50,26 @@ pub fn of_text(text: &str) -> BTreeSet<String> {
 
 /// Forms that only one of two texts has: missing ones marked `-`, ones too many `+`.
 #[must_use]
-pub fn differences(reference: &str, subject: &str) -> Vec<String> {
-    let (reference, subject) = (of_text(reference), of_text(subject));
+pub fn differences(one: &str, other: &str) -> Vec<String> {
+    let (reference, subject) = (of_text(one), of_text(other));
     let missing = reference
         .difference(&subject)
         .map(|form| format!("-{form}"));
     let extra = subject
         .difference(&reference)
         .map(|form| format!("+{form}"));
-    missing.chain(extra).collect()
+    let percentiles =
+        (percentiles_of(one) != percentiles_of(other)).then(|| "other percentiles".to_owned());
+    missing.chain(extra).chain(percentiles).collect()
+}
+
+/// The names of all percentiles in the order of the text.
+fn percentiles_of(text: &str) -> Vec<&str> {
+    static NAME: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"(\d+\.\d+)th=\[").expect("a valid pattern"));
+    NAME.captures_iter(text)
+        .map(|name| name.extract::<1>().1[0])
+        .collect()
 }
 
 #[cfg(test)]
@@ -74,6 +87,10 @@ mod tests {
         let one = "    clat (usec): min=22, max=752, avg=48.29, stdev=63.57\n  lat (usec)   : 2=28.12%, 4=19.53%\n";
         let other = "    clat (nsec): min=1484, max=21k, avg=2.1, stdev= 1.5\n  lat (usec)   : 50=39.06%\n  lat (msec)   : 2=1%\n";
         assert_eq!(differences(one, other), Vec::<String>::new());
+        assert_eq!(
+            differences("  | 1.00th=[ 1]\n", "  | 5.00th=[ 1]\n"),
+            ["other percentiles"]
+        );
         assert_eq!(differences("a: 1\n", "b: 1\n"), ["-a: #", "+b: #"]);
     }
 }
