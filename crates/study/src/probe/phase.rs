@@ -44,7 +44,7 @@ impl Phase {
     /// What a person calls it.
     pub fn title(self) -> &'static str {
         match self {
-            Phase::Layout => "layout",
+            Phase::Layout => "layout, sequential write",
             Phase::ReadLatency => "random read, one at a time",
             Phase::RandomRead => "random read",
             Phase::SequentialRead => "sequential read",

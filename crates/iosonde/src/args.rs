@@ -1,0 +1,170 @@
+//! The command line, in clap's terms. `iosonde fio` does not come here: its words are fio's.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use iosonde_job::value::{Bytes, TimeUnit, bytes, time_ns};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  iosonde probe                     how fast is this directory? (about a minute and a half)
+  iosonde probe --quick /mnt/data   a first impression in 20 seconds
+  iosonde probe /srv /mnt/nfs       two targets, side by side
+  iosonde fio job.fio               run a fio job file, unchanged
+  iosonde fio --name=t --rw=randread --bs=4k --size=1g --direct=1 --runtime=10
+
+Everything iosonde prints as a result goes to standard output; messages and progress go to
+standard error. The exit status is 0 if all went well; see docs/exit-status.md for the others.";
+
+/// Measures storage the way it will be used.
+#[derive(Debug, Parser)]
+#[command(name = "iosonde", version, about, after_help = EXAMPLES, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// How fast is it? The headline figures of directories, files or block devices
+    #[command(after_help = PROBE_EXAMPLES)]
+    Probe(ProbeArgs),
+    /// Run a fio job: fio's command line and job files, unchanged
+    ///
+    /// Every argument is read as fio reads it, so `iosonde fio --help` lists fio's options. A link named `fio` to
+    /// iosonde behaves as `iosonde fio`.
+    #[command(disable_help_flag = true)]
+    Fio {
+        /// fio's command line
+        #[arg(
+            trailing_var_arg = true,
+            allow_hyphen_values = true,
+            value_name = "ARGS"
+        )]
+        args: Vec<std::ffi::OsString>,
+    },
+    /// Print a completion script for a shell
+    ///
+    /// For example: iosonde completions bash > /etc/bash_completion.d/iosonde
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page, to be read with `man -l -`
+    #[command(hide = true)]
+    Man,
+}
+
+const PROBE_EXAMPLES: &str = "\
+Examples:
+  iosonde probe                                 this directory
+  iosonde probe /mnt/data --format json         for programs
+  iosonde probe /dev/nvme1n1                    a block device: only read
+  iosonde probe /dev/nvme1n1 --allow-overwrite /dev/nvme1n1
+                                                also written: destroys what is on it
+
+A directory gets a working file named .iosonde-probe-*, which is removed at the end, also after
+Ctrl-C. A file or block device that exists is only read, unless --allow-overwrite names it.";
+
+#[derive(Debug, Args)]
+pub(crate) struct ProbeArgs {
+    /// Directories, files or block devices
+    #[arg(default_value = ".", value_name = "TARGET")]
+    pub(crate) targets: Vec<String>,
+    /// A first impression in about 20 seconds
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Size of the working set, e.g. 512m or 10g [default: 4g, or less: a tenth of the free
+    /// space, and what can be written in 18 s]
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    pub(crate) size: Option<u64>,
+    /// Measured time of each of the seven phases, e.g. 30 or 2m [default: 8 s]
+    #[arg(long, value_parser = seconds, value_name = "TIME")]
+    pub(crate) runtime: Option<u64>,
+    /// Whether to bypass the page cache with O_DIRECT, 0 or 1
+    #[arg(long, default_value = "1", value_parser = switch, action = clap::ArgAction::Set, value_name = "0|1")]
+    pub(crate) direct: bool,
+    /// Seed of the random offsets
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// How results are written
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+    /// File to write results to, instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Consent to overwrite this file or block device; may be repeated
+    #[arg(long, value_name = "PATH")]
+    pub(crate) allow_overwrite: Vec<PathBuf>,
+}
+
+/// How results are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Table,
+    /// All that is known, for programs
+    Json,
+    /// One line for each figure
+    Csv,
+    /// Tables for a report or an issue
+    Markdown,
+    /// As fio prints it, one job for each phase
+    FioJson,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    bytes(text, Bytes::Binary).map_err(|error| error.message)
+}
+
+fn seconds(text: &str) -> Result<u64, String> {
+    match time_ns(text, TimeUnit::Seconds) {
+        Ok(0) => Err("must be more than 0".to_owned()),
+        Ok(ns) => Ok(ns),
+        Err(error) => Err(error.message),
+    }
+}
+
+fn switch(text: &str) -> Result<bool, String> {
+    match text {
+        "0" => Ok(false),
+        "1" => Ok(true),
+        _ => Err("write 0 or 1".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn help_is_what_a_new_user_reads() {
+        let help = |words: &[&str]| {
+            let error = Cli::try_parse_from(words).unwrap_err();
+            error.render().to_string()
+        };
+        insta::assert_snapshot!("help", help(&["iosonde", "--help"]));
+        insta::assert_snapshot!("help_probe", help(&["iosonde", "probe", "--help"]));
+        insta::assert_snapshot!("usage_size", help(&["iosonde", "probe", "--size", "4x"]));
+    }
+
+    #[test]
+    fn sizes_and_times_are_written_as_in_fio() {
+        let cli = Cli::try_parse_from(["iosonde", "probe", "--size=512m", "--runtime=2m"]).unwrap();
+        let Command::Probe(args) = cli.command else {
+            panic!("not a probe");
+        };
+        assert_eq!(args.size, Some(512 << 20));
+        assert_eq!(args.runtime, Some(120_000_000_000));
+        assert!(args.direct);
+        let buffered = Cli::try_parse_from(["iosonde", "probe", "--direct=0"]).unwrap();
+        assert!(matches!(buffered.command, Command::Probe(args) if !args.direct));
+        assert_eq!(args.targets, ["."]);
+    }
+}

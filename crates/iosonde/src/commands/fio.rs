@@ -1,0 +1,185 @@
+//! `iosonde fio`: fio's command line and job files.
+//!
+//! Results go to standard output or to `--output`; everything else goes to standard error, so that JSON stays JSON.
+
+use crate::failure::Failure;
+use crate::live::fio::FioLive;
+use crate::output::Output;
+use crate::signals::Stop;
+use crate::system_env::SystemEnv;
+use anyhow::Context;
+use iosonde_engine::local::LocalRunner;
+use iosonde_job::cmdline::{Action, OutputFormat};
+use iosonde_job::{CommandLine, Plan, help, parse};
+use iosonde_result::fio::{self, Formats, terse::TerseVersion};
+use iosonde_result::run::RunResult;
+use iosonde_result::session::Session;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// Does what fio would do with these arguments.
+pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
+    let parsed = parse(words, &SystemEnv::default()).map_err(|all| Failure::Jobs(Box::new(all)))?;
+    if !parsed.warnings.list.is_empty() {
+        eprintln!("{}", parsed.warnings);
+    }
+    let command = &parsed.command;
+    if let Some(text) = told(&command.action)? {
+        return Output::Standard.write(text.as_bytes());
+    }
+    if command.showcmd {
+        let lines = parsed.command_lines.join("\n") + "\n";
+        return Output::Standard.write(lines.as_bytes());
+    }
+    if parsed.plan.jobs.is_empty() {
+        return Err(Failure::usage(
+            "no jobs are defined",
+            "name a job file, or define a job with --name=NAME and its options; --help lists them",
+        ));
+    }
+    if command.parse_only {
+        return Ok(());
+    }
+    measure(&parsed.plan, command)
+}
+
+/// Help and versions: what is printed instead of running anything.
+fn told(action: &Action) -> Result<Option<String>, Failure> {
+    let unknown = |problem| {
+        Failure::usage(
+            problem,
+            "--cmdhelp lists all options, --enghelp all engines",
+        )
+    };
+    Ok(Some(match action {
+        Action::Run => return Ok(None),
+        // Scripts compare this line with the versions of fio that they know; who really answers is said beside it.
+        Action::Version => {
+            eprintln!(concat!("iosonde ", env!("CARGO_PKG_VERSION")));
+            format!("{}\n", fio::VERSION)
+        }
+        Action::Help => help::usage("iosonde fio"),
+        Action::CommandHelp(name) => help::command_help(name.as_deref()).map_err(unknown)?,
+        Action::EngineHelp(name) => help::engine_help(name.as_deref()).map_err(unknown)?,
+    }))
+}
+
+fn measure(plan: &Plan, command: &CommandLine) -> Result<(), Failure> {
+    let formats = formats(command);
+    let stop = Stop::listen()?;
+    let mut output = Output::open(command.output.as_deref().map(Path::new), false)?;
+    let mut session = LocalRunner {
+        interrupt: stop.interrupt.clone(),
+        keep_files: true,
+        ..LocalRunner::default()
+    }
+    .open();
+    if let Some(directory) = &command.aux_path {
+        // Logs are named relative to it.
+        std::env::set_current_dir(directory).with_context(|| format!("--aux-path={directory}"))?;
+    }
+    if formats.normal {
+        output.write(fio::header(plan).as_bytes())?;
+    }
+    let mut live = FioLive::new(plan, command, formats, &mut output);
+    let outcome = session.run(plan, &mut live);
+    let shown = live.end();
+    let closed = Box::new(session).close();
+    let result = outcome?;
+    shown?;
+    closed?;
+    output.write(&document(&result, &formats)?)?;
+    for verdict in &result.verdicts {
+        eprintln!("note: {}", verdict.evidence);
+    }
+    conclude(&result, &stop)
+}
+
+/// The result in all formats that are asked for.
+pub(crate) fn document(result: &RunResult, formats: &Formats) -> Result<Vec<u8>, Failure> {
+    let mut document = Vec::new();
+    fio::write(&mut document, result, formats).map_err(anyhow::Error::from)?;
+    if !document.ends_with(b"\n") {
+        document.push(b'\n');
+    }
+    Ok(document)
+}
+
+/// What is asked for by `--output-format`, `--minimal`, `--append-terse` and `--terse-version`.
+fn formats(command: &CommandLine) -> Formats {
+    let has = |format| command.formats.contains(&format);
+    let terse = has(OutputFormat::Terse) || command.append_terse;
+    let json = if has(OutputFormat::JsonPlus) {
+        Some(fio::output::Json::Plus)
+    } else {
+        has(OutputFormat::Json).then_some(fio::output::Json::Plain)
+    };
+    Formats {
+        normal: has(OutputFormat::Normal) || command.formats.is_empty(),
+        terse: terse
+            .then(|| TerseVersion::from_number(command.terse_version.into()).unwrap_or_default()),
+        json,
+    }
+}
+
+/// The exit status, from what happened.
+fn conclude(result: &RunResult, stop: &Stop) -> Result<(), Failure> {
+    if let Some(signal) = stop.signal() {
+        return Err(Failure::Interrupted(signal));
+    }
+    let failed: Vec<String> = result
+        .workers
+        .iter()
+        .filter_map(|worker| {
+            let error = worker.error.as_ref()?;
+            Some(format!(
+                "{}: {}",
+                result.plan.jobs[worker.job].name, error.message
+            ))
+        })
+        .collect();
+    match failed.split_first() {
+        None => Ok(()),
+        Some((first, [])) => Err(Failure::Io(first.clone())),
+        Some((first, rest)) => Err(Failure::Io(format!(
+            "{first} (and {} more clones failed)",
+            rest.len()
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(words: &str) -> Formats {
+        let words: Vec<OsString> = format!("--name=a --size=1m {words}")
+            .split_whitespace()
+            .map(OsString::from)
+            .collect();
+        formats(
+            &parse(&words, &iosonde_job::env::FakeEnv::new())
+                .unwrap()
+                .command,
+        )
+    }
+
+    #[test]
+    fn formats_are_those_asked_for() {
+        assert_eq!(of(""), Formats::default());
+        let both = of("--output-format=normal,json");
+        assert!(both.normal && both.json.is_some() && both.terse.is_none());
+        let minimal = of("--minimal --terse-version=5");
+        assert_eq!(minimal.terse, TerseVersion::from_number(5));
+        assert!(!minimal.normal);
+        let appended = of("--append-terse");
+        assert!(appended.normal && appended.terse.is_some());
+    }
+
+    #[test]
+    fn the_version_is_one_that_tools_know() {
+        assert_eq!(told(&Action::Version).unwrap().unwrap(), "fio-3.33\n");
+        assert!(told(&Action::CommandHelp(Some("iodpeth".into()))).is_err());
+        assert_eq!(told(&Action::Run).unwrap(), None);
+    }
+}

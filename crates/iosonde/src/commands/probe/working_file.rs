@@ -1,0 +1,138 @@
+//! The working file of a probe: made, marked as in use, and removed whatever happens.
+//!
+//! The file is locked (flock(2)) while its probe lives, so that a later probe can tell a file that a killed one has left
+//! from one in use, also across containers, where process ids say nothing.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// How names of working files begin.
+const PREFIX: &str = ".iosonde-probe-";
+
+/// A working file; removed when it is dropped.
+#[derive(Debug)]
+pub(super) struct WorkingFile {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl WorkingFile {
+    /// Makes an empty one in a directory.
+    pub(super) fn create(directory: &Path) -> io::Result<WorkingFile> {
+        let pid = std::process::id();
+        let mut attempt = 0;
+        loop {
+            let path = directory.join(format!("{PREFIX}{pid}-{attempt}"));
+            match File::create_new(&path) {
+                Ok(file) => {
+                    // Where locks are not supported, leftovers are reported and not removed.
+                    let _ = file.try_lock();
+                    return Ok(WorkingFile { path, _lock: file });
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => attempt += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for WorkingFile {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_file(&self.path)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            eprintln!(
+                "warning: {} could not be removed: {error}",
+                self.path.display()
+            );
+        }
+    }
+}
+
+/// Removes working files that killed probes have left in a directory. Returns what is to be said about it.
+pub(super) fn sweep(directory: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX))
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
+        .map(|entry| remove_leftover(&entry.path()))
+        .collect()
+}
+
+fn remove_leftover(path: &Path) -> String {
+    let name = path.display();
+    let locked = File::open(path).map(|file| (file.try_lock(), file));
+    match locked {
+        Ok((Ok(()), _file)) => match fs::remove_file(path) {
+            Ok(()) => format!("removed {name}, which a killed probe had left"),
+            Err(error) => {
+                format!("{name} was left by a killed probe and cannot be removed: {error}")
+            }
+        },
+        Ok((Err(fs::TryLockError::WouldBlock), _)) => {
+            format!(
+                "{name}: another probe is running here, so both will see less than the target can do"
+            )
+        }
+        Ok((Err(fs::TryLockError::Error(error)), _)) | Err(error) => {
+            format!("{name} is of another probe; whether that still runs cannot be told ({error})")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("iosonde-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    #[test]
+    fn removed_when_dropped_also_in_a_panic() {
+        let directory = directory("drop");
+        let panicked = std::panic::catch_unwind(|| {
+            let file = WorkingFile::create(&directory).unwrap();
+            assert!(file.path().exists());
+            std::panic::resume_unwind(Box::new(()));
+        });
+        assert!(panicked.is_err());
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
+        fs::remove_dir(&directory).unwrap();
+    }
+
+    #[test]
+    fn leftovers_go_and_files_in_use_stay() {
+        let directory = directory("sweep");
+        let used = WorkingFile::create(&directory).unwrap();
+        let other = WorkingFile::create(&directory).unwrap();
+        let left = directory.join(".iosonde-probe-1-0");
+        let foreign = directory.join("iosonde-probe-1");
+        fs::write(&left, "x").unwrap();
+        fs::write(&foreign, "x").unwrap();
+        let notes = sweep(&directory);
+        assert_eq!(notes.len(), 3);
+        assert_eq!(
+            notes
+                .iter()
+                .filter(|note| note.contains("another probe is running"))
+                .count(),
+            2
+        );
+        assert!(!left.exists() && foreign.exists());
+        assert!(used.path().exists() && other.path().exists());
+        drop((used, other));
+        fs::remove_dir_all(&directory).unwrap();
+    }
+}

@@ -1,0 +1,228 @@
+//! Everything that ends the program with another exit status than 0, and the one place that says which.
+//!
+//! docs/exit-status.md is the same table for users; a test holds the two together.
+
+use iosonde_job::diagnostic::Diagnostics;
+use iosonde_result::session::RunError;
+use iosonde_study::probe::ProbeError;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+/// Why the program fails.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// clap has an error, or help that was asked for.
+    Arguments(clap::Error),
+    /// Arguments that clap cannot judge.
+    Usage {
+        /// What is wrong.
+        problem: String,
+        /// What to write instead.
+        help: String,
+    },
+    /// Job files or fio arguments with errors.
+    Jobs(Box<Diagnostics>),
+    /// There is no result.
+    Run(RunError),
+    /// A probe has no result.
+    Probe(ProbeError),
+    /// There is a result, and it has been printed, but this error is in it.
+    Io(String),
+    /// A result could not be written to its file.
+    Output(PathBuf, std::io::Error),
+    /// The user or the system ended the run; what was measured has been printed.
+    Interrupted(i32),
+    /// Nothing that a user can cause.
+    Other(anyhow::Error),
+}
+
+/// The exit statuses.
+pub(crate) mod status {
+    /// A job ran into an I/O error, or a figure could not be measured.
+    pub(crate) const IO: u8 = 1;
+    /// Wrong arguments or a bad job file: nothing was run.
+    pub(crate) const USAGE: u8 = 2;
+    /// The target cannot be used, or must not be written, or this machine cannot do what is asked.
+    pub(crate) const TARGET: u8 = 3;
+    /// Not enough space: nothing was laid out.
+    pub(crate) const NO_SPACE: u8 = 4;
+    /// A result could not be written, or an error inside the program.
+    pub(crate) const INTERNAL: u8 = 5;
+    /// Added to the number of a signal: 130 is Ctrl-C.
+    pub(crate) const SIGNAL: u8 = 128;
+}
+
+impl Failure {
+    /// Usage error with its remedy.
+    pub(crate) fn usage(problem: impl Into<String>, help: impl Into<String>) -> Failure {
+        Failure::Usage {
+            problem: problem.into(),
+            help: help.into(),
+        }
+    }
+
+    /// The exit status for it.
+    pub(crate) fn status(&self) -> u8 {
+        match self {
+            Failure::Arguments(error) if !error.use_stderr() => 0,
+            Failure::Arguments(_) | Failure::Usage { .. } | Failure::Jobs(_) => status::USAGE,
+            Failure::Run(error) | Failure::Probe(ProbeError::Run(error)) => run_status(error),
+            Failure::Probe(ProbeError::WorkingSet { source, .. }) => match source {
+                iosonde_study::probe::WorkingSetError::NoSpace { .. } => status::NO_SPACE,
+                iosonde_study::probe::WorkingSetError::TooSmall { .. } => status::USAGE,
+            },
+            Failure::Probe(_) | Failure::Io(_) => status::IO,
+            Failure::Output(..) | Failure::Other(_) => status::INTERNAL,
+            Failure::Interrupted(signal) => status::SIGNAL.saturating_add(*signal as u8),
+        }
+    }
+
+    /// Tells the user, on standard error.
+    pub(crate) fn print(&self) {
+        if let Failure::Arguments(error) = self {
+            // Help goes to standard output, errors to standard error: clap knows.
+            let _ = error.print();
+            return;
+        }
+        let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let _ = writeln!(std::io::stderr(), "{}", self.text(color));
+    }
+
+    /// What is told.
+    pub(crate) fn text(&self, color: bool) -> String {
+        let (error, help) = if color {
+            ("\x1b[1;31merror\x1b[0m", "\x1b[1;36mhelp\x1b[0m")
+        } else {
+            ("error", "help")
+        };
+        if let Failure::Jobs(diagnostics) = self {
+            return diagnostics.render(color);
+        }
+        let mut text = format!("{error}: {}", self.problem());
+        if let Some(remedy) = self.remedy() {
+            text.push_str(&format!("\n{help}: {remedy}"));
+        }
+        text
+    }
+
+    fn problem(&self) -> String {
+        match self {
+            Failure::Arguments(error) => error.to_string(),
+            Failure::Usage { problem, .. } => problem.clone(),
+            Failure::Jobs(diagnostics) => diagnostics.to_string(),
+            Failure::Run(error) => run_problem(error),
+            Failure::Probe(ProbeError::Run(error)) => run_problem(error),
+            Failure::Probe(error) => error.to_string(),
+            Failure::Io(problem) => problem.clone(),
+            Failure::Output(path, error) => format!("{}: {error}", path.display()),
+            Failure::Interrupted(_) => {
+                "interrupted: the figures above are of what ran until then".to_owned()
+            }
+            Failure::Other(error) => format!("{error:#}"),
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        match self {
+            Failure::Usage { help, .. } => Some(help.clone()),
+            Failure::Run(error) | Failure::Probe(ProbeError::Run(error)) => Some(error.remedy()),
+            Failure::Probe(ProbeError::WorkingSet { .. }) => {
+                Some("choose another size with --size, or another directory".to_owned())
+            }
+            Failure::Output(..) => Some("choose another file with --output".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+fn run_status(error: &RunError) -> u8 {
+    match error {
+        RunError::Target { .. } | RunError::Refused { .. } | RunError::Unsupported { .. } => {
+            status::TARGET
+        }
+        RunError::NoSpace { .. } => status::NO_SPACE,
+        RunError::Interrupted => status::SIGNAL + 2,
+        _ => status::INTERNAL,
+    }
+}
+
+/// Sizes in words beside the exact figures.
+fn run_problem(error: &RunError) -> String {
+    match error {
+        RunError::NoSpace {
+            path,
+            needed_bytes,
+            available_bytes,
+        } => {
+            let words = iosonde_study::words::bytes;
+            format!(
+                "{path}: {} ({needed_bytes} bytes) are needed, but only {} ({available_bytes} bytes) are available",
+                words(*needed_bytes),
+                words(*available_bytes),
+            )
+        }
+        other => other.to_string(),
+    }
+}
+
+impl From<clap::Error> for Failure {
+    fn from(error: clap::Error) -> Self {
+        Failure::Arguments(error)
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        Failure::Run(error)
+    }
+}
+
+impl From<ProbeError> for Failure {
+    fn from(error: ProbeError) -> Self {
+        Failure::Probe(error)
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Failure::Other(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documented_statuses_are_those_returned() {
+        let table = include_str!("../../../docs/exit-status.md");
+        for code in [
+            0,
+            status::IO,
+            status::USAGE,
+            status::TARGET,
+            status::NO_SPACE,
+            status::INTERNAL,
+            status::SIGNAL + 2,
+            status::SIGNAL + 15,
+        ] {
+            assert!(
+                table.contains(&format!("\n| {code} |")),
+                "{code} is not in docs/exit-status.md"
+            );
+        }
+        assert_eq!(Failure::from(RunError::Interrupted).status(), 130);
+        assert_eq!(Failure::Interrupted(15).status(), 143);
+    }
+
+    #[test]
+    fn errors_come_with_a_remedy() {
+        let error = Failure::from(RunError::NoSpace {
+            path: "/data".into(),
+            needed_bytes: 160 << 30,
+            available_bytes: 3 << 29,
+        });
+        assert_eq!(error.status(), 4);
+        insta::assert_snapshot!("no_space", error.text(false));
+    }
+}

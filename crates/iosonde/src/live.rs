@@ -1,0 +1,5 @@
+//! What is shown while something runs, on standard error. Displays read what the engine offers them and never change what
+//! is measured.
+
+pub(crate) mod fio;
+pub(crate) mod probe;

@@ -1,0 +1,237 @@
+//! fio's status line while jobs run, and `--status-interval`.
+
+mod partial;
+
+use crate::commands::fio::document;
+use crate::failure::Failure;
+use crate::output::{Output, is_live_terminal};
+use iosonde_job::cmdline::Eta;
+use iosonde_job::{CommandLine, Plan};
+use iosonde_result::fio::{Formats, eta_line};
+use iosonde_result::interval::Interval;
+use iosonde_result::observer::{Control, Observer, Progress};
+use iosonde_result::run::Event;
+use partial::Partial;
+use std::io::{self, Write};
+
+/// Shows jobs as fio does, on standard error: results alone go to standard output.
+pub(crate) struct FioLive<'a> {
+    plan: &'a Plan,
+    formats: Formats,
+    output: &'a mut Output,
+    line: Option<StatusLine<io::Stderr>>,
+    status: Option<Every>,
+    partial: Partial,
+    failed: Option<Failure>,
+}
+
+/// Something that is due again and again.
+#[derive(Debug, Clone, Copy)]
+struct Every {
+    interval_ns: u64,
+    next_ns: u64,
+}
+
+impl Every {
+    fn new(interval_ns: u64) -> Every {
+        Every {
+            interval_ns,
+            next_ns: interval_ns,
+        }
+    }
+
+    /// Whether it is due. Those that were missed are not made up for.
+    fn is_due(&mut self, now_ns: u64) -> bool {
+        if now_ns < self.next_ns {
+            return false;
+        }
+        self.next_ns = (now_ns / self.interval_ns + 1) * self.interval_ns;
+        true
+    }
+}
+
+impl<'a> FioLive<'a> {
+    /// A display as the command line wants it.
+    pub(crate) fn new(
+        plan: &'a Plan,
+        command: &CommandLine,
+        formats: Formats,
+        output: &'a mut Output,
+    ) -> Self {
+        let is_wanted = match command.eta {
+            Eta::Always => true,
+            Eta::Never => false,
+            Eta::Auto => is_live_terminal(),
+        };
+        FioLive {
+            plan,
+            formats,
+            output,
+            line: is_wanted.then(|| StatusLine::new(io::stderr(), width(), command)),
+            status: command.status_interval_ns.map(Every::new),
+            partial: Partial::new(plan),
+            failed: None,
+        }
+    }
+
+    /// Takes the line away. Says whether something could not be written.
+    pub(crate) fn end(mut self) -> Result<(), Failure> {
+        if let Some(line) = &mut self.line {
+            line.clear();
+        }
+        self.failed.take().map_or(Ok(()), Err)
+    }
+
+    fn report(&mut self, progress: &Progress<'_>) {
+        let result = self.partial.result(self.plan, progress);
+        let written = document(&result, &self.formats).and_then(|text| self.output.write(&text));
+        if let Err(failure) = written {
+            self.failed.get_or_insert(failure);
+        }
+    }
+}
+
+impl Observer for FioLive<'_> {
+    fn progress(&mut self, progress: &Progress<'_>) -> Control {
+        if let Some(line) = &mut self.line {
+            line.show(progress, self.plan);
+        }
+        if self
+            .status
+            .as_mut()
+            .is_some_and(|status| status.is_due(progress.at_ns))
+        {
+            if let Some(line) = &mut self.line {
+                line.clear();
+            }
+            self.report(progress);
+        }
+        Control::Continue
+    }
+
+    fn interval(&mut self, interval: &Interval) -> Control {
+        self.partial.add(interval);
+        Control::Continue
+    }
+
+    fn event(&mut self, event: &Event) {
+        if let Some(line) = &mut self.line {
+            line.clear();
+        }
+        eprintln!("{}", event.message);
+    }
+}
+
+/// The line that is redrawn.
+struct StatusLine<W: Write> {
+    out: W,
+    width: usize,
+    every: Every,
+    newline: Option<Every>,
+    /// Characters on the line now.
+    shown: usize,
+}
+
+impl<W: Write> StatusLine<W> {
+    fn new(out: W, width: usize, command: &CommandLine) -> Self {
+        StatusLine {
+            out,
+            width,
+            every: Every::new(command.eta_interval_ns.max(1)),
+            newline: command.eta_newline_ns.map(Every::new),
+            shown: 0,
+        }
+    }
+
+    fn show(&mut self, progress: &Progress<'_>, plan: &Plan) {
+        if !self.every.is_due(progress.at_ns) {
+            return;
+        }
+        let text = eta_line(progress, plan, self.width);
+        let blank = " ".repeat(self.shown.saturating_sub(text.len()));
+        // A display that cannot be written is no reason to stop measuring.
+        let _ = write!(self.out, "\r{text}{blank}");
+        self.shown = text.len();
+        if self
+            .newline
+            .as_mut()
+            .is_some_and(|newline| newline.is_due(progress.at_ns))
+        {
+            let _ = writeln!(self.out);
+            self.shown = 0;
+        }
+        let _ = self.out.flush();
+    }
+
+    fn clear(&mut self) {
+        if self.shown > 0 {
+            let _ = write!(self.out, "\r{}\r", " ".repeat(self.shown));
+            let _ = self.out.flush();
+            self.shown = 0;
+        }
+    }
+}
+
+/// Columns of the terminal, less the last, in which some terminals wrap; 0 where there is none.
+fn width() -> usize {
+    rustix::termios::tcgetwinsize(io::stderr())
+        .map_or(0, |size| usize::from(size.ws_col).saturating_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_job::plan::{Job, PerDirection};
+    use iosonde_result::interval::IntervalCounts;
+    use iosonde_result::observer::{WorkerProgress, WorkerState};
+
+    #[test]
+    fn missed_times_are_not_made_up_for() {
+        let mut every = Every::new(10);
+        let due: Vec<u64> = [5, 10, 11, 47, 48, 50]
+            .into_iter()
+            .filter(|now| every.is_due(*now))
+            .collect();
+        assert_eq!(due, [10, 47, 50]);
+    }
+
+    #[test]
+    fn a_shorter_line_leaves_nothing_of_a_longer_one() {
+        let command = CommandLine {
+            eta_newline_ns: Some(3_000_000_000),
+            ..CommandLine::default()
+        };
+        let plan = Plan {
+            jobs: vec![Job::new("a")],
+            global_options: Vec::new(),
+        };
+        let mut written = Vec::new();
+        let mut line = StatusLine::new(&mut written, 0, &command);
+        for (second, ios) in [(1u64, 123_456u64), (2, 5), (3, 7)] {
+            let rate = PerDirection {
+                read: IntervalCounts {
+                    ios,
+                    bytes: ios * 4096,
+                },
+                ..PerDirection::default()
+            };
+            let workers = [WorkerProgress {
+                state: WorkerState::Running,
+                job: 0,
+                open_files: 1,
+                counts: rate,
+            }];
+            let progress = Progress {
+                at_ns: second * 1_000_000_000,
+                workers: &workers,
+                rate,
+                left_ns: Some((3 - second) * 1_000_000_000),
+                done: Some(second as f64 / 3.0),
+            };
+            line.show(&progress, &plan);
+        }
+        line.clear();
+        let written = String::from_utf8(written).unwrap().replace('\r', "<cr>");
+        insta::assert_snapshot!(written);
+    }
+}

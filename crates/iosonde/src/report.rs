@@ -1,0 +1,3 @@
+//! Results as they are read: tables for people, documents for programs.
+
+pub(crate) mod probe;

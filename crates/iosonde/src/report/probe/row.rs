@@ -1,0 +1,81 @@
+//! One figure in words.
+
+use iosonde_job::plan::Direction;
+use iosonde_study::probe::{Figure, Latency, Phase};
+use iosonde_study::words;
+
+/// The order in which people look for figures: throughput first.
+pub(crate) const ORDER: [Phase; 7] = [
+    Phase::RandomRead,
+    Phase::RandomWrite,
+    Phase::SequentialRead,
+    Phase::SequentialWrite,
+    Phase::ReadLatency,
+    Phase::WriteLatency,
+    Phase::SyncedWrite,
+];
+
+/// What was measured: `4k random read, depth 64`.
+pub(crate) fn label(figure: &Figure) -> String {
+    let block = if figure.block_bytes >= 1 << 20 {
+        format!("{}M", figure.block_bytes >> 20)
+    } else {
+        format!("{}k", figure.block_bytes >> 10)
+    };
+    let direction = match figure.phase.direction() {
+        Direction::Read => "read",
+        _ => "write",
+    };
+    let order = if figure.phase.is_random() {
+        "random"
+    } else {
+        "sequential"
+    };
+    match figure.phase {
+        Phase::SyncedWrite => format!("{block} write + fdatasync"),
+        _ => format!("{block} {order} {direction}, depth {}", figure.iodepth),
+    }
+}
+
+/// The latency that counts: where each write is made durable, that of making it durable.
+pub(crate) fn latency(figure: &Figure) -> &Latency {
+    figure.sync_latency.as_ref().unwrap_or(&figure.latency)
+}
+
+/// The rate's confidence interval: `0.4 %`; `-` where it is not known.
+pub(crate) fn error(figure: &Figure) -> String {
+    match figure.iops.relative_error() {
+        Some(error) if error < 0.0995 => format!("{:.1} %", error * 100.0),
+        Some(error) => format!("{:.0} %", error * 100.0),
+        None => "-".to_owned(),
+    }
+}
+
+/// A percentile: `-` where too few were measured.
+pub(crate) fn percentile(ns: Option<u64>) -> String {
+    ns.map_or("-".to_owned(), |ns| words::latency(ns as f64))
+}
+
+/// The figure that a phase is about: IOPS, or the bandwidth of large blocks.
+pub(crate) fn headline(figure: &Figure) -> String {
+    if figure.block_bytes >= 1 << 20 {
+        words::bandwidth(figure.bytes_per_s.mean)
+    } else {
+        format!("{} IOPS", words::iops(figure.iops.mean))
+    }
+}
+
+/// The figure in one line, for the display.
+pub(crate) fn one_line(figure: &Figure) -> String {
+    let mut line = format!("{:<28} {:<12}", label(figure), headline(figure));
+    if figure.iops.error.is_some() {
+        line.push_str(&format!(" +- {}", error(figure)));
+    }
+    if let Some(p99) = latency(figure).p99_ns {
+        line.push_str(&format!(", p99 {}", words::latency(p99 as f64)));
+    }
+    if figure.settled == Some(false) {
+        line.push_str(", not settled");
+    }
+    line
+}

@@ -1,0 +1,130 @@
+//! Everything that a probe prints, over made-up devices.
+
+use super::{rest, table};
+use crate::args::Format;
+use crate::live::probe::ProbeLive;
+use crate::signals::Stop;
+use iosonde_result::run::{Verdict, VerdictKind};
+use iosonde_study::fake::{FakeDevice, FakeSession};
+use iosonde_study::probe::{Budget, ProbeOptions, ProbeResult, ProbeTarget, TargetKind, probe};
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+/// What is written, to be looked at afterwards.
+#[derive(Clone, Default)]
+struct Written(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn probed(device: FakeDevice, name: &str, kind: TargetKind) -> (ProbeResult, String) {
+    let target = ProbeTarget {
+        name: name.to_owned(),
+        path: format!("{name}/.iosonde-probe-4242-0"),
+        kind,
+    };
+    let options = ProbeOptions {
+        budget: Budget::NORMAL,
+        size_bytes: None,
+        direct: true,
+        seed: 1,
+    };
+    let written = Written::default();
+    let mut live = ProbeLive::on(Box::new(written.clone()), Stop::default());
+    let mut session = FakeSession::new(device);
+    let result = probe(&mut session, &target, &options, &mut live).unwrap();
+    let lines = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+    (result, lines)
+}
+
+fn directory() -> TargetKind {
+    TargetKind::Directory {
+        free_bytes: 1 << 40,
+    }
+}
+
+#[test]
+fn a_good_drive() {
+    let (result, lines) = probed(FakeDevice::nvme(), "/data", directory());
+    insta::assert_snapshot!("good_drive_lines", lines);
+    insta::assert_snapshot!("good_drive_table", table::text(&result));
+    let results = [result];
+    insta::assert_snapshot!("good_drive_csv", rest(&results, Format::Csv).unwrap());
+    insta::assert_snapshot!(
+        "good_drive_markdown",
+        rest(&results, Format::Markdown).unwrap()
+    );
+}
+
+#[test]
+fn a_slow_disk_that_refuses_o_direct_and_is_cached() {
+    let device = FakeDevice {
+        refuses_direct: true,
+        write_bytes_per_s: 30e6,
+        jitter: 0.8,
+        verdicts: vec![Verdict {
+            kind: VerdictKind::ServedFromCache,
+            evidence: "the job read 812 MiB, the device 12 MiB".to_owned(),
+        }],
+        ..FakeDevice::hard_disk()
+    };
+    let (result, lines) = probed(device, "/slow", directory());
+    insta::assert_snapshot!("slow_disk_lines", lines);
+    insta::assert_snapshot!("slow_disk_table", table::text(&result));
+}
+
+#[test]
+fn a_block_device_that_may_only_be_read() {
+    let kind = TargetKind::Existing {
+        bytes: 1 << 40,
+        device: true,
+        consent: false,
+    };
+    let (result, lines) = probed(FakeDevice::nvme(), "/dev/nvme0n1", kind);
+    insta::assert_snapshot!("block_device_lines", lines);
+    insta::assert_snapshot!("block_device_table", table::text(&result));
+}
+
+#[test]
+fn two_targets_side_by_side() {
+    let results = [
+        probed(FakeDevice::nvme(), "/fast", directory()).0,
+        probed(FakeDevice::hard_disk(), "/slow", directory()).0,
+    ];
+    insta::assert_snapshot!("side_by_side", rest(&results, Format::Table).unwrap());
+}
+
+#[test]
+fn documents_for_programs_are_json() {
+    let results = [probed(FakeDevice::nvme(), "/data", directory()).0];
+    let own: serde_json::Value =
+        serde_json::from_str(&rest(&results, Format::Json).unwrap()).unwrap();
+    assert_eq!(own["kind"], "probe");
+    let back: ProbeResult = serde_json::from_value(own["probes"][0].clone()).unwrap();
+    assert_eq!(back, results[0]);
+    let fio: serde_json::Value =
+        serde_json::from_str(&rest(&results, Format::FioJson).unwrap()).unwrap();
+    let jobs = fio["jobs"].as_array().unwrap();
+    assert_eq!(jobs.len(), 8);
+    assert_eq!(jobs[2]["jobname"], "random_read");
+    assert_eq!(jobs[2]["job options"]["iodepth"], "64");
+    assert!(jobs[2]["read"]["iops"].as_f64().unwrap() > 400_000.0);
+}
+
+#[test]
+fn no_line_is_wider_than_a_terminal() {
+    let (result, lines) = probed(FakeDevice::hard_disk(), "/data", directory());
+    let text = format!("{}{lines}", table::text(&result));
+    let widest = text
+        .lines()
+        .max_by_key(|line| line.chars().count())
+        .unwrap();
+    assert!(widest.chars().count() <= 80, "{widest}");
+}

@@ -1,0 +1,41 @@
+//! Ctrl-C and SIGTERM, handed to the engine as a wish to stop.
+
+use iosonde_engine::interrupt::Interrupt;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+
+/// The wish to stop, and the signal that brought it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stop {
+    /// What the engine looks at.
+    pub(crate) interrupt: Arc<Interrupt>,
+    signal: Arc<AtomicI32>,
+}
+
+impl Stop {
+    /// Listens for signals from now on, on a thread that sleeps until one comes.
+    pub(crate) fn listen() -> anyhow::Result<Stop> {
+        let stop = Stop::default();
+        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+        let heard = stop.clone();
+        std::thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || {
+                for signal in &mut signals {
+                    heard.signal.store(signal, Relaxed);
+                    heard.interrupt.request();
+                }
+            })?;
+        Ok(stop)
+    }
+
+    /// The last signal, if there was one.
+    pub(crate) fn signal(&self) -> Option<i32> {
+        match self.signal.load(Relaxed) {
+            0 => None,
+            signal => Some(signal),
+        }
+    }
+}
