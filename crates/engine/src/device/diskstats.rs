@@ -123,7 +123,7 @@ fn grown(now: u64, before: u64) -> u64 {
     const END: u64 = 1 << 32;
     match now.checked_sub(before) {
         Some(growth) => growth,
-        None if before < END && before >= END / 2 && now < END / 2 => now + (END - before),
+        None if (END / 2..END).contains(&before) && now < END / 2 => now + (END - before),
         None => now,
     }
 }

@@ -2,19 +2,23 @@
 //!
 //! * [`identify`]: from a path to its mount and block devices; [`host`]: the machine
 //! * [`guard`]: whether a device may be written, which [`signature`] helps to decide; [`space`]: whether data fits
-//! * [`diskstats`]: what devices did meanwhile, as [`disk_util`] and [`sar`] show it; [`cache`]: whether reads reached them
+//! * [`diskstats`]: what devices did meanwhile, as [`disk_util`] and [`sar`] show it; [`cache`] and [`extents`]:
+//!   whether I/O reached them
 //!
 //! All that is read from `/proc` and `/sys` is read through a [`System`](system::System), and parsed by pure
 //! functions, so that tests run over captured machines.
 
 pub mod blockdev;
+pub mod cache;
 pub mod cgroup;
 pub mod disk_util;
 pub mod diskstats;
+pub mod extents;
 pub mod guard;
 pub mod host;
 pub mod identify;
 pub mod mounts;
 pub mod sar;
 pub mod signature;
+pub mod space;
 pub mod system;

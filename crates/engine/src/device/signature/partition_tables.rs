@@ -20,8 +20,12 @@ pub(super) fn probe(view: &View<'_>, found: &mut Vec<Signature>) -> io::Result<(
 /// The table in the second block and its copy in the last one, for both sizes of block.
 fn gpt(view: &View<'_>, found: &mut Vec<Signature>) -> io::Result<()> {
     let first = [512, 4096].map(|at| (Some(at), "a GPT partition table"));
-    let last =
-        [512, 4096].map(|block| (view.before_end(block), "the backup of a GPT partition table"));
+    let last = [512, 4096].map(|block| {
+        (
+            view.before_end(block),
+            "the backup of a GPT partition table",
+        )
+    });
     for (at, what) in first.into_iter().chain(last) {
         let Some(at) = at else { continue };
         let Some(block) = view.bytes(at, 92)? else {
