@@ -131,8 +131,20 @@ impl LocalSession {
                 Err(_) => found.push(Err((job, clone, number))),
             }
         }
+        let mut warnings = Vec::new();
         for clone in found.iter().flatten() {
-            guard::check(&plan.jobs[clone.job], &clone.files, &self.runner.consent)?;
+            warnings.extend(guard::check(
+                &plan.jobs[clone.job],
+                &clone.files,
+                &self.runner.consent,
+            )?);
+        }
+        warnings.dedup();
+        for message in warnings {
+            observer.event(&Event {
+                at_ns: begun.elapsed().as_nanos() as u64,
+                message,
+            });
         }
         layout.check_space()?;
         for (job, files, bytes) in layout.announcements() {

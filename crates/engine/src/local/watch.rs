@@ -1,11 +1,13 @@
 //! What the devices under a run's files did meanwhile, and what that says about its numbers.
 
 use super::{CrewOutcome, Member};
+use crate::device::cache::{Traffic, moved, served_from_cache};
 use crate::device::disk_util::disk_util;
 use crate::device::diskstats::Snapshot;
+use crate::device::extents::{Coverage, extents};
 use crate::device::identify::identify;
 use crate::device::system::System;
-use iosonde_job::plan::{Engine, Plan};
+use iosonde_job::plan::{Direction, Engine, Plan};
 use iosonde_result::host::TargetInfo;
 use iosonde_result::run::{DiskUtil, Verdict, VerdictKind};
 use std::time::Instant;
@@ -16,6 +18,8 @@ pub(super) struct DeviceWatch {
     targets: Vec<TargetInfo>,
     before: Snapshot,
     begun: Instant,
+    /// What was found before the first I/O.
+    verdicts: Vec<Verdict>,
 }
 
 impl DeviceWatch {
@@ -33,12 +37,14 @@ impl DeviceWatch {
                 targets.push(target);
             }
         }
+        let verdicts = unwritten(plan, clones);
         let before = Snapshot::take(&system);
         DeviceWatch {
             system,
             targets,
             before,
             begun: Instant::now(),
+            verdicts,
         }
     }
 
@@ -47,10 +53,53 @@ impl DeviceWatch {
         self,
         outcome: &CrewOutcome,
     ) -> (Vec<TargetInfo>, Vec<DiskUtil>, Vec<Verdict>) {
-        let moved = Snapshot::take(&self.system).since(&self.before);
-        let disks = disk_util(&self.targets, &moved, self.begun.elapsed());
-        (self.targets, disks, fallbacks(outcome))
+        let elapsed = self.begun.elapsed();
+        let difference = Snapshot::take(&self.system).since(&self.before);
+        let disks = disk_util(&self.targets, &difference, elapsed);
+        let mut verdicts = self.verdicts;
+        verdicts.extend(fallbacks(outcome));
+        // Where nothing is written on the device, that the device was not asked is no news.
+        if !verdicts
+            .iter()
+            .any(|verdict| verdict.kind == VerdictKind::UnwrittenData)
+            && let Some(moved) = moved(&self.targets, &difference)
+        {
+            verdicts.extend(served_from_cache(asked(outcome), moved));
+        }
+        (self.targets, disks, verdicts)
     }
+}
+
+/// Reads of what was never written, found before they happen.
+fn unwritten(plan: &Plan, clones: &[Member]) -> Vec<Verdict> {
+    let mut verdicts: Vec<Verdict> = Vec::new();
+    for clone in clones {
+        let job = &plan.jobs[clone.job];
+        let reads = job.workload.rw.has(Direction::Read) && !job.workload.rw.has(Direction::Write);
+        if !reads || job.io.engine == Engine::Null {
+            continue;
+        }
+        for file in clone.files.files.iter().filter(|file| !file.block_device) {
+            let range = file.region.start_bytes..file.region.start_bytes + file.region.size_bytes;
+            let found = std::fs::File::open(&file.path).and_then(|opened| extents(&opened, range));
+            // A file system that cannot tell leaves the question open: no verdict.
+            let verdict = found
+                .ok()
+                .and_then(|found| Coverage::of(&found).verdict(&file.path.display().to_string()));
+            verdicts.extend(verdict.filter(|verdict| !verdicts.contains(verdict)));
+        }
+    }
+    verdicts
+}
+
+/// Bytes that the workers moved, ramps included.
+fn asked(outcome: &CrewOutcome) -> Traffic {
+    let mut asked = Traffic::default();
+    for interval in &outcome.intervals {
+        asked.read_bytes += interval.directions.read.bytes;
+        asked.written_bytes += interval.directions.write.bytes;
+    }
+    asked
 }
 
 /// Says where another engine, or less of it, was used than asked for.
