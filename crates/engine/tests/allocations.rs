@@ -1,0 +1,265 @@
+//! The hot loop allocates nothing: a counting allocator watches a worker from its first step to its last.
+
+use iosonde_engine::backend::aio::Aio;
+use iosonde_engine::backend::mmap::Mmap;
+use iosonde_engine::backend::null::Null;
+use iosonde_engine::backend::sync::{Sync, Vsync};
+use iosonde_engine::backend::uring::Uring;
+use iosonde_engine::backend::{Backend, Handle, Slab, Slot};
+use iosonde_engine::clock::{Clock, RealClock};
+use iosonde_engine::contents::Contents;
+use iosonde_engine::pacing::Pacer;
+use iosonde_engine::recorder::Recorder;
+use iosonde_engine::sys::memory::{IoMemory, MemoryKind};
+use iosonde_engine::sys::ring::RingOptions;
+use iosonde_engine::sys::rw::Call;
+use iosonde_engine::tally::Shared;
+use iosonde_engine::verifying::Verification;
+use iosonde_engine::worker::{DepthRules, Limits, Parts, Step, Worker};
+use iosonde_engine::workload::rng::Stream;
+use iosonde_engine::workload::{FileLayout, Generator, Seeds};
+use iosonde_job::plan::*;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+
+/// The system's allocator, counting each thread's requests.
+struct Counting;
+
+thread_local! {
+    static REQUESTS: Cell<u64> = const { Cell::new(0) };
+}
+
+fn count() {
+    // Fails only while a thread ends, when nothing is watched.
+    let _ = REQUESTS.try_with(|requests| requests.set(requests.get() + 1));
+}
+
+#[expect(unsafe_code, reason = "a global allocator cannot be had without")]
+// SAFETY: each call is passed on to the system's allocator as it came; counting neither allocates nor unwinds.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: as the caller promises.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const FILE_BYTES: u64 = 1 << 20;
+const DEPTH: u32 = 16;
+/// Passes over the file: enough that whatever grows, grows.
+const LOOPS: u32 = 12;
+
+/// A worker's parts over one file, for a backend that keeps `depth` I/Os in flight.
+fn parts(job: &Job, depth: u32, clock: RealClock) -> Parts {
+    let seeds = Seeds::new(&job.workload, 0, 1);
+    let layout = FileLayout::whole_file(FILE_BYTES);
+    let generator = Generator::new(job, &layout, seeds).unwrap();
+    let bytes = generator.max_block_bytes() as usize;
+    let mut memory = IoMemory::map(depth as usize, bytes, 4096, MemoryKind::Pages).unwrap();
+    let unit_bytes = job.workload.block_size.write.min();
+    let mut contents = Contents::new(&job.workload.buffers, unit_bytes, FILE_BYTES, &seeds);
+    contents.prepare(&mut memory);
+    let shared = Arc::new(Shared::default());
+    let start_ns = clock.now_ns();
+    Parts {
+        slab: Slab {
+            slots: vec![Slot::IDLE; depth as usize].into(),
+            memory,
+        },
+        verifier: Verification::new(job, &[(0, FILE_BYTES)], &generator).unwrap(),
+        generator,
+        contents,
+        pacer: Pacer::new(job, start_ns, seeds.stream(Stream::Arrival, 0)),
+        depth_control: None,
+        flow: None,
+        log: None,
+        recorder: Recorder::new(&job.measure, 0, shared.clone()),
+        shared,
+        rules: DepthRules {
+            iodepth: depth,
+            batch_submit: depth,
+            complete_min: 1,
+            low: depth,
+            serialize_overlap: false,
+        },
+        limits: Limits {
+            start_ns,
+            deadline_ns: u64::MAX,
+            max_latency_ns: PerDirection::default(),
+            fill_device: false,
+        },
+        errors: job.errors.clone(),
+        file_names: vec!["file".to_owned()],
+        end_sync_files: vec![0],
+        timed: true,
+        high_priority_percent: PerDirection::default(),
+    }
+}
+
+/// Runs the job to its end and returns how often memory was asked for on the way, and how many I/Os that were.
+fn run<B: Backend>(backend: B, parts: Parts, clock: RealClock) -> (u64, u64) {
+    let mut worker = Worker::new(backend, clock, parts);
+    let before = REQUESTS.get();
+    while worker.step() != Step::Done {}
+    let requests = REQUESTS.get() - before;
+    let outcome = worker.finish();
+    assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
+    (requests, outcome.recorder.measured_ios())
+}
+
+/// Runs a job by every engine. Each has a file of its own.
+fn assert_allocates_nothing(job: &Job) {
+    let clock = RealClock::starting_now();
+    let wanted = u64::from(LOOPS) * FILE_BYTES / job.workload.block_size.read.max();
+    let check = |engine: &str, (requests, ios): (u64, u64)| {
+        assert!(ios >= wanted, "{engine}: {ios} I/Os are too few");
+        assert_eq!(requests, 0, "{engine}: {ios} I/Os of {:?}", job.workload);
+    };
+    fn ready<B: Backend>(mut backend: B, handles: &[Handle]) -> B {
+        backend.set_files(handles).unwrap();
+        backend
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let file = File::options()
+        .create_new(true)
+        .read(true)
+        .write(true)
+        .open(directory.path().join("file"))
+        .unwrap();
+    file.set_len(FILE_BYTES).unwrap();
+    let handles = [Handle {
+        fd: file.as_raw_fd(),
+        block_device: false,
+        size: FILE_BYTES,
+    }];
+    let of = |depth| parts(job, depth, clock);
+
+    // What null reads is not what was written.
+    if job.verify.is_none() {
+        check("null", run(Null::new(DEPTH), of(DEPTH), clock));
+    }
+    for register in [true, false] {
+        let deep = of(DEPTH);
+        let options = RingOptions::default();
+        let (uring, shortfall) =
+            Uring::new(DEPTH, options, register, register, &deep.slab).unwrap();
+        assert_eq!(shortfall, None);
+        check("io_uring", run(ready(uring, &handles), deep, clock));
+    }
+    let aio = Aio::new(DEPTH, false, 0).unwrap();
+    check("libaio", run(ready(aio, &handles), of(DEPTH), clock));
+    let vsync = ready(Vsync::new(DEPTH, 0), &handles);
+    check("vsync", run(vsync, of(DEPTH), clock));
+    for call in [Call::Seek, Call::Positioned, Call::Vectored2(0)] {
+        let sync = ready(Sync::new(call, 0), &handles);
+        check("sync", run(sync, of(1), clock));
+    }
+    let mmap = ready(Mmap::new(true, job.workload.rw.random, false), &handles);
+    check("mmap", run(mmap, of(1), clock));
+}
+
+fn job(mode: Mode, random: bool) -> Job {
+    let mut job = Job::new("counted");
+    job.workload.rw = ReadWrite { mode, random };
+    job.workload.percentage_random = PerDirection::all(100);
+    job.schedule.loops = LOOPS;
+    job.io.iodepth = DEPTH;
+    job
+}
+
+#[test]
+fn random_reads() {
+    assert_allocates_nothing(&job(Mode::Read, true));
+}
+
+#[test]
+fn sequential_writes() {
+    assert_allocates_nothing(&job(Mode::Write, false));
+}
+
+#[test]
+fn random_writes_with_syncs() {
+    let mut job = job(Mode::Write, true);
+    job.workload.fsync_every = 100;
+    job.workload.fdatasync_every = 64;
+    assert_allocates_nothing(&job);
+}
+
+#[test]
+fn a_mix_of_directions() {
+    assert_allocates_nothing(&job(Mode::ReadWrite, true));
+}
+
+#[test]
+fn a_split_of_block_sizes_and_a_distribution() {
+    let mut job = job(Mode::ReadWrite, true);
+    job.workload.block_size =
+        PerDirection::all(BlockSize::Split(vec![(4096, 60), (8192, 30), (16384, 10)]));
+    assert_allocates_nothing(&job);
+    job.workload.distribution = Distribution::Zipf {
+        theta: 1.1,
+        center: None,
+    };
+    assert_allocates_nothing(&job);
+}
+
+#[test]
+fn rates() {
+    let mut job = job(Mode::Read, true);
+    job.schedule.rate_iops.read = Some(10_000_000);
+    assert_allocates_nothing(&job);
+}
+
+#[test]
+fn refilled_buffers() {
+    let mut job = job(Mode::Write, true);
+    job.workload.buffers.fill = BufferFill::Refill;
+    job.workload.buffers.compress_percent = 50;
+    assert_allocates_nothing(&job);
+}
+
+#[test]
+fn verification_with_a_backlog() {
+    let mut job = job(Mode::Write, true);
+    job.verify = Some(Verify {
+        method: VerifyMethod::Crc32c,
+        do_verify: true,
+        verify_only: false,
+        fatal: false,
+        dump: false,
+        interval_bytes: 0,
+        header_offset_bytes: 0,
+        pattern: None,
+        backlog: 64,
+        backlog_batch: 10,
+        r#async: 0,
+        sort: true,
+    });
+    assert_allocates_nothing(&job);
+}
+
+#[test]
+fn an_allocation_is_counted() {
+    let before = REQUESTS.get();
+    let mut list = std::hint::black_box(vec![1u8]);
+    list.reserve(100);
+    std::hint::black_box(&list);
+    assert_eq!(REQUESTS.get() - before, 2);
+}
