@@ -116,7 +116,7 @@ impl Failure {
             Failure::Io(problem) => problem.clone(),
             Failure::Output(path, error) => format!("{}: {error}", path.display()),
             Failure::Interrupted(_) => {
-                "interrupted: the figures above are of what ran until then".to_owned()
+                "interrupted: the figures are of what ran until then".to_owned()
             }
             Failure::Other(error) => format!("{error:#}"),
         }

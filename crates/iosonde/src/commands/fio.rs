@@ -149,37 +149,4 @@ fn conclude(result: &RunResult, stop: &Stop) -> Result<(), Failure> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(words: &str) -> Formats {
-        let words: Vec<OsString> = format!("--name=a --size=1m {words}")
-            .split_whitespace()
-            .map(OsString::from)
-            .collect();
-        formats(
-            &parse(&words, &iosonde_job::env::FakeEnv::new())
-                .unwrap()
-                .command,
-        )
-    }
-
-    #[test]
-    fn formats_are_those_asked_for() {
-        assert_eq!(of(""), Formats::default());
-        let both = of("--output-format=normal,json");
-        assert!(both.normal && both.json.is_some() && both.terse.is_none());
-        let minimal = of("--minimal --terse-version=5");
-        assert_eq!(minimal.terse, TerseVersion::from_number(5));
-        assert!(!minimal.normal);
-        let appended = of("--append-terse");
-        assert!(appended.normal && appended.terse.is_some());
-    }
-
-    #[test]
-    fn the_version_is_one_that_tools_know() {
-        assert_eq!(told(&Action::Version).unwrap().unwrap(), "fio-3.33\n");
-        assert!(told(&Action::CommandHelp(Some("iodpeth".into()))).is_err());
-        assert_eq!(told(&Action::Run).unwrap(), None);
-    }
-}
+mod tests;

@@ -25,3 +25,6 @@ pub(crate) fn rest(results: &[ProbeResult], format: Format) -> Result<String, Fa
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod simulated;

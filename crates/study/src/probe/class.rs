@@ -162,7 +162,9 @@ fn class_of(evidence: &Evidence) -> (DeviceClass, Vec<String>) {
         return (DeviceClass::Unclear, both());
     };
     let stream = evidence.sequential_read.unwrap_or(0.0);
-    let stream_reason = format!("streams at {}", words::bandwidth(stream));
+    let stream_reason = evidence
+        .sequential_read
+        .map(|rate| format!("streams at {}", words::bandwidth(rate)));
     if evidence.remote {
         let mut reasons = vec!["the file system is on another machine".to_owned()];
         reasons.extend(both());
@@ -182,7 +184,7 @@ fn class_of(evidence: &Evidence) -> (DeviceClass, Vec<String>) {
         DeviceClass::Unclear
     };
     let mut reasons: Vec<String> = both();
-    reasons.push(stream_reason);
+    reasons.extend(stream_reason);
     (class, reasons)
 }
 
@@ -194,6 +196,10 @@ fn limit_marks(evidence: &Evidence) -> Option<Vec<String>> {
             "a control group holds random reads at {}/s",
             words::iops(reads)
         )]);
+    }
+    // A disk that turns is as fast both ways by its nature.
+    if evidence.read_p50_ns.is_some_and(|ns| ns >= 2.0 * MS) {
+        return None;
     }
     let writes = evidence.random_write_iops?;
     let even = |spread: Option<f64>| spread.is_some_and(|spread| spread < 0.01);
@@ -242,8 +248,7 @@ fn fitness(class: DeviceClass, evidence: &Evidence) -> String {
                 "not fit for a database's log, fdatasync takes up to {}",
                 words::latency(longest)
             ),
-            None => "whether it is fit for databases was not measured, as nothing was written"
-                .to_owned(),
+            None => "what a durable write takes, and so whether it is fit for databases, was not measured".to_owned(),
         };
     };
     let flush = format!("fdatasync takes {} at p99", words::latency(p99));
@@ -254,6 +259,10 @@ fn fitness(class: DeviceClass, evidence: &Evidence) -> String {
         )
     } else if p99 <= MS {
         format!("fit for the log of a busy database, {flush}")
+    } else if p99 <= 10.0 * MS && p50 > 3.0 * MS {
+        format!(
+            "fit for files, streams and lightly used databases, also for etcd, which asks for 10 ms: {flush}"
+        )
     } else if p99 <= 10.0 * MS {
         format!("fit for databases and for etcd, which asks for 10 ms, {flush}")
     } else if p99 <= 50.0 * MS {
@@ -373,6 +382,11 @@ mod tests {
     fn what_was_not_measured_is_not_guessed() {
         let none = classify(&Evidence::default());
         assert_eq!(none.class, DeviceClass::Unclear);
+        let interrupted = Evidence {
+            sequential_read: None,
+            ..nvme()
+        };
+        assert!(!classify(&interrupted).sentence.contains("streams"));
         assert!(none.sentence.contains("was not measured"));
         let slow_and_rare = Evidence {
             read_p50_ns: Some(700.0 * US),
@@ -394,6 +408,7 @@ mod tests {
         };
         insta::assert_snapshot!(with(0.4 * MS, 0.9 * MS));
         insta::assert_snapshot!(with(2.0 * MS, 9.9 * MS));
+        insta::assert_snapshot!(with(8.0 * MS, 9.0 * MS));
         insta::assert_snapshot!(with(8.0 * MS, 20.0 * MS));
         insta::assert_snapshot!(with(20.0 * MS, 90.0 * MS));
         insta::assert_snapshot!(with(3.0 * US, 4.0 * US));

@@ -1,6 +1,7 @@
 //! What is probed, and how much of it.
 
 use super::phase::{Budget, Phase};
+use crate::words;
 use serde::{Deserialize, Serialize};
 
 /// Working sets are whole multiples of this.
@@ -76,7 +77,10 @@ pub struct WorkingSet {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorkingSetError {
     /// It does not fit.
-    #[error("{asked_bytes} bytes are asked for, but only {available_bytes} bytes are available")]
+    #[error(
+        "a working set of {} ({asked_bytes} bytes) is needed, but only {} ({available_bytes} bytes) are available",
+        words::bytes(*asked_bytes), words::bytes(*available_bytes)
+    )]
     NoSpace {
         /// Bytes asked for, or needed at least.
         asked_bytes: u64,

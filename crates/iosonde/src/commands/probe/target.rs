@@ -27,7 +27,10 @@ impl Opened {
         let mut working_file = None;
         let path = match &kind {
             TargetKind::Directory { .. } => {
-                let directory = Path::new(name);
+                let directory = Path::new(name)
+                    .canonicalize()
+                    .map_err(|error| unusable(name, &error))?;
+                let directory = directory.as_path();
                 for note in sweep(directory) {
                     watcher.note(&note);
                 }

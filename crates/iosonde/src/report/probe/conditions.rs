@@ -46,17 +46,16 @@ fn devices(target: &TargetInfo) -> String {
 }
 
 fn device(device: &DeviceInfo) -> String {
-    let model = device.model.as_deref().unwrap_or("no model name");
-    let mut text = format!(
-        "{}: {model}, {}",
-        device.name,
-        words::bytes(device.size_bytes)
-    );
+    let size = words::bytes(device.size_bytes);
+    let mut text = match &device.model {
+        Some(model) => format!("{} ({model}), {size}", device.name),
+        None => format!("{}, {size}", device.name),
+    };
     if let Some(driver) = &device.driver {
         text.push_str(&format!(", driver {driver}"));
     }
     if device.queue.as_ref().and_then(|queue| queue.rotational) == Some(true) {
-        text.push_str(", says that it turns");
+        text.push_str(", which says that it turns");
     }
     text
 }

@@ -67,15 +67,21 @@ pub(crate) fn headline(figure: &Figure) -> String {
 
 /// The figure in one line, for the display.
 pub(crate) fn one_line(figure: &Figure) -> String {
-    let mut line = format!("{:<28} {:<12}", label(figure), headline(figure));
+    let mut details = Vec::new();
     if figure.iops.error.is_some() {
-        line.push_str(&format!(" +- {}", error(figure)));
+        details.push(format!("+- {}", error(figure)));
     }
     if let Some(p99) = latency(figure).p99_ns {
-        line.push_str(&format!(", p99 {}", words::latency(p99 as f64)));
+        details.push(format!("p99 {}", words::latency(p99 as f64)));
     }
     if figure.settled == Some(false) {
-        line.push_str(", not settled");
+        details.push("not settled".to_owned());
     }
-    line
+    let line = format!(
+        "{:<28} {:<12} {}",
+        label(figure),
+        headline(figure),
+        details.join(", ")
+    );
+    line.trim_end().to_owned()
 }

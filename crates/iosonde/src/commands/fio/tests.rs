@@ -1,0 +1,95 @@
+//! What `iosonde fio` prints, over simulated devices.
+
+use super::*;
+
+fn parsed(words: &str) -> iosonde_job::parse::Parsed {
+    let words: Vec<OsString> = words.split_whitespace().map(OsString::from).collect();
+    parse(&words, &iosonde_job::env::FakeEnv::new()).unwrap()
+}
+
+fn of(words: &str) -> Formats {
+    formats(&parsed(&format!("--name=a --size=1m {words}")).command)
+}
+
+#[test]
+fn formats_are_those_asked_for() {
+    assert_eq!(of(""), Formats::default());
+    let both = of("--output-format=normal,json");
+    assert!(both.normal && both.json.is_some() && both.terse.is_none());
+    let minimal = of("--minimal --terse-version=5");
+    assert_eq!(minimal.terse, TerseVersion::from_number(5));
+    assert!(!minimal.normal);
+    let appended = of("--append-terse");
+    assert!(appended.normal && appended.terse.is_some());
+}
+
+#[test]
+fn the_version_is_one_that_tools_know() {
+    assert_eq!(told(&Action::Version).unwrap().unwrap(), "fio-3.33\n");
+    assert!(told(&Action::CommandHelp(Some("iodpeth".into()))).is_err());
+    assert_eq!(told(&Action::Run).unwrap(), None);
+}
+
+/// Runs a job on a simulated device. What tells one run from another is made the same.
+fn ran(words: &str) -> (RunResult, Formats) {
+    let parsed = parsed(words);
+    let mut session = LocalRunner::default().open();
+    let mut result = session.run(&parsed.plan, &mut ()).unwrap();
+    result.program = "iosonde".to_owned();
+    result.started_at_ms = 0;
+    result.elapsed_ns = 2_000_000_000;
+    result.host = Default::default();
+    for worker in &mut result.workers {
+        worker.tid = 4242;
+        worker.started_at_ms = 0;
+        worker.cpu = Default::default();
+    }
+    (result, formats(&parsed.command))
+}
+
+/// The document without the lines that hold the time of day, which depends on the time zone.
+fn printed(words: &str) -> String {
+    let (result, formats) = ran(words);
+    let text = String::from_utf8(document(&result, &formats).unwrap()).unwrap();
+    let is_time = |line: &&str| line.contains("\"time\" :") || line.contains("\"timestamp");
+    let lines = text.lines().filter(|line| !is_time(line));
+    let lines = lines.map(|line| match line.split_once(": pid=4242: ") {
+        Some((before, _)) => format!("{before}: pid=4242: (date)"),
+        None => line.to_owned(),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+const JOB: &str = "--name=a --ioengine=sim --sim=sata-ssd --rw=randrw --rwmixread=70 --bs=4k \
+                   --iodepth=8 --size=1g --time_based --runtime=2";
+
+#[test]
+fn normal_text() {
+    insta::assert_snapshot!("normal", printed(JOB));
+}
+
+#[test]
+fn terse_lines() {
+    insta::assert_snapshot!("terse", printed(&format!("{JOB} --minimal")));
+}
+
+#[test]
+fn json_documents() {
+    insta::assert_snapshot!("json", printed(&format!("{JOB} --output-format=json")));
+}
+
+#[test]
+fn errors_of_jobs_end_with_status_1() {
+    let (mut result, _) = ran(JOB);
+    assert!(conclude(&result, &Stop::default()).is_ok());
+    result.workers[0].error = Some(iosonde_result::run::IoFailure {
+        errno: 5,
+        operation: "read".to_owned(),
+        file: Some("/data/a.0.0".to_owned()),
+        offset: Some(4096),
+        message: "EIO".to_owned(),
+    });
+    let failure = conclude(&result, &Stop::default()).unwrap_err();
+    assert_eq!(failure.status(), 1);
+    assert_eq!(failure.text(false), "error: a: EIO");
+}
