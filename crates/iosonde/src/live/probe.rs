@@ -5,7 +5,7 @@ use crate::report::probe::{row, table};
 use crate::signals::Stop;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use iosonde_result::interval::IntervalCounts;
-use iosonde_result::observer::{Progress, WorkerState};
+use iosonde_result::observer::Progress;
 use iosonde_study::probe::{Announcement, Figure, Phase, TargetKind, Watcher};
 use iosonde_study::words;
 use std::io::Write;
@@ -104,7 +104,7 @@ impl Watcher for ProbeLive {
     }
 
     fn progress(&mut self, phase: Phase, progress: &Progress<'_>) {
-        let rate = rate_so_far(phase, progress);
+        let rate = rate_now(phase, progress);
         if let Some(bar) = &self.bar {
             let position = self.before_ns + progress.at_ns.min(self.planned_ns);
             let left = bar.length().unwrap_or(0).saturating_sub(position);
@@ -177,19 +177,14 @@ fn announced(announcement: &Announcement<'_>) -> Vec<String> {
 }
 
 /// The rate at this moment; `None` while nothing moves.
-fn rate_so_far(phase: Phase, progress: &Progress<'_>) -> Option<String> {
+fn rate_now(phase: Phase, progress: &Progress<'_>) -> Option<String> {
     let now = progress.rate[phase.direction()];
     if now == IntervalCounts::default() {
         return None;
     }
-    let ramp = progress
-        .workers
-        .iter()
-        .any(|worker| worker.state == WorkerState::Ramp);
-    let warming = if ramp { ", warming up" } else { "" };
     Some(if phase.block_bytes() >= 1 << 20 {
-        format!("{}{warming}", words::bandwidth(now.bytes as f64))
+        words::bandwidth(now.bytes as f64)
     } else {
-        format!("{} IOPS{warming}", words::iops(now.ios as f64))
+        format!("{} IOPS", words::iops(now.ios as f64))
     })
 }

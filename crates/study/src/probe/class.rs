@@ -30,6 +30,8 @@ pub enum DeviceClass {
     SataSsd,
     /// Flash on PCI Express, or as fast.
     NvmeSsd,
+    /// A device that answers small reads sooner than flash can: with memory in front of its medium, or a faster medium.
+    FasterThanFlash,
     /// Block storage or a file system over a network.
     NetworkVolume,
     /// Storage whose rate is held at a limit.
@@ -172,6 +174,8 @@ fn class_of(evidence: &Evidence) -> (DeviceClass, Vec<String>) {
     }
     let class = if read_ns < 8.0 * US {
         DeviceClass::Memory
+    } else if read_ns < 40.0 * US {
+        DeviceClass::FasterThanFlash
     } else if read_ns >= 2.0 * MS && reads < 2_000.0 {
         DeviceClass::HardDisk
     } else if read_ns >= 250.0 * US && reads >= 500.0 {
@@ -222,6 +226,9 @@ fn sentence(class: DeviceClass, evidence: &Evidence, reasons: &[String]) -> Stri
         DeviceClass::HardDisk => "a hard disk",
         DeviceClass::SataSsd => "a SATA SSD",
         DeviceClass::NvmeSsd => "an NVMe SSD",
+        DeviceClass::FasterThanFlash => {
+            "storage with memory in front of it, as flash alone takes 60 us or more for a read"
+        }
         DeviceClass::NetworkVolume => "storage over a network",
         DeviceClass::LimitedVolume => "a volume with a limit on its I/O rate",
         DeviceClass::Unclear => "no class of device that is known here",
@@ -322,6 +329,11 @@ mod tests {
             ..nvme()
         };
         assert_eq!(class(&ceph), DeviceClass::NetworkVolume);
+        let virtual_disk = Evidence {
+            read_p50_ns: Some(20.0 * US),
+            ..nvme()
+        };
+        assert_eq!(class(&virtual_disk), DeviceClass::FasterThanFlash);
         let nfs = Evidence {
             remote: true,
             read_p50_ns: Some(200.0 * US),
