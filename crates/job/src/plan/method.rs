@@ -1,0 +1,207 @@
+//! How I/O is issued: engine, depth, memory, priorities.
+
+use schemars::JsonSchema;
+use super::PerDirection;
+use serde::{Deserialize, Serialize};
+
+/// `ioengine`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Engine {
+    /// io_uring, else libaio, else psync: iosonde's own choice.
+    Auto,
+    /// io_uring.
+    IoUring,
+    /// Linux native AIO.
+    Libaio,
+    /// lseek and read/write.
+    Sync,
+    /// pread/pwrite.
+    Psync,
+    /// readv/writev on neighbouring I/Os.
+    Vsync,
+    /// preadv/pwritev.
+    Pvsync,
+    /// preadv2/pwritev2.
+    Pvsync2,
+    /// Memory mapping and memcpy.
+    Mmap,
+    /// No I/O at all.
+    Null,
+    /// The simulated device.
+    Sim,
+}
+
+impl Engine {
+    /// fio's name of the engine.
+    pub fn name(self) -> &'static str {
+        match self {
+            Engine::Auto => "auto",
+            Engine::IoUring => "io_uring",
+            Engine::Libaio => "libaio",
+            Engine::Sync => "sync",
+            Engine::Psync => "psync",
+            Engine::Vsync => "vsync",
+            Engine::Pvsync => "pvsync",
+            Engine::Pvsync2 => "pvsync2",
+            Engine::Mmap => "mmap",
+            Engine::Null => "null",
+            Engine::Sim => "sim",
+        }
+    }
+}
+
+/// How I/O is issued.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IoMethod {
+    /// `ioengine`.
+    pub engine: Engine,
+    /// `iodepth`, at least 1.
+    pub iodepth: u32,
+    /// `iodepth_batch_submit`; `None` when the job sets none: the engine may then batch as it likes.
+    pub batch_submit: Option<u32>,
+    /// `iodepth_batch_complete_min`; 0 polls.
+    pub batch_complete_min: u32,
+    /// `iodepth_batch_complete_max`; `None` when not set.
+    pub batch_complete_max: Option<u32>,
+    /// `iodepth_low`: when full, drain to this depth before filling again; `None` is the same as `iodepth`.
+    pub iodepth_low: Option<u32>,
+    /// `serialize_overlap`.
+    pub serialize_overlap: bool,
+    /// `io_submit_mode=offload`.
+    pub offload: bool,
+    /// `direct`: O_DIRECT.
+    pub direct: bool,
+    /// `sync`: O_SYNC or O_DSYNC.
+    pub sync: SyncMode,
+    /// Engine-specific: polling, registration and so on.
+    pub uring: UringOptions,
+    /// `nowait`: RWF_NOWAIT.
+    pub nowait: bool,
+    /// `cmdprio_percentage`, for reads and writes.
+    pub cmdprio_percent: PerDirection<u8>,
+    /// `cmdprio_class` and `cmdprio`: the priority of those I/Os; real time, level 0, unless given.
+    pub cmdprio: PerDirection<IoPriority>,
+    /// `cmdprio_bssplit`: the share of prioritised I/Os for each block size instead of `cmdprio_percent`.
+    pub cmdprio_split: Option<PerDirection<Vec<CmdprioPart>>>,
+    /// `hipri_percentage` of pvsync2.
+    pub hipri_percent: u8,
+    /// `thread` given. Jobs are threads in any case.
+    pub thread: bool,
+    /// `nice`.
+    pub nice: Option<i32>,
+    /// `prioclass` and `prio`: I/O priority.
+    pub ioprio: Option<IoPriority>,
+    /// `cpus_allowed`, `cpumask`: CPU numbers.
+    pub cpus_allowed: Option<Vec<u32>>,
+    /// `cpus_allowed_policy=split`: each clone gets one of them.
+    pub cpus_split: bool,
+    /// `numa_cpu_nodes`.
+    pub numa_cpu_nodes: Option<Vec<u32>>,
+    /// `numa_mem_policy`.
+    pub numa_mem_policy: Option<NumaMemPolicy>,
+    /// `mem`.
+    pub mem: Memory,
+    /// `iomem_align` in bytes; 0 is the page size.
+    pub mem_align_bytes: u64,
+    /// `hugepage-size` in bytes, for the kinds of memory that use huge pages.
+    pub hugepage_bytes: u64,
+    /// `lockmem` in bytes.
+    pub lockmem_bytes: u64,
+    /// The simulated device, for [`Engine::Sim`]: `key=value,...` of its model.
+    pub sim: Option<String>,
+}
+
+/// `sync`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SyncMode {
+    /// Neither flag.
+    None,
+    /// O_SYNC.
+    Sync,
+    /// O_DSYNC.
+    Dsync,
+}
+
+/// Options of the io_uring engine (and pvsync2's `hipri`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct UringOptions {
+    /// `hipri`: poll for completions.
+    pub hipri: bool,
+    /// `registerfiles`; `None` when the job does not say: the engine registers when it can.
+    pub registerfiles: Option<bool>,
+    /// `fixedbufs`; `None` as above.
+    pub fixedbufs: Option<bool>,
+    /// `sqthread_poll`.
+    pub sqthread_poll: bool,
+    /// `sqthread_poll_cpu`.
+    pub sqthread_poll_cpu: Option<u32>,
+    /// `nonvectored`; `None` when not given. Ours are always non-vectored unless this is `Some(false)`.
+    pub nonvectored: Option<bool>,
+    /// `force_async`: IOSQE_ASYNC on every Nth; 0 is none.
+    pub force_async: u32,
+}
+
+/// I/O priority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IoPriority {
+    /// 0 none, 1 real time, 2 best effort, 3 idle.
+    pub class: u8,
+    /// 0 (highest) to 7.
+    pub level: u8,
+}
+
+/// One entry of `cmdprio_bssplit`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CmdprioPart {
+    /// Block size in bytes.
+    pub block_bytes: u64,
+    /// Share of the I/Os of this size, in per cent.
+    pub percent: u8,
+    /// Their priority.
+    pub priority: IoPriority,
+}
+
+/// `numa_mem_policy`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NumaMemPolicy {
+    /// default, prefer, bind, interleave or local.
+    pub kind: NumaMemKind,
+    /// Nodes it applies to.
+    pub nodes: Vec<u32>,
+}
+
+/// The kinds of memory policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NumaMemKind {
+    /// MPOL_DEFAULT
+    Default,
+    /// MPOL_PREFERRED
+    Prefer,
+    /// MPOL_BIND
+    Bind,
+    /// MPOL_INTERLEAVE
+    Interleave,
+    /// MPOL_LOCAL
+    Local,
+}
+
+/// `mem`: where I/O buffers come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Memory {
+    /// malloc
+    Malloc,
+    /// shm
+    Shm,
+    /// shmhuge
+    ShmHuge,
+    /// mmap, optionally of a file
+    Mmap(Option<String>),
+    /// mmaphuge, optionally of a file
+    MmapHuge(Option<String>),
+    /// mmapshared
+    MmapShared,
+}

@@ -1,0 +1,298 @@
+//! What is done: directions, block sizes, order, contents.
+
+use schemars::JsonSchema;
+use super::{Direction, PerDirection};
+use serde::{Deserialize, Serialize};
+
+/// What is done: directions, block sizes, order, contents.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Workload {
+    /// `rw`.
+    pub rw: ReadWrite,
+    /// `rw=randread:N` or `rw=write:4k`, and `rw_sequencer`.
+    pub sequencer: Sequencer,
+    /// `bs`, `bsrange`, `bssplit`.
+    pub block_size: PerDirection<BlockSize>,
+    /// `blockalign` in bytes; 0 is the smallest block size of the direction.
+    pub block_align: PerDirection<u64>,
+    /// `bs_unaligned`.
+    pub bs_unaligned: bool,
+    /// `bs_is_seq_rand`: the read size is that of sequential, the write size that of random I/O.
+    pub bs_is_seq_rand: bool,
+    /// `rwmixread`, 0 to 100.
+    pub rwmix_read_percent: u8,
+    /// `percentage_random`, 0 to 100. 100 for random modes unless given.
+    pub percentage_random: PerDirection<u8>,
+    /// `random_distribution`.
+    pub distribution: Distribution,
+    /// `norandommap`, `softrandommap`.
+    pub random_map: RandomMap,
+    /// `random_generator`, as given.
+    pub random_generator: RandomGenerator,
+    /// `randrepeat`: the same sequence at every run.
+    pub randrepeat: bool,
+    /// `allrandrepeat`.
+    pub allrandrepeat: bool,
+    /// `randseed`.
+    pub randseed: Option<u64>,
+    /// `number_ios`: I/Os to complete before the job ends.
+    pub number_ios: Option<u64>,
+    /// `fsync`: after every N writes; 0 is never.
+    pub fsync_every: u32,
+    /// `fdatasync`: after every N writes; 0 is never.
+    pub fdatasync_every: u32,
+    /// `sync_file_range`.
+    pub sync_file_range: Option<SyncFileRange>,
+    /// `end_fsync`.
+    pub end_fsync: bool,
+    /// `fsync_on_close`.
+    pub fsync_on_close: bool,
+    /// `zonemode=strided` with its sizes.
+    pub zones: Option<StridedZones>,
+    /// What write buffers hold.
+    pub buffers: Buffers,
+}
+
+/// `rw`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReadWrite {
+    /// Which directions take part.
+    pub mode: Mode,
+    /// Random rather than sequential order.
+    pub random: bool,
+}
+
+/// The directions of `rw`, whatever their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// read, randread
+    Read,
+    /// write, randwrite
+    Write,
+    /// trim, randtrim
+    Trim,
+    /// rw, readwrite, randrw
+    ReadWrite,
+    /// trimwrite, randtrimwrite: a block is trimmed, then written
+    TrimWrite,
+}
+
+impl ReadWrite {
+    /// Whether I/O of this direction is part of the mode.
+    pub fn has(self, direction: Direction) -> bool {
+        match self.mode {
+            Mode::Read => direction == Direction::Read,
+            Mode::Write => direction == Direction::Write,
+            Mode::Trim => direction == Direction::Trim,
+            Mode::ReadWrite => direction != Direction::Trim,
+            Mode::TrimWrite => direction != Direction::Read,
+        }
+    }
+
+    /// fio's name: `randread`, `rw`, ...
+    pub fn name(self) -> &'static str {
+        match (self.mode, self.random) {
+            (Mode::Read, false) => "read",
+            (Mode::Read, true) => "randread",
+            (Mode::Write, false) => "write",
+            (Mode::Write, true) => "randwrite",
+            (Mode::Trim, false) => "trim",
+            (Mode::Trim, true) => "randtrim",
+            (Mode::ReadWrite, false) => "rw",
+            (Mode::ReadWrite, true) => "randrw",
+            (Mode::TrimWrite, false) => "trimwrite",
+            (Mode::TrimWrite, true) => "randtrimwrite",
+        }
+    }
+}
+
+/// The modifier after the colon of `rw`, and `rw_sequencer`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Sequencer {
+    /// Random modes: a new offset is drawn only every this many I/Os (1: each).
+    pub every: u32,
+    /// Sequential modes: bytes added to the offset after each I/O; negative skips back.
+    pub skip_bytes: i64,
+    /// `rw_sequencer`.
+    pub kind: SequencerKind,
+}
+
+/// What the I/Os between two drawn offsets do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SequencerKind {
+    /// Go on behind the last.
+    Sequential,
+    /// Repeat the same offset.
+    Identical,
+}
+
+/// Block sizes of one direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BlockSize {
+    /// All the same, in bytes.
+    Fixed(u64),
+    /// `bsrange`: uniformly drawn multiples of `min` up to `max`.
+    Range {
+        /// Smallest, in bytes.
+        min: u64,
+        /// Largest, in bytes.
+        max: u64,
+    },
+    /// `bssplit`: sizes in bytes with weights in per cent that sum to 100.
+    Split(Vec<(u64, u8)>),
+}
+
+impl BlockSize {
+    /// The smallest block, in bytes.
+    pub fn min(&self) -> u64 {
+        match self {
+            BlockSize::Fixed(bytes) => *bytes,
+            BlockSize::Range { min, .. } => *min,
+            BlockSize::Split(split) => split.iter().map(|part| part.0).min().unwrap_or(0),
+        }
+    }
+
+    /// The largest block, in bytes.
+    pub fn max(&self) -> u64 {
+        match self {
+            BlockSize::Fixed(bytes) => *bytes,
+            BlockSize::Range { max, .. } => *max,
+            BlockSize::Split(split) => split.iter().map(|part| part.0).max().unwrap_or(0),
+        }
+    }
+}
+
+/// `random_distribution`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Distribution {
+    /// Each block equally likely.
+    Random,
+    /// `zipf:theta[:center]`.
+    Zipf {
+        /// Skew.
+        theta: f64,
+        /// Position of the hottest block, 0 to 1; `None` scatters by hashing, as fio does.
+        center: Option<f64>,
+    },
+    /// `pareto:h[:center]`.
+    Pareto {
+        /// Power.
+        h: f64,
+        /// As for zipf.
+        center: Option<f64>,
+    },
+    /// `normal:deviation[:center]`, deviation in per cent.
+    Normal {
+        /// Standard deviation in per cent of the range.
+        deviation_percent: f64,
+        /// As for zipf.
+        center: Option<f64>,
+    },
+    /// `zoned:access%/range%:...`.
+    Zoned(PerDirection<Vec<PercentZone>>),
+    /// `zoned_abs:access%/bytes:...`.
+    ZonedAbs(PerDirection<Vec<ByteZone>>),
+}
+
+/// A zone of `zoned`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PercentZone {
+    /// Share of the accesses in per cent.
+    pub access_percent: u8,
+    /// Share of the file in per cent.
+    pub size_percent: u8,
+}
+
+/// A zone of `zoned_abs`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ByteZone {
+    /// Share of the accesses in per cent.
+    pub access_percent: u8,
+    /// Length in bytes; 0 is the rest of the file.
+    pub size_bytes: u64,
+}
+
+/// Whether each block is visited once per pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RandomMap {
+    /// Exactly once.
+    Exact,
+    /// `softrandommap`: exactly once where memory allows; here always possible.
+    Soft,
+    /// `norandommap`: drawn with replacement.
+    None,
+}
+
+/// `random_generator`, as given. All are served by one generator of ours; `lfsr` also implies an exact map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RandomGenerator {
+    /// fio's default.
+    Tausworthe,
+    /// 64-bit variant.
+    Tausworthe64,
+    /// Linear feedback shift register.
+    Lfsr,
+}
+
+/// `sync_file_range=wait_before,write,wait_after:N`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SyncFileRange {
+    /// SYNC_FILE_RANGE_WAIT_BEFORE.
+    pub wait_before: bool,
+    /// SYNC_FILE_RANGE_WRITE.
+    pub write: bool,
+    /// SYNC_FILE_RANGE_WAIT_AFTER.
+    pub wait_after: bool,
+    /// Called after this many writes.
+    pub every: u32,
+}
+
+/// `zonemode=strided`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StridedZones {
+    /// `zonesize`: bytes of I/O before moving on.
+    pub zone_size_bytes: u64,
+    /// `zonerange`: bytes of one zone that I/O may touch.
+    pub zone_range_bytes: u64,
+    /// `zoneskip`: bytes skipped between zones.
+    pub zone_skip_bytes: u64,
+}
+
+/// What write buffers hold.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Buffers {
+    /// How they are filled.
+    pub fill: BufferFill,
+    /// `buffer_compress_percentage`.
+    pub compress_percent: u8,
+    /// `buffer_compress_chunk` in bytes.
+    pub compress_chunk_bytes: u64,
+    /// `dedupe_percentage`.
+    pub dedupe_percent: u8,
+    /// `dedupe_mode=working_set` with this per cent of the size.
+    pub dedupe_working_set_percent: Option<u8>,
+    /// `dedupe_global`: jobs with it share the working set.
+    pub dedupe_global: bool,
+}
+
+/// How write buffers are filled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BufferFill {
+    /// Random once, then a few words changed at every I/O (`scramble_buffers`, fio's default).
+    Scramble,
+    /// Random once, never changed (`scramble_buffers=0`).
+    Once,
+    /// `refill_buffers`: random at every I/O.
+    Refill,
+    /// `zero_buffers`.
+    Zero,
+    /// `buffer_pattern`: these bytes over and over.
+    Pattern(Vec<u8>),
+}
