@@ -6,6 +6,7 @@
 pub mod aio;
 pub mod mmap;
 pub mod null;
+pub mod sim;
 pub mod sync;
 pub mod uring;
 

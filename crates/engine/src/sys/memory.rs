@@ -111,6 +111,19 @@ impl IoMemory {
         unsafe { std::slice::from_raw_parts_mut(self.address(slot), length) }
     }
 
+    /// Copies `data` to position `at` of a slot that is in flight, in the place of the kernel: for backends that move data
+    /// themselves.
+    pub(crate) fn deliver(&self, slot: u32, at: usize, data: &[u8]) {
+        assert!(
+            (slot as usize) < self.slots && at <= self.stride && data.len() <= self.stride - at
+        );
+        // SAFETY: within the slot by the assertion. The slot is in flight, so no reference to it is alive: `data` lies
+        // elsewhere, and nobody reads or writes the slot meanwhile.
+        unsafe {
+            std::ptr::copy_nonoverlapping(data.as_ptr(), self.address(slot).add(at), data.len())
+        };
+    }
+
     /// The whole area of all slots, for registration with the kernel.
     pub(super) fn area(&self) -> libc::iovec {
         libc::iovec {

@@ -1,0 +1,508 @@
+//! The simulated device: from the arrival of an I/O to the time when it is done.
+//!
+//! Everything is decided when an I/O arrives, in the order of arrival: queues are first come, first served, so that later
+//! arrivals change nothing for those before them. There are no events to process in between.
+
+use super::cache::{BlockCache, Dirty};
+use super::counters::{Meter, SimCounters};
+use super::faults::Judge;
+use super::gate::{Bucket, Link};
+use super::keys::SimSpecError;
+use super::noise::SpeedCurve;
+use super::spec::{Cap, Caps, SimSpec};
+use super::store::Store;
+use super::units::{Member, Part, members, parts};
+use crate::backend::{Handle, Op};
+use crate::workload::rng::{Rng, mix64};
+use iosonde_job::plan::Direction;
+use std::cell::RefCell;
+use std::io;
+use std::rc::Rc;
+
+/// Files begin at multiples of this on the device.
+const FILE_ALIGNMENT: u64 = 1 << 20;
+
+/// What a stream of the device's random numbers is used for.
+#[derive(Debug, Clone, Copy)]
+enum Stream {
+    Service = 1,
+    Rotation = 2,
+    Delay = 3,
+    Fault = 4,
+    Noise = 5,
+}
+
+/// A file on the device.
+#[derive(Debug)]
+struct Extent {
+    /// What the file is known by: its descriptor in [`Handle`].
+    id: i32,
+    base: u64,
+    bytes: u64,
+    lock: Option<Bucket>,
+}
+
+/// One I/O as it reaches the device.
+#[derive(Debug, Clone, Copy)]
+pub struct Request {
+    /// What is asked for.
+    pub op: Op,
+    /// Number of the file, as [`SimDevice::place`] gave it.
+    pub file: u32,
+    /// Position in the file, in bytes.
+    pub offset: u64,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// Whether it passes by a page cache.
+    pub direct: bool,
+}
+
+/// What becomes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reply {
+    /// When it is done; always after its arrival.
+    pub done_ns: u64,
+    /// Bytes moved (0 for a flush), or the negated errno.
+    pub result: i32,
+    /// Whether the device was needed: false for what the cache served.
+    pub from_device: bool,
+}
+
+/// Buckets of all caps: of both directions, of reads, of writes.
+#[derive(Debug)]
+struct CapBuckets {
+    iops: [Vec<Bucket>; 3],
+    bw: [Vec<Bucket>; 3],
+}
+
+impl CapBuckets {
+    fn new(caps: &Caps) -> CapBuckets {
+        CapBuckets {
+            iops: [caps.iops, caps.read_iops, caps.write_iops].map(buckets),
+            bw: [caps.bw, caps.read_bw, caps.write_bw].map(buckets),
+        }
+    }
+
+    /// The buckets that an I/O takes tokens from.
+    fn iops(&mut self, direction: Direction) -> impl Iterator<Item = &mut Bucket> {
+        let [all, read, write] = &mut self.iops;
+        let own = if direction == Direction::Read {
+            read
+        } else {
+            write
+        };
+        all.iter_mut().chain(own)
+    }
+
+    /// The buckets that its bytes take tokens from: none for trims, which move no bytes.
+    fn bw(&mut self, direction: Direction) -> impl Iterator<Item = &mut Bucket> {
+        let [all, read, write] = &mut self.bw;
+        let own = if direction == Direction::Read {
+            read
+        } else {
+            write
+        };
+        all.iter_mut()
+            .chain(own)
+            .filter(move |_| direction != Direction::Trim)
+    }
+}
+
+/// One cap is one bucket, and another one for its peak.
+fn buckets(cap: Option<Cap>) -> Vec<Bucket> {
+    let Some(Cap {
+        per_second,
+        burst,
+        peak,
+    }) = cap
+    else {
+        return Vec::new();
+    };
+    let sustained = Bucket::new(per_second, burst);
+    std::iter::once(sustained)
+        .chain(peak.map(|peak| Bucket::new(peak, 0.0)))
+        .collect()
+}
+
+/// Streams of random numbers, apart so that a change of one parameter does not move the draws of others.
+#[derive(Debug)]
+struct Draws {
+    service: Rng,
+    rotation: Rng,
+    delay: Rng,
+}
+
+/// A simulated device, shared by all workers of a run.
+#[derive(Debug)]
+pub struct SimDevice {
+    spec: SimSpec,
+    files: Vec<Extent>,
+    members: Vec<Member>,
+    link: Option<Link>,
+    caps: CapBuckets,
+    cache: Option<BlockCache>,
+    dirty: Option<Dirty>,
+    speed: SpeedCurve,
+    judge: Judge,
+    draws: Draws,
+    store: Option<Store>,
+    meter: Meter,
+    /// No service begins before: the last pause that writes brought about.
+    paused_until_ns: u64,
+    written_bytes: u64,
+    unflushed_bytes: u64,
+}
+
+impl SimDevice {
+    /// The device of a spec.
+    ///
+    /// # Errors
+    /// A spec that contradicts itself.
+    pub fn new(spec: SimSpec) -> Result<SimDevice, SimSpecError> {
+        spec.check()?;
+        let stream = |purpose: Stream| Rng::new(mix64(mix64(spec.seed) ^ purpose as u64));
+        let cached = spec.cache.bytes > 0;
+        Ok(SimDevice {
+            files: Vec::new(),
+            members: members(&spec.layout),
+            link: spec.link_bw.map(Link::new),
+            caps: CapBuckets::new(&spec.caps),
+            cache: cached.then(|| BlockCache::new(&spec.cache)),
+            dirty: (spec.cache.dirty_bytes > 0).then(|| Dirty::new(&spec.cache)),
+            speed: SpeedCurve::new(spec.speed, stream(Stream::Noise)),
+            judge: Judge::new(spec.faults, stream(Stream::Fault)),
+            draws: Draws {
+                service: stream(Stream::Service),
+                rotation: stream(Stream::Rotation),
+                delay: stream(Stream::Delay),
+            },
+            store: spec.store.map(Store::new),
+            meter: Meter::default(),
+            paused_until_ns: 0,
+            written_bytes: 0,
+            unflushed_bytes: 0,
+            spec,
+        })
+    }
+
+    /// As [`SimDevice::new`], to be shared by workers.
+    ///
+    /// # Errors
+    /// A spec that contradicts itself.
+    pub fn shared(spec: SimSpec) -> Result<Rc<RefCell<SimDevice>>, SimSpecError> {
+        Ok(Rc::new(RefCell::new(SimDevice::new(spec)?)))
+    }
+
+    /// What it was made from.
+    pub fn spec(&self) -> &SimSpec {
+        &self.spec
+    }
+
+    /// What it has done until `now_ns`, in the manner of `/proc/diskstats`.
+    pub fn counters(&self, now_ns: u64) -> SimCounters {
+        let dirty = self
+            .dirty
+            .as_ref()
+            .map_or(0.0, |dirty| dirty.level_bytes(now_ns as f64));
+        self.meter.read(now_ns, dirty as u64)
+    }
+
+    /// Puts files on the device, one behind the other, and gives their numbers. A handle with the descriptor of a file that
+    /// is there already means that file.
+    ///
+    /// # Errors
+    /// A file that is larger than when it was placed and has another one behind it.
+    pub fn place(&mut self, handles: &[Handle]) -> io::Result<Vec<u32>> {
+        handles
+            .iter()
+            .map(|handle| self.place_one(handle))
+            .collect()
+    }
+
+    fn place_one(&mut self, handle: &Handle) -> io::Result<u32> {
+        let end = self.files.last().map_or(0, |last| last.base + last.bytes);
+        let last = self.files.len().wrapping_sub(1);
+        if let Some(number) = self.files.iter().position(|file| file.id == handle.fd) {
+            let file = &mut self.files[number];
+            if handle.size > file.bytes {
+                if number != last {
+                    return Err(io::Error::other(
+                        "a simulated file cannot grow into the next one",
+                    ));
+                }
+                file.bytes = handle.size;
+            }
+            return Ok(number as u32);
+        }
+        let lock =
+            (self.spec.lock_ns > 0).then(|| Bucket::new(1e9 / self.spec.lock_ns as f64, 0.0));
+        let base = end.next_multiple_of(FILE_ALIGNMENT);
+        self.files.push(Extent {
+            id: handle.fd,
+            base,
+            bytes: handle.size,
+            lock,
+        });
+        Ok((self.files.len() - 1) as u32)
+    }
+
+    /// Takes an I/O that arrives at `now_ns`, which never goes back, and says when it will be done.
+    pub fn submit(&mut self, now_ns: u64, request: &Request) -> Reply {
+        let reply = match request.op.direction() {
+            Some(direction) => self.transfer(now_ns, direction, request),
+            None => self.flush(now_ns),
+        };
+        let done_ns = reply.done_ns.max(now_ns + 1);
+        if reply.from_device {
+            self.meter.occupied(now_ns, done_ns);
+        }
+        Reply { done_ns, ..reply }
+    }
+
+    /// Takes note of an I/O that is handed back to its worker.
+    pub(super) fn completed(&mut self, op: Op, result: i32, from_device: bool) {
+        self.meter.completed(op, result, from_device);
+    }
+
+    fn address(&self, request: &Request) -> u64 {
+        self.files[request.file as usize].base + request.offset
+    }
+
+    fn transfer(&mut self, now_ns: u64, direction: Direction, request: &Request) -> Reply {
+        let address = self.address(request);
+        let room = self
+            .spec
+            .capacity_bytes
+            .map_or(u64::MAX, |end| end.saturating_sub(address));
+        if room == 0 {
+            let result = if direction == Direction::Read {
+                0
+            } else {
+                -libc::ENOSPC
+            };
+            return Reply {
+                done_ns: now_ns,
+                result,
+                from_device: false,
+            };
+        }
+        let (bytes, result) = match self.judge.io(direction, address, request.bytes.min(room)) {
+            Ok(moved) => (moved, moved as i32),
+            Err(errno) => (request.bytes.min(room), -errno),
+        };
+        if let Some(done_ns) = self.through_cache(now_ns, direction, address, bytes, request.direct)
+        {
+            return Reply {
+                done_ns,
+                result,
+                from_device: false,
+            };
+        }
+        let served_ns = self.serve(now_ns, direction, address, bytes);
+        let done_ns = self.pass_gates(now_ns, served_ns, direction, request.file, bytes);
+        Reply {
+            done_ns: done_ns.round() as u64,
+            result,
+            from_device: true,
+        }
+    }
+
+    /// When the cache has done the I/O; `None` if the device must do it.
+    fn through_cache(
+        &mut self,
+        now_ns: u64,
+        direction: Direction,
+        address: u64,
+        bytes: u64,
+        direct: bool,
+    ) -> Option<u64> {
+        let cache = self.cache.as_mut()?;
+        let rules = &self.spec.cache;
+        if direction == Direction::Trim || (direct && !rules.direct) {
+            if direction != Direction::Read {
+                cache.forget(address, bytes);
+            }
+            return None;
+        }
+        let hit = cache.touch(address, bytes);
+        if direction == Direction::Read {
+            return hit.then(|| now_ns + rules.hit_ns);
+        }
+        let dirty = self.dirty.as_mut()?;
+        let now = now_ns as f64;
+        let taken_ns = dirty.add(now, bytes, self.speed.at(now));
+        let hit_ns = rules.hit_ns;
+        let taken_ns = (taken_ns.round() as u64).max(self.paused_until_ns);
+        let taken_ns = self.spec.stalls.hold_ns(taken_ns);
+        self.meter.buffered(bytes);
+        self.written(taken_ns, bytes);
+        Some(taken_ns + hit_ns)
+    }
+
+    /// Has the members work on an I/O; the time when the last of them is ready.
+    fn serve(&mut self, now_ns: u64, direction: Direction, address: u64, bytes: u64) -> f64 {
+        let layout = self.spec.layout;
+        let copies = if direction == Direction::Write {
+            layout.replicas as usize
+        } else {
+            1
+        };
+        let mut ready_ns = now_ns;
+        for part in parts(layout, address, bytes) {
+            for copy in 0..copies {
+                let member = (part.member + copy) % self.members.len();
+                let part = Part { member, ..part };
+                ready_ns = ready_ns.max(self.serve_part(now_ns, direction, part));
+            }
+        }
+        if direction == Direction::Write {
+            self.written(ready_ns, bytes);
+        }
+        ready_ns as f64
+    }
+
+    fn serve_part(&mut self, now_ns: u64, direction: Direction, part: Part) -> u64 {
+        let spec = &self.spec;
+        let member = &mut self.members[part.member];
+        let start_ns = spec
+            .stalls
+            .hold_ns(member.start_ns(now_ns).max(self.paused_until_ns));
+        let mut work_ns = spec.service[direction].draw_ns(&mut self.draws.service);
+        if let Some(bw) = spec.server_bw[direction] {
+            work_ns += part.bytes as f64 * 1e9 / bw as f64;
+        }
+        let has_head = spec.positioning.is_used() && direction != Direction::Trim;
+        if has_head {
+            let Part { address, bytes, .. } = part;
+            let rng = &mut self.draws.rotation;
+            work_ns += member.position_ns(&spec.positioning, now_ns, address, bytes, rng);
+        }
+        let mut speed = self.speed.at(start_ns as f64);
+        if direction == Direction::Write && spec.speed.fresh > 1.0 {
+            let left = libm::exp(-(self.written_bytes as f64) / spec.speed.fresh_bytes as f64);
+            speed *= 1.0 + (spec.speed.fresh - 1.0) * left;
+        }
+        let end_ns = start_ns + (work_ns / speed).round() as u64;
+        member.occupy(end_ns);
+        if has_head {
+            member.await_end(end_ns);
+        }
+        end_ns
+    }
+
+    /// Accounts for bytes that the device wrote, and pauses it where that is due.
+    fn written(&mut self, ready_ns: u64, bytes: u64) {
+        let before = self.written_bytes;
+        self.written_bytes += bytes;
+        self.unflushed_bytes += bytes;
+        let stalls = &self.spec.stalls;
+        if stalls.every_bytes > 0 {
+            let due = self.written_bytes / stalls.every_bytes - before / stalls.every_bytes;
+            if due > 0 {
+                let from_ns = self.paused_until_ns.max(ready_ns);
+                self.paused_until_ns = from_ns + due * stalls.length_ns;
+            }
+        }
+    }
+
+    /// Link, delay, caps and lock: when an I/O may leave that was served at `served_ns`.
+    fn pass_gates(
+        &mut self,
+        now_ns: u64,
+        served_ns: f64,
+        direction: Direction,
+        file: u32,
+        bytes: u64,
+    ) -> f64 {
+        let now = now_ns as f64;
+        let speed = self.speed.at(now);
+        let mut done_ns = served_ns;
+        if let Some(link) = self.link.as_mut().filter(|_| direction != Direction::Trim) {
+            done_ns = link.carry(now, done_ns, bytes as f64, speed);
+        }
+        done_ns += self.spec.delay.draw_ns(&mut self.draws.delay);
+        let units = self.spec.caps.units(bytes) as f64;
+        for bucket in self.caps.iops(direction) {
+            done_ns = done_ns.max(bucket.take(now, units, speed));
+        }
+        for bucket in self.caps.bw(direction) {
+            done_ns = done_ns.max(bucket.take(now, bytes as f64, speed));
+        }
+        if let Some(lock) = self.files[file as usize].lock.as_mut()
+            && direction == Direction::Write
+        {
+            done_ns = done_ns.max(lock.take(now, 1.0, speed));
+        }
+        done_ns
+    }
+
+    /// A flush: all that is dirty in the cache is written back, then each member empties its buffer.
+    fn flush(&mut self, now_ns: u64) -> Reply {
+        let now = now_ns as f64;
+        let clean_ns = self
+            .dirty
+            .as_ref()
+            .map_or(now, |dirty| dirty.clean_at_ns(now))
+            .round() as u64;
+        let buffer = &self.spec.buffer;
+        let buffered = self.unflushed_bytes.min(buffer.bytes);
+        let empty_ns = if buffered > 0 {
+            buffered as f64 * 1e9 / buffer.flush_bw as f64
+        } else {
+            0.0
+        };
+        self.unflushed_bytes = 0;
+        let mut done_ns = clean_ns;
+        for member in &mut self.members {
+            let start_ns = member.start_ns(clean_ns).max(self.paused_until_ns);
+            let start_ns = self.spec.stalls.hold_ns(start_ns);
+            let work_ns = self.spec.flush.draw_ns(&mut self.draws.service) + empty_ns;
+            let end_ns = start_ns + (work_ns / self.speed.at(start_ns as f64)).round() as u64;
+            // One that waits for the cache keeps no server meanwhile.
+            if clean_ns == now_ns {
+                member.occupy(end_ns);
+            }
+            done_ns = done_ns.max(end_ns);
+        }
+        let delay_ns = self.spec.delay.draw_ns(&mut self.draws.delay);
+        let result = self.judge.flush().map_or_else(|errno| -errno, |()| 0);
+        Reply {
+            done_ns: done_ns + delay_ns.round() as u64,
+            result,
+            from_device: true,
+        }
+    }
+
+    /// Whether contents are kept.
+    pub(super) fn stores(&self) -> bool {
+        self.store.is_some()
+    }
+
+    /// Keeps what a write moved.
+    pub(super) fn keep(&mut self, request: &Request, data: &[u8]) {
+        let address = self.address(request);
+        if let Some(store) = &mut self.store {
+            store.write(address, data);
+        }
+    }
+
+    /// Forgets what a trim discarded.
+    pub(super) fn discard(&mut self, request: &Request, bytes: usize) {
+        let address = self.address(request);
+        if let Some(store) = &mut self.store {
+            store.discard(address, bytes);
+        }
+    }
+
+    /// Hands out contents, as [`Store::read`] does.
+    pub(super) fn recall(
+        &self,
+        request: &Request,
+        bytes: usize,
+        take: impl FnMut(std::ops::Range<usize>, Option<&[u8]>),
+    ) {
+        if let Some(store) = &self.store {
+            store.read(self.address(request), bytes, take);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Which I/Os fail, and which move only a part.
+
+use super::spec::{Failing, Faults};
+use crate::workload::rng::Rng;
+use iosonde_job::plan::Direction;
+
+/// Short transfers end at such a border.
+const SECTOR: u64 = 512;
+
+/// Decides about one I/O after another.
+#[derive(Debug)]
+pub(super) struct Judge {
+    rules: Faults,
+    rng: Rng,
+    ios: u64,
+}
+
+impl Judge {
+    pub(super) fn new(rules: Faults, rng: Rng) -> Judge {
+        Judge { rules, rng, ios: 0 }
+    }
+
+    /// The bytes that an I/O moves, or the errno that it fails with.
+    pub(super) fn io(
+        &mut self,
+        direction: Direction,
+        address: u64,
+        bytes: u64,
+    ) -> Result<u64, i32> {
+        self.ios += 1;
+        if let Some(Failing { what, errno }) = self.rules.at
+            && what == self.ios
+        {
+            return Err(errno);
+        }
+        if let Some(Failing {
+            what: (from, to),
+            errno,
+        }) = self.rules.range
+            && address < to
+            && from < address + bytes
+        {
+            return Err(errno);
+        }
+        draw(&mut self.rng, self.rules.rate[direction])?;
+        Ok(self.shorten(bytes))
+    }
+
+    /// Whether a flush succeeds.
+    pub(super) fn flush(&mut self) -> Result<(), i32> {
+        draw(&mut self.rng, self.rules.flush_rate)
+    }
+
+    fn shorten(&mut self, bytes: u64) -> u64 {
+        if self.rules.short == 0.0 || bytes <= SECTOR || self.rng.unit() >= self.rules.short {
+            return bytes;
+        }
+        SECTOR * (1 + self.rng.below(bytes.div_ceil(SECTOR) - 1))
+    }
+}
+
+fn draw(rng: &mut Rng, rule: Option<Failing<f64>>) -> Result<(), i32> {
+    match rule {
+        Some(Failing { what, errno }) if rng.unit() < what => Err(errno),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::rng::Rng;
+    use proptest::prelude::*;
+
+    fn judge(rules: Faults) -> Judge {
+        Judge::new(rules, Rng::new(1))
+    }
+
+    #[test]
+    fn the_named_io_fails_and_no_other() {
+        let at = Some(Failing { what: 3, errno: 28 });
+        let mut judge = judge(Faults {
+            at,
+            ..Faults::default()
+        });
+        let verdicts: Vec<_> = (0..5).map(|_| judge.io(Direction::Write, 0, 512)).collect();
+        assert_eq!(verdicts, [Ok(512), Ok(512), Err(28), Ok(512), Ok(512)]);
+    }
+
+    #[test]
+    fn a_bad_range_fails_what_touches_it() {
+        let range = Some(Failing {
+            what: (1000, 2000),
+            errno: 5,
+        });
+        let mut judge = judge(Faults {
+            range,
+            ..Faults::default()
+        });
+        assert_eq!(judge.io(Direction::Read, 500, 500), Ok(500));
+        assert_eq!(judge.io(Direction::Read, 500, 501), Err(5));
+        assert_eq!(judge.io(Direction::Read, 1999, 1), Err(5));
+        assert_eq!(judge.io(Direction::Read, 2000, 1), Ok(1));
+    }
+
+    #[test]
+    fn the_share_of_failures_is_the_one_asked_for() {
+        let mut rules = Faults::default();
+        rules.rate.read = Some(Failing {
+            what: 0.1,
+            errno: 5,
+        });
+        let mut judge = judge(rules);
+        let failed = (0..100_000)
+            .filter(|_| judge.io(Direction::Read, 0, 512).is_err())
+            .count();
+        // Five standard deviations of a binomial.
+        assert!(failed.abs_diff(10_000) < 475, "{failed}");
+        assert!((0..1000).all(|_| judge.io(Direction::Write, 0, 512).is_ok()));
+    }
+
+    proptest! {
+        #[test]
+        fn a_short_io_moves_whole_sectors_but_not_all(bytes in 1u64..100_000, seed: u64) {
+            let rules = Faults { short: 1.0, ..Faults::default() };
+            let moved = Judge::new(rules, Rng::new(seed)).io(Direction::Read, 0, bytes).unwrap();
+            if bytes <= SECTOR {
+                prop_assert_eq!(moved, bytes);
+            } else {
+                prop_assert!(moved > 0 && moved < bytes && moved % SECTOR == 0);
+            }
+        }
+    }
+}

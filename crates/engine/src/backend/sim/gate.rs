@@ -1,0 +1,117 @@
+//! Limits of rate: token buckets and the shared link.
+//!
+//! A gate is asked when an I/O arrives and says when it may leave. It works beside the servers, not in front of them: an
+//! I/O is done when its service is over and its gates are open. So a gate limits the rate exactly, and adds no latency
+//! below it.
+
+/// A token bucket, by the generic cell rate algorithm: one number says when the bucket will be full again.
+#[derive(Debug, Clone)]
+pub(super) struct Bucket {
+    /// Time that one token takes to drip in, in nanoseconds.
+    token_ns: f64,
+    /// Tokens that the bucket holds beyond the one in use.
+    burst: f64,
+    full_at_ns: f64,
+}
+
+impl Bucket {
+    /// A full bucket that gains `per_second` tokens.
+    pub(super) fn new(per_second: f64, burst: f64) -> Bucket {
+        Bucket {
+            token_ns: 1e9 / per_second,
+            burst,
+            full_at_ns: 0.0,
+        }
+    }
+
+    /// Takes `tokens` at `now_ns`; the time when they are there. `speed` multiplies the rate.
+    #[inline]
+    pub(super) fn take(&mut self, now_ns: f64, tokens: f64, speed: f64) -> f64 {
+        let token_ns = self.token_ns / speed;
+        let granted_ns = now_ns.max(self.full_at_ns - self.burst * token_ns);
+        self.full_at_ns = self.full_at_ns.max(now_ns) + tokens * token_ns;
+        granted_ns
+    }
+}
+
+/// A link that carries one I/O at a time, in the order of arrival.
+#[derive(Debug, Clone)]
+pub(super) struct Link {
+    byte_ns: f64,
+    free_at_ns: f64,
+}
+
+impl Link {
+    /// A link that moves `bytes_per_second`.
+    pub(super) fn new(bytes_per_second: u64) -> Link {
+        Link {
+            byte_ns: 1e9 / bytes_per_second as f64,
+            free_at_ns: 0.0,
+        }
+    }
+
+    /// When `bytes` are over that come from servers at `ready_ns` and were asked for at `now_ns`.
+    #[inline]
+    pub(super) fn carry(&mut self, now_ns: f64, ready_ns: f64, bytes: f64, speed: f64) -> f64 {
+        let transfer_ns = bytes * self.byte_ns / speed;
+        let turn_ns = now_ns.max(self.free_at_ns);
+        self.free_at_ns = turn_ns + transfer_ns;
+        ready_ns.max(turn_ns) + transfer_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_bucket_grants_its_burst_and_then_its_rate() {
+        let mut bucket = Bucket::new(1e9, 3.0);
+        let grants: Vec<f64> = (0..6).map(|_| bucket.take(0.0, 1.0, 1.0)).collect();
+        assert_eq!(grants, [0.0, 0.0, 0.0, 0.0, 1.0, 2.0]);
+    }
+
+    #[test]
+    fn an_idle_bucket_fills_no_further_than_its_burst() {
+        let mut bucket = Bucket::new(1e9, 2.0);
+        for _ in 0..3 {
+            bucket.take(0.0, 1.0, 1.0);
+        }
+        let grants: Vec<f64> = (0..5).map(|_| bucket.take(100.0, 1.0, 1.0)).collect();
+        assert_eq!(grants, [100.0, 100.0, 100.0, 101.0, 102.0]);
+    }
+
+    #[test]
+    fn a_link_adds_its_transfer_and_queues() {
+        let mut link = Link::new(1_000_000_000);
+        assert_eq!(link.carry(0.0, 50.0, 10.0, 1.0), 60.0);
+        assert_eq!(link.carry(0.0, 5.0, 10.0, 1.0), 20.0);
+        assert_eq!(link.carry(0.0, 5.0, 10.0, 2.0), 25.0);
+    }
+
+    proptest! {
+        /// In no window does a bucket grant more than its burst, the one in use and what drips in.
+        #[test]
+        fn no_window_exceeds_the_rate(
+            gaps in prop::collection::vec(0u32..4000, 1..200),
+            burst in 0u32..20,
+        ) {
+            let mut bucket = Bucket::new(1e6, f64::from(burst));
+            let mut now = 0.0;
+            let grants: Vec<f64> = gaps
+                .iter()
+                .map(|gap| {
+                    now += f64::from(*gap);
+                    bucket.take(now, 1.0, 1.0)
+                })
+                .collect();
+            for first in 0..grants.len() {
+                for last in first..grants.len() {
+                    let most = 1.0 + f64::from(burst) + (grants[last] - grants[first]) / 1e3;
+                    prop_assert!((last - first + 1) as f64 <= most + 1e-6);
+                }
+            }
+        }
+    }
+}

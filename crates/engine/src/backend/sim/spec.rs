@@ -1,0 +1,424 @@
+//! What a simulated device is: its parameters, and what follows from them by arithmetic.
+
+use super::service::Service;
+use iosonde_job::plan::{Direction, PerDirection};
+
+/// A simulated device. [`SimSpec::parse`] reads it from text; `docs/sim.md` lists the keys.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SimSpec {
+    /// Root of all random numbers of the device.
+    pub seed: u64,
+    /// Size in bytes; `None` is endless. Writes behind the end get ENOSPC, reads nothing.
+    pub capacity_bytes: Option<u64>,
+    /// Service times of reads, writes and trims.
+    pub service: PerDirection<Service>,
+    /// Service time of a flush.
+    pub flush: Service,
+    /// Bytes per second that one server moves; `None` takes no time.
+    pub server_bw: PerDirection<Option<u64>>,
+    /// Where the I/Os are served.
+    pub layout: Layout,
+    /// Time that a head needs to reach the data.
+    pub positioning: Positioning,
+    /// Bytes per second of the link that all I/Os share; `None` is endless.
+    pub link_bw: Option<u64>,
+    /// Time that each I/O is under way, beside all queues.
+    pub delay: Service,
+    /// Least time between two I/Os of one worker, in nanoseconds.
+    pub worker_ns: u64,
+    /// Least time between two writes to one file, in nanoseconds.
+    pub lock_ns: u64,
+    /// Limits of rate.
+    pub caps: Caps,
+    /// Cache in front of the device.
+    pub cache: CacheSpec,
+    /// Write buffer of the device, which a flush empties.
+    pub buffer: Buffer,
+    /// Pauses.
+    pub stalls: Stalls,
+    /// Changes of speed.
+    pub speed: Speed,
+    /// Errors and short transfers.
+    pub faults: Faults,
+    /// Whether contents are kept.
+    pub store: Option<StoreFaults>,
+}
+
+/// Servers and how I/Os are spread over them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// Members (disks of an array, nodes of a cluster), each with a queue of its own. At least 1.
+    pub members: u32,
+    /// Servers of each member. At least 1.
+    pub parallel: u32,
+    /// Bytes that lie together on one member.
+    pub stripe_bytes: u64,
+    /// Whether stripes lie where a hash says, not in turn.
+    pub hashed: bool,
+    /// Members that each write goes to. At least 1, at most `members`.
+    pub replicas: u32,
+}
+
+/// Positioning of a head: nothing for an I/O that goes on where the last one ended, else `track_ns`, the share
+/// `sqrt(distance / span)` of the way from there to `stroke_ns`, and a uniform part of a rotation. With `n` I/Os waiting, of
+/// which `queue` can be looked at, their order is chosen so that all this shrinks to `min(n, queue)` to the power `-reorder`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Positioning {
+    /// Seek to the next track, in nanoseconds.
+    pub track_ns: u64,
+    /// Seek over the whole span, in nanoseconds.
+    pub stroke_ns: u64,
+    /// One rotation in nanoseconds.
+    pub rotation_ns: u64,
+    /// Distance in bytes that takes `stroke_ns`.
+    pub span_bytes: u64,
+    /// Gain by reordering; 0 is none.
+    pub reorder: f64,
+    /// Most I/Os that are considered in reordering.
+    pub queue: u32,
+}
+
+/// One limit of rate: a token bucket.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cap {
+    /// Tokens per second.
+    pub per_second: f64,
+    /// Tokens saved up while idle, and at the start.
+    pub burst: f64,
+    /// Tokens per second while the burst lasts; `None` is endless.
+    pub peak: Option<f64>,
+}
+
+impl Cap {
+    /// A cap without burst.
+    pub const fn at(per_second: f64) -> Cap {
+        Cap {
+            per_second,
+            burst: 0.0,
+            peak: None,
+        }
+    }
+}
+
+/// All limits of rate. Trims count as writes, and move no bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Caps {
+    /// Of I/Os of all directions.
+    pub iops: Option<Cap>,
+    /// Of bytes of all directions.
+    pub bw: Option<Cap>,
+    /// Of reads.
+    pub read_iops: Option<Cap>,
+    /// Of writes.
+    pub write_iops: Option<Cap>,
+    /// Of bytes read.
+    pub read_bw: Option<Cap>,
+    /// Of bytes written.
+    pub write_bw: Option<Cap>,
+    /// An I/O counts as one for every `unit_bytes` begun; `None` counts each as one.
+    pub unit_bytes: Option<u64>,
+}
+
+impl Caps {
+    /// The caps on I/Os and on bytes that hold for a direction.
+    pub fn of(&self, direction: Direction) -> ([Option<Cap>; 2], [Option<Cap>; 2]) {
+        match direction {
+            Direction::Read => ([self.iops, self.read_iops], [self.bw, self.read_bw]),
+            Direction::Write => ([self.iops, self.write_iops], [self.bw, self.write_bw]),
+            Direction::Trim => ([self.iops, self.write_iops], [None, None]),
+        }
+    }
+
+    /// I/Os that one of `bytes` counts as.
+    pub fn units(&self, bytes: u64) -> u64 {
+        self.unit_bytes
+            .map_or(1, |unit| bytes.div_ceil(unit).max(1))
+    }
+}
+
+/// A cache of blocks in front of the device; the least recently used block gives way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheSpec {
+    /// Size; 0 is no cache.
+    pub bytes: u64,
+    /// Size of its blocks.
+    pub block_bytes: u64,
+    /// Latency of a hit, and of a write that is taken up, in nanoseconds.
+    pub hit_ns: u64,
+    /// Whether direct I/O goes through it: true for a controller's cache, false for a page cache.
+    pub direct: bool,
+    /// Most bytes that wait to be written back; 0 writes through.
+    pub dirty_bytes: u64,
+    /// Bytes per second that are written back.
+    pub writeback_bw: u64,
+}
+
+/// The device's own write buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Buffer {
+    /// Most bytes that a flush finds in it.
+    pub bytes: u64,
+    /// Bytes per second that a flush writes; 0 takes no time.
+    pub flush_bw: u64,
+}
+
+/// Pauses in which no service begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stalls {
+    /// Length of a pause in nanoseconds.
+    pub length_ns: u64,
+    /// A pause comes after this many bytes written; 0 is never.
+    pub every_bytes: u64,
+    /// A pause begins at each multiple of this time; 0 is never.
+    pub period_ns: u64,
+}
+
+/// Changes of speed. Service times, link and caps are all faster or slower by the same factor.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Speed {
+    /// Standard deviation of the factor from period to period.
+    pub noise: f64,
+    /// Its autocorrelation from one period to the next.
+    pub noise_rho: f64,
+    /// Length of a period in nanoseconds.
+    pub noise_period_ns: u64,
+    /// What the factor gains in a minute, linearly.
+    pub drift_per_minute: f64,
+    /// How many times faster writes are on a fresh device.
+    pub fresh: f64,
+    /// Bytes written until that gain has shrunk to 1/e.
+    pub fresh_bytes: u64,
+}
+
+impl Speed {
+    /// Always the same.
+    pub const STEADY: Speed = Speed {
+        noise: 0.0,
+        noise_rho: 0.0,
+        noise_period_ns: 1_000_000_000,
+        drift_per_minute: 0.0,
+        fresh: 1.0,
+        fresh_bytes: 1 << 30,
+    };
+}
+
+/// Something that fails with an error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Failing<T> {
+    /// What fails.
+    pub what: T,
+    /// With which error number.
+    pub errno: i32,
+}
+
+/// Injected faults.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Faults {
+    /// Share of reads, writes and trims that fail.
+    pub rate: PerDirection<Option<Failing<f64>>>,
+    /// Share of flushes that fail.
+    pub flush_rate: Option<Failing<f64>>,
+    /// The I/O of this number fails; they are counted from 1 over all directions, without flushes.
+    pub at: Option<Failing<u64>>,
+    /// I/Os that touch bytes from the first to before the second fail.
+    pub range: Option<Failing<(u64, u64)>>,
+    /// Share of I/Os that move only a part.
+    pub short: f64,
+}
+
+/// What goes wrong with stored contents. Writes are counted from 1; 0 is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StoreFaults {
+    /// One bit of this write is stored flipped.
+    pub flip: u64,
+    /// This write is reported done but not stored.
+    pub lose: u64,
+}
+
+impl Default for SimSpec {
+    /// One server that takes 100 microseconds for each I/O.
+    fn default() -> Self {
+        SimSpec {
+            seed: 1,
+            capacity_bytes: None,
+            service: PerDirection::all(Service::fixed(100e3)),
+            flush: Service::fixed(100e3),
+            server_bw: PerDirection::all(None),
+            layout: Layout {
+                members: 1,
+                parallel: 1,
+                stripe_bytes: 64 << 10,
+                hashed: false,
+                replicas: 1,
+            },
+            positioning: Positioning {
+                track_ns: 0,
+                stroke_ns: 0,
+                rotation_ns: 0,
+                span_bytes: 1 << 40,
+                reorder: 0.0,
+                queue: 32,
+            },
+            link_bw: None,
+            delay: Service::fixed(0.0),
+            worker_ns: 0,
+            lock_ns: 0,
+            caps: Caps::default(),
+            cache: CacheSpec {
+                bytes: 0,
+                block_bytes: 4096,
+                hit_ns: 1_000,
+                direct: false,
+                dirty_bytes: 0,
+                writeback_bw: 0,
+            },
+            buffer: Buffer::default(),
+            stalls: Stalls::default(),
+            speed: Speed::STEADY,
+            faults: Faults::default(),
+            store: None,
+        }
+    }
+}
+
+impl Stalls {
+    /// The first time from `time_ns` on that no periodic pause covers.
+    pub fn hold_ns(&self, time_ns: u64) -> u64 {
+        if self.period_ns == 0 || time_ns < self.period_ns {
+            return time_ns;
+        }
+        time_ns + self.length_ns.saturating_sub(time_ns % self.period_ns)
+    }
+}
+
+impl Positioning {
+    /// Whether there is a head at all.
+    pub fn is_used(&self) -> bool {
+        self.track_ns + self.stroke_ns + self.rotation_ns > 0
+    }
+
+    /// Time to get there from `distance_bytes` away, before rotation and reordering.
+    pub fn seek_ns(&self, distance_bytes: u64) -> f64 {
+        let share = (distance_bytes as f64 / self.span_bytes as f64).min(1.0);
+        let rest = self.stroke_ns.saturating_sub(self.track_ns) as f64;
+        self.track_ns as f64 + rest * libm::sqrt(share)
+    }
+
+    /// What reordering of `waiting` I/Os leaves of the time.
+    pub fn gain(&self, waiting: usize) -> f64 {
+        if self.reorder == 0.0 {
+            return 1.0;
+        }
+        let seen = (waiting as f64).min(f64::from(self.queue));
+        libm::pow(seen, -self.reorder)
+    }
+
+    /// Expected time for random I/O, uniform over `area_bytes`, with `waiting` in the queue.
+    ///
+    /// The square root of the distance of two uniform points on [0, 1] has the mean 8/15.
+    pub fn mean_ns(&self, area_bytes: u64, waiting: usize) -> f64 {
+        let share = (area_bytes as f64 / self.span_bytes as f64).min(1.0);
+        let rest = self.stroke_ns.saturating_sub(self.track_ns) as f64;
+        let seek_ns = self.track_ns as f64 + rest * libm::sqrt(share) * 8.0 / 15.0;
+        (seek_ns + self.rotation_ns as f64 / 2.0) * self.gain(waiting)
+    }
+}
+
+impl SimSpec {
+    /// The rate of I/Os of `block_bytes` that the device reaches in the long run however many are in flight, where that
+    /// follows from the parameters; `None` where it depends on more (a head, a cache, stalls, drift, short I/Os, hashed
+    /// placement, blocks that span members). Failed I/Os count like others. With several members it is a limit that a finite
+    /// queue depth comes near but does not reach, unless the access is sequential.
+    pub fn max_iops(&self, block_bytes: u64, direction: Direction) -> Option<f64> {
+        if !self.is_analytic(block_bytes) {
+            return None;
+        }
+        let Layout {
+            members,
+            parallel,
+            replicas,
+            ..
+        } = self.layout;
+        let copies = if direction == Direction::Write {
+            replicas
+        } else {
+            1
+        };
+        let servers = f64::from(members) * f64::from(parallel) / f64::from(copies);
+        let mut most = servers * 1e9 / self.occupation_ns(block_bytes, direction);
+        if let Some(link) = self.link_bw.filter(|_| direction != Direction::Trim) {
+            most = most.min(link as f64 / block_bytes as f64);
+        }
+        let (iops, bw) = self.caps.of(direction);
+        let units = self.caps.units(block_bytes) as f64;
+        for cap in iops.into_iter().flatten() {
+            most = most.min(cap.per_second / units);
+        }
+        for cap in bw.into_iter().flatten() {
+            most = most.min(cap.per_second / block_bytes as f64);
+        }
+        Some(most)
+    }
+
+    /// The rate of a closed loop of one worker with `depth` I/Os in flight, where it is exact: as for
+    /// [`SimSpec::max_iops`], on one member whose service times are fixed.
+    pub fn closed_loop_iops(
+        &self,
+        block_bytes: u64,
+        direction: Direction,
+        depth: u32,
+    ) -> Option<f64> {
+        let fixed = self.service[direction].is_fixed() && self.delay.is_fixed();
+        if !fixed || self.layout.members > 1 {
+            return None;
+        }
+        let mut most = self.max_iops(block_bytes, direction)?;
+        for gap_ns in [
+            self.worker_ns,
+            if direction == Direction::Write {
+                self.lock_ns
+            } else {
+                0
+            },
+        ] {
+            if gap_ns > 0 {
+                most = most.min(1e9 / gap_ns as f64);
+            }
+        }
+        Some(most.min(f64::from(depth) * 1e9 / self.idle_latency_ns(block_bytes, direction)))
+    }
+
+    /// Expected latency of one I/O on an idle device without a head or cache.
+    pub fn idle_latency_ns(&self, block_bytes: u64, direction: Direction) -> f64 {
+        let link_ns = match self.link_bw {
+            Some(link) if direction != Direction::Trim => block_bytes as f64 * 1e9 / link as f64,
+            _ => 0.0,
+        };
+        self.occupation_ns(block_bytes, direction) + link_ns + self.delay.mean_ns()
+    }
+
+    /// Expected time that an I/O keeps a server.
+    fn occupation_ns(&self, block_bytes: u64, direction: Direction) -> f64 {
+        let transfer = self.server_bw[direction];
+        let transfer_ns = transfer.map_or(0.0, |bw| block_bytes as f64 * 1e9 / bw as f64);
+        self.service[direction].mean_ns() + transfer_ns
+    }
+
+    fn is_analytic(&self, block_bytes: u64) -> bool {
+        let Layout {
+            members,
+            stripe_bytes,
+            hashed,
+            ..
+        } = self.layout;
+        let within_member = members == 1 || (!hashed && stripe_bytes % block_bytes == 0);
+        let stalls = self.stalls.length_ns > 0;
+        let changing = self.speed.drift_per_minute != 0.0 || self.speed.fresh != 1.0;
+        within_member
+            && !self.positioning.is_used()
+            && self.cache.bytes == 0
+            && !stalls
+            && !changing
+            && self.faults.short == 0.0
+    }
+}

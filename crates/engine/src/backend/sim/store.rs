@@ -1,0 +1,145 @@
+//! Contents of the simulated device: what was written, and zeros elsewhere.
+
+use super::spec::StoreFaults;
+use std::collections::BTreeMap;
+
+/// Unit of storage, and so the most that is handed out in one piece.
+pub(super) const PAGE: u64 = 4096;
+
+/// A sparse store of pages.
+#[derive(Debug)]
+pub(super) struct Store {
+    pages: BTreeMap<u64, Box<[u8]>>,
+    faults: StoreFaults,
+    writes: u64,
+}
+
+impl Store {
+    pub(super) fn new(faults: StoreFaults) -> Store {
+        Store {
+            pages: BTreeMap::new(),
+            faults,
+            writes: 0,
+        }
+    }
+
+    /// Stores what one write moved, unless it is one that goes wrong.
+    pub(super) fn write(&mut self, address: u64, data: &[u8]) {
+        self.writes += 1;
+        if self.writes == self.faults.lose {
+            return;
+        }
+        for (page, within, range) in pieces(address, data.len()) {
+            let held = self
+                .pages
+                .entry(page)
+                .or_insert_with(|| vec![0; PAGE as usize].into());
+            held[within..within + range.len()].copy_from_slice(&data[range]);
+        }
+        if self.writes == self.faults.flip && !data.is_empty() {
+            self.flip_bit(address + data.len() as u64 / 2);
+        }
+    }
+
+    fn flip_bit(&mut self, address: u64) {
+        if let Some(page) = self.pages.get_mut(&(address / PAGE)) {
+            page[(address % PAGE) as usize] ^= 0x10;
+        }
+    }
+
+    /// Hands out contents piece by piece: where in the read each lies, and its bytes; `None` where nothing was written.
+    pub(super) fn read(
+        &self,
+        address: u64,
+        bytes: usize,
+        mut take: impl FnMut(std::ops::Range<usize>, Option<&[u8]>),
+    ) {
+        for (page, within, range) in pieces(address, bytes) {
+            let held = self
+                .pages
+                .get(&page)
+                .map(|page| &page[within..within + range.len()]);
+            take(range, held);
+        }
+    }
+
+    /// Discards a range: it reads as zeros.
+    pub(super) fn discard(&mut self, address: u64, bytes: usize) {
+        for (page, within, range) in pieces(address, bytes) {
+            if range.len() == PAGE as usize {
+                self.pages.remove(&page);
+            } else if let Some(held) = self.pages.get_mut(&page) {
+                held[within..within + range.len()].fill(0);
+            }
+        }
+    }
+}
+
+/// Cuts a range at page borders: the page, the place in the page, the place in the range.
+fn pieces(
+    address: u64,
+    bytes: usize,
+) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        if at == bytes {
+            return None;
+        }
+        let here = address + at as u64;
+        let within = (here % PAGE) as usize;
+        let length = (PAGE as usize - within).min(bytes - at);
+        at += length;
+        Some((here / PAGE, within, at - length..at))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(store: &Store, address: u64, bytes: usize) -> Vec<u8> {
+        let mut all = vec![0xee; bytes];
+        store.read(address, bytes, |range, held| match held {
+            Some(held) => all[range].copy_from_slice(held),
+            None => all[range].fill(0),
+        });
+        all
+    }
+
+    #[test]
+    fn a_flipped_write_differs_in_one_bit_and_a_lost_one_is_not_there() {
+        let mut store = Store::new(StoreFaults { flip: 2, lose: 3 });
+        for write in 0..3 {
+            store.write(write * 100, &[0xff; 100]);
+        }
+        assert_eq!(read(&store, 0, 100), [0xff; 100]);
+        let flipped: u32 = read(&store, 100, 100)
+            .iter()
+            .map(|byte| byte.count_zeros())
+            .sum();
+        assert_eq!(flipped, 1);
+        assert_eq!(read(&store, 200, 100), [0; 100]);
+    }
+
+    proptest! {
+        #[test]
+        fn reads_what_was_written_last(
+            steps in prop::collection::vec((0u64..20_000, 1usize..9_000, 1u8.., prop::bool::weighted(0.3)), 1..20),
+        ) {
+            let mut store = Store::new(StoreFaults::default());
+            let mut plain = vec![0u8; 30_000];
+            for (address, bytes, fill, discard) in steps {
+                let range = address as usize..address as usize + bytes;
+                if discard {
+                    store.discard(address, bytes);
+                    plain[range].fill(0);
+                } else {
+                    store.write(address, &vec![fill; bytes]);
+                    plain[range].fill(fill);
+                }
+            }
+            prop_assert_eq!(read(&store, 0, 30_000), plain);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Servers: who works on an I/O, from when to when.
+
+use super::spec::{Layout, Positioning};
+use crate::workload::rng::{Rng, mix64};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// One member of the device: servers that take I/Os from one queue in the order of arrival, and perhaps a head.
+#[derive(Debug)]
+pub(super) struct Member {
+    /// When each server is free, the earliest first.
+    free_ns: BinaryHeap<Reverse<u64>>,
+    /// Ends of I/Os that may not be over, where their count matters.
+    pending_ns: BinaryHeap<Reverse<u64>>,
+    /// Address behind the last I/O.
+    head: u64,
+}
+
+impl Member {
+    fn new(parallel: u32) -> Member {
+        let free_ns = (0..parallel).map(|_| Reverse(0)).collect();
+        Member {
+            free_ns,
+            pending_ns: BinaryHeap::new(),
+            head: 0,
+        }
+    }
+
+    /// When a server can begin with an I/O that arrives now.
+    pub(super) fn start_ns(&self, now_ns: u64) -> u64 {
+        now_ns.max(self.free_ns.peek().expect("a member has servers").0)
+    }
+
+    /// Keeps the server that is free first until `end_ns`.
+    pub(super) fn occupy(&mut self, end_ns: u64) {
+        let mut first = self.free_ns.peek_mut().expect("a member has servers");
+        *first = Reverse(end_ns);
+    }
+
+    /// Time to bring the head to `address`. The head is then behind the `bytes` there.
+    pub(super) fn position_ns(
+        &mut self,
+        rules: &Positioning,
+        now_ns: u64,
+        address: u64,
+        bytes: u64,
+        rng: &mut Rng,
+    ) -> f64 {
+        let distance = self.head.abs_diff(address);
+        self.head = address + bytes;
+        if distance == 0 {
+            return 0.0;
+        }
+        while self.pending_ns.peek().is_some_and(|end| end.0 <= now_ns) {
+            self.pending_ns.pop();
+        }
+        let rotation_ns = rules.rotation_ns as f64 * rng.unit();
+        (rules.seek_ns(distance) + rotation_ns) * rules.gain(self.pending_ns.len() + 1)
+    }
+
+    /// Counts an I/O as waiting until `end_ns`.
+    pub(super) fn await_end(&mut self, end_ns: u64) {
+        self.pending_ns.push(Reverse(end_ns));
+    }
+}
+
+/// A part of an I/O that lies on one member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) member: usize,
+    /// Address on that member.
+    pub(super) address: u64,
+    pub(super) bytes: u64,
+}
+
+/// All members.
+pub(super) fn members(layout: &Layout) -> Vec<Member> {
+    (0..layout.members)
+        .map(|_| Member::new(layout.parallel))
+        .collect()
+}
+
+/// Cuts the range of an I/O at the borders of stripes. At least one part, also for no bytes.
+pub(super) fn parts(layout: Layout, address: u64, bytes: u64) -> impl Iterator<Item = Part> {
+    let mut left = Some((address, bytes));
+    std::iter::from_fn(move || {
+        let (address, bytes) = left.take()?;
+        if layout.members == 1 {
+            return Some(Part {
+                member: 0,
+                address,
+                bytes,
+            });
+        }
+        let within = address % layout.stripe_bytes;
+        let here = bytes.min(layout.stripe_bytes - within);
+        if here < bytes {
+            left = Some((address + here, bytes - here));
+        }
+        let stripe = address / layout.stripe_bytes;
+        let members = u64::from(layout.members);
+        let member = if layout.hashed {
+            mix64(stripe) % members
+        } else {
+            stripe % members
+        };
+        let address = stripe / members * layout.stripe_bytes + within;
+        Some(Part {
+            member: member as usize,
+            address,
+            bytes: here,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn layout(members: u32, stripe_bytes: u64, hashed: bool) -> Layout {
+        Layout {
+            members,
+            parallel: 1,
+            stripe_bytes,
+            hashed,
+            replicas: 1,
+        }
+    }
+
+    #[test]
+    fn stripes_go_round_the_members() {
+        let found: Vec<Part> = parts(layout(3, 100, false), 250, 200).collect();
+        let expected = [(2, 50, 50), (0, 100, 100), (1, 100, 50)];
+        let expected = expected.map(|(member, address, bytes)| Part {
+            member,
+            address,
+            bytes,
+        });
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn an_io_without_bytes_has_a_place() {
+        assert_eq!(parts(layout(4, 100, false), 700, 0).count(), 1);
+    }
+
+    #[test]
+    fn the_first_free_server_takes_the_next_io() {
+        let mut member = Member::new(2);
+        member.occupy(50);
+        assert_eq!(member.start_ns(0), 0);
+        member.occupy(20);
+        assert_eq!(member.start_ns(0), 20);
+        member.occupy(90);
+        assert_eq!(member.start_ns(0), 50);
+        assert_eq!(member.start_ns(60), 60);
+    }
+
+    proptest! {
+        #[test]
+        fn parts_cover_the_io(
+            members in 1u32..9,
+            stripe in 1u64..1000,
+            hashed: bool,
+            address in 0u64..1_000_000,
+            bytes in 0u64..20_000,
+        ) {
+            let found: Vec<Part> = parts(layout(members, stripe, hashed), address, bytes).collect();
+            prop_assert_eq!(found.iter().map(|part| part.bytes).sum::<u64>(), bytes);
+            prop_assert!(found.iter().all(|part| part.member < members as usize));
+        }
+    }
+}
