@@ -1,0 +1,215 @@
+//! What becomes of completions: counted, continued, checked, or failed.
+
+use super::{Step, Worker};
+use crate::backend::{Backend, Completion, Op, Slot};
+use crate::clock::Clock;
+use crate::depth::DepthControl;
+use iosonde_job::plan::{Direction, PerDirection};
+use std::sync::atomic::Ordering::Relaxed;
+
+impl<B: Backend, C: Clock> Worker<B, C> {
+    /// Reaps and records. Waits as far as the rules say.
+    #[inline(always)]
+    pub(super) fn collect(&mut self, wake_ns: Option<u64>, ending: bool) -> Step {
+        let rules = &self.parts.rules;
+        let depth = self
+            .parts
+            .depth_control
+            .as_ref()
+            .map_or(rules.iodepth, DepthControl::depth);
+        let stuck = ending
+            || self.dry
+            || wake_ns.is_some()
+            || self.draining
+            || !self.batch.is_empty()
+            || self.held.is_some();
+        let full = self.in_flight >= depth || stuck || self.parts.pacer.pause_due();
+        let min = if full {
+            rules.complete_min.max(1).min(self.in_flight) as usize
+        } else {
+            0
+        };
+        let timeout_ns = wake_ns.map(|wake_ns| wake_ns.saturating_sub(self.now_ns));
+        if let Err(error) = self
+            .backend
+            .reap(&self.parts.slab, min, timeout_ns, &mut self.done)
+        {
+            let slot = Slot::IDLE;
+            self.fail(&slot, error.raw_os_error().unwrap_or(libc::EIO));
+            return Step::Again;
+        }
+        if self.done.is_empty() {
+            return self.nothing_reaped(min, wake_ns);
+        }
+        if self.parts.timed || self.parts.limits.deadline_ns != u64::MAX {
+            self.now_ns = self.clock.now_ns();
+        }
+        self.record();
+        Step::Again
+    }
+
+    pub(super) fn nothing_reaped(&mut self, min: usize, wake_ns: Option<u64>) -> Step {
+        match self.backend.next_completion_ns() {
+            Some(next_ns) if min > 0 => {
+                Step::Wait(wake_ns.map_or(next_ns, |wake_ns| next_ns.min(wake_ns)))
+            }
+            _ => {
+                self.now_ns = self.clock.now_ns();
+                Step::Again
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn record(&mut self) {
+        let now_ns = self.now_ns;
+        let count = self.done.len();
+        let special = self.is_special();
+        for position in 0..count {
+            let Completion {
+                slot: index,
+                result,
+            } = self.done[position];
+            let slot = self.parts.slab.slots[index as usize];
+            if result != (slot.len - slot.moved) as i32 || special {
+                self.record_special(index, result);
+                continue;
+            }
+            if let Some(direction) = slot.op.direction() {
+                self.last_ns[direction as usize] = now_ns;
+            }
+            self.parts.recorder.completed(&slot, now_ns);
+            self.free.push(index);
+            self.in_flight -= 1;
+        }
+        self.parts.recorder.reaped(count, now_ns);
+        self.done.clear();
+    }
+
+    /// Whether completions need more than to be counted.
+    #[inline(always)]
+    pub(super) fn is_special(&self) -> bool {
+        let parts = &self.parts;
+        parts.verifier.is_some()
+            || parts.log.is_some()
+            || parts.depth_control.is_some()
+            || !parts.pacer.is_free()
+            || parts.limits.max_latency_ns != PerDirection::default()
+    }
+
+    /// A completion with an error, a short one, or one that others want to see.
+    pub(super) fn record_special(&mut self, index: u32, result: i32) {
+        let slot = self.parts.slab.slots[index as usize];
+        let asked = (slot.len - slot.moved) as i32;
+        if result < 0 {
+            if let Some(verifier) = &mut self.parts.verifier {
+                verifier.failed(&slot);
+            }
+            self.free_slot(index);
+            return self.fail(&slot, -result);
+        }
+        if result < asked && slot.op != Op::SyncFileRange {
+            return self.continue_short(index, result as u32);
+        }
+        if let Some(direction) = slot.op.direction() {
+            self.last_ns[direction as usize] = self.now_ns;
+            self.see_latency(&slot, direction);
+        }
+        self.parts.recorder.completed(&slot, self.now_ns);
+        if !slot.check {
+            self.parts.pacer.completed(self.now_ns);
+        }
+        if let Some(log) = &mut self.parts.log {
+            log.completed(&slot, self.now_ns);
+        }
+        self.verify(index, &slot);
+        self.free_slot(index);
+    }
+
+    pub(super) fn see_latency(&mut self, slot: &Slot, direction: Direction) {
+        let latency_ns = self.now_ns.saturating_sub(slot.issue_ns);
+        if let Some(control) = &mut self.parts.depth_control {
+            control.completed(latency_ns, self.now_ns);
+            if control.is_settled() {
+                self.dry = true;
+            }
+        }
+        if self.parts.limits.max_latency_ns[direction].is_some_and(|most| latency_ns > most) {
+            self.fail(slot, libc::ETIME);
+        }
+    }
+
+    pub(super) fn verify(&mut self, index: u32, slot: &Slot) {
+        let Some(verifier) = &mut self.parts.verifier else {
+            return;
+        };
+        let buffer = self.parts.slab.memory.slot(index, slot.len as usize);
+        if let Err(found) = verifier.completed(slot, buffer) {
+            if verifier.is_fatal() || !self.parts.errors.continue_verify {
+                self.failure
+                    .get_or_insert(found.in_file(&self.parts.file_names));
+            } else {
+                self.survive(libc::EILSEQ);
+            }
+        }
+    }
+
+    pub(super) fn free_slot(&mut self, index: u32) {
+        self.free.push(index);
+        self.in_flight -= 1;
+    }
+
+    /// Continues an I/O that moved only `moved` bytes; one that moved nothing is an error.
+    #[cold]
+    pub(super) fn continue_short(&mut self, index: u32, moved: u32) {
+        let slot = &mut self.parts.slab.slots[index as usize];
+        slot.moved += moved;
+        let slot = *slot;
+        if let Some(direction) = slot.op.direction() {
+            if moved == 0 {
+                self.parts.recorder.dropped(direction);
+            } else {
+                self.parts.recorder.short(direction);
+            }
+        }
+        self.in_flight -= 1;
+        if moved == 0 {
+            self.free.push(index);
+            return self.fail(&slot, libc::EIO);
+        }
+        self.batch.push(index);
+    }
+
+    /// An error: survived, ignored, or the end of the worker.
+    #[cold]
+    pub(super) fn fail(&mut self, slot: &Slot, errno: i32) {
+        let policy = &self.parts.errors;
+        let (kind, survives) = match slot.op {
+            Op::Read if slot.check => (2, policy.continue_verify),
+            Op::Read => (0, policy.continue_read),
+            _ => (1, policy.continue_write),
+        };
+        if policy.ignore[kind].contains(&errno) {
+            return;
+        }
+        if errno == libc::ENOSPC && self.parts.limits.fill_device && slot.op == Op::Write {
+            self.dry = true;
+            self.parts.limits.deadline_ns = 0;
+            return;
+        }
+        if survives && errno != libc::ETIME {
+            return self.survive(errno);
+        }
+        let file = self.parts.file_names.get(slot.file as usize).cloned();
+        self.failure
+            .get_or_insert_with(|| crate::failure::of_io(slot, errno, file));
+        self.parts.shared.failed.store(true, Relaxed);
+    }
+
+    pub(super) fn survive(&mut self, errno: i32) {
+        self.survived += 1;
+        if self.first_error == 0 {
+            self.first_error = errno;
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What to issue next: from the generator as it comes, or held back by rates, pauses, flows and verification.
+
+use super::{DepthRules, Phase, Worker};
+use crate::backend::{Backend, Op, Slot};
+use crate::clock::Clock;
+use crate::workload::Io;
+use iosonde_job::plan::PerDirection;
+
+impl<B: Backend, C: Clock> Worker<B, C> {
+    /// Fills the batch with as many I/Os as may start now. When the next may start, where it has to wait.
+    #[inline(always)]
+    pub(super) fn prepare(&mut self) -> Option<u64> {
+        let rules = &self.parts.rules;
+        let depth = match &self.parts.depth_control {
+            Some(control) => control.depth(),
+            None => rules.iodepth,
+        };
+        let busy = self.in_flight + self.batch.len() as u32;
+        if self.draining && busy > rules.low {
+            return None;
+        }
+        self.draining = false;
+        let room = depth.saturating_sub(busy).min(rules.batch_submit);
+        self.prepared_ns = self.now_ns;
+        let wake_ns = if self.phase == Phase::Main && self.is_plain() {
+            self.prepare_plain(room)
+        } else {
+            self.prepare_one_by_one(room)
+        };
+        if self.in_flight + self.batch.len() as u32 >= depth && rules_low_differs(&self.parts.rules)
+        {
+            self.draining = true;
+        }
+        wake_ns
+    }
+
+    /// Whether I/Os can be taken from the generator as they come.
+    #[inline(always)]
+    pub(super) fn is_plain(&self) -> bool {
+        let parts = &self.parts;
+        parts.pacer.is_free()
+            && parts.verifier.is_none()
+            && parts.flow.is_none()
+            && !parts.rules.serialize_overlap
+    }
+
+    #[inline(always)]
+    pub(super) fn prepare_plain(&mut self, room: u32) -> Option<u64> {
+        for _ in 0..room {
+            let Some(io) = self.parts.generator.next_io() else {
+                self.dry = true;
+                break;
+            };
+            self.place(io, self.now_ns, false);
+        }
+        None
+    }
+
+    /// The general case: pauses, rates, flows, verification, overlaps.
+    pub(super) fn prepare_one_by_one(&mut self, room: u32) -> Option<u64> {
+        for _ in 0..room {
+            if self.parts.pacer.pause_due() {
+                if self.in_flight > 0 || !self.batch.is_empty() {
+                    return None;
+                }
+                let (spin_until_ns, resume_ns) = self.parts.pacer.pause(self.now_ns);
+                (self.spin_until_ns, self.resume_ns) = (spin_until_ns, resume_ns);
+            }
+            if self.now_ns < self.resume_ns {
+                return Some(self.resume_ns);
+            }
+            if let Some(flow) = &self.parts.flow
+                && flow.must_wait()
+            {
+                return Some(self.now_ns + flow.sleep_ns());
+            }
+            let (io, check) = self.next_io()?;
+            let start_ns = match io
+                .op
+                .direction()
+                .and_then(|direction| self.parts.pacer.start_ns(direction))
+            {
+                Some(start_ns) if start_ns > self.now_ns && !check => {
+                    self.held = Some(io);
+                    return Some(start_ns);
+                }
+                Some(start_ns) if !check => start_ns,
+                _ => self.now_ns,
+            };
+            if self.parts.rules.serialize_overlap && self.overlaps(&io) {
+                self.held = Some(io);
+                return None;
+            }
+            if let (Some(direction), false) = (io.op.direction(), check) {
+                self.parts
+                    .pacer
+                    .issued(direction, u64::from(io.len), self.now_ns);
+                if let Some(flow) = &mut self.parts.flow {
+                    flow.issued();
+                }
+            }
+            self.place(io, start_ns, check);
+        }
+        None
+    }
+
+    /// The next I/O of the phase, and whether it is one that checks. Sets `dry` at the end.
+    pub(super) fn next_io(&mut self) -> Option<(Io, bool)> {
+        if let Some(io) = self.held.take() {
+            return Some((io, self.phase == Phase::Verify));
+        }
+        let next = match (self.phase, &mut self.parts.verifier) {
+            (Phase::Main, verifier) => {
+                if let Some(io) = verifier
+                    .as_mut()
+                    .and_then(|verifier| verifier.next_of_backlog())
+                {
+                    return Some((io, true));
+                }
+                match self.parts.pacer.turn() {
+                    Some(direction) => self.parts.generator.next_io_of(direction),
+                    None => self.parts.generator.next_io(),
+                }
+                .map(|io| (io, false))
+            }
+            (Phase::Verify, Some(verifier)) => verifier.next_read().map(|io| (io, true)),
+            (Phase::EndSync, _) => {
+                let file = self.parts.end_sync_files.get(self.end_syncs).copied();
+                self.end_syncs += 1;
+                file.map(|file| {
+                    (
+                        Io {
+                            offset: 0,
+                            len: 0,
+                            file,
+                            op: Op::Fsync,
+                        },
+                        false,
+                    )
+                })
+            }
+            _ => None,
+        };
+        self.dry = next.is_none();
+        next
+    }
+
+    pub(super) fn overlaps(&self, io: &Io) -> bool {
+        let end = io.offset + u64::from(io.len);
+        (0..self.parts.slab.slots.len() as u32)
+            .filter(|index| !self.free.contains(index))
+            .any(|index| {
+                let slot = &self.parts.slab.slots[index as usize];
+                slot.file == io.file
+                    && slot.offset < end
+                    && io.offset < slot.offset + u64::from(slot.len)
+            })
+    }
+
+    /// Puts an I/O into a free slot and the slot into the batch.
+    #[inline(always)]
+    pub(super) fn place(&mut self, io: Io, start_ns: u64, check: bool) {
+        let index = self.free.pop().expect("as many slots as iodepth");
+        let high_priority = self.parts.high_priority_percent != PerDirection::default()
+            && self.draw_priority(io.op);
+        self.parts.slab.slots[index as usize] = Slot {
+            offset: io.offset,
+            start_ns,
+            issue_ns: 0,
+            sequence: 0,
+            len: io.len,
+            moved: 0,
+            file: io.file,
+            op: io.op,
+            high_priority,
+            check,
+        };
+        if io.op == Op::Write {
+            self.fill(index);
+        } else if check && let Some(verifier) = &self.parts.verifier {
+            self.parts.slab.slots[index as usize].sequence = verifier.mark(&io);
+        }
+        self.batch.push(index);
+    }
+
+    #[cold]
+    pub(super) fn draw_priority(&mut self, op: Op) -> bool {
+        let percent = op
+            .direction()
+            .map_or(0, |direction| self.parts.high_priority_percent[direction]);
+        self.parts.contents.draw_percent(percent)
+    }
+
+    #[inline(always)]
+    pub(super) fn fill(&mut self, index: u32) {
+        let parts = &mut self.parts;
+        let slot = &mut parts.slab.slots[index as usize];
+        let buffer = parts.slab.memory.slot_mut(index, slot.len as usize);
+        match &mut parts.verifier {
+            Some(verifier) => slot.sequence = verifier.seal(slot, buffer),
+            None => parts.contents.fill(slot.offset, buffer),
+        }
+    }
+}
+
+#[inline(always)]
+fn rules_low_differs(rules: &DepthRules) -> bool {
+    rules.low < rules.iodepth
+}

@@ -1,0 +1,60 @@
+//! Handing a batch to the backend, and the time stamps that its I/Os share.
+
+use super::Worker;
+use crate::backend::Backend;
+use crate::clock::Clock;
+
+impl<B: Backend, C: Clock> Worker<B, C> {
+    /// Hands the batch to the backend and stamps it.
+    #[inline(always)]
+    pub(super) fn submit(&mut self) {
+        if B::SYNCHRONOUS && self.parts.timed {
+            let issue_ns = self.clock.now_ns();
+            self.parts.slab.slots[self.batch[0] as usize].issue_ns = issue_ns;
+        }
+        let taken = match self.backend.submit(&self.parts.slab, &self.batch) {
+            Ok(taken) => taken,
+            Err(error) => return self.submission_failed(&error),
+        };
+        let timed = !B::SYNCHRONOUS && self.parts.timed;
+        let issue_ns = if timed {
+            self.clock.now_ns()
+        } else {
+            self.prepared_ns
+        };
+        let mut counts = [0u64; 3];
+        for index in &self.batch[..taken] {
+            let slot = &mut self.parts.slab.slots[*index as usize];
+            if !B::SYNCHRONOUS {
+                slot.issue_ns = issue_ns;
+            }
+            if let Some(direction) = slot.op.direction() {
+                counts[direction as usize] += 1;
+            }
+        }
+        self.in_flight += taken as u32;
+        self.parts
+            .recorder
+            .submitted(&counts, self.prepared_ns, issue_ns, self.in_flight, timed);
+        if let Some(log) = &mut self.parts.log {
+            log.submitted(
+                &self.parts.slab,
+                &self.batch[..taken],
+                self.prepared_ns,
+                issue_ns,
+            );
+        }
+        if taken == self.batch.len() {
+            self.batch.clear();
+        } else {
+            self.batch.drain(..taken);
+        }
+    }
+
+    #[cold]
+    pub(super) fn submission_failed(&mut self, error: &std::io::Error) {
+        let slot = self.parts.slab.slots[self.batch[0] as usize];
+        self.fail(&slot, error.raw_os_error().unwrap_or(libc::EIO));
+        self.free.append(&mut self.batch);
+    }
+}
