@@ -78,11 +78,11 @@ fn measure(plan: &Plan, command: &CommandLine) -> Result<(), Failure> {
         // Logs are named relative to it.
         std::env::set_current_dir(directory).with_context(|| format!("--aux-path={directory}"))?;
     }
-    if formats.normal {
-        output.write(fio::header(plan).as_bytes())?;
-    }
     let mut live = FioLive::new(plan, command, formats, &mut output);
     let outcome = session.run(plan, &mut live);
+    if outcome.is_ok() {
+        live.begin();
+    }
     let shown = live.end();
     let closed = Box::new(session).close();
     let result = outcome?;

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::output::{Output, is_live_terminal};
 use iosonde_job::cmdline::Eta;
 use iosonde_job::{CommandLine, Plan};
-use iosonde_result::fio::{Formats, eta_line};
+use iosonde_result::fio::{Formats, eta_line, header};
 use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer, Progress};
 use iosonde_result::run::Event;
@@ -22,6 +22,8 @@ pub(crate) struct FioLive<'a> {
     line: Option<StatusLine<io::Stderr>>,
     status: Option<Every>,
     partial: Partial,
+    /// What is said before the jobs start, until it has been said. A job that is refused does not get that far.
+    header: Option<String>,
     failed: Option<Failure>,
 }
 
@@ -70,6 +72,7 @@ impl<'a> FioLive<'a> {
             line: is_wanted.then(|| StatusLine::new(io::stderr(), width(), command)),
             status: command.status_interval_ns.map(Every::new),
             partial: Partial::new(plan),
+            header: formats.normal.then(|| header(plan)),
             failed: None,
         }
     }
@@ -80,6 +83,15 @@ impl<'a> FioLive<'a> {
             line.clear();
         }
         self.failed.take().map_or(Ok(()), Err)
+    }
+
+    /// Says what fio says before the jobs start.
+    pub(crate) fn begin(&mut self) {
+        if let Some(header) = self.header.take()
+            && let Err(failure) = self.output.write(header.as_bytes())
+        {
+            self.failed.get_or_insert(failure);
+        }
     }
 
     fn report(&mut self, progress: &Progress<'_>) {
@@ -93,6 +105,7 @@ impl<'a> FioLive<'a> {
 
 impl Observer for FioLive<'_> {
     fn progress(&mut self, progress: &Progress<'_>) -> Control {
+        self.begin();
         if let Some(line) = &mut self.line {
             line.show(progress, self.plan);
         }
@@ -115,6 +128,7 @@ impl Observer for FioLive<'_> {
     }
 
     fn event(&mut self, event: &Event) {
+        self.begin();
         if let Some(line) = &mut self.line {
             line.clear();
         }
