@@ -30,9 +30,11 @@ mod codec;
 mod counters;
 mod device;
 mod faults;
+mod files;
 mod gate;
 pub mod keys;
 mod noise;
+mod parse;
 pub mod presets;
 mod service;
 pub mod spec;
@@ -44,7 +46,7 @@ mod tests;
 
 pub use counters::SimCounters;
 pub use device::{Reply, Request, SimDevice};
-pub use keys::SimSpecError;
+pub use parse::SimSpecError;
 pub use service::{Service, Shape};
 pub use spec::SimSpec;
 

@@ -69,7 +69,8 @@ impl Meter {
     /// The totals at `now_ns`, with `dirty_bytes` still in the cache.
     pub(super) fn read(&self, now_ns: u64, dirty_bytes: u64) -> SimCounters {
         let mut totals = self.totals;
-        totals.busy_ns -= self.busy_until_ns.saturating_sub(now_ns);
+        let ahead_ns = self.busy_until_ns.saturating_sub(now_ns);
+        totals.busy_ns = totals.busy_ns.saturating_sub(ahead_ns);
         totals.bytes.write += self.buffered_bytes.saturating_sub(dirty_bytes);
         totals
     }

@@ -6,9 +6,10 @@
 use super::cache::{BlockCache, Dirty};
 use super::counters::{Meter, SimCounters};
 use super::faults::Judge;
+use super::files::Files;
 use super::gate::{Bucket, Link};
-use super::keys::SimSpecError;
 use super::noise::SpeedCurve;
+use super::parse::SimSpecError;
 use super::spec::{Cap, Caps, SimSpec};
 use super::store::Store;
 use super::units::{Member, Part, members, parts};
@@ -19,9 +20,6 @@ use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 
-/// Files begin at multiples of this on the device.
-const FILE_ALIGNMENT: u64 = 1 << 20;
-
 /// What a stream of the device's random numbers is used for.
 #[derive(Debug, Clone, Copy)]
 enum Stream {
@@ -30,16 +28,6 @@ enum Stream {
     Delay = 3,
     Fault = 4,
     Noise = 5,
-}
-
-/// A file on the device.
-#[derive(Debug)]
-struct Extent {
-    /// What the file is known by: its descriptor in [`Handle`].
-    id: i32,
-    base: u64,
-    bytes: u64,
-    lock: Option<Bucket>,
 }
 
 /// One I/O as it reaches the device.
@@ -136,7 +124,7 @@ struct Draws {
 #[derive(Debug)]
 pub struct SimDevice {
     spec: SimSpec,
-    files: Vec<Extent>,
+    files: Files,
     members: Vec<Member>,
     link: Option<Link>,
     caps: CapBuckets,
@@ -163,7 +151,7 @@ impl SimDevice {
         let stream = |purpose: Stream| Rng::new(mix64(mix64(spec.seed) ^ purpose as u64));
         let cached = spec.cache.bytes > 0;
         Ok(SimDevice {
-            files: Vec::new(),
+            files: Files::new(spec.lock_ns),
             members: members(&spec.layout),
             link: spec.link_bw.map(Link::new),
             caps: CapBuckets::new(&spec.caps),
@@ -213,37 +201,7 @@ impl SimDevice {
     /// # Errors
     /// A file that is larger than when it was placed and has another one behind it.
     pub fn place(&mut self, handles: &[Handle]) -> io::Result<Vec<u32>> {
-        handles
-            .iter()
-            .map(|handle| self.place_one(handle))
-            .collect()
-    }
-
-    fn place_one(&mut self, handle: &Handle) -> io::Result<u32> {
-        let end = self.files.last().map_or(0, |last| last.base + last.bytes);
-        let last = self.files.len().wrapping_sub(1);
-        if let Some(number) = self.files.iter().position(|file| file.id == handle.fd) {
-            let file = &mut self.files[number];
-            if handle.size > file.bytes {
-                if number != last {
-                    return Err(io::Error::other(
-                        "a simulated file cannot grow into the next one",
-                    ));
-                }
-                file.bytes = handle.size;
-            }
-            return Ok(number as u32);
-        }
-        let lock =
-            (self.spec.lock_ns > 0).then(|| Bucket::new(1e9 / self.spec.lock_ns as f64, 0.0));
-        let base = end.next_multiple_of(FILE_ALIGNMENT);
-        self.files.push(Extent {
-            id: handle.fd,
-            base,
-            bytes: handle.size,
-            lock,
-        });
-        Ok((self.files.len() - 1) as u32)
+        self.files.place(handles)
     }
 
     /// Takes an I/O that arrives at `now_ns`, which never goes back, and says when it will be done.
@@ -265,7 +223,7 @@ impl SimDevice {
     }
 
     fn address(&self, request: &Request) -> u64 {
-        self.files[request.file as usize].base + request.offset
+        self.files.address(request.file, request.offset)
     }
 
     fn transfer(&mut self, now_ns: u64, direction: Direction, request: &Request) -> Reply {
@@ -396,12 +354,11 @@ impl SimDevice {
         self.written_bytes += bytes;
         self.unflushed_bytes += bytes;
         let stalls = &self.spec.stalls;
-        if stalls.every_bytes > 0 {
-            let due = self.written_bytes / stalls.every_bytes - before / stalls.every_bytes;
-            if due > 0 {
-                let from_ns = self.paused_until_ns.max(ready_ns);
-                self.paused_until_ns = from_ns + due * stalls.length_ns;
-            }
+        let passed = |bytes: u64| bytes.checked_div(stalls.every_bytes).unwrap_or(0);
+        let due = passed(self.written_bytes) - passed(before);
+        if due > 0 {
+            let from_ns = self.paused_until_ns.max(ready_ns);
+            self.paused_until_ns = from_ns + due * stalls.length_ns;
         }
     }
 
@@ -428,8 +385,8 @@ impl SimDevice {
         for bucket in self.caps.bw(direction) {
             done_ns = done_ns.max(bucket.take(now, bytes as f64, speed));
         }
-        if let Some(lock) = self.files[file as usize].lock.as_mut()
-            && direction == Direction::Write
+        if direction == Direction::Write
+            && let Some(lock) = self.files.lock(file)
         {
             done_ns = done_ns.max(lock.take(now, 1.0, speed));
         }

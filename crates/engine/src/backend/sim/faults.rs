@@ -127,7 +127,7 @@ mod tests {
             if bytes <= SECTOR {
                 prop_assert_eq!(moved, bytes);
             } else {
-                prop_assert!(moved > 0 && moved < bytes && moved % SECTOR == 0);
+                prop_assert!(moved > 0 && moved < bytes && moved.is_multiple_of(SECTOR));
             }
         }
     }

@@ -493,26 +493,20 @@ fn nothing_lies_behind_the_end() {
 }
 
 #[test]
-fn files_lie_one_behind_the_other_and_keep_their_place() {
-    let mut device = SimDevice::new(SimSpec::default()).unwrap();
-    let file = |fd, size| Handle {
-        fd,
-        block_device: false,
-        size,
-    };
+fn writes_to_one_file_wait_for_its_lock() {
+    let mut device = device("write_us=10,parallel=8,lock_us=1ms");
+    let found = closed_loop(&mut device, 8, 10 * SECOND, || request(Op::Write, 0, 4096));
+    close(found.rate(SECOND, 10 * SECOND), 1000.0, 0.001);
+    let reads = random_reads(4096, 1 << 30);
     assert_eq!(
-        device.place(&[file(7, 4096), file(9, 4096)]).unwrap(),
-        [0, 1]
-    );
-    assert_eq!(
-        device
-            .place(&[file(9, 8192), file(11, 1), file(7, 4096)])
-            .unwrap(),
-        [1, 2, 0]
-    );
-    assert!(
-        device.place(&[file(7, 4097)]).is_err(),
-        "the next file begins behind it"
+        closed_loop(
+            &mut self::device("read_us=10,lock_us=1ms"),
+            1,
+            SECOND,
+            reads
+        )
+        .done_ns[1],
+        20_000
     );
 }
 

@@ -1,0 +1,123 @@
+//! Where the files lie on the device.
+
+use super::gate::Bucket;
+use crate::backend::Handle;
+use std::io;
+
+/// Files begin at multiples of this.
+const ALIGNMENT: u64 = 1 << 20;
+
+/// A file on the device.
+#[derive(Debug)]
+struct Extent {
+    /// What the file is known by: its descriptor in [`Handle`].
+    id: i32,
+    base: u64,
+    bytes: u64,
+    lock: Option<Bucket>,
+}
+
+/// All files, one behind the other.
+#[derive(Debug)]
+pub(super) struct Files {
+    extents: Vec<Extent>,
+    lock_ns: u64,
+}
+
+impl Files {
+    /// No files. Writes to each will be at least `lock_ns` apart.
+    pub(super) fn new(lock_ns: u64) -> Files {
+        Files {
+            extents: Vec::new(),
+            lock_ns,
+        }
+    }
+
+    /// Numbers of the files; those that are new are put behind the others.
+    pub(super) fn place(&mut self, handles: &[Handle]) -> io::Result<Vec<u32>> {
+        handles
+            .iter()
+            .map(|handle| self.place_one(handle))
+            .collect()
+    }
+
+    fn place_one(&mut self, handle: &Handle) -> io::Result<u32> {
+        let number = match self
+            .extents
+            .iter()
+            .position(|extent| extent.id == handle.fd)
+        {
+            Some(number) => number,
+            None => self.append(handle.fd),
+        };
+        let is_last = number + 1 == self.extents.len();
+        let extent = &mut self.extents[number];
+        if handle.size > extent.bytes {
+            if !is_last {
+                return Err(io::Error::other(
+                    "a simulated file cannot grow into the next one",
+                ));
+            }
+            extent.bytes = handle.size;
+        }
+        Ok(number as u32)
+    }
+
+    fn append(&mut self, id: i32) -> usize {
+        let end = self.extents.last().map_or(0, |last| last.base + last.bytes);
+        let lock = (self.lock_ns > 0).then(|| Bucket::new(1e9 / self.lock_ns as f64, 0.0));
+        let base = end.next_multiple_of(ALIGNMENT);
+        self.extents.push(Extent {
+            id,
+            base,
+            bytes: 0,
+            lock,
+        });
+        self.extents.len() - 1
+    }
+
+    /// Address on the device of a position in a file.
+    pub(super) fn address(&self, file: u32, offset: u64) -> u64 {
+        self.extents[file as usize].base + offset
+    }
+
+    /// The lock that writes to a file take.
+    pub(super) fn lock(&mut self, file: u32) -> Option<&mut Bucket> {
+        self.extents[file as usize].lock.as_mut()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn handle(fd: i32, size: u64) -> Handle {
+        Handle {
+            fd,
+            block_device: false,
+            size,
+        }
+    }
+
+    #[test]
+    fn files_lie_one_behind_the_other_and_keep_their_place() {
+        let mut files = Files::new(0);
+        assert_eq!(
+            files.place(&[handle(7, 4096), handle(9, 4096)]).unwrap(),
+            [0, 1]
+        );
+        let again = [handle(9, 3 << 20), handle(11, 1), handle(7, 4096)];
+        assert_eq!(files.place(&again).unwrap(), [1, 2, 0]);
+        assert_eq!(
+            [0, 1, 2].map(|file| files.address(file, 5)),
+            [5, 5 + (1 << 20), 5 + (4 << 20)]
+        );
+    }
+
+    #[test]
+    fn a_file_does_not_grow_into_the_next() {
+        let mut files = Files::new(0);
+        files.place(&[handle(7, 4096), handle(9, 4096)]).unwrap();
+        assert!(files.place(&[handle(7, 4097)]).is_err());
+    }
+}
