@@ -1,0 +1,108 @@
+//! What goes wrong on a simulated device arrives where it must.
+
+use iosonde_engine::backend::sim::presets::PRESETS;
+use iosonde_engine::local::LocalRunner;
+use iosonde_job::plan::*;
+use iosonde_result::run::RunResult;
+use iosonde_result::session::Session;
+
+fn job(device: &str, mode: Mode) -> Job {
+    let mut job = Job::new("sim");
+    job.io.engine = Engine::Sim;
+    job.io.sim = Some(device.to_owned());
+    job.io.iodepth = 8;
+    job.io.direct = true;
+    job.files.size = Some(Extent::Bytes(4 << 20));
+    job.workload.rw = ReadWrite { mode, random: true };
+    job.workload.percentage_random = PerDirection::all(100);
+    job
+}
+
+fn run(job: Job) -> RunResult {
+    let plan = Plan {
+        jobs: vec![job],
+        global_options: Vec::new(),
+    };
+    LocalRunner::default().open().run(&plan, &mut ()).unwrap()
+}
+
+fn verified(device: &str) -> RunResult {
+    let mut job = job(device, Mode::Write);
+    job.verify = Some(Verify {
+        method: VerifyMethod::Crc32c,
+        do_verify: true,
+        verify_only: false,
+        fatal: true,
+        dump: false,
+        interval_bytes: 0,
+        header_offset_bytes: 0,
+        pattern: None,
+        backlog: 0,
+        backlog_batch: 0,
+        r#async: 0,
+        sort: true,
+    });
+    run(job)
+}
+
+#[test]
+fn every_preset_runs() {
+    for preset in PRESETS {
+        for mode in [Mode::Read, Mode::Write] {
+            let result = run(job(preset.name, mode));
+            let worker = &result.workers[0];
+            assert!(
+                worker.error.is_none(),
+                "{}: {:?}",
+                preset.name,
+                worker.error
+            );
+            let ios = worker.directions.read.total_ios + worker.directions.write.total_ios;
+            assert_eq!(ios, 1024, "{}", preset.name);
+        }
+    }
+}
+
+#[test]
+fn verification_finds_a_flipped_bit_and_a_lost_write_and_nothing_else() {
+    assert!(verified("store=1,parallel=4").workers[0].error.is_none());
+    for fault in ["flip=77", "lose=77"] {
+        let result = verified(fault);
+        let failure = result.workers[0].error.as_ref();
+        let failure = failure.unwrap_or_else(|| panic!("{fault} was not found"));
+        assert_eq!(failure.errno, 84, "{fault}: {failure:?}");
+    }
+}
+
+#[test]
+fn verification_survives_short_transfers() {
+    let result = verified("store=1,short=0.3,parallel=4");
+    assert!(
+        result.workers[0].error.is_none(),
+        "{:?}",
+        result.workers[0].error
+    );
+}
+
+#[test]
+fn an_error_ends_a_job_and_is_named() {
+    let result = run(job("error_at=100:ENODATA", Mode::Read));
+    let failure = result.workers[0].error.as_ref().unwrap();
+    assert_eq!(failure.errno, 61);
+}
+
+#[test]
+fn errors_that_are_survived_are_counted() {
+    let mut job = job("read_error=0.5", Mode::Read);
+    job.errors.continue_read = true;
+    let result = run(job);
+    let worker = &result.workers[0];
+    assert!(worker.error.is_none(), "{:?}", worker.error);
+    assert_eq!(worker.first_error, 5);
+    // Five standard deviations of a binomial with n = 1024, p = 1/2.
+    assert!(
+        worker.total_errors.abs_diff(512) < 80,
+        "{}",
+        worker.total_errors
+    );
+}
