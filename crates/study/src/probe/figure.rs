@@ -4,8 +4,12 @@ use super::phase::Phase;
 use iosonde_job::plan::{Direction, Engine};
 use iosonde_result::interval::Interval;
 use iosonde_result::run::{IoFailure, RunResult, VerdictKind};
-use iosonde_result::stats::LatencyStats;
+use iosonde_result::series::{SteadyStateTest, mean_with_confidence};
+use iosonde_result::stats::{LatencyStats, Moments};
 use serde::{Deserialize, Serialize};
+
+/// Fewest intervals that can show a drift; SNIA's window has as many.
+const FEWEST_TO_SETTLE: usize = 5;
 
 /// What one phase found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -145,23 +149,13 @@ fn rates(
 impl Estimate {
     /// A mean and the rates of the intervals it is the mean of.
     pub fn of(mean: f64, rates: &[f64]) -> Estimate {
-        if rates.len() < 4 || mean == 0.0 {
-            return Estimate {
-                mean,
-                error: None,
-                spread: None,
-            };
-        }
-        let (centre, deviation) = moments(rates);
-        // Neighbouring intervals resemble each other: fewer of them count as independent.
-        let alike = lag_one_correlation(rates, centre).clamp(0.0, 0.9);
-        let count = rates.len() as f64;
-        let independent = (count * (1.0 - alike) / (1.0 + alike)).max(2.0);
-        let error = student_t(independent - 1.0) * deviation / independent.sqrt();
+        let confidence = mean_with_confidence(rates, 0.95).filter(|_| mean > 0.0);
+        let mut moments = Moments::default();
+        rates.iter().for_each(|rate| moments.record(*rate));
         Estimate {
             mean,
-            error: Some(error),
-            spread: Some(deviation / mean),
+            error: confidence.map(|estimate| estimate.half_width),
+            spread: confidence.map(|_| moments.stddev() / mean),
         }
     }
 
@@ -173,55 +167,12 @@ impl Estimate {
     }
 }
 
-fn moments(values: &[f64]) -> (f64, f64) {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (mean, (squares / (count - 1.0)).sqrt())
-}
-
-fn lag_one_correlation(values: &[f64], mean: f64) -> f64 {
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    if squares == 0.0 {
-        return 0.0;
-    }
-    let products: f64 = values
-        .windows(2)
-        .map(|pair| (pair[0] - mean) * (pair[1] - mean))
-        .sum();
-    products / squares
-}
-
-/// Two-sided 95 % quantile of Student's t, by the Cornish-Fisher expansion; exact to 1 % from 3 degrees of freedom on.
-fn student_t(freedom: f64) -> f64 {
-    const TABLE: [f64; 3] = [12.71, 4.303, 3.182];
-    if freedom <= 3.0 {
-        let index = (freedom.floor() as usize).clamp(1, 3) - 1;
-        return TABLE[index];
-    }
-    let z = 1.959_964_f64;
-    let first = (z.powi(3) + z) / 4.0;
-    let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
-    let third = (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0;
-    z + first / freedom + second / freedom.powi(2) + third / freedom.powi(3)
-}
-
-/// SNIA's test of a steady state: all within 20 % of the mean, and the fitted line moves by at most 10 % of it.
+/// Whether a rate held still, by SNIA's test; `None` when there are too few intervals to tell.
 fn held_still(rates: &[f64]) -> Option<bool> {
-    if rates.len() < 5 {
+    if rates.len() < FEWEST_TO_SETTLE {
         return None;
     }
-    let (mean, _) = moments(rates);
-    let highest = rates.iter().copied().fold(f64::MIN, f64::max);
-    let lowest = rates.iter().copied().fold(f64::MAX, f64::min);
-    let middle = (rates.len() - 1) as f64 / 2.0;
-    let (mut products, mut squares) = (0.0, 0.0);
-    for (index, rate) in rates.iter().enumerate() {
-        products += (index as f64 - middle) * (rate - mean);
-        squares += (index as f64 - middle).powi(2);
-    }
-    let excursion = (products / squares * (rates.len() - 1) as f64).abs();
-    Some(highest - lowest <= 0.2 * mean && excursion <= 0.1 * mean)
+    SteadyStateTest::of(rates).map(|test| test.is_steady())
 }
 
 #[cfg(test)]
@@ -230,22 +181,13 @@ mod tests {
     use iosonde_result::histogram::Histogram;
 
     #[test]
-    fn quantiles_of_students_t() {
-        for (freedom, exact) in [(1.0, 12.71), (3.0, 3.182), (4.0, 2.776), (7.0, 2.365)] {
-            let ours = student_t(freedom);
-            assert!((ours - exact).abs() < 0.01 * exact, "{freedom}: {ours}");
-        }
-    }
-
-    #[test]
-    fn neighbours_that_are_alike_widen_the_interval() {
-        let back_and_forth = [9.0, 11.0, 9.0, 11.0, 9.0, 11.0, 9.0, 11.0];
-        let in_steps = [9.0, 9.0, 9.0, 9.0, 11.0, 11.0, 11.0, 11.0];
-        let narrow = Estimate::of(10.0, &back_and_forth).error.unwrap();
-        let wide = Estimate::of(10.0, &in_steps).error.unwrap();
-        assert!(wide > 1.5 * narrow, "{narrow} {wide}");
+    fn too_few_intervals_give_no_error() {
         assert_eq!(Estimate::of(10.0, &[9.0, 11.0]).error, None);
-        assert_eq!(Estimate::of(10.0, &[10.0; 8]).error, Some(0.0));
+        let even = Estimate::of(10.0, &[10.0; 8]);
+        assert_eq!((even.error, even.spread), (Some(0.0), Some(0.0)));
+        assert!(
+            Estimate::of(10.0, &[9.0, 10.0, 11.0, 10.0, 9.0, 11.0, 10.0, 10.0]).error > Some(0.1)
+        );
     }
 
     #[test]

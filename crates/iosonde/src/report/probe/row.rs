@@ -46,7 +46,8 @@ pub(crate) fn latency(figure: &Figure) -> &Latency {
 pub(crate) fn error(figure: &Figure) -> String {
     match figure.iops.relative_error() {
         Some(error) if error < 0.0995 => format!("{:.1} %", error * 100.0),
-        Some(error) => format!("{:.0} %", error * 100.0),
+        Some(error) if error < 1.0 => format!("{:.0} %", error * 100.0),
+        Some(_) => "> 100 %".to_owned(),
         None => "-".to_owned(),
     }
 }
