@@ -1,2 +1,43 @@
-//! Tasks of the project itself: benches, generated files.
-fn main() {}
+//! Tasks of the project itself: the bench beside fio, and files that are generated.
+
+mod bench;
+mod generate;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Tasks of the project itself.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Run iosonde beside the installed fio and hold it to its bars
+    Bench(bench::Arguments),
+    /// Write the files that are made from the code
+    #[command(visible_alias = "docs")]
+    Generate(generate::Arguments),
+    /// The limit that the bench measures against; the bench starts it by itself
+    #[command(hide = true)]
+    BareLoop(bench::bare::Arguments),
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().task {
+        Task::Bench(arguments) => bench::run(&arguments),
+        Task::Generate(arguments) => generate::run(&arguments),
+        Task::BareLoop(arguments) => bench::bare::run(&arguments),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
