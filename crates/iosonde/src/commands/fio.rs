@@ -53,11 +53,9 @@ fn told(action: &Action) -> Result<Option<String>, Failure> {
     };
     Ok(Some(match action {
         Action::Run => return Ok(None),
-        // Scripts compare this line with the versions of fio that they know; who really answers is said beside it.
-        Action::Version => {
-            eprintln!(concat!("iosonde ", env!("CARGO_PKG_VERSION")));
-            format!("{}\n", fio::VERSION)
-        }
+        // Scripts compare this line with the versions of fio that they know, and take any word beside it for a failure.
+        // Who really answers: `iosonde --version`.
+        Action::Version => format!("{}\n", fio::VERSION),
         Action::Help => help::usage("iosonde fio"),
         Action::CommandHelp(name) => help::command_help(name.as_deref()).map_err(unknown)?,
         Action::EngineHelp(name) => help::engine_help(name.as_deref()).map_err(unknown)?,
