@@ -28,7 +28,7 @@ pub struct Figure {
     pub iops: Estimate,
     /// Bytes per second.
     pub bytes_per_s: Estimate,
-    /// Completion latency of the reads or writes.
+    /// Latency of the reads or writes as the program that asks for them feels it: submission included.
     pub latency: Latency,
     /// Latency of fdatasync(2), where the phase calls it.
     pub sync_latency: Option<Latency>,
@@ -116,7 +116,7 @@ impl Figure {
             direct: worker.backend.direct,
             iops: Estimate::of(ios, &rates),
             bytes_per_s: Estimate::of(bytes, &self::rates(&complete, direction, |c| c.bytes)),
-            latency: Latency::of(&stats.clat),
+            latency: Latency::of(&stats.lat),
             sync_latency: (worker.sync.total_ios > 0).then(|| Latency::of(&worker.sync.lat)),
             settled: held_still(&rates).map(|settled| settled && !unsteady),
             failure: worker.error.clone(),

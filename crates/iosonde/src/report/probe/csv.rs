@@ -22,7 +22,7 @@ fn line(target: &str, figure: &Figure) -> String {
     let latency_of = if figure.sync_latency.is_some() {
         "fdatasync"
     } else {
-        "completion"
+        "io"
     };
     let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.3}"));
     let whole = |value: Option<u64>| value.map_or(String::new(), |value| value.to_string());
