@@ -15,6 +15,7 @@ use iosonde_result::fio::{self, Formats, terse::TerseVersion};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::Session;
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::Path;
 
 /// Does what fio would do with these arguments.
@@ -87,8 +88,11 @@ fn measure(plan: &Plan, command: &CommandLine) -> Result<(), Failure> {
     shown?;
     closed?;
     output.write(&document(&result, &formats)?)?;
-    for verdict in &result.verdicts {
-        eprintln!("note: {}", verdict.evidence);
+    // JSON carries them itself, and tools that ask for it take any word on standard error for a failure.
+    if formats.normal || std::io::stderr().is_terminal() {
+        for verdict in &result.verdicts {
+            eprintln!("note: {}", verdict.evidence);
+        }
     }
     conclude(&result, &stop)
 }

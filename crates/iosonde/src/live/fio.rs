@@ -12,7 +12,7 @@ use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer, Progress};
 use iosonde_result::run::Event;
 use partial::Partial;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 /// Shows jobs as fio does, on standard error: results alone go to standard output.
 pub(crate) struct FioLive<'a> {
@@ -132,7 +132,16 @@ impl Observer for FioLive<'_> {
         if let Some(line) = &mut self.line {
             line.clear();
         }
-        eprintln!("{}", event.message);
+        // As in fio, what happens belongs to the normal output. Tools that ask for JSON alone take any word on standard
+        // error for a failure, so that it is only spoken to people.
+        if self.formats.normal {
+            let line = format!("{}\n", event.message);
+            if let Err(failure) = self.output.write(line.as_bytes()) {
+                self.failed.get_or_insert(failure);
+            }
+        } else if io::stderr().is_terminal() {
+            eprintln!("{}", event.message);
+        }
     }
 }
 
