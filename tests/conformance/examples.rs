@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use iosonde_e2e::device::Loop;
+use iosonde_e2e::mount::Mount;
 use iosonde_e2e::scratch::lay_out;
 use iosonde_e2e::{Need, Program, Scratch, need, require};
 
@@ -148,6 +149,10 @@ fn check(name: &str) {
     if original.contains("filename=/tmp/testfile") {
         lay_out(&scratch.work().join("testfile"), 16 << 20);
     }
+    // Others fill all the space there is.
+    let _mount = original
+        .contains("fill_device=1")
+        .then(|| Mount::tmpfs(scratch.work().join("full"), 32 << 20));
     let (text, status) = run(&scratch, program);
     let runs = || assert!(status == Some(0), "{name} must run: {text}");
     let refused = |needle: &str| {
@@ -214,6 +219,7 @@ fn fit_value(name: &str, value: &str, device: &Path) -> String {
     match name {
         "filename" if value == "/dev/null" || value == "/dev/zero" => value.to_owned(),
         "filename" if value.starts_with("/dev/") => device.display().to_string(),
+        "filename" if value == "datafile.tmp" => format!("full/{value}"),
         "filename" => value.trim_start_matches("/tmp/").to_owned(),
         "directory" => ".".to_owned(),
         "size" | "filesize" => at_most(value, 16 << 20),

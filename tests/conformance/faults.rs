@@ -194,7 +194,7 @@ fn too_little_memory_to_lock() {
     let script = "ulimit -l 64; exec setpriv --reuid=65534 --regid=65534 --clear-groups ./iosonde fio \
                   --name=job --size=1m --lockmem=1g";
     let run = Invocation::new(&scratch, ["sh", "-c", script].map(Into::into).into()).run();
-    run.refused_with(&["lockmem", "memlock"]);
+    run.refused_with(&["lockmem", "ENOMEM", "ulimit -l"]);
 }
 
 #[test]

@@ -111,5 +111,8 @@ fn ramp_and_waiting_can_be_interrupted() {
         let scratch = Scratch::shared();
         let run = interrupted(&scratch, Program::subject(), line, Duration::from_secs(1));
         assert!(!run.status.success(), "{line}: {run}");
+        if !Program::subject().is_fio() {
+            assert_eq!(scratch.files(), Vec::<String>::new(), "{line}: {run}");
+        }
     }
 }

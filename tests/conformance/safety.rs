@@ -23,6 +23,7 @@ fn is_refused(scratch: &Scratch, device: &Loop, words: &[&str]) {
         device.path().display()
     );
     let run = Program::subject().line(scratch, &line).run();
+    assert!(!run.status.success(), "{words:?} was not seen: {run}");
     let path = device.path().to_string_lossy();
     run.refused_with(&[&[path.as_ref()], words].concat());
     assert!(
@@ -148,7 +149,13 @@ fn other_signatures_are_recognised() {
             "LVM",
             vec![(512, b"LABELONE\x01\0\0\0\0\0\0\0"), (536, b"LVM2 001")],
         ),
-        ("RAID", vec![(4096, &[0xfc, 0x4e, 0x2b, 0xa9, 1, 0, 0, 0])]),
+        (
+            "RAID",
+            vec![
+                (4096, &[0xfc, 0x4e, 0x2b, 0xa9, 1, 0, 0, 0]),
+                (4096 + 144, &[8, 0, 0, 0, 0, 0, 0, 0]),
+            ],
+        ),
         ("LUKS", vec![(0, b"LUKS\xba\xbe\0\x01")]),
         ("Ceph", vec![(0, b"bluestore block device\n")]),
     ];

@@ -41,7 +41,6 @@ lines! {
     no_percentiles "--name=job --size=1m --rw=randread --clat_percentiles=0 --time_based --runtime=2"
     reduced_clock "--name=job --size=1m --rw=randread --gtod_reduce=1 --time_based --runtime=2"
     null_engine "--name=job --size=1g --rw=randread --ioengine=null --time_based --runtime=2"
-    latency_target "--name=job --size=1m --rw=randread --direct=1 --ioengine=libaio --iodepth=4 --time_based --runtime=2 --latency_target=50ms --latency_window=500ms --latency_percentile=95"
     unified "--name=job --size=1m --rw=randrw --unified_rw_reporting=1 --time_based --runtime=2"
 }
 

@@ -11,6 +11,8 @@ use iosonde_e2e::{Program, Scratch, require};
 const MIB: usize = 1 << 20;
 
 /// Runs a job on a throttled memory disk; the member at `pointer` must be within 1 % of `cap`, by fio and by the subject.
+///
+/// The throttle grants a slice of 100 ms in advance to who has been idle; the ramp keeps that out of the measured time.
 fn measures_the_cap(caps: Caps, job: &str, pointer: &str, cap: f64) {
     require!(Root, Zram, Throttle);
     let scratch = Scratch::alone();
@@ -18,7 +20,7 @@ fn measures_the_cap(caps: Caps, job: &str, pointer: &str, cap: f64) {
     let throttle = Throttle::new(&device::number(&disk.path()), caps);
     for program in Program::both() {
         let line = format!(
-            "--name=job --filename={} --direct=1 --time_based --runtime=6 {job}",
+            "--name=job --filename={} --direct=1 --time_based --runtime=6 --ramp_time=1 {job}",
             disk.path().display()
         );
         let document = program.line(&scratch, &line).throttled(&throttle).json();

@@ -12,6 +12,13 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
             "DATE",
         ),
         (r"^(fio|iosonde)-\S+$", "VERSION"),
+        // fio's jobs may be processes or threads.
+        (
+            r"^Starting \d+ (process|thread)(es|s)?( and \d+ (process|thread)(es|s)?)?",
+            "Starting JOBS",
+        ),
+        // Messages; fio mixes them into the result.
+        (r"^.*: Laying out IO files? \(.*\)$", ""),
         (r"\((nsec|usec|msec|sec)\)", "(TIME)"),
         (r"\d+(\.\d+)?[kKMGTP]?i?B/s", "RATE"),
         (r"\( *[KMGTP]?i?B/s\)", "(RATE)"),

@@ -48,7 +48,8 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Differences in structure, each as a sentence; `allowed` are paths that only the subject may have.
+/// Differences in structure, each as a sentence; `allowed` are paths that only the subject may have,
+/// with all that is below them.
 #[must_use]
 pub fn differences(reference: &Value, subject: &Value, allowed: &[&str]) -> Vec<String> {
     let (reference, subject) = (shape(reference), shape(subject));
@@ -67,10 +68,15 @@ pub fn differences(reference: &Value, subject: &Value, allowed: &[&str]) -> Vec<
         .filter(|(path, _)| !reference.contains_key(*path));
     found.extend(
         only_here
-            .filter(|(path, _)| !allowed.contains(&path.as_str()))
+            .filter(|(path, _)| !allowed.iter().any(|allowed| is_at_or_below(path, allowed)))
             .map(|(path, kind)| format!("{path} ({kind}) is not fio's")),
     );
     found
+}
+
+fn is_at_or_below(path: &str, top: &str) -> bool {
+    path.strip_prefix(top)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '[']))
 }
 
 /// The number at a path such as `/jobs/0/read/iops`.
@@ -94,13 +100,14 @@ mod tests {
     #[test]
     fn missing_extra_and_retyped_members_are_all_found() {
         let reference = json!({"a": 1, "b": {"c": 1.5}, "l": [{"x": 1}]});
-        let subject = json!({"a": "1", "b": {}, "l": [{"x": 1, "y": 2}], "ours": true});
+        let subject = json!({"a": "1", "b": {}, "l": [{"x": 1, "y": 2}], "ours": {"deep": [1]}, "ours_too": 1});
         assert_eq!(
             differences(&reference, &subject, &["/ours"]),
             [
                 "/a is string instead of integer",
                 "/b/c (float) is missing",
-                "/l[]/y (integer) is not fio's"
+                "/l[]/y (integer) is not fio's",
+                "/ours_too (integer) is not fio's"
             ]
         );
         assert_eq!(

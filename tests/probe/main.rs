@@ -1,0 +1,152 @@
+//! `iosonde probe` as a user meets it: on a directory, a file and a device, on a full disk, and with Ctrl-C in each phase.
+
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use iosonde_e2e::device::{Loop, tool};
+use iosonde_e2e::mount::Mount;
+use iosonde_e2e::program::{Invocation, iosonde};
+use iosonde_e2e::scratch::lay_out;
+use iosonde_e2e::{Scratch, require};
+use rustix::process::Signal;
+
+/// Prepares to run iosonde in the scratch directory.
+fn run(scratch: &Scratch, line: &str) -> Invocation {
+    Invocation::new(scratch, vec![iosonde().into()]).and(line)
+}
+
+#[test]
+fn a_directory_is_measured_and_left_as_it_was() {
+    let scratch = Scratch::shared();
+    scratch.write("mine.txt", "not yours");
+    let run = run(&scratch, "probe --quick --size=32m --runtime=1").ok();
+    for words in [
+        "random read",
+        "random write",
+        "sequential read",
+        "sequential write",
+        "fdatasync",
+        "p99",
+        "file system",
+    ] {
+        assert!(run.stdout.contains(words), "does not tell {words:?}: {run}");
+    }
+    assert!(
+        run.stderr.contains("write"),
+        "does not say beforehand what it will write: {run}"
+    );
+    assert_eq!(scratch.files(), ["mine.txt"]);
+}
+
+#[test]
+fn json_is_the_only_thing_on_standard_output() {
+    let scratch = Scratch::shared();
+    for format in ["json", "fio-json"] {
+        let run = run(
+            &scratch,
+            &format!("probe --quick --size=32m --runtime=1 --format={format}"),
+        )
+        .ok();
+        let document: serde_json::Value =
+            serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run}"));
+        assert!(document.is_object(), "{run}");
+    }
+}
+
+#[test]
+fn several_targets_stand_side_by_side() {
+    let scratch = Scratch::shared();
+    for name in ["one", "two"] {
+        fs::create_dir(scratch.work().join(name)).expect("a directory");
+    }
+    let run = run(&scratch, "probe --quick --size=32m --runtime=1 one two").ok();
+    assert!(
+        run.stdout.contains("one") && run.stdout.contains("two"),
+        "{run}"
+    );
+    assert_eq!(scratch.files(), Vec::<String>::new());
+}
+
+#[test]
+fn ctrl_c_in_each_phase_leaves_nothing() {
+    // A quick probe lays out at once, and then has seven phases of a second each.
+    for after_ms in [30, 200, 600, 1500, 2500, 3500, 4500, 5500, 6500, 7500] {
+        let scratch = Scratch::shared();
+        scratch.write("mine.txt", "not yours");
+        let running = run(&scratch, "probe --quick --size=256m --runtime=1").start();
+        thread::sleep(Duration::from_millis(after_ms));
+        running.signal(Signal::INT);
+        let run = running.within(Duration::from_secs(20)).wait();
+        // With little delay the program has not yet asked to be told of signals, and then it has not written either.
+        assert!(
+            !run.status.success(),
+            "interrupted after {after_ms} ms: {run}"
+        );
+        assert_eq!(
+            scratch.files(),
+            ["mine.txt"],
+            "interrupted after {after_ms} ms: {run}"
+        );
+    }
+}
+
+#[test]
+fn a_full_disk_is_told_with_both_figures() {
+    require!(Root);
+    let scratch = Scratch::shared();
+    let mount = Mount::tmpfs(scratch.work().join("small"), 8 << 20);
+    let run = run(&scratch, "probe --quick --size=64m small").run();
+    run.refused_with(&["small", "64 MiB", "8 MiB"]);
+    assert_eq!(
+        fs::read_dir(mount.dir()).expect("a directory").count(),
+        0,
+        "{run}"
+    );
+}
+
+#[test]
+fn a_file_that_exists_is_only_read() {
+    let scratch = Scratch::shared();
+    let path = scratch.work().join("data");
+    lay_out(&path, 64 << 20);
+    let before = fs::read(&path).expect("a file");
+    let run = run(&scratch, "probe --quick --runtime=1 data").ok();
+    assert!(run.stdout.contains("random read"), "{run}");
+    assert!(
+        fs::read(&path).expect("a file") == before,
+        "the file has changed: {run}"
+    );
+    assert_eq!(scratch.files(), ["data"]);
+}
+
+#[test]
+fn a_device_that_carries_something_is_only_read() {
+    require!(Root);
+    let scratch = Scratch::shared();
+    let device = Loop::with_file(&scratch.out().join("image"), 64 << 20);
+    tool(&["mkfs.ext4", "-q", "-F", &device.path().to_string_lossy()]);
+    let before = fs::read(device.path()).expect("a device");
+    let run = run(
+        &scratch,
+        &format!("probe --quick --runtime=1 {}", device.path().display()),
+    )
+    .ok();
+    assert!(run.stdout.contains("random read"), "{run}");
+    assert!(
+        fs::read(device.path()).expect("a device") == before,
+        "the device has changed: {run}"
+    );
+}
+
+#[test]
+fn a_misspelt_command_gets_a_hint() {
+    let scratch = Scratch::shared();
+    run(&scratch, "prob").run().refused_with(&["prob", "probe"]);
+    run(&scratch, "probe --sise=1g")
+        .run()
+        .refused_with(&["--sise", "--size"]);
+    run(&scratch, "probe /proc/absent")
+        .run()
+        .refused_with(&["/proc/absent"]);
+}
