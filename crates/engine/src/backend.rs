@@ -36,8 +36,8 @@ pub struct Slot {
     pub file: u32,
     /// What is asked for.
     pub op: Op,
-    /// Issue with high I/O priority (`cmdprio_percentage`).
-    pub high_priority: bool,
+    /// I/O priority in the kernel's encoding; 0 is that of the thread (`cmdprio_percentage`).
+    pub priority: u16,
     /// It reads back what was written, to check it.
     pub check: bool,
 }
@@ -53,7 +53,7 @@ impl Slot {
         moved: 0,
         file: 0,
         op: Op::Read,
-        high_priority: false,
+        priority: 0,
         check: false,
     };
 }

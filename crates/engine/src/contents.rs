@@ -3,7 +3,6 @@
 use crate::sys::memory::IoMemory;
 use crate::workload::Seeds;
 use crate::workload::buffers::BufferFiller;
-use crate::workload::rng::{Rng, Stream};
 use iosonde_job::plan::Buffers;
 
 /// Fills write buffers as the job's buffer options say.
@@ -12,7 +11,6 @@ pub struct Contents {
     filler: BufferFiller,
     buffers: Buffers,
     refreshes: bool,
-    draws: Rng,
 }
 
 impl Contents {
@@ -24,7 +22,6 @@ impl Contents {
             filler,
             buffers: buffers.clone(),
             refreshes,
-            draws: seeds.stream(Stream::Buffer, 2),
         }
     }
 
@@ -43,10 +40,5 @@ impl Contents {
         if self.refreshes {
             self.filler.refresh(&self.buffers, buffer, offset);
         }
-    }
-
-    /// True in `percent` per cent of the calls.
-    pub fn draw_percent(&mut self, percent: u8) -> bool {
-        self.draws.percent(percent)
     }
 }

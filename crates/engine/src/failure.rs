@@ -3,6 +3,7 @@
 use crate::backend::Slot;
 use crate::workload::Op;
 use iosonde_result::run::IoFailure;
+use iosonde_result::session::RunError;
 
 /// The errno's symbolic name, e.g. `ENOSPC`.
 pub fn errno_name(errno: i32) -> String {
@@ -46,6 +47,29 @@ const NAMES: [(i32, &str); 24] = [
     (libc::EREMOTEIO, "EREMOTEIO"),
     (libc::ENOSYS, "ENOSYS"),
 ];
+
+/// The failure of a step that is no I/O, e.g. of opening a file.
+pub fn of_target(error: &RunError) -> IoFailure {
+    IoFailure {
+        errno: errno_of(error),
+        operation: "open".to_owned(),
+        file: None,
+        offset: None,
+        message: format!("{error}; {}", error.remedy()),
+    }
+}
+
+/// The errno that a failure before an I/O is reported under.
+fn errno_of(error: &RunError) -> i32 {
+    match error {
+        RunError::NoSpace { .. } => libc::ENOSPC,
+        RunError::Interrupted => libc::EINTR,
+        RunError::Target { problem, .. } | RunError::Unsupported { problem, .. } => {
+            errno_named_in(problem).unwrap_or(libc::EINVAL)
+        }
+        _ => libc::EPERM,
+    }
+}
 
 /// The failure of one I/O: errno by name, file, offset, and what to do.
 pub fn of_io(slot: &Slot, errno: i32, file: Option<String>) -> IoFailure {
@@ -94,7 +118,7 @@ fn remedy(errno: i32, slot: &Slot) -> &'static str {
             "the target cannot be written; use a writable one, or a reading job"
         }
         libc::ENXIO | libc::ENODEV => "the device is gone",
-        libc::ETIME => "an I/O took longer than max_latency",
+        libc::ETIMEDOUT => "an I/O took longer than max_latency",
         libc::EAGAIN => "it would have blocked (nowait=1)",
         _ => "see errno(3)",
     }

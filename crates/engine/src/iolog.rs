@@ -39,8 +39,8 @@ pub struct LogEntry {
     pub block_bytes: u32,
     /// Offset in bytes.
     pub offset: u64,
-    /// Whether it had high priority.
-    pub high_priority: bool,
+    /// Its priority in the kernel's encoding; 0 for windows.
+    pub priority: u16,
 }
 
 /// What a worker hands to the writer.
@@ -72,6 +72,8 @@ struct Window {
 #[derive(Debug)]
 pub struct IoLog {
     rule: Logs,
+    /// Priority of I/Os that carry none.
+    own_priority: u16,
     start_ns: u64,
     chunk: Vec<LogEntry>,
     to_writer: SyncSender<LogBatch>,
@@ -81,8 +83,9 @@ pub struct IoLog {
 }
 
 impl IoLog {
-    /// A log whose times count from `start_ns`, and the end where its batches arrive.
-    pub fn new(rule: &Logs, start_ns: u64) -> (IoLog, Receiver<LogBatch>) {
+    /// A log whose times count from `start_ns`, and the end where its batches arrive. `own_priority` is that of the job, in
+    /// the kernel's encoding.
+    pub fn new(rule: &Logs, own_priority: u16, start_ns: u64) -> (IoLog, Receiver<LogBatch>) {
         let (to_writer, receiver) = sync_channel(64);
         let empty = || vec![0u64; BUCKETS].into_boxed_slice();
         let log = IoLog {
@@ -95,6 +98,7 @@ impl IoLog {
             histograms: rule.hist.is_some().then(|| [empty(), empty(), empty()]),
             histogram_start_ns: start_ns,
             start_ns,
+            own_priority,
             rule: rule.clone(),
         };
         (log, receiver)
@@ -151,7 +155,11 @@ impl IoLog {
                 value,
                 block_bytes: slot.len,
                 offset: slot.offset,
-                high_priority: slot.high_priority,
+                priority: if slot.priority == 0 {
+                    self.own_priority
+                } else {
+                    slot.priority
+                },
             });
         }
         self.close_windows(kind, direction, now_ns);
@@ -198,7 +206,7 @@ impl IoLog {
             value,
             block_bytes: 0,
             offset: 0,
-            high_priority: false,
+            priority: 0,
         });
     }
 

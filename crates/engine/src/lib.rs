@@ -2,6 +2,7 @@
 
 pub mod backend;
 pub mod clock;
+pub mod cmdprio;
 pub mod contents;
 pub mod depth;
 pub mod device;

@@ -8,6 +8,7 @@ mod choose;
 mod crew;
 mod eta;
 mod guard;
+mod layout_progress;
 mod logfiles;
 mod rates;
 mod report;
@@ -19,11 +20,14 @@ mod watch;
 
 use crate::device;
 use crate::interrupt::Interrupt;
-use crate::prepare::{Layout, Made, WorkerFiles, lay_out, resolve};
+use layout_progress::LayoutProgress;
+use crate::prepare::{FileKind, FileUse, Layout, Made, WorkerFiles, lay_out, refills, resolve};
+use crate::sys::thread::raise_open_files;
 use iosonde_job::plan::{Engine, Plan};
-use iosonde_result::observer::Observer;
+use iosonde_result::observer::{Control, Observer};
 use iosonde_result::run::{Event, FORMAT, RunResult, WorkerResult};
 use iosonde_result::session::{RunError, Session};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -76,14 +80,16 @@ impl Session for LocalSession {
             return simulated(plan, &self.runner.interrupt, begun, observer);
         }
         let started_at_ms = epoch_ms();
-        let (clones, made) = self.make_ready(plan, begun, observer)?;
+        raise_open_files();
+        let (clones, mut made) = self.make_ready(plan, begun, observer)?;
+        made.created.extend(made_at_open(plan, &clones));
         let watch = watch::DeviceWatch::begin(plan, &clones);
         let outcome = threads::run(plan, &clones, &self.runner.interrupt, begun, observer);
         let failed = outcome.workers.iter().any(|worker| worker.error.is_some());
         if failed || self.runner.interrupt.is_requested() {
             made.remove();
         } else {
-            self.made.created.extend(made.created);
+            self.made.extend(made);
         }
         let (targets, disks, verdicts) = watch.end(&outcome);
         unlink(plan, &clones);
@@ -118,7 +124,7 @@ impl LocalSession {
         for (job, clone, number) in expand(plan) {
             match resolve(&plan.jobs[job], clone) {
                 Ok(files) => {
-                    layout.add(&plan.jobs[job], &files);
+                    layout.add(&plan.jobs[job], number, &files);
                     found.push(Ok(Member {
                         job,
                         clone,
@@ -158,12 +164,15 @@ impl LocalSession {
                 message,
             });
         }
-        let made = lay_out(&layout, &self.runner.interrupt, &mut |_| {})?;
+        let mut made = self.lay_out(&layout, plan, &found, begun, observer)?;
         let clones = found
             .into_iter()
             .map(|clone| match clone {
-                Ok(clone) => Ok(clone),
-                Err((job, clone, number)) => {
+                Ok(clone) if !refills(&plan.jobs[clone.job]) => Ok(clone),
+                Ok(Member {
+                    job, clone, number, ..
+                })
+                | Err((job, clone, number)) => {
                     let files = resolve(&plan.jobs[job], clone)?;
                     guard::check(&plan.jobs[job], &files, &self.runner.consent)?;
                     Ok(Member {
@@ -175,9 +184,67 @@ impl LocalSession {
                 }
             })
             .collect::<Result<Vec<_>, _>>()
+            .and_then(|clones| {
+                make_directories(plan, &clones, &mut made)?;
+                Ok(clones)
+            })
             .inspect_err(|_| made.remove())?;
         Ok((clones, made))
     }
+
+    /// Lays out, and tells the observer how far it is.
+    fn lay_out(
+        &self,
+        layout: &Layout,
+        plan: &Plan,
+        found: &[Result<Member, (usize, u32, u32)>],
+        begun: Instant,
+        observer: &mut dyn Observer,
+    ) -> Result<Made, RunError> {
+        let waiting = |clone: &Result<Member, _>| {
+            clone
+                .as_ref()
+                .is_ok_and(|clone| layout.concerns(&clone.files))
+        };
+        let workers: Vec<_> = expand(plan)
+            .zip(found)
+            .map(|((job, ..), clone)| (job, waiting(clone)))
+            .collect();
+        let mut progress = LayoutProgress::new(layout.bytes(), &workers, begun);
+        let stop = Interrupt::default();
+        let interrupt = &self.runner.interrupt;
+        lay_out(layout, &[interrupt, &stop], &mut |bytes| {
+            if progress.tell(bytes, observer) == Control::Stop {
+                stop.request();
+            }
+        })
+    }
+}
+
+/// Makes the directories within the names of files that are made when they are opened.
+fn make_directories(plan: &Plan, clones: &[Member], made: &mut Made) -> Result<(), RunError> {
+    for clone in clones {
+        let job = &plan.jobs[clone.job];
+        if job.io.engine != Engine::Null && job.files.allow_file_create {
+            for file in &clone.files.files {
+                made.parents_of(&file.path)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Files that workers will make when they open them.
+fn made_at_open(plan: &Plan, clones: &[Member]) -> Vec<PathBuf> {
+    let real = clones
+        .iter()
+        .filter(|clone| plan.jobs[clone.job].io.engine != Engine::Null);
+    let files = real.flat_map(|clone| &clone.files.files);
+    let missing: BTreeSet<&PathBuf> = files
+        .filter(|file| file.kind == FileKind::Regular && !file.path.exists())
+        .map(|file| &file.path)
+        .collect();
+    missing.into_iter().cloned().collect()
 }
 
 /// All clones of all jobs: job, clone, number.
@@ -240,7 +307,8 @@ fn unlink(plan: &Plan, clones: &[Member]) {
         if (job.files.unlink || job.files.unlink_each_loop)
             && !matches!(job.io.engine, Engine::Null | Engine::Sim)
         {
-            for file in clone.files.files.iter().filter(|file| !file.block_device) {
+            let regular = |file: &&FileUse| file.kind == FileKind::Regular;
+            for file in clone.files.files.iter().filter(regular) {
                 // Another clone may have removed it already.
                 let _ = std::fs::remove_file(&file.path);
             }

@@ -156,12 +156,11 @@ impl Pacer {
         let Some(thinking) = &mut self.thinking else {
             return;
         };
+        let rule = &thinking.rule;
         thinking.blocks += 1;
-        if thinking.blocks >= thinking.rule.blocks.max(1)
-            && now_ns.saturating_sub(thinking.since_ns) >= thinking.rule.iotime_ns
-        {
-            thinking.due = true;
-        }
+        // Whichever comes first, as in fio.
+        let long = rule.iotime_ns > 0 && now_ns.saturating_sub(thinking.since_ns) >= rule.iotime_ns;
+        thinking.due |= long || thinking.blocks >= rule.blocks.max(1);
     }
 
     /// Whether a pause is due: no I/O may start, and the pause begins when nothing is in flight.

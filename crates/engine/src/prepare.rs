@@ -1,10 +1,14 @@
 //! What must be true before the first I/O: which files a job uses, how large they are, and that they hold data.
 
+mod fill;
+mod keeper;
 mod layout;
 mod open;
 mod resolve;
 
 pub use layout::{Layout, Made, lay_out};
-pub use open::{OpenSet, open_files};
+pub use keeper::{Access, FileKeeper};
+pub use open::{OpenSet, open_files, pre_read};
 pub(crate) use resolve::target_error;
-pub use resolve::{FileUse, WorkerFiles, resolve};
+pub use resolve::{FileKind, FileUse, WorkerFiles, resolve};
+pub(crate) use resolve::refills;

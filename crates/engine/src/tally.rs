@@ -6,6 +6,7 @@ use iosonde_result::interval::IntervalCounts;
 use iosonde_result::observer::WorkerState;
 use iosonde_result::stats::{LatencyStats, Moments};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 /// A count with one writer. Plain loads and stores: no other thread ever adds.
 #[derive(Debug, Default)]
@@ -127,6 +128,10 @@ impl LatencyTally {
     }
 }
 
+/// Messages that one worker may leave between two looks; the last says that there were more.
+const MOST_NOTES: usize = 1_000;
+const FULL_NOTES: usize = MOST_NOTES - 1;
+
 /// What a running worker shows to the others: counters for displays and samples, and the flag that ends it.
 #[derive(Debug, Default)]
 pub struct Shared {
@@ -137,6 +142,8 @@ pub struct Shared {
     pub stop: AtomicBool,
     /// Set when it has ended because of an error.
     pub failed: AtomicBool,
+    /// Messages for the user that nobody has seen yet.
+    notes: Mutex<Vec<String>>,
     ios: [Counter; 3],
     bytes: [Counter; 3],
     /// Latencies of all completed I/Os, ramp included, for the intervals.
@@ -159,6 +166,21 @@ impl Shared {
             WorkerState::Finished,
         ];
         STATES[usize::from(self.state.load(Relaxed)).min(STATES.len() - 1)]
+    }
+
+    /// Leaves a message for the user. Not for the loop: it locks and allocates.
+    pub fn note(&self, message: String) {
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        match notes.len() {
+            MOST_NOTES.. => {}
+            FULL_NOTES => notes.push("more messages are not shown".to_owned()),
+            _ => notes.push(message),
+        }
+    }
+
+    /// The messages since the last call.
+    pub fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Enters a state.

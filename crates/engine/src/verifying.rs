@@ -47,7 +47,10 @@ pub struct Verification {
     read_back: ReadBack,
     fixed_unit: Option<u64>,
     fresh: Generator,
+    /// Writes since the last reading back.
     writes: u64,
+    /// Writes whose places are to be read back by a replay.
+    to_replay: u64,
     replayed: u64,
 }
 
@@ -122,9 +125,15 @@ impl Verification {
             fixed_unit,
             fresh: generator.clone(),
             writes: 0,
+            to_replay: 0,
             replayed: 0,
             rule: rule.clone(),
         }))
+    }
+
+    /// Whether what is written is read back.
+    pub fn reads_back(&self) -> bool {
+        self.reads_back
     }
 
     /// Whether the job writes nothing and only checks.
@@ -266,12 +275,15 @@ impl Verification {
             },
             _ => ReadBack::Replay(Box::new(self.fresh.clone())),
         };
+        // The next pass, if there is one, counts for itself: its places are those of the first.
+        self.to_replay = std::mem::take(&mut self.writes);
+        self.replayed = 0;
         true
     }
 
     /// Prepares for `verify_only`.
     pub fn begin_only(&mut self) {
-        self.writes = u64::MAX;
+        self.to_replay = u64::MAX;
         self.read_back = ReadBack::Replay(Box::new(self.fresh.clone()));
     }
 
@@ -303,7 +315,7 @@ impl Verification {
                 }
             },
             ReadBack::Replay(generator) => loop {
-                if self.replayed >= self.writes {
+                if self.replayed >= self.to_replay {
                     return None;
                 }
                 let io = generator.next_io()?;

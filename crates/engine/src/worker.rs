@@ -6,16 +6,19 @@
 //! after reaping, never for each I/O.
 
 mod complete;
+mod files;
 mod prepare;
 mod submit;
 
 use crate::backend::{Backend, Completion, Slab};
 use crate::clock::Clock;
+use crate::cmdprio::Cmdprio;
 use crate::contents::Contents;
 use crate::depth::DepthControl;
 use crate::flow::FlowShare;
 use crate::iolog::IoLog;
 use crate::pacing::Pacer;
+use crate::prepare::FileKeeper;
 use crate::recorder::Recorder;
 use crate::tally::Shared;
 use crate::verifying::Verification;
@@ -59,6 +62,8 @@ pub struct DepthRules {
     pub batch_submit: u32,
     /// Fewest completions to wait for.
     pub complete_min: u32,
+    /// Most completions to look at before more is submitted.
+    pub complete_max: u32,
     /// When full, drain to this depth before filling again.
     pub low: u32,
     /// Whether overlapping I/Os wait for each other.
@@ -112,8 +117,12 @@ pub struct Parts {
     pub end_sync_files: Vec<u32>,
     /// Whether latencies are wanted at all.
     pub timed: bool,
-    /// Share of I/Os with high priority, in per cent, by direction.
-    pub high_priority_percent: PerDirection<u8>,
+    /// Priorities of single I/Os, where the job has some.
+    pub cmdprio: Option<Box<Cmdprio>>,
+    /// Opens and closes files on the way, where not all are open from start to end.
+    pub keeper: Option<Box<FileKeeper>>,
+    /// Whether each pass over the files is verified before the next is begun.
+    pub verifies_each_pass: bool,
 }
 
 /// One clone of a job at work.
@@ -134,8 +143,12 @@ pub struct Worker<B, C> {
     in_flight: u32,
     /// `iodepth_low`: filled up, now draining.
     draining: bool,
-    /// An I/O whose time has not come.
-    held: Option<Io>,
+    /// An I/O whose time has not come, and whether it checks.
+    held: Option<(Io, bool)>,
+    /// The first I/O of the next pass, which waits until this one is verified.
+    next_pass: Option<Io>,
+    /// The pass that I/Os are of.
+    pass: u64,
     dry: bool,
     resume_ns: u64,
     spin_until_ns: u64,
@@ -164,6 +177,10 @@ pub struct Outcome {
     pub depth: u32,
     /// Logs still to be closed.
     pub log: Option<IoLog>,
+    /// Latencies by priority.
+    pub cmdprio: Option<Box<Cmdprio>>,
+    /// Files still to be closed.
+    pub keeper: Option<Box<FileKeeper>>,
     /// When it ended.
     pub end_ns: u64,
 }
@@ -192,6 +209,8 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             in_flight: 0,
             draining: false,
             held: None,
+            next_pass: None,
+            pass: 1,
             dry: false,
             resume_ns: 0,
             spin_until_ns: 0,
@@ -245,7 +264,9 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     /// Whether no more I/O is to be started in this phase.
     #[inline(always)]
     fn is_ending(&self) -> bool {
-        let timed_out = self.phase == Phase::Main && self.now_ns >= self.parts.limits.deadline_ns;
+        // As in fio, what is left to verify when the time is over stays unverified.
+        let timed_out = self.now_ns >= self.parts.limits.deadline_ns
+            && matches!(self.phase, Phase::Main | Phase::Verify);
         timed_out || self.failure.is_some() || self.parts.shared.stop.load(Relaxed)
     }
 
@@ -256,8 +277,15 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         self.held = None;
         self.draining = false;
         self.now_ns = self.clock.now_ns();
-        let stopped = self.failure.is_some() || self.parts.shared.stop.load(Relaxed);
+        let stopped = self.failure.is_some()
+            || self.parts.shared.stop.load(Relaxed)
+            || self.now_ns >= self.parts.limits.deadline_ns;
         self.phase = match self.phase {
+            Phase::Verify if !stopped && self.next_pass.is_some() => {
+                self.held = self.next_pass.take().map(|io| (io, false));
+                self.parts.shared.enter(WorkerState::Running);
+                Phase::Main
+            }
             Phase::Main
                 if !stopped
                     && self
@@ -318,6 +346,8 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                 .as_ref()
                 .map_or(self.parts.rules.iodepth, DepthControl::depth),
             log: self.parts.log,
+            cmdprio: self.parts.cmdprio,
+            keeper: self.parts.keeper,
             end_ns: self.clock.now_ns(),
             recorder: self.parts.recorder,
         }

@@ -96,6 +96,7 @@ fn parts(job: &Job, depth: u32, clock: RealClock) -> Parts {
             iodepth: depth,
             batch_submit: depth,
             complete_min: 1,
+            complete_max: u32::MAX,
             low: depth,
             serialize_overlap: false,
         },
@@ -109,7 +110,9 @@ fn parts(job: &Job, depth: u32, clock: RealClock) -> Parts {
         file_names: vec!["file".to_owned()],
         end_sync_files: vec![0],
         timed: true,
-        high_priority_percent: PerDirection::default(),
+        cmdprio: None,
+        keeper: None,
+        verifies_each_pass: false,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Backend, Completion, Handle, Op, Slab, uring::trim};
 use crate::sys::rw::{self, Call, Transfer};
+use crate::workload::rng::Rng;
 use std::io;
 
 /// One system call for each I/O.
@@ -10,12 +11,39 @@ pub struct Sync {
     handles: Vec<Handle>,
     finished: Option<Completion>,
     sync_range_flags: u32,
+    /// Share of the I/Os that poll (RWF_HIPRI), in per cent.
+    polling_percent: u8,
+    rng: Rng,
 }
 
 impl Sync {
     /// I/O by this system call.
     pub fn new(call: Call, sync_range_flags: u32) -> Sync {
-        Sync { call, handles: Vec::new(), finished: None, sync_range_flags }
+        Sync {
+            call,
+            handles: Vec::new(),
+            finished: None,
+            sync_range_flags,
+            polling_percent: 0,
+            rng: Rng::new(0),
+        }
+    }
+
+    /// Makes so many per cent of the I/Os of pvsync2 poll for their completion.
+    pub fn polling(self, percent: u8) -> Sync {
+        Sync {
+            polling_percent: percent,
+            ..self
+        }
+    }
+
+    fn next_call(&mut self) -> Call {
+        match self.call {
+            Call::Vectored2(flags) if self.rng.percent(self.polling_percent) => {
+                Call::Vectored2(flags | libc::RWF_HIPRI)
+            }
+            call => call,
+        }
     }
 }
 
@@ -48,13 +76,23 @@ impl Backend for Sync {
     fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
         let index = batch[0];
         let handle = self.handles[slab.slots[index as usize].file as usize];
-        let result = carry_out(slab, index, handle, self.call, self.sync_range_flags);
-        self.finished = Some(Completion { slot: index, result });
+        let call = self.next_call();
+        let result = carry_out(slab, index, handle, call, self.sync_range_flags);
+        self.finished = Some(Completion {
+            slot: index,
+            result,
+        });
         Ok(1)
     }
 
     #[inline]
-    fn reap(&mut self, _: &Slab, _: usize, _: Option<u64>, done: &mut Vec<Completion>) -> io::Result<()> {
+    fn reap(
+        &mut self,
+        _: &Slab,
+        _: usize,
+        _: Option<u64>,
+        done: &mut Vec<Completion>,
+    ) -> io::Result<()> {
         done.extend(self.finished.take());
         Ok(())
     }
@@ -78,7 +116,12 @@ impl Vsync {
     pub fn new(depth: u32, sync_range_flags: u32) -> Vsync {
         let depth = depth as usize;
         let (finished, run) = (Vec::with_capacity(depth), Vec::with_capacity(depth));
-        Vsync { handles: Vec::new(), finished, run, sync_range_flags }
+        Vsync {
+            handles: Vec::new(),
+            finished,
+            run,
+            sync_range_flags,
+        }
     }
 
     /// How many slots at the front of `batch` are neighbours.
@@ -103,14 +146,31 @@ impl Vsync {
     fn move_run(&mut self, slab: &Slab, batch: &[u32]) {
         let first = &slab.slots[batch[0] as usize];
         self.run.clear();
-        self.run.extend(batch.iter().map(|index| (*index, slab.slots[*index as usize].len)));
+        self.run.extend(
+            batch
+                .iter()
+                .map(|index| (*index, slab.slots[*index as usize].len)),
+        );
         let fd = self.handles[first.file as usize].fd;
-        let moved = rw::transfer_many(&slab.memory, fd, first.op == Op::Write, first.offset, &self.run);
+        let moved = rw::transfer_many(
+            &slab.memory,
+            fd,
+            first.op == Op::Write,
+            first.offset,
+            &self.run,
+        );
         let mut left = moved;
         for (slot, length) in &self.run {
-            let result = if moved < 0 { moved as i32 } else { left.clamp(0, i64::from(*length)) as i32 };
+            let result = if moved < 0 {
+                moved as i32
+            } else {
+                left.clamp(0, i64::from(*length)) as i32
+            };
             left -= i64::from(*length);
-            self.finished.push(Completion { slot: *slot, result });
+            self.finished.push(Completion {
+                slot: *slot,
+                result,
+            });
         }
     }
 }
@@ -127,15 +187,25 @@ impl Backend for Vsync {
                 self.move_run(slab, &rest[..count]);
             } else {
                 let handle = self.handles[slot.file as usize];
-                let result = carry_out(slab, rest[0], handle, Call::Vectored, self.sync_range_flags);
-                self.finished.push(Completion { slot: rest[0], result });
+                let result =
+                    carry_out(slab, rest[0], handle, Call::Vectored, self.sync_range_flags);
+                self.finished.push(Completion {
+                    slot: rest[0],
+                    result,
+                });
             }
             rest = &rest[count.max(1)..];
         }
         Ok(batch.len())
     }
 
-    fn reap(&mut self, _: &Slab, _: usize, _: Option<u64>, done: &mut Vec<Completion>) -> io::Result<()> {
+    fn reap(
+        &mut self,
+        _: &Slab,
+        _: usize,
+        _: Option<u64>,
+        done: &mut Vec<Completion>,
+    ) -> io::Result<()> {
         done.append(&mut self.finished);
         Ok(())
     }

@@ -2,13 +2,14 @@
 
 use super::choose;
 use crate::backend::{Slab, Slot};
+use crate::cmdprio::Cmdprio;
 use crate::contents::Contents;
 use crate::depth::DepthControl;
 use crate::failure::errno_name;
 use crate::flow::{FlowPool, FlowShare};
 use crate::iolog::IoLog;
 use crate::pacing::Pacer;
-use crate::prepare::WorkerFiles;
+use crate::prepare::{FileKeeper, WorkerFiles};
 use crate::recorder::Recorder;
 use crate::sys::memory::{IoMemory, MemoryKind};
 use crate::tally::Shared;
@@ -97,15 +98,21 @@ fn memory(job: &Job, slots: usize, bytes: usize) -> Result<IoMemory, RunError> {
     })
 }
 
+/// What connects a worker with what is around it.
+pub(crate) struct Company {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) flow: Option<Arc<FlowPool>>,
+    pub(crate) log: Option<IoLog>,
+    pub(crate) keeper: Option<Box<FileKeeper>>,
+}
+
 /// Puts the parts together for a start at `start_ns`.
 pub(crate) fn parts(
     job: &Job,
     files: &WorkerFiles,
     kit: Kit,
     start_ns: u64,
-    shared: Arc<Shared>,
-    flow: Option<Arc<FlowPool>>,
-    log: Option<IoLog>,
+    company: Company,
 ) -> Parts {
     let schedule = &job.schedule;
     let measure_from_ns = start_ns + schedule.ramp_time_ns;
@@ -120,7 +127,9 @@ pub(crate) fn parts(
     } else {
         measure_from_ns
     };
-    let recorder = Recorder::new(&job.measure, measures_from_ns, shared.clone());
+    let recorder = Recorder::new(&job.measure, measures_from_ns, company.shared.clone());
+    let verifies_each_pass =
+        !schedule.time_based && kit.verifier.as_ref().is_some_and(Verification::reads_back);
     let syncs_at_end = job.workload.end_fsync && job.workload.rw.has(Direction::Write);
     Parts {
         slab: kit.slab,
@@ -133,15 +142,16 @@ pub(crate) fn parts(
             .map(|rule| DepthControl::new(rule, depth, start_ns)),
         flow: schedule
             .flow
-            .zip(flow)
+            .zip(company.flow)
             .map(|(rule, pool)| FlowShare::join(rule, pool)),
-        log,
+        log: company.log,
         recorder,
-        shared,
+        shared: company.shared,
         rules: DepthRules {
             iodepth: depth,
             batch_submit: job.io.batch_submit.unwrap_or(depth).clamp(1, depth),
             complete_min: job.io.batch_complete_min,
+            complete_max: job.io.batch_complete_max.unwrap_or(u32::MAX),
             low: job.io.iodepth_low.unwrap_or(depth).clamp(1, depth),
             serialize_overlap: job.io.serialize_overlap,
         },
@@ -163,6 +173,9 @@ pub(crate) fn parts(
             Vec::new()
         },
         timed: job.measure.slat || job.measure.clat || job.measure.lat,
-        high_priority_percent: job.io.cmdprio_percent,
+        cmdprio: Cmdprio::new(job, measures_from_ns, kit.seeds.stream(Stream::Buffer, 2))
+            .map(Box::new),
+        keeper: company.keeper,
+        verifies_each_pass,
     }
 }

@@ -32,17 +32,18 @@ pub(super) fn depth(job: &Job) -> u32 {
     }
 }
 
-/// Makes the backend of a job over these files.
+/// Makes the backend of a job over these files. With `files_change` they are opened and closed on the way.
 pub(super) fn choose(
     job: &Job,
     slab: &Slab,
     handles: &[Handle],
+    files_change: bool,
 ) -> Result<(AnyBackend, BackendUsed), RunError> {
     let (mut backend, mut used) = match job.io.engine {
-        Engine::Auto => automatic(job, slab)?,
+        Engine::Auto => automatic(job, slab, files_change)?,
         engine => {
-            let (backend, reason) =
-                named(job, engine, slab).map_err(|error| unavailable(engine, &error))?;
+            let (backend, reason) = named(job, engine, slab, files_change)
+                .map_err(|error| unavailable(engine, &error))?;
             (backend, used(job, engine, reason))
         }
     };
@@ -67,10 +68,14 @@ fn used(job: &Job, engine: Engine, reason: Option<String>) -> BackendUsed {
 }
 
 /// io_uring, else libaio, else psync; the result says why.
-fn automatic(job: &Job, slab: &Slab) -> Result<(AnyBackend, BackendUsed), RunError> {
+fn automatic(
+    job: &Job,
+    slab: &Slab,
+    files_change: bool,
+) -> Result<(AnyBackend, BackendUsed), RunError> {
     let mut reasons = Vec::new();
     for engine in [Engine::IoUring, Engine::Libaio, Engine::Psync] {
-        match named(job, engine, slab) {
+        match named(job, engine, slab, files_change) {
             Ok((backend, shortfall)) => {
                 reasons.extend(shortfall);
                 let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
@@ -95,7 +100,12 @@ fn describe(error: &io::Error) -> String {
         .map_or_else(|| error.to_string(), errno_name)
 }
 
-fn named(job: &Job, engine: Engine, slab: &Slab) -> io::Result<(AnyBackend, Option<String>)> {
+fn named(
+    job: &Job,
+    engine: Engine,
+    slab: &Slab,
+    files_change: bool,
+) -> io::Result<(AnyBackend, Option<String>)> {
     let io = &job.io;
     let depth = slab.slots.len() as u32;
     let rw = job.workload.rw;
@@ -111,7 +121,7 @@ fn named(job: &Job, engine: Engine, slab: &Slab) -> io::Result<(AnyBackend, Opti
                 vectored: io.uring.nonvectored == Some(false),
                 sync_range_flags: sync_flags,
             };
-            let files = io.uring.registerfiles.unwrap_or(true);
+            let files = io.uring.registerfiles.unwrap_or(!files_change);
             let buffers = io.uring.fixedbufs.unwrap_or(true);
             let (uring, shortfall) = Uring::new(depth, options, files, buffers, slab)?;
             (AnyBackend::Uring(uring), shortfall)
@@ -130,12 +140,10 @@ fn named(job: &Job, engine: Engine, slab: &Slab) -> io::Result<(AnyBackend, Opti
             None,
         ),
         Engine::Pvsync2 => {
-            let hipri = if io.uring.hipri { libc::RWF_HIPRI } else { 0 };
-            let flags = hipri | if io.nowait { libc::RWF_NOWAIT } else { 0 };
-            (
-                AnyBackend::Sync(Sync::new(Call::Vectored2(flags), sync_flags)),
-                None,
-            )
+            let flags = if io.nowait { libc::RWF_NOWAIT } else { 0 };
+            let percent = if io.uring.hipri { io.hipri_percent } else { 0 };
+            let sync = Sync::new(Call::Vectored2(flags), sync_flags).polling(percent);
+            (AnyBackend::Sync(sync), None)
         }
         Engine::Vsync => (AnyBackend::Vsync(Vsync::new(depth, sync_flags)), None),
         Engine::Mmap => {

@@ -3,6 +3,7 @@
 //! The crew keeps the books. [`super::threads`] and [`super::simulate`] run the workers and tell it what happens.
 
 use super::rates::RateWatch;
+use super::report;
 use super::steady::SteadyWatch;
 use super::{CrewOutcome, Member};
 use crate::flow::FlowPool;
@@ -60,6 +61,7 @@ impl<'a> Crew<'a> {
         observer: &'a mut dyn Observer,
     ) -> Crew<'a> {
         let mut sampler = Sampler::new();
+        let only_laid_out = |clone: &Member| plan.jobs[clone.job].files.create_only;
         let shared: Vec<_> = clones.iter().map(|_| Arc::new(Shared::default())).collect();
         for (clone, shared) in clones.iter().zip(&shared) {
             let job = &plan.jobs[clone.job];
@@ -82,8 +84,21 @@ impl<'a> Crew<'a> {
             interrupt,
             observer,
             sampler,
-            life: vec![Life::Pending; clones.len()],
-            results: clones.iter().map(|_| None).collect(),
+            // Files are laid out by now, and with create_only that was all.
+            life: clones
+                .iter()
+                .map(|clone| match only_laid_out(clone) {
+                    true => Life::Done,
+                    false => Life::Pending,
+                })
+                .collect(),
+            results: clones
+                .iter()
+                .map(|clone| {
+                    let unused = report::unused(&plan.jobs[clone.job]);
+                    only_laid_out(clone).then(|| report::blank(plan, clone, unused))
+                })
+                .collect(),
             starts_ns: vec![0; clones.len()],
             steady: BTreeMap::new(),
             rates: BTreeMap::new(),
@@ -241,6 +256,7 @@ impl<'a> Crew<'a> {
         if self.interrupt.is_requested() {
             self.stop_all();
         }
+        self.pass_on_notes();
         let tick = self.sampler.tick(now_ns);
         self.look_for_steady_state(now_ns);
         self.look_for_slow_jobs(now_ns);
@@ -269,6 +285,19 @@ impl<'a> Crew<'a> {
         };
         if self.observer.progress(&progress) == Control::Stop {
             self.stop_all();
+        }
+    }
+
+    /// Shows what workers have to say.
+    fn pass_on_notes(&mut self) {
+        let at_ns = self.begun.elapsed().as_nanos() as u64;
+        for (clone, shared) in self.clones.iter().zip(&self.shared) {
+            for note in shared.take_notes() {
+                let message = format!("{}: {note}", self.plan.jobs[clone.job].name);
+                let event = Event { at_ns, message };
+                self.observer.event(&event);
+                self.outcome.events.push(event);
+            }
         }
     }
 
@@ -317,6 +346,7 @@ impl<'a> Crew<'a> {
     /// All results.
     pub(super) fn finish(mut self, now_ns: u64) -> CrewOutcome {
         self.outcome.elapsed_ns = now_ns;
+        self.pass_on_notes();
         let last = self
             .sampler
             .tick(now_ns)

@@ -7,14 +7,36 @@ use iosonde_job::plan::{Logs, Plan};
 use iosonde_result::fio::log::{LogKind, LogRecord, file_name, write_histogram};
 use iosonde_result::histogram::Histogram;
 use iosonde_result::session::RunError;
-use std::fs::{File, OpenOptions};
+use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A log file, which several workers may write.
+type Shared = Arc<Mutex<BufWriter<File>>>;
+
+/// All logs of a run. With `per_job_logs=0` workers share some of them; the first one begins the file anew.
+#[derive(Debug, Default)]
+pub(super) struct LogShelf(Mutex<BTreeMap<PathBuf, Shared>>);
+
+impl LogShelf {
+    fn take(&self, path: &Path) -> Result<Shared, RunError> {
+        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = shelf.get(path) {
+            return Ok(known.clone());
+        }
+        let file = File::create(path).map_err(|error| target_error(path, "write", &error))?;
+        let file = Arc::new(Mutex::new(BufWriter::new(file)));
+        shelf.insert(path.to_owned(), file.clone());
+        Ok(file)
+    }
+}
 
 /// The open log files of one worker, by kind.
 pub(super) struct LogFiles {
-    files: Vec<(LogKind, PathBuf, BufWriter<File>)>,
+    files: Vec<(LogKind, PathBuf, Shared)>,
     logs: Logs,
     /// Added to all times: the Unix epoch's milliseconds with `log_unix_epoch`.
     base_ms: u64,
@@ -24,6 +46,7 @@ pub(super) struct LogFiles {
 impl LogFiles {
     /// Opens the logs that the job writes; `None` when it writes none.
     pub(super) fn open(
+        shelf: &LogShelf,
         plan: &Plan,
         clone: &Member,
         epoch_ms: u64,
@@ -32,22 +55,11 @@ impl LogFiles {
         let logs = job.measure.logs.clone();
         let mut files = Vec::new();
         for kind in LogKind::ALL {
-            let Some(name) = file_name(plan, clone.job, clone.clone, kind) else {
-                continue;
-            };
-            let path = PathBuf::from(name);
-            // Without per_job_logs the workers of a run share a file: the first one empties it.
-            let fresh = logs.per_job || clone.number == 0;
-            let mut options = OpenOptions::new();
-            options
-                .create(true)
-                .write(true)
-                .truncate(fresh)
-                .append(!fresh);
-            let file = options
-                .open(&path)
-                .map_err(|error| target_error(&path, "write", &error))?;
-            files.push((kind, path, BufWriter::new(file)));
+            if let Some(name) = file_name(plan, clone.job, clone.clone, kind) {
+                let path = PathBuf::from(name);
+                let file = shelf.take(&path)?;
+                files.push((kind, path, file));
+            }
         }
         let base_ms = if logs.unix_epoch { epoch_ms } else { 0 };
         let block_bytes = job.workload.block_size.read.max();
@@ -85,8 +97,10 @@ impl LogFiles {
             };
             written.map_err(|(path, error)| target_error(&path, "write", &error))?;
         }
-        for (_, path, file) in &mut self.files {
-            file.flush()
+        for (_, path, file) in &self.files {
+            file.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .flush()
                 .map_err(|error| target_error(path, "write", &error))?;
         }
         Ok(())
@@ -106,7 +120,7 @@ impl LogFiles {
             direction: entry.direction,
             block_size_bytes: entry.block_bytes.into(),
             offset_bytes: entry.offset,
-            priority: if entry.high_priority { 1 << 13 } else { 0 },
+            priority: entry.priority,
         };
         self.with_file(kind, |file, logs| record.write(file, logs))
     }
@@ -116,9 +130,10 @@ impl LogFiles {
         kind: LogKind,
         write: impl FnOnce(&mut BufWriter<File>, &Logs) -> std::io::Result<()>,
     ) -> Result<(), (PathBuf, std::io::Error)> {
-        match self.files.iter_mut().find(|(other, _, _)| *other == kind) {
-            Some((_, path, file)) => write(file, &self.logs).map_err(|error| (path.clone(), error)),
-            None => Ok(()),
-        }
+        let Some((_, path, file)) = self.files.iter().find(|(other, _, _)| *other == kind) else {
+            return Ok(());
+        };
+        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        write(&mut file, &self.logs).map_err(|error| (path.clone(), error))
     }
 }

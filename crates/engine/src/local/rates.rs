@@ -76,7 +76,7 @@ impl RateWatch {
     /// The failure to report, if there was one.
     pub(super) fn failure(&self) -> Option<IoFailure> {
         self.failure.as_ref().map(|message| IoFailure {
-            errno: libc::ETIME,
+            errno: libc::EIO,
             operation: "rate".to_owned(),
             file: None,
             offset: None,

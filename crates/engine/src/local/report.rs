@@ -2,7 +2,7 @@
 
 use super::Member;
 use crate::worker::Outcome;
-use iosonde_job::plan::Plan;
+use iosonde_job::plan::{Direction, Engine, Job, Plan};
 use iosonde_result::run::{BackendUsed, CpuUse, WorkerResult};
 
 /// What the loop itself does not know of the measured part.
@@ -25,7 +25,12 @@ pub(super) fn of_outcome(
     start_ns: u64,
     measured: Measured,
 ) -> WorkerResult {
-    let (directions, sync) = outcome.recorder.results(outcome.runtime_ns);
+    let (mut directions, sync) = outcome.recorder.results(outcome.runtime_ns);
+    if let Some(cmdprio) = &outcome.cmdprio {
+        for direction in Direction::ALL {
+            directions[direction].by_priority = cmdprio.results(direction);
+        }
+    }
     if let Some(log) = outcome.log {
         log.finish(outcome.end_ns);
     }
@@ -50,6 +55,21 @@ pub(super) fn of_outcome(
         total_errors: outcome.survived,
         first_error: outcome.first_error,
         ..blank(plan, clone, used)
+    }
+}
+
+/// The backend of a worker that has not run.
+pub(super) fn unused(job: &Job) -> BackendUsed {
+    BackendUsed {
+        engine: match job.io.engine {
+            Engine::Auto => Engine::IoUring,
+            engine => engine,
+        },
+        asked: job.io.engine,
+        reason: None,
+        direct: job.io.direct,
+        registered_files: false,
+        fixed_buffers: false,
     }
 }
 

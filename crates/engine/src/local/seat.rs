@@ -2,14 +2,14 @@
 
 use super::assemble::{self, Kit};
 use super::choose::{self, AnyBackend};
-use super::logfiles::LogFiles;
+use super::logfiles::{LogFiles, LogShelf};
 use super::report::{self, Measured};
 use super::{Member, epoch_ms};
 use crate::backend::Backend;
 use crate::clock::{Clock, RealClock};
 use crate::flow::FlowPool;
 use crate::iolog::IoLog;
-use crate::prepare::{OpenSet, open_files};
+use crate::prepare::{FileKeeper, OpenSet, open_files, pre_read};
 use crate::sys::memory::LockedMemory;
 use crate::sys::thread;
 use crate::tally::Shared;
@@ -18,7 +18,7 @@ use crate::workload::Seeds;
 use crate::workload::rng::Stream;
 use iosonde_job::plan::{Engine, Job, Plan};
 use iosonde_result::observer::WorkerState;
-use iosonde_result::run::{BackendUsed, CpuUse, IoFailure, WorkerResult};
+use iosonde_result::run::{BackendUsed, CpuUse, WorkerResult};
 use iosonde_result::session::RunError;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Mutex};
@@ -72,6 +72,7 @@ pub(super) struct Seat<'a> {
     pub(super) shared: Arc<Shared>,
     pub(super) gate: Arc<Gate>,
     pub(super) flow: Option<Arc<FlowPool>>,
+    pub(super) shelf: &'a LogShelf,
 }
 
 /// A worker that is ready to start.
@@ -79,8 +80,9 @@ struct Ready {
     kit: Kit,
     backend: AnyBackend,
     used: BackendUsed,
+    keeper: Option<Box<FileKeeper>>,
     /// Kept open, and locked, for as long as the worker runs.
-    _files: OpenSet,
+    files: OpenSet,
     _locked: Option<LockedMemory>,
 }
 
@@ -108,13 +110,18 @@ impl Seat<'_> {
         let job = self.job();
         settle(job, self.clone.clone)?;
         let without_files = matches!(job.io.engine, Engine::Null | Engine::Sim);
-        let files = if without_files {
+        if job.files.pre_read && !without_files {
+            pre_read(&self.clone.files)?;
+        }
+        let keeper = FileKeeper::new(job, &self.clone.files, self.shared.clone())?;
+        let files = if without_files || keeper.is_some() {
             OpenSet::default()
         } else {
             open_files(job, &self.clone.files)?
         };
         let kit = assemble::kit(job, self.clone.number, &self.clone.files)?;
-        let (backend, used) = choose::choose(job, &kit.slab, files.handles())?;
+        let handles = keeper.as_ref().map_or(files.handles(), FileKeeper::handles);
+        let (backend, used) = choose::choose(job, &kit.slab, handles, keeper.is_some())?;
         let locked = match job.io.lockmem_bytes {
             0 => None,
             bytes => Some(LockedMemory::lock(bytes as usize).map_err(|error| {
@@ -128,12 +135,13 @@ impl Seat<'_> {
         };
         self.shared
             .open_files
-            .store(self.clone.files.files.len() as u32, Relaxed);
+            .store(files.handles().len() as u32, Relaxed);
         Ok(Ready {
             kit,
             backend,
             used,
-            _files: files,
+            keeper: keeper.map(Box::new),
+            files,
             _locked: locked,
         })
     }
@@ -142,10 +150,10 @@ impl Seat<'_> {
         let job = self.job();
         let start_ns = gate_ns.saturating_add(self.delay_ns());
         self.sleep_until(start_ns);
-        let logs = LogFiles::open(self.plan, self.clone, epoch_ms())?;
+        let logs = LogFiles::open(self.shelf, self.plan, self.clone, epoch_ms())?;
         let log = logs
             .as_ref()
-            .map(|_| IoLog::new(&job.measure.logs, start_ns));
+            .map(|_| IoLog::new(&job.measure.logs, own_priority(job), start_ns));
         let (log, receiver) = log.unzip();
         std::thread::scope(|scope| {
             let writing = logs
@@ -153,18 +161,21 @@ impl Seat<'_> {
                 .map(|(logs, receiver)| scope.spawn(move || logs.write(receiver)));
             let files = &self.clone.files;
             let Ready {
-                kit, backend, used, ..
-            } = ready;
-            let parts = assemble::parts(
-                job,
-                files,
                 kit,
-                start_ns,
-                self.shared.clone(),
-                self.flow.clone(),
+                backend,
+                used,
+                keeper,
+                files: opened,
+                _locked,
+            } = ready;
+            let company = assemble::Company {
+                shared: self.shared.clone(),
+                flow: self.flow.clone(),
                 log,
-            );
-            let driven = match backend {
+                keeper,
+            };
+            let parts = assemble::parts(job, files, kit, start_ns, company);
+            let mut driven = match backend {
                 AnyBackend::Uring(backend) => self.drive(backend, parts),
                 AnyBackend::Aio(backend) => self.drive(backend, parts),
                 AnyBackend::Sync(backend) => self.drive(backend, parts),
@@ -172,6 +183,14 @@ impl Seat<'_> {
                 AnyBackend::Mmap(backend) => self.drive(backend, parts),
                 AnyBackend::Null(backend) => self.drive(backend, parts),
             };
+            let closed = match driven.outcome.keeper.take() {
+                Some(mut keeper) => keeper.close_all(),
+                None => opened.before_close(job, files),
+            };
+            if let Err(error) = closed {
+                let failure = crate::failure::of_target(&error);
+                driven.outcome.failure.get_or_insert(failure);
+            }
             let result = report::of_outcome(
                 self.plan,
                 self.clone,
@@ -235,42 +254,11 @@ impl Seat<'_> {
 
     /// The result of a worker that could not start.
     fn failed(&self, error: &RunError) -> WorkerResult {
-        let engine = self.job().io.engine;
-        let backend = BackendUsed {
-            engine: if engine == Engine::Auto {
-                Engine::IoUring
-            } else {
-                engine
-            },
-            asked: engine,
-            reason: None,
-            direct: self.job().io.direct,
-            registered_files: false,
-            fixed_buffers: false,
-        };
-        let failure = IoFailure {
-            errno: errno_of(error),
-            operation: "open".to_owned(),
-            file: None,
-            offset: None,
-            message: format!("{error}; {}", error.remedy()),
-        };
+        let backend = report::unused(self.job());
         WorkerResult {
-            error: Some(failure),
+            error: Some(crate::failure::of_target(error)),
             ..report::blank(self.plan, self.clone, backend)
         }
-    }
-}
-
-/// The errno that a failure before the first I/O is reported under.
-fn errno_of(error: &RunError) -> i32 {
-    match error {
-        RunError::NoSpace { .. } => libc::ENOSPC,
-        RunError::Interrupted => libc::EINTR,
-        RunError::Target { problem, .. } | RunError::Unsupported { problem, .. } => {
-            crate::failure::errno_named_in(problem).unwrap_or(libc::EINVAL)
-        }
-        _ => libc::EPERM,
     }
 }
 
@@ -318,6 +306,11 @@ impl Measuring {
             minor_faults: now.minor_faults - self.before.minor_faults,
         }
     }
+}
+
+/// The job's own I/O priority in the kernel's encoding; 0 is none.
+fn own_priority(job: &Job) -> u16 {
+    job.io.ioprio.map_or(0, thread::ioprio_bits)
 }
 
 /// Gives the thread the processors, priorities and memory policy that its job asks for.

@@ -5,7 +5,7 @@
 
 use super::assemble;
 use super::crew::Crew;
-use super::logfiles::LogFiles;
+use super::logfiles::{LogFiles, LogShelf};
 use super::report::{self, Measured};
 use super::{CrewOutcome, Member, choose};
 use crate::backend::sim::{SimBackend, SimDevice, SimSpec};
@@ -58,6 +58,7 @@ struct Actor {
 }
 
 struct Stage<'a> {
+    shelf: LogShelf,
     plan: &'a Plan,
     clones: &'a [Member],
     clock: SimClock,
@@ -78,6 +79,7 @@ pub(super) fn run(
     let clock = SimClock::default();
     let mut crew = Crew::new(plan, clones, interrupt, begun, observer);
     let mut stage = Stage {
+        shelf: LogShelf::default(),
         plan,
         clones,
         clock: clock.clone(),
@@ -117,9 +119,9 @@ impl Stage<'_> {
         let (low, high) = job.schedule.startdelay_ns;
         let mut delays = Seeds::new(&job.workload, clone.number, 0).stream(Stream::Delay, 0);
         let start_ns = self.clock.now_ns() + low + delays.below((high - low).saturating_add(1));
-        let (log, logs) = match LogFiles::open(self.plan, clone, 0)? {
+        let (log, logs) = match LogFiles::open(&self.shelf, self.plan, clone, 0)? {
             Some(logs) => {
-                let (log, receiver) = IoLog::new(&job.measure.logs, start_ns);
+                let (log, receiver) = IoLog::new(&job.measure.logs, 0, start_ns);
                 (Some(log), Some((logs, receiver)))
             }
             None => (None, None),
@@ -128,15 +130,13 @@ impl Stage<'_> {
         shared
             .open_files
             .store(clone.files.files.len() as u32, Relaxed);
-        let parts = assemble::parts(
-            job,
-            &clone.files,
-            kit,
-            start_ns,
-            shared.clone(),
-            crew.flow(number),
+        let company = assemble::Company {
+            shared: shared.clone(),
+            flow: crew.flow(number),
             log,
-        );
+            keeper: None,
+        };
+        let parts = assemble::parts(job, &clone.files, kit, start_ns, company);
         let measure_from_ns = parts.recorder.measure_from_ns();
         shared.enter(WorkerState::Ready);
         let mut backend = SimBackend::new(device, self.clock.clone(), job.io.direct);

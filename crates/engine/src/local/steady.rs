@@ -176,7 +176,7 @@ mod tests {
             None
         );
         assert_eq!(
-            attained_after(rule(true, 1.0), &[100, 110, 100, 110, 105]),
+            attained_after(rule(true, 1.0), &[100, 110, 100, 110]),
             None,
             "slope 2 of 105"
         );

@@ -1,6 +1,7 @@
 //! Workers on real targets: a thread each.
 
 use super::crew::Crew;
+use super::logfiles::LogShelf;
 use super::seat::{Gate, Seat};
 use super::{CrewOutcome, Member};
 use crate::clock::{Clock, RealClock};
@@ -32,6 +33,7 @@ pub(super) fn run(
     let mut crew = Crew::new(plan, clones, interrupt, begun, observer);
     let mut gate = Arc::new(Gate::default());
     let (sender, receiver) = channel();
+    let shelf = LogShelf::default();
     std::thread::scope(|scope| {
         while !crew.is_finished() {
             let starting = crew.call_up();
@@ -48,6 +50,7 @@ pub(super) fn run(
                     shared,
                     gate: gate.clone(),
                     flow,
+                    shelf: &shelf,
                 };
                 let sender = sender.clone();
                 scope.spawn(move || {

@@ -7,6 +7,7 @@ use crate::device::diskstats::Snapshot;
 use crate::device::extents::{Coverage, extents};
 use crate::device::identify::identify;
 use crate::device::system::System;
+use crate::prepare::FileKind;
 use iosonde_job::plan::{Direction, Engine, Plan};
 use iosonde_result::host::TargetInfo;
 use iosonde_result::run::{DiskUtil, Verdict, VerdictKind};
@@ -79,7 +80,12 @@ fn unwritten(plan: &Plan, clones: &[Member]) -> Vec<Verdict> {
         if !reads || job.io.engine == Engine::Null {
             continue;
         }
-        for file in clone.files.files.iter().filter(|file| !file.block_device) {
+        for file in clone
+            .files
+            .files
+            .iter()
+            .filter(|file| file.kind == FileKind::Regular)
+        {
             let range = file.region.start_bytes..file.region.start_bytes + file.region.size_bytes;
             let found = std::fs::File::open(&file.path).and_then(|opened| extents(&opened, range));
             // A file system that cannot tell leaves the question open: no verdict.

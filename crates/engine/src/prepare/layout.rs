@@ -1,114 +1,122 @@
 //! Laying files out: every byte that will be read is written first, with data that do not compress.
 
-use super::resolve::{WorkerFiles, needs_data, target_error};
+use super::fill::Filler;
+use super::resolve::{FileKind, FileUse, WorkerFiles, fills_device, needs_data, target_error};
+use crate::device::space::{self, Need as Room, SpaceError};
 use crate::interrupt::Interrupt;
 use crate::sys::block;
-use crate::workload::rng::Rng;
-use iosonde_job::plan::{Fallocate, Job};
+use iosonde_job::plan::{Engine, Fallocate, Job};
 use iosonde_result::session::RunError;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::Write;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-
-/// Bytes written by one call of the layout.
-const CHUNK: usize = 4 << 20;
 
 /// What one file needs.
 #[derive(Debug, Clone, PartialEq)]
 struct Need {
     size: u64,
-    size_now: Option<u64>,
+    existed: bool,
     data: bool,
+    /// Data are written until the file system is full.
+    until_full: bool,
     fallocate: Fallocate,
     create: bool,
     fsync: bool,
-    jobs: Vec<String>,
+    /// The worker that needed it first, and its job.
+    owner: (u32, String),
 }
 
 /// The files that a plan needs and that are not there yet.
 #[derive(Debug, Default)]
 pub struct Layout {
     needs: BTreeMap<PathBuf, Need>,
+    /// Sizes that files will have in the end, laid out or not.
+    sizes: BTreeMap<PathBuf, u64>,
 }
 
-/// What the layout has made.
+/// What has been made on the way to a run.
 #[derive(Debug, Default)]
 pub struct Made {
     /// Files that were not there before.
     pub created: Vec<PathBuf>,
+    /// Directories that were not there before, outer ones first.
+    pub directories: Vec<PathBuf>,
 }
 
 impl Layout {
-    /// Notes what one worker needs. Files that several workers share are laid out once.
-    pub fn add(&mut self, job: &Job, worker: &WorkerFiles) {
-        for file in worker.files.iter().filter(|file| !file.block_device) {
+    /// Notes what worker number `number` needs. Files that several workers share are laid out once.
+    pub fn add(&mut self, job: &Job, number: u32, worker: &WorkerFiles) {
+        if matches!(job.io.engine, Engine::Null | Engine::Sim) {
+            return;
+        }
+        let regular = |file: &&FileUse| file.kind == FileKind::Regular;
+        for file in worker.files.iter().filter(regular) {
             let data = needs_data(job);
-            let enough = file.size_now.is_some_and(|size| size >= file.size_needed);
-            if enough || job.files.file_append || job.files.create_on_open && !data {
-                continue;
+            if !fills_device(job) {
+                let size = self.sizes.entry(file.path.clone()).or_default();
+                *size = (*size).max(file.size_needed);
             }
-            let need = self.needs.entry(file.path.clone()).or_insert_with(|| Need {
-                size: 0,
-                size_now: file.size_now,
-                data: false,
-                fallocate: job.files.fallocate,
-                create: job.files.allow_file_create,
-                fsync: job.files.create_fsync,
-                jobs: Vec::new(),
-            });
-            need.size = need.size.max(file.size_needed);
-            need.data |= data;
-            if !need.jobs.contains(&job.name) {
-                need.jobs.push(job.name.clone());
+            let enough = file.size_now.is_some_and(|size| size >= file.size_needed);
+            let later =
+                job.files.file_append || !data && (job.files.create_on_open || fills_device(job));
+            if !enough && !later {
+                self.need(job, number, file, data);
             }
         }
+    }
+
+    fn need(&mut self, job: &Job, number: u32, file: &FileUse, data: bool) {
+        let need = self.needs.entry(file.path.clone()).or_insert_with(|| Need {
+            size: 0,
+            existed: file.size_now.is_some(),
+            data: false,
+            until_full: false,
+            fallocate: job.files.fallocate,
+            create: job.files.allow_file_create,
+            fsync: job.files.create_fsync,
+            owner: (number, job.name.clone()),
+        });
+        need.size = need.size.max(file.size_needed);
+        need.data |= data;
+        need.until_full |= data && fills_device(job);
     }
 
     /// Refuses, before anything is written, what will not fit.
     pub fn check_space(&self) -> Result<(), RunError> {
-        let mut by_directory: BTreeMap<PathBuf, u64> = BTreeMap::new();
-        let mut by_device: BTreeMap<u64, (PathBuf, u64)> = BTreeMap::new();
-        for (path, need) in &self.needs {
-            let parent = path
-                .parent()
-                .filter(|parent| !parent.as_os_str().is_empty())
-                .unwrap_or(Path::new("."));
-            let there = std::fs::metadata(path)
-                .map(|metadata| std::os::unix::fs::MetadataExt::blocks(&metadata) * 512);
-            *by_directory.entry(parent.to_owned()).or_default() +=
-                need.size.saturating_sub(there.unwrap_or(0));
-        }
-        for (directory, bytes) in by_directory {
-            let metadata = std::fs::metadata(&directory)
-                .map_err(|error| target_error(&directory, "use", &error))?;
-            let device = std::os::unix::fs::MetadataExt::dev(&metadata);
-            by_device.entry(device).or_insert((directory, 0)).1 += bytes;
-        }
-        for (directory, needed_bytes) in by_device.into_values() {
-            let stat = rustix::fs::statvfs(&directory)
-                .map_err(|error| target_error(&directory, "measure", &error.into()))?;
-            let available_bytes = stat.f_bavail * stat.f_frsize;
-            if needed_bytes > available_bytes {
-                return Err(RunError::NoSpace {
-                    path: directory.display().to_string(),
-                    needed_bytes,
-                    available_bytes,
-                });
-            }
-        }
-        Ok(())
+        let rooms: Vec<Room> = self
+            .sizes
+            .iter()
+            .map(|(path, size)| Room::to_fill(path, *size))
+            .collect();
+        space::check(&rooms).map_err(|error| match error {
+            SpaceError::Short(short) => RunError::NoSpace {
+                path: short.path.display().to_string(),
+                needed_bytes: short.needed_bytes,
+                available_bytes: short.available_bytes,
+            },
+            SpaceError::Unknown { path, source } => target_error(&path, "measure", &source),
+        })
     }
 
-    /// The announcements, in the order of the work: job, files of that job, and their bytes in total.
+    /// The announcements, one for each worker that needs files: its job, the number of files, their bytes in total.
     pub fn announcements(&self) -> Vec<(String, usize, u64)> {
-        let mut lines: Vec<(String, usize, u64)> = Vec::new();
+        let mut of_workers: BTreeMap<u32, (String, usize, u64)> = BTreeMap::new();
         for need in self.needs.values() {
-            lines.push((need.jobs[0].clone(), 1, need.size));
+            let (number, job) = &need.owner;
+            let line = of_workers
+                .entry(*number)
+                .or_insert_with(|| (job.clone(), 0, 0));
+            line.1 += 1;
+            line.2 += need.size;
         }
-        lines
+        of_workers.into_values().collect()
+    }
+
+    /// Whether a worker waits for files that are to be laid out.
+    pub fn concerns(&self, worker: &WorkerFiles) -> bool {
+        let mut files = worker.files.iter();
+        files.any(|file| self.needs.contains_key(&file.path))
     }
 
     /// Whether nothing is to be laid out.
@@ -118,54 +126,96 @@ impl Layout {
 
     /// Bytes to be written.
     pub fn bytes(&self) -> u64 {
-        self.needs
-            .values()
-            .filter(|need| need.data)
-            .map(|need| need.size)
-            .sum()
+        let data = self.needs.values().filter(|need| need.data);
+        data.map(|need| need.size).sum()
     }
 }
 
-/// Lays out all files. Those made are removed again when it fails or is interrupted.
+/// Lays out all files. Those made are removed again when it fails or any of `stops` is requested. `written` is told the bytes so far.
 pub fn lay_out(
     layout: &Layout,
-    interrupt: &Interrupt,
+    stops: &[&Interrupt],
     written: &mut dyn FnMut(u64),
 ) -> Result<Made, RunError> {
     let mut made = Made::default();
+    let outcome = lay_out_into(&mut made, layout, stops, written);
+    match outcome {
+        Ok(()) => Ok(made),
+        Err(error) => {
+            made.remove();
+            Err(error)
+        }
+    }
+}
+
+fn lay_out_into(
+    made: &mut Made,
+    layout: &Layout,
+    stops: &[&Interrupt],
+    written: &mut dyn FnMut(u64),
+) -> Result<(), RunError> {
+    let mut filler = Filler::default();
     let mut done = 0;
     for (path, need) in &layout.needs {
-        let existed = need.size_now.is_some();
-        if !existed && !need.create {
-            made.remove();
-            return Err(RunError::Target {
-                path: path.display().to_string(),
-                problem: "it does not exist, and allow_file_create=0 forbids to make it".to_owned(),
-                remedy: "name an existing file, or leave allow_file_create out".to_owned(),
-            });
+        if stops.iter().any(|stop| stop.is_requested()) {
+            return Err(RunError::Interrupted);
         }
-        if !existed {
+        if !need.existed && !need.create {
+            return Err(must_not_create(path));
+        }
+        made.parents_of(path)?;
+        if !need.existed {
             made.created.push(path.clone());
         }
         let before = done;
-        let result = one_file(path, need, interrupt, &mut |bytes| {
+        one_file(path, need, &mut filler, stops, &mut |bytes| {
             done = before + bytes;
             written(done);
-        });
-        if let Err(error) = result {
-            made.remove();
-            return Err(error);
-        }
+        })?;
     }
-    Ok(made)
+    Ok(())
+}
+
+/// `allow_file_create=0` and the file is not there.
+pub(super) fn must_not_create(path: &Path) -> RunError {
+    RunError::Target {
+        path: path.display().to_string(),
+        problem: "it does not exist, and allow_file_create=0 forbids to make it".to_owned(),
+        remedy: "name an existing file, or leave allow_file_create out".to_owned(),
+    }
 }
 
 impl Made {
+    /// Makes the directories that a file's name contains, as fio does.
+    pub fn parents_of(&mut self, path: &Path) -> Result<(), RunError> {
+        let missing: Vec<&Path> = path
+            .ancestors()
+            .skip(1)
+            .take_while(|parent| !parent.as_os_str().is_empty() && !parent.exists())
+            .collect();
+        for directory in missing.into_iter().rev() {
+            std::fs::create_dir(directory)
+                .map_err(|error| target_error(directory, "make", &error))?;
+            self.directories.push(directory.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Takes over what another has made.
+    pub fn extend(&mut self, other: Made) {
+        self.created.extend(other.created);
+        self.directories.extend(other.directories);
+    }
+
     /// Removes what was made.
     pub fn remove(&self) {
         for path in &self.created {
             // A file that is gone already is what is wanted.
             let _ = std::fs::remove_file(path);
+        }
+        for path in self.directories.iter().rev() {
+            // One that holds files of others stays.
+            let _ = std::fs::remove_dir(path);
         }
     }
 }
@@ -173,7 +223,8 @@ impl Made {
 fn one_file(
     path: &Path,
     need: &Need,
-    interrupt: &Interrupt,
+    filler: &mut Filler,
+    stops: &[&Interrupt],
     written: &mut dyn FnMut(u64),
 ) -> Result<(), RunError> {
     let fail = |doing: &'static str| move |error: std::io::Error| target_error(path, doing, &error);
@@ -183,10 +234,14 @@ fn one_file(
         .truncate(false)
         .open(path)
         .map_err(fail("make"))?;
-    reserve(&file, need).map_err(fail("reserve space for"))?;
-    if need.data {
-        file.set_len(need.size).map_err(fail("size"))?;
-        fill(path, &file, need.size, interrupt, written)?;
+    if need.until_full {
+        filler.until_full(path, &file, stops, written)?;
+    } else {
+        reserve(&file, need).map_err(fail("reserve space for"))?;
+        if need.data {
+            file.set_len(need.size).map_err(fail("size"))?;
+            filler.fill(path, &file, need.size, stops, written)?;
+        }
     }
     if need.fsync {
         file.sync_all().map_err(fail("flush"))?;
@@ -205,51 +260,13 @@ fn reserve(file: &File, need: &Need) -> std::io::Result<()> {
             Err(error) if unsupported(&error) => file.set_len(need.size),
             other => other,
         },
-        Fallocate::Keep => block::fallocate(fd, libc::FALLOC_FL_KEEP_SIZE, 0, need.size),
+        Fallocate::Keep => match block::fallocate(fd, libc::FALLOC_FL_KEEP_SIZE, 0, need.size) {
+            Err(error) if unsupported(&error) => Ok(()),
+            other => other,
+        },
         Fallocate::Posix => block::posix_fallocate(fd, need.size),
         Fallocate::Truncate => file.set_len(need.size),
         // A job that only writes makes its file grow by itself, but one that writes at random needs its size.
         Fallocate::None => file.set_len(need.size),
     }
-}
-
-/// Writes incompressible data over the whole file, past the page cache where the file system allows it.
-fn fill(
-    path: &Path,
-    file: &File,
-    size: u64,
-    interrupt: &Interrupt,
-    written: &mut dyn FnMut(u64),
-) -> Result<(), RunError> {
-    let direct = OpenOptions::new()
-        .write(true)
-        .custom_flags(libc::O_DIRECT)
-        .open(path)
-        .ok();
-    let mut memory =
-        crate::sys::memory::IoMemory::map(1, CHUNK, 0, crate::sys::memory::MemoryKind::Pages)
-            .map_err(|error| target_error(path, "find memory to fill", &error))?;
-    let mut rng = Rng::new(size ^ crate::workload::rng::mix64(path.as_os_str().len() as u64));
-    let mut offset = 0;
-    while offset < size {
-        if interrupt.is_requested() {
-            return Err(RunError::Interrupted);
-        }
-        let length = (size - offset).min(CHUNK as u64) as usize;
-        rng.fill(memory.slot_mut(0, length));
-        let chunk = memory.slot(0, length);
-        let whole = length % 4096 == 0;
-        let outcome = match &direct {
-            Some(direct) if whole => direct
-                .write_all_at(chunk, offset)
-                .or_else(|_| file.write_all_at(chunk, offset)),
-            _ => file.write_all_at(chunk, offset),
-        };
-        outcome.map_err(|error| target_error(path, "write", &error))?;
-        offset += length as u64;
-        written(offset);
-    }
-    let mut file = file;
-    file.flush()
-        .map_err(|error| target_error(path, "write", &error))
 }

@@ -1,13 +1,17 @@
 //! Opening a worker's files the way its job asks for.
 
-use super::resolve::{WorkerFiles, target_error};
+use super::layout::must_not_create;
+use super::resolve::{FileKind, FileUse, WorkerFiles, target_error};
 use crate::backend::Handle;
 use crate::sys::block;
-use iosonde_job::plan::{Direction, Fadvise, Job, SyncMode};
+use iosonde_job::plan::{Direction, Engine, Fadvise, Job, SyncMode};
 use iosonde_result::session::RunError;
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+
+/// Bytes of one read of `pre_read`.
+const PRE_READ_BYTES: usize = 1 << 20;
 
 /// The open files of a worker.
 #[derive(Debug, Default)]
@@ -19,58 +23,27 @@ pub struct OpenSet {
 impl OpenSet {
     /// What a backend needs to know of them.
     pub fn handles(&self) -> &[Handle] {
-        &self.files_checked().handles
+        debug_assert_eq!(self.files.len(), self.handles.len());
+        &self.handles
     }
 
-    fn files_checked(&self) -> &OpenSet {
-        debug_assert_eq!(self.files.len(), self.handles.len());
-        self
+    /// Does what the job wants done before its files are closed.
+    pub fn before_close(&self, job: &Job, worker: &WorkerFiles) -> Result<(), RunError> {
+        let opener = Opener::new(job);
+        let mut files = worker.files.iter().zip(&self.files);
+        files.try_for_each(|(file, opened)| opener.before_close(file, opened))
     }
 }
 
-/// Opens all files of a worker, drops their caches (`invalidate`) and tells the kernel the order of accesses.
+/// Opens all files of a worker.
 pub fn open_files(job: &Job, worker: &WorkerFiles) -> Result<OpenSet, RunError> {
-    let rw = job.workload.rw;
-    let changes = rw.has(Direction::Write) || rw.has(Direction::Trim);
-    let reads = rw.has(Direction::Read) || job.verify.is_some();
-    let mut flags = 0;
-    if job.io.direct {
-        flags |= libc::O_DIRECT;
-    }
-    flags |= match job.io.sync {
-        SyncMode::None => 0,
-        SyncMode::Sync => libc::O_SYNC,
-        SyncMode::Dsync => libc::O_DSYNC,
-    };
-    let mmap = job.io.engine == iosonde_job::plan::Engine::Mmap;
-    let mut set = OpenSet {
-        files: Vec::new(),
-        handles: Vec::new(),
-    };
+    let opener = Opener::new(job);
+    let mut set = OpenSet::default();
     for file in &worker.files {
-        let mut options = OpenOptions::new();
-        options
-            .read(reads || !changes || mmap)
-            .write(changes)
-            .custom_flags(flags);
-        if changes && !file.block_device && job.files.allow_file_create {
-            options.create(true).truncate(false);
-        }
-        let opened = options
-            .open(&file.path)
-            .map_err(|error| target_error(&file.path, "open", &error))?;
-        let fd = opened.as_raw_fd();
-        ready_cache(
-            job,
-            fd,
-            file.region.start_bytes,
-            file.region.size_bytes,
-            file.block_device,
-        )
-        .map_err(|error| target_error(&file.path, "drop the cache of", &error))?;
+        let opened = opener.open(file)?;
         set.handles.push(Handle {
-            fd,
-            block_device: file.block_device,
+            fd: opened.as_raw_fd(),
+            block_device: file.kind == FileKind::BlockDevice,
             size: file.size_needed,
         });
         set.files.push(opened);
@@ -78,30 +51,116 @@ pub fn open_files(job: &Job, worker: &WorkerFiles) -> Result<OpenSet, RunError> 
     Ok(set)
 }
 
-fn ready_cache(
-    job: &Job,
-    fd: i32,
-    start: u64,
-    length: u64,
-    block_device: bool,
-) -> std::io::Result<()> {
-    if job.files.invalidate && !job.files.pre_read && !job.io.direct {
-        if block_device {
-            // Not every block device can, and not everybody may: then the advice below has to do.
-            let _ = block::flush_device_cache(fd);
+/// Reads all of a job's regions into the cache (`pre_read`).
+pub fn pre_read(worker: &WorkerFiles) -> Result<(), RunError> {
+    let mut buffer = vec![0; PRE_READ_BYTES];
+    for file in &worker.files {
+        let failed =
+            |error: std::io::Error| target_error(&file.path, "read ahead of the job", &error);
+        let opened = File::open(&file.path).map_err(failed)?;
+        let mut offset = file.region.start_bytes;
+        let end = offset + file.region.size_bytes;
+        while offset < end {
+            let wanted = (end - offset).min(PRE_READ_BYTES as u64) as usize;
+            match opened.read_at(&mut buffer[..wanted], offset) {
+                Ok(0) => break,
+                Ok(read) => offset += read as u64,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(failed(error)),
+            }
         }
-        block::drop_cache(fd, start, length).or_else(ignore_unsupported)?;
-    }
-    match job.files.fadvise {
-        Fadvise::None => {}
-        Fadvise::Pattern => block::advise_order(fd, start, length, job.workload.rw.random),
-        Fadvise::Random => block::advise_order(fd, start, length, true),
-        Fadvise::Sequential => block::advise_order(fd, start, length, false),
     }
     Ok(())
 }
 
-/// Character devices and pipes have no cache to drop.
+/// How a job opens its files.
+#[derive(Debug, Clone)]
+pub(super) struct Opener {
+    read: bool,
+    write: bool,
+    create: bool,
+    flags: i32,
+    invalidate: bool,
+    /// Whether accesses will be random; `None` says nothing.
+    order: Option<bool>,
+    fsync_on_close: bool,
+}
+
+impl Opener {
+    /// What a job's options mean for its files.
+    pub(super) fn new(job: &Job) -> Opener {
+        let rw = job.workload.rw;
+        let changes = rw.has(Direction::Write) || rw.has(Direction::Trim);
+        let reads = rw.has(Direction::Read) || job.verify.is_some();
+        let direct = if job.io.direct { libc::O_DIRECT } else { 0 };
+        let sync = match job.io.sync {
+            SyncMode::None => 0,
+            SyncMode::Sync => libc::O_SYNC,
+            SyncMode::Dsync => libc::O_DSYNC,
+        };
+        Opener {
+            read: reads || !changes || job.io.engine == Engine::Mmap,
+            write: changes,
+            create: changes && job.files.allow_file_create,
+            flags: direct | sync,
+            invalidate: job.files.invalidate && !job.files.pre_read,
+            order: match job.files.fadvise {
+                Fadvise::None => None,
+                Fadvise::Pattern => Some(rw.random),
+                Fadvise::Random => Some(true),
+                Fadvise::Sequential => Some(false),
+            },
+            fsync_on_close: changes && job.workload.fsync_on_close,
+        }
+    }
+
+    /// Opens a file, drops its cache (`invalidate`) and tells the kernel the order of accesses.
+    pub(super) fn open(&self, file: &FileUse) -> Result<File, RunError> {
+        let mut options = OpenOptions::new();
+        options
+            .read(self.read)
+            .write(self.write)
+            .custom_flags(self.flags);
+        if self.create && file.kind == FileKind::Regular {
+            options.create(true).truncate(false);
+        }
+        let opened = options
+            .open(&file.path)
+            .map_err(|error| match error.raw_os_error() {
+                Some(libc::ENOENT) if self.write && !self.create => must_not_create(&file.path),
+                _ => target_error(&file.path, "open", &error),
+            })?;
+        self.ready_cache(file, opened.as_raw_fd())
+            .map_err(|error| target_error(&file.path, "drop the cache of", &error))?;
+        Ok(opened)
+    }
+
+    fn ready_cache(&self, file: &FileUse, fd: i32) -> std::io::Result<()> {
+        let (start, length) = (file.region.start_bytes, file.region.size_bytes);
+        if self.invalidate && file.kind != FileKind::Stream {
+            if file.kind == FileKind::BlockDevice {
+                // Not every block device can, and not everybody may: then the advice below has to do.
+                let _ = block::flush_device_cache(fd);
+            }
+            block::drop_cache(fd, start, length).or_else(ignore_unsupported)?;
+        }
+        if let Some(random) = self.order {
+            block::advise_order(fd, start, length, random);
+        }
+        Ok(())
+    }
+
+    /// `fsync_on_close`.
+    pub(super) fn before_close(&self, use_: &FileUse, file: &File) -> Result<(), RunError> {
+        if self.fsync_on_close && use_.kind != FileKind::Stream {
+            file.sync_all()
+                .map_err(|error| target_error(&use_.path, "flush", &error))?;
+        }
+        Ok(())
+    }
+}
+
+/// File systems without a cache have none to drop.
 fn ignore_unsupported(error: std::io::Error) -> std::io::Result<()> {
     match error.raw_os_error() {
         Some(libc::EINVAL | libc::ESPIPE | libc::EOPNOTSUPP) => Ok(()),

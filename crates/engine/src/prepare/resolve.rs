@@ -9,13 +9,24 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
+/// What is at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// A file of a file system, or nothing yet. Files are made, grow and are removed; nothing else does or is.
+    Regular,
+    /// A block device.
+    BlockDevice,
+    /// A character device or a pipe: it has no size.
+    Stream,
+}
+
 /// One file as one worker uses it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileUse {
     /// Path as it will be opened.
     pub path: PathBuf,
-    /// Whether it is a block device.
-    pub block_device: bool,
+    /// What it is.
+    pub kind: FileKind,
     /// Size it has now; `None` when it does not exist.
     pub size_now: Option<u64>,
     /// Size it must have.
@@ -62,7 +73,7 @@ pub fn resolve(job: &Job, clone: u32) -> Result<WorkerFiles, RunError> {
         return Err(no_size(job));
     }
     let size_bytes = match job.files.size {
-        Some(Extent::Bytes(size)) if !job.files.fill_device => size.min(regions),
+        Some(Extent::Bytes(size)) => size.min(regions),
         _ => regions,
     };
     Ok(WorkerFiles {
@@ -101,10 +112,11 @@ fn paths(job: &Job, clone: u32) -> Result<Vec<PathBuf>, RunError> {
     }
     let prefix = match files.directories.len() {
         0 => String::new(),
-        count => format!(
-            "{}/",
-            files.directories[clone as usize % count].trim_end_matches('/')
-        ),
+        count => {
+            let directory = &files.directories[clone as usize % count];
+            check_directory(job, directory)?;
+            format!("{}/", directory.trim_end_matches('/'))
+        }
     };
     let names: Vec<String> = if files.filenames.is_empty() {
         let format = files
@@ -121,6 +133,23 @@ fn paths(job: &Job, clone: u32) -> Result<Vec<PathBuf>, RunError> {
         .into_iter()
         .map(|name| PathBuf::from(format!("{prefix}{name}")))
         .collect())
+}
+
+/// `directory` must be there: only directories within file names are made.
+fn check_directory(job: &Job, directory: &str) -> Result<(), RunError> {
+    if matches!(job.io.engine, Engine::Null | Engine::Sim) {
+        return Ok(());
+    }
+    let path = Path::new(directory);
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => Err(RunError::Target {
+            path: directory.to_owned(),
+            problem: "directory= names a file, not a directory".to_owned(),
+            remedy: "use filename= for a file or device".to_owned(),
+        }),
+        Err(error) => Err(target_error(path, "use", &error)),
+    }
 }
 
 /// Expands `filename_format`.
@@ -180,7 +209,7 @@ fn without_files(job: &Job, clone: u32, paths: &[PathBuf]) -> Result<WorkerFiles
         .iter()
         .map(|path| FileUse {
             path: path.clone(),
-            block_device: false,
+            kind: FileKind::Regular,
             size_now: Some(region.file_bytes),
             size_needed: region.file_bytes,
             region,
@@ -210,15 +239,18 @@ fn one_file(
     index: u64,
     count: u64,
 ) -> Result<FileUse, RunError> {
-    let (size_now, block_device) = existing(&path)?;
+    let (size_now, kind) = existing(&path)?;
     let known = size_now.unwrap_or(0);
-    let wanted = wanted_size(job, known, index, count, &path)?;
-    let start = start_offset_bytes(
+    let wanted = wanted_size(job, known, kind, index, count, &path)?;
+    let mut start = start_offset_bytes(
         &job.files,
         clone,
         known.max(wanted.unwrap_or(0)),
         min_block(job),
     );
+    if job.files.file_append && kind == FileKind::Regular {
+        start += known;
+    }
     if start > 0 && wanted.is_none() && start >= known {
         return Err(RunError::Target {
             path: path.display().to_string(),
@@ -228,14 +260,13 @@ fn one_file(
     }
     let size_bytes = match wanted {
         // A device cannot grow.
-        Some(size) if block_device => size.min(known.saturating_sub(start)),
+        Some(size) if kind == FileKind::BlockDevice => size.min(known.saturating_sub(start)),
         Some(size) => size,
         None => known.saturating_sub(start),
     };
-    let needed = if block_device {
-        known
-    } else {
-        (start + size_bytes).max(known)
+    let needed = match kind {
+        FileKind::BlockDevice => known,
+        FileKind::Regular | FileKind::Stream => (start + size_bytes).max(known),
     };
     let region = FileRegion {
         start_bytes: start,
@@ -244,7 +275,7 @@ fn one_file(
     };
     Ok(FileUse {
         path,
-        block_device,
+        kind,
         size_now,
         size_needed: needed,
         region,
@@ -252,12 +283,22 @@ fn one_file(
 }
 
 /// Size and kind of what is at a path now.
-fn existing(path: &Path) -> Result<(Option<u64>, bool), RunError> {
+fn existing(path: &Path) -> Result<(Option<u64>, FileKind), RunError> {
+    if path == Path::new("-") {
+        return Err(RunError::Target {
+            path: "-".to_owned(),
+            problem: "standard input and output have neither a size nor offsets".to_owned(),
+            remedy: "name a file or a device; /dev/null and /dev/zero work with size=".to_owned(),
+        });
+    }
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((None, false)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok((None, FileKind::Regular));
+        }
         Err(error) => return Err(target_error(path, "look at", &error)),
     };
+    let kind = metadata.file_type();
     if metadata.is_dir() {
         return Err(RunError::Target {
             path: path.display().to_string(),
@@ -265,26 +306,27 @@ fn existing(path: &Path) -> Result<(Option<u64>, bool), RunError> {
             remedy: "use directory= for a directory, filename= for a file or device".to_owned(),
         });
     }
-    if metadata.file_type().is_block_device() {
+    if kind.is_block_device() {
         let file = std::fs::File::open(path).map_err(|error| target_error(path, "open", &error))?;
         let size =
             block::size(file.as_raw_fd()).map_err(|error| target_error(path, "measure", &error))?;
-        return Ok((Some(size), true));
+        return Ok((Some(size), FileKind::BlockDevice));
     }
-    Ok((Some(metadata.len()), metadata.file_type().is_char_device()))
+    match kind.is_file() {
+        true => Ok((Some(metadata.len()), FileKind::Regular)),
+        false => Ok((Some(0), FileKind::Stream)),
+    }
 }
 
 /// The size a file is to have by `filesize` or `size`; `None` leaves it as it is.
 fn wanted_size(
     job: &Job,
     known: u64,
+    kind: FileKind,
     index: u64,
     count: u64,
     path: &Path,
 ) -> Result<Option<u64>, RunError> {
-    if job.files.fill_device && job.files.size.is_none() && known == 0 {
-        return free_space(path).map(Some);
-    }
     if let Some((low, high)) = job.files.filesize {
         // The same file has the same size in every run.
         let span = (high - low) + 1;
@@ -298,6 +340,9 @@ fn wanted_size(
             .max(low),
         ));
     }
+    if fills_device(job) && kind == FileKind::Regular {
+        return room_to_fill(job, known, path);
+    }
     Ok(match job.files.size {
         Some(Extent::Bytes(size)) => Some(size / count.max(1)),
         Some(Extent::Percent(percent)) => Some((known as f64 * percent / 100.0) as u64),
@@ -305,14 +350,24 @@ fn wanted_size(
     })
 }
 
-fn free_space(path: &Path) -> Result<u64, RunError> {
-    let directory = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    let stat = rustix::fs::statvfs(directory)
-        .map_err(|error| target_error(directory, "measure", &error.into()))?;
-    Ok(stat.f_bavail * stat.f_frsize)
+/// Whether the job goes on until the file system is full. As in fio, a size goes before `fill_device`.
+pub(super) fn fills_device(job: &Job) -> bool {
+    job.files.fill_device && job.files.size.is_none()
+}
+
+/// Whether the size of the job's files is known only when they have been laid out.
+pub(crate) fn refills(job: &Job) -> bool {
+    fills_device(job) && needs_data(job)
+}
+
+/// A region that is sure to hit the end of the file system, or for reads, the file that fills it.
+fn room_to_fill(job: &Job, known: u64, path: &Path) -> Result<Option<u64>, RunError> {
+    if needs_data(job) && known > 0 {
+        return Ok(None);
+    }
+    let space = crate::device::space::space(path)
+        .map_err(|error| target_error(path, "measure the file system of", &error))?;
+    Ok(Some(space.total_bytes.saturating_mul(2).max(known)))
 }
 
 /// Whether a job needs data to be there before it starts.

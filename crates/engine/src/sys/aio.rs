@@ -116,8 +116,8 @@ impl Context {
                 (slot.offset + u64::from(slot.moved)) as i64
             },
             rw_flags: if data == 0 { 0 } else { self.rw_flags },
-            reqprio: if slot.high_priority { 1 << 13 } else { 0 },
-            flags: if slot.high_priority { FLAG_IOPRIO } else { 0 },
+            reqprio: slot.priority as i16,
+            flags: if slot.priority != 0 { FLAG_IOPRIO } else { 0 },
             ..ControlBlock::default()
         }
     }

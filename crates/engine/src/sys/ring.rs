@@ -9,8 +9,6 @@ use std::os::fd::RawFd;
 
 /// IORING_ENTER_GETEVENTS.
 const GETEVENTS: u32 = 1;
-/// IOPRIO_CLASS_RT, as `cmdprio_percentage` uses it.
-const HIGH_PRIORITY: u16 = 1 << 13;
 
 /// What is asked of the ring itself.
 #[derive(Debug, Clone, Copy, Default)]
@@ -36,7 +34,7 @@ macro_rules! operation {
     ($ring:ident, $fd:expr, $slab:ident, $slot:ident, $index:ident) => {{
         let (address, length) = remaining($slab, $slot, $index);
         let offset = $slot.offset + u64::from($slot.moved);
-        let ioprio = if $slot.high_priority { HIGH_PRIORITY } else { 0 };
+        let ioprio = $slot.priority;
         let flags = if $ring.options.nowait { libc::RWF_NOWAIT } else { 0 };
         match $slot.op {
             Op::Read if $ring.fixed_buffers => {

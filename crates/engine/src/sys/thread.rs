@@ -86,6 +86,21 @@ pub fn set_memory_policy(policy: &NumaMemPolicy) -> io::Result<()> {
     check(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, pointer, bits) })
 }
 
+/// Lets the process open as many files as the administrator allows it: the soft limit is there for old programs.
+pub fn raise_open_files() {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: getrlimit writes one rlimit and setrlimit reads one. Where it is refused, opening files says what is missing.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+        }
+    }
+}
+
 /// Lets sleeps of the calling thread end as exactly as the kernel can, instead of 50 us late.
 pub fn set_fine_timers() {
     // SAFETY: no memory is passed. A kernel that refuses leaves sleeps less exact, nothing else.

@@ -4,7 +4,7 @@ use super::{Step, Worker};
 use crate::backend::{Backend, Completion, Op, Slot};
 use crate::clock::Clock;
 use crate::depth::DepthControl;
-use iosonde_job::plan::{Direction, PerDirection};
+use iosonde_job::plan::{Direction, ErrorPolicy, PerDirection};
 use std::sync::atomic::Ordering::Relaxed;
 
 impl<B: Backend, C: Clock> Worker<B, C> {
@@ -30,9 +30,11 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             0
         };
         let timeout_ns = wake_ns.map(|wake_ns| wake_ns.saturating_sub(self.now_ns));
-        if let Err(error) = self
-            .backend
-            .reap(&self.parts.slab, min, timeout_ns, &mut self.done)
+        // What iodepth_batch_complete_max has left over comes before anything new.
+        if self.done.is_empty()
+            && let Err(error) = self
+                .backend
+                .reap(&self.parts.slab, min, timeout_ns, &mut self.done)
         {
             let slot = Slot::IDLE;
             self.fail(&slot, error.raw_os_error().unwrap_or(libc::EIO));
@@ -63,7 +65,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     #[inline(always)]
     pub(super) fn record(&mut self) {
         let now_ns = self.now_ns;
-        let count = self.done.len();
+        let count = self.done.len().min(self.parts.rules.complete_max as usize);
         let special = self.is_special();
         for position in 0..count {
             let Completion {
@@ -83,7 +85,11 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             self.in_flight -= 1;
         }
         self.parts.recorder.reaped(count, now_ns);
-        self.done.clear();
+        if count == self.done.len() {
+            self.done.clear();
+        } else {
+            self.done.drain(..count);
+        }
     }
 
     /// Whether completions need more than to be counted.
@@ -92,6 +98,8 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         let parts = &self.parts;
         parts.verifier.is_some()
             || parts.log.is_some()
+            || parts.keeper.is_some()
+            || parts.cmdprio.is_some()
             || parts.depth_control.is_some()
             || !parts.pacer.is_free()
             || parts.limits.max_latency_ns != PerDirection::default()
@@ -122,6 +130,9 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         if let Some(log) = &mut self.parts.log {
             log.completed(&slot, self.now_ns);
         }
+        if let Some(cmdprio) = &mut self.parts.cmdprio {
+            cmdprio.completed(&slot, self.now_ns);
+        }
         self.verify(index, &slot);
         self.free_slot(index);
     }
@@ -135,7 +146,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             }
         }
         if self.parts.limits.max_latency_ns[direction].is_some_and(|most| latency_ns > most) {
-            self.fail(slot, libc::ETIME);
+            self.fail(slot, libc::ETIMEDOUT);
         }
     }
 
@@ -157,6 +168,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     pub(super) fn free_slot(&mut self, index: u32) {
         self.free.push(index);
         self.in_flight -= 1;
+        self.let_go(index);
     }
 
     /// Continues an I/O that moved only `moved` bytes; one that moved nothing is an error.
@@ -172,37 +184,31 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                 self.parts.recorder.short(direction);
             }
         }
-        self.in_flight -= 1;
         if moved == 0 {
-            self.free.push(index);
+            self.free_slot(index);
             return self.fail(&slot, libc::EIO);
         }
+        self.in_flight -= 1;
         self.batch.push(index);
     }
 
     /// An error: survived, ignored, or the end of the worker.
     #[cold]
     pub(super) fn fail(&mut self, slot: &Slot, errno: i32) {
-        let policy = &self.parts.errors;
-        let (kind, survives) = match slot.op {
-            Op::Read if slot.check => (2, policy.continue_verify),
-            Op::Read => (0, policy.continue_read),
-            _ => (1, policy.continue_write),
-        };
-        if policy.ignore[kind].contains(&errno) {
-            return;
-        }
-        if errno == libc::ENOSPC && self.parts.limits.fill_device && slot.op == Op::Write {
+        let full = matches!(errno, libc::ENOSPC | libc::EDQUOT);
+        if full && self.parts.limits.fill_device && slot.op == Op::Write {
             self.dry = true;
-            self.parts.limits.deadline_ns = 0;
             return;
-        }
-        if survives && errno != libc::ETIME {
-            return self.survive(errno);
         }
         let file = self.parts.file_names.get(slot.file as usize).cloned();
-        self.failure
-            .get_or_insert_with(|| crate::failure::of_io(slot, errno, file));
+        let failure = crate::failure::of_io(slot, errno, file);
+        if errno != libc::ETIMEDOUT && survives(&self.parts.errors, slot, errno) {
+            if self.parts.errors.dump {
+                self.parts.shared.note(failure.message);
+            }
+            return self.survive(errno);
+        }
+        self.failure.get_or_insert(failure);
         self.parts.shared.failed.store(true, Relaxed);
     }
 
@@ -211,5 +217,19 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         if self.first_error == 0 {
             self.first_error = errno;
         }
+    }
+}
+
+/// Whether an error is one that the job survives. As in fio, continue_on_error alone means EIO and EILSEQ; ignore_error
+/// names others instead.
+fn survives(policy: &ErrorPolicy, slot: &Slot, errno: i32) -> bool {
+    let (kind, continues) = match slot.op {
+        Op::Read if slot.check => (2, policy.continue_verify),
+        Op::Read => (0, policy.continue_read),
+        _ => (1, policy.continue_write),
+    };
+    match &policy.ignore[kind][..] {
+        [] => continues && matches!(errno, libc::EIO | libc::EILSEQ),
+        listed => listed.contains(&errno),
     }
 }

@@ -4,7 +4,6 @@ use super::{DepthRules, Phase, Worker};
 use crate::backend::{Backend, Op, Slot};
 use crate::clock::Clock;
 use crate::workload::Io;
-use iosonde_job::plan::PerDirection;
 
 impl<B: Backend, C: Clock> Worker<B, C> {
     /// Fills the batch with as many I/Os as may start now. When the next may start, where it has to wait.
@@ -41,6 +40,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         parts.pacer.is_free()
             && parts.verifier.is_none()
             && parts.flow.is_none()
+            && parts.keeper.is_none()
             && !parts.rules.serialize_overlap
     }
 
@@ -81,14 +81,15 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                 .and_then(|direction| self.parts.pacer.start_ns(direction))
             {
                 Some(start_ns) if start_ns > self.now_ns && !check => {
-                    self.held = Some(io);
+                    self.held = Some((io, false));
                     return Some(start_ns);
                 }
                 Some(start_ns) if !check => start_ns,
                 _ => self.now_ns,
             };
-            if self.parts.rules.serialize_overlap && self.overlaps(&io) {
-                self.held = Some(io);
+            let overlaps = self.parts.rules.serialize_overlap && self.overlaps(&io);
+            if overlaps || self.parts.keeper.is_some() && !self.opens_file(&io) {
+                self.held = Some((io, check));
                 return None;
             }
             if let (Some(direction), false) = (io.op.direction(), check) {
@@ -106,8 +107,8 @@ impl<B: Backend, C: Clock> Worker<B, C> {
 
     /// The next I/O of the phase, and whether it is one that checks. Sets `dry` at the end.
     pub(super) fn next_io(&mut self) -> Option<(Io, bool)> {
-        if let Some(io) = self.held.take() {
-            return Some((io, self.phase == Phase::Verify));
+        if let Some(held) = self.held.take() {
+            return Some(held);
         }
         let next = match (self.phase, &mut self.parts.verifier) {
             (Phase::Main, verifier) => {
@@ -117,11 +118,16 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                 {
                     return Some((io, true));
                 }
-                match self.parts.pacer.turn() {
+                let io = match self.parts.pacer.turn() {
                     Some(direction) => self.parts.generator.next_io_of(direction),
                     None => self.parts.generator.next_io(),
+                };
+                if self.parts.verifies_each_pass && self.begins_pass() {
+                    self.next_pass = io;
+                    None
+                } else {
+                    io.map(|io| (io, false))
                 }
-                .map(|io| (io, false))
             }
             (Phase::Verify, Some(verifier)) => verifier.next_read().map(|io| (io, true)),
             (Phase::EndSync, _) => {
@@ -161,8 +167,10 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     #[inline(always)]
     pub(super) fn place(&mut self, io: Io, start_ns: u64, check: bool) {
         let index = self.free.pop().expect("as many slots as iodepth");
-        let high_priority = self.parts.high_priority_percent != PerDirection::default()
-            && self.draw_priority(io.op);
+        let priority = match &mut self.parts.cmdprio {
+            None => 0,
+            Some(cmdprio) => cmdprio.draw(io.op, io.len),
+        };
         self.parts.slab.slots[index as usize] = Slot {
             offset: io.offset,
             start_ns,
@@ -172,7 +180,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             moved: 0,
             file: io.file,
             op: io.op,
-            high_priority,
+            priority,
             check,
         };
         if io.op == Op::Write {
@@ -183,12 +191,9 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         self.batch.push(index);
     }
 
-    #[cold]
-    pub(super) fn draw_priority(&mut self, op: Op) -> bool {
-        let percent = op
-            .direction()
-            .map_or(0, |direction| self.parts.high_priority_percent[direction]);
-        self.parts.contents.draw_percent(percent)
+    /// Whether the generator's last I/O is the first of a pass; told once for each.
+    fn begins_pass(&mut self) -> bool {
+        std::mem::replace(&mut self.pass, self.parts.generator.passes()) != self.pass
     }
 
     #[inline(always)]

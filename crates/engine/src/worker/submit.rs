@@ -55,6 +55,9 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     pub(super) fn submission_failed(&mut self, error: &std::io::Error) {
         let slot = self.parts.slab.slots[self.batch[0] as usize];
         self.fail(&slot, error.raw_os_error().unwrap_or(libc::EIO));
+        for position in 0..self.batch.len() {
+            self.let_go(self.batch[position]);
+        }
         self.free.append(&mut self.batch);
     }
 }

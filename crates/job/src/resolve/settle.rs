@@ -230,6 +230,10 @@ impl Settler<'_> {
         schedule.exitall = b.exitall.then_some(b.exit_what);
         if b.thinktime.pause_ns > 0 {
             b.thinktime.spin_ns = b.thinktime.spin_ns.min(b.thinktime.pause_ns);
+            // With both, a pause is due by whichever comes first; the default of one block would leave nothing to iotime.
+            if b.thinktime.iotime_ns > 0 && !b.given.contains_key("thinktime_blocks") {
+                b.thinktime.blocks = u32::MAX;
+            }
             schedule.thinktime = Some(b.thinktime);
         }
         if b.flow.weight != 0 {
