@@ -21,7 +21,13 @@ impl Aio {
     pub fn new(depth: u32, nowait: bool, sync_range_flags: u32) -> io::Result<Aio> {
         let context = Context::new(depth as usize, if nowait { libc::RWF_NOWAIT } else { 0 })?;
         let finished = Vec::with_capacity(depth as usize);
-        Ok(Aio { context, handles: Vec::new(), fds: Vec::new(), finished, sync_range_flags })
+        Ok(Aio {
+            context,
+            handles: Vec::new(),
+            fds: Vec::new(),
+            finished,
+            sync_range_flags,
+        })
     }
 
     /// Does at once what AIO has no opcode for. `None` when it has one.
@@ -44,11 +50,16 @@ impl Backend for Aio {
         while taken < batch.len() {
             let rest = &batch[taken..];
             if let Some(result) = self.at_once(slab, rest[0]) {
-                self.finished.push(Completion { slot: rest[0], result });
+                self.finished.push(Completion {
+                    slot: rest[0],
+                    result,
+                });
                 taken += 1;
                 continue;
             }
-            let special = |index: &u32| matches!(slab.slots[*index as usize].op, Op::Trim | Op::SyncFileRange);
+            let special = |index: &u32| {
+                matches!(slab.slots[*index as usize].op, Op::Trim | Op::SyncFileRange)
+            };
             let plain = rest.iter().position(special).unwrap_or(rest.len());
             match self.context.submit(slab, &rest[..plain], &self.fds) {
                 Ok(0) => break,
@@ -58,7 +69,10 @@ impl Backend for Aio {
                 // The first slot cannot even be queued: it fails like an I/O, so that it is reported with its offset.
                 Err(error) => {
                     let errno = error.raw_os_error().unwrap_or(libc::EIO);
-                    self.finished.push(Completion { slot: rest[0], result: -errno });
+                    self.finished.push(Completion {
+                        slot: rest[0],
+                        result: -errno,
+                    });
                     taken += 1;
                 }
             }
@@ -66,12 +80,19 @@ impl Backend for Aio {
         Ok(taken)
     }
 
-    fn reap(&mut self, _: &Slab, min: usize, timeout_ns: Option<u64>, done: &mut Vec<Completion>) -> io::Result<()> {
+    fn reap(
+        &mut self,
+        _: &Slab,
+        min: usize,
+        timeout_ns: Option<u64>,
+        done: &mut Vec<Completion>,
+    ) -> io::Result<()> {
         done.append(&mut self.finished);
         if min > 0 && done.len() >= min {
             return Ok(());
         }
-        self.context.reap(min.saturating_sub(done.len()), timeout_ns, done)
+        self.context
+            .reap(min.saturating_sub(done.len()), timeout_ns, done)
     }
 
     fn set_files(&mut self, handles: &[Handle]) -> io::Result<()> {

@@ -18,7 +18,14 @@ pub struct Mmap {
 impl Mmap {
     /// Maps files for reading, or with `write` also for writing; `random` is advice to the kernel.
     pub fn new(write: bool, random: bool, write_through: bool) -> Mmap {
-        Mmap { handles: Vec::new(), mappings: Vec::new(), write, random, write_through, finished: None }
+        Mmap {
+            handles: Vec::new(),
+            mappings: Vec::new(),
+            write,
+            random,
+            write_through,
+            finished: None,
+        }
     }
 
     fn carry_out(&mut self, slab: &Slab, index: u32) -> i32 {
@@ -29,16 +36,22 @@ impl Mmap {
             Op::Read => mapping.copy(&slab.memory, index, slot.offset, slot.len, false),
             Op::Write => {
                 let moved = mapping.copy(&slab.memory, index, slot.offset, slot.len, true);
-                match if self.write_through { mapping.sync(slot.offset, u64::from(slot.len)) } else { 0 } {
+                match if self.write_through {
+                    mapping.sync(slot.offset, u64::from(slot.len))
+                } else {
+                    0
+                } {
                     0 => moved,
                     error => error,
                 }
             }
             Op::Trim => trim(self.handles[file], slot.offset, slot.len),
-            Op::Fsync | Op::Fdatasync | Op::SyncFileRange => match mapping.sync(0, mapping.length()) {
-                0 => rw::fsync(self.handles[file].fd),
-                error => error,
-            },
+            Op::Fsync | Op::Fdatasync | Op::SyncFileRange => {
+                match mapping.sync(0, mapping.length()) {
+                    0 => rw::fsync(self.handles[file].fd),
+                    error => error,
+                }
+            }
         }
     }
 }
@@ -48,11 +61,20 @@ impl Backend for Mmap {
 
     fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
         let result = self.carry_out(slab, batch[0]);
-        self.finished = Some(Completion { slot: batch[0], result });
+        self.finished = Some(Completion {
+            slot: batch[0],
+            result,
+        });
         Ok(1)
     }
 
-    fn reap(&mut self, _: &Slab, _: usize, _: Option<u64>, done: &mut Vec<Completion>) -> io::Result<()> {
+    fn reap(
+        &mut self,
+        _: &Slab,
+        _: usize,
+        _: Option<u64>,
+        done: &mut Vec<Completion>,
+    ) -> io::Result<()> {
         done.extend(self.finished.take());
         Ok(())
     }

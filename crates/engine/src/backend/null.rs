@@ -12,7 +12,9 @@ pub struct Null {
 impl Null {
     /// For `depth` I/Os in flight.
     pub fn new(depth: u32) -> Null {
-        Null { finished: Vec::with_capacity(depth as usize) }
+        Null {
+            finished: Vec::with_capacity(depth as usize),
+        }
     }
 }
 
@@ -24,13 +26,26 @@ impl Backend for Null {
         for index in batch {
             let slot = &slab.slots[*index as usize];
             let moves = matches!(slot.op, Op::Read | Op::Write | Op::Trim);
-            self.finished.push(Completion { slot: *index, result: if moves { (slot.len - slot.moved) as i32 } else { 0 } });
+            self.finished.push(Completion {
+                slot: *index,
+                result: if moves {
+                    (slot.len - slot.moved) as i32
+                } else {
+                    0
+                },
+            });
         }
         Ok(batch.len())
     }
 
     #[inline]
-    fn reap(&mut self, _: &Slab, _: usize, _: Option<u64>, done: &mut Vec<Completion>) -> io::Result<()> {
+    fn reap(
+        &mut self,
+        _: &Slab,
+        _: usize,
+        _: Option<u64>,
+        done: &mut Vec<Completion>,
+    ) -> io::Result<()> {
         done.append(&mut self.finished);
         Ok(())
     }

@@ -21,13 +21,22 @@ pub type Shortfall = Option<String>;
 impl Uring {
     /// A ring for `depth` I/Os. Registration is asked for by `files` and `buffers`; where the kernel refuses, the second
     /// value says so and plain files and buffers are used.
-    pub fn new(depth: u32, options: RingOptions, files: bool, buffers: bool, slab: &Slab) -> io::Result<(Uring, Shortfall)> {
+    pub fn new(
+        depth: u32,
+        options: RingOptions,
+        files: bool,
+        buffers: bool,
+        slab: &Slab,
+    ) -> io::Result<(Uring, Shortfall)> {
         let mut ring = Ring::new(depth, options, slab.slots.len())?;
         let mut shortfall = None;
-        if buffers && !options.vectored
+        if buffers
+            && !options.vectored
             && let Err(error) = ring.register_buffers(&slab.memory)
         {
-            shortfall = Some(format!("buffers not registered: {error} (is RLIMIT_MEMLOCK large enough?)"));
+            shortfall = Some(format!(
+                "buffers not registered: {error} (is RLIMIT_MEMLOCK large enough?)"
+            ));
         }
         let depth = depth as usize;
         let uring = Uring {
@@ -57,7 +66,10 @@ impl Uring {
             let slot = &slab.slots[*index as usize];
             if slot.op == Op::Trim {
                 let handle = self.handles[slot.file as usize];
-                self.trimmed.push(Completion { slot: *index, result: trim(handle, slot.offset, slot.len) });
+                self.trimmed.push(Completion {
+                    slot: *index,
+                    result: trim(handle, slot.offset, slot.len),
+                });
             } else {
                 self.rest.push(*index);
             }
@@ -83,14 +95,23 @@ impl Backend for Uring {
 
     #[inline]
     fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
-        if batch.iter().any(|index| slab.slots[*index as usize].op == Op::Trim) {
+        if batch
+            .iter()
+            .any(|index| slab.slots[*index as usize].op == Op::Trim)
+        {
             return self.submit_with_trims(slab, batch);
         }
         self.ring.submit(slab, batch)
     }
 
     #[inline]
-    fn reap(&mut self, _: &Slab, min: usize, timeout_ns: Option<u64>, done: &mut Vec<Completion>) -> io::Result<()> {
+    fn reap(
+        &mut self,
+        _: &Slab,
+        min: usize,
+        timeout_ns: Option<u64>,
+        done: &mut Vec<Completion>,
+    ) -> io::Result<()> {
         if !self.trimmed.is_empty() {
             done.append(&mut self.trimmed);
         }
