@@ -47,9 +47,9 @@ impl DirectionTally {
             bytes: 0,
             short: 0,
             dropped: 0,
-            slat: LatencyTally::new(),
-            clat: LatencyTally::new(),
-            lat: LatencyTally::new(),
+            slat: LatencyTally::default(),
+            clat: LatencyTally::default(),
+            lat: LatencyTally::default(),
         }
     }
 }
@@ -89,7 +89,7 @@ impl Recorder {
                 DirectionTally::new(),
             ],
             syncs: 0,
-            sync_latency: LatencyTally::new(),
+            sync_latency: LatencyTally::default(),
             level: [0; 7],
             submit: [0; 7],
             complete: [0; 7],

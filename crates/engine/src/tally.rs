@@ -66,9 +66,8 @@ pub struct LatencyTally {
     histogram: Box<[u64]>,
 }
 
-impl LatencyTally {
-    /// With room for a histogram, or for the moments alone.
-    pub fn new() -> LatencyTally {
+impl Default for LatencyTally {
+    fn default() -> Self {
         LatencyTally {
             count: 0,
             min: u64::MAX,
@@ -78,7 +77,9 @@ impl LatencyTally {
             histogram: vec![0; BUCKETS].into(),
         }
     }
+}
 
+impl LatencyTally {
     /// Counts `value` `n` times.
     #[inline(always)]
     pub fn record_n(&mut self, value: u64, n: u64) {
@@ -210,7 +211,7 @@ mod tests {
 
     #[test]
     fn tally_has_the_moments_of_its_values() {
-        let mut tally = LatencyTally::new();
+        let mut tally = LatencyTally::default();
         let mut expected = Moments::default();
         for value in [5u64, 7, 7, 1_000_000_007, 3, 900] {
             tally.record_n(value, 2);

@@ -16,7 +16,7 @@ use std::io;
 
 /// A backend of any kind. Taken apart once, before the loop: the loop itself is generic.
 pub(super) enum AnyBackend {
-    Uring(Uring),
+    Uring(Box<Uring>),
     Aio(Aio),
     Sync(Sync),
     Vsync(Vsync),
@@ -124,7 +124,7 @@ fn named(
             let files = io.uring.registerfiles.unwrap_or(!files_change);
             let buffers = io.uring.fixedbufs.unwrap_or(true);
             let (uring, shortfall) = Uring::new(depth, options, files, buffers, slab)?;
-            (AnyBackend::Uring(uring), shortfall)
+            (AnyBackend::Uring(Box::new(uring)), shortfall)
         }
         Engine::Libaio => (
             AnyBackend::Aio(Aio::new(depth, io.nowait, sync_flags)?),

@@ -176,7 +176,7 @@ impl Seat<'_> {
             };
             let parts = assemble::parts(job, files, kit, start_ns, company);
             let mut driven = match backend {
-                AnyBackend::Uring(backend) => self.drive(backend, parts),
+                AnyBackend::Uring(backend) => self.drive(*backend, parts),
                 AnyBackend::Aio(backend) => self.drive(backend, parts),
                 AnyBackend::Sync(backend) => self.drive(backend, parts),
                 AnyBackend::Vsync(backend) => self.drive(backend, parts),

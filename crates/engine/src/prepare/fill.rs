@@ -198,7 +198,7 @@ struct Target<'a> {
 impl Target<'_> {
     fn write(&self, data: &[u8], offset: u64) -> io::Result<()> {
         match &self.direct {
-            Some(direct) if data.len() % DIRECT_UNIT == 0 => direct
+            Some(direct) if data.len().is_multiple_of(DIRECT_UNIT) => direct
                 .write_all_at(data, offset)
                 .or_else(|_| self.file.write_all_at(data, offset)),
             _ => self.file.write_all_at(data, offset),
