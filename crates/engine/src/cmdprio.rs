@@ -125,7 +125,7 @@ impl Kept {
         Kept {
             bits,
             priority,
-            latency: LatencyTally::new(),
+            latency: LatencyTally::default(),
         }
     }
 }
