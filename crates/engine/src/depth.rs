@@ -14,6 +14,8 @@ pub struct DepthControl {
     window_start_ns: u64,
     ios: u64,
     late: u64,
+    /// Completions still to come of I/Os that were issued at the last depth: they say nothing about this one.
+    left_over: u32,
     settled: bool,
 }
 
@@ -29,6 +31,7 @@ impl DepthControl {
             window_start_ns: start_ns,
             ios: 0,
             late: 0,
+            left_over: 0,
             settled,
         }
     }
@@ -45,6 +48,11 @@ impl DepthControl {
 
     /// An I/O has completed.
     pub fn completed(&mut self, latency_ns: u64, now_ns: u64) {
+        if self.left_over > 0 {
+            self.left_over -= 1;
+            self.window_start_ns = now_ns;
+            return;
+        }
         self.ios += 1;
         self.late += u64::from(latency_ns > self.rule.target_ns);
         if now_ns.saturating_sub(self.window_start_ns) < self.rule.window_ns {
@@ -56,7 +64,9 @@ impl DepthControl {
         } else {
             self.bad = self.depth;
         }
+        let last = self.depth;
         self.next_depth();
+        self.left_over = if self.depth == last { 0 } else { last };
         (self.window_start_ns, self.ios, self.late) = (now_ns, 0, 0);
     }
 
@@ -92,7 +102,7 @@ mod tests {
         };
         let mut control = DepthControl::new(rule, iodepth, 0);
         let mut now_ns = 0;
-        for _ in 0..100 {
+        for _ in 0..2_000 {
             if control.is_settled() {
                 break;
             }

@@ -21,7 +21,8 @@ pub fn errno_named_in(text: &str) -> Option<i32> {
         .map(|(errno, _)| *errno)
 }
 
-const NAMES: [(i32, &str); 24] = [
+const NAMES: [(i32, &str); 25] = [
+    (libc::EEXIST, "EEXIST"),
     (libc::EPERM, "EPERM"),
     (libc::ENOENT, "ENOENT"),
     (libc::EINTR, "EINTR"),

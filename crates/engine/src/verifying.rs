@@ -7,6 +7,7 @@ use crate::workload::{Generator, Io, Op};
 use iosonde_job::plan::{BlockSize, Direction, Job, Mode, Verify};
 use iosonde_result::run::IoFailure;
 use std::collections::VecDeque;
+use std::path::Path;
 
 /// Memory that the record of writes may take, for each file.
 const RECORD_LIMIT_BYTES: u64 = 1 << 30;
@@ -104,7 +105,7 @@ impl Verification {
             })
             .collect();
         let align = job.workload.block_align.write;
-        let aligned = !job.workload.bs_unaligned && (align == 0 || align % unit == 0);
+        let aligned = !job.workload.bs_unaligned && (align == 0 || align.is_multiple_of(unit));
         let whole = sizes.iter().all(|size| size % unit == 0);
         let fixed_unit = (aligned && whole && sizes.len() == 1).then(|| sizes[0]);
         Ok(Some(Verification {
@@ -202,6 +203,45 @@ impl Verification {
                 file: slot.file,
                 mismatch,
             })
+    }
+
+    /// What a block that was read should hold (`verify_dump`): the write on record where there is a record, else the one that
+    /// the block itself names.
+    fn expected(&self, slot: &Slot, buffer: &[u8]) -> Vec<u8> {
+        let unit = self.verifier.interval_bytes() as usize;
+        let written = &self.written[slot.file as usize];
+        let mut expected = Vec::with_capacity(buffer.len());
+        for (index, part) in buffer.chunks(unit.max(1)).enumerate() {
+            let offset = slot.offset + (index * unit) as u64;
+            let generation = match written.expected(offset) {
+                Some(Expected::Exactly(generation)) if !self.only() => generation,
+                _ => self.verifier.generation_in(part).unwrap_or(0),
+            };
+            let block = self.verifier.expected_block(part.len(), offset, generation);
+            expected.extend(block);
+        }
+        expected
+    }
+
+    /// Saves a block that differs and what it should hold into `directory` (`verify_dump`), under the names that fio uses:
+    /// `FILE.OFFSET.received` and `FILE.OFFSET.expected`.
+    pub fn dump(
+        &self,
+        slot: &Slot,
+        buffer: &[u8],
+        file: &str,
+        directory: &Path,
+    ) -> std::io::Result<()> {
+        if !self.rule.dump {
+            return Ok(());
+        }
+        let name = Path::new(file).file_name().unwrap_or_default();
+        let path = |what: &str| {
+            let name = format!("{}.{}.{what}", name.display(), slot.offset);
+            directory.join(name)
+        };
+        std::fs::write(path("received"), buffer)?;
+        std::fs::write(path("expected"), self.expected(slot, buffer))
     }
 
     /// Checks each interval against the write that it must be from. One that was written to since the read was issued, or

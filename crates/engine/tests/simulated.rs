@@ -173,3 +173,295 @@ fn errors_are_counted_or_end_the_job() {
         (None, 1)
     );
 }
+
+const SLOW: &str = "read_us=1000,parallel=1,read_dist=fixed";
+
+/// One worker's result, and its error's number.
+fn single(job: Job) -> (iosonde_result::run::WorkerResult, i32) {
+    let worker = run(vec![job]).workers.remove(0);
+    let errno = worker.error.as_ref().map_or(0, |failure| failure.errno);
+    (worker, errno)
+}
+
+#[test]
+fn continue_on_error_survives_what_fio_survives() {
+    let device = "read_us=100,parallel=1,read_dist=fixed,error_at=100";
+    let mut named = job(device, 1);
+    named.errors.ignore[0] = vec![libc::EIO];
+    let (worker, errno) = single(named);
+    assert_eq!((errno, worker.total_errors, worker.first_error), (0, 1, 5));
+    // A list goes before continue_on_error, and this one does not have EIO.
+    let mut other = job(device, 1);
+    other.errors.continue_read = true;
+    other.errors.ignore[0] = vec![libc::ENOSPC];
+    assert_eq!(single(other).1, 5);
+    // Errors of writes are another kind.
+    let mut writes = job(device, 1);
+    writes.errors.continue_write = true;
+    assert_eq!(single(writes).1, 5);
+}
+
+#[test]
+fn error_dump_shows_errors_that_are_survived() {
+    let mut dumped = job("read_us=100,parallel=1,read_dist=fixed,error_at=100", 1);
+    dumped.errors.continue_read = true;
+    assert_eq!(run(vec![dumped.clone()]).events, []);
+    dumped.errors.dump = true;
+    let events = run(vec![dumped]).events;
+    assert_eq!(events.len(), 1, "{events:?}");
+    assert!(
+        events[0].message.contains("failed with EIO"),
+        "{}",
+        events[0].message
+    );
+}
+
+#[test]
+fn max_latency_ends_a_job_with_etimedout() {
+    let mut limited = job(SLOW, 1);
+    limited.schedule.max_latency_ns.read = Some(999_999);
+    assert_eq!(single(limited.clone()).1, libc::ETIMEDOUT);
+    limited.schedule.max_latency_ns.read = Some(1_000_000);
+    assert_eq!(single(limited.clone()).1, 0, "not above");
+    limited.schedule.max_latency_ns.read = Some(999_999);
+    limited.errors.continue_read = true;
+    assert_eq!(single(limited).1, libc::ETIMEDOUT, "no error of the device");
+}
+
+#[test]
+fn a_job_below_its_least_rate_fails_as_in_fio() {
+    let mut slow = job(SLOW, 1);
+    slow.schedule.rate_iops_min.read = Some(999);
+    assert_eq!(single(slow.clone()).1, 0);
+    slow.schedule.rate_iops_min.read = Some(1_100);
+    let (worker, errno) = single(slow.clone());
+    assert_eq!(errno, libc::EIO);
+    assert!(worker.elapsed_ns < 4_000_000_000, "{}", worker.elapsed_ns);
+    slow.schedule.rate_iops_min.read = None;
+    slow.schedule.rate_min_bytes.read = Some(1_100 * 4096);
+    assert_eq!(single(slow).1, libc::EIO);
+}
+
+#[test]
+fn pauses_after_blocks_or_time_whichever_comes_first() {
+    let paused = |blocks: u32, iotime_ms: u64| {
+        let mut paused = job(SLOW, 1);
+        paused.schedule.thinktime = Some(ThinkTime {
+            pause_ns: 100_000_000,
+            spin_ns: 0,
+            blocks,
+            count_issued: false,
+            iotime_ns: iotime_ms * 1_000_000,
+        });
+        iops(&run(vec![paused]))
+    };
+    // 100 I/Os take 100 ms, then 100 ms of rest.
+    for (blocks, iotime_ms, expected) in [
+        (100, 0, 500.0),
+        (u32::MAX, 100, 500.0),
+        (100, 900, 500.0),
+        (900, 100, 500.0),
+        (u32::MAX, 900, 900.0),
+    ] {
+        let measured = paused(blocks, iotime_ms);
+        assert!(
+            (measured / expected - 1.0).abs() < 0.02,
+            "{blocks} {iotime_ms}: {measured}"
+        );
+    }
+}
+
+#[test]
+fn latencies_are_kept_by_priority() {
+    let high = IoPriority { class: 1, level: 3 };
+    let own = IoPriority { class: 2, level: 4 };
+    let mut mixed = job("read_us=100,parallel=1,read_dist=fixed", 4);
+    mixed.io.ioprio = Some(own);
+    mixed.io.cmdprio_percent.read = 20;
+    mixed.io.cmdprio.read = high;
+    let (worker, _) = single(mixed.clone());
+    let read = &worker.directions.read;
+    let count = |priority| {
+        let mut each = read
+            .by_priority
+            .iter()
+            .filter(|each| each.priority == priority);
+        each.next().map_or(0, |each| each.latency.moments.count)
+    };
+    assert_eq!(count(high) + count(own), read.clat.moments.count);
+    let share = count(high) as f64 / read.total_ios as f64;
+    assert!((share - 0.2).abs() < 0.01, "{share}");
+    assert_eq!(worker.directions.write.by_priority, []);
+
+    // By block size: half of the 4k blocks, a quarter of them in another class; none of 8k.
+    let part = |percent, priority| CmdprioPart {
+        block_bytes: 4096,
+        percent,
+        priority,
+    };
+    let idle = IoPriority { class: 3, level: 0 };
+    mixed.io.cmdprio_percent.read = 0;
+    mixed.io.cmdprio_split = Some(PerDirection::all(vec![part(50, high), part(25, idle)]));
+    mixed.workload.block_size = PerDirection::all(BlockSize::Split(vec![(4096, 50), (8192, 50)]));
+    mixed.workload.random_map = RandomMap::None;
+    let read = single(mixed).0.directions.read;
+    let share = |priority| {
+        let mut each = read
+            .by_priority
+            .iter()
+            .filter(|each| each.priority == priority);
+        each.next().map_or(0, |each| each.latency.moments.count) as f64 / read.total_ios as f64
+    };
+    for (priority, expected) in [(high, 0.25), (idle, 0.125), (own, 0.625)] {
+        assert!(
+            (share(priority) - expected).abs() < 0.01,
+            "{priority:?}: {}",
+            share(priority)
+        );
+    }
+}
+
+#[test]
+fn completions_are_collected_as_the_job_says() {
+    let mut batched = job("read_us=100,parallel=16,read_dist=fixed", 16);
+    batched.io.batch_complete_min = 8;
+    batched.io.batch_complete_max = Some(8);
+    let (worker, _) = single(batched.clone());
+    // Upper bounds: 0, 4, 8, 16, ...: those of exactly 8 are all but the last few.
+    assert!(
+        worker.iodepth_complete[2] > 1_000,
+        "{:?}",
+        worker.iodepth_complete
+    );
+    assert_eq!(worker.iodepth_complete[3..], [0; 4]);
+    batched.io.batch_complete_min = 1;
+    batched.io.batch_complete_max = Some(3);
+    let (worker, _) = single(batched);
+    assert!(worker.iodepth_complete[1] > 1_000);
+    assert_eq!(worker.iodepth_complete[2..], [0; 5]);
+}
+
+#[test]
+fn exitall_ends_those_that_exit_what_names() {
+    let runtimes = |what: ExitWhat| {
+        let mut jobs: Vec<Job> = (0..4).map(|_| job(SLOW, 1)).collect();
+        jobs[0].schedule.runtime_ns = 1_000_000_000;
+        jobs[0].schedule.exitall = Some(what);
+        // Another reporting group beside the first, and one behind a stonewall.
+        jobs[2].groupid = 1;
+        jobs[3].groupid = 2;
+        jobs[3].schedule.stonewall = true;
+        let result = run(jobs);
+        let mut seconds = [0; 4];
+        for worker in &result.workers {
+            seconds[worker.job] = (worker.runtime_ns + 500_000_000) / 1_000_000_000;
+        }
+        seconds
+    };
+    assert_eq!(runtimes(ExitWhat::Group), [1, 1, 10, 10]);
+    assert_eq!(runtimes(ExitWhat::Stonewall), [1, 1, 1, 10]);
+    assert_eq!(runtimes(ExitWhat::All), [1, 1, 1, 0]);
+}
+
+#[test]
+fn exitall_on_error_ends_all() {
+    let mut failing = job("read_us=1000,parallel=1,read_dist=fixed,error_at=100", 1);
+    failing.schedule.exitall_on_error = true;
+    let result = run(vec![failing, job(SLOW, 1)]);
+    assert!(result.workers[1].runtime_ns < 1_000_000_000);
+    assert_eq!(result.workers[1].error, None);
+}
+
+#[test]
+fn wait_for_waits_for_all_clones() {
+    let mut first = job(SLOW, 1);
+    first.name = "first".to_owned();
+    first.numjobs = 2;
+    first.schedule.runtime_ns = 2_000_000_000;
+    let beside = job(SLOW, 1);
+    let mut after = job(SLOW, 1);
+    after.schedule.wait_for = Some("first".to_owned());
+    let result = run(vec![first, beside, after]);
+    let starts: Vec<u64> = result
+        .workers
+        .iter()
+        .map(|worker| worker.started_at_ms)
+        .collect();
+    assert_eq!(starts[..3], [0, 0, 0]);
+    assert!((2_000..2_200).contains(&starts[3]), "{starts:?}");
+}
+
+#[test]
+fn each_clone_draws_its_start_delay() {
+    let mut late = job(SLOW, 1);
+    late.numjobs = 8;
+    late.schedule.startdelay_ns = (1_000_000_000, 3_000_000_000);
+    let result = run(vec![late]);
+    let starts: std::collections::BTreeSet<u64> = result
+        .workers
+        .iter()
+        .map(|worker| worker.started_at_ms)
+        .collect();
+    assert!(starts.len() > 4, "{starts:?}");
+    assert!(
+        starts.iter().all(|ms| (1_000..=3_000).contains(ms)),
+        "{starts:?}"
+    );
+}
+
+#[test]
+fn latency_run_goes_on_at_the_depth_that_was_found() {
+    let mut target = job(SLOW, 64);
+    target.schedule.latency_target = Some(LatencyTarget {
+        target_ns: 8_500_000,
+        window_ns: 100_000_000,
+        percentile: 100.0,
+        run: true,
+    });
+    let (worker, errno) = single(target);
+    assert_eq!((errno, worker.latency_depth), (0, 8));
+    assert!(worker.runtime_ns >= 9_900_000_000, "{}", worker.runtime_ns);
+}
+
+#[test]
+fn steady_state_ends_a_job_before_its_time() {
+    let mut steady = job(SLOW, 1);
+    steady.schedule.steady_state = Some(SteadyState {
+        metric: SteadyMetric::Iops,
+        slope: false,
+        limit: 2.0,
+        percent: true,
+        duration_ns: 3_000_000_000,
+        ramp_ns: 1_000_000_000,
+        interval_ns: 1_000_000_000,
+    });
+    let (worker, _) = single(steady);
+    let state = worker.steady_state.expect("it was looked for");
+    assert!(
+        state.attained && state.iops.iter().all(|iops| (990..=1010).contains(iops)),
+        "{state:?}"
+    );
+    assert!(
+        (4_000_000_000..5_500_000_000).contains(&worker.runtime_ns),
+        "{}",
+        worker.runtime_ns
+    );
+}
+
+#[test]
+fn flows_keep_their_proportion() {
+    let share = |weight| {
+        let mut share = job(SLOW, 1);
+        share.io.sim = Some(format!("{SLOW},seed={weight}"));
+        share.schedule.flow = Some(Flow {
+            id: 1,
+            weight,
+            sleep_ns: 100_000,
+        });
+        share
+    };
+    let result = run(vec![share(8), share(1)]);
+    let ratio = result.workers[0].directions.read.total_ios as f64
+        / result.workers[1].directions.read.total_ios as f64;
+    assert!((7.8..8.2).contains(&ratio), "{ratio}");
+}

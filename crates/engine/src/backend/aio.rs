@@ -36,7 +36,12 @@ impl Aio {
         let handle = self.handles[slot.file as usize];
         match slot.op {
             Op::Trim => Some(trim(handle, slot.offset, slot.len)),
-            Op::SyncFileRange => Some(rw::sync_file_range(handle.fd, 0, 0, self.sync_range_flags)),
+            Op::SyncFileRange => Some(rw::sync_file_range(
+                handle.fd,
+                slot.offset,
+                slot.len.into(),
+                self.sync_range_flags,
+            )),
             _ => None,
         }
     }

@@ -65,7 +65,9 @@ fn carry_out(slab: &Slab, index: u32, handle: Handle, call: Call, sync_range_fla
         Op::Trim => trim(handle, slot.offset, slot.len),
         Op::Fsync => rw::fsync(handle.fd),
         Op::Fdatasync => rw::fdatasync(handle.fd),
-        Op::SyncFileRange => rw::sync_file_range(handle.fd, 0, 0, sync_range_flags),
+        Op::SyncFileRange => {
+            rw::sync_file_range(handle.fd, slot.offset, slot.len.into(), sync_range_flags)
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::failure::errno_name;
 use crate::flow::{FlowPool, FlowShare};
 use crate::iolog::IoLog;
 use crate::pacing::Pacer;
-use crate::prepare::{FileKeeper, WorkerFiles};
+use crate::prepare::{FileKeeper, WorkerFiles, target_error};
 use crate::recorder::Recorder;
 use crate::sys::memory::{IoMemory, MemoryKind};
 use crate::tally::Shared;
@@ -19,6 +19,9 @@ use crate::workload::rng::Stream;
 use crate::workload::{Generator, Seeds};
 use iosonde_job::plan::{Direction, Job, Memory};
 use iosonde_result::session::RunError;
+use std::fs::{File, OpenOptions};
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What has to be allocated before a worker can start, whenever that will be.
@@ -45,7 +48,7 @@ pub(crate) fn kit(job: &Job, number: u32, files: &WorkerFiles) -> Result<Kit, Ru
         .map_err(|error| misfit(job, &error.to_string()))?;
     let depth = choose::depth(job);
     let bytes = generator.max_block_bytes().max(512) as usize;
-    let mut memory = memory(job, depth as usize, bytes)?;
+    let mut memory = memory(job, number, depth as usize, bytes)?;
     let writes = job.workload.rw.has(Direction::Write);
     let unit = job.workload.block_size.write.min();
     let mut contents = Contents::new(&job.workload.buffers, unit, files.size_bytes, &seeds);
@@ -72,17 +75,26 @@ fn misfit(job: &Job, problem: &str) -> RunError {
     }
 }
 
-fn memory(job: &Job, slots: usize, bytes: usize) -> Result<IoMemory, RunError> {
-    let kind = match &job.io.mem {
-        Memory::Malloc | Memory::Mmap(_) => MemoryKind::Pages,
-        Memory::Shm | Memory::MmapShared => MemoryKind::Shared,
-        Memory::ShmHuge | Memory::MmapHuge(_) => MemoryKind::HugePages,
+fn memory(job: &Job, number: u32, slots: usize, bytes: usize) -> Result<IoMemory, RunError> {
+    let huge = job.io.hugepage_bytes as usize;
+    let file = match &job.io.mem {
+        Memory::Mmap(Some(name)) | Memory::MmapHuge(Some(name)) => Some(memory_file(name, number)?),
+        _ => None,
+    };
+    let kind = match (&job.io.mem, &file) {
+        (Memory::MmapHuge(_), Some(file)) => MemoryKind::File(file.as_raw_fd(), huge),
+        (_, Some(file)) => MemoryKind::File(file.as_raw_fd(), 1),
+        (Memory::Malloc | Memory::Mmap(_), None) => MemoryKind::Pages,
+        (Memory::Shm | Memory::MmapShared, None) => MemoryKind::Shared,
+        (Memory::ShmHuge, None) => MemoryKind::SharedHugePages(huge),
+        (Memory::MmapHuge(_), None) => MemoryKind::HugePages(huge),
     };
     IoMemory::map(slots, bytes, job.io.mem_align_bytes as usize, kind).map_err(|error| {
         let remedy = match kind {
-            MemoryKind::HugePages => {
-                "reserve huge pages (sysctl vm.nr_hugepages), or leave mem= out"
+            MemoryKind::HugePages(_) | MemoryKind::SharedHugePages(_) => {
+                "reserve huge pages of hugepage-size (sysctl vm.nr_hugepages), or leave mem= out"
             }
+            MemoryKind::File(..) => "name a file where there is room, or leave mem= out",
             _ => "use a smaller iodepth, block size or number of jobs",
         };
         RunError::Unsupported {
@@ -96,6 +108,24 @@ fn memory(job: &Job, slots: usize, bytes: usize) -> Result<IoMemory, RunError> {
             remedy: remedy.to_owned(),
         }
     })
+}
+
+/// The file behind the buffers of `mem=mmap:FILE`: one for each worker, as they must not share buffers. It must not exist
+/// yet, and is gone by its name at once: the mapping keeps it.
+fn memory_file(name: &str, number: u32) -> Result<File, RunError> {
+    let path = match number {
+        0 => PathBuf::from(name),
+        number => PathBuf::from(format!("{name}.{number}")),
+    };
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(&path)
+        .map_err(|error| target_error(&path, "make", &error))?;
+    // Whoever removed it first did what is wanted.
+    let _ = std::fs::remove_file(&path);
+    Ok(file)
 }
 
 /// What connects a worker with what is around it.

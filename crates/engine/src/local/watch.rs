@@ -17,6 +17,8 @@ use std::time::Instant;
 pub(super) struct DeviceWatch {
     system: System,
     targets: Vec<TargetInfo>,
+    /// Whether disk_util is reported.
+    reports_disks: bool,
     before: Snapshot,
     begun: Instant,
     /// What was found before the first I/O.
@@ -43,6 +45,7 @@ impl DeviceWatch {
         DeviceWatch {
             system,
             targets,
+            reports_disks: plan.jobs.iter().any(|job| job.measure.disk_util),
             before,
             begun: Instant::now(),
             verdicts,
@@ -56,7 +59,10 @@ impl DeviceWatch {
     ) -> (Vec<TargetInfo>, Vec<DiskUtil>, Vec<Verdict>) {
         let elapsed = self.begun.elapsed();
         let difference = Snapshot::take(&self.system).since(&self.before);
-        let disks = disk_util(&self.targets, &difference, elapsed);
+        let disks = match self.reports_disks {
+            true => disk_util(&self.targets, &difference, elapsed),
+            false => Vec::new(),
+        };
         let mut verdicts = self.verdicts;
         verdicts.extend(fallbacks(outcome));
         // Where nothing is written on the device, that the device was not asked is no news.

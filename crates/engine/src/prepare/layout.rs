@@ -18,6 +18,8 @@ struct Need {
     size: u64,
     existed: bool,
     data: bool,
+    /// The file must have its size before the first write: it will be mapped.
+    mapped: bool,
     /// Data are written until the file system is full.
     until_full: bool,
     fallocate: Fallocate,
@@ -52,15 +54,16 @@ impl Layout {
         }
         let regular = |file: &&FileUse| file.kind == FileKind::Regular;
         for file in worker.files.iter().filter(regular) {
-            let data = needs_data(job);
+            let data = needs_data(job) && !job.files.file_append;
             if !fills_device(job) {
                 let size = self.sizes.entry(file.path.clone()).or_default();
                 *size = (*size).max(file.size_needed);
             }
             let enough = file.size_now.is_some_and(|size| size >= file.size_needed);
+            let mapped = job.io.engine == Engine::Mmap;
             let later =
                 job.files.file_append || !data && (job.files.create_on_open || fills_device(job));
-            if !enough && !later {
+            if !enough && (!later || mapped) {
                 self.need(job, number, file, data);
             }
         }
@@ -71,6 +74,7 @@ impl Layout {
             size: 0,
             existed: file.size_now.is_some(),
             data: false,
+            mapped: false,
             until_full: false,
             fallocate: job.files.fallocate,
             create: job.files.allow_file_create,
@@ -79,6 +83,7 @@ impl Layout {
         });
         need.size = need.size.max(file.size_needed);
         need.data |= data;
+        need.mapped |= job.io.engine == Engine::Mmap;
         need.until_full |= data && fills_device(job);
     }
 
@@ -238,12 +243,14 @@ fn one_file(
         filler.until_full(path, &file, stops, written)?;
     } else {
         reserve(&file, need).map_err(fail("reserve space for"))?;
-        if need.data {
+        if need.data || need.mapped {
             file.set_len(need.size).map_err(fail("size"))?;
+        }
+        if need.data {
             filler.fill(path, &file, need.size, stops, written)?;
         }
     }
-    if need.fsync {
+    if need.fsync && need.data {
         file.sync_all().map_err(fail("flush"))?;
     }
     Ok(())
@@ -266,7 +273,7 @@ fn reserve(file: &File, need: &Need) -> std::io::Result<()> {
         },
         Fallocate::Posix => block::posix_fallocate(fd, need.size),
         Fallocate::Truncate => file.set_len(need.size),
-        // A job that only writes makes its file grow by itself, but one that writes at random needs its size.
-        Fallocate::None => file.set_len(need.size),
+        // Writes make the file grow by themselves.
+        Fallocate::None => Ok(()),
     }
 }

@@ -341,6 +341,15 @@ fn wanted_size(
         ));
     }
     if fills_device(job) && kind == FileKind::Regular {
+        if job.io.engine == Engine::Mmap {
+            return Err(RunError::Unsupported {
+                problem: format!(
+                    "job {}: fill_device needs files that grow, and ioengine=mmap has none",
+                    job.name
+                ),
+                remedy: "use another ioengine, or give size=".to_owned(),
+            });
+        }
         return room_to_fill(job, known, path);
     }
     Ok(match job.files.size {

@@ -1,14 +1,19 @@
-//! I/O buffers: one anonymous mapping, cut into slots.
+//! I/O buffers: one mapping, cut into slots.
 
 use std::io;
+use std::os::fd::RawFd;
 
 /// Where I/O buffers come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemoryKind {
     /// Ordinary pages.
     Pages,
-    /// Huge pages reserved by the administrator.
-    HugePages,
+    /// Huge pages of this size in bytes (a power of two), reserved by the administrator.
+    HugePages(usize),
+    /// Huge pages, shared.
+    SharedHugePages(usize),
+    /// A file that is open for reading and writing; it is made as large as needed, in multiples of this.
+    File(RawFd, usize),
     /// Ordinary pages, shared.
     Shared,
 }
@@ -36,30 +41,38 @@ impl IoMemory {
         let page = 4096;
         let unit = align.max(page);
         let stride = bytes.max(1).next_multiple_of(unit);
-        let huge = 2 << 20;
         let wanted = stride
             .checked_mul(slots.max(1))
             .and_then(|sum| sum.checked_add(unit))
             .ok_or_else(too_large)?;
-        let length = if kind == MemoryKind::HugePages {
-            wanted.next_multiple_of(huge)
-        } else {
-            wanted
+        let length = match kind {
+            MemoryKind::HugePages(size)
+            | MemoryKind::SharedHugePages(size)
+            | MemoryKind::File(_, size) => wanted.next_multiple_of(size.max(page)),
+            MemoryKind::Pages | MemoryKind::Shared => wanted,
         };
-        let flags = libc::MAP_ANONYMOUS
-            | match kind {
-                MemoryKind::Pages => libc::MAP_PRIVATE,
-                MemoryKind::HugePages => libc::MAP_PRIVATE | libc::MAP_HUGETLB,
-                MemoryKind::Shared => libc::MAP_SHARED,
-            };
-        // SAFETY: a fresh anonymous mapping; no address is asked for, so nothing is replaced.
+        let anonymous = libc::MAP_ANONYMOUS;
+        let (flags, fd) = match kind {
+            MemoryKind::Pages => (anonymous | libc::MAP_PRIVATE, -1),
+            MemoryKind::HugePages(size) => (anonymous | libc::MAP_PRIVATE | huge_flags(size), -1),
+            MemoryKind::Shared => (anonymous | libc::MAP_SHARED, -1),
+            MemoryKind::SharedHugePages(size) => {
+                (anonymous | libc::MAP_SHARED | huge_flags(size), -1)
+            }
+            MemoryKind::File(fd, _) => {
+                resize(fd, length)?;
+                (libc::MAP_SHARED, fd)
+            }
+        };
+        // SAFETY: a fresh mapping; no address is asked for, so nothing is replaced. A file is the caller's alone and has
+        // just been made as long as the mapping.
         let base = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
                 length,
                 libc::PROT_READ | libc::PROT_WRITE,
                 flags | libc::MAP_POPULATE,
-                -1,
+                fd,
                 0,
             )
         };
@@ -137,6 +150,19 @@ impl Drop for IoMemory {
     fn drop(&mut self) {
         // SAFETY: exactly the mapping made in `map`; backends are dropped, and with them all I/O in flight, before this.
         unsafe { libc::munmap(self.base.cast(), self.length) };
+    }
+}
+
+/// mmap(2) is told the size of huge pages by its logarithm.
+fn huge_flags(size: usize) -> libc::c_int {
+    libc::MAP_HUGETLB | (size.trailing_zeros() << libc::MAP_HUGE_SHIFT) as libc::c_int
+}
+
+fn resize(fd: RawFd, length: usize) -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    match unsafe { libc::ftruncate(fd, length as libc::off_t) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

@@ -55,7 +55,8 @@ macro_rules! operation {
             Op::Write => opcode::Write::new($fd, address, length).offset(offset).ioprio(ioprio).rw_flags(flags).build(),
             Op::Fsync => opcode::Fsync::new($fd).build(),
             Op::Fdatasync => opcode::Fsync::new($fd).flags(FsyncFlags::DATASYNC).build(),
-            Op::SyncFileRange => opcode::SyncFileRange::new($fd, 0).flags($ring.options.sync_range_flags).build(),
+            Op::SyncFileRange => opcode::SyncFileRange::new($fd, $slot.len)
+                .offset($slot.offset).flags($ring.options.sync_range_flags).build(),
             // The backend carries out trims itself, as no opcode of this kind is as old as the ring.
             Op::Trim => opcode::Nop::new().build(),
         }

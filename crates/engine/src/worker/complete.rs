@@ -1,10 +1,11 @@
 //! What becomes of completions: counted, continued, checked, or failed.
 
-use super::{Step, Worker};
+use super::{Phase, Step, Worker};
 use crate::backend::{Backend, Completion, Op, Slot};
 use crate::clock::Clock;
 use crate::depth::DepthControl;
 use iosonde_job::plan::{Direction, ErrorPolicy, PerDirection};
+use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl<B: Backend, C: Clock> Worker<B, C> {
@@ -103,6 +104,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             || parts.depth_control.is_some()
             || !parts.pacer.is_free()
             || parts.limits.max_latency_ns != PerDirection::default()
+            || self.phase == Phase::EndSync
     }
 
     /// A completion with an error, a short one, or one that others want to see.
@@ -123,7 +125,10 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             self.last_ns[direction as usize] = self.now_ns;
             self.see_latency(&slot, direction);
         }
-        self.parts.recorder.completed(&slot, self.now_ns);
+        // As in fio, the flush at the end is none of the job's own.
+        if self.phase != Phase::EndSync {
+            self.parts.recorder.completed(&slot, self.now_ns);
+        }
         if !slot.check {
             self.parts.pacer.completed(self.now_ns);
         }
@@ -156,10 +161,20 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         };
         let buffer = self.parts.slab.memory.slot(index, slot.len as usize);
         if let Err(found) = verifier.completed(slot, buffer) {
+            let names = &self.parts.file_names;
+            let name = names.get(slot.file as usize).map_or("file", String::as_str);
+            if let Err(error) = verifier.dump(slot, buffer, name, Path::new("")) {
+                let note = format!("verify_dump: the blocks cannot be saved here: {error}");
+                self.parts.shared.note(note);
+            }
             if verifier.is_fatal() || !self.parts.errors.continue_verify {
                 self.failure
                     .get_or_insert(found.in_file(&self.parts.file_names));
             } else {
+                if self.parts.errors.dump {
+                    let failure = found.in_file(&self.parts.file_names);
+                    self.parts.shared.note(failure.message);
+                }
                 self.survive(libc::EILSEQ);
             }
         }

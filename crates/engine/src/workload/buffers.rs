@@ -10,6 +10,9 @@ use iosonde_job::plan::{BufferFill, Buffers};
 /// Storage that deduplicates or compresses does so in units of at least this many bytes.
 const SECTOR_BYTES: usize = 512;
 
+/// Names the working set of `dedupe_global`.
+const GLOBAL_SET: u64 = 0x676c_6f62_616c;
+
 /// Fills the write buffers of one clone.
 #[derive(Debug, Clone)]
 pub struct BufferFiller {
@@ -51,7 +54,12 @@ impl BufferFiller {
             last_seed: seeds.derive(Stream::Dedupe, 1),
             working_set: buffers.dedupe_working_set_percent.map(|percent| {
                 let units = size_bytes / unit_bytes as u64 * u64::from(percent) / 100;
-                (units.max(1), seeds.derive(Stream::Dedupe, 2))
+                let key = match buffers.dedupe_global {
+                    // The same for all jobs: their working sets overlap as far as the smaller one goes.
+                    true => GLOBAL_SET,
+                    false => seeds.derive(Stream::Dedupe, 2),
+                };
+                (units.max(1), key)
             }),
         });
         let synthetic = buffers.compress_percent > 0 || dedupe.is_some();
@@ -300,6 +308,32 @@ mod tests {
         }
         let top = f64::from(*counts.values().max().unwrap()) / 5000.0;
         assert!((top - 0.4).abs() < 0.03, "{top}");
+    }
+
+    #[test]
+    fn a_global_working_set_is_shared_between_jobs() {
+        let shared = |global| {
+            let buffers = Buffers {
+                dedupe_percent: 100,
+                dedupe_working_set_percent: Some(1),
+                dedupe_global: global,
+                ..Buffers::default()
+            };
+            // 100 units of 4 KiB in a working set of one per cent.
+            let sets = [1, 2].map(|seed| {
+                let seeds = Seeds::from_u64(seed);
+                let mut filler = BufferFiller::new(&buffers, 4096, 100 * 100 * 4096, &seeds);
+                let mut buf = vec![0; 4096];
+                filler.prepare(&buffers, &mut buf);
+                let draws = (0..2000).map(|_| {
+                    filler.refresh(&buffers, &mut buf, 0);
+                    buf.clone()
+                });
+                draws.collect::<HashSet<_>>()
+            });
+            sets[0].intersection(&sets[1]).count()
+        };
+        assert_eq!((shared(true), shared(false)), (100, 0));
     }
 
     #[test]

@@ -209,7 +209,8 @@ pub const ROWS: &[Row] = &[
         "1",
         "Lay out the files of one job after those of another.",
         |b, v| v.bool_to(&mut b.job.files.create_serialize),
-    ),
+    )
+    .accepted("Files are laid out before any job begins, one after the other."),
     Row::new(
         "create_fsync",
         Kind::Bool,

@@ -92,6 +92,10 @@ pub const ROWS: &[Row] = &[
                 &[("inline", false), ("offload", true)],
             )
         },
+    )
+    .accepted(
+        "I/Os are submitted by the job's own thread. With a rate, total latency counts from the moment an I/O was due, so \
+         that a device that holds up the schedule is seen. Refused where only other threads could keep iodepth in flight.",
     ),
     Row::new(
         "direct",
@@ -249,7 +253,13 @@ pub const ROWS: &[Row] = &[
         Kind::Size,
         "2m",
         "Size of the huge pages of mem=shmhuge and mem=mmaphuge.",
-        |b, v| v.bytes_to(&mut b.job.io.hugepage_bytes, b.bytes),
+        |b, v| {
+            v.bytes_to(&mut b.job.io.hugepage_bytes, b.bytes)?;
+            match b.job.io.hugepage_bytes.is_power_of_two() {
+                true => Ok(()),
+                false => Err(ValueError::new("the size of a page must be a power of two")),
+            }
+        },
     ),
     Row::new(
         "lockmem",

@@ -103,7 +103,8 @@ pub const ROWS: &[Row] = &[
         "0",
         "Threads that check, beside the one that reads. 0 checks in that one.",
         |b, v| v.u32_to(&mut b.verify.r#async, 0),
-    ),
+    )
+    .accepted("Blocks are checked by the thread that reads them: the same checks, in one thread."),
     Row::unsupported(
         "verify_async_cpus",
         Kind::Numbers,
@@ -118,6 +119,9 @@ pub const ROWS: &[Row] = &[
         "1",
         "Check blocks in the order of their offsets. fio has dropped it.",
         |b, v| v.bool_to(&mut b.verify.sort),
+    )
+    .accepted(
+        "Blocks are read back in the order of their offsets wherever a record of them is kept.",
     ),
     Row::new(
         "verifysort_nr",

@@ -213,7 +213,19 @@ impl Settler<'_> {
             engine,
             Engine::Sync | Engine::Psync | Engine::Pvsync | Engine::Pvsync2 | Engine::Mmap
         );
-        if waits && b.job.io.iodepth > 1 && !b.job.io.offload && !b.is_refused() {
+        if waits && b.job.io.iodepth > 1 && b.job.io.offload && !b.is_refused() {
+            let message = format!(
+                "`io_submit_mode=offload` would need a thread for each I/O to keep several of `{}` in flight, and is not \
+                 supported",
+                engine.name()
+            );
+            let error = Diagnostic::error(message)
+                .at(self.place(b, "io_submit_mode"))
+                .help(
+                    "`ioengine=io_uring` and `ioengine=libaio` keep iodepth in flight without it",
+                );
+            self.diagnostics.push(error);
+        } else if waits && b.job.io.iodepth > 1 && !b.is_refused() {
             let message = format!(
                 "`{}` waits for each I/O, so that the depth is 1 whatever `iodepth` says",
                 engine.name()
@@ -326,8 +338,22 @@ impl Settler<'_> {
         }
         b.verify.method = method;
         self.verify_interval(b);
+        self.verify_phase(b);
         self.shared_writers(b);
         b.job.verify = Some(b.verify.clone());
+    }
+
+    /// What is read back must be known.
+    fn verify_phase(&mut self, b: &Builder) {
+        let job = &b.job;
+        let reads_back = b.verify.do_verify && job.workload.rw.has(Direction::Write);
+        if reads_back && job.schedule.time_based && b.verify.backlog == 0 && !b.verify.verify_only {
+            let message = "nothing is read back: with `time_based`, writing uses all of the time";
+            let warning = Diagnostic::warning(message)
+                .at(self.place(b, "verify"))
+                .help("`verify_backlog` verifies while writing");
+            self.diagnostics.push(warning);
+        }
     }
 
     /// The interval must divide every block size; blocks of several sizes get a header at each smallest one.

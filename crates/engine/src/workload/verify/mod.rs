@@ -354,6 +354,16 @@ impl Verifier {
         Ok(())
     }
 
+    /// Which write an interval says that it is from, where its header can be read.
+    pub fn generation_in(&self, interval: &[u8]) -> Option<u64> {
+        if !self.carries_head(interval) {
+            return None;
+        }
+        Header::read(&interval[self.header_at..])
+            .ok()
+            .map(|header| header.generation)
+    }
+
     /// What a correct block holds, for `verify_dump`.
     pub fn expected_block(&self, len: usize, offset: u64, generation: u64) -> Vec<u8> {
         let mut block = vec![0; len];
