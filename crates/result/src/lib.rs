@@ -2,6 +2,7 @@
 //!
 //! Pure and portable: no system call is made here, except that fio's formats ask for the local time zone.
 
+pub mod compare;
 pub mod document;
 pub mod fio;
 pub mod histogram;

@@ -8,6 +8,7 @@ pub mod aggregate;
 pub mod bins;
 pub mod eta;
 pub mod header;
+pub mod import;
 pub mod json;
 pub mod log;
 pub mod number;

@@ -1,0 +1,185 @@
+//! Intervals of means, percentiles and ratios.
+
+use super::figure::{Basis, Bounds};
+use crate::histogram::{Histogram, lowest, width};
+use crate::series::{FEWEST_SAMPLES, mean_with_confidence};
+use crate::stats::Moments;
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// Confidence of every interval that is shown.
+pub const LEVEL: f64 = 0.95;
+
+/// Correlation assumed between neighbouring samples of half a second, where only their moments are known. It is that of
+/// a device whose speed from second to second has a correlation of 0.5, rounded down.
+const ASSUMED_CORRELATION: f64 = 0.7;
+
+/// A ratio with its interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Ratio {
+    /// Second over first.
+    pub value: f64,
+    /// Ends of its interval; `None` where one of both has none.
+    pub interval: Option<(f64, f64)>,
+}
+
+impl Ratio {
+    /// Whether 1 lies outside of the interval.
+    pub fn is_shown(&self) -> bool {
+        self.interval
+            .is_some_and(|(low, high)| low > 1.0 || high < 1.0)
+    }
+}
+
+/// How many standard errors an interval of this confidence extends to each side.
+pub(super) fn quantile(level: f64, freedom: f64) -> f64 {
+    // Fewer degrees than one have no finite meaning; a million is the normal distribution.
+    match StudentsT::new(0.0, 1.0, freedom.clamp(1.0, 1e6)) {
+        Ok(student) => student.inverse_cdf(0.5 + level / 2.0),
+        Err(_) => f64::INFINITY,
+    }
+}
+
+/// The ratio of two independent values, with an interval of confidence `level`.
+///
+/// The intervals of both are taken to the scale of logarithms and joined by the method of variance estimates recovery
+/// (Zou and Donner, Statistics in Medicine 27, 2008), which keeps their asymmetry and needs no common degrees of freedom.
+pub(super) fn ratio(
+    first: (f64, Option<&Bounds>),
+    second: (f64, Option<&Bounds>),
+    level: f64,
+) -> Ratio {
+    let difference = second.0.ln() - first.0.ln();
+    let interval = first.1.zip(second.1).map(|(a, b)| {
+        let (a_down, a_up) = log_widths(first.0, a, level);
+        let (b_down, b_up) = log_widths(second.0, b, level);
+        let low = difference - b_down.hypot(a_up);
+        let high = difference + b_up.hypot(a_down);
+        (low.exp(), high.exp())
+    });
+    Ratio {
+        value: difference.exp(),
+        interval,
+    }
+}
+
+/// How far an interval extends down and up on the scale of logarithms, widened from [`LEVEL`] to `level`.
+fn log_widths(value: f64, bounds: &Bounds, level: f64) -> (f64, f64) {
+    let wider = quantile(level, bounds.freedom) / quantile(LEVEL, bounds.freedom);
+    let down = value.ln() - bounds.low.ln();
+    let up = bounds.high.ln() - value.ln();
+    (down * wider, up * wider)
+}
+
+/// The interval of a mean rate, from the rates of the intervals it is the mean of. `value` is the rate of the whole run.
+pub(super) fn bounds_of_rates(value: f64, rates: &[f64], ios: u64) -> Option<Bounds> {
+    let estimate = mean_with_confidence(rates, LEVEL).filter(|estimate| estimate.mean > 0.0)?;
+    // A rate is never known better than to one I/O of the run.
+    let share = (estimate.half_width / estimate.mean).max(1.0 / ios.max(1) as f64);
+    Some(around(value, share, share, estimate.effective_samples))
+}
+
+fn around(value: f64, down: f64, up: f64, effective_samples: f64) -> Bounds {
+    Bounds {
+        low: (value * (1.0 - down)).max(0.0),
+        high: value * (1.0 + up),
+        // As in `mean_with_confidence`.
+        freedom: (effective_samples / 2.0).max(1.0),
+        basis: Basis::Series,
+    }
+}
+
+/// The interval of a mean of `value`, known by number, mean and deviation of samples of it taken twice a second.
+pub(crate) fn bounds_of_samples(value: f64, samples: &Moments) -> Option<Bounds> {
+    if (samples.count as usize) < FEWEST_SAMPLES || samples.mean <= 0.0 {
+        return None;
+    }
+    let inflation = (1.0 + ASSUMED_CORRELATION) / (1.0 - ASSUMED_CORRELATION);
+    let effective = (samples.count as f64 / inflation).max(1.0);
+    let freedom = (effective / 2.0).max(1.0);
+    let error = samples.stddev() / samples.mean / effective.sqrt();
+    let share = error * quantile(LEVEL, freedom);
+    Some(Bounds {
+        basis: Basis::Samples,
+        ..around(value, share, share, effective)
+    })
+}
+
+/// The interval of a mean latency: that of the ratio of two sums, latency and I/Os, over the intervals' histograms.
+pub(super) fn bounds_of_mean(value: f64, latencies: &[&Histogram]) -> Option<Bounds> {
+    let sums: Vec<(f64, f64)> = latencies.iter().map(|each| sum_and_count(each)).collect();
+    let (mean, estimate) = ratio_of_sums(&sums)?;
+    let share = estimate.0 / mean;
+    Some(around(value, share, share, estimate.1))
+}
+
+/// The interval of a percentile (Woodruff, Journal of the American Statistical Association 47, 1952): the share of values
+/// at or below it is a mean with an interval of its own; the percentiles at the ends of that are the ends of this.
+pub(super) fn bounds_of_percentile(
+    value: f64,
+    percent: f64,
+    latencies: &[&Histogram],
+) -> Option<Bounds> {
+    let mut all = Histogram::default();
+    latencies.iter().for_each(|each| all.merge(each));
+    let middle = all.percentile(percent)?;
+    let below: Vec<(f64, f64)> = latencies
+        .iter()
+        .map(|each| (at_most(each, middle) as f64, each.total() as f64))
+        .collect();
+    let (_, (half_width, effective_samples)) = ratio_of_sums(&below)?;
+    let at = |percent: f64| all.percentile(percent.clamp(0.0, 100.0));
+    let low = at(percent - 100.0 * half_width)?;
+    let high = at(percent + 100.0 * half_width)?;
+    // Nothing is known better than to one bucket.
+    let (low, high) = (bucket(low), bucket(high));
+    let low = low.0.saturating_sub(low.1) as f64;
+    let high = (high.0 + 2 * high.1) as f64;
+    let middle = middle.max(1) as f64;
+    Some(around(
+        value,
+        1.0 - low / middle,
+        high / middle - 1.0,
+        effective_samples,
+    ))
+}
+
+/// Lowest value of a value's bucket, and its width.
+fn bucket(value: u64) -> (u64, u64) {
+    let index = crate::histogram::index_of(value);
+    (lowest(index), width(index))
+}
+
+fn sum_and_count(histogram: &Histogram) -> (f64, f64) {
+    let each = histogram
+        .buckets()
+        .map(|(index, count)| crate::histogram::middle(index) as f64 * count as f64);
+    (each.sum(), histogram.total() as f64)
+}
+
+fn at_most(histogram: &Histogram, value: u64) -> u64 {
+    let last = crate::histogram::index_of(value);
+    let within = histogram
+        .buckets()
+        .take_while(|(index, _)| *index <= last)
+        .map(|(_, count)| count);
+    within.sum()
+}
+
+/// Sum over sum, from pairs that belong together: the ratio, and half its interval's width with the effective samples.
+/// The error is that of the mean of the residuals (linearisation).
+fn ratio_of_sums(pairs: &[(f64, f64)]) -> Option<(f64, (f64, f64))> {
+    let over: f64 = pairs.iter().map(|pair| pair.0).sum();
+    let under: f64 = pairs.iter().map(|pair| pair.1).sum();
+    if under <= 0.0 || over <= 0.0 {
+        return None;
+    }
+    let ratio = over / under;
+    let usual = under / pairs.len() as f64;
+    let residuals: Vec<f64> = pairs
+        .iter()
+        .map(|(over, under)| (over - ratio * under) / usual)
+        .collect();
+    let estimate = mean_with_confidence(&residuals, LEVEL)?;
+    Some((ratio, (estimate.half_width, estimate.effective_samples)))
+}

@@ -1,0 +1,353 @@
+//! A run to its parts and their figures.
+
+use super::figure::{Figure, Measure, Part, Pattern, Subject};
+use super::interval::{bounds_of_mean, bounds_of_percentile, bounds_of_rates, bounds_of_samples};
+use crate::histogram::Histogram;
+use crate::interval::{Interval, IntervalCounts};
+use crate::run::{DirectionStats, RunResult, SyncStats, VerdictKind, WorkerResult};
+use crate::series::{FEWEST_SAMPLES, SteadyStateTest};
+use crate::stats::{LatencyStats, Moments};
+use iosonde_job::plan::{BlockSize, Direction, Job, PerDirection, UnifiedReporting};
+
+/// The parts of a run: one for each job name within a reporting group, in plan order. Jobs with `stats=0` are left out,
+/// and so is what moved nothing.
+///
+/// Intervals count all workers together. They belong to a part if no other part ran at the same time; else its
+/// uncertainty comes from the moments of its samples.
+pub fn parts(result: &RunResult) -> Vec<Part> {
+    let mut members: Vec<(u32, &str, Vec<&WorkerResult>)> = Vec::new();
+    for worker in &result.workers {
+        let job = &result.plan.jobs[worker.job];
+        if !job.measure.stats {
+            continue;
+        }
+        match members
+            .iter_mut()
+            .find(|(group, name, _)| *group == worker.groupid && *name == job.name)
+        {
+            Some((_, _, workers)) => workers.push(worker),
+            None => members.push((worker.groupid, &job.name, vec![worker])),
+        }
+    }
+    let spans: Vec<Span> = members
+        .iter()
+        .map(|(_, _, workers)| Span::of(result, workers))
+        .collect();
+    let parts = members.iter().enumerate().map(|(index, (_, _, workers))| {
+        let intervals = own_intervals(result, &spans, index);
+        part(result, workers, &intervals)
+    });
+    let mut parts: Vec<Part> = parts.filter(|part| !part.figures.is_empty()).collect();
+    tell_apart(&mut parts);
+    parts
+}
+
+/// Gives parts of one name (of different reporting groups) numbers.
+pub(crate) fn tell_apart(parts: &mut [Part]) {
+    for index in 1..parts.len() {
+        let (before, rest) = parts.split_at_mut(index);
+        let name = rest[0].name.clone();
+        let mut number = 1;
+        while before.iter().any(|part| part.name == rest[0].name) {
+            number += 1;
+            rest[0].name = format!("{name} #{number}");
+        }
+    }
+}
+
+/// When a part was measured, in nanoseconds since the start of the run.
+struct Span {
+    from_ns: u64,
+    to_ns: u64,
+}
+
+impl Span {
+    /// Points in time are known to the millisecond.
+    const BLUR_NS: u64 = 2_000_000;
+
+    fn of(result: &RunResult, workers: &[&WorkerResult]) -> Span {
+        let from = |worker: &&WorkerResult| {
+            let ms = worker.started_at_ms.saturating_sub(result.started_at_ms);
+            ms.saturating_mul(1_000_000)
+        };
+        let to = |worker: &&WorkerResult| from(worker).saturating_add(worker.runtime_ns);
+        Span {
+            from_ns: workers.iter().map(from).min().unwrap_or(0),
+            to_ns: workers.iter().map(to).max().unwrap_or(0),
+        }
+    }
+
+    fn meets(&self, other: &Span) -> bool {
+        self.from_ns + Self::BLUR_NS < other.to_ns && other.from_ns + Self::BLUR_NS < self.to_ns
+    }
+
+    fn holds(&self, interval: &Interval) -> bool {
+        interval.start_ns + Self::BLUR_NS >= self.from_ns
+            && interval.start_ns + interval.length_ns <= self.to_ns + Self::BLUR_NS
+    }
+}
+
+/// Complete measured intervals in which only this part ran; empty where there are too few.
+fn own_intervals<'a>(result: &'a RunResult, spans: &[Span], index: usize) -> Vec<&'a Interval> {
+    let others = || {
+        spans
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != index)
+    };
+    if others().any(|(_, other)| spans[index].meets(other)) {
+        return Vec::new();
+    }
+    let longest = result.intervals.iter().map(|each| each.length_ns).max();
+    let own: Vec<&Interval> = result
+        .intervals
+        .iter()
+        // The last one may be cut off.
+        .filter(|each| !each.ramp && each.length_ns > longest.unwrap_or(0) / 2)
+        .filter(|each| spans.len() == 1 || spans[index].holds(each))
+        .collect();
+    if own.len() < FEWEST_SAMPLES {
+        return Vec::new();
+    }
+    own
+}
+
+fn part(result: &RunResult, workers: &[&WorkerResult], intervals: &[&Interval]) -> Part {
+    let job = &result.plan.jobs[workers[0].job];
+    let unsteady = result
+        .verdicts
+        .iter()
+        .any(|verdict| verdict.kind == VerdictKind::Unsteady);
+    let context = Context {
+        intervals,
+        unsteady,
+    };
+    let sums = PerDirection::from_fn(|direction| {
+        let each = workers.iter().map(|worker| &worker.directions[direction]);
+        Sum::of(each)
+    });
+    let mut figures = Vec::new();
+    if job.measure.unified == UnifiedReporting::Mixed {
+        let all = workers.iter().flat_map(|worker| {
+            let directions = worker.directions.iter();
+            directions.map(|(_, stats)| stats)
+        });
+        context.figures_of(
+            Subject::Mixed,
+            &Sum::of(all),
+            &Direction::ALL,
+            true,
+            &mut figures,
+        );
+    } else {
+        let moved = sums.iter().filter(|(_, sum)| sum.stats.total_ios > 0);
+        let alone = moved.count() == 1;
+        for (direction, sum) in sums.iter() {
+            context.figures_of(direction.into(), sum, &[direction], alone, &mut figures);
+        }
+    }
+    let mut sync = SyncStats::default();
+    for worker in workers {
+        sync.total_ios += worker.sync.total_ios;
+        sync.lat.merge(&worker.sync.lat);
+    }
+    latencies(Subject::Sync, &sync.lat, TOTAL, &[], &mut figures);
+    Part {
+        name: job.name.clone(),
+        pattern: pattern(job),
+        figures,
+    }
+}
+
+/// One direction of all members.
+struct Sum {
+    stats: DirectionStats,
+    /// Samples of the sum of the members, as if they rose and fell together.
+    samples: Moments,
+}
+
+impl Default for Sum {
+    fn default() -> Sum {
+        Sum::of(std::iter::empty())
+    }
+}
+
+impl Sum {
+    fn of<'a>(members: impl Iterator<Item = &'a DirectionStats>) -> Sum {
+        let mut sum = Sum {
+            stats: DirectionStats::default(),
+            samples: Moments::default(),
+        };
+        let mut deviation = 0.0;
+        for member in members.filter(|member| member.total_ios > 0) {
+            sum.stats.io_bytes += member.io_bytes;
+            sum.stats.total_ios += member.total_ios;
+            sum.stats.runtime_ns = sum.stats.runtime_ns.max(member.runtime_ns);
+            sum.stats.lat.merge(&member.lat);
+            sum.stats.clat.merge(&member.clat);
+            sum.samples.mean += member.iops.mean;
+            sum.samples.count = match sum.samples.count {
+                0 => member.iops.count,
+                count => count.min(member.iops.count),
+            };
+            deviation += member.iops.stddev();
+        }
+        sum.samples.m2 = deviation.powi(2) * sum.samples.count.saturating_sub(1) as f64;
+        sum
+    }
+}
+
+/// What of an interval is counted.
+type Count = fn(&IntervalCounts) -> u64;
+
+struct Context<'a> {
+    intervals: &'a [&'a Interval],
+    unsteady: bool,
+}
+
+impl Context<'_> {
+    /// Rates and latencies of one subject. `alone`: the intervals' latencies are of it only.
+    fn figures_of(
+        &self,
+        subject: Subject,
+        sum: &Sum,
+        directions: &[Direction],
+        alone: bool,
+        figures: &mut Vec<Figure>,
+    ) {
+        let stats = &sum.stats;
+        if stats.total_ios == 0 || stats.runtime_ns == 0 {
+            return;
+        }
+        let seconds = stats.runtime_ns as f64 / 1e9;
+        let measures: [(Measure, u64, Count); 2] = [
+            (Measure::Iops, stats.total_ios, |counts| counts.ios),
+            (Measure::BytesPerS, stats.io_bytes, |counts| counts.bytes),
+        ];
+        for (measure, amount, count) in measures {
+            if amount == 0 {
+                continue;
+            }
+            let value = amount as f64 / seconds;
+            let rates = rates(self.intervals, directions, count);
+            let bounds = bounds_of_rates(value, &rates, stats.total_ios)
+                .or_else(|| bounds_of_samples(value, &sum.samples));
+            figures.push(Figure {
+                subject,
+                measure,
+                value,
+                bounds,
+                settled: self.settled(&rates),
+            });
+        }
+        let histograms: Vec<&Histogram> = match alone {
+            true => self.intervals.iter().map(|each| &each.latency).collect(),
+            false => Vec::new(),
+        };
+        // The intervals hold total latencies if those were recorded.
+        let recorded = stats.lat.moments.count > 0;
+        let (total, completion): (&[_], &[_]) = match recorded {
+            true => (&histograms, &[]),
+            false => (&[], &histograms),
+        };
+        latencies(subject, &stats.lat, TOTAL, total, figures);
+        latencies(subject, &stats.clat, COMPLETION, completion, figures);
+    }
+
+    fn settled(&self, rates: &[f64]) -> Option<bool> {
+        if rates.len() < FEWEST_SAMPLES {
+            return None;
+        }
+        SteadyStateTest::of(rates).map(|test| test.is_steady() && !self.unsteady)
+    }
+}
+
+fn rates(
+    intervals: &[&Interval],
+    directions: &[Direction],
+    count: impl Fn(&IntervalCounts) -> u64,
+) -> Vec<f64> {
+    let rate = |interval: &&Interval| {
+        let each = directions
+            .iter()
+            .map(|direction| count(&interval.directions[*direction]));
+        each.sum::<u64>() as f64 * 1e9 / interval.length_ns as f64
+    };
+    intervals.iter().map(rate).collect()
+}
+
+/// Mean and percentiles, as measures.
+type Latencies = (Measure, [(f64, Measure); 3]);
+
+const TOTAL: Latencies = (
+    Measure::LatMean,
+    [
+        (50.0, Measure::LatP50),
+        (99.0, Measure::LatP99),
+        (99.9, Measure::LatP999),
+    ],
+);
+const COMPLETION: Latencies = (
+    Measure::ClatMean,
+    [
+        (50.0, Measure::ClatP50),
+        (99.0, Measure::ClatP99),
+        (99.9, Measure::ClatP999),
+    ],
+);
+
+fn latencies(
+    subject: Subject,
+    stats: &LatencyStats,
+    (mean, percentiles): Latencies,
+    intervals: &[&Histogram],
+    figures: &mut Vec<Figure>,
+) {
+    let count = stats.moments.count;
+    if count == 0 || stats.moments.mean <= 0.0 {
+        return;
+    }
+    let mut push = |measure, value, bounds| {
+        figures.push(Figure {
+            subject,
+            measure,
+            value,
+            bounds,
+            settled: None,
+        });
+    };
+    let value = stats.moments.mean;
+    push(mean, value, bounds_of_mean(value, intervals));
+    for (percent, measure) in percentiles {
+        let value = stats.histogram.as_ref().and_then(|h| h.percentile(percent));
+        if let (true, Some(value @ 1..)) = (is_telling(count, percent), value) {
+            let value = value as f64;
+            push(
+                measure,
+                value,
+                bounds_of_percentile(value, percent, intervals),
+            );
+        }
+    }
+}
+
+/// A percentile needs at least ten values beyond it, or one outlier decides it.
+pub(crate) fn is_telling(count: u64, percent: f64) -> bool {
+    count as f64 * (100.0 - percent) / 100.0 + 1e-6 >= 10.0
+}
+
+fn pattern(job: &Job) -> Pattern {
+    let direction = Direction::ALL
+        .into_iter()
+        .find(|direction| job.workload.rw.has(*direction));
+    let bs = match &job.workload.block_size[direction.unwrap_or(Direction::Read)] {
+        BlockSize::Fixed(bytes) => bytes.to_string(),
+        other => format!("{}-{}", other.min(), other.max()),
+    };
+    Pattern {
+        rw: job.workload.rw.name().to_owned(),
+        bs,
+        iodepth: job.io.iodepth,
+        numjobs: job.numjobs,
+    }
+}

@@ -1,0 +1,284 @@
+//! Two sides held against each other.
+
+use super::figure::{Basis, Bounds, Measure, Part, Subject};
+use super::group::{Group, Measured, Spread, bounds_of_logs};
+use super::interval::{LEVEL, Ratio, quantile, ratio};
+use super::matching::matching;
+use serde::{Deserialize, Serialize};
+
+/// What a comparison found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// One for each figure that both sides have.
+    pub rows: Vec<Row>,
+    /// Names of parts that only the first side has.
+    pub only_in_a: Vec<String>,
+    /// Names of parts that only the second side has.
+    pub only_in_b: Vec<String>,
+    /// What must be known to read the rows, each in one sentence.
+    pub notes: Vec<String>,
+}
+
+/// One figure on both sides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Name of the part, as the first side calls it.
+    pub part: String,
+    /// Of which I/O.
+    pub subject: Subject,
+    /// What was measured.
+    pub measure: Measure,
+    /// The first side.
+    pub a: Side,
+    /// The second side.
+    pub b: Side,
+    /// Second over first, with its 95 % interval.
+    pub ratio: Ratio,
+    /// The ratio's interval such that all rows of the comparison hold together with 95 % (Bonferroni).
+    pub joint: Ratio,
+    /// Whether each machine was compared with itself.
+    pub paired: bool,
+    /// The second side beside the first.
+    pub verdict: Verdict,
+}
+
+/// One side of a row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Side {
+    /// The figure; of several results their geometric mean, in which each machine has the same weight.
+    pub value: f64,
+    /// Its 95 % interval.
+    pub bounds: Option<Bounds>,
+    /// Results that have it.
+    pub runs: usize,
+    /// Machines that those ran on.
+    pub machines: usize,
+    /// How far they lie apart, where there are several.
+    pub spread: Option<Spread>,
+    /// Whether one of them had not settled.
+    pub unsettled: bool,
+}
+
+/// The second side beside the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It is faster.
+    Faster,
+    /// It is slower.
+    Slower,
+    /// The interval of the ratio holds 1.
+    NoDifferenceShown,
+    /// There is no interval.
+    CannotBeTold,
+}
+
+impl Verdict {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Verdict::Faster => "faster",
+            Verdict::Slower => "slower",
+            Verdict::NoDifferenceShown => "no difference shown",
+            Verdict::CannotBeTold => "cannot be told",
+        }
+    }
+
+    fn of(ratio: &Ratio, measure: Measure) -> Verdict {
+        if ratio.interval.is_none() {
+            Verdict::CannotBeTold
+        } else if !ratio.is_shown() {
+            Verdict::NoDifferenceShown
+        } else if (ratio.value > 1.0) == measure.more_is_faster() {
+            Verdict::Faster
+        } else {
+            Verdict::Slower
+        }
+    }
+}
+
+impl Row {
+    /// By how much the second side is slower: 0.05 is a rate 5 % lower, or a latency 5 % higher. Negative if faster.
+    pub fn slower_by(&self) -> f64 {
+        if self.measure.more_is_faster() {
+            1.0 - self.ratio.value
+        } else {
+            self.ratio.value - 1.0
+        }
+    }
+}
+
+impl Comparison {
+    /// The rows that are slower by `share` or more, and shown to be slower even though many figures were looked at: of
+    /// 100 comparisons of equals, at most 5 have any such row.
+    pub fn slower_by(&self, share: f64) -> Vec<&Row> {
+        let is_one = |row: &&Row| {
+            Verdict::of(&row.joint, row.measure) == Verdict::Slower && row.slower_by() >= share
+        };
+        self.rows.iter().filter(is_one).collect()
+    }
+
+    /// Rows with this verdict.
+    pub fn count(&self, verdict: Verdict) -> usize {
+        let is_it = |row: &&Row| row.verdict == verdict;
+        self.rows.iter().filter(is_it).count()
+    }
+}
+
+/// Holds the results of `b` against those of `a`.
+pub fn compare(a: &[Measured], b: &[Measured]) -> Comparison {
+    let matching = matching(a, b);
+    let mut found: Vec<Found<'_>> = Vec::new();
+    for (mine, theirs) in &matching.pairs {
+        for subject in Subject::ALL {
+            for measure in shared_measures(mine, theirs, subject) {
+                let of = |side, part: &Part| Group::of(side, &part.name, subject, measure);
+                if let (Some(first), Some(second)) = (of(a, mine), of(b, theirs)) {
+                    found.push(Found {
+                        part: &mine.name,
+                        subject,
+                        measure,
+                        first,
+                        second,
+                    });
+                }
+            }
+        }
+    }
+    let with_interval = found
+        .iter()
+        .filter(|found| found.ratio(LEVEL).0.interval.is_some())
+        .count();
+    let joint_level = 1.0 - (1.0 - LEVEL) / with_interval.max(1) as f64;
+    let rows: Vec<Row> = found.iter().map(|each| each.row(joint_level)).collect();
+    let names = |parts: &[&Part]| parts.iter().map(|part| part.name.clone()).collect();
+    Comparison {
+        notes: notes(&rows, &matching.pairs),
+        only_in_a: names(&matching.only_in_a),
+        only_in_b: names(&matching.only_in_b),
+        rows,
+    }
+}
+
+/// Figures that both parts have. Completion latency only where total latency cannot be had, and bandwidth only where it
+/// says something else than IOPS.
+fn shared_measures(a: &Part, b: &Part, subject: Subject) -> Vec<Measure> {
+    let both = |measure| a.figure(subject, measure).zip(b.figure(subject, measure));
+    let says_more = |measure: Measure| match measure {
+        Measure::BytesPerS => match (both(Measure::Iops), both(Measure::BytesPerS)) {
+            (Some((a_ios, b_ios)), Some((a_bytes, b_bytes))) => {
+                let a_block = a_bytes.value / a_ios.value;
+                let b_block = b_bytes.value / b_ios.value;
+                (a_block / b_block - 1.0).abs() > 1e-3
+            }
+            _ => true,
+        },
+        _ => measure.of_total().is_none_or(|total| both(total).is_none()),
+    };
+    let shared = Measure::ALL
+        .into_iter()
+        .filter(|measure| both(*measure).is_some() && says_more(*measure));
+    shared.collect()
+}
+
+/// A figure of both sides.
+struct Found<'a> {
+    part: &'a str,
+    subject: Subject,
+    measure: Measure,
+    first: Group,
+    second: Group,
+}
+
+impl Found<'_> {
+    fn row(&self, joint_level: f64) -> Row {
+        let (ratio, paired) = self.ratio(LEVEL);
+        Row {
+            part: self.part.to_owned(),
+            subject: self.subject,
+            measure: self.measure,
+            a: side(&self.first),
+            b: side(&self.second),
+            joint: self.ratio(joint_level).0,
+            verdict: Verdict::of(&ratio, self.measure),
+            ratio,
+            paired,
+        }
+    }
+
+    /// The ratio, and whether each machine was compared with itself.
+    fn ratio(&self, level: f64) -> (Ratio, bool) {
+        if let Some(paired) = self.paired(level) {
+            return (paired, true);
+        }
+        let (a, b) = (&self.first, &self.second);
+        let apart = ratio(
+            (a.value, a.bounds.as_ref()),
+            (b.value, b.bounds.as_ref()),
+            level,
+        );
+        (apart, false)
+    }
+
+    /// Each machine compared with itself, where both sides ran on the same two or more.
+    fn paired(&self, level: f64) -> Option<Ratio> {
+        let (a, b) = (&self.first.machines, &self.second.machines);
+        let same = a.len() == b.len()
+            && a.iter()
+                .zip(b)
+                .all(|(mine, theirs)| mine.0.is_some() && mine.0 == theirs.0);
+        if a.len() < 2 || !same {
+            return None;
+        }
+        let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| b.1 - a.1).collect();
+        let bounds = bounds_of_logs(&differences, Basis::Machines)?;
+        let value = self.second.value / self.first.value;
+        let wider = quantile(level, bounds.freedom) / quantile(LEVEL, bounds.freedom);
+        let half = (bounds.high / value).ln() * wider;
+        Some(Ratio {
+            value,
+            interval: Some((value * (-half).exp(), value * half.exp())),
+        })
+    }
+}
+
+fn side(group: &Group) -> Side {
+    Side {
+        value: group.value,
+        bounds: group.bounds,
+        runs: group.runs,
+        machines: group.machines.len(),
+        spread: group.spread,
+        unsettled: group.unsettled,
+    }
+}
+
+fn notes(rows: &[Row], pairs: &[(&Part, &Part)]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (a, b) in pairs {
+        if a.pattern != b.pattern {
+            notes.push(format!(
+                "{}: not the same pattern: A ran {}; B ran {}",
+                a.name, a.pattern, b.pattern
+            ));
+        } else if a.name != b.name {
+            notes.push(format!("{} of A is held against {} of B", a.name, b.name));
+        }
+    }
+    let any = |is_so: &dyn Fn(&Side) -> bool| rows.iter().any(|row| is_so(&row.a) || is_so(&row.b));
+    let basis = |side: &Side| side.bounds.map(|bounds| bounds.basis);
+    if any(&|side| side.unsettled) {
+        notes.push("* did not settle: the rate drifted or jumped while it was measured".to_owned());
+    }
+    if any(&|side| basis(side) == Some(Basis::Samples)) {
+        notes.push(
+            "some intervals come from number, mean and deviation of samples alone, with an assumed \
+             correlation: the result has no series"
+                .to_owned(),
+        );
+    }
+    if rows.iter().any(|row| row.paired) {
+        notes.push("both sides ran on the same machines: each is compared with itself".to_owned());
+    }
+    notes
+}

@@ -1,0 +1,371 @@
+//! Whether comparisons say what is so: on seeded series whose truth is known.
+
+use super::interval::{bounds_of_mean, bounds_of_percentile, bounds_of_rates, bounds_of_samples};
+use super::*;
+use crate::histogram::Histogram;
+use crate::stats::Moments;
+use proptest::prelude::*;
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+type Random = Xoshiro256PlusPlus;
+
+fn uniform(random: &mut Random) -> f64 {
+    (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// Standard normal, by Box and Muller.
+fn normal(random: &mut Random) -> f64 {
+    let radius = (-2.0 * (1.0 - uniform(random)).ln()).sqrt();
+    radius * (std::f64::consts::TAU * uniform(random)).cos()
+}
+
+/// A rate around `mean` with relative noise and lag-1 correlation `rho`, second by second.
+fn noisy(mean: f64, noise: f64, rho: f64, seconds: usize, random: &mut Random) -> Vec<f64> {
+    let mut deviation = normal(random);
+    let series = (0..seconds).map(|_| {
+        let rate = mean * (1.0 + noise * deviation);
+        deviation = rho * deviation + (1.0 - rho * rho).sqrt() * normal(random);
+        rate
+    });
+    series.collect()
+}
+
+fn measured(machine: Option<&str>, parts: Vec<Part>) -> Measured {
+    Measured {
+        name: "run".into(),
+        machine: machine.map(str::to_owned),
+        parts,
+    }
+}
+
+fn part(name: &str, figures: Vec<Figure>) -> Part {
+    Part {
+        name: name.into(),
+        pattern: Pattern {
+            rw: "randread".into(),
+            bs: "4096".into(),
+            iodepth: 64,
+            numjobs: 1,
+        },
+        figures,
+    }
+}
+
+fn figure(measure: Measure, value: f64, bounds: Option<Bounds>) -> Figure {
+    Figure {
+        subject: Subject::Read,
+        measure,
+        value,
+        bounds,
+        settled: None,
+    }
+}
+
+fn one(value: f64) -> Measured {
+    measured(
+        Some("n1"),
+        vec![part("a", vec![figure(Measure::Iops, value, None)])],
+    )
+}
+
+fn of_rates(rates: &[f64]) -> Measured {
+    let value = rates.iter().sum::<f64>() / rates.len() as f64;
+    let bounds = bounds_of_rates(value, rates, 1 << 40);
+    measured(
+        None,
+        vec![part("a", vec![figure(Measure::Iops, value, bounds)])],
+    )
+}
+
+/// Of 1000 pairs of devices with 3 % noise of correlation 0.5, measured for 60 s each, how many are called different.
+fn called_different(ratio: f64, seed: u64) -> usize {
+    let mut random = Random::seed_from_u64(seed);
+    let is_called = |_: &usize| {
+        let a = of_rates(&noisy(10_000.0, 0.03, 0.5, 60, &mut random));
+        let b = of_rates(&noisy(10_000.0 * ratio, 0.03, 0.5, 60, &mut random));
+        let verdict = compare(&[a], &[b]).rows[0].verdict;
+        assert_ne!(verdict, Verdict::CannotBeTold);
+        verdict != Verdict::NoDifferenceShown
+    };
+    (0..1000).filter(is_called).count()
+}
+
+#[test]
+fn equal_devices_are_called_different_at_most_five_times_of_a_hundred() {
+    for seed in [1, 2, 3] {
+        let called = called_different(1.0, seed);
+        assert!(called <= 50, "{called} of 1000 with seed {seed}");
+    }
+}
+
+#[test]
+fn a_difference_of_five_per_cent_is_found_in_95_of_100() {
+    for (ratio, seed) in [(0.95, 4), (1.05, 5)] {
+        let called = called_different(ratio, seed);
+        assert!(called >= 950, "{called} of 1000 with ratio {ratio}");
+    }
+}
+
+#[test]
+fn the_interval_of_a_ratio_covers_the_truth() {
+    let mut random = Random::seed_from_u64(6);
+    let covers = |_: &usize| {
+        let a = of_rates(&noisy(100.0, 0.10, 0.5, 60, &mut random));
+        let b = of_rates(&noisy(130.0, 0.02, 0.0, 60, &mut random));
+        let (low, high) = compare(&[a], &[b]).rows[0].ratio.interval.unwrap();
+        (low..=high).contains(&1.3)
+    };
+    let covered = (0..1000).filter(covers).count();
+    // Conservative at most: the noisier side decides.
+    assert!((930..=980).contains(&covered), "{covered} of 1000");
+}
+
+/// Latencies of one run: each interval's level is noisy, and within it they are exponential.
+fn latencies(random: &mut Random) -> Vec<Histogram> {
+    let levels = noisy(1e6, 0.10, 0.5, 60, random);
+    let of_level = |level: &f64| {
+        let mut histogram = Histogram::default();
+        for _ in 0..200 {
+            histogram.record((level * -(1.0 - uniform(random)).ln()) as u64);
+        }
+        histogram
+    };
+    levels.iter().map(of_level).collect()
+}
+
+#[test]
+fn intervals_of_latencies_cover_the_truth() {
+    let mut random = Random::seed_from_u64(7);
+    // The true mean is that of the levels; the true 99th percentile, of the mixture of exponentials, by a long run.
+    let mut long = Histogram::default();
+    for _ in 0..100 {
+        latencies(&mut random)
+            .iter()
+            .for_each(|each| long.merge(each));
+    }
+    let truth = long.percentile(99.0).unwrap() as f64;
+    let (mut means, mut percentiles) = (0, 0);
+    for _ in 0..150 {
+        let run = latencies(&mut random);
+        let run: Vec<&Histogram> = run.iter().collect();
+        let mut all = Histogram::default();
+        run.iter().for_each(|each| all.merge(each));
+        let value = all.percentile(99.0).unwrap() as f64;
+        let bounds = bounds_of_percentile(value, 99.0, &run).unwrap();
+        percentiles += usize::from((bounds.low..=bounds.high).contains(&truth));
+        let sum: f64 = all
+            .buckets()
+            .map(|(index, count)| crate::histogram::middle(index) as f64 * count as f64)
+            .sum();
+        let bounds = bounds_of_mean(sum / all.total() as f64, &run).unwrap();
+        means += usize::from((bounds.low..=bounds.high).contains(&1e6));
+    }
+    assert!((136..=149).contains(&means), "{means} of 150 means");
+    assert!(
+        (136..=150).contains(&percentiles),
+        "{percentiles} of 150 percentiles"
+    );
+}
+
+#[test]
+fn samples_without_their_order_are_not_trusted_too_far() {
+    let mut random = Random::seed_from_u64(8);
+    let mut called = 0;
+    for _ in 0..500 {
+        let mut side = || {
+            // Two samples of half a second lie in each second of noise.
+            let mut samples = Moments::default();
+            for rate in noisy(10_000.0, 0.03, 0.5, 60, &mut random) {
+                samples.record(rate);
+                samples.record(rate);
+            }
+            let bounds = bounds_of_samples(samples.mean, &samples);
+            let figures = vec![figure(Measure::Iops, samples.mean, bounds)];
+            measured(None, vec![part("a", figures)])
+        };
+        let comparison = compare(&[side()], &[side()]);
+        called += usize::from(comparison.rows[0].verdict != Verdict::NoDifferenceShown);
+        assert!(comparison.notes[0].contains("samples alone"));
+    }
+    assert!(called <= 35, "{called} of 500");
+}
+
+#[test]
+fn a_latency_that_rises_is_slower() {
+    let bounds = |low, high| {
+        Some(Bounds {
+            low,
+            high,
+            freedom: 10.0,
+            basis: Basis::Series,
+        })
+    };
+    let side = |p99: f64| {
+        let bounds = bounds(p99 * 0.99, p99 * 1.01);
+        measured(
+            None,
+            vec![part("a", vec![figure(Measure::LatP99, p99, bounds)])],
+        )
+    };
+    let comparison = compare(&[side(1e6)], &[side(1.1e6)]);
+    let row = &comparison.rows[0];
+    assert_eq!(row.verdict, Verdict::Slower);
+    assert!((row.slower_by() - 0.1).abs() < 1e-9);
+    assert_eq!(comparison.slower_by(0.05).len(), 1);
+    assert_eq!(comparison.slower_by(0.2).len(), 0);
+    assert_eq!(
+        compare(&[side(1.1e6)], &[side(1e6)]).rows[0].verdict,
+        Verdict::Faster
+    );
+    assert!(
+        compare(&[side(1.1e6)], &[side(1e6)])
+            .slower_by(0.0)
+            .is_empty()
+    );
+}
+
+#[test]
+fn many_figures_of_equals_do_not_add_up_to_a_failure() {
+    let mut random = Random::seed_from_u64(9);
+    let failed = |_: &usize| {
+        let mut side = || {
+            let parts = (0..20).map(|index| {
+                let of = of_rates(&noisy(100.0, 0.03, 0.5, 60, &mut random));
+                Part {
+                    name: format!("p{index}"),
+                    ..of.parts[0].clone()
+                }
+            });
+            measured(None, parts.collect())
+        };
+        !compare(&[side()], &[side()]).slower_by(0.0).is_empty()
+    };
+    let failed = (0..200).filter(failed).count();
+    assert!(failed <= 10, "{failed} of 200");
+}
+
+#[test]
+fn spread_within_and_between_machines_is_told_apart() {
+    let mut random = Random::seed_from_u64(10);
+    let mut side = Vec::new();
+    for machine in 0..40 {
+        let level = 1000.0 * (0.20 * normal(&mut random)).exp();
+        for _ in 0..10 {
+            let value = level * (0.03 * normal(&mut random)).exp();
+            side.push(Measured {
+                machine: Some(format!("n{machine}")),
+                ..one(value)
+            });
+        }
+    }
+    let comparison = compare(&side, &side);
+    let row = &comparison.rows[0];
+    let spread = row.a.spread.unwrap();
+    assert!(
+        (spread.within_machine.unwrap() - 0.03).abs() < 0.003,
+        "{spread:?}"
+    );
+    assert!(
+        (spread.between_machines.unwrap() - 0.20).abs() < 0.06,
+        "{spread:?}"
+    );
+    assert_eq!((row.a.runs, row.a.machines), (400, 40));
+    assert_eq!(row.a.bounds.unwrap().basis, Basis::Machines);
+    assert_eq!(row.verdict, Verdict::NoDifferenceShown);
+}
+
+#[test]
+fn machines_of_one_kind_do_not_hide_a_difference() {
+    // Machines differ by a factor of two, but each is 3 % slower than before.
+    let side = |factor: f64| -> Vec<Measured> {
+        let machines = [
+            ("n1", 1000.0),
+            ("n2", 1400.0),
+            ("n3", 2000.0),
+            ("n4", 1200.0),
+        ];
+        let each = machines
+            .iter()
+            .enumerate()
+            .map(|(index, (name, level))| Measured {
+                machine: Some((*name).to_owned()),
+                ..one(level * factor * (1.0 + 0.001 * index as f64))
+            });
+        each.collect()
+    };
+    let mut after = side(0.97);
+    after[2] = Measured {
+        machine: Some("n3".into()),
+        ..one(2000.0 * 0.971)
+    };
+    let comparison = compare(&side(1.0), &after);
+    assert!(comparison.rows[0].paired);
+    assert_eq!(comparison.rows[0].verdict, Verdict::Slower);
+    assert!(
+        comparison
+            .notes
+            .iter()
+            .any(|note| note.contains("same machines"))
+    );
+    // On other machines it is not shown.
+    for (index, other) in after.iter_mut().enumerate() {
+        other.machine = Some(format!("m{index}"));
+    }
+    let comparison = compare(&side(1.0), &after);
+    assert!(!comparison.rows[0].paired);
+    assert_eq!(comparison.rows[0].verdict, Verdict::NoDifferenceShown);
+}
+
+#[test]
+fn parts_are_matched_by_name_then_by_pattern() {
+    let with = |name: &str, depth: u32| Part {
+        pattern: Pattern {
+            iodepth: depth,
+            ..part(name, Vec::new()).pattern
+        },
+        ..part(name, vec![figure(Measure::Iops, 100.0, None)])
+    };
+    let a = measured(None, vec![with("x", 1), with("old", 8), with("gone", 3)]);
+    let b = measured(None, vec![with("new", 8), with("x", 2), with("come", 5)]);
+    let comparison = compare(&[a], &[b]);
+    let names: Vec<&str> = comparison
+        .rows
+        .iter()
+        .map(|row| row.part.as_str())
+        .collect();
+    assert_eq!(names, ["x", "old"]);
+    assert_eq!(comparison.only_in_a, ["gone"]);
+    assert_eq!(comparison.only_in_b, ["come"]);
+    assert!(
+        comparison.notes[0].starts_with("x: not the same pattern"),
+        "{:?}",
+        comparison.notes
+    );
+    assert_eq!(comparison.notes[1], "old of A is held against new of B");
+    assert_eq!(comparison.rows[0].verdict, Verdict::CannotBeTold);
+    // A single part of each belongs together whatever it is called.
+    let comparison = compare(
+        &[measured(None, vec![with("a", 1)])],
+        &[measured(None, vec![with("b", 2)])],
+    );
+    assert_eq!(comparison.rows.len(), 1);
+}
+
+proptest! {
+    #[test]
+    fn turning_the_sides_around_turns_the_ratio_around(
+        a in proptest::collection::vec(10.0f64..1e6, 5..60),
+        b in proptest::collection::vec(10.0f64..1e6, 5..60),
+    ) {
+        let (a, b) = (of_rates(&a), of_rates(&b));
+        let there = compare(std::slice::from_ref(&a), std::slice::from_ref(&b));
+        let back = compare(&[b], &[a]);
+        let (there, back) = (there.rows[0].ratio, back.rows[0].ratio);
+        prop_assert!((there.value * back.value - 1.0).abs() < 1e-9);
+        let ((low, high), (back_low, back_high)) = (there.interval.unwrap(), back.interval.unwrap());
+        prop_assert!(low <= there.value && there.value <= high);
+        prop_assert!(low == 0.0 || (low * back_high - 1.0).abs() < 1e-6);
+        prop_assert!(high.is_infinite() || (high * back_low - 1.0).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,436 @@
+//! fio's own JSON and JSON+, read into what can be kept and compared.
+//!
+//! It is read by meaning, not by version: what is missing is left out. Beside plain documents it takes what fio really
+//! leaves in a file: messages before and after the JSON, several documents after one another (`--status-interval`; the last
+//! one counts), `nan` and `inf`, and the `client_stats` of a server's clients.
+
+use crate::compare::{
+    Bounds, Figure, Measure, Part, Pattern, Subject, bounds_of_samples, is_telling, tell_apart,
+};
+use crate::stats::Moments;
+use serde_json::{Map, Value};
+
+/// What a fio document says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FioDocument {
+    /// Program and version, e.g. `fio-3.33`.
+    pub version: String,
+    /// When the first job began, as well as it is known: milliseconds of the Unix epoch.
+    pub started_at_ms: u64,
+    /// How long it ran, in whole seconds.
+    pub elapsed_ns: u64,
+    /// The file or directory of the jobs, where there is only one.
+    pub target: Option<String>,
+    /// The machine, where a server's client is named.
+    pub machine: Option<String>,
+    /// One for each job name within a group; without any figure if it moved nothing.
+    pub parts: Vec<Part>,
+    /// Errors of jobs, each in one sentence.
+    pub errors: Vec<String>,
+    /// The document itself.
+    pub json: Value,
+}
+
+/// Why a text is not a fio result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImportError {
+    /// There is no JSON object in it.
+    #[error("there is no JSON in it")]
+    NoJson,
+    /// It begins like JSON, but is broken.
+    #[error("its JSON is broken: {0}")]
+    Broken(#[source] serde_json::Error),
+    /// It is JSON, but not fio's.
+    #[error("it has no list of jobs as fio's JSON has")]
+    NotFio,
+}
+
+/// Reads the last document of a file.
+pub fn import(text: &str) -> Result<FioDocument, ImportError> {
+    let json = last_document(text)?;
+    let jobs = jobs(&json).ok_or(ImportError::NotFio)?;
+    let global = json.get("global options");
+    let jobs: Vec<Job<'_>> = jobs
+        .into_iter()
+        .filter_map(|job| Job::of(job, global))
+        .collect();
+    if jobs.is_empty() {
+        return Err(ImportError::NotFio);
+    }
+    let elapsed_s = jobs.iter().map(|job| unsigned(job.json, "elapsed")).max();
+    let elapsed_ns = elapsed_s.unwrap_or(0).saturating_mul(1_000_000_000);
+    Ok(FioDocument {
+        version: json["fio version"].as_str().unwrap_or("fio").to_owned(),
+        started_at_ms: started_at_ms(&json, &jobs, elapsed_ns),
+        elapsed_ns,
+        target: only(jobs.iter().filter_map(Job::target)),
+        machine: only(jobs.iter().filter_map(|job| text_of(job.json, "hostname"))),
+        parts: parts(&jobs),
+        errors: errors(&jobs),
+        json: json.clone(),
+    })
+}
+
+fn last_document(text: &str) -> Result<Value, ImportError> {
+    let is_start = |line: &str| line.starts_with('{');
+    let mut start = 0;
+    let mut last = None;
+    let mut problem = None;
+    while start < text.len() {
+        let rest = &text[start..];
+        let line = rest.split_inclusive('\n').next().unwrap_or(rest);
+        if !is_start(line) {
+            start += line.len();
+            continue;
+        }
+        match one_document(rest) {
+            Ok((value, length)) => {
+                start += length;
+                if value.is_object() {
+                    last = Some(value);
+                }
+            }
+            Err(error) => {
+                // Cut off, perhaps: documents before it stand.
+                problem = Some(error);
+                start += line.len();
+            }
+        }
+    }
+    match (last, problem) {
+        (Some(value), _) => Ok(value),
+        (None, Some(error)) => Err(ImportError::Broken(error)),
+        (None, None) => Err(ImportError::NoJson),
+    }
+}
+
+/// The document at the start of a text, and its length.
+fn one_document(text: &str) -> Result<(Value, usize), serde_json::Error> {
+    match parsed(text) {
+        Ok(found) => Ok(found),
+        // C prints what is no number as a word. Blanks keep the length.
+        Err(error) => parsed(&without_words(text)).map_err(|_| error),
+    }
+}
+
+fn parsed(text: &str) -> Result<(Value, usize), serde_json::Error> {
+    let mut documents = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    let value = documents.next().unwrap_or(Ok(Value::Null))?;
+    Ok((value, documents.byte_offset()))
+}
+
+fn without_words(text: &str) -> String {
+    let mut text = text.to_owned();
+    for word in ["-nan", "nan", "-inf", "inf"] {
+        for (before, after) in [(": ", ","), (": ", "\n"), (":", ",")] {
+            let zero = format!("{before}{:>width$}{after}", 0, width = word.len());
+            text = text.replace(&format!("{before}{word}{after}"), &zero);
+        }
+    }
+    text
+}
+
+/// The jobs of a run, or of all clients of a server without their sum.
+fn jobs(json: &Value) -> Option<Vec<&Map<String, Value>>> {
+    let list = json.get("jobs").or_else(|| json.get("client_stats"))?;
+    let jobs = list.as_array()?.iter().filter_map(Value::as_object);
+    Some(
+        jobs.filter(|job| job.get("jobname").and_then(Value::as_str) != Some("All clients"))
+            .collect(),
+    )
+}
+
+struct Job<'a> {
+    json: &'a Map<String, Value>,
+    global: Option<&'a Value>,
+    name: &'a str,
+    group: u64,
+}
+
+impl<'a> Job<'a> {
+    fn of(json: &'a Map<String, Value>, global: Option<&'a Value>) -> Option<Job<'a>> {
+        Some(Job {
+            name: json.get("jobname")?.as_str()?,
+            group: unsigned(json, "groupid"),
+            json,
+            global,
+        })
+    }
+
+    /// An option of the job, or of all jobs.
+    fn option(&self, names: &[&str]) -> Option<&'a str> {
+        let places = [self.json.get("job options"), self.global];
+        places.into_iter().flatten().find_map(|options| {
+            let value = |name: &&str| options.get(*name).and_then(Value::as_str);
+            names.iter().find_map(value)
+        })
+    }
+
+    fn number(&self, names: &[&str]) -> u32 {
+        let value = self.option(names).and_then(|text| text.trim().parse().ok());
+        value.unwrap_or(1)
+    }
+
+    fn target(&self) -> Option<&'a str> {
+        self.option(&["filename", "directory"])
+    }
+
+    fn pattern(&self) -> Pattern {
+        let bs = self.option(&["bs", "blocksize", "bsrange", "bssplit"]);
+        Pattern {
+            rw: self
+                .option(&["rw", "readwrite"])
+                .unwrap_or("read")
+                .to_owned(),
+            bs: in_bytes(bs.unwrap_or("4096")),
+            iodepth: self.number(&["iodepth"]),
+            numjobs: self.number(&["numjobs"]).max(1),
+        }
+    }
+
+    /// A direction, or sync, if anything was done.
+    fn direction(&self, subject: Subject) -> Option<&'a Map<String, Value>> {
+        let object = self.json.get(subject.name())?.as_object()?;
+        (unsigned(object, "total_ios") > 0).then_some(object)
+    }
+}
+
+/// A size in bytes, as our own patterns have it; what is not a single size stays as it is.
+fn in_bytes(bs: &str) -> String {
+    use iosonde_job::value::{Bytes, bytes};
+    match bytes(bs, Bytes::Binary) {
+        Ok(bytes) => bytes.to_string(),
+        Err(_) => bs.to_owned(),
+    }
+}
+
+fn started_at_ms(json: &Value, jobs: &[Job<'_>], elapsed_ns: u64) -> u64 {
+    let starts = jobs.iter().map(|job| unsigned(job.json, "job_start"));
+    if let Some(start) = starts.filter(|start| *start > 0).min() {
+        return start;
+    }
+    let root = json.as_object();
+    let of = |key| root.map_or(0, |root| unsigned(root, key));
+    let printed = match of("timestamp_ms") {
+        0 => of("timestamp").saturating_mul(1000),
+        ms => ms,
+    };
+    printed.saturating_sub(elapsed_ns / 1_000_000)
+}
+
+fn parts(jobs: &[Job<'_>]) -> Vec<Part> {
+    let mut members: Vec<(u64, &str, Vec<&Job<'_>>)> = Vec::new();
+    for job in jobs {
+        match members
+            .iter_mut()
+            .find(|(group, name, _)| *group == job.group && *name == job.name)
+        {
+            Some((_, _, jobs)) => jobs.push(job),
+            None => members.push((job.group, job.name, vec![job])),
+        }
+    }
+    let mut parts: Vec<Part> = members.iter().map(|(_, _, jobs)| part(jobs)).collect();
+    tell_apart(&mut parts);
+    parts
+}
+
+fn part(jobs: &[&Job<'_>]) -> Part {
+    let mut figures = Vec::new();
+    for subject in Subject::ALL {
+        let found: Vec<_> = jobs
+            .iter()
+            .filter_map(|job| job.direction(subject))
+            .collect();
+        if found.is_empty() {
+            continue;
+        }
+        if subject != Subject::Sync {
+            rates(subject, jobs, &found, &mut figures);
+        }
+        latencies(subject, &found, &mut figures);
+    }
+    Part {
+        name: jobs[0].name.to_owned(),
+        pattern: jobs[0].pattern(),
+        figures,
+    }
+}
+
+/// Rates of clones that ran side by side add up.
+fn rates(
+    subject: Subject,
+    jobs: &[&Job<'_>],
+    found: &[&Map<String, Value>],
+    figures: &mut Vec<Figure>,
+) {
+    let sum = |key: &str| -> f64 { found.iter().map(|each| number(each, key)).sum() };
+    // One entry may stand for several clones: `group_reporting` adds up the numbers of their samples too.
+    let clones = jobs[0].number(&["numjobs"]).max(1);
+    let samples = match found.len() {
+        1 => samples(found[0], clones),
+        _ => {
+            let each: Vec<Moments> = found.iter().map(|each| samples(each, 1)).collect();
+            together(&each)
+        }
+    };
+    let mut push = |measure, value: f64| {
+        if value > 0.0 {
+            figures.push(Figure {
+                subject,
+                measure,
+                value,
+                bounds: bounds_of_samples(value, &samples),
+                settled: None,
+            });
+        }
+    };
+    push(Measure::Iops, sum("iops"));
+    let bytes = match sum("bw_bytes") {
+        // Before fio 3.0 there were only KiB/s.
+        0.0 => sum("bw") * 1024.0,
+        bytes => bytes,
+    };
+    push(Measure::BytesPerS, bytes);
+}
+
+/// The samples of IOPS, of an entry that stands for `clones` members.
+fn samples(object: &Map<String, Value>, clones: u32) -> Moments {
+    let clones = f64::from(clones);
+    let count = (number(object, "iops_samples") / clones).floor().max(0.0);
+    // fio adds up means and squares, so the deviation is that of one clone; as if clones rose and fell together, the
+    // sum's is so many times larger.
+    let deviation = number(object, "iops_stddev") * clones;
+    Moments {
+        count: count as u64,
+        min: number(object, "iops_min"),
+        max: number(object, "iops_max"),
+        mean: number(object, "iops_mean"),
+        m2: deviation.powi(2) * (count - 1.0).max(0.0),
+    }
+}
+
+/// Samples of the sum of all, as if all rose and fell together.
+fn together(all: &[Moments]) -> Moments {
+    let count = all.iter().map(|each| each.count).min().unwrap_or(0);
+    let deviation: f64 = all.iter().map(Moments::stddev).sum();
+    Moments {
+        count,
+        mean: all.iter().map(|each| each.mean).sum(),
+        m2: deviation.powi(2) * count.saturating_sub(1) as f64,
+        ..Moments::default()
+    }
+}
+
+fn latencies(subject: Subject, found: &[&Map<String, Value>], figures: &mut Vec<Figure>) {
+    let kinds = [
+        (
+            "lat",
+            Measure::LatMean,
+            [Measure::LatP50, Measure::LatP99, Measure::LatP999],
+        ),
+        (
+            "clat",
+            Measure::ClatMean,
+            [Measure::ClatP50, Measure::ClatP99, Measure::ClatP999],
+        ),
+    ];
+    for (kind, mean, percentiles) in kinds {
+        let each: Vec<Latency> = found
+            .iter()
+            .filter_map(|of| Latency::of(of, kind))
+            .collect();
+        let count: u64 = each.iter().map(|latency| latency.count).sum();
+        let weighted = each.iter().map(|each| each.mean_ns * each.count as f64);
+        let mut push = |measure, value: f64, bounds: Option<Bounds>| {
+            if value > 0.0 {
+                figures.push(Figure {
+                    subject,
+                    measure,
+                    value,
+                    bounds,
+                    settled: None,
+                });
+            }
+        };
+        if count > 0 {
+            push(mean, weighted.sum::<f64>() / count as f64, None);
+        }
+        // Percentiles of several clones cannot be joined.
+        let [one] = &each[..] else { continue };
+        for (measure, percent) in percentiles.into_iter().zip([50.0, 99.0, 99.9]) {
+            if let (Some(value), true) = (one.percentile(percent), is_telling(count, percent)) {
+                push(measure, value, None);
+            }
+        }
+    }
+}
+
+struct Latency<'a> {
+    count: u64,
+    mean_ns: f64,
+    percentiles: Option<&'a Map<String, Value>>,
+}
+
+impl<'a> Latency<'a> {
+    fn of(object: &'a Map<String, Value>, kind: &str) -> Option<Latency<'a>> {
+        // fio 2 had microseconds.
+        let units = [("_ns", 1.0), ("_us", 1e3), ("", 1e3)];
+        let (stats, unit) = units.into_iter().find_map(|(suffix, unit)| {
+            let stats = object.get(&format!("{kind}{suffix}"))?.as_object()?;
+            Some((stats, unit))
+        })?;
+        let count = match unsigned(stats, "N") {
+            0 if !stats.contains_key("N") => unsigned(object, "total_ios"),
+            count => count,
+        };
+        Some(Latency {
+            count,
+            mean_ns: number(stats, "mean") * unit,
+            // Their unit is that of the rest only since fio 3.
+            percentiles: match unit {
+                1.0 => stats.get("percentile").and_then(Value::as_object),
+                _ => None,
+            },
+        })
+    }
+
+    fn percentile(&self, percent: f64) -> Option<f64> {
+        let is_it = |name: &str| {
+            name.parse::<f64>()
+                .is_ok_and(|at| (at - percent).abs() < 1e-6)
+        };
+        let found = self.percentiles?.iter().find(|(name, _)| is_it(name))?;
+        found.1.as_f64()
+    }
+}
+
+fn errors(jobs: &[Job<'_>]) -> Vec<String> {
+    let failed = jobs.iter().filter(|job| unsigned(job.json, "error") > 0);
+    let sentence = |job: &Job<'_>| {
+        let errno = unsigned(job.json, "error");
+        format!("job {} ended with error {errno}", job.name)
+    };
+    failed.map(sentence).collect()
+}
+
+fn unsigned(object: &Map<String, Value>, key: &str) -> u64 {
+    object.get(key).and_then(Value::as_u64).unwrap_or(0)
+}
+
+fn number(object: &Map<String, Value>, key: &str) -> f64 {
+    object.get(key).and_then(Value::as_f64).unwrap_or(0.0)
+}
+
+fn text_of<'a>(object: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
+    object.get(key)?.as_str()
+}
+
+/// The one value that all have.
+fn only<'a>(mut values: impl Iterator<Item = &'a str>) -> Option<String> {
+    let first = values.next()?;
+    values.all(|value| value == first).then(|| first.to_owned())
+}
+
+#[cfg(test)]
+mod tests;
