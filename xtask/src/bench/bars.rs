@@ -91,16 +91,15 @@ pub(super) fn bars(kind: Kind) -> Vec<Bar> {
     bars
 }
 
-/// What a short run on a busy machine can still promise: that nothing is badly wrong.
+/// What a short run on a busy machine can still promise: that nothing is badly wrong. Where a device or the kernel's workers
+/// hold the programs up, a fraction of a second is too short for the clock ticks that count user time.
 pub(super) fn smoke_bars(kind: Kind) -> Vec<Bar> {
-    bars(kind)
-        .into_iter()
-        .filter(|bar| bar.figure == Figure::UserCpu)
-        .map(|bar| Bar {
-            limit: Limit::AtMost(1.0),
-            ..bar
-        })
-        .collect()
+    match kind {
+        Kind::Null | Kind::Sparse => {
+            vec![Bar::beside_fio(Figure::UserCpu, Limit::AtMost(1.0))]
+        }
+        Kind::Written | Kind::LoopDevice | Kind::Memory => Vec::new(),
+    }
 }
 
 /// How a bar was met.
@@ -157,7 +156,6 @@ mod tests {
     fn every_target_bounds_user_time() {
         for kind in Kind::ALL {
             assert!(bars(kind).contains(&Bar::beside_fio(Figure::UserCpu, Limit::AtMost(0.25))));
-            assert_eq!(smoke_bars(kind).len(), 1);
         }
     }
 }
