@@ -24,6 +24,16 @@ pub enum LogKind {
     Iops = 4,
 }
 
+impl LogKind {
+    const ALL: [LogKind; 5] = [
+        LogKind::Slat,
+        LogKind::Clat,
+        LogKind::Lat,
+        LogKind::Bw,
+        LogKind::Iops,
+    ];
+}
+
 /// One line of a log, or the mean (or maximum) of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogEntry {
@@ -78,6 +88,8 @@ pub struct IoLog {
     chunk: Vec<LogEntry>,
     to_writer: SyncSender<LogBatch>,
     windows: [[Window; 3]; 5],
+    /// Whether there was an I/O.
+    used: [[bool; 3]; 5],
     histograms: Option<[Box<[u64]>; 3]>,
     histogram_start_ns: u64,
 }
@@ -95,6 +107,7 @@ impl IoLog {
                 start_ns,
                 ..Window::default()
             }; 3]; 5],
+            used: [[false; 3]; 5],
             histograms: rule.hist.is_some().then(|| [empty(), empty(), empty()]),
             histogram_start_ns: start_ns,
             start_ns,
@@ -163,6 +176,7 @@ impl IoLog {
             });
         }
         self.close_windows(kind, direction, now_ns);
+        self.used[kind as usize][direction as usize] = true;
         let window = &mut self.windows[kind as usize][direction as usize];
         window.count += 1;
         window.sum += value;
@@ -241,27 +255,14 @@ impl IoLog {
         self.histogram_start_ns = now_ns;
     }
 
-    /// Hands over what is left; windows that are not full are written with the length they have.
+    /// Hands over what is left.
     pub fn finish(mut self, now_ns: u64) {
         if self.rule.avg_ms > 0 {
-            for kind in [
-                LogKind::Slat,
-                LogKind::Clat,
-                LogKind::Lat,
-                LogKind::Bw,
-                LogKind::Iops,
-            ] {
+            for kind in LogKind::ALL {
                 for direction in Direction::ALL {
-                    if self.windows[kind as usize]
-                        .iter()
-                        .all(|window| window.count == 0 && window.start_ns == self.start_ns)
-                    {
-                        continue;
-                    }
-                    self.close_windows(kind, direction, now_ns);
-                    let window = self.windows[kind as usize][direction as usize];
-                    if window.count > 0 {
-                        self.close_window(kind, direction, window, now_ns);
+                    if self.used[kind as usize][direction as usize] {
+                        self.close_windows(kind, direction, now_ns);
+                        self.close_last_window(kind, direction, now_ns);
                     }
                 }
             }
@@ -270,5 +271,87 @@ impl IoLog {
             self.close_histograms(now_ns);
         }
         self.hand_over();
+    }
+
+    /// Writes out the window that the end has cut short. Latencies are as good as any; a rate over a few milliseconds says
+    /// nothing, and is left out unless it is all there is.
+    fn close_last_window(&mut self, kind: LogKind, direction: Direction, now_ns: u64) {
+        let window = self.windows[kind as usize][direction as usize];
+        let is_rate = matches!(kind, LogKind::Bw | LogKind::Iops);
+        let half_ns = self.rule.avg_ms * 1_000_000 / 2;
+        let tells = window.start_ns == self.start_ns || now_ns >= window.start_ns + half_ns;
+        if window.count > 0 && (tells || !is_rate) {
+            self.close_window(kind, direction, window, now_ns);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::Op;
+
+    const MS: u64 = 1_000_000;
+
+    fn entries(end_ms: u64, ios: &[(u64, Op)]) -> Vec<LogEntry> {
+        let rule = Logs {
+            bw: Some(String::new()),
+            lat: Some(String::new()),
+            avg_ms: 100,
+            ..Logs::default()
+        };
+        let (mut log, receiver) = IoLog::new(&rule, 0, 0);
+        for (at_ms, op) in ios {
+            let slot = Slot {
+                len: 1024 * 1024,
+                op: *op,
+                start_ns: at_ms * MS - MS,
+                issue_ns: at_ms * MS - MS,
+                ..Slot::IDLE
+            };
+            log.completed(&slot, at_ms * MS);
+        }
+        log.finish(end_ms * MS);
+        let batches = receiver.into_iter().flat_map(|batch| match batch {
+            LogBatch::Entries(entries) => entries,
+            LogBatch::Histogram { .. } => Vec::new(),
+        });
+        batches.collect()
+    }
+
+    fn of(entries: &[LogEntry], kind: LogKind, direction: Direction) -> Vec<(u64, u64)> {
+        entries
+            .iter()
+            .filter(|entry| entry.kind == kind && entry.direction == direction)
+            .map(|entry| (entry.at_ns / MS, entry.value))
+            .collect()
+    }
+
+    #[test]
+    fn windows_without_an_io_have_a_rate_of_zero() {
+        let found = entries(301, &[(10, Op::Read), (250, Op::Read)]);
+        // One MiB in a tenth of a second.
+        let expected = [(100, 10_240), (200, 0), (300, 10_240)];
+        assert_eq!(of(&found, LogKind::Bw, Direction::Read), expected);
+        let expected = [(100, MS), (300, MS)];
+        assert_eq!(of(&found, LogKind::Clat, Direction::Read), expected);
+    }
+
+    #[test]
+    fn directions_without_an_io_have_no_lines() {
+        let found = entries(301, &[(10, Op::Read), (250, Op::Read)]);
+        assert!(found.iter().all(|entry| entry.direction == Direction::Read));
+    }
+
+    #[test]
+    fn a_last_window_of_moments_has_no_rate() {
+        let bw =
+            |end_ms, ios: &[(u64, Op)]| of(&entries(end_ms, ios), LogKind::Bw, Direction::Write);
+        let ios = [(10, Op::Write), (101, Op::Write)];
+        assert_eq!(bw(101, &ios), [(100, 10_240)]);
+        assert_eq!(bw(150, &ios), [(100, 10_240), (150, 20_480)]);
+        assert_eq!(bw(20, &ios[..1]), [(20, 51_200)], "all there is");
+        let clat = of(&entries(101, &ios), LogKind::Clat, Direction::Write);
+        assert_eq!(clat, [(100, MS), (101, MS)]);
     }
 }

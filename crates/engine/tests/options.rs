@@ -480,3 +480,106 @@ fn fallocate_says_what_a_file_has_before_it_is_written() {
         assert_eq!((file.len(), file.blocks()), (length, blocks), "{kind}");
     }
 }
+
+// ---------------------------------------------------------------- devices and file systems, as root
+
+#[path = "common/loop_device.rs"]
+mod loop_device;
+
+/// A file system of 8 MiB in memory; unmounted at the end.
+struct Small(tempfile::TempDir);
+
+impl Small {
+    fn mount() -> Small {
+        let dir = directory();
+        let path = dir.path().to_str().unwrap();
+        loop_device::run("mount", &["-t", "tmpfs", "-o", "size=8m", "none", path]);
+        Small(dir)
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        loop_device::run("umount", &[self.0.path().to_str().unwrap()]);
+    }
+}
+
+#[test]
+#[ignore = "needs root"]
+fn fill_device_ends_when_the_file_system_is_full() {
+    // fio 3.33: 129 writes, of which the last one moves nothing; 128 reads.
+    for (text, expected) in [
+        ("rw=write", (0, 129)),
+        ("rw=read", (128, 0)),
+        ("rw=write\nsize=1m", (0, 16)),
+    ] {
+        let small = Small::mount();
+        let text = format!("[x]\nbs=64k\nfill_device=1\n{text}\n");
+        let result = run(small.0.path(), &text);
+        assert_eq!(counts(&result), expected, "{text}");
+        let bytes = result.workers[0].directions.write.io_bytes;
+        assert!(expected.1 != 129 || bytes == 8 << 20, "{bytes}");
+    }
+}
+
+#[test]
+#[ignore = "needs root"]
+fn a_full_file_system_is_an_error_otherwise() {
+    let small = Small::mount();
+    let text = "[x]\nfilename=f\nfile_append=1\nsize=4m\nbs=64k\nrw=write\n";
+    run(small.0.path(), text);
+    let text = text.replace("size=4m", "size=5m");
+    let outcome = run_watched(small.0.path(), &text, &mut ());
+    let message = match outcome {
+        Err(error) => error.to_string(),
+        Ok(result) => result.workers[0].error.clone().unwrap().message,
+    };
+    assert!(
+        message.contains("available") || message.contains("ENOSPC"),
+        "{message}"
+    );
+    let length = std::fs::metadata(small.0.path().join("f")).unwrap().len();
+    assert_eq!(length, 4 << 20, "refused before anything is written");
+}
+
+#[test]
+#[ignore = "needs root and loop devices"]
+fn trims_of_a_device_reach_it() {
+    for (mode, engine, expected) in [
+        ("trim", "psync", (0, 256)),
+        ("randtrim", "libaio", (0, 256)),
+        ("trimwrite", "io_uring", (256, 256)),
+        ("randtrimwrite", "psync", (256, 256)),
+    ] {
+        let device = loop_device::Loop::new(&[]);
+        std::fs::write(device.file(), vec![1; 16 << 20]).unwrap();
+        let text = format!(
+            "[x]\nfilename={}\nioengine={engine}\nbs=64k\nrw={mode}\n",
+            device.path().trim_start_matches("/dev/")
+        );
+        let result = run(Path::new("/dev"), &text);
+        let directions = &result.workers[0].directions;
+        let found = (directions.write.total_ios, directions.trim.total_ios);
+        assert_eq!(found, expected, "{mode}");
+        if mode.ends_with("trim") {
+            let blocks = std::fs::metadata(device.file()).unwrap().blocks();
+            assert_eq!(blocks, 0, "{mode}: the file behind the device has holes");
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs root and loop devices"]
+fn sizes_and_offsets_of_a_device() {
+    let device = loop_device::Loop::new(&[]);
+    let count = |extra: &str| {
+        let name = device.path().trim_start_matches("/dev/");
+        let text = format!("[x]\nfilename={name}\nbs=64k\nrw=read\n{extra}\n");
+        counts(&run(Path::new("/dev"), &text)).0
+    };
+    // As fio 3.33 counts them on a device of 16 MiB.
+    assert_eq!(count("size=25%\noffset=50%"), 64);
+    assert_eq!(count("offset=12m"), 64);
+    assert_eq!(count("size=1g"), 256, "a device does not grow");
+    assert_eq!(count("numjobs=4\noffset_increment=25%\nsize=25%"), 256);
+}

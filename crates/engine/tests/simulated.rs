@@ -231,8 +231,8 @@ fn max_latency_ends_a_job_with_etimedout() {
 #[test]
 fn a_job_below_its_least_rate_fails_as_in_fio() {
     let mut slow = job(SLOW, 1);
-    slow.schedule.rate_iops_min.read = Some(999);
-    assert_eq!(single(slow.clone()).1, 0);
+    slow.schedule.rate_iops_min = PerDirection::all(Some(999));
+    assert_eq!(single(slow.clone()).1, 0, "it neither writes nor trims");
     slow.schedule.rate_iops_min.read = Some(1_100);
     let (worker, errno) = single(slow.clone());
     assert_eq!(errno, libc::EIO);

@@ -21,7 +21,14 @@ pub(super) struct RateWatch {
 impl RateWatch {
     /// A watch, where the job has a rate to keep, from `from_ns` on.
     pub(super) fn new(job: &Job, from_ns: u64) -> Option<RateWatch> {
-        let (min_bytes, min_iops) = (job.schedule.rate_min_bytes, job.schedule.rate_iops_min);
+        // A rate without commas is that of all directions, but only those of the job can be too slow.
+        let of_the_job = |rates: PerDirection<Option<u64>>| {
+            PerDirection::from_fn(|direction| {
+                rates[direction].filter(|_| job.workload.rw.has(direction))
+            })
+        };
+        let min_bytes = of_the_job(job.schedule.rate_min_bytes);
+        let min_iops = of_the_job(job.schedule.rate_iops_min);
         let any = |rates: &PerDirection<Option<u64>>| {
             rates
                 .iter()
