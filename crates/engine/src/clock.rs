@@ -6,6 +6,9 @@ use std::time::Duration;
 
 /// A source of monotonic time in nanoseconds.
 pub trait Clock {
+    /// Whether time goes on while a worker spins. Where it does not, spinning would never end.
+    const GOES_ON: bool = true;
+
     /// Now.
     fn now_ns(&self) -> u64;
 }
@@ -59,6 +62,8 @@ impl SimClock {
 }
 
 impl Clock for SimClock {
+    const GOES_ON: bool = false;
+
     fn now_ns(&self) -> u64 {
         self.now_ns.get()
     }

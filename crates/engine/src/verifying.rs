@@ -383,3 +383,59 @@ fn block_sizes(job: &Job) -> Vec<u64> {
         BlockSize::Range { min, max } => vec![*min, min * 2.min(max / min), max - max % min],
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::{FileLayout, Seeds};
+    use iosonde_job::plan::VerifyMethod;
+
+    #[test]
+    fn a_block_that_differs_is_saved_beside_what_it_should_hold() {
+        let mut job = Job::new("x");
+        job.workload.rw.mode = Mode::Write;
+        job.verify = Some(Verify {
+            method: VerifyMethod::Crc32c,
+            do_verify: true,
+            verify_only: false,
+            fatal: false,
+            dump: true,
+            interval_bytes: 512,
+            header_offset_bytes: 0,
+            pattern: None,
+            backlog: 0,
+            backlog_batch: 0,
+            r#async: 0,
+            sort: true,
+        });
+        let layout = FileLayout::whole_file(64 << 10);
+        let generator = Generator::new(&job, &layout, Seeds::from_u64(1)).unwrap();
+        let made = Verification::new(&job, &[(0, 64 << 10)], &generator);
+        let mut verification = made.unwrap().unwrap();
+        let mut slot = Slot {
+            offset: 8192,
+            len: 4096,
+            op: Op::Write,
+            ..Slot::IDLE
+        };
+        let mut block = vec![0; 4096];
+        slot.sequence = verification.seal(&slot, &mut block);
+        verification.completed(&slot, &block).unwrap();
+        let right = block.clone();
+        // One interval loses its payload, another one its header.
+        block[700] ^= 1;
+        block[1024..1100].fill(0);
+        let read = Slot {
+            op: Op::Read,
+            check: true,
+            ..slot
+        };
+        assert!(verification.completed(&read, &block).is_err());
+        let directory = tempfile::tempdir().unwrap();
+        let saved = verification.dump(&read, &block, "/some/where/f", directory.path());
+        saved.unwrap();
+        let file = |what: &str| std::fs::read(directory.path().join(format!("f.8192.{what}")));
+        assert_eq!(file("received").unwrap(), block);
+        assert!(file("expected").unwrap() == right);
+    }
+}

@@ -254,7 +254,9 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         }
         self.now_ns = self.clock.now_ns();
         match wake_ns {
-            Some(wake_ns) if wake_ns > self.now_ns && self.now_ns >= self.spin_until_ns => {
+            Some(wake_ns)
+                if wake_ns > self.now_ns && (self.now_ns >= self.spin_until_ns || !C::GOES_ON) =>
+            {
                 Step::Wait(wake_ns.min(self.parts.limits.deadline_ns))
             }
             _ => Step::Again,

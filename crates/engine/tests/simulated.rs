@@ -97,8 +97,16 @@ fn think_time_leaves_the_device_idle() {
         count_issued: false,
         iotime_ns: 0,
     });
-    let measured = iops(&run(vec![thinker]));
+    let measured = iops(&run(vec![thinker.clone()]));
     assert!((measured - 250.0).abs() < 1.0, "{measured}");
+    // Busy or not, a pause is as long.
+    for spin_ns in [1_000_000, 3_000_000] {
+        if let Some(rule) = &mut thinker.schedule.thinktime {
+            rule.spin_ns = spin_ns;
+        }
+        let measured = iops(&run(vec![thinker.clone()]));
+        assert!((measured - 250.0).abs() < 1.0, "{measured}");
+    }
 }
 
 #[test]
