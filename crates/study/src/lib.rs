@@ -5,5 +5,6 @@
 
 #[cfg(any(test, feature = "fake"))]
 pub mod fake;
+pub mod limits;
 pub mod probe;
 pub mod words;
