@@ -20,13 +20,13 @@ mod watch;
 
 use crate::device;
 use crate::interrupt::Interrupt;
-use layout_progress::LayoutProgress;
 use crate::prepare::{FileKind, FileUse, Layout, Made, WorkerFiles, lay_out, refills, resolve};
 use crate::sys::thread::raise_open_files;
 use iosonde_job::plan::{Engine, Plan};
 use iosonde_result::observer::{Control, Observer};
 use iosonde_result::run::{Event, FORMAT, RunResult, WorkerResult};
 use iosonde_result::session::{RunError, Session};
+use layout_progress::LayoutProgress;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;

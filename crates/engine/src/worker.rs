@@ -66,6 +66,8 @@ pub struct DepthRules {
     pub complete_max: u32,
     /// When full, drain to this depth before filling again.
     pub low: u32,
+    /// Free slots worth a submission of their own, where I/O is fast.
+    pub refill: u32,
     /// Whether overlapping I/Os wait for each other.
     pub serialize_overlap: bool,
 }
@@ -139,6 +141,12 @@ pub struct Worker<B, C> {
     /// Prepared slots that the backend has not taken.
     batch: Vec<u32>,
     prepared_ns: u64,
+    /// Data I/Os in `batch`, by direction.
+    batched: [u64; 3],
+    /// When the last batch had been submitted.
+    submitted_ns: u64,
+    /// Room for what the generator hands out at once.
+    ios: Box<[Io]>,
     done: Vec<Completion>,
     in_flight: u32,
     /// `iodepth_low`: filled up, now draining.
@@ -205,6 +213,9 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             free: (0..depth as u32).rev().collect(),
             batch: Vec::with_capacity(depth),
             prepared_ns: now_ns,
+            batched: [0; 3],
+            submitted_ns: now_ns,
+            ios: vec![Io::EMPTY; depth].into_boxed_slice(),
             done: Vec::with_capacity(depth),
             in_flight: 0,
             draining: false,

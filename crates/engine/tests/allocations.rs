@@ -97,6 +97,7 @@ fn parts(job: &Job, depth: u32, clock: RealClock) -> Parts {
             batch_submit: depth,
             complete_min: 1,
             complete_max: u32::MAX,
+            refill: 1,
             low: depth,
             serialize_overlap: false,
         },

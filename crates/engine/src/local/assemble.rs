@@ -17,12 +17,15 @@ use crate::verifying::Verification;
 use crate::worker::{DepthRules, Limits, Parts};
 use crate::workload::rng::Stream;
 use crate::workload::{Generator, Seeds};
-use iosonde_job::plan::{Direction, Job, Memory};
+use iosonde_job::plan::{Direction, Engine, Job, Memory};
 use iosonde_result::session::RunError;
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// The share of a queue that is refilled at once where I/O is fast.
+const REFILL_SHARE: u32 = 16;
 
 /// What has to be allocated before a worker can start, whenever that will be.
 pub(crate) struct Kit {
@@ -182,6 +185,11 @@ pub(crate) fn parts(
             batch_submit: job.io.batch_submit.unwrap_or(depth).clamp(1, depth),
             complete_min: job.io.batch_complete_min,
             complete_max: job.io.batch_complete_max.unwrap_or(u32::MAX),
+            // A job that sets batches itself gets those, and in a simulation submitting costs nothing.
+            refill: match (job.io.batch_submit, job.io.engine) {
+                (None, engine) if engine != Engine::Sim => (depth / REFILL_SHARE).max(1),
+                _ => 1,
+            },
             low: job.io.iodepth_low.unwrap_or(depth).clamp(1, depth),
             serialize_overlap: job.io.serialize_overlap,
         },

@@ -24,7 +24,8 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             || self.draining
             || !self.batch.is_empty()
             || self.held.is_some();
-        let full = self.in_flight >= depth || stuck || self.parts.pacer.pause_due();
+        let held_back = depth - self.in_flight.min(depth) < rules.refill;
+        let full = held_back || self.in_flight >= depth || stuck || self.parts.pacer.pause_due();
         let min = if full {
             rules.complete_min.max(1).min(self.in_flight) as usize
         } else {
@@ -204,6 +205,9 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             return self.fail(&slot, libc::EIO);
         }
         self.in_flight -= 1;
+        if let Some(direction) = slot.op.direction() {
+            self.batched[direction as usize] += 1;
+        }
         self.batch.push(index);
     }
 

@@ -5,6 +5,9 @@ use crate::backend::{Backend, Op, Slot};
 use crate::clock::Clock;
 use crate::workload::Io;
 
+/// Longest time for which free slots wait for company.
+const HOLD_NS: u64 = 20_000;
+
 impl<B: Backend, C: Clock> Worker<B, C> {
     /// Fills the batch with as many I/Os as may start now. When the next may start, where it has to wait.
     #[inline(always)]
@@ -20,6 +23,9 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         }
         self.draining = false;
         let room = depth.saturating_sub(busy).min(rules.batch_submit);
+        if room < rules.refill && self.holds_back() {
+            return None;
+        }
         self.prepared_ns = self.now_ns;
         let wake_ns = if self.phase == Phase::Main && self.is_plain() {
             self.prepare_plain(room)
@@ -31,6 +37,16 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             self.draining = true;
         }
         wake_ns
+    }
+
+    /// Whether to wait for more free slots before submitting again. Where completions trickle in fast, a call to the kernel
+    /// for each would cost more than the I/O itself; where they are slow, none is held up, as the time since the last
+    /// submission is then long over. Time stamps are not touched: only the depth is a little lower for a moment.
+    #[inline(always)]
+    fn holds_back(&self) -> bool {
+        self.in_flight > 0
+            && self.batch.is_empty()
+            && self.now_ns.saturating_sub(self.submitted_ns) < HOLD_NS
     }
 
     /// Whether I/Os can be taken from the generator as they come.
@@ -46,12 +62,11 @@ impl<B: Backend, C: Clock> Worker<B, C> {
 
     #[inline(always)]
     pub(super) fn prepare_plain(&mut self, room: u32) -> Option<u64> {
-        for _ in 0..room {
-            let Some(io) = self.parts.generator.next_io() else {
-                self.dry = true;
-                break;
-            };
-            self.place(io, self.now_ns, false);
+        let wanted = room as usize;
+        let count = self.parts.generator.fill(&mut self.ios[..wanted]);
+        self.dry = count < wanted;
+        for position in 0..count {
+            self.place(self.ios[position], self.now_ns, false);
         }
         None
     }
@@ -187,6 +202,9 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             self.fill(index);
         } else if check && let Some(verifier) = &self.parts.verifier {
             self.parts.slab.slots[index as usize].sequence = verifier.mark(&io);
+        }
+        if let Some(direction) = io.op.direction() {
+            self.batched[direction as usize] += 1;
         }
         self.batch.push(index);
     }

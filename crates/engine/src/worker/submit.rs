@@ -22,16 +22,16 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         } else {
             self.prepared_ns
         };
-        let mut counts = [0u64; 3];
-        for index in &self.batch[..taken] {
-            let slot = &mut self.parts.slab.slots[*index as usize];
-            if !B::SYNCHRONOUS {
-                slot.issue_ns = issue_ns;
-            }
-            if let Some(direction) = slot.op.direction() {
-                counts[direction as usize] += 1;
+        if !B::SYNCHRONOUS {
+            for index in &self.batch[..taken] {
+                self.parts.slab.slots[*index as usize].issue_ns = issue_ns;
             }
         }
+        let counts = if taken == self.batch.len() {
+            std::mem::take(&mut self.batched)
+        } else {
+            self.count(taken)
+        };
         self.in_flight += taken as u32;
         self.parts
             .recorder
@@ -44,11 +44,25 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                 issue_ns,
             );
         }
+        self.submitted_ns = issue_ns;
         if taken == self.batch.len() {
             self.batch.clear();
         } else {
             self.batch.drain(..taken);
         }
+    }
+
+    /// How many of the first `taken` slots of the batch go in each direction; the others stay counted as batched.
+    #[cold]
+    fn count(&mut self, taken: usize) -> [u64; 3] {
+        let mut counts = [0; 3];
+        for index in &self.batch[..taken] {
+            if let Some(direction) = self.parts.slab.slots[*index as usize].op.direction() {
+                counts[direction as usize] += 1;
+                self.batched[direction as usize] -= 1;
+            }
+        }
+        counts
     }
 
     #[cold]
@@ -58,6 +72,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         for position in 0..self.batch.len() {
             self.let_go(self.batch[position]);
         }
+        self.batched = [0; 3];
         self.free.append(&mut self.batch);
     }
 }
