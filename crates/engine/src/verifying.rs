@@ -4,7 +4,7 @@ use crate::backend::Slot;
 use crate::workload::verify::written::Written;
 use crate::workload::verify::{Expected, Mismatch, Verifier, VerifyError};
 use crate::workload::{Generator, Io, Op};
-use iosonde_job::plan::{BlockSize, Direction, Job, Mode, Verify};
+use iosonde_job::plan::{BlockSize, Direction, Job, Mode, RandomMap, Verify, VerifyMethod};
 use iosonde_result::run::IoFailure;
 use std::collections::VecDeque;
 use std::path::Path;
@@ -92,6 +92,11 @@ impl Verification {
         let seed = job.workload.randseed.unwrap_or(0x69_6f_73_6f_6e_64_65);
         let verifier = Verifier::new(rule, &sizes, seed)?;
         let unit = verifier.interval_bytes();
+        if may_overlap_in_part(job, unit) {
+            return Err(VerifyError::Overlap {
+                interval_bytes: unit,
+            });
+        }
         let changes = job.workload.rw.has(Direction::Write);
         let written = regions
             .iter()
@@ -368,6 +373,28 @@ impl Verification {
     }
 }
 
+/// Whether a write may hit a part of an interval that another one wrote. Where each block is used once it cannot.
+fn may_overlap_in_part(job: &Job, unit: u64) -> bool {
+    let workload = &job.workload;
+    let nothing_to_check = matches!(
+        job.verify.as_ref().map(|rule| rule.method),
+        Some(VerifyMethod::Null) | None
+    );
+    if nothing_to_check || !workload.rw.has(Direction::Write) {
+        return false;
+    }
+    let skip = workload.sequencer.skip_bytes;
+    if skip < 0 && skip.unsigned_abs() % unit != 0 {
+        return true;
+    }
+    let drawn = workload.rw.random && workload.random_map == RandomMap::None;
+    let align = match workload.block_align.write {
+        0 => workload.block_size.write.min(),
+        align => align,
+    };
+    drawn && (workload.bs_unaligned || align % unit != 0)
+}
+
 /// All block sizes that writes (or, in a reading job, reads) can have.
 fn block_sizes(job: &Job) -> Vec<u64> {
     let direction = if job.workload.rw.has(Direction::Write) {
@@ -388,7 +415,6 @@ fn block_sizes(job: &Job) -> Vec<u64> {
 mod tests {
     use super::*;
     use crate::workload::{FileLayout, Seeds};
-    use iosonde_job::plan::VerifyMethod;
 
     #[test]
     fn a_block_that_differs_is_saved_beside_what_it_should_hold() {

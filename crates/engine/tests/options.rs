@@ -390,6 +390,31 @@ fn time_that_is_over_is_not_prolonged_by_verification() {
     );
 }
 
+#[test]
+fn blocks_that_overlap_in_part_are_not_verified() {
+    for (extra, refused) in [
+        (
+            "rw=randwrite\nbsrange=512-4k\nbs_unaligned=1\nnorandommap=1",
+            true,
+        ),
+        ("rw=randwrite\nbs=4k\nblockalign=512", true),
+        ("rw=randwrite\nbs=4k\nblockalign=8k", false),
+        ("rw=randwrite\nbsrange=512-4k\nnorandommap=1", false),
+        ("rw=randwrite\nbsrange=512-4k\nbs_unaligned=1", false),
+    ] {
+        let dir = directory();
+        let text = format!("[x]\nsize=256k\nverify=crc32c\n{extra}\n");
+        let result = run_watched(dir.path(), &text, &mut ()).unwrap();
+        let error = result.workers[0].error.as_ref();
+        let said = error.is_some_and(|error| error.message.contains("overlap in part"));
+        assert_eq!(
+            (said, error.is_some()),
+            (refused, refused),
+            "{extra}: {error:?}"
+        );
+    }
+}
+
 // ---------------------------------------------------------------- logs
 
 #[test]

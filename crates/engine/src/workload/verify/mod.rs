@@ -22,6 +22,15 @@ use pattern::Pattern;
 /// Why a verified job cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VerifyError {
+    /// Writes may overwrite parts of intervals, which then are neither the old nor the new ones.
+    #[error(
+        "verification cannot tell blocks that overlap in part from damaged ones: places must be multiples of the \
+         {interval_bytes} bytes between headers (bs_unaligned with norandommap, blockalign, negative skips)"
+    )]
+    Overlap {
+        /// Bytes that carry a header of their own.
+        interval_bytes: u64,
+    },
     /// The header does not fit into an interval.
     #[error(
         "verify: an interval of {interval_bytes} bytes cannot hold the header of {needed_bytes} bytes at verify_offset={at_bytes}"
