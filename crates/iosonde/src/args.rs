@@ -43,6 +43,9 @@ pub(crate) enum Command {
         )]
         args: Vec<std::ffi::OsString>,
     },
+    /// What was promised? The limits that a vendor publishes for a volume
+    #[command(after_help = crate::commands::limits::EXAMPLES)]
+    Limits(crate::commands::limits::LimitsArgs),
     /// Print a completion script for a shell
     ///
     /// For example: iosonde completions bash > /etc/bash_completion.d/iosonde

@@ -1,6 +1,7 @@
 //! One module for each command, and the way to it.
 
 pub(crate) mod fio;
+pub(crate) mod limits;
 pub(crate) mod probe;
 
 use crate::args::{Cli, Command};
@@ -18,6 +19,7 @@ pub(crate) fn dispatch(words: &[OsString]) -> Result<(), Failure> {
     match Cli::try_parse_from(words)?.command {
         Command::Probe(args) => probe::run(&args),
         Command::Fio { args } => fio::run(&args),
+        Command::Limits(args) => limits::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "iosonde", &mut script);

@@ -128,8 +128,8 @@ fn whole_disks<'a>(
                 ));
             }
             remarks.push(format!(
-                "{} refuses {count} disks on {}: it allows {}",
-                table.service.as_deref().unwrap_or("a service"),
+                "the service {} refuses {count} disks on {}: it allows {}",
+                table.service.as_deref().unwrap_or(""),
                 machine.name,
                 numbers(&row.counts)
             ));

@@ -101,9 +101,13 @@ impl Evaluation<'_> {
                 self.query.disks = Some(count);
             }
             self.around_by(row, machine, caps.of);
+            let name = match machine.name.as_str() {
+                "any" => "machines",
+                name => name,
+            };
             let of = match caps.of {
-                CapOf::Machine => format!("caps of {}", machine.name),
-                CapOf::Network => format!("network of {}", machine.name),
+                CapOf::Machine => format!("caps of {name}"),
+                CapOf::Network => format!("network of {name}"),
             };
             self.sources.push(source(&of, &caps.origin));
             self.notes.extend(caps.notes.iter().cloned());

@@ -72,7 +72,7 @@ fn a_machine_takes_some_numbers_of_disks() {
     // Compute Engine allows 24 on any N1; the Kubernetes service was seen to refuse them.
     let promise = ask("gcp-local-ssd-nvme:disks=24,machine=n1-standard-8");
     insta::assert_snapshot!(promise.remarks.join("\n"), @r"
-    gke refuses 24 disks on n1-standard-8: it allows 1 to 8
+    the service gke refuses 24 disks on n1-standard-8: it allows 1 to 8
     below 32 vCPUs of n1 the vendor does not promise these figures
     ");
     let refused = [

@@ -1,0 +1,129 @@
+//! All that is printed.
+
+use super::*;
+use crate::args::{Cli, Command};
+use clap::Parser;
+
+fn args(line: &str) -> LimitsArgs {
+    let words = ["iosonde", "limits"]
+        .into_iter()
+        .chain(line.split_whitespace());
+    match Cli::try_parse_from(words).unwrap().command {
+        Command::Limits(args) => args,
+        _ => panic!("not limits"),
+    }
+}
+
+fn printed(line: &str) -> String {
+    answer(&args(line)).unwrap()
+}
+
+fn refusal(line: &str) -> String {
+    let failure = answer(&args(line)).unwrap_err();
+    assert_eq!(failure.status(), crate::failure::status::USAGE);
+    failure.text(false)
+}
+
+#[test]
+fn a_persistent_disk_on_a_machine() {
+    insta::assert_snapshot!(printed("gcp-pd-ssd --size 375GiB --machine n1 --vcpus 8"));
+}
+
+#[test]
+fn bursts_tiers_and_history_fit_80_columns() {
+    for (name, line) in [
+        ("gp2", "aws-gp2 --size 100GiB --machine m5.large"),
+        ("st1", "aws-st1 --size 2TiB"),
+        ("premium_ssd", "azure-premium-ssd --size 200GiB"),
+        (
+            "local_ssd",
+            "gcp-local-ssd-nvme --disks 24 --machine n1-standard-8",
+        ),
+        ("history", "gcp-pd-ssd --size 375GiB --as-of 2016"),
+        ("range", "gcp-pd-ssd --size 2TiB --as-of 2019"),
+        ("list", ""),
+    ] {
+        let text = printed(line);
+        for row in text.lines() {
+            // An address is left whole.
+            let is_address = row.trim_start().starts_with("https://");
+            assert!(row.chars().count() <= 80 || is_address, "{row}");
+            assert_eq!(row, row.trim_end());
+        }
+        insta::assert_snapshot!(name, text);
+    }
+}
+
+#[test]
+fn other_formats() {
+    let line = "aws-gp3:size=1TiB,iops=16k --throughput 500MB/s --machine m5.large";
+    insta::assert_snapshot!("json", printed(&format!("{line} --format json")));
+    insta::assert_snapshot!("csv", printed(&format!("{line} --format csv")));
+    insta::assert_snapshot!("markdown", printed(&format!("{line} --format markdown")));
+    insta::assert_snapshot!("list_csv", printed("--format csv"));
+    insta::assert_snapshot!("list_markdown", printed("--format markdown"));
+    let list: serde_json::Value = serde_json::from_str(&printed("--format json")).unwrap();
+    assert_eq!(list["kind"], "limits-list");
+    assert_eq!(list["products"][0]["name"], "gcp-pd-standard");
+}
+
+#[test]
+fn each_product_has_an_answer_for_its_needs() {
+    for product in Limits::published().list() {
+        let mut line = product.name.clone();
+        for need in &product.needs {
+            line.push_str(match need.as_str() {
+                "size" => " --size 512GiB",
+                "disks" => " --disks 1",
+                "iops" => " --iops 5000",
+                "throughput" => " --throughput 1000MiB/s",
+                "machine" if product.name.contains("titanium") => " --machine c4 --vcpus 8",
+                "machine" => " --machine m3-ultramem-64",
+                _ => "",
+            });
+        }
+        // Two need more: HDD volumes are slow for their size, and SSDs for standard disks are not sold with M3.
+        let line = match product.name.as_str() {
+            "gcp-hyperdisk-throughput" => line.replace("1000MiB/s", "40MiB/s"),
+            "gcp-pd-standard" => line.replace("m3-ultramem-64", "n1-standard-8"),
+            _ => line,
+        };
+        let text = printed(&line);
+        assert!(text.contains("promised"), "{line}: {text}");
+    }
+}
+
+#[test]
+fn refusals_say_what_to_write() {
+    let refused = [
+        refusal("gcp-pd-sdd --size 1"),
+        refusal("gcp-pd-ssd --size 375GiB"),
+        refusal("aws-gp2 --size 20TiB"),
+        refusal("gcp-local-ssd-nvme --disks 24 --machine n1-standard-8 --service GKE"),
+        refusal("--size 375GiB"),
+        refusal("gcp-pd-ssd --file /nonexistent/limits.toml"),
+        refusal("aws-gp2:sice=100"),
+    ];
+    insta::assert_snapshot!(refused.join("\n\n"));
+}
+
+#[test]
+fn the_example_of_the_documentation_works() {
+    let document = include_str!("../../../../../docs/limits.md");
+    let (_, rest) = document.split_once("```toml\n").unwrap();
+    let (example, _) = rest.split_once("```").unwrap();
+    let path = std::env::temp_dir().join(format!("iosonde-limits-{}.toml", std::process::id()));
+    std::fs::write(&path, example).unwrap();
+    let file = path.display();
+    let text = printed(&format!(
+        "acme-block --size 200GiB --machine small --file {file}"
+    ));
+    std::fs::write(&path, example.replace("per_gib = 50", "per_gb = 50")).unwrap();
+    let error = refusal(&format!("acme-block --size 200 --file {file}"));
+    std::fs::remove_file(&path).unwrap();
+    insta::assert_snapshot!("own", text);
+    insta::assert_snapshot!(
+        "own_error",
+        error.replace(&file.to_string(), "my-limits.toml")
+    );
+}

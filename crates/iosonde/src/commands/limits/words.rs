@@ -1,0 +1,177 @@
+//! The parts of a promise in words, for tables of all kinds.
+
+use iosonde_study::limits::{BurstLength, Promise, Promised, exact};
+
+/// What was asked about: `2 x 375 GiB, n1 with 8 vCPUs, as of 2016`.
+pub(super) fn subject(promise: &Promise) -> String {
+    let query = &promise.query;
+    let mut parts = Vec::new();
+    match (query.disks, query.size_gib) {
+        (None | Some(1), Some(size)) => parts.push(format!("{} GiB", exact(size))),
+        (Some(disks), Some(size)) => parts.push(format!("{disks} x {} GiB", exact(size))),
+        (Some(disks), None) => parts.push(format!("{disks} disks")),
+        (None, None) => {}
+    }
+    let machine = query.machine.as_deref().filter(|machine| *machine != "any");
+    match (machine, query.vcpus) {
+        (Some(machine), Some(vcpus)) if !machine.contains(['-', '.']) => {
+            parts.push(format!("{machine} with {vcpus} vCPUs"));
+        }
+        (Some(machine), _) => parts.push(machine.to_owned()),
+        (None, _) => {}
+    }
+    parts.extend(query.cpu.clone());
+    parts.extend(query.with.iter().map(|option| format!("with {option}")));
+    parts.extend(query.as_of.as_ref().map(|as_of| format!("as of {as_of}")));
+    parts.join(", ")
+}
+
+/// A figure that can be kept up, or its range.
+pub(super) fn sustained(figure: &Promised) -> String {
+    let low = figure.unit.show(figure.per_s);
+    match figure.up_to_per_s {
+        Some(up_to) => format!(
+            "{} to {}",
+            exact(figure.per_s / figure.unit.factor()),
+            figure.unit.show(up_to)
+        ),
+        None => low,
+    }
+}
+
+/// What is reached for a while; `-` if there is no such thing.
+pub(super) fn burst(figure: &Promised) -> String {
+    match &figure.burst {
+        Some(burst) => burst.unit.show(burst.per_s),
+        None => "-".to_owned(),
+    }
+}
+
+/// The cap that would count if the lowest were lifted.
+pub(super) fn next(figure: &Promised) -> String {
+    let next = figure
+        .bounds
+        .iter()
+        .find(|bound| bound.per_s > figure.per_s);
+    match next {
+        Some(bound) => format!("{}: {}", bound.by, bound.unit.show(bound.per_s)),
+        None => "-".to_owned(),
+    }
+}
+
+/// What must be known to read the figures.
+pub(super) fn remarks(promise: &Promise) -> Vec<String> {
+    let mut remarks: Vec<String> = promise
+        .remarks
+        .iter()
+        .map(|remark| sentence(remark))
+        .collect();
+    let shared = match (promise.shared.iops, promise.shared.bandwidth) {
+        (true, true) => Some("operations and bandwidth"),
+        (true, false) => Some("operations, but not of bandwidth"),
+        (false, true) => Some("bandwidth, but not of operations"),
+        (false, false) => None,
+    };
+    remarks.extend(shared.map(|of| format!("Reads and writes share one budget of {of}.")));
+    remarks.extend(promise.bursts.iter().map(lasts));
+    if let Some(bytes) = promise.max_io_bytes {
+        remarks.push(format!(
+            "An I/O of more than {} KiB counts as several.",
+            bytes >> 10
+        ));
+    }
+    if let Some(delivery) = promise.delivery {
+        let share = if delivery.share < 1.0 {
+            format!("{} % of the limit", exact(delivery.share * 100.0))
+        } else {
+            "the limit".to_owned()
+        };
+        let time = exact(delivery.time * 100.0);
+        remarks.push(format!(
+            "The vendor means to deliver {share} {time} % of the time."
+        ));
+    }
+    remarks
+}
+
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters
+        .next()
+        .map(|letter| letter.to_uppercase().to_string());
+    format!("{}{}.", first.unwrap_or_default(), letters.as_str())
+}
+
+/// How long a burst lasts.
+fn lasts(burst: &BurstLength) -> String {
+    let of = match burst.metric {
+        Some(metric) => format!("the volume's {metric}"),
+        None => burst.of.to_string(),
+    };
+    let refill = burst.refill_seconds.map_or(String::new(), |seconds| {
+        format!(", which takes {} to fill", duration(seconds))
+    });
+    let note = burst
+        .note
+        .as_ref()
+        .map_or(String::new(), |note| format!(" {note}"));
+    format!(
+        "Burst of {of}: {} from a full bucket{refill}.{note}",
+        duration(burst.seconds)
+    )
+}
+
+/// `33 min 20 s`, `5 h`, `1 h 10 min`.
+fn duration(seconds: f64) -> String {
+    let seconds = seconds.round() as u64;
+    let parts = [
+        (seconds / 3600, "h"),
+        (seconds % 3600 / 60, "min"),
+        (seconds % 60, "s"),
+    ];
+    let shown: Vec<String> = parts
+        .iter()
+        .skip_while(|(count, _)| *count == 0)
+        .take(2)
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, unit)| format!("{count} {unit}"))
+        .collect();
+    if shown.is_empty() {
+        "0 s".to_owned()
+    } else {
+        shown.join(" ")
+    }
+}
+
+/// Each source in one line.
+pub(super) fn sources(promise: &Promise) -> Vec<String> {
+    let of = |source: &iosonde_study::limits::Source| {
+        let verified = if source.verified {
+            ""
+        } else {
+            ", not verified"
+        };
+        format!(
+            "{} ({}; {}{verified}): {}",
+            source.of,
+            source.as_of,
+            source.evidence.text(),
+            source.source
+        )
+    };
+    promise.sources.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_two_parts() {
+        assert_eq!(duration(2000.0), "33 min 20 s");
+        assert_eq!(duration(18_000.0), "5 h");
+        assert_eq!(duration(4194.0), "1 h 9 min");
+        assert_eq!(duration(1800.0), "30 min");
+        assert_eq!(duration(0.2), "0 s");
+    }
+}
