@@ -384,7 +384,7 @@ fn may_overlap_in_part(job: &Job, unit: u64) -> bool {
         return false;
     }
     let skip = workload.sequencer.skip_bytes;
-    if skip < 0 && skip.unsigned_abs() % unit != 0 {
+    if skip < 0 && !skip.unsigned_abs().is_multiple_of(unit) {
         return true;
     }
     let drawn = workload.rw.random && workload.random_map == RandomMap::None;
@@ -392,7 +392,7 @@ fn may_overlap_in_part(job: &Job, unit: u64) -> bool {
         0 => workload.block_size.write.min(),
         align => align,
     };
-    drawn && (workload.bs_unaligned || align % unit != 0)
+    drawn && (workload.bs_unaligned || !align.is_multiple_of(unit))
 }
 
 /// All block sizes that writes (or, in a reading job, reads) can have.

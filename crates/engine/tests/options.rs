@@ -508,6 +508,8 @@ fn fallocate_says_what_a_file_has_before_it_is_written() {
 
 // ---------------------------------------------------------------- devices and file systems, as root
 
+// Other tests use the rest of it.
+#[allow(dead_code)]
 #[path = "common/loop_device.rs"]
 mod loop_device;
 
