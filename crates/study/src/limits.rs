@@ -11,6 +11,7 @@ mod evaluate;
 mod file;
 mod judge;
 mod machine;
+mod probed;
 mod promise;
 mod query;
 mod term;
@@ -20,6 +21,7 @@ mod tests;
 pub use error::{LimitsError, LimitsFileError};
 pub use file::{Delivery, Evidence, Shared};
 pub use judge::{Judged, Measured, Verdict};
+pub use probed::measured_by_probe;
 pub use promise::{Bound, BurstLength, Limiter, Metric, Promise, Promised, Source, Unit, exact};
 pub use query::{ChosenBandwidth, Query, bandwidth, count, date, iops, size_gib};
 
