@@ -25,6 +25,11 @@ impl Contents {
         }
     }
 
+    /// Takes duplicates from the working sets of all these clones (`dedupe_global`).
+    pub fn share_working_sets(&mut self, keys: &[u64]) {
+        self.filler.share_working_sets(keys);
+    }
+
     /// Fills all buffers for the first time.
     pub fn prepare(&mut self, memory: &mut IoMemory) {
         for slot in 0..memory.slots() as u32 {

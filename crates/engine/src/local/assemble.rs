@@ -1,6 +1,6 @@
 //! A job and its files to the parts of a worker.
 
-use super::choose;
+use super::{Member, choose};
 use crate::backend::{Slab, Slot};
 use crate::cmdprio::Cmdprio;
 use crate::contents::Contents;
@@ -15,9 +15,10 @@ use crate::sys::memory::{IoMemory, MemoryKind};
 use crate::tally::Shared;
 use crate::verifying::Verification;
 use crate::worker::{DepthRules, Limits, Parts};
+use crate::workload::buffers::working_set_key;
 use crate::workload::rng::Stream;
 use crate::workload::{Generator, Seeds};
-use iosonde_job::plan::{Direction, Engine, Job, Memory};
+use iosonde_job::plan::{Direction, Engine, Job, Memory, Plan};
 use iosonde_result::session::RunError;
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
@@ -37,7 +38,8 @@ pub(crate) struct Kit {
 }
 
 /// Allocates and fills what a worker needs.
-pub(crate) fn kit(job: &Job, number: u32, files: &WorkerFiles) -> Result<Kit, RunError> {
+pub(crate) fn kit(plan: &Plan, clone: &Member) -> Result<Kit, RunError> {
+    let (job, number, files) = (&plan.jobs[clone.job], clone.number, &clone.files);
     let seeds = Seeds::new(&job.workload, number, super::epoch_ms());
     let layout = files.layout();
     let generator =
@@ -55,6 +57,9 @@ pub(crate) fn kit(job: &Job, number: u32, files: &WorkerFiles) -> Result<Kit, Ru
     let writes = job.workload.rw.has(Direction::Write);
     let unit = job.workload.block_size.write.min();
     let mut contents = Contents::new(&job.workload.buffers, unit, files.size_bytes, &seeds);
+    if job.workload.buffers.dedupe_global {
+        contents.share_working_sets(&global_working_sets(plan));
+    }
     if writes {
         contents.prepare(&mut memory);
     }
@@ -69,6 +74,20 @@ pub(crate) fn kit(job: &Job, number: u32, files: &WorkerFiles) -> Result<Kit, Ru
         verifier,
         seeds,
     })
+}
+
+/// The working sets of all clones with `dedupe_global`.
+fn global_working_sets(plan: &Plan) -> Vec<u64> {
+    let sharing =
+        super::expand(plan).filter(|(job, ..)| plan.jobs[*job].workload.buffers.dedupe_global);
+    let keys = sharing.map(|(job, _, number)| {
+        working_set_key(&Seeds::new(
+            &plan.jobs[job].workload,
+            number,
+            super::epoch_ms(),
+        ))
+    });
+    keys.collect()
 }
 
 fn misfit(job: &Job, problem: &str) -> RunError {

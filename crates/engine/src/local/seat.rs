@@ -119,7 +119,7 @@ impl Seat<'_> {
         } else {
             open_files(job, &self.clone.files)?
         };
-        let kit = assemble::kit(job, self.clone.number, &self.clone.files)?;
+        let kit = assemble::kit(self.plan, self.clone)?;
         let handles = keeper.as_ref().map_or(files.handles(), FileKeeper::handles);
         let (backend, used) = choose::choose(job, &kit.slab, handles, keeper.is_some())?;
         let locked = match job.io.lockmem_bytes {

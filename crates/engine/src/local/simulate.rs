@@ -115,7 +115,7 @@ impl Stage<'_> {
         let clone = &self.clones[number];
         let job = &self.plan.jobs[clone.job];
         let device = self.device(job)?;
-        let kit = assemble::kit(job, clone.number, &clone.files)?;
+        let kit = assemble::kit(self.plan, clone)?;
         let (low, high) = job.schedule.startdelay_ns;
         let mut delays = Seeds::new(&job.workload, clone.number, 0).stream(Stream::Delay, 0);
         let start_ns = self.clock.now_ns() + low + delays.below((high - low).saturating_add(1));

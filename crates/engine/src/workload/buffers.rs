@@ -10,8 +10,10 @@ use iosonde_job::plan::{BufferFill, Buffers};
 /// Storage that deduplicates or compresses does so in units of at least this many bytes.
 const SECTOR_BYTES: usize = 512;
 
-/// Names the working set of `dedupe_global`.
-const GLOBAL_SET: u64 = 0x676c_6f62_616c;
+/// Names the units that a clone writes: its `n`-th new one is `mix64(key ^ n)`, and the first of them are its working set.
+pub fn working_set_key(seeds: &Seeds) -> u64 {
+    seeds.derive(Stream::Dedupe, 2)
+}
 
 /// Fills the write buffers of one clone.
 #[derive(Debug, Clone)]
@@ -39,8 +41,20 @@ struct Dedupe {
     percent: u8,
     rng: Rng,
     last_seed: u64,
-    /// Number of distinct units that duplicates are chosen from; `None`: the last one is repeated.
-    working_set: Option<(u64, u64)>,
+    /// The units that duplicates are chosen from; `None`: the last one is repeated.
+    working_set: Option<WorkingSet>,
+}
+
+/// The first new units of one clone, or of several.
+#[derive(Debug, Clone)]
+struct WorkingSet {
+    /// Units of each clone.
+    units: u64,
+    /// Keys of the clones whose units are repeated.
+    keys: Vec<u64>,
+    own_key: u64,
+    /// New units so far.
+    written: u64,
 }
 
 impl BufferFiller {
@@ -54,12 +68,13 @@ impl BufferFiller {
             last_seed: seeds.derive(Stream::Dedupe, 1),
             working_set: buffers.dedupe_working_set_percent.map(|percent| {
                 let units = size_bytes / unit_bytes as u64 * u64::from(percent) / 100;
-                let key = match buffers.dedupe_global {
-                    // The same for all jobs: their working sets overlap as far as the smaller one goes.
-                    true => GLOBAL_SET,
-                    false => seeds.derive(Stream::Dedupe, 2),
-                };
-                (units.max(1), key)
+                let own_key = working_set_key(seeds);
+                WorkingSet {
+                    units: units.max(1),
+                    keys: vec![own_key],
+                    own_key,
+                    written: 0,
+                }
             }),
         });
         let synthetic = buffers.compress_percent > 0 || dedupe.is_some();
@@ -77,6 +92,17 @@ impl BufferFiller {
             unit_bytes,
             contents: seeds.stream(Stream::Buffer, 0),
             scrambles: seeds.derive(Stream::Buffer, 1),
+        }
+    }
+
+    /// Takes duplicates from the working sets of all these clones (`dedupe_global`).
+    pub fn share_working_sets(&mut self, keys: &[u64]) {
+        let set = self
+            .dedupe
+            .as_mut()
+            .and_then(|dedupe| dedupe.working_set.as_mut());
+        if let (Some(set), false) = (set, keys.is_empty()) {
+            set.keys = keys.to_vec();
         }
     }
 
@@ -145,13 +171,19 @@ impl BufferFiller {
 impl Dedupe {
     /// The seed of the next unit's contents: an old one in `percent` of 100 cases.
     fn next_seed(&mut self) -> u64 {
-        if !self.rng.percent(self.percent) {
-            self.last_seed = self.rng.next_u64();
+        let repeats = self.rng.percent(self.percent);
+        let Some(set) = &mut self.working_set else {
+            if !repeats {
+                self.last_seed = self.rng.next_u64();
+            }
             return self.last_seed;
-        }
-        match self.working_set {
-            None => self.last_seed,
-            Some((units, key)) => mix64(key ^ self.rng.below(units)),
+        };
+        if repeats {
+            let key = set.keys[self.rng.below(set.keys.len() as u64) as usize];
+            mix64(key ^ self.rng.below(set.units))
+        } else {
+            set.written += 1;
+            mix64(set.own_key ^ (set.written - 1))
         }
     }
 }
@@ -310,30 +342,46 @@ mod tests {
         assert!((top - 0.4).abs() < 0.03, "{top}");
     }
 
+    /// The distinct units that clones with these seeds write, by themselves and together.
+    fn distinct(global: bool) -> (Vec<usize>, usize) {
+        let buffers = Buffers {
+            dedupe_percent: 50,
+            dedupe_working_set_percent: Some(50),
+            dedupe_global: global,
+            ..Buffers::default()
+        };
+        let seeds = [1, 2].map(Seeds::from_u64);
+        let keys: Vec<u64> = seeds.iter().map(working_set_key).collect();
+        let sets = seeds.map(|seeds| {
+            let mut filler = BufferFiller::new(&buffers, 4096, 2000 * 4096, &seeds);
+            if global {
+                filler.share_working_sets(&keys);
+            }
+            let mut buf = vec![0; 4096];
+            let units = (0..2000).map(|_| {
+                filler.refresh(&buffers, &mut buf, 0);
+                buf.clone()
+            });
+            units.collect::<HashSet<_>>()
+        });
+        let each = sets.iter().map(HashSet::len).collect();
+        (each, sets[0].union(&sets[1]).count())
+    }
+
+    #[test]
+    fn a_working_set_is_of_units_that_are_written() {
+        // 1000 of 2000 units are new, and the others repeat some of the first 1000 new ones.
+        let (each, both) = distinct(false);
+        assert!(each.iter().all(|n| (900..1150).contains(n)), "{each:?}");
+        assert_eq!(both, each[0] + each[1]);
+    }
+
     #[test]
     fn a_global_working_set_is_shared_between_jobs() {
-        let shared = |global| {
-            let buffers = Buffers {
-                dedupe_percent: 100,
-                dedupe_working_set_percent: Some(1),
-                dedupe_global: global,
-                ..Buffers::default()
-            };
-            // 100 units of 4 KiB in a working set of one per cent.
-            let sets = [1, 2].map(|seed| {
-                let seeds = Seeds::from_u64(seed);
-                let mut filler = BufferFiller::new(&buffers, 4096, 100 * 100 * 4096, &seeds);
-                let mut buf = vec![0; 4096];
-                filler.prepare(&buffers, &mut buf);
-                let draws = (0..2000).map(|_| {
-                    filler.refresh(&buffers, &mut buf, 0);
-                    buf.clone()
-                });
-                draws.collect::<HashSet<_>>()
-            });
-            sets[0].intersection(&sets[1]).count()
-        };
-        assert_eq!((shared(true), shared(false)), (100, 0));
+        // Half of the duplicates are of the other job: more new ones in each, none more in both.
+        let (each, both) = distinct(true);
+        assert!(each.iter().all(|n| (1250..1600).contains(n)), "{each:?}");
+        assert!((2000..2400).contains(&both), "{both}");
     }
 
     #[test]
