@@ -1,5 +1,9 @@
 //! The command line, in clap's terms. `iosonde fio` does not come here: its words are fio's.
 
+mod history;
+
+pub(crate) use history::*;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use iosonde_job::value::{Bytes, TimeUnit, bytes, time_ns};
@@ -32,7 +36,8 @@ pub(crate) enum Command {
     /// Run a fio job: fio's command line and job files, unchanged
     ///
     /// Every argument is read as fio reads it, so `iosonde fio --help` lists fio's options. A link named `fio` to
-    /// iosonde behaves as `iosonde fio`.
+    /// iosonde behaves as `iosonde fio`. What keeps the result stands before the word fio:
+    /// `iosonde --label disk=new fio job.fio`, with --label, --store or --no-save as `iosonde probe` has them.
     #[command(disable_help_flag = true)]
     Fio {
         /// fio's command line
@@ -46,6 +51,19 @@ pub(crate) enum Command {
     /// What was promised? The limits that a vendor publishes for a volume
     #[command(after_help = crate::commands::limits::EXAMPLES)]
     Limits(crate::commands::limits::LimitsArgs),
+    /// What has been measured: results in the history
+    List(ListArgs),
+    /// One result of the history, as it was printed
+    Show(ShowArgs),
+    /// Is B faster than A? Ratios with their intervals
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(CompareArgs),
+    /// Write one result of the history as JSON, CSV, Markdown or fio's JSON
+    Export(ExportArgs),
+    /// Take results from files into the history: of iosonde, or of fio
+    Import(ImportArgs),
+    /// Remove results from the history
+    Rm(RmArgs),
     /// Print a completion script for a shell
     ///
     /// For example: iosonde completions bash > /etc/bash_completion.d/iosonde
@@ -99,6 +117,8 @@ pub(crate) struct ProbeArgs {
     /// Consent to overwrite this file or block device; may be repeated
     #[arg(long, value_name = "PATH")]
     pub(crate) allow_overwrite: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) keep: KeepArgs,
 }
 
 /// How results are written.

@@ -1,10 +1,16 @@
 //! One module for each command, and the way to it.
 
+pub(crate) mod compare;
+pub(crate) mod export;
 pub(crate) mod fio;
+pub(crate) mod import;
 pub(crate) mod limits;
+pub(crate) mod list;
 pub(crate) mod probe;
+pub(crate) mod rm;
+pub(crate) mod show;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, KeepArgs};
 use crate::failure::Failure;
 use crate::output::Output;
 use clap::{CommandFactory, Parser};
@@ -13,13 +19,19 @@ use std::path::Path;
 
 /// Runs what the words ask for. The first word is the name that the program was called by.
 pub(crate) fn dispatch(words: &[OsString]) -> Result<(), Failure> {
-    if let Some(rest) = fio_words(words) {
-        return fio::run(rest);
+    if let Some((ours, rest)) = fio_words(words) {
+        return fio::run(rest, &keep_args(ours)?);
     }
     match Cli::try_parse_from(words)?.command {
         Command::Probe(args) => probe::run(&args),
-        Command::Fio { args } => fio::run(&args),
+        Command::Fio { args } => fio::run(&args, &KeepArgs::default()),
         Command::Limits(args) => limits::run(&args),
+        Command::List(args) => list::run(&args),
+        Command::Show(args) => show::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Export(args) => export::run(&args),
+        Command::Import(args) => import::run(&args),
+        Command::Rm(args) => rm::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "iosonde", &mut script);
@@ -35,17 +47,35 @@ pub(crate) fn dispatch(words: &[OsString]) -> Result<(), Failure> {
     }
 }
 
-/// fio's words, if fio is what was called: `fio ...` or `iosonde fio ...`. They must not pass through clap, which would
-/// give its own meaning to `--help`, `--version` and `--`.
-fn fio_words(words: &[OsString]) -> Option<&[OsString]> {
+/// fio's words, if fio is what was called: `fio ...` or `iosonde fio ...`; and the words of ours before them. fio's must not
+/// pass through clap, which would give its own meaning to `--help`, `--version` and `--`.
+fn fio_words(words: &[OsString]) -> Option<(&[OsString], &[OsString])> {
     let name = Path::new(words.first()?).file_name()?;
     if name == "fio" {
-        Some(&words[1..])
-    } else if words.get(1)? == "fio" {
-        Some(&words[2..])
-    } else {
-        None
+        return Some((&[], &words[1..]));
     }
+    let mut at = 1;
+    loop {
+        let word = words.get(at)?.to_str()?;
+        at += match word {
+            "fio" => return Some((&words[1..at], &words[at + 1..])),
+            "--label" | "--store" => 2,
+            "--no-save" => 1,
+            _ if word.starts_with("--label=") || word.starts_with("--store=") => 1,
+            _ => return None,
+        };
+    }
+}
+
+/// What keeps the result of a fio job.
+fn keep_args(words: &[OsString]) -> Result<KeepArgs, clap::Error> {
+    #[derive(Parser)]
+    #[command(name = "iosonde", no_binary_name = true, disable_help_flag = true)]
+    struct Keep {
+        #[command(flatten)]
+        keep: KeepArgs,
+    }
+    Ok(Keep::try_parse_from(words)?.keep)
 }
 
 #[cfg(test)]
@@ -54,7 +84,7 @@ mod tests {
 
     fn words(line: &str) -> Option<Vec<String>> {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-        let rest = fio_words(&words)?.iter();
+        let rest = fio_words(&words)?.1.iter();
         Some(
             rest.map(|word| word.to_string_lossy().into_owned())
                 .collect(),
@@ -66,7 +96,19 @@ mod tests {
         let expected = Some(vec!["--help".to_owned(), "x.fio".to_owned()]);
         assert_eq!(words("/usr/local/bin/fio --help x.fio"), expected);
         assert_eq!(words("target/iosonde fio --help x.fio"), expected);
+        assert_eq!(words("iosonde --no-save --label disk=new fio --help x.fio"), expected);
+        assert_eq!(words("iosonde --label=a=b --store s.db fio --help x.fio"), expected);
+        assert_eq!(words("iosonde --label"), None);
         assert_eq!(words("iosonde probe fio"), None);
         assert_eq!(words("iosonde"), None);
+    }
+
+    #[test]
+    fn what_keeps_a_fio_job_stands_before_it() {
+        let words: Vec<OsString> = ["--label", "a=b", "--store=s.db"].map(OsString::from).to_vec();
+        let keep = keep_args(&words).unwrap();
+        assert_eq!(keep.labels, [("a".to_owned(), "b".to_owned())]);
+        assert_eq!(keep.store.as_deref(), Some(Path::new("s.db")));
+        assert!(keep_args(&[OsString::from("--label=a")]).is_err());
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! docs/exit-status.md is the same table for users; a test holds the two together.
 
+use crate::store::StoreError;
 use iosonde_job::diagnostic::Diagnostics;
 use iosonde_result::session::RunError;
 use iosonde_study::probe::ProbeError;
@@ -32,6 +33,10 @@ pub(crate) enum Failure {
     Output(PathBuf, std::io::Error),
     /// The user or the system ended the run; what was measured has been printed.
     Interrupted(i32),
+    /// The history cannot do what is asked.
+    Store(StoreError),
+    /// A comparison was to fail if one side is slower, and it is.
+    Slower(String),
     /// Nothing that a user can cause.
     Other(anyhow::Error),
 }
@@ -48,6 +53,8 @@ pub(crate) mod status {
     pub(crate) const NO_SPACE: u8 = 4;
     /// A result could not be written, or an error inside the program.
     pub(crate) const INTERNAL: u8 = 5;
+    /// `compare --fail-if-slower`: it is slower.
+    pub(crate) const SLOWER: u8 = 6;
     /// Added to the number of a signal: 130 is Ctrl-C.
     pub(crate) const SIGNAL: u8 = 128;
 }
@@ -72,7 +79,9 @@ impl Failure {
                 iosonde_study::probe::WorkingSetError::TooSmall { .. } => status::USAGE,
             },
             Failure::Probe(_) | Failure::Io(_) => status::IO,
-            Failure::Output(..) | Failure::Other(_) => status::INTERNAL,
+            Failure::Store(error) if error.is_usage() => status::USAGE,
+            Failure::Output(..) | Failure::Store(_) | Failure::Other(_) => status::INTERNAL,
+            Failure::Slower(_) => status::SLOWER,
             Failure::Interrupted(signal) => status::SIGNAL.saturating_add(*signal as u8),
         }
     }
@@ -113,7 +122,8 @@ impl Failure {
             Failure::Run(error) => run_problem(error),
             Failure::Probe(ProbeError::Run(error)) => run_problem(error),
             Failure::Probe(error) => error.to_string(),
-            Failure::Io(problem) => problem.clone(),
+            Failure::Io(problem) | Failure::Slower(problem) => problem.clone(),
+            Failure::Store(error) => error.to_string(),
             Failure::Output(path, error) => format!("{}: {error}", path.display()),
             Failure::Interrupted(_) => {
                 "interrupted: the figures are of what ran until then".to_owned()
@@ -129,6 +139,7 @@ impl Failure {
             Failure::Probe(ProbeError::WorkingSet { .. }) => {
                 Some("choose another size with --size, or another directory".to_owned())
             }
+            Failure::Store(error) => error.remedy().map(str::to_owned),
             Failure::Output(..) => Some("choose another file with --output".to_owned()),
             _ => None,
         }
@@ -183,6 +194,12 @@ impl From<ProbeError> for Failure {
     }
 }
 
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Failure::Store(error)
+    }
+}
+
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         Failure::Other(error)
@@ -203,6 +220,7 @@ mod tests {
             status::TARGET,
             status::NO_SPACE,
             status::INTERNAL,
+            status::SLOWER,
             status::SIGNAL + 2,
             status::SIGNAL + 15,
         ] {

@@ -7,6 +7,7 @@ mod live;
 mod output;
 mod report;
 mod signals;
+mod store;
 mod system_env;
 
 use std::ffi::OsString;

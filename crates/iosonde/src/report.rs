@@ -1,3 +1,6 @@
 //! Results as they are read: tables for people, documents for programs.
 
+pub(crate) mod comparison;
+pub(crate) mod figures;
+pub(crate) mod history;
 pub(crate) mod probe;

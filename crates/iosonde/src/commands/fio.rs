@@ -2,10 +2,12 @@
 //!
 //! Results go to standard output or to `--output`; everything else goes to standard error, so that JSON stays JSON.
 
+use crate::args::KeepArgs;
 use crate::failure::Failure;
 use crate::live::fio::FioLive;
 use crate::output::Output;
 use crate::signals::Stop;
+use crate::store::{Keeper, target};
 use crate::system_env::SystemEnv;
 use anyhow::Context;
 use iosonde_engine::local::LocalRunner;
@@ -19,7 +21,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 /// Does what fio would do with these arguments.
-pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
+pub(crate) fn run(words: &[OsString], keep: &KeepArgs) -> Result<(), Failure> {
     let parsed = parse(words, &SystemEnv::default()).map_err(|all| Failure::Jobs(Box::new(all)))?;
     if !parsed.warnings.list.is_empty() {
         eprintln!("{}", parsed.warnings);
@@ -41,7 +43,7 @@ pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
     if command.parse_only {
         return Ok(());
     }
-    measure(&parsed.plan, command)
+    measure(&parsed.plan, command, keep)
 }
 
 /// Help and versions: what is printed instead of running anything.
@@ -63,9 +65,10 @@ fn told(action: &Action) -> Result<Option<String>, Failure> {
     }))
 }
 
-fn measure(plan: &Plan, command: &CommandLine) -> Result<(), Failure> {
+fn measure(plan: &Plan, command: &CommandLine, keep: &KeepArgs) -> Result<(), Failure> {
     let formats = formats(command);
     let stop = Stop::listen()?;
+    let mut keeper = Keeper::open(keep)?;
     let mut output = Output::open(command.output.as_deref().map(Path::new), false)?;
     let mut session = LocalRunner {
         interrupt: stop.interrupt.clone(),
@@ -84,10 +87,16 @@ fn measure(plan: &Plan, command: &CommandLine) -> Result<(), Failure> {
     }
     let shown = live.end();
     let closed = Box::new(session).close();
-    let result = outcome?;
+    let mut result = outcome?;
+    keeper.begin("fio", &target(&result));
+    keeper.keep(&mut result);
+    keeper.finish(None);
     shown?;
     closed?;
     output.write(&document(&result, &formats)?)?;
+    for note in keeper.notes() {
+        eprintln!("note: {note}");
+    }
     // JSON carries them itself, and tools that ask for it take any word on standard error for a failure.
     if formats.normal || std::io::stderr().is_terminal() {
         for verdict in &result.verdicts {

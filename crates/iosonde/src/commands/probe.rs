@@ -9,6 +9,7 @@ use crate::live::probe::ProbeLive;
 use crate::output::Output;
 use crate::report;
 use crate::signals::Stop;
+use crate::store::{Keeper, KeepingSession, probe_document};
 use iosonde_engine::local::LocalRunner;
 use iosonde_result::session::Session;
 use iosonde_study::probe::{Budget, ProbeOptions, ProbeResult, probe};
@@ -17,6 +18,7 @@ use target::Opened;
 /// Probes each target and prints what was found.
 pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
     let stop = Stop::listen()?;
+    let mut keeper = Keeper::open(&args.keep)?;
     let mut output = Output::open(args.output.as_deref(), false)?;
     // All targets are looked at before the first is measured: a mistake in the last one should not take minutes to show.
     for name in &args.targets {
@@ -25,7 +27,7 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
     let mut results: Vec<ProbeResult> = Vec::new();
     let mut failed = None;
     for name in &args.targets {
-        match probe_one(name, args, &stop) {
+        match probe_one(name, args, &stop, &mut keeper) {
             Ok(result) => {
                 if args.format == Format::Table {
                     output.write(report::probe::table::text(&result).as_bytes())?;
@@ -53,7 +55,12 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
     }
 }
 
-fn probe_one(name: &str, args: &ProbeArgs, stop: &Stop) -> Result<ProbeResult, Failure> {
+fn probe_one(
+    name: &str,
+    args: &ProbeArgs,
+    stop: &Stop,
+    keeper: &mut Keeper,
+) -> Result<ProbeResult, Failure> {
     let mut live = ProbeLive::new(stop.clone());
     let opened = Opened::open(name, &args.allow_overwrite, &mut live)?;
     let mut session = LocalRunner {
@@ -62,12 +69,24 @@ fn probe_one(name: &str, args: &ProbeArgs, stop: &Stop) -> Result<ProbeResult, F
         ..LocalRunner::default()
     }
     .open();
-    let outcome = probe(&mut session, &opened.target, &options(args), &mut live);
+    keeper.begin("probe", &opened.target.name);
+    let mut keeping = KeepingSession {
+        session: &mut session,
+        keeper,
+    };
+    let outcome = probe(&mut keeping, &opened.target, &options(args), &mut live);
     live.end();
     let closed = Box::new(session).close();
     // The working file goes before anything is printed: whoever reads the result finds the directory as it was.
     drop(opened);
-    let result = outcome?;
+    let mut result = outcome?;
+    let id = keeper.finish(probe_document(&mut result).as_ref());
+    if let Some(id) = id {
+        eprintln!("kept in the history as {id}");
+    }
+    for note in keeper.notes() {
+        eprintln!("note: {note}");
+    }
     closed?;
     Ok(result)
 }

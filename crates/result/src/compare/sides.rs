@@ -272,13 +272,13 @@ fn notes(rows: &[Row], pairs: &[(&Part, &Part)]) -> Vec<String> {
     }
     if any(&|side| basis(side) == Some(Basis::Samples)) {
         notes.push(
-            "some intervals come from number, mean and deviation of samples alone, with an assumed \
+            "Some intervals come from number, mean and deviation of samples alone, with an assumed \
              correlation: the result has no series"
                 .to_owned(),
         );
     }
     if rows.iter().any(|row| row.paired) {
-        notes.push("both sides ran on the same machines: each is compared with itself".to_owned());
+        notes.push("Both sides ran on the same machines: each is compared with itself".to_owned());
     }
     notes
 }

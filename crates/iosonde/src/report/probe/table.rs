@@ -23,7 +23,7 @@ pub(crate) fn text(result: &ProbeResult) -> String {
     text
 }
 
-fn plain() -> Table {
+pub(crate) fn plain() -> Table {
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
@@ -33,13 +33,13 @@ fn plain() -> Table {
 }
 
 /// comfy-table fills cells up with blanks; the last one's are of no use.
-fn render(table: &Table) -> String {
+pub(crate) fn render(table: &Table) -> String {
     let mut text = table.trim_fmt();
     text.push('\n');
     text
 }
 
-fn right(text: impl ToString) -> Cell {
+pub(crate) fn right(text: impl ToString) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 

@@ -1,0 +1,129 @@
+//! Comparisons of simulated devices: what is printed, and whether it is so.
+
+use super::*;
+use crate::args::TextFormat;
+use crate::report::comparison::Document;
+use iosonde_engine::local::LocalRunner;
+use iosonde_job::{env::FakeEnv, parse};
+use iosonde_result::compare::{Verdict, parts};
+use iosonde_result::run::RunResult;
+use iosonde_result::session::Session;
+use std::ffi::OsString;
+
+/// 60 s of a device that serves 200 reads a second, with the noise that the requirement names.
+fn ran(keys: &str, seed: u64) -> RunResult {
+    let words = format!(
+        "--name=randread --ioengine=sim --sim=parallel=1,noise=0.03,noise_rho=0.5,{keys},seed={seed} \
+         --rw=randread --bs=4k --size=64m --runtime=60 --time_based"
+    );
+    let words: Vec<OsString> = words.split_whitespace().map(OsString::from).collect();
+    let parsed = parse(&words, &FakeEnv::new()).unwrap();
+    let mut session = LocalRunner::default().open();
+    session.run(&parsed.plan, &mut ()).unwrap()
+}
+
+fn measured(keys: &str, seed: u64, machine: &str) -> Measured {
+    Measured {
+        name: format!("{keys} {seed}"),
+        machine: Some(machine.to_owned()),
+        parts: parts(&ran(keys, seed)),
+    }
+}
+
+/// Verdicts on IOPS of so many pairs of devices.
+fn called(a: &str, b: &str, pairs: u64) -> Vec<Verdict> {
+    let verdict = |seed: u64| {
+        let a = measured(a, 2 * seed, "n1");
+        let b = measured(b, 2 * seed + 1, "n1");
+        compare(&[a], &[b]).rows[0].verdict
+    };
+    (1..=pairs).map(verdict).collect()
+}
+
+/// The same over 1000 pairs, on series of the same kind, is a test of the result crate.
+#[test]
+fn equal_devices_are_equal_and_others_are_not() {
+    let equal = called("read_us=5ms", "read_us=5ms", 60);
+    let wrong = equal
+        .iter()
+        .filter(|verdict| **verdict != Verdict::NoDifferenceShown);
+    let wrong = wrong.count();
+    assert!(
+        wrong <= 3,
+        "{wrong} of 60 pairs of equals are called different"
+    );
+    let slower = called("read_us=5ms", "read_us=5263us", 30);
+    let found = slower
+        .iter()
+        .filter(|verdict| **verdict == Verdict::Slower)
+        .count();
+    assert!(
+        found >= 29,
+        "{found} of 30 that are slower by 5 % are found"
+    );
+}
+
+#[test]
+fn two_results_side_by_side() {
+    let a = measured("read_us=5ms,read_dist=exp", 1, "n1");
+    let b = measured("read_us=6ms,read_dist=exp", 2, "n1");
+    let comparison = compare(&[a], &[b]);
+    let document = Document::of(
+        "3fa9c1: fio of /data on n1",
+        "7be001: fio of /data on n1",
+        &comparison,
+    );
+    insta::assert_snapshot!("two_results", document.text(TextFormat::Table));
+    insta::assert_snapshot!("two_results_csv", document.text(TextFormat::Csv));
+    insta::assert_snapshot!("two_results_markdown", document.text(TextFormat::Markdown));
+    let json: serde_json::Value = serde_json::from_str(&document.text(TextFormat::Json)).unwrap();
+    assert_eq!(json["kind"], "comparison");
+    assert_eq!(json["rows"][0]["verdict"], "slower");
+    let failure = judge(&comparison, 0.05).unwrap_err();
+    assert_eq!(failure.status(), 6);
+    insta::assert_snapshot!("slower", failure.text(false));
+    assert!(judge(&comparison, 0.5).is_ok());
+}
+
+#[test]
+fn labels_with_several_machines() {
+    let side = |us: u32, seed: u64| -> Vec<Measured> {
+        let each = (0..6).map(|index| {
+            let keys = format!("read_us={}", us + 300 * (index / 2));
+            measured(&keys, seed + u64::from(index), &format!("n{}", index / 2))
+        });
+        each.collect()
+    };
+    let comparison = compare(&side(5000, 10), &side(5200, 20));
+    let document = Document::of(
+        "disk=old: 6 runs on 3 machines",
+        "disk=new: 6 runs on 3 machines",
+        &comparison,
+    );
+    insta::assert_snapshot!("labels", document.text(TextFormat::Table));
+}
+
+#[test]
+fn fio_results_have_no_series() {
+    let fio = include_str!("../../../../result/tests/fio-json/two-jobs.json");
+    let study = crate::store::read_documents(fio).unwrap().remove(0);
+    let sides = [study.measured("a"), study.measured("b")];
+    let comparison = compare(&sides[..1], &sides[1..]);
+    let document = Document::of("two-jobs.json", "two-jobs.json", &comparison);
+    insta::assert_snapshot!("fio_results", document.text(TextFormat::Table));
+}
+
+#[test]
+fn no_line_is_wider_than_a_terminal() {
+    let long = "a".repeat(200);
+    let mut a = measured("read_us=5ms", 1, "n1");
+    a.parts[0].name =
+        "a_job_with_a_name_that_is_longer_than_what_most_people_would_call_a_job_that_reads".into();
+    let comparison = compare(&[a], &[measured("read_us=40ms", 2, "n1")]);
+    let text = Document::of(&long, &long, &comparison).text(TextFormat::Table);
+    let widest = text
+        .lines()
+        .max_by_key(|line| line.chars().count())
+        .unwrap();
+    assert!(widest.chars().count() <= 80, "{widest}");
+}

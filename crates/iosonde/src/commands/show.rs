@@ -1,0 +1,16 @@
+//! `iosonde show`: one stored result.
+
+use crate::args::ShowArgs;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::report::history;
+use crate::store::{Place, Store};
+use jiff::tz::TimeZone;
+
+/// Prints one result.
+pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
+    let place = Place::find(args.store.store.as_deref())?;
+    let loaded = Store::open(&place)?.load(&args.run)?;
+    let text = history::show(&loaded, &TimeZone::system());
+    Output::Standard.write(text.as_bytes())
+}

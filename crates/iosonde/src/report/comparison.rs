@@ -1,0 +1,277 @@
+//! Two sides held against each other.
+
+use super::figures::{label, percent, quoted, value};
+use super::probe::table::{plain, render, right, wrapped};
+use crate::args::TextFormat;
+use comfy_table::Cell;
+use iosonde_result::compare::{Comparison, Ratio, Row, Side, Spread, Verdict};
+use serde::Serialize;
+
+/// Version of [`Document`]; counts up when a member changes its meaning.
+const FORMAT: u32 = 1;
+
+/// A comparison with the names of its sides, as JSON has it.
+#[derive(Serialize)]
+pub(crate) struct Document<'a> {
+    format: u32,
+    kind: &'static str,
+    /// What the first side is.
+    pub(crate) a: &'a str,
+    /// What the second side is.
+    pub(crate) b: &'a str,
+    #[serde(flatten)]
+    pub(crate) comparison: &'a Comparison,
+}
+
+impl<'a> Document<'a> {
+    /// A comparison of these.
+    pub(crate) fn of(a: &'a str, b: &'a str, comparison: &'a Comparison) -> Document<'a> {
+        Document {
+            format: FORMAT,
+            kind: "comparison",
+            a,
+            b,
+            comparison,
+        }
+    }
+
+    /// As `format` has it.
+    pub(crate) fn text(&self, format: TextFormat) -> String {
+        match format {
+            TextFormat::Table => self.table(),
+            // Plain data: there is nothing in it that could fail.
+            TextFormat::Json => serde_json::to_string_pretty(self).unwrap_or_default() + "\n",
+            TextFormat::Csv => self.csv(),
+            TextFormat::Markdown => self.markdown(),
+        }
+    }
+
+    fn table(&self) -> String {
+        let mut text = wrapped(&format!("A  {}", self.a));
+        text.push_str(&wrapped(&format!("B  {}", self.b)));
+        text.push('\n');
+        text.push_str(&rows(&self.comparison.rows));
+        text.push('\n');
+        text.push_str(&wrapped(&summary(self.comparison)));
+        for note in self.notes() {
+            text.push_str(&wrapped(&note));
+        }
+        if let Some(spread) = spreads(&self.comparison.rows) {
+            text.push('\n');
+            text.push_str(&spread);
+        }
+        text
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<String> = self
+            .comparison
+            .notes
+            .iter()
+            .map(|note| format!("{note}."))
+            .collect();
+        let mut only = |side: &str, names: &[String]| {
+            if !names.is_empty() {
+                notes.push(format!("Only {side} has: {}.", names.join(", ")));
+            }
+        };
+        only("A", &self.comparison.only_in_a);
+        only("B", &self.comparison.only_in_b);
+        notes
+    }
+
+    fn csv(&self) -> String {
+        let mut text =
+            "part,subject,measure,a,b,ratio,ratio_low_95,ratio_high_95,verdict,a_runs,a_machines,\
+                        b_runs,b_machines,a_within,a_between,b_within,b_between\n"
+                .to_owned();
+        for row in &self.comparison.rows {
+            text.push_str(&csv_line(row));
+            text.push('\n');
+        }
+        text
+    }
+
+    fn markdown(&self) -> String {
+        let mut text = format!("A: {}  \nB: {}\n\n", self.a, self.b);
+        text.push_str("| | | A | B | B / A | 95 % interval | |\n");
+        text.push_str("| --- | --- | ---: | ---: | ---: | ---: | --- |\n");
+        for row in &self.comparison.rows {
+            let cells = [
+                row.part.replace('|', "\\|"),
+                label(row.subject.name(), row.measure),
+                side(row, &row.a),
+                side(row, &row.b),
+                number(row.ratio.value),
+                interval(&row.ratio),
+                row.verdict.words().to_owned(),
+            ];
+            text.push_str(&format!("| {} |\n", cells.join(" | ")));
+        }
+        text.push_str(&format!("\n{}\n", summary(self.comparison)));
+        for note in self.notes() {
+            text.push_str(&format!("\n{}\n", note.replace('*', "\\*")));
+        }
+        text
+    }
+}
+
+fn rows(rows: &[Row]) -> String {
+    let mut table = plain();
+    let head = ["A", "B", "B / A", "95 % interval"];
+    let mut header = vec![Cell::new("")];
+    header.extend(head.map(right));
+    table.set_header(header);
+    let mut part = None;
+    for row in rows {
+        if part != Some(&row.part) {
+            table.add_row([&row.part]);
+            part = Some(&row.part);
+        }
+        table.add_row([
+            Cell::new(format!(" {}", label(row.subject.name(), row.measure))),
+            right(side(row, &row.a)),
+            right(side(row, &row.b)),
+            right(number(row.ratio.value)),
+            right(interval(&row.ratio)),
+            Cell::new(row.verdict.words()),
+        ]);
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 1));
+    }
+    render(&table)
+}
+
+fn side(row: &Row, side: &Side) -> String {
+    let mark = if side.unsettled { "*" } else { "" };
+    format!("{}{mark}", value(row.measure, side.value))
+}
+
+/// A ratio: as many digits as ratios near 1 need.
+fn number(ratio: f64) -> String {
+    if ratio < 9.9995 {
+        format!("{ratio:.3}")
+    } else if ratio < 99.95 {
+        format!("{ratio:.1}")
+    } else if ratio < 9999.5 {
+        format!("{ratio:.0}")
+    } else {
+        "9999+".to_owned()
+    }
+}
+
+fn interval(ratio: &Ratio) -> String {
+    ratio.interval.map_or("-".to_owned(), |(low, high)| {
+        format!("{}-{}", number(low), number(high))
+    })
+}
+
+/// All rows in one sentence or two.
+fn summary(comparison: &Comparison) -> String {
+    let figures = |count: usize| {
+        if count == 1 {
+            "1 figure".to_owned()
+        } else {
+            format!("{count} figures")
+        }
+    };
+    let parts: Vec<String> = [
+        (Verdict::Faster, "B is faster in"),
+        (Verdict::Slower, "B is slower in"),
+        (Verdict::NoDifferenceShown, "no difference is shown in"),
+        (Verdict::CannotBeTold, "it cannot be told in"),
+    ]
+    .into_iter()
+    .map(|(verdict, words)| (comparison.count(verdict), words))
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, words)| format!("{words} {}", figures(count)))
+    .collect();
+    if parts.is_empty() {
+        return "The two have no figure in common.".to_owned();
+    }
+    let sentence = parts.join("; ");
+    let (first, rest) = sentence.split_at(1);
+    let by_chance = match comparison.rows.len() {
+        0..10 => "",
+        _ => " Of figures of equal devices, up to one in 20 differs by chance.",
+    };
+    format!("{}{rest}.{by_chance}", first.to_uppercase())
+}
+
+/// How far the results of a side lie apart, where a side has several.
+fn spreads(rows: &[Row]) -> Option<String> {
+    let has_spread = |row: &&Row| row.a.spread.is_some() || row.b.spread.is_some();
+    let rows: Vec<&Row> = rows.iter().filter(has_spread).collect();
+    let first = rows.first()?;
+    let mut table = plain();
+    let counts = |name: &str, side: &Side| format!("{name}: {}", runs_on(side.runs, side.machines));
+    let mut header = vec![Cell::new("standard deviation")];
+    header.extend(["A within", "A between", "B within", "B between"].map(right));
+    table.set_header(header);
+    for row in &rows {
+        let share = |side: &Side, of: fn(&Spread) -> Option<f64>| {
+            right(
+                side.spread
+                    .as_ref()
+                    .and_then(of)
+                    .map_or("-".to_owned(), percent),
+            )
+        };
+        table.add_row([
+            Cell::new(format!(
+                "{} {}",
+                row.part,
+                label(row.subject.name(), row.measure)
+            )),
+            share(&row.a, |spread| spread.within_machine),
+            share(&row.a, |spread| spread.between_machines),
+            share(&row.b, |spread| spread.within_machine),
+            share(&row.b, |spread| spread.between_machines),
+        ]);
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    let explained = format!(
+        "Spread from run to run within a machine, and from machine to machine beyond that ({}; {}):",
+        counts("A", &first.a),
+        counts("B", &first.b)
+    );
+    Some(format!("{}\n{}", wrapped(&explained), render(&table)))
+}
+
+/// `6 runs on 2 machines`.
+pub(crate) fn runs_on(runs: usize, machines: usize) -> String {
+    let plural = |count: usize, name: &str| match count {
+        1 => format!("1 {name}"),
+        _ => format!("{count} {name}s"),
+    };
+    format!("{} on {}", plural(runs, "run"), plural(machines, "machine"))
+}
+
+fn csv_line(row: &Row) -> String {
+    let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.6}"));
+    let within = |side: &Side| number(side.spread.and_then(|spread| spread.within_machine));
+    let between = |side: &Side| number(side.spread.and_then(|spread| spread.between_machines));
+    [
+        quoted(&row.part),
+        row.subject.name().to_owned(),
+        row.measure.name().to_owned(),
+        number(Some(row.a.value)),
+        number(Some(row.b.value)),
+        number(Some(row.ratio.value)),
+        number(row.ratio.interval.map(|(low, _)| low)),
+        number(row.ratio.interval.map(|(_, high)| high)),
+        row.verdict.words().to_owned(),
+        row.a.runs.to_string(),
+        row.a.machines.to_string(),
+        row.b.runs.to_string(),
+        row.b.machines.to_string(),
+        within(&row.a),
+        between(&row.a),
+        within(&row.b),
+        between(&row.b),
+    ]
+    .join(",")
+}

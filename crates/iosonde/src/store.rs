@@ -1,0 +1,43 @@
+//! The history: every run is kept in an SQLite file, unless the user does not want it.
+//!
+//! A *study* is what one command measured on one target: a probe, a fio job. It is kept with its runs as children, and each
+//! run is kept when it ends, not when the study does: whatever ends the program takes at most the run that was going on.
+//! Figures and labels are tables that SQL can be asked; documents and series are compressed blobs. docs/store.md is the same
+//! for users.
+//!
+//! The file is safe against a crash at any moment (write-ahead log, every commit synchronised) and against several programs
+//! at once (transactions that wait for one another). A file that is damaged is put aside under another name, never
+//! overwritten.
+
+mod aside;
+mod blob;
+mod error;
+mod id;
+mod incoming;
+mod keeper;
+mod open;
+mod place;
+mod read;
+mod record;
+mod schema;
+mod write;
+
+pub(crate) use error::StoreError;
+pub(crate) use incoming::read_documents;
+pub(crate) use keeper::{Keeper, KeepingSession};
+pub(crate) use place::Place;
+pub(crate) use read::{Filter, Loaded, Summary};
+pub(crate) use record::{Document, KeptStudy, probe_document, split_label, target};
+pub(crate) use write::Imported;
+
+use rusqlite::Connection;
+
+/// An open history.
+#[derive(Debug)]
+pub(crate) struct Store {
+    connection: Connection,
+    place: Place,
+}
+
+#[cfg(test)]
+mod tests;

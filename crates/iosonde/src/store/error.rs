@@ -1,0 +1,108 @@
+//! What can be wrong with the history, and what to do about it.
+
+use std::path::{Path, PathBuf};
+
+/// Why the history cannot do what is asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StoreError {
+    /// No directory is known in which the history could be.
+    #[error("there is no place for the history: neither HOME nor XDG_DATA_HOME is set")]
+    NoPlace,
+    /// A newer program wrote it.
+    #[error(
+        "{path}: this history was written by a newer iosonde (its version is {found}; {known} is the newest that this one knows)"
+    )]
+    Newer {
+        path: PathBuf,
+        found: i64,
+        known: i64,
+    },
+    /// A file that is something else.
+    #[error("{0}: this is not a history of iosonde")]
+    NotAStore(PathBuf),
+    /// It is one, but damaged.
+    #[error("{path}: the history is damaged: {problem}")]
+    Damaged { path: PathBuf, problem: String },
+    /// SQLite has an error.
+    #[error("{path}: {problem}")]
+    Sqlite { path: PathBuf, problem: String },
+    /// The operating system has one.
+    #[error("{0}: {1}")]
+    Io(PathBuf, std::io::Error),
+    /// What is kept cannot be read.
+    #[error("{what}: what is kept cannot be read: {problem}")]
+    Unreadable { what: String, problem: String },
+    /// No result has this id.
+    #[error("there is no result {0:?} in the history")]
+    Unknown(String),
+    /// Several have.
+    #[error("{prefix:?} is the beginning of several ids: {}", candidates.join(", "))]
+    Ambiguous {
+        prefix: String,
+        candidates: Vec<String>,
+    },
+    /// No result has this label.
+    #[error("no result has the label {0}")]
+    UnknownLabel(String),
+    /// Nothing has been kept yet.
+    #[error("{0}: there is no history yet")]
+    Empty(PathBuf),
+}
+
+impl StoreError {
+    /// From SQLite, with the file's path.
+    pub(super) fn sqlite(path: &Path, error: &rusqlite::Error) -> StoreError {
+        let path = path.to_owned();
+        let problem = error.to_string();
+        if is_damage(error) {
+            StoreError::Damaged { path, problem }
+        } else {
+            StoreError::Sqlite { path, problem }
+        }
+    }
+
+    /// Whether the user asked for something that is not there.
+    pub(crate) fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            StoreError::Unknown(_)
+                | StoreError::Ambiguous { .. }
+                | StoreError::UnknownLabel(_)
+                | StoreError::Empty(_)
+        )
+    }
+
+    /// What to do about it.
+    pub(crate) fn remedy(&self) -> Option<&'static str> {
+        Some(match self {
+            StoreError::NoPlace => "name a file with --store, or measure with --no-save",
+            StoreError::Newer { .. } => {
+                "use the newer iosonde, or another file with --store; it has been left as it is"
+            }
+            StoreError::NotAStore(_) => {
+                "name another file with --store; this one has been left as it is"
+            }
+            StoreError::Damaged { .. } => {
+                "the next run that is kept puts it aside and begins a new one; `sqlite3 FILE .recover` may save most of it"
+            }
+            StoreError::Sqlite { .. } | StoreError::Io(..) => {
+                "name another file with --store, or measure with --no-save"
+            }
+            StoreError::Unreadable { .. } => "use the iosonde that kept it, or a newer one",
+            StoreError::Unknown(_) | StoreError::UnknownLabel(_) => "`iosonde list` shows all",
+            StoreError::Ambiguous { .. } => "write more of it",
+            StoreError::Empty(_) => {
+                "measure something first, e.g. `iosonde probe`, or import results"
+            }
+        })
+    }
+}
+
+/// Whether SQLite found the file damaged, rather than busy, full or forbidden.
+pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+    matches!(
+        error.sqlite_error_code(),
+        Some(DatabaseCorrupt | NotADatabase)
+    )
+}

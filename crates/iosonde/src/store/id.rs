@@ -1,0 +1,45 @@
+//! Short names of results: ten hexadecimal digits, of which as many are shown as tell them apart.
+
+use std::io;
+
+/// Digits of an id.
+pub(super) const DIGITS: usize = 10;
+/// Digits that are shown at least.
+const FEWEST_SHOWN: usize = 6;
+
+/// A new id, drawn at random.
+pub(super) fn new() -> io::Result<String> {
+    let mut bytes = [0; DIGITS / 2];
+    rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())?;
+    Ok(hexadecimal(&bytes))
+}
+
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// How many digits tell these ids apart.
+pub(super) fn shown_digits(ids: &[String]) -> usize {
+    let mut sorted: Vec<&str> = ids.iter().map(String::as_str).collect();
+    sorted.sort_unstable();
+    let common = |pair: &[&str]| {
+        let same = pair[0].bytes().zip(pair[1].bytes());
+        same.take_while(|(a, b)| a == b).count()
+    };
+    let longest = sorted.windows(2).map(common).max().unwrap_or(0);
+    (longest + 1).max(FEWEST_SHOWN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_digits_as_tell_apart() {
+        let ids = |list: &[&str]| list.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
+        assert_eq!(shown_digits(&ids(&[])), 6);
+        assert_eq!(shown_digits(&ids(&["0123456789", "a123456789"])), 6);
+        assert_eq!(shown_digits(&ids(&["0123456789", "f", "0123456089"])), 8);
+        assert_eq!(new().unwrap().len(), DIGITS);
+    }
+}

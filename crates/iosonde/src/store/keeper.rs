@@ -1,0 +1,155 @@
+//! Keeping runs while they are made. What was measured counts more than that it is kept: a history that cannot be written
+//! is told, and the measuring goes on.
+
+use super::record::{KeptRun, KeptStudy, program};
+use super::{Place, Store, StoreError};
+use crate::args::KeepArgs;
+use crate::failure::Failure;
+use iosonde_job::plan::Plan;
+use iosonde_result::observer::Observer;
+use iosonde_result::run::RunResult;
+use iosonde_result::session::{RunError, Session};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Keeps the runs of one study after the other.
+pub(crate) struct Keeper {
+    store: Option<Store>,
+    labels: BTreeMap<String, String>,
+    study: Option<Begun>,
+    /// What went wrong, to be told by whoever prints.
+    notes: Vec<String>,
+}
+
+/// The study that goes on.
+struct Begun {
+    /// `None` until its first run: what measured nothing is not kept.
+    id: Option<String>,
+    kept: KeptStudy,
+}
+
+impl Keeper {
+    /// Opens the history, unless nothing is to be kept. Fails only for a file that the command line names.
+    pub(crate) fn open(args: &KeepArgs) -> Result<Keeper, Failure> {
+        let mut keeper = Keeper {
+            store: None,
+            labels: args.labels.iter().cloned().collect(),
+            study: None,
+            notes: Vec::new(),
+        };
+        if !args.is_wanted() {
+            return Ok(keeper);
+        }
+        let opened = Place::find(args.store.as_deref())
+            .and_then(|place| Ok((Store::open_or_make(&place)?, place)));
+        match opened {
+            Ok((opened, place)) => {
+                if let Some(aside) = opened.put_aside {
+                    keeper.notes.push(format!(
+                        "{} was damaged; it is now {}, and a new history begins",
+                        place.path.display(),
+                        aside.display()
+                    ));
+                }
+                keeper.store = Some(opened.store);
+            }
+            Err(error) if args.store.is_some() => return Err(error.into()),
+            Err(error) => keeper.lose(&error),
+        }
+        Ok(keeper)
+    }
+
+    /// Begins a study.
+    pub(crate) fn begin(&mut self, kind: &str, target: &str) {
+        self.study = Some(Begun {
+            id: None,
+            kept: KeptStudy {
+                kind: kind.to_owned(),
+                target: target.to_owned(),
+                machine: None,
+                program: program(),
+                started_at_ms: now_ms(),
+                labels: self.labels.clone(),
+                document: None,
+                runs: Vec::new(),
+            },
+        });
+    }
+
+    /// Labels a run, and keeps it as part of the study.
+    pub(crate) fn keep(&mut self, result: &mut RunResult) {
+        result.labels.extend(self.labels.clone());
+        let (Some(store), Some(begun)) = (&mut self.store, &mut self.study) else {
+            return;
+        };
+        let run = KeptRun::of(result.clone());
+        if let Err(error) = begun.keep(store, run) {
+            self.lose(&error);
+        }
+    }
+
+    /// Ends the study: the id it is kept under. `document` is what it found beyond its runs.
+    pub(crate) fn finish(&mut self, document: Option<&Value>) -> Option<String> {
+        let begun = self.study.take()?;
+        let store = self.store.as_mut()?;
+        let id = begun.id?;
+        let digest = begun.kept.digest();
+        match store.finish(&id, Some(&digest), document, now_ms()) {
+            Ok(()) => Some(id[..6.min(id.len())].to_owned()),
+            Err(error) => {
+                self.lose(&error);
+                None
+            }
+        }
+    }
+
+    /// What the user should know, each once.
+    pub(crate) fn notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
+    }
+
+    fn lose(&mut self, error: &StoreError) {
+        self.store = None;
+        self.notes
+            .push(format!("this result is not kept in the history: {error}"));
+    }
+}
+
+impl Begun {
+    fn keep(&mut self, store: &mut Store, run: KeptRun) -> Result<(), StoreError> {
+        let id = match &self.id {
+            Some(id) => id.clone(),
+            None => self.id.insert(store.begin(&self.kept)?).clone(),
+        };
+        store.add_run(&id, &run)?;
+        self.kept.runs.push(run);
+        Ok(())
+    }
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as u64)
+}
+
+/// A session whose runs are kept as they end.
+pub(crate) struct KeepingSession<'a> {
+    /// What runs.
+    pub(crate) session: &'a mut dyn Session,
+    /// What keeps.
+    pub(crate) keeper: &'a mut Keeper,
+}
+
+impl Session for KeepingSession<'_> {
+    fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        let mut result = self.session.run(plan, observer)?;
+        self.keeper.keep(&mut result);
+        Ok(result)
+    }
+
+    /// The session belongs to somebody else, who closes it.
+    fn close(self: Box<Self>) -> Result<(), RunError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,175 @@
+//! Opening the history: what kind of file it is, and what is done about a damaged one.
+
+use super::error::is_damage;
+use super::{Place, Store, StoreError, aside, schema};
+use rusqlite::{Connection, OpenFlags};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long a writer waits for others.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// A history that is larger is not read through before it is written to.
+const CHECKED_BYTES: u64 = 64 << 20;
+/// How every SQLite file begins.
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+/// A history to write to, and what became of a damaged one that was in its place.
+pub(crate) struct Opened {
+    pub(crate) store: Store,
+    pub(crate) put_aside: Option<PathBuf>,
+}
+
+impl Store {
+    /// Opens the history to write to it; makes it if there is none. A damaged one is put aside.
+    pub(crate) fn open_or_make(place: &Place) -> Result<Opened, StoreError> {
+        place.make_directory()?;
+        let put_aside = match Store::open_to_write(place) {
+            Ok(store) => {
+                return Ok(Opened {
+                    store,
+                    put_aside: None,
+                });
+            }
+            Err(StoreError::Damaged { .. }) => aside::put_aside(place, || {
+                matches!(Store::open_to_write(place), Err(StoreError::Damaged { .. }))
+            })?,
+            Err(error) => return Err(error),
+        };
+        Ok(Opened {
+            store: Store::open_to_write(place)?,
+            put_aside,
+        })
+    }
+
+    fn open_to_write(place: &Place) -> Result<Store, StoreError> {
+        let path = &place.path;
+        refuse_other_files(place)?;
+        let wrong = |error: rusqlite::Error| StoreError::sqlite(path, &error);
+        let mut connection = connect(path, OpenFlags::SQLITE_OPEN_CREATE).map_err(wrong)?;
+        refuse_other_databases(&connection, path)?;
+        if size(path) <= CHECKED_BYTES {
+            check(&connection, path)?;
+        }
+        prepare(&connection).map_err(wrong)?;
+        schema::migrate(&mut connection).map_err(wrong)?;
+        Ok(Store {
+            connection,
+            place: place.clone(),
+        })
+    }
+
+    /// Opens the history to read from it, or to remove from it.
+    pub(crate) fn open(place: &Place) -> Result<Store, StoreError> {
+        let path = &place.path;
+        if !path.exists() {
+            return Err(StoreError::Empty(path.clone()));
+        }
+        refuse_other_files(place)?;
+        let wrong = |error: rusqlite::Error| StoreError::sqlite(path, &error);
+        let mut connection = connect(path, OpenFlags::empty()).map_err(wrong)?;
+        refuse_other_databases(&connection, path)?;
+        // Removing a study removes its children.
+        connection
+            .pragma_update(None, "foreign_keys", true)
+            .map_err(wrong)?;
+        schema::migrate(&mut connection).map_err(wrong)?;
+        Ok(Store {
+            connection,
+            place: place.clone(),
+        })
+    }
+
+    /// An error of SQLite with the file's path.
+    pub(super) fn wrong(&self, error: &rusqlite::Error) -> StoreError {
+        StoreError::sqlite(&self.place.path, error)
+    }
+}
+
+fn connect(path: &Path, more: OpenFlags) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    Ok(connection)
+}
+
+/// A file that has another beginning than SQLite's: where the user named it, it is something else; in the default place it
+/// can only be damaged.
+fn refuse_other_files(place: &Place) -> Result<(), StoreError> {
+    let path = &place.path;
+    let mut start = [0; MAGIC.len()];
+    let read = match std::fs::File::open(path) {
+        Ok(mut file) => file.read(&mut start),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => Err(error),
+    };
+    match read {
+        // Made, but not yet written.
+        Ok(0) => Ok(()),
+        Ok(_) if &start == MAGIC => Ok(()),
+        Ok(_) if place.is_named => Err(StoreError::NotAStore(path.clone())),
+        Ok(_) => Err(StoreError::Damaged {
+            path: path.clone(),
+            problem: "it does not begin as an SQLite file does".to_owned(),
+        }),
+        Err(error) => Err(StoreError::Io(path.clone(), error)),
+    }
+}
+
+/// SQLite files of other programs, and histories of newer ones.
+fn refuse_other_databases(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let wrong = |error: rusqlite::Error| StoreError::sqlite(path, &error);
+    let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let id = pragma("application_id").map_err(wrong)?;
+    let found = pragma("user_version").map_err(wrong)?;
+    let is_empty = || {
+        let count = "SELECT count(*) = 0 FROM sqlite_schema";
+        connection.query_row(count, [], |row| row.get::<_, bool>(0))
+    };
+    if id != schema::APPLICATION_ID && !(id == 0 && found == 0 && is_empty().map_err(wrong)?) {
+        return Err(StoreError::NotAStore(path.to_owned()));
+    }
+    if found > schema::VERSION {
+        return Err(StoreError::Newer {
+            path: path.to_owned(),
+            found,
+            known: schema::VERSION,
+        });
+    }
+    Ok(())
+}
+
+fn size(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |facts| facts.len())
+}
+
+/// Reads the file through.
+fn check(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let first = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+    match first {
+        Ok(found) if found == "ok" => Ok(()),
+        Ok(found) => Err(StoreError::Damaged {
+            path: path.to_owned(),
+            problem: found.lines().last().unwrap_or_default().to_owned(),
+        }),
+        Err(error) => Err(StoreError::sqlite(path, &error)),
+    }
+}
+
+/// Write-ahead log, and every commit on the disk before it counts.
+fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    let begun = Instant::now();
+    loop {
+        // Where the file system cannot do it (some network ones), the old journal stays, which is as safe. The change
+        // needs the file for itself, and SQLite does not wait for that.
+        let changed = connection
+            .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0));
+        match changed {
+            Ok(_) => return Ok(()),
+            Err(error) if is_damage(&error) || begun.elapsed() > PATIENCE => return Err(error),
+            Err(_) => std::thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}

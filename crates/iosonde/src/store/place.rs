@@ -1,0 +1,100 @@
+//! Where the history is.
+
+use super::StoreError;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The file of the history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The file.
+    pub(crate) path: PathBuf,
+    /// Whether the user named it. Such a file is only touched if it is a history.
+    pub(crate) is_named: bool,
+}
+
+impl Place {
+    /// The file that `--store` names, else `IOSONDE_STORE`, else one in the XDG data directory.
+    pub(crate) fn find(named: Option<&Path>) -> Result<Place, StoreError> {
+        Place::from_env(named, |name| std::env::var_os(name))
+    }
+
+    fn from_env(
+        named: Option<&Path>,
+        var: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Place, StoreError> {
+        let set = |name| {
+            var(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
+        let named = named.map(Path::to_owned).or_else(|| set("IOSONDE_STORE"));
+        if let Some(path) = named {
+            return Ok(Place {
+                path,
+                is_named: true,
+            });
+        }
+        // As the XDG base directory specification has it, a relative path does not count.
+        let data = set("XDG_DATA_HOME")
+            .filter(|path| path.is_absolute())
+            .or_else(|| Some(set("HOME")?.join(".local/share")))
+            .ok_or(StoreError::NoPlace)?;
+        Ok(Place {
+            path: data.join("iosonde/history.db"),
+            is_named: false,
+        })
+    }
+
+    /// Makes its directory. The default one is for the user alone, as XDG asks for.
+    pub(super) fn make_directory(&self) -> Result<(), StoreError> {
+        use std::os::unix::fs::DirBuilderExt;
+        let Some(directory) = self.path.parent() else {
+            return Ok(());
+        };
+        if self.is_named || directory.as_os_str().is_empty() {
+            return Ok(());
+        }
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)
+            .map_err(|error| StoreError::Io(directory.to_owned(), error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_place_that_is_named() {
+        let env = |pairs: &'static [(&str, &str)]| {
+            move |name: &str| {
+                let found = pairs.iter().find(|(key, _)| *key == name);
+                found.map(|(_, value)| OsString::from(value))
+            }
+        };
+        let place = |named: Option<&str>, pairs| Place::from_env(named.map(Path::new), env(pairs));
+        let path = |named, pairs| place(named, pairs).unwrap().path;
+        let home = &[
+            ("HOME", "/h"),
+            ("XDG_DATA_HOME", "/x"),
+            ("IOSONDE_STORE", "/s.db"),
+        ];
+        assert_eq!(path(Some("f.db"), home), Path::new("f.db"));
+        assert_eq!(path(None, home), Path::new("/s.db"));
+        assert_eq!(path(None, &home[..2]), Path::new("/x/iosonde/history.db"));
+        let relative = &[
+            ("HOME", "/h"),
+            ("XDG_DATA_HOME", "x"),
+            ("IOSONDE_STORE", ""),
+        ];
+        assert_eq!(
+            path(None, relative),
+            Path::new("/h/.local/share/iosonde/history.db")
+        );
+        assert!(!place(None, relative).unwrap().is_named);
+        assert!(matches!(place(None, &[]), Err(StoreError::NoPlace)));
+    }
+}

@@ -1,0 +1,418 @@
+//! Reading from the history.
+
+use super::record::{Document, KeptRun, KeptStudy, compared_parts};
+use super::{Store, StoreError, blob, id};
+use iosonde_result::compare::{Basis, Bounds, Figure, Measured, Part, Pattern};
+use iosonde_result::interval::Interval;
+use iosonde_result::run::RunResult;
+use rusqlite::types::Value as SqlValue;
+use rusqlite::{Row, params_from_iter};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+/// Which studies are wanted; all conditions must hold.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Filter {
+    /// Each of these labels.
+    pub(crate) labels: Vec<(String, String)>,
+    /// This target, or something below this directory.
+    pub(crate) target: Option<String>,
+    /// Begun at this time or later, in milliseconds of the Unix epoch.
+    pub(crate) since_ms: Option<u64>,
+    /// Only this one.
+    pub(crate) id: Option<String>,
+}
+
+/// A study without its documents.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Summary {
+    /// Its whole id.
+    pub(crate) id: String,
+    /// As much of the id as is needed today.
+    pub(crate) short_id: String,
+    /// `probe`, `fio`, ...
+    pub(crate) kind: String,
+    /// Target as the user wrote it.
+    pub(crate) target: String,
+    /// Where it ran.
+    pub(crate) machine: Option<String>,
+    /// Program and version.
+    pub(crate) program: String,
+    /// Milliseconds of the Unix epoch.
+    pub(crate) started_at_ms: u64,
+    /// When it ended; `None` for a study that was cut off.
+    pub(crate) finished_at_ms: Option<u64>,
+    /// The file it was imported from.
+    pub(crate) imported_from: Option<String>,
+    /// Labels.
+    pub(crate) labels: BTreeMap<String, String>,
+    /// Figures of all its runs, in the order in which they ran.
+    pub(crate) parts: Vec<Part>,
+}
+
+impl Summary {
+    /// As one result of a comparison.
+    pub(crate) fn measured(&self) -> Measured {
+        Measured {
+            name: self.short_id.clone(),
+            machine: self.machine.clone(),
+            parts: compared_parts(&self.kind, self.parts.iter()),
+        }
+    }
+}
+
+/// A study with all that is kept of it, or one of its runs.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Loaded {
+    /// The study.
+    pub(crate) summary: Summary,
+    /// The run that was asked for: its number from 1; `None` for all of the study.
+    pub(crate) run: Option<u32>,
+    /// The study again, with documents.
+    pub(crate) study: KeptStudy,
+}
+
+impl Loaded {
+    /// How it is asked for.
+    pub(crate) fn name(&self) -> String {
+        match self.run {
+            Some(number) => format!("{}.{number}", self.summary.short_id),
+            None => self.summary.short_id.clone(),
+        }
+    }
+
+    /// As one result of a comparison.
+    pub(crate) fn measured(&self) -> Measured {
+        match self.run {
+            None => self.summary.measured(),
+            // A layout that is named is meant.
+            Some(_) => Measured {
+                name: self.name(),
+                machine: self.summary.machine.clone(),
+                parts: self
+                    .study
+                    .runs
+                    .iter()
+                    .flat_map(|run| run.parts.clone())
+                    .collect(),
+            },
+        }
+    }
+}
+
+impl Store {
+    /// Studies that the filter lets through, the oldest first.
+    pub(crate) fn list(&self, filter: &Filter) -> Result<Vec<Summary>, StoreError> {
+        let found = self.summaries(filter);
+        found.map_err(|error| self.wrong(&error))
+    }
+
+    /// Everything of the study whose id begins so; `ID.N` or `ID.NAME` is one of its runs.
+    pub(crate) fn load(&self, reference: &str) -> Result<Loaded, StoreError> {
+        let (prefix, run) = match reference.split_once('.') {
+            Some((prefix, run)) => (prefix, Some(run)),
+            None => (reference, None),
+        };
+        let id = self.find(prefix)?;
+        let filter = Filter {
+            id: Some(id.clone()),
+            ..Filter::default()
+        };
+        let unknown = || StoreError::Unknown(reference.to_owned());
+        let summary = self.list(&filter)?.pop().ok_or_else(unknown)?;
+        let mut runs = self.runs(&id)?;
+        let mut number = None;
+        if let Some(run) = run {
+            let place = runs
+                .iter()
+                .position(|(found, kept)| found.to_string() == run || kept.name == run)
+                .ok_or_else(unknown)?;
+            runs = vec![runs.swap_remove(place)];
+            number = Some(runs[0].0);
+        }
+        let document: Option<Vec<u8>> =
+            self.one("SELECT document FROM study WHERE id = ?1", &id)?;
+        let document = document.map(|blob| blob::unpacked(&blob)).transpose();
+        let document = document.map_err(|error| unreadable(&id, &error))?;
+        Ok(Loaded {
+            run: number,
+            study: KeptStudy {
+                kind: summary.kind.clone(),
+                target: summary.target.clone(),
+                machine: summary.machine.clone(),
+                program: summary.program.clone(),
+                started_at_ms: summary.started_at_ms,
+                labels: summary.labels.clone(),
+                document,
+                runs: runs.into_iter().map(|(_, run)| run).collect(),
+            },
+            summary,
+        })
+    }
+
+    /// The id that begins so.
+    pub(crate) fn find(&self, prefix: &str) -> Result<String, StoreError> {
+        let ids = self.ids().map_err(|error| self.wrong(&error))?;
+        let digits = id::shown_digits(&ids);
+        let matching: Vec<&String> = ids
+            .iter()
+            .filter(|id| !prefix.is_empty() && id.starts_with(&prefix.to_ascii_lowercase()))
+            .collect();
+        match &matching[..] {
+            [] => Err(StoreError::Unknown(prefix.to_owned())),
+            [id] => Ok((*id).clone()),
+            several => Err(StoreError::Ambiguous {
+                prefix: prefix.to_owned(),
+                candidates: several
+                    .iter()
+                    .map(|id| id[..digits.min(id.len())].to_owned())
+                    .collect(),
+            }),
+        }
+    }
+
+    fn ids(&self) -> rusqlite::Result<Vec<String>> {
+        let mut all = self.connection.prepare("SELECT id FROM study")?;
+        all.query_map([], |row| row.get(0))?.collect()
+    }
+
+    fn one<T: rusqlite::types::FromSql>(&self, sql: &str, id: &str) -> Result<T, StoreError> {
+        let value = self.connection.query_row(sql, [id], |row| row.get(0));
+        value.map_err(|error| self.wrong(&error))
+    }
+
+    fn summaries(&self, filter: &Filter) -> rusqlite::Result<Vec<Summary>> {
+        let (condition, values) = filter.sql();
+        let digits = id::shown_digits(&self.ids()?);
+        let mut select = self.connection.prepare(&format!(
+            "SELECT id, kind, target, machine, program, started_at_ms, finished_at_ms, imported_from \
+             FROM study WHERE {condition} ORDER BY started_at_ms, rowid"
+        ))?;
+        let found = select.query_map(params_from_iter(values), |row| summary(row, digits))?;
+        let mut found: Vec<Summary> = found.collect::<rusqlite::Result<_>>()?;
+        for study in &mut found {
+            study.labels = self.labels(&study.id)?;
+            study.parts = self
+                .parts(&study.id)?
+                .into_iter()
+                .map(|(_, part)| part)
+                .collect();
+        }
+        Ok(found)
+    }
+
+    fn labels(&self, study: &str) -> rusqlite::Result<BTreeMap<String, String>> {
+        let mut select = self
+            .connection
+            .prepare_cached("SELECT key, value FROM label WHERE study = ?1")?;
+        select
+            .query_map([study], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect()
+    }
+
+    /// The parts of all runs of a study, each with the number of its run.
+    fn parts(&self, study: &str) -> rusqlite::Result<Vec<(u32, Part)>> {
+        let mut select = self.connection.prepare_cached(
+            "SELECT run.number, part.number, part.name, rw, bs, iodepth, numjobs, \
+                    subject, measure, value, low, high, freedom, basis, settled \
+             FROM run JOIN part ON part.run = run.id \
+             LEFT JOIN figure ON figure.run = part.run AND figure.part = part.number \
+             WHERE run.study = ?1 ORDER BY run.number, part.number",
+        )?;
+        let mut rows = select.query([study])?;
+        let mut parts: Vec<(u32, Part)> = Vec::new();
+        let mut last = None;
+        while let Some(row) = rows.next()? {
+            let place: (u32, u32) = (row.get(0)?, row.get(1)?);
+            if last != Some(place) {
+                parts.push((place.0, part(row)?));
+                last = Some(place);
+            }
+            if let (Some((_, part)), Some(figure)) = (parts.last_mut(), figure(row)?) {
+                part.figures.push(figure);
+            }
+        }
+        for (_, part) in &mut parts {
+            part.figures
+                .sort_by_key(|figure| (figure.subject, figure.measure));
+        }
+        Ok(parts)
+    }
+
+    fn runs(&self, study: &str) -> Result<Vec<(u32, KeptRun)>, StoreError> {
+        let wrong = |error: rusqlite::Error| self.wrong(&error);
+        let parts = self.parts(study).map_err(wrong)?;
+        let mut select = self
+            .connection
+            .prepare(
+                "SELECT number, name, started_at_ms, elapsed_ns, format, document, series \
+                 FROM run WHERE study = ?1 ORDER BY number",
+            )
+            .map_err(wrong)?;
+        let rows = select.query_map([study], RawRun::of).map_err(wrong)?;
+        let raw: Vec<RawRun> = rows.collect::<rusqlite::Result<_>>().map_err(wrong)?;
+        let unpack = |raw: RawRun| {
+            let of_it = parts.iter().filter(|(run, _)| *run == raw.number);
+            let parts = of_it.map(|(_, part)| part.clone()).collect();
+            raw.unpacked(study, parts)
+        };
+        raw.into_iter().map(unpack).collect()
+    }
+}
+
+impl Filter {
+    /// Studies with this label.
+    pub(crate) fn label(key: &str, value: &str) -> Filter {
+        Filter {
+            labels: vec![(key.to_owned(), value.to_owned())],
+            ..Filter::default()
+        }
+    }
+
+    /// The condition, and the values for its question marks.
+    fn sql(&self) -> (String, Vec<SqlValue>) {
+        let mut condition = "1".to_owned();
+        let mut values = Vec::new();
+        for (key, value) in &self.labels {
+            condition.push_str(
+                " AND EXISTS (SELECT 1 FROM label WHERE label.study = study.id AND key = ? AND value = ?)",
+            );
+            values.extend([SqlValue::from(key.clone()), SqlValue::from(value.clone())]);
+        }
+        if let Some(target) = &self.target {
+            condition.push_str(" AND (target = ? OR substr(target, 1, length(?)) = ?)");
+            let below = format!("{}/", target.trim_end_matches('/'));
+            values.extend([target.clone(), below.clone(), below].map(SqlValue::from));
+        }
+        if let Some(since_ms) = self.since_ms {
+            condition.push_str(" AND started_at_ms >= ?");
+            values.push(SqlValue::from(i64::try_from(since_ms).unwrap_or(i64::MAX)));
+        }
+        if let Some(id) = &self.id {
+            condition.push_str(" AND id = ?");
+            values.push(SqlValue::from(id.clone()));
+        }
+        (condition, values)
+    }
+}
+
+fn summary(row: &Row<'_>, digits: usize) -> rusqlite::Result<Summary> {
+    let id: String = row.get(0)?;
+    Ok(Summary {
+        short_id: id[..digits.min(id.len())].to_owned(),
+        id,
+        kind: row.get(1)?,
+        target: row.get(2)?,
+        machine: row.get(3)?,
+        program: row.get(4)?,
+        started_at_ms: row.get::<_, i64>(5)? as u64,
+        finished_at_ms: row.get::<_, Option<i64>>(6)?.map(|ms| ms as u64),
+        imported_from: row.get(7)?,
+        labels: BTreeMap::new(),
+        parts: Vec::new(),
+    })
+}
+
+fn part(row: &Row<'_>) -> rusqlite::Result<Part> {
+    Ok(Part {
+        name: row.get(2)?,
+        pattern: Pattern {
+            rw: row.get(3)?,
+            bs: row.get(4)?,
+            iodepth: row.get(5)?,
+            numjobs: row.get(6)?,
+        },
+        figures: Vec::new(),
+    })
+}
+
+/// A figure; `None` where the part has none, or one that this program does not know.
+fn figure(row: &Row<'_>) -> rusqlite::Result<Option<Figure>> {
+    let (Some(subject), Some(measure)) = (word(row, 7)?, word(row, 8)?) else {
+        return Ok(None);
+    };
+    let basis: Option<String> = row.get(13)?;
+    let low: Option<f64> = row.get(10)?;
+    let high: Option<f64> = row.get(11)?;
+    let freedom: Option<f64> = row.get(12)?;
+    let basis = basis.and_then(|name| Basis::from_name(&name));
+    let bounds = match (low, high, freedom, basis) {
+        (Some(low), Some(high), Some(freedom), Some(basis)) => Some(Bounds {
+            low,
+            high,
+            freedom,
+            basis,
+        }),
+        _ => None,
+    };
+    Ok(Some(Figure {
+        subject,
+        measure,
+        value: row.get(9)?,
+        bounds,
+        settled: row.get(14)?,
+    }))
+}
+
+fn word<T: FromStr>(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<T>> {
+    let name: Option<String> = row.get(column)?;
+    Ok(name.and_then(|name| name.parse().ok()))
+}
+
+fn unreadable(what: &str, problem: &dyn fmt::Display) -> StoreError {
+    StoreError::Unreadable {
+        what: what.to_owned(),
+        problem: problem.to_string(),
+    }
+}
+
+/// A run as the table has it.
+struct RawRun {
+    number: u32,
+    name: String,
+    started_at_ms: i64,
+    elapsed_ns: i64,
+    format: String,
+    document: Vec<u8>,
+    series: Option<Vec<u8>>,
+}
+
+impl RawRun {
+    fn of(row: &Row<'_>) -> rusqlite::Result<RawRun> {
+        Ok(RawRun {
+            number: row.get(0)?,
+            name: row.get(1)?,
+            started_at_ms: row.get(2)?,
+            elapsed_ns: row.get(3)?,
+            format: row.get(4)?,
+            document: row.get(5)?,
+            series: row.get(6)?,
+        })
+    }
+
+    fn unpacked(self, study: &str, parts: Vec<Part>) -> Result<(u32, KeptRun), StoreError> {
+        let what = format!("{study}.{}", self.number);
+        let damaged = |error: serde_json::Error| unreadable(&what, &error);
+        let document = match self.format.as_str() {
+            "run-result" => {
+                let mut result: RunResult = blob::unpacked(&self.document).map_err(damaged)?;
+                if let Some(series) = &self.series {
+                    let intervals: Vec<Interval> = blob::unpacked(series).map_err(damaged)?;
+                    result.intervals = intervals;
+                }
+                Document::Run(Box::new(result))
+            }
+            "fio-json" => Document::Fio(blob::unpacked(&self.document).map_err(damaged)?),
+            other => return Err(unreadable(&what, &format!("unknown format {other}"))),
+        };
+        let run = KeptRun {
+            name: self.name,
+            started_at_ms: self.started_at_ms as u64,
+            elapsed_ns: self.elapsed_ns as u64,
+            document,
+            parts,
+        };
+        Ok((self.number, run))
+    }
+}

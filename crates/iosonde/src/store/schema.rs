@@ -1,0 +1,93 @@
+//! The tables, as they grew. A migration is never changed once it has been released; a new one is added.
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+/// Written into the file, so that it is known for what it is: `ioso`.
+pub(super) const APPLICATION_ID: i64 = 0x696f_736f;
+
+/// What turns version n into n + 1. `PRAGMA user_version` counts how many have been done.
+const MIGRATIONS: &[&str] = &["
+    CREATE TABLE study (
+        id TEXT PRIMARY KEY,
+        kind TEXT NOT NULL,
+        target TEXT NOT NULL,
+        machine TEXT,
+        program TEXT NOT NULL,
+        started_at_ms INTEGER NOT NULL,
+        finished_at_ms INTEGER,
+        imported_from TEXT,
+        digest TEXT UNIQUE,
+        document BLOB
+    ) STRICT;
+    CREATE INDEX study_by_start ON study (started_at_ms);
+
+    CREATE TABLE label (
+        study TEXT NOT NULL REFERENCES study (id) ON DELETE CASCADE,
+        key TEXT NOT NULL,
+        value TEXT NOT NULL,
+        PRIMARY KEY (study, key)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX label_by_value ON label (key, value);
+
+    CREATE TABLE run (
+        id INTEGER PRIMARY KEY,
+        study TEXT NOT NULL REFERENCES study (id) ON DELETE CASCADE,
+        number INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        started_at_ms INTEGER NOT NULL,
+        elapsed_ns INTEGER NOT NULL,
+        format TEXT NOT NULL,
+        document BLOB NOT NULL,
+        series BLOB,
+        UNIQUE (study, number)
+    ) STRICT;
+
+    CREATE TABLE part (
+        run INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+        number INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        rw TEXT NOT NULL,
+        bs TEXT NOT NULL,
+        iodepth INTEGER NOT NULL,
+        numjobs INTEGER NOT NULL,
+        PRIMARY KEY (run, number)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE figure (
+        run INTEGER NOT NULL,
+        part INTEGER NOT NULL,
+        subject TEXT NOT NULL,
+        measure TEXT NOT NULL,
+        value REAL NOT NULL,
+        low REAL,
+        high REAL,
+        freedom REAL,
+        basis TEXT,
+        settled INTEGER,
+        PRIMARY KEY (run, part, subject, measure),
+        FOREIGN KEY (run, part) REFERENCES part (run, number) ON DELETE CASCADE
+    ) STRICT, WITHOUT ROWID;
+    "];
+
+/// The version that this program writes.
+pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// The version of a file; 0 is an empty one.
+pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// Brings the tables up to date. Whoever comes second finds it done.
+pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    if version(connection)? >= VERSION {
+        return Ok(());
+    }
+    let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
+    let done = version(&transaction)?;
+    for migration in MIGRATIONS.iter().skip(done.max(0) as usize) {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", VERSION.max(done))?;
+    transaction.commit()
+}

@@ -1,0 +1,264 @@
+//! Writing to the history.
+
+use super::record::{Document, KeptRun, KeptStudy};
+use super::{Store, StoreError, blob, id};
+use iosonde_result::compare::Part;
+use iosonde_result::interval::Interval;
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// What became of a study that was to be imported.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Imported {
+    /// It is kept under this id.
+    New(String),
+    /// It has been kept before, under this id.
+    Known(String),
+}
+
+impl Store {
+    /// Begins a study: its id. Runs it brings along are not written.
+    pub(crate) fn begin(&mut self, study: &KeptStudy) -> Result<String, StoreError> {
+        self.transaction(|transaction| insert_study(transaction, study, None))
+    }
+
+    /// Adds a run to a study.
+    pub(crate) fn add_run(&mut self, study: &str, run: &KeptRun) -> Result<(), StoreError> {
+        let packed = Packed::of(run).map_err(|error| self.io(error))?;
+        self.transaction(|transaction| {
+            packed.insert(transaction, study, run)?;
+            add_facts(transaction, study, run)
+        })
+    }
+
+    /// Ends a study. `document` is what it found beyond its runs.
+    pub(crate) fn finish(
+        &mut self,
+        study: &str,
+        digest: Option<&str>,
+        document: Option<&Value>,
+        finished_at_ms: u64,
+    ) -> Result<(), StoreError> {
+        let document = document.map(blob::packed).transpose();
+        let document = document.map_err(|error| self.io(error))?;
+        self.transaction(|transaction| {
+            // A digest that is known belongs to the same measurement, imported meanwhile: no reason to fail.
+            transaction.execute(
+                "UPDATE study SET document = ?2, finished_at_ms = ?3, digest = \
+                 CASE WHEN EXISTS (SELECT 1 FROM study WHERE digest = ?4) THEN NULL ELSE ?4 END WHERE id = ?1",
+                params![study, document, signed(finished_at_ms), digest],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Keeps a study that is complete, unless it is known.
+    pub(crate) fn import(&mut self, study: &KeptStudy, from: &str) -> Result<Imported, StoreError> {
+        let digest = study.digest();
+        let packed: Result<Vec<Packed>, _> = study.runs.iter().map(Packed::of).collect();
+        let packed = packed.map_err(|error| self.io(error))?;
+        let document = study.document.as_ref().map(blob::packed).transpose();
+        let document = document.map_err(|error| self.io(error))?;
+        self.transaction(|transaction| {
+            let known = "SELECT id FROM study WHERE digest = ?1";
+            let known = transaction.query_row(known, [&digest], |row| row.get(0));
+            match known {
+                Ok(id) => return Ok(Imported::Known(id)),
+                Err(rusqlite::Error::QueryReturnedNoRows) => {}
+                Err(error) => return Err(error),
+            }
+            let id = insert_study(transaction, study, Some(from))?;
+            for (packed, run) in packed.iter().zip(&study.runs) {
+                packed.insert(transaction, &id, run)?;
+            }
+            let elapsed_ns: u64 = study.runs.iter().map(|run| run.elapsed_ns).sum();
+            let finished = study.started_at_ms.saturating_add(elapsed_ns / 1_000_000);
+            transaction.execute(
+                "UPDATE study SET document = ?2, digest = ?3, finished_at_ms = ?4 WHERE id = ?1",
+                params![id, document, digest, signed(finished)],
+            )?;
+            Ok(Imported::New(id))
+        })
+    }
+
+    /// Removes studies, all or none.
+    pub(crate) fn remove(&mut self, ids: &[String]) -> Result<(), StoreError> {
+        self.transaction(|transaction| {
+            for id in ids {
+                transaction.execute("DELETE FROM study WHERE id = ?1", [id])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Does all of it or nothing. Others wait meanwhile.
+    fn transaction<T>(
+        &mut self,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let outcome = Transaction::new(&mut self.connection, TransactionBehavior::Immediate)
+            .and_then(|transaction| {
+                let value = work(&transaction)?;
+                transaction.commit()?;
+                Ok(value)
+            });
+        outcome.map_err(|error| self.wrong(&error))
+    }
+
+    fn io(&self, error: std::io::Error) -> StoreError {
+        StoreError::Io(self.place.path.clone(), error)
+    }
+}
+
+/// SQLite's integers have a sign.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn insert_study(
+    transaction: &Transaction<'_>,
+    study: &KeptStudy,
+    from: Option<&str>,
+) -> rusqlite::Result<String> {
+    let id = free_id(transaction)?;
+    transaction.execute(
+        "INSERT INTO study (id, kind, target, machine, program, started_at_ms, imported_from) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        params![
+            id,
+            study.kind,
+            study.target,
+            study.machine,
+            study.program,
+            signed(study.started_at_ms),
+            from
+        ],
+    )?;
+    insert_labels(transaction, &id, &study.labels)?;
+    Ok(id)
+}
+
+fn free_id(connection: &Connection) -> rusqlite::Result<String> {
+    loop {
+        let id =
+            id::new().map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+        let count = "SELECT count(*) FROM study WHERE id = ?1";
+        if connection.query_row(count, [&id], |row| row.get::<_, i64>(0))? == 0 {
+            return Ok(id);
+        }
+    }
+}
+
+fn insert_labels(
+    transaction: &Transaction<'_>,
+    study: &str,
+    labels: &BTreeMap<String, String>,
+) -> rusqlite::Result<()> {
+    for (key, value) in labels {
+        transaction.execute(
+            "INSERT OR REPLACE INTO label (study, key, value) VALUES (?1, ?2, ?3)",
+            params![study, key, value],
+        )?;
+    }
+    Ok(())
+}
+
+/// What only a run knows of its study.
+fn add_facts(transaction: &Transaction<'_>, study: &str, run: &KeptRun) -> rusqlite::Result<()> {
+    let Document::Run(result) = &run.document else {
+        return Ok(());
+    };
+    let machine = super::record::machine(result);
+    transaction.execute(
+        "UPDATE study SET machine = coalesce(machine, ?2) WHERE id = ?1",
+        params![study, machine],
+    )?;
+    insert_labels(transaction, study, &result.labels)
+}
+
+/// The blobs of a run, made before the file is locked.
+struct Packed {
+    document: Vec<u8>,
+    series: Option<Vec<u8>>,
+}
+
+impl Packed {
+    fn of(run: &KeptRun) -> std::io::Result<Packed> {
+        Ok(match &run.document {
+            Document::Run(result) => {
+                let mut rest = result.clone();
+                let intervals: Vec<Interval> = std::mem::take(&mut rest.intervals);
+                Packed {
+                    document: blob::packed(&rest)?,
+                    series: Some(blob::packed(&intervals)?),
+                }
+            }
+            Document::Fio(json) => Packed {
+                document: blob::packed(json)?,
+                series: None,
+            },
+        })
+    }
+
+    fn insert(
+        &self,
+        transaction: &Transaction<'_>,
+        study: &str,
+        run: &KeptRun,
+    ) -> rusqlite::Result<()> {
+        transaction.execute(
+            "INSERT INTO run (study, number, name, started_at_ms, elapsed_ns, format, document, series) \
+             VALUES (?1, (SELECT coalesce(max(number), 0) + 1 FROM run WHERE study = ?1), \
+                     ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![
+                study,
+                run.name,
+                signed(run.started_at_ms),
+                signed(run.elapsed_ns),
+                run.document.format(),
+                self.document,
+                self.series
+            ],
+        )?;
+        insert_parts(transaction, transaction.last_insert_rowid(), &run.parts)
+    }
+}
+
+fn insert_parts(transaction: &Transaction<'_>, run: i64, parts: &[Part]) -> rusqlite::Result<()> {
+    let mut insert_part = transaction.prepare_cached(
+        "INSERT INTO part (run, number, name, rw, bs, iodepth, numjobs) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    let mut insert_figure = transaction.prepare_cached(
+        "INSERT INTO figure (run, part, subject, measure, value, low, high, freedom, basis, settled) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    )?;
+    for (number, part) in (1i64..).zip(parts) {
+        let pattern = &part.pattern;
+        insert_part.execute(params![
+            run,
+            number,
+            part.name,
+            pattern.rw,
+            pattern.bs,
+            pattern.iodepth,
+            pattern.numjobs
+        ])?;
+        for figure in &part.figures {
+            let bounds = figure.bounds;
+            insert_figure.execute(params![
+                run,
+                number,
+                figure.subject.name(),
+                figure.measure.name(),
+                figure.value,
+                bounds.map(|bounds| bounds.low),
+                bounds.map(|bounds| bounds.high),
+                bounds.map(|bounds| bounds.freedom),
+                bounds.map(|bounds| bounds.basis.name()),
+                figure.settled
+            ])?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,442 @@
+//! The history from outside: several processes, crashes, damage, and files of others.
+
+use rusqlite::Connection;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+/// A directory of its own for each test.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Scratch {
+        let path = std::env::temp_dir().join(format!("iosonde-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Scratch(path)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// fio's JSON of one job, told apart by its number.
+    fn fio_json(&self, number: u32) -> PathBuf {
+        let path = self.path(&format!("{number}.json"));
+        let iops = 1000 + number;
+        let text = format!(
+            r#"{{"fio version": "fio-3.33", "timestamp_ms": {}, "jobs": [{{"jobname": "j", "groupid": 0, "elapsed": 10,
+            "job options": {{"rw": "read", "filename": "/dev/x"}},
+            "read": {{"total_ios": 10000, "iops": {iops}, "bw_bytes": {}, "iops_mean": {iops}, "iops_stddev": 10.5,
+            "iops_samples": 20}}}}]}}"#,
+            1_795_000_000_000u64 + u64::from(number) * 1000,
+            iops * 4096
+        );
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iosonde"));
+        command
+            .args(words)
+            .current_dir(&self.0)
+            .env_remove("IOSONDE_STORE")
+            .env_remove("IOSONDE_NO_SAVE")
+            .env("HOME", &self.0)
+            .env("XDG_DATA_HOME", self.path("data"));
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        self.command(words).output().unwrap()
+    }
+
+    fn store(&self) -> PathBuf {
+        self.path("data/iosonde/history.db")
+    }
+
+    fn listed(&self) -> Vec<String> {
+        let output = self.run(&["list", "--format", "csv"]);
+        assert!(output.status.success(), "{}", error(&output));
+        let lines = text(&output.stdout);
+        lines.lines().skip(1).map(str::to_owned).collect()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn error(output: &Output) -> String {
+    text(&output.stderr)
+}
+
+/// A job of a second on a simulated device.
+const JOB: [&str; 9] = [
+    "fio",
+    "--name=j",
+    "--ioengine=sim",
+    "--sim=parallel=1,read_us=10ms",
+    "--rw=randread",
+    "--size=1m",
+    "--runtime=8",
+    "--time_based",
+    "--output-format=json",
+];
+
+fn integrity(store: &Path) -> String {
+    let connection = Connection::open(store).unwrap();
+    let check = "PRAGMA integrity_check";
+    connection.query_row(check, [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn a_job_is_kept_listed_shown_exported_and_removed() {
+    let scratch = Scratch::new("kept");
+    let words: Vec<&str> = ["--label", "disk=new"].into_iter().chain(JOB).collect();
+    let output = scratch.run(&words);
+    assert!(output.status.success(), "{}", error(&output));
+    assert_eq!(error(&output), "");
+    let line = scratch.listed().remove(0);
+    assert!(line.contains("disk=new"), "{line}");
+    let id = &line[..10];
+    let shown = text(&scratch.run(&["show", &id[..4]]).stdout);
+    assert!(
+        shown.contains("read IOPS") && shown.contains("disk=new"),
+        "{shown}"
+    );
+    for format in ["json", "fio-json", "csv", "markdown", "table"] {
+        let output = scratch.run(&["export", id, "--format", format]);
+        assert!(output.status.success(), "{format}: {}", error(&output));
+    }
+    // What is exported is what was measured: importing it again changes nothing.
+    let exported = scratch.run(&["export", id]).stdout;
+    fs::write(scratch.path("own.json"), &exported).unwrap();
+    let again = text(&scratch.run(&["import", "own.json"]).stdout);
+    assert!(
+        again.starts_with(id) && again.contains("already"),
+        "{again}"
+    );
+    let elsewhere = scratch.run(&["import", "own.json", "--store", "other.db"]);
+    assert!(elsewhere.status.success(), "{}", error(&elsewhere));
+    let compared = scratch.run(&["compare", id, "own.json"]);
+    let shown = text(&compared.stdout);
+    assert!(shown.contains("No difference is shown in"), "{shown}");
+    assert!(scratch.run(&["rm", id]).status.success());
+    assert_eq!(scratch.listed(), [""; 0]);
+    let connection = Connection::open(scratch.store()).unwrap();
+    for table in ["run", "part", "figure", "label"] {
+        let count = format!("SELECT count(*) FROM {table}");
+        let left: i64 = connection.query_row(&count, [], |row| row.get(0)).unwrap();
+        assert_eq!(left, 0, "{table}");
+    }
+}
+
+#[test]
+fn nothing_is_kept_that_is_not_to_be() {
+    let scratch = Scratch::new("no-save");
+    let words: Vec<&str> = ["--no-save"].into_iter().chain(JOB).collect();
+    assert!(scratch.run(&words).status.success());
+    let refused = scratch
+        .command(&JOB)
+        .env("IOSONDE_NO_SAVE", "1")
+        .output()
+        .unwrap();
+    assert!(refused.status.success());
+    assert!(!scratch.path("data").exists());
+    let output = scratch.run(&["list"]);
+    assert!(output.status.success() && output.stdout.is_empty());
+    assert!(
+        error(&output).starts_with("no results in"),
+        "{}",
+        error(&output)
+    );
+}
+
+#[test]
+fn a_history_that_cannot_be_written_fails_no_job() {
+    let scratch = Scratch::new("unwritable");
+    fs::write(scratch.path("file"), "").unwrap();
+    let mut command = scratch.command(&JOB);
+    let output = command
+        .env("XDG_DATA_HOME", scratch.path("file"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", error(&output));
+    assert!(error(&output).starts_with("note: this result is not kept in the history"));
+    assert!(serde_json::from_slice::<serde_json::Value>(&output.stdout).is_ok());
+    // A file that is named is another matter: nobody wants to find out afterwards.
+    let words: Vec<&str> = ["--store", "file/x.db"].into_iter().chain(JOB).collect();
+    let output = scratch.run(&words);
+    assert_eq!(output.status.code(), Some(5), "{}", error(&output));
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn two_writers_wait_for_each_other() {
+    let scratch = Scratch::new("two-writers");
+    let files: Vec<PathBuf> = (0..60).map(|number| scratch.fio_json(number)).collect();
+    let started: Vec<_> = files
+        .chunks(20)
+        .map(|files| {
+            let mut command = scratch.command(&["import"]);
+            command
+                .args(files)
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped());
+            command.spawn().unwrap()
+        })
+        .collect();
+    for child in started {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", error(&output));
+    }
+    assert_eq!(scratch.listed().len(), 60);
+    assert_eq!(integrity(&scratch.store()), "ok");
+}
+
+#[test]
+fn what_is_said_to_be_kept_survives_a_kill() {
+    let scratch = Scratch::new("kill");
+    let mut said: Vec<String> = Vec::new();
+    for round in 0..12 {
+        let files: Vec<PathBuf> = (0..40)
+            .map(|number| scratch.fio_json(round * 40 + number))
+            .collect();
+        let mut command = scratch.command(&["import"]);
+        command
+            .args(files)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(u64::from(round) * 9));
+        child.kill().unwrap();
+        let output = child.wait_with_output().unwrap();
+        let lines = text(&output.stdout);
+        // The last line may have been cut.
+        let whole = lines
+            .split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'));
+        said.extend(whole.map(|line| line[..10].to_owned()));
+        assert_eq!(integrity(&scratch.path_of_store_or_new()), "ok");
+    }
+    assert!(
+        !said.is_empty(),
+        "every round was killed before it kept anything"
+    );
+    let listed: Vec<String> = scratch
+        .listed()
+        .iter()
+        .map(|line| line[..10].to_owned())
+        .collect();
+    for id in &said {
+        assert!(listed.contains(id), "{id} is lost");
+    }
+    // Nothing is there by halves: each study has its run, its part and its figures.
+    let connection = Connection::open(scratch.store()).unwrap();
+    let halves = "SELECT count(*) FROM study WHERE finished_at_ms IS NULL OR (SELECT count(*) FROM figure JOIN run \
+                  ON run.id = figure.run WHERE run.study = study.id) != 2";
+    let halves: i64 = connection.query_row(halves, [], |row| row.get(0)).unwrap();
+    assert_eq!(halves, 0);
+}
+
+impl Scratch {
+    /// The store, or where there is none yet an empty one elsewhere.
+    fn path_of_store_or_new(&self) -> PathBuf {
+        let store = self.store();
+        if store.exists() {
+            store
+        } else {
+            self.path("none.db")
+        }
+    }
+}
+
+#[test]
+fn a_damaged_history_is_put_aside_as_it_is() {
+    let scratch = Scratch::new("damaged");
+    scratch.run(&["import", scratch.fio_json(1).to_str().unwrap()]);
+    let store = scratch.store();
+    // Pages in the middle are lost.
+    let mut bytes = fs::read(&store).unwrap();
+    let length = bytes.len();
+    bytes[4096..length / 2].fill(0xa5);
+    fs::write(&store, &bytes).unwrap();
+    let output = scratch.run(&["import", scratch.fio_json(2).to_str().unwrap()]);
+    assert!(output.status.success(), "{}", error(&output));
+    assert!(
+        error(&output).contains("was damaged; it is now"),
+        "{}",
+        error(&output)
+    );
+    assert_eq!(scratch.listed().len(), 1);
+    assert_eq!(aside(&store), [bytes]);
+    // The same for a file that is no database at all, when a job is kept.
+    fs::write(&store, "what is this?").unwrap();
+    let output = scratch.run(&JOB);
+    assert!(output.status.success());
+    assert!(
+        error(&output).contains("was damaged; it is now"),
+        "{}",
+        error(&output)
+    );
+    assert_eq!(aside(&store).len(), 2);
+    assert_eq!(scratch.listed().len(), 1);
+}
+
+/// What has been put aside.
+fn aside(store: &Path) -> Vec<Vec<u8>> {
+    let beside = fs::read_dir(store.parent().unwrap()).unwrap();
+    let names = beside.map(|entry| entry.unwrap().path());
+    let damaged = names.filter(|path| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.contains(".damaged-") && !name.ends_with("-wal") && !name.ends_with("-shm")
+    });
+    damaged.map(|path| fs::read(path).unwrap()).collect()
+}
+
+#[test]
+fn reading_a_damaged_history_changes_nothing() {
+    let scratch = Scratch::new("reading-damaged");
+    scratch.run(&["import", scratch.fio_json(1).to_str().unwrap()]);
+    fs::write(scratch.store(), "what is this?").unwrap();
+    let output = scratch.run(&["list"]);
+    assert_eq!(output.status.code(), Some(5));
+    assert!(
+        error(&output).contains("the history is damaged"),
+        "{}",
+        error(&output)
+    );
+    assert_eq!(fs::read(scratch.store()).unwrap(), b"what is this?");
+    assert!(aside(&scratch.store()).is_empty());
+}
+
+#[test]
+fn files_of_others_are_left_alone() {
+    let scratch = Scratch::new("others");
+    let json = scratch.fio_json(1);
+    let before = fs::read(&json).unwrap();
+    let name = json.to_str().unwrap();
+    for words in [
+        vec!["list", "--store", name],
+        vec!["import", name, "--store", name],
+    ] {
+        let output = scratch.run(&words);
+        assert_eq!(output.status.code(), Some(5), "{words:?}");
+        assert!(error(&output).contains("this is not a history of iosonde"));
+    }
+    assert_eq!(fs::read(&json).unwrap(), before);
+    let other = scratch.path("browser.db");
+    let connection = Connection::open(&other).unwrap();
+    connection
+        .execute_batch("CREATE TABLE bookmarks (url TEXT)")
+        .unwrap();
+    drop(connection);
+    let output = scratch.run(&["import", name, "--store", other.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(5));
+    assert!(error(&output).contains("this is not a history of iosonde"));
+}
+
+#[test]
+fn a_history_of_a_newer_program_is_refused_and_left_alone() {
+    let scratch = Scratch::new("newer");
+    scratch.run(&["import", scratch.fio_json(1).to_str().unwrap()]);
+    let connection = Connection::open(scratch.store()).unwrap();
+    connection.pragma_update(None, "user_version", 99).unwrap();
+    drop(connection);
+    let output = scratch.run(&["list"]);
+    assert_eq!(output.status.code(), Some(5));
+    assert!(
+        error(&output).contains("written by a newer iosonde"),
+        "{}",
+        error(&output)
+    );
+    let output = scratch.run(&JOB);
+    assert!(output.status.success());
+    assert!(
+        error(&output).contains("written by a newer iosonde"),
+        "{}",
+        error(&output)
+    );
+    let connection = Connection::open(scratch.store()).unwrap();
+    let studies: i64 = connection
+        .query_row("SELECT count(*) FROM study", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(studies, 1);
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let scratch = Scratch::new("missing");
+    let status = |words: &[&str]| {
+        let output = scratch.run(words);
+        (output.status.code().unwrap(), error(&output))
+    };
+    assert!(
+        status(&["show", "abc"])
+            .1
+            .contains("there is no history yet")
+    );
+    let first = scratch.fio_json(1);
+    let first = first.to_str().unwrap();
+    scratch.run(&["import", first, scratch.fio_json(2).to_str().unwrap()]);
+    assert_eq!(status(&["show", "xyz"]).0, 2);
+    assert_eq!(status(&["rm", "xyz"]).0, 2);
+    assert!(status(&["show", ""]).1.contains("there is no result"));
+    let (code, message) = status(&["compare", "disk=old", first]);
+    assert_eq!(
+        (code, message.contains("no result has the label disk=old")),
+        (2, true)
+    );
+    let (code, message) = status(&["compare", "xyz", first]);
+    assert_eq!(
+        (code, message.contains("neither a file, nor a label")),
+        (2, true)
+    );
+    fs::write(scratch.path("text"), "IOPS: 5").unwrap();
+    let (code, message) = status(&["import", "text", "absent.json"]);
+    assert_eq!(code, 2);
+    assert!(message.contains("text: there is no JSON in it") && message.contains("absent.json: "));
+}
+
+#[test]
+fn slower_has_an_exit_status_of_its_own() {
+    let scratch = Scratch::new("slower");
+    let job = |us: u32, name: &str| {
+        let sim = format!("--sim=parallel=1,read_us={us},noise=0.01,seed={us}");
+        let words = [
+            "fio",
+            "--name=j",
+            "--ioengine=sim",
+            &sim,
+            "--rw=randread",
+            "--size=1m",
+        ];
+        let more = ["--runtime=60", "--time_based", "--output-format=json"];
+        let words: Vec<&str> = words.into_iter().chain(more).collect();
+        let output = scratch.run(&words);
+        assert!(output.status.success(), "{}", error(&output));
+        let id = scratch.listed().last().unwrap()[..10].to_owned();
+        let exported = scratch.run(&["export", &id]).stdout;
+        fs::write(scratch.path(name), exported).unwrap();
+    };
+    job(10_000, "before.json");
+    job(11_000, "after.json");
+    let status = |a: &str, b: &str, percent: &str| {
+        let output = scratch.run(&["compare", a, b, "--fail-if-slower", percent]);
+        (output.status.code().unwrap(), error(&output))
+    };
+    let (code, message) = status("before.json", "after.json", "5%");
+    assert_eq!(code, 6, "{message}");
+    assert!(message.contains("j read IOPS by 9."), "{message}");
+    assert_eq!(status("before.json", "after.json", "20%").0, 0);
+    assert_eq!(status("after.json", "before.json", "5%").0, 0);
+    assert_eq!(status("before.json", "before.json", "0%").0, 0);
+}
