@@ -13,6 +13,16 @@ pub fn errno_name(errno: i32) -> String {
         .map_or_else(|| format!("errno {errno}"), |(_, name)| (*name).to_owned())
 }
 
+/// An error in words, with its errno's name.
+pub fn in_words(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    error.raw_os_error().map_or_else(
+        || text.to_owned(),
+        |errno| format!("{text} ({})", errno_name(errno)),
+    )
+}
+
 /// The errno whose name stands in a text, e.g. in `cannot open it: ... (ENOENT)`.
 pub fn errno_named_in(text: &str) -> Option<i32> {
     NAMES

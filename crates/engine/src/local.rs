@@ -1,7 +1,7 @@
 //! Sessions on this machine: plans become threads, threads become a result.
 //!
 //! [`LocalSession::run`] goes through the same steps for every plan: find the files ([`crate::prepare`]), refuse what must
-//! not be written, lay out, run the jobs in their groups ([`crew`]), and put the result together.
+//! not be written, lay out, run the jobs in their groups (`crew`), and put the result together.
 
 mod assemble;
 mod choose;

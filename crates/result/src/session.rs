@@ -28,7 +28,9 @@ pub enum RunError {
         remedy: String,
     },
     /// The job needs more space than there is.
-    #[error("{path}: the job needs {needed_bytes} bytes, but only {available_bytes} bytes are available")]
+    #[error(
+        "{path}: the job needs {needed_bytes} bytes, but only {available_bytes} bytes are available"
+    )]
     NoSpace {
         /// The directory or file system.
         path: String,
@@ -67,7 +69,9 @@ impl RunError {
             RunError::Target { remedy, .. }
             | RunError::Refused { remedy, .. }
             | RunError::Unsupported { remedy, .. } => remedy.clone(),
-            RunError::NoSpace { .. } => "use a smaller size= or fewer jobs, or a target with more room".to_owned(),
+            RunError::NoSpace { .. } => {
+                "use a smaller size= or fewer jobs, or a target with more room".to_owned()
+            }
             RunError::Interrupted => "run it again".to_owned(),
         }
     }

@@ -18,7 +18,7 @@ use crate::worker::{DepthRules, Limits, Parts};
 use crate::workload::buffers::working_set_key;
 use crate::workload::rng::Stream;
 use crate::workload::{Generator, Seeds};
-use iosonde_job::plan::{Direction, Engine, Job, Memory, Plan};
+use iosonde_job::plan::{Direction, Engine, Job, Measure, Memory, Plan};
 use iosonde_result::session::RunError;
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
@@ -179,7 +179,13 @@ pub(crate) fn parts(
     } else {
         measure_from_ns
     };
-    let recorder = Recorder::new(&job.measure, measures_from_ns, company.shared.clone());
+    // As in fio, the null engine at depth 1 is synchronous: there is nothing between submission and completion.
+    let synchronous = job.io.engine == Engine::Null && depth == 1;
+    let measure = Measure {
+        slat: job.measure.slat && !synchronous,
+        ..job.measure.clone()
+    };
+    let recorder = Recorder::new(&measure, measures_from_ns, company.shared.clone());
     let verifies_each_pass =
         !schedule.time_based && kit.verifier.as_ref().is_some_and(Verification::reads_back);
     let syncs_at_end = job.workload.end_fsync && job.workload.rw.has(Direction::Write);

@@ -55,6 +55,15 @@ impl LogFiles {
         let logs = job.measure.logs.clone();
         let mut files = Vec::new();
         for kind in LogKind::ALL {
+            let measure = &plan.jobs[clone.job].measure;
+            let is_off = match kind {
+                LogKind::Clat => !measure.clat,
+                LogKind::Lat => !measure.lat,
+                _ => false,
+            };
+            if is_off {
+                continue;
+            }
             if let Some(name) = file_name(plan, clone.job, clone.clone, kind) {
                 let path = PathBuf::from(name);
                 let file = shelf.take(&path)?;

@@ -54,7 +54,9 @@ impl RateWatch {
             return false;
         }
         let elapsed_ns = now_ns - self.since_ns;
-        if elapsed_ns < self.cycle_ns {
+        // A window holds at least one I/O: at a low rate several windows may pass between two. As in fio, a job that makes
+        // no progress at all is not caught by this.
+        if elapsed_ns < self.cycle_ns || counts == self.before {
             return false;
         }
         for direction in Direction::ALL {

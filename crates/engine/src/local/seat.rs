@@ -7,6 +7,7 @@ use super::report::{self, Measured};
 use super::{Member, epoch_ms};
 use crate::backend::Backend;
 use crate::clock::{Clock, RealClock};
+use crate::failure::in_words;
 use crate::flow::FlowPool;
 use crate::iolog::IoLog;
 use crate::prepare::{FileKeeper, OpenSet, open_files, pre_read};
@@ -126,7 +127,7 @@ impl Seat<'_> {
             0 => None,
             bytes => Some(LockedMemory::lock(bytes as usize).map_err(|error| {
                 RunError::Unsupported {
-                    problem: format!("lockmem={bytes}: {error}"),
+                    problem: format!("lockmem={bytes}: {}", in_words(&error)),
                     remedy:
                         "raise the limit on locked memory (ulimit -l), or use a smaller lockmem="
                             .to_owned(),

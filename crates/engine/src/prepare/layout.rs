@@ -55,11 +55,12 @@ impl Layout {
         let regular = |file: &&FileUse| file.kind == FileKind::Regular;
         for file in worker.files.iter().filter(regular) {
             let data = needs_data(job) && !job.files.file_append;
-            if !fills_device(job) {
+            let enough = file.size_now.is_some_and(|size| size >= file.size_needed);
+            // What is there in its size is used as it is, holes or not.
+            if !fills_device(job) && !enough {
                 let size = self.sizes.entry(file.path.clone()).or_default();
                 *size = (*size).max(file.size_needed);
             }
-            let enough = file.size_now.is_some_and(|size| size >= file.size_needed);
             let mapped = job.io.engine == Engine::Mmap;
             let later =
                 job.files.file_append || !data && (job.files.create_on_open || fills_device(job));

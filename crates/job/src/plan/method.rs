@@ -1,7 +1,7 @@
 //! How I/O is issued: engine, depth, memory, priorities.
 
-use schemars::JsonSchema;
 use super::PerDirection;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `ioengine`.

@@ -1,7 +1,7 @@
 //! When a job runs and how fast it may go.
 
-use schemars::JsonSchema;
 use super::PerDirection;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// When the job runs and how fast it may go.

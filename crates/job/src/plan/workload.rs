@@ -1,7 +1,7 @@
 //! What is done: directions, block sizes, order, contents.
 
-use schemars::JsonSchema;
 use super::{Direction, PerDirection};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What is done: directions, block sizes, order, contents.

@@ -56,8 +56,10 @@ fn insert_options(object: &mut Map<String, Value>, key: &str, options: &[GivenOp
     if options.is_empty() {
         return;
     }
+    // fio leaves out what stands without a value.
     let options = options
         .iter()
+        .filter(|option| !option.value.is_empty())
         .map(|option| (option.name.clone(), Value::from(option.value.clone())));
     object.insert(key.into(), Value::Object(options.collect()));
 }
