@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
 use iosonde_e2e::fuse::{Behaviour, FuseFile};
 use iosonde_e2e::mount::Mount;
@@ -53,21 +55,42 @@ fn fill_device_ends_when_the_device_is_full() {
 }
 
 #[test]
+fn a_sparse_file_that_cannot_be_filled_is_refused() {
+    require!(Root);
+    ours!();
+    let scratch = Scratch::shared();
+    let mount = Mount::tmpfs(scratch.work().join("small"), 8 << 20);
+    let sparse = fs::File::create(mount.dir().join("sparse")).expect("a file");
+    sparse.set_len(32 << 20).expect("a sparse file");
+    let line = "--name=job --filename=small/sparse --size=32m --bs=64k --rw=write";
+    Program::subject()
+        .line(&scratch, line)
+        .run()
+        .refused_with(&["sparse", "32 MiB", "8 MiB"]);
+    assert!(
+        mount.dir().join("sparse").exists(),
+        "a file that was found must stay"
+    );
+}
+
+#[test]
 fn no_space_in_the_middle_of_a_run() {
     require!(Root);
     ours!();
     let scratch = Scratch::shared();
     let mount = Mount::tmpfs(scratch.work().join("small"), 8 << 20);
-    // A sparse file has its size already, so that nothing is laid out and the space runs out while writing.
+    // There is enough space at the start; then somebody else takes it.
     let sparse = fs::File::create(mount.dir().join("sparse")).expect("a file");
-    sparse.set_len(32 << 20).expect("a sparse file");
-    let run = Program::subject()
-        .line(
-            &scratch,
-            "--name=job --filename=small/sparse --size=32m --bs=64k --rw=write",
-        )
-        .run();
-    run.refused_with(&["ENOSPC", "sparse"]);
+    sparse.set_len(6 << 20).expect("a sparse file");
+    let line = "--name=job --filename=small/sparse --size=6m --bs=64k --rw=write --rate=1m";
+    let running = Program::subject().line(&scratch, line).start();
+    thread::sleep(Duration::from_millis(1500));
+    let taken = fs::write(mount.dir().join("other"), vec![1; 8 << 20]);
+    assert!(
+        taken.is_err(),
+        "the other file was to take all that is left"
+    );
+    running.wait().refused_with(&["ENOSPC", "sparse"]);
     assert!(
         mount.dir().join("sparse").exists(),
         "a file that was found must stay"
@@ -128,7 +151,7 @@ fn a_file_that_vanishes_while_it_is_opened_again() {
     let line = "--name=job --filename=data --size=1m --rw=read --loops=100000 --allow_file_create=0 --runtime=60";
     let mut running = Program::subject().line(&scratch, line).start();
     let path = scratch.work().join("data");
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    thread::sleep(Duration::from_secs(1));
     fs::remove_file(path).expect("a file to remove");
     running.until(|_| false);
     let run = running.wait();
