@@ -64,6 +64,9 @@ pub(crate) enum Command {
     Import(ImportArgs),
     /// Remove results from the history
     Rm(RmArgs),
+    /// One HTML file of results, that opens anywhere, offline
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report(ReportArgs),
     /// Print a completion script for a shell
     ///
     /// For example: iosonde completions bash > /etc/bash_completion.d/iosonde
@@ -119,6 +122,33 @@ pub(crate) struct ProbeArgs {
     pub(crate) allow_overwrite: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) keep: KeepArgs,
+}
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  iosonde probe /mnt/data --format json | iosonde report - -o report.html
+  iosonde report monday.json tuesday.json -o report.html
+  iosonde report disk.json --expect gcp-pd-ssd:size=375GiB,machine=n1,vcpus=8 -o report.html
+
+The file needs nothing else: it can be mailed, kept beside the results, and opened without a
+network. See docs/report.md.";
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Files with results as iosonde writes them with `--format json`, or fio's JSON; `-` is
+    /// standard input
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<String>,
+    /// File to write the report to, instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Title of the report [default: what was measured]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+    /// Product whose published limits are held against what was measured, with its choices; may be
+    /// repeated
+    #[arg(long, value_name = "PRODUCT:KEY=VALUE,...")]
+    pub(crate) expect: Vec<String>,
 }
 
 /// How results are written.

@@ -7,6 +7,7 @@ pub(crate) mod import;
 pub(crate) mod limits;
 pub(crate) mod list;
 pub(crate) mod probe;
+pub(crate) mod report;
 pub(crate) mod rm;
 pub(crate) mod show;
 
@@ -32,6 +33,7 @@ pub(crate) fn dispatch(words: &[OsString]) -> Result<(), Failure> {
         Command::Export(args) => export::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Rm(args) => rm::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "iosonde", &mut script);

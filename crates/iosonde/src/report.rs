@@ -3,4 +3,5 @@
 pub(crate) mod comparison;
 pub(crate) mod figures;
 pub(crate) mod history;
+pub(crate) mod html;
 pub(crate) mod probe;

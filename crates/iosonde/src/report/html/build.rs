@@ -1,0 +1,253 @@
+//! Results, taken in one by one, so that of many only what is drawn stays in memory.
+
+use super::document::{Figure, Promise, Rate, Report, Run, Series, Study};
+use super::{figures, foreign, page, promised, series};
+use crate::failure::Failure;
+use iosonde_job::plan::Plan;
+use iosonde_result::fio::import::FioDocument;
+use iosonde_result::host::{Host, TargetInfo};
+use iosonde_result::run::{CpuUse, RunResult};
+use iosonde_study::limits;
+use iosonde_study::probe::{self, Phase, ProbeResult};
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// Makes one report of any number of results.
+#[derive(Default)]
+pub(crate) struct Builder {
+    hosts: Table<Host>,
+    targets: Table<Vec<TargetInfo>>,
+    plans: Table<Plan>,
+    studies: Vec<Study>,
+    runs: Vec<Run>,
+    promises: Vec<Promise>,
+}
+
+impl Builder {
+    /// Takes in a single run; `source` is the file or id that it came from.
+    pub(crate) fn run(&mut self, source: &str, result: RunResult) {
+        let place = place(&result);
+        let name = job_names(&result.plan);
+        let run = self.taken(source, name, place, result);
+        self.runs.push(run);
+    }
+
+    /// Takes in a probe with its runs.
+    pub(crate) fn probe(&mut self, source: &str, result: ProbeResult) {
+        let study = self.studies.len();
+        for phase_run in result.runs {
+            let phase = phase_run.phase;
+            let mut run = self.taken(
+                source,
+                phase.title().to_owned(),
+                result.target.clone(),
+                phase_run.result,
+            );
+            run.study = Some(study);
+            run.preparation = phase == Phase::Layout;
+            if let Some(found) = result.figures.iter().find(|figure| figure.phase == phase) {
+                adopt(&mut run.figures, found);
+            }
+            self.runs.push(run);
+        }
+        self.studies.push(Study {
+            source: source.to_owned(),
+            target: result.target,
+            sentence: result.classification.sentence,
+            notes: result.notes,
+            interrupted: result.interrupted,
+            working_set_bytes: result.working_set.bytes,
+        });
+    }
+
+    /// Takes in a result of fio's own.
+    pub(crate) fn fio(&mut self, source: &str, found: FioDocument) {
+        self.runs.push(foreign::run(source, found));
+    }
+
+    /// Holds all that has been taken in against what a vendor promises.
+    pub(crate) fn expect(&mut self, promise: &limits::Promise) {
+        self.promises.extend(promised::of(promise, &self.runs));
+    }
+
+    /// The whole report as an HTML file.
+    pub(crate) fn html(mut self, title: Option<&str>) -> Result<String, Failure> {
+        name_apart(&mut self.runs);
+        let title = title.map_or_else(|| default_title(&self.runs), str::to_owned);
+        page(&Report {
+            program: concat!("iosonde ", env!("CARGO_PKG_VERSION")),
+            title,
+            hosts: self.hosts.rows,
+            targets: self.targets.rows,
+            plans: self.plans.rows,
+            studies: self.studies,
+            runs: self.runs,
+            promises: self.promises,
+        })
+    }
+
+    fn taken(&mut self, source: &str, name: String, place: String, mut result: RunResult) -> Run {
+        let figures = figures::of(&result);
+        let series: Vec<Series> = series::of(&result.intervals).into_iter().collect();
+        let mut backends = Vec::new();
+        let mut cpu = CpuUse::default();
+        let mut failures = Vec::new();
+        for worker in result.workers {
+            cpu.user_ns += worker.cpu.user_ns;
+            cpu.system_ns += worker.cpu.system_ns;
+            cpu.context_switches += worker.cpu.context_switches;
+            cpu.major_faults += worker.cpu.major_faults;
+            cpu.minor_faults += worker.cpu.minor_faults;
+            failures.extend(worker.error.map(|error| error.message));
+            if !backends.contains(&worker.backend) {
+                backends.push(worker.backend);
+            }
+        }
+        Run {
+            name,
+            source: source.to_owned(),
+            study: None,
+            place,
+            preparation: false,
+            program: result.program,
+            started_at_ms: result.started_at_ms,
+            elapsed_ns: result.elapsed_ns,
+            memory_available_bytes: result.host.memory_available_bytes.take(),
+            host: Some(self.hosts.index(result.host)),
+            targets: Some(self.targets.index(result.targets)),
+            plan: Some(self.plans.index(result.plan)),
+            labels: result.labels,
+            figures,
+            series,
+            disks: result.disks,
+            backends,
+            cpu: Some(cpu),
+            events: result.events,
+            verdicts: result.verdicts,
+            failures,
+        }
+    }
+}
+
+/// Equal things, kept once.
+struct Table<T> {
+    rows: Vec<T>,
+    seen: HashMap<String, usize>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Table {
+            rows: Vec::new(),
+            seen: HashMap::new(),
+        }
+    }
+}
+
+impl<T: Serialize> Table<T> {
+    fn index(&mut self, row: T) -> usize {
+        let key = serde_json::to_string(&row).unwrap_or_default();
+        *self.seen.entry(key).or_insert_with(|| {
+            self.rows.push(row);
+            self.rows.len() - 1
+        })
+    }
+}
+
+/// What the probe says of its phase holds; it may know more than the run alone.
+fn adopt(figures: &mut [Figure], found: &probe::Figure) {
+    let name = found.phase.direction().name();
+    let rate = |estimate: probe::Estimate| Rate {
+        mean: estimate.mean,
+        error: estimate.error,
+    };
+    for figure in figures.iter_mut().filter(|figure| figure.direction == name) {
+        figure.iops = rate(found.iops);
+        figure.bytes_per_s = rate(found.bytes_per_s);
+        figure.settled = found.settled;
+    }
+}
+
+/// Names of a plan's jobs, each once.
+fn job_names(plan: &Plan) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for job in &plan.jobs {
+        if !names.contains(&job.name.as_str()) {
+            names.push(&job.name);
+        }
+    }
+    names.join(", ")
+}
+
+/// What a run was done on: the files or directories that were given, else what they are.
+fn place(result: &RunResult) -> String {
+    let mut places: Vec<String> = Vec::new();
+    for job in &result.plan.jobs {
+        let files = &job.files;
+        let given: Vec<String> = match &job.io.sim {
+            Some(device) => vec![format!("sim:{device}")],
+            None if files.filenames.is_empty() => files.directories.clone(),
+            None => files.filenames.clone(),
+        };
+        for place in given {
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+    }
+    if places.is_empty() {
+        let targets = result.targets.iter();
+        places.extend(
+            targets
+                .take(3)
+                .map(|target| target.path.display().to_string()),
+        );
+    }
+    places.join(", ")
+}
+
+/// Makes names unlike each other: by the place, the file, and if need be a number.
+fn name_apart(runs: &mut [Run]) {
+    if differ(runs, |run| &run.place) {
+        for run in runs.iter_mut() {
+            run.name = format!("{}: {}", run.place, run.name);
+        }
+    }
+    let mut count: HashMap<String, usize> = HashMap::new();
+    for run in runs.iter() {
+        *count.entry(run.name.clone()).or_default() += 1;
+    }
+    let by_source = differ(runs, |run| &run.source);
+    for run in runs.iter_mut() {
+        if by_source && count[&run.name] > 1 {
+            run.name = format!("{} ({})", run.name, run.source);
+        }
+    }
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for run in runs.iter_mut() {
+        let times = seen.entry(run.name.clone()).or_default();
+        *times += 1;
+        if *times > 1 {
+            run.name = format!("{} #{times}", run.name);
+        }
+    }
+}
+
+fn differ(runs: &[Run], of: impl Fn(&Run) -> &String) -> bool {
+    runs.windows(2).any(|pair| of(&pair[0]) != of(&pair[1]))
+}
+
+fn default_title(runs: &[Run]) -> String {
+    let mut places: Vec<&str> = Vec::new();
+    for run in runs {
+        if !places.contains(&run.place.as_str()) {
+            places.push(&run.place);
+        }
+    }
+    match places.as_slice() {
+        [] => "iosonde".to_owned(),
+        [one] => format!("Storage performance of {one}"),
+        [one, two] => format!("Storage performance of {one} and {two}"),
+        [one, others @ ..] => format!("Storage performance of {one} and {} others", others.len()),
+    }
+}

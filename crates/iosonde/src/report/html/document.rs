@@ -1,0 +1,191 @@
+//! The document that the page draws. `web/src/document.ts` has the same types.
+//!
+//! It is made for drawing, not for keeping: series are thinned out, histograms are coarse, and what many runs share (their
+//! machine, plans and targets) is in it once. Our own JSON is the format that keeps everything.
+
+use iosonde_job::plan::Plan;
+use iosonde_result::host::{Host, TargetInfo};
+use iosonde_result::run::{BackendUsed, CpuUse, DiskUtil, Event, Verdict};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Everything on the page.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    pub(super) program: &'static str,
+    pub(super) title: String,
+    /// Machines that [`Run::host`] points to.
+    pub(super) hosts: Vec<Host>,
+    /// Lists of targets that [`Run::targets`] points to.
+    pub(super) targets: Vec<Vec<TargetInfo>>,
+    /// Plans that [`Run::plan`] points to.
+    pub(super) plans: Vec<Plan>,
+    pub(super) studies: Vec<Study>,
+    pub(super) runs: Vec<Run>,
+    pub(super) promises: Vec<Promise>,
+}
+
+/// A probe: several runs and what they say together.
+#[derive(Debug, Serialize)]
+pub(super) struct Study {
+    /// File or id that it came from.
+    pub(super) source: String,
+    pub(super) target: String,
+    /// What the target is like, in one sentence.
+    pub(super) sentence: String,
+    pub(super) notes: Vec<String>,
+    /// Whether it ended before all phases had run.
+    pub(super) interrupted: bool,
+    /// Bytes that were laid out and used.
+    pub(super) working_set_bytes: u64,
+}
+
+/// One run.
+#[derive(Debug, Serialize)]
+pub(super) struct Run {
+    /// Short, and like that of no other run.
+    pub(super) name: String,
+    pub(super) source: String,
+    /// Index of the study that it is part of.
+    pub(super) study: Option<usize>,
+    /// What was measured, as the user wrote it.
+    pub(super) place: String,
+    /// Whether it only prepared others: its figures are no headline.
+    pub(super) preparation: bool,
+    pub(super) program: String,
+    pub(super) started_at_ms: u64,
+    pub(super) elapsed_ns: u64,
+    /// `None` for a run of another program.
+    pub(super) host: Option<usize>,
+    /// The one fact of the machine that differs from run to run.
+    pub(super) memory_available_bytes: Option<u64>,
+    pub(super) targets: Option<usize>,
+    /// `None` for a run of another program.
+    pub(super) plan: Option<usize>,
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) figures: Vec<Figure>,
+    pub(super) series: Vec<Series>,
+    pub(super) disks: Vec<DiskUtil>,
+    /// Each way in which I/O was issued, once.
+    pub(super) backends: Vec<BackendUsed>,
+    /// Sum over the workers.
+    pub(super) cpu: Option<CpuUse>,
+    pub(super) events: Vec<Event>,
+    pub(super) verdicts: Vec<Verdict>,
+    /// Errors, each in one sentence.
+    pub(super) failures: Vec<String>,
+}
+
+/// What one job moved in one direction.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Figure {
+    /// Name of the job, where the run has several.
+    pub(super) job: Option<String>,
+    /// `read`, `write`, `trim` or `sync`.
+    pub(super) direction: &'static str,
+    /// fio's name of the workload, e.g. `randread`; empty for a sum of jobs that differ.
+    pub(super) rw: String,
+    /// Smallest and largest I/O in bytes; both 0 for syncs.
+    pub(super) block_bytes: [u64; 2],
+    /// I/Os that each worker keeps in flight; 0 for a sum of jobs that differ.
+    pub(super) iodepth: u32,
+    /// How many workers.
+    pub(super) workers: u32,
+    /// What issued the I/O; empty where several did.
+    pub(super) engine: String,
+    /// Whether O_DIRECT was in force; `None` where that is not known.
+    pub(super) direct: Option<bool>,
+    pub(super) ios: u64,
+    pub(super) bytes: u64,
+    pub(super) iops: Rate,
+    pub(super) bytes_per_s: Rate,
+    /// Whether the rate held still; `None` when that cannot be told.
+    pub(super) settled: Option<bool>,
+    /// `total` or `completion`.
+    pub(super) latency_kind: &'static str,
+    pub(super) latency: Latency,
+}
+
+/// A mean and half of its 95 % confidence interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(super) struct Rate {
+    pub(super) mean: f64,
+    pub(super) error: Option<f64>,
+}
+
+/// Latencies in nanoseconds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Latency {
+    /// How many were measured; 0 where that is not known, and then the extremes are not either.
+    pub(super) count: u64,
+    pub(super) mean_ns: f64,
+    pub(super) min_ns: f64,
+    pub(super) max_ns: f64,
+    /// Percentiles, at the places that `curve::tails` gives.
+    pub(super) curve_ns: Vec<u64>,
+    /// Shares of slower I/Os and the percentiles there, where they are all that is known.
+    pub(super) marks: Vec<(f64, f64)>,
+    /// Index and count of each coarse bucket that is not empty.
+    pub(super) buckets: Vec<(usize, u64)>,
+}
+
+/// Values over time, all at the same points.
+#[derive(Debug, Serialize)]
+pub(super) struct Series {
+    /// Of what: the run itself, or a device.
+    pub(super) of: String,
+    /// Start of each slice, in seconds since the start of the run.
+    pub(super) at_s: Vec<f64>,
+    /// End of the last slice.
+    pub(super) end_s: f64,
+    /// How many slices at the beginning belong to the ramp.
+    pub(super) ramp: usize,
+    pub(super) tracks: Vec<Track>,
+}
+
+/// One quantity over time.
+#[derive(Debug, Serialize)]
+pub(super) struct Track {
+    /// Tracks of one group share a chart: `IOPS`, `bandwidth`, `latency`, or a device's column.
+    pub(super) group: String,
+    pub(super) name: String,
+    pub(super) unit: Unit,
+    pub(super) values: Vec<Option<f64>>,
+}
+
+/// What numbers count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Unit {
+    /// I/Os per second.
+    Iops,
+    /// Bytes per second.
+    BytesPerS,
+    /// Nanoseconds.
+    Ns,
+}
+
+/// What a vendor promises, beside what was measured in one place.
+#[derive(Debug, Serialize)]
+pub(super) struct Promise {
+    pub(super) product: String,
+    pub(super) place: String,
+    /// Where it is published, and as of when.
+    pub(super) source: String,
+    /// One for each figure.
+    pub(super) rows: Vec<PromiseRow>,
+}
+
+/// One promised figure.
+#[derive(Debug, Serialize)]
+pub(super) struct PromiseRow {
+    /// Which, e.g. `read IOPS`.
+    pub(super) what: String,
+    pub(super) unit: Unit,
+    pub(super) promised: f64,
+    pub(super) measured: Rate,
+    /// What came of it, in a few words.
+    pub(super) verdict: String,
+    /// Whether the promise was kept; `None` when that cannot be told.
+    pub(super) kept: Option<bool>,
+}

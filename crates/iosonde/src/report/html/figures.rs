@@ -1,0 +1,204 @@
+//! The figures of a run: one for each job and direction, clones together, as fio sums up a group.
+
+use super::curve;
+use super::document::{Figure, Rate};
+use iosonde_job::plan::{BlockSize, Direction, Engine, Job};
+use iosonde_result::interval::{Interval, IntervalCounts};
+use iosonde_result::run::{DirectionStats, RunResult, VerdictKind, WorkerResult};
+use iosonde_result::series::{SteadyStateTest, mean_with_confidence};
+use iosonde_result::stats::LatencyStats;
+
+/// Level of the confidence intervals.
+const CONFIDENCE: f64 = 0.95;
+
+/// Fewest intervals that can show a drift; SNIA's window has as many.
+const FEWEST_TO_SETTLE: usize = 5;
+
+/// All figures of a run. Intervals hold all workers together, so only what is a figure of all workers has a confidence
+/// interval: that of a single job, or the sum of jobs that ran side by side.
+pub(super) fn of(result: &RunResult) -> Vec<Figure> {
+    let jobs: Vec<usize> = (0..result.plan.jobs.len())
+        .filter(|job| result.workers.iter().any(|worker| worker.job == *job))
+        .collect();
+    let mut figures = Vec::new();
+    for job in &jobs {
+        let workers: Vec<&WorkerResult> = of_job(result, *job).collect();
+        let name = (jobs.len() > 1).then(|| result.plan.jobs[*job].name.clone());
+        figures.extend(group(result, &workers, name, jobs.len() == 1));
+    }
+    if jobs.len() > 1 && ran_side_by_side(result) {
+        let workers: Vec<&WorkerResult> = result.workers.iter().collect();
+        figures.extend(group(result, &workers, Some("all jobs".to_owned()), true));
+    }
+    figures
+}
+
+fn of_job(result: &RunResult, job: usize) -> impl Iterator<Item = &WorkerResult> {
+    result
+        .workers
+        .iter()
+        .filter(move |worker| worker.job == job)
+}
+
+/// Whether no job waited for another.
+fn ran_side_by_side(result: &RunResult) -> bool {
+    let jobs = &result.plan.jobs;
+    jobs.iter().all(|job| {
+        !job.schedule.stonewall
+            && job.schedule.wait_for.is_none()
+            && job.schedule.startdelay_ns == (0, 0)
+    })
+}
+
+fn group(
+    result: &RunResult,
+    workers: &[&WorkerResult],
+    name: Option<String>,
+    is_whole_run: bool,
+) -> Vec<Figure> {
+    let mut figures: Vec<Figure> = Direction::ALL
+        .into_iter()
+        .filter_map(|direction| {
+            let mut figure = moved(result, workers, direction)?;
+            if is_whole_run {
+                estimate(&mut figure, result, direction);
+            }
+            Some(figure)
+        })
+        .collect();
+    figures.extend(synced(result, workers));
+    for figure in &mut figures {
+        figure.job.clone_from(&name);
+    }
+    figures
+}
+
+fn moved(result: &RunResult, workers: &[&WorkerResult], direction: Direction) -> Option<Figure> {
+    let all = || workers.iter().map(|worker| &worker.directions[direction]);
+    let ios: u64 = all().map(|stats| stats.total_ios).sum();
+    let bytes: u64 = all().map(|stats| stats.io_bytes).sum();
+    let seconds = all().map(|stats| stats.runtime_ns).max()? as f64 / 1e9;
+    if ios == 0 || seconds == 0.0 {
+        return None;
+    }
+    let total = all().any(|stats| stats.lat.histogram.is_some());
+    let latency =
+        merged(all().map(|stats: &DirectionStats| if total { &stats.lat } else { &stats.clat }));
+    let blocks = || jobs(result, workers).map(|job| &job.workload.block_size[direction]);
+    let rate = |count: u64| Rate {
+        mean: count as f64 / seconds,
+        error: None,
+    };
+    Some(Figure {
+        direction: direction.name(),
+        block_bytes: [
+            blocks().map(BlockSize::min).min().unwrap_or(0),
+            blocks().map(BlockSize::max).max().unwrap_or(0),
+        ],
+        ios,
+        bytes,
+        iops: rate(ios),
+        bytes_per_s: rate(bytes),
+        latency_kind: if total { "total" } else { "completion" },
+        latency: curve::latency(&latency),
+        ..blank(result, workers)
+    })
+}
+
+/// fsync and its kin, where the workers called it.
+fn synced(result: &RunResult, workers: &[&WorkerResult]) -> Option<Figure> {
+    let ios: u64 = workers.iter().map(|worker| worker.sync.total_ios).sum();
+    let seconds = workers.iter().map(|worker| worker.runtime_ns).max()? as f64 / 1e9;
+    if ios == 0 || seconds == 0.0 {
+        return None;
+    }
+    Some(Figure {
+        direction: "sync",
+        ios,
+        iops: Rate {
+            mean: ios as f64 / seconds,
+            error: None,
+        },
+        latency: curve::latency(&merged(workers.iter().map(|worker| &worker.sync.lat))),
+        ..blank(result, workers)
+    })
+}
+
+/// What all figures of a group of workers have in common.
+fn blank(result: &RunResult, workers: &[&WorkerResult]) -> Figure {
+    let nothing = Rate {
+        mean: 0.0,
+        error: None,
+    };
+    Figure {
+        job: None,
+        direction: "",
+        rw: same(jobs(result, workers).map(|job| job.workload.rw.name()))
+            .unwrap_or_default()
+            .to_owned(),
+        block_bytes: [0, 0],
+        iodepth: same(jobs(result, workers).map(|job| job.io.iodepth)).unwrap_or(0),
+        workers: workers.len() as u32,
+        engine: same(workers.iter().map(|worker| worker.backend.engine))
+            .map_or("", Engine::name)
+            .to_owned(),
+        direct: Some(workers.iter().all(|worker| worker.backend.direct)),
+        ios: 0,
+        bytes: 0,
+        iops: nothing,
+        bytes_per_s: nothing,
+        settled: None,
+        latency_kind: "total",
+        latency: curve::latency(&LatencyStats::default()),
+    }
+}
+
+/// The jobs of these workers, once for each worker.
+fn jobs<'a>(result: &'a RunResult, workers: &'a [&WorkerResult]) -> impl Iterator<Item = &'a Job> {
+    workers.iter().map(|worker| &result.plan.jobs[worker.job])
+}
+
+/// What all have in common, if they do.
+fn same<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
+    let first = all.next()?;
+    all.all(|other| other == first).then_some(first)
+}
+
+fn merged<'a>(parts: impl Iterator<Item = &'a LatencyStats>) -> LatencyStats {
+    let mut merged = LatencyStats::default();
+    parts.for_each(|part| merged.merge(part));
+    merged
+}
+
+/// Adds what the seconds of the run say about the error of its rates.
+fn estimate(figure: &mut Figure, result: &RunResult, direction: Direction) {
+    let rates = |count: fn(&IntervalCounts) -> u64| -> Vec<f64> {
+        complete(&result.intervals)
+            .map(|slice| count(&slice.directions[direction]) as f64 * 1e9 / slice.length_ns as f64)
+            .collect()
+    };
+    let error =
+        |rates: &[f64]| mean_with_confidence(rates, CONFIDENCE).map(|found| found.half_width);
+    let ios = rates(|counts| counts.ios);
+    figure.iops.error = error(&ios);
+    figure.bytes_per_s.error = error(&rates(|counts| counts.bytes));
+    let unsteady = result
+        .verdicts
+        .iter()
+        .any(|verdict| verdict.kind == VerdictKind::Unsteady);
+    figure.settled = SteadyStateTest::of(&ios)
+        .filter(|_| ios.len() >= FEWEST_TO_SETTLE)
+        .map(|test| test.is_steady() && !unsteady);
+}
+
+/// Intervals of the measured part that are not the cut-off last one.
+fn complete(intervals: &[Interval]) -> impl Iterator<Item = &Interval> {
+    let longest = intervals
+        .iter()
+        .map(|slice| slice.length_ns)
+        .max()
+        .unwrap_or(0);
+    intervals
+        .iter()
+        .filter(move |slice| !slice.ramp && slice.length_ns > longest / 2)
+}

@@ -1,0 +1,114 @@
+//! Results of the real fio: what its JSON says, which has no seconds and no machine.
+
+use super::document::{Figure, Latency, Rate, Run};
+use iosonde_job::value::{Bytes, bytes};
+use iosonde_result::compare::{Measure, Part, Subject};
+use iosonde_result::fio::import::FioDocument;
+use std::collections::BTreeMap;
+
+/// A document of fio's as a run.
+pub(super) fn run(source: &str, found: FioDocument) -> Run {
+    let several = found.parts.len() > 1;
+    let names: Vec<&str> = found.parts.iter().map(|part| part.name.as_str()).collect();
+    let figures = |part: &Part| -> Vec<Figure> {
+        let job = several.then(|| part.name.clone());
+        Subject::ALL
+            .into_iter()
+            .filter_map(|subject| figure(part, subject, &job))
+            .collect()
+    };
+    let machine = found.machine.map(|machine| ("machine".to_owned(), machine));
+    Run {
+        name: names.join(", "),
+        source: source.to_owned(),
+        study: None,
+        place: found.target.unwrap_or_else(|| source.to_owned()),
+        preparation: false,
+        program: found.version,
+        started_at_ms: found.started_at_ms,
+        elapsed_ns: found.elapsed_ns,
+        host: None,
+        memory_available_bytes: None,
+        targets: None,
+        plan: None,
+        labels: machine.into_iter().collect::<BTreeMap<_, _>>(),
+        figures: found.parts.iter().flat_map(figures).collect(),
+        series: Vec::new(),
+        disks: Vec::new(),
+        backends: Vec::new(),
+        cpu: None,
+        events: Vec::new(),
+        verdicts: Vec::new(),
+        failures: found.errors,
+    }
+}
+
+fn figure(part: &Part, subject: Subject, job: &Option<String>) -> Option<Figure> {
+    let rate = |measure| {
+        part.figure(subject, measure).map(|figure| Rate {
+            mean: figure.value,
+            error: figure.bounds.map(|bounds| (bounds.high - bounds.low) / 2.0),
+        })
+    };
+    let nothing = Rate {
+        mean: 0.0,
+        error: None,
+    };
+    let latency = latency(part, subject);
+    let iops = rate(Measure::Iops);
+    if iops.is_none() && latency.mean_ns == 0.0 {
+        return None;
+    }
+    let block = bytes(&part.pattern.bs, Bytes::Binary).unwrap_or(0);
+    let has = |measure| part.figure(subject, measure).is_some();
+    Some(Figure {
+        job: job.clone(),
+        direction: subject.name(),
+        rw: part.pattern.rw.clone(),
+        block_bytes: [block, block],
+        iodepth: part.pattern.iodepth,
+        workers: part.pattern.numjobs,
+        engine: "fio".to_owned(),
+        direct: None,
+        ios: 0,
+        bytes: 0,
+        iops: iops.unwrap_or(nothing),
+        bytes_per_s: rate(Measure::BytesPerS).unwrap_or(nothing),
+        settled: part
+            .figure(subject, Measure::Iops)
+            .and_then(|figure| figure.settled),
+        latency_kind: if has(Measure::LatMean) {
+            "total"
+        } else {
+            "completion"
+        },
+        latency,
+    })
+}
+
+/// Total latency if fio has percentiles of it, else completion latency: by default it has those only.
+fn latency(part: &Part, subject: Subject) -> Latency {
+    let value = |measure| part.figure(subject, measure).map(|figure| figure.value);
+    let marks = |measures: [Measure; 3]| -> Vec<(f64, f64)> {
+        let tails = [0.5, 0.01, 0.001];
+        let found = tails.into_iter().zip(measures);
+        found
+            .filter_map(|(tail, measure)| Some((tail, value(measure)?)))
+            .collect()
+    };
+    let mut found = marks([Measure::LatP50, Measure::LatP99, Measure::LatP999]);
+    if found.is_empty() {
+        found = marks([Measure::ClatP50, Measure::ClatP99, Measure::ClatP999]);
+    }
+    Latency {
+        count: 0,
+        mean_ns: value(Measure::LatMean)
+            .or(value(Measure::ClatMean))
+            .unwrap_or(0.0),
+        min_ns: 0.0,
+        max_ns: 0.0,
+        curve_ns: Vec::new(),
+        marks: found,
+        buckets: Vec::new(),
+    }
+}

@@ -1,0 +1,109 @@
+//! What a vendor promises beside the best that was measured.
+
+use super::document::{Figure, Promise, PromiseRow, Rate, Run, Unit};
+use iosonde_study::limits::{self, Judged, Measured, Metric, Verdict};
+
+/// What of a promise was kept in each place. A promise is of what can be reached, so of all runs in a place the fastest
+/// counts.
+pub(super) fn of(promise: &limits::Promise, runs: &[Run]) -> Vec<Promise> {
+    let mut places: Vec<&str> = Vec::new();
+    for run in runs {
+        if !places.contains(&run.place.as_str()) {
+            places.push(&run.place);
+        }
+    }
+    places
+        .into_iter()
+        .map(|place| Promise {
+            product: promise.title.clone(),
+            place: place.to_owned(),
+            source: source(promise),
+            rows: Metric::ALL
+                .into_iter()
+                .filter_map(|metric| row(promise, metric, fastest(runs, place, metric)?))
+                .collect(),
+        })
+        .filter(|promise| !promise.rows.is_empty())
+        .collect()
+}
+
+/// The fastest figure of a metric in a place, and its rate.
+fn fastest<'a>(runs: &'a [Run], place: &str, metric: Metric) -> Option<(&'a Figure, Rate)> {
+    let direction = match metric {
+        Metric::ReadIops | Metric::ReadBandwidth => "read",
+        Metric::WriteIops | Metric::WriteBandwidth => "write",
+        // Figures are of one direction each.
+        Metric::Iops | Metric::Bandwidth => return None,
+    };
+    let rate = |figure: &Figure| match metric.is_iops() {
+        true => figure.iops,
+        false => figure.bytes_per_s,
+    };
+    runs.iter()
+        .filter(|run| run.place == place && !run.preparation && is_one_way(run))
+        .flat_map(|run| &run.figures)
+        .filter(|figure| figure.direction == direction)
+        .map(|figure| (figure, rate(figure)))
+        .max_by(|a, b| a.1.mean.total_cmp(&b.1.mean))
+}
+
+/// Whether a run moves data one way only: a mix shares its limits between both.
+fn is_one_way(run: &Run) -> bool {
+    let moved = |figure: &&Figure| figure.bytes > 0;
+    let mut directions = run
+        .figures
+        .iter()
+        .filter(moved)
+        .map(|figure| figure.direction);
+    let first = directions.next();
+    directions.all(|other| Some(other) == first)
+}
+
+fn row(promise: &limits::Promise, metric: Metric, found: (&Figure, Rate)) -> Option<PromiseRow> {
+    let (figure, rate) = found;
+    let judged = promise
+        .judge(&[Measured {
+            metric,
+            per_s: rate.mean,
+            error: rate.error,
+            block_bytes: Some(figure.block_bytes[1]),
+        }])
+        .pop()?;
+    Some(PromiseRow {
+        what: metric.to_string(),
+        unit: if metric.is_iops() {
+            Unit::Iops
+        } else {
+            Unit::BytesPerS
+        },
+        promised: judged.promised_per_s,
+        measured: rate,
+        verdict: verdict(&judged).to_owned(),
+        kept: match judged.verdict {
+            Verdict::Kept | Verdict::Bursting => Some(true),
+            Verdict::Below => Some(false),
+            Verdict::Above => None,
+        },
+    })
+}
+
+fn verdict(judged: &Judged) -> &'static str {
+    match judged.verdict {
+        Verdict::Kept => "as promised",
+        Verdict::Bursting => "a burst: more than can be kept up",
+        Verdict::Below if judged.firm => "less than promised",
+        Verdict::Below => "less than published, which is not promised on this machine",
+        Verdict::Above => "more than is promised at all: a cache, or another product",
+    }
+}
+
+fn source(promise: &limits::Promise) -> String {
+    let mut told: Vec<String> = Vec::new();
+    for source in &promise.sources {
+        let text = format!("{} ({})", source.source, source.as_of);
+        if !told.contains(&text) {
+            told.push(text);
+        }
+    }
+    told.join("; ")
+}

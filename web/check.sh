@@ -1,0 +1,32 @@
+#!/bin/sh
+# Proves that web/dist is what its source builds to, and tests reports in a real browser.
+#
+# Environment: IOSONDE is the program under test (default: the release build). Needs Node 20.19 or newer, npm and Chromium.
+set -eu
+cd "$(dirname "$0")"
+root=$(cd .. && pwd)
+target=${CARGO_TARGET_DIR:-$root/target}
+
+node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' || {
+    echo "web/check.sh: Node 20.19 or newer is missing" >&2
+    exit 1
+}
+
+committed=$(mktemp -d)
+trap 'rm -rf "$committed"' EXIT
+cp dist/report.html "$committed/"
+npm ci --silent
+npm run --silent build
+cmp "$committed/report.html" dist/report.html || {
+    echo "web/dist/report.html is not what its source builds to: run npm run build in web/ and commit it" >&2
+    exit 1
+}
+git diff --exit-code -- dist
+
+if [ -z "${IOSONDE:-}" ]; then
+    (cd "$root" && cargo build --release --quiet --package iosonde)
+    IOSONDE=$target/release/iosonde
+fi
+export IOSONDE IOSONDE_RESULTS="$target/simulated-results"
+(cd "$root" && cargo run --release --quiet --package iosonde --example simulated_results -- "$IOSONDE_RESULTS")
+npm test --silent

@@ -1,0 +1,192 @@
+// The document that the page draws; crates/iosonde/src/report/html/document.rs has the same types.
+
+export interface Report {
+  program: string;
+  title: string;
+  hosts: Fact[];
+  targets: Fact[][];
+  plans: Plan[];
+  studies: Study[];
+  runs: Run[];
+  promises: Promised[];
+}
+
+/** Facts are shown as they come, whatever their fields. */
+export type Fact = { [name: string]: unknown };
+
+export interface Plan {
+  jobs: Job[];
+  global_options: Given[];
+  [name: string]: unknown;
+}
+
+export interface Job {
+  name: string;
+  given: Given[];
+  [name: string]: unknown;
+}
+
+export interface Given {
+  name: string;
+  value: string;
+}
+
+export interface Study {
+  source: string;
+  target: string;
+  sentence: string;
+  notes: string[];
+  interrupted: boolean;
+  working_set_bytes: number;
+}
+
+export interface Run {
+  name: string;
+  source: string;
+  study: number | null;
+  place: string;
+  preparation: boolean;
+  program: string;
+  started_at_ms: number;
+  elapsed_ns: number;
+  host: number | null;
+  memory_available_bytes: number | null;
+  targets: number | null;
+  plan: number | null;
+  labels: { [name: string]: string };
+  figures: Figure[];
+  series: Series[];
+  disks: Disk[];
+  backends: Backend[];
+  cpu: { user_ns: number; system_ns: number; context_switches: number; major_faults: number; minor_faults: number } | null;
+  events: { at_ns: number; message: string }[];
+  verdicts: Verdict[];
+  failures: string[];
+}
+
+export interface Verdict {
+  kind: string;
+  evidence: string;
+}
+
+export interface Backend {
+  engine: string;
+  asked: string;
+  reason: string | null;
+  direct: boolean;
+  registered_files: boolean;
+  fixed_buffers: boolean;
+}
+
+export interface Disk {
+  name: string;
+  ios: [number, number];
+  sectors: [number, number];
+  ticks_ms: [number, number];
+  in_queue_ms: number;
+  util_percent: number;
+  below: Disk[];
+}
+
+export interface Figure {
+  job: string | null;
+  direction: 'read' | 'write' | 'trim' | 'mixed' | 'sync';
+  rw: string;
+  block_bytes: [number, number];
+  iodepth: number;
+  workers: number;
+  engine: string;
+  direct: boolean | null;
+  ios: number;
+  bytes: number;
+  iops: Rate;
+  bytes_per_s: Rate;
+  settled: boolean | null;
+  latency_kind: string;
+  latency: Latency;
+}
+
+/** A mean and half of its 95 % confidence interval. */
+export interface Rate {
+  mean: number;
+  error: number | null;
+}
+
+export interface Latency {
+  /** 0 where it is not known, and then the extremes are not either. */
+  count: number;
+  mean_ns: number;
+  min_ns: number;
+  max_ns: number;
+  /** Percentiles at the places that `tails` gives. */
+  curve_ns: number[];
+  /** Shares of slower I/Os and the percentiles there, where they are all that is known. */
+  marks: [number, number][];
+  /** Index and count of each coarse bucket that is not empty. */
+  buckets: [number, number][];
+}
+
+export interface Series {
+  of: string;
+  at_s: number[];
+  end_s: number;
+  ramp: number;
+  tracks: Track[];
+}
+
+export interface Track {
+  group: string;
+  name: string;
+  unit: Unit;
+  values: (number | null)[];
+}
+
+/** Also those of devices' columns. */
+export type Unit = 'iops' | 'bytes_per_s' | 'ns' | 'percent' | 'count';
+
+export interface Promised {
+  product: string;
+  place: string;
+  source: string;
+  rows: PromisedRow[];
+}
+
+export interface PromisedRow {
+  what: string;
+  unit: Unit;
+  promised: number;
+  measured: Rate;
+  verdict: string;
+  kept: boolean | null;
+}
+
+const STEPS = [1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2, 0.15];
+
+/** Shares of slower I/Os at which `curve_ns` is sampled; `curve.rs` has the same. */
+export function tails(points: number): number[] {
+  return Array.from({ length: points }, (_, index) => {
+    const step = STEPS[index % STEPS.length] ?? 1;
+    return step * 10 ** -Math.floor(index / STEPS.length);
+  });
+}
+
+/** The value that a share `tail` of all I/Os exceeds, if it was sampled. */
+export function percentile(latency: Latency, tail: number): number | null {
+  const mark = latency.marks.find(([share]) => Math.abs(share / tail - 1) < 1e-6);
+  if (mark) return mark[1];
+  const index = tails(latency.curve_ns.length).findIndex((each) => Math.abs(each / tail - 1) < 1e-6);
+  // Ten I/Os must lie beyond it, or one outlier decides it.
+  if (index < 0 || latency.count * tail + 1e-6 < 10) return null;
+  return latency.curve_ns[index] ?? null;
+}
+
+const SUB_BITS = 3;
+
+/** The values that a coarse bucket counts: from the first, up to but without the second. */
+export function bucketRange(index: number): [number, number] {
+  const sub = 1 << SUB_BITS;
+  if (index < 2 * sub) return [index, index + 1];
+  const width = 2 ** ((index >> SUB_BITS) - 1);
+  const from = (sub + (index & (sub - 1))) * width;
+  return [from, from + width];
+}

@@ -1,0 +1,78 @@
+// Elements without a framework.
+
+type Child = Node | string | number | null | undefined | false;
+
+type Attributes = { [name: string]: string | number | boolean | null | undefined | ((event: Event) => void) };
+
+/** Makes an element. Functions become listeners, `true` an attribute without a value, `false` and `null` none. */
+export function h<Name extends keyof HTMLElementTagNameMap>(
+  name: Name,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[Name] {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (typeof value === 'function') element.addEventListener(key, value);
+    else if (value === true) element.setAttribute(key, '');
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(key, String(value));
+  }
+  add(element, ...children);
+  return element;
+}
+
+export function add(parent: Element, ...children: Child[]): void {
+  for (const child of children) {
+    if (child === null || child === undefined || child === false) continue;
+    parent.append(typeof child === 'number' ? String(child) : child);
+  }
+}
+
+/** Makes a `<details>` whose content is made when it is first opened. */
+export function folded(summary: Child, content: () => Node, open = false): HTMLDetailsElement {
+  const details = h('details', { open }, h('summary', {}, summary));
+  const fill = () => {
+    if (details.open && details.childElementCount === 1) details.append(content());
+  };
+  details.addEventListener('toggle', fill);
+  fill();
+  return details;
+}
+
+export interface Table {
+  caption: string;
+  head: string[];
+  /** The first cell of each row names it. */
+  rows: (string | number)[][];
+}
+
+/** A table that scrolls sideways in itself, and can be scrolled with the keyboard. */
+export function table(data: Table): HTMLElement {
+  const head = h('tr', {}, ...data.head.map((title) => h('th', { scope: 'col' }, title)));
+  const rows = data.rows.map((row) =>
+    h('tr', {}, ...row.map((cell, index) => (index === 0 ? h('th', { scope: 'row' }, cell) : h('td', {}, cell)))),
+  );
+  return h(
+    'div',
+    { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': data.caption },
+    h('table', {}, h('caption', {}, data.caption), h('thead', {}, head), h('tbody', {}, ...rows)),
+  );
+}
+
+/** The table as comma-separated values. */
+export function csv(data: Table): string {
+  const cell = (value: string | number) => {
+    const text = String(value);
+    return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return [data.head, ...data.rows].map((row) => row.map(cell).join(',')).join('\n') + '\n';
+}
+
+/** Hands a file to the reader. */
+export function save(name: string, content: Blob): void {
+  const url = URL.createObjectURL(content);
+  const link = h('a', { href: url, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}

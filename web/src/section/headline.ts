@@ -1,0 +1,167 @@
+// The table of figures: what was measured, how sure it is, and what speaks against it.
+
+import { percentile, type Figure, type Rate, type Unit } from '../document';
+import { h } from '../dom';
+import { bandwidth, duration, iops, quantity } from '../format';
+import type { Choice, Row } from '../rows';
+
+export interface Chip {
+  text: string;
+  mood: 'good' | 'warn' | 'bad' | 'plain';
+  why: string;
+}
+
+/** Above this share of the mean an interval says little. */
+const WIDE = 0.05;
+/** With more rows than this the table can be filtered. */
+const MANY = 20;
+
+const KINDS: { [kind: string]: string } = {
+  served_from_cache: 'served from cache',
+  unwritten_data: 'unwritten data',
+  generator: 'generator was the limit',
+  throttled: 'throttled',
+  interference: 'interference',
+  fallback: 'fallback',
+  unsteady: 'unsteady',
+};
+
+export function verdictName(kind: string): string {
+  return KINDS[kind] ?? kind.replaceAll('_', ' ');
+}
+
+export function chipsOf(row: Row): Chip[] {
+  const { figure, run } = row;
+  const chips: Chip[] = [];
+  if (run.failures.length > 0) chips.push({ text: 'I/O error', mood: 'bad', why: run.failures.join(' ') });
+  for (const verdict of run.verdicts) {
+    if (verdict.kind === 'unsteady' && figure.settled === false) continue;
+    if (!chips.some((chip) => chip.text === verdictName(verdict.kind))) {
+      chips.push({ text: verdictName(verdict.kind), mood: verdict.kind === 'fallback' ? 'plain' : 'warn', why: verdict.evidence });
+    }
+  }
+  if (figure.settled === true) chips.push({ text: 'settled', mood: 'good', why: 'The rate held still: within 20 % of its mean, with a drift below 10 % (SNIA).' });
+  if (figure.settled === false) chips.push({ text: 'not settled', mood: 'warn', why: 'The rate ranged over more than 20 % of its mean, or drifted by more than 10 % (SNIA).' });
+  if (figure.settled === null && figure.direction !== 'sync') chips.push({ text: 'too short to tell', mood: 'plain', why: 'There are too few intervals of this workload alone to tell whether its rate held still.' });
+  if (figure.iops.error !== null && figure.iops.error > WIDE * figure.iops.mean) {
+    chips.push({ text: 'wide interval', mood: 'warn', why: 'The 95 % confidence interval is wider than 5 % of the mean on either side.' });
+  }
+  return chips;
+}
+
+interface Column {
+  title: string;
+  value: (row: Row) => number | string | null;
+  cell: (row: Row) => (Node | string)[];
+}
+
+/** The table with a check box for each row; `changed` is called when the choice of rows has changed. */
+export function headline(rows: Row[], chosen: Choice, changed: () => void): HTMLElement {
+  const columns = columnsOf(rows);
+  const body = h('tbody');
+  const lines = rows.map((row) => ({ row, line: lineOf(row, columns, chosen, changed) }));
+  body.append(...lines.map(({ line }) => line));
+  const heads = columns.map((column) => headOf(column, lines, body));
+  const table = h(
+    'table',
+    { class: 'headline' },
+    h('caption', {}, 'Means with their 95 % confidence intervals. Ticked rows are drawn in the charts of latency.'),
+    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, h('span', { class: 'unseen' }, 'drawn')), ...heads)),
+    body,
+  );
+  const scroll = h('div', { class: rows.length > MANY ? 'scroll tall' : 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Figures' }, table);
+  return h('div', {}, rows.length > MANY ? filter(lines) : null, scroll);
+}
+
+function columnsOf(rows: Row[]): Column[] {
+  const ns = (title: string, of: (figure: Figure) => number | null): Column => ({
+    title,
+    value: (row) => of(row.figure),
+    cell: (row) => [of(row.figure) === null ? '–' : duration(of(row.figure) ?? 0)],
+  });
+  const tail = (title: string, share: number) => ns(title, (figure) => percentile(figure.latency, share));
+  const columns: Column[] = [
+    { title: 'Workload', value: (row) => row.name, cell: (row) => [row.name, h('small', {}, how(row))] },
+    { title: 'IOPS', value: (row) => row.figure.iops.mean, cell: (row) => (row.figure.iops.mean > 0 ? rateCell(row.figure.iops, 'iops') : ['–']) },
+    { title: 'Bandwidth', value: (row) => row.figure.bytes_per_s.mean, cell: (row) => (row.figure.bytes_per_s.mean > 0 ? rateCell(row.figure.bytes_per_s, 'bytes_per_s') : ['–']) },
+    ns('Mean latency', (figure) => figure.latency.mean_ns),
+    tail('p50', 0.5),
+    tail('p99', 0.01),
+    tail('p99.9', 0.001),
+    ns('Longest', (figure) => (figure.latency.count > 0 ? figure.latency.max_ns : null)),
+    {
+      title: 'Verdict',
+      value: (row) => chipsOf(row).map((chip) => chip.text).join(' '),
+      cell: (row) => chipsOf(row).map((chip) => h('span', { class: `chip ${chip.mood}`, title: chip.why }, chip.text)),
+    },
+  ];
+  const anyBytes = rows.some((row) => row.figure.bytes_per_s.mean > 0);
+  return anyBytes ? columns : columns.filter((column) => column.title !== 'Bandwidth');
+}
+
+function how(row: Row): string {
+  const { figure } = row;
+  const engine = figure.engine === '' ? 'several engines' : figure.engine;
+  const direct = figure.direct === null ? '' : figure.direct ? ', O_DIRECT' : ', page cache';
+  return figure.direction === 'sync' ? `${row.workload.split(',')[0]}` : `${row.workload}, ${engine}${direct}`;
+}
+
+function rateCell(rate: Rate, unit: Unit): (Node | string)[] {
+  const text = unit === 'iops' ? iops(rate.mean) : bandwidth(rate.mean);
+  if (rate.error === null) return [text];
+  const share = rate.mean > 0 ? (100 * rate.error) / rate.mean : 0;
+  const range = `${quantity(rate.mean - rate.error, unit)} to ${quantity(rate.mean + rate.error, unit)}`;
+  return [text, h('small', { title: range }, `± ${shareText(share)} %`)];
+}
+
+function shareText(percent: number): string {
+  if (percent === 0) return '0';
+  if (percent < 0.095) return '<0.1';
+  return percent > 100 ? '>100' : percent.toFixed(1);
+}
+
+function lineOf(row: Row, columns: Column[], chosen: Choice, changed: () => void): HTMLTableRowElement {
+  const box = h('input', { type: 'checkbox', 'aria-label': `Draw ${row.name}`, checked: chosen.has(row) });
+  box.addEventListener('change', () => {
+    if (box.checked) chosen.add(row);
+    else chosen.delete(row);
+    changed();
+  });
+  const cells = columns.map((column, index) => (index === 0 ? h('th', { scope: 'row' }, ...column.cell(row)) : h('td', {}, ...column.cell(row))));
+  return h('tr', {}, h('td', { class: 'tick' }, box), ...cells);
+}
+
+/** A heading that sorts by its column. */
+function headOf(column: Column, lines: { row: Row; line: HTMLElement }[], body: HTMLElement): HTMLElement {
+  const button = h('button', { type: 'button' }, column.title);
+  const head = h('th', { scope: 'col' }, button);
+  button.addEventListener('click', () => {
+    const down = head.getAttribute('aria-sort') !== 'descending';
+    for (const other of head.parentElement?.children ?? []) other.removeAttribute('aria-sort');
+    head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+    const sorted = [...lines].sort((a, b) => compare(column.value(a.row), column.value(b.row)) * (down ? -1 : 1));
+    body.append(...sorted.map(({ line }) => line));
+  });
+  return head;
+}
+
+function compare(a: number | string | null, b: number | string | null): number {
+  if (typeof a === 'string' || typeof b === 'string') return String(a).localeCompare(String(b), 'en', { numeric: true });
+  return (a ?? -Infinity) - (b ?? -Infinity);
+}
+
+function filter(lines: { row: Row; line: HTMLElement }[]): HTMLElement {
+  const input = h('input', { type: 'search', placeholder: 'e.g. randread nvme' });
+  const count = h('span', { 'aria-live': 'polite' }, `${lines.length} rows`);
+  input.addEventListener('input', () => {
+    const words = input.value.toLowerCase().split(/\s+/);
+    let shown = 0;
+    for (const { row, line } of lines) {
+      const text = `${row.name} ${row.workload} ${row.figure.rw} ${row.figure.engine} ${Object.entries(row.run.labels).join(' ')} ${line.lastElementChild?.textContent}`.toLowerCase();
+      line.hidden = !words.every((word) => text.includes(word));
+      if (!line.hidden) shown += 1;
+    }
+    count.textContent = `${shown} of ${lines.length} rows`;
+  });
+  return h('p', { class: 'filter' }, h('label', {}, 'Filter ', input), ' ', count);
+}

@@ -1,0 +1,98 @@
+// Light and dark: as the system says, unless the reader chooses.
+
+export interface Theme {
+  dark: boolean;
+  background: string;
+  text: string;
+  muted: string;
+  line: string;
+  faint: string;
+  /** Each at least 3:1 against the background. */
+  colors: string[];
+  good: string;
+  bad: string;
+}
+
+const LIGHT: Theme = {
+  dark: false,
+  background: '#ffffff',
+  text: '#1b2430',
+  muted: '#4d5966',
+  line: '#8a96a3',
+  faint: '#e3e8ee',
+  colors: ['#0b63c5', '#c2410c', '#15803d', '#7e22ce', '#0e7490', '#be185d', '#7a5c00', '#44505e'],
+  good: '#15803d',
+  bad: '#b42318',
+};
+
+const DARK: Theme = {
+  dark: true,
+  background: '#171c23',
+  text: '#e6ebf1',
+  muted: '#aab4c0',
+  line: '#6f7b88',
+  faint: '#2c343e',
+  colors: ['#6cb2ff', '#ff9a57', '#6fd08c', '#cda4ff', '#4fd0dd', '#ff8ab8', '#e8c65a', '#b4c0cc'],
+  good: '#6fd08c',
+  bad: '#ff8a80',
+};
+
+export type Choice = 'auto' | 'light' | 'dark';
+
+const KEY = 'iosonde-theme';
+const system = window.matchMedia('(prefers-color-scheme: dark)');
+const listeners: (() => void)[] = [];
+let choice: Choice = remembered();
+let printing = false;
+
+// Where a file has no storage of its own, the choice lasts as long as the page.
+function remembered(): Choice {
+  try {
+    const kept = localStorage.getItem(KEY);
+    return kept === 'light' || kept === 'dark' ? kept : 'auto';
+  } catch {
+    return 'auto';
+  }
+}
+
+export function theme(): Theme {
+  if (printing) return LIGHT;
+  const dark = choice === 'auto' ? system.matches : choice === 'dark';
+  return dark ? DARK : LIGHT;
+}
+
+export function chosen(): Choice {
+  return choice;
+}
+
+export function choose(next: Choice): void {
+  choice = next;
+  try {
+    localStorage.setItem(KEY, next);
+  } catch {
+    // It lasts as long as the page.
+  }
+  changed();
+}
+
+/** Paper is white. */
+export function setPrinting(value: boolean): void {
+  printing = value;
+  changed();
+}
+
+export function isPrinting(): boolean {
+  return printing;
+}
+
+export function onThemeChange(listener: () => void): void {
+  listeners.push(listener);
+}
+
+function changed(): void {
+  document.documentElement.dataset['theme'] = theme().dark ? 'dark' : 'light';
+  for (const listener of listeners) listener();
+}
+
+system.addEventListener('change', changed);
+changed();

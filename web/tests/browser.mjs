@@ -1,0 +1,102 @@
+// A real browser, and the reports that it opens.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { chromium } from 'playwright-core';
+
+/** The program under test, and the directory with the results that examples/simulated_results.rs has written. */
+const program = needed('IOSONDE');
+const results = needed('IOSONDE_RESULTS');
+const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((path) => existsSync(path));
+
+function needed(name) {
+  const value = process.env[name];
+  if (!value) throw new Error(`${name} is not set: run web/check.sh`);
+  return value;
+}
+
+const work = mkdtempSync(join(tmpdir(), 'iosonde-web-'));
+process.on('exit', () => rmSync(work, { recursive: true, force: true }));
+
+/** Paths of results whose name begins so, in order. */
+export function files(beginning) {
+  const found = readdirSync(results).filter((name) => name.startsWith(beginning));
+  return found.sort().map((name) => join(results, name));
+}
+
+export function read(path) {
+  return JSON.parse(readFileSync(path, 'utf8'));
+}
+
+export function temporary(name) {
+  return join(work, name);
+}
+
+export function iosonde(...words) {
+  return execFileSync(program, words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1 << 28 });
+}
+
+/** Makes a report, and says where it is. */
+export function report(name, ...words) {
+  const path = temporary(`${name}.html`);
+  iosonde('report', ...words, '--output', path);
+  return path;
+}
+
+let browser;
+
+export async function launch() {
+  if (!executablePath) throw new Error('Chromium is missing: apt-get install chromium');
+  browser = await chromium.launch({
+    executablePath,
+    args: ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  });
+}
+
+export async function close() {
+  await browser?.close();
+}
+
+/** Opens a report. `trouble` gathers whatever a report must never do: errors, warnings, requests. */
+export async function open(path, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true, ...options });
+  const page = await context.newPage();
+  const trouble = [];
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) trouble.push(`console: ${message.text()}`);
+  });
+  page.on('pageerror', (error) => trouble.push(`error: ${error.message}`));
+  page.on('request', (request) => {
+    const url = request.url();
+    if (url !== pathToFileURL(path).href && !/^(data|blob):/.test(url)) trouble.push(`request: ${url}`);
+  });
+  await page.goto(pathToFileURL(path).href);
+  return { page, trouble, close: () => context.close() };
+}
+
+/** The document that a report was given. */
+export function documentOf(path) {
+  const [, json] = /id="results">(.*?)<\/script>/s.exec(readFileSync(path, 'utf8'));
+  return JSON.parse(json);
+}
+
+/** Scrolls to a chart and waits until it is drawn. */
+export async function drawn(page, id) {
+  const panel = page.locator(`#${id}`);
+  await panel.scrollIntoViewIfNeeded();
+  await panel.locator('.canvas svg path').first().waitFor({ state: 'attached' });
+  return panel;
+}
+
+/** The table behind a chart: its head, and its rows of text. */
+export async function tableBehind(panel) {
+  const details = panel.locator('.behind details');
+  if (!(await details.evaluate((element) => element.open))) await details.locator('summary').click();
+  const cells = (selector) => details.locator(selector).evaluateAll((rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
+  await details.locator('table').waitFor();
+  const [head] = await cells('thead tr');
+  return { head, rows: await cells('tbody tr') };
+}

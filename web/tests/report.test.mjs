@@ -1,0 +1,438 @@
+// What a reader meets in a report: in a real browser, over results of simulated devices.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+import { close, documentOf, drawn, files, iosonde, launch, open, read, report, tableBehind, temporary } from './browser.mjs';
+
+const PROMISE = 'gcp-pd-ssd:size=375GiB,machine=n1,vcpus=8';
+const made = {};
+
+before(async () => {
+  await launch();
+  made.probes = temporary('probes.json');
+  iosonde('probe', 'sim:nvme', 'sim:sata-ssd', '--format', 'json', '--output', made.probes, ...saving());
+  made.probe = report('probe', made.probes, '--expect', PROMISE);
+  made.depth = report('depth', ...files('depth-'));
+  made.mixed = report('mixed', ...files('mixed'));
+  made.many = report('many', ...files('fleet-'));
+});
+
+after(close);
+
+/** Results of tests are not kept in anybody's history, where there is one. */
+function saving() {
+  return iosonde('probe', '--help').includes('--no-save') ? ['--no-save'] : [];
+}
+
+describe('charts', () => {
+  test('all are drawn, without errors and without a network', async () => {
+    for (const name of ['probe', 'depth', 'mixed']) {
+      const { page, trouble, close } = await open(made[name]);
+      const ids = await page.locator('figure.panel').evaluateAll((panels) => panels.map((panel) => panel.id));
+      assert.ok(ids.length >= 3, `${name}: ${ids}`);
+      for (const id of ids) {
+        const panel = await drawn(page, id);
+        const paths = await panel.locator('.canvas svg path').evaluateAll((all) => all.filter((path) => (path.getAttribute('d') ?? '').length > 10).length);
+        assert.ok(paths > 3, `${name} ${id}: ${paths} paths`);
+        assert.equal(await panel.getByText(/NaN|undefined|Infinity/).count(), 0, `${name} ${id}`);
+      }
+      assert.deepEqual(trouble, [], name);
+      await close();
+    }
+  });
+
+  test('the sections that results call for are there, and no others', async () => {
+    const sections = async (name) => {
+      const { page, close } = await open(made[name]);
+      const found = await page.locator('main > section').evaluateAll((all) => all.map((section) => section.id));
+      await close();
+      return found;
+    };
+    assert.deepEqual(await sections('probe'), ['figures', 'promise', 'depth', 'comparison', 'time', 'conditions', 'plans', 'runs']);
+    assert.deepEqual(await sections('depth'), ['figures', 'depth', 'comparison', 'time', 'conditions', 'plans', 'runs']);
+    assert.deepEqual(await sections('mixed'), ['figures', 'time', 'conditions', 'plans', 'runs']);
+  });
+
+  test('the legend hides and shows', async () => {
+    const { page, close } = await open(made.probe);
+    const panel = await drawn(page, 'percentiles');
+    const curves = panel.locator('.canvas svg path[stroke-width="2"][d^="M"]');
+    const lines = () => settled(page, curves);
+    const all = await lines();
+    const entry = panel.locator('.legend button').first();
+    await entry.click();
+    assert.equal(await entry.getAttribute('aria-pressed'), 'false');
+    assert.equal(await lines(), all - 1);
+    await entry.click();
+    assert.equal(await lines(), all);
+    await close();
+  });
+
+  test('ticking a row draws it', async () => {
+    const { page, close } = await open(made.probe);
+    const panel = await drawn(page, 'percentiles');
+    const before = await panel.locator('.legend button').count();
+    const box = page.locator('.headline input:not([checked])').first();
+    const name = (await box.getAttribute('aria-label')).replace('Draw ', '');
+    await box.check();
+    assert.equal(await panel.locator('.legend button').count(), before + 1);
+    assert.equal(await panel.locator('.legend').getByRole('button', { name, exact: true }).count(), 1);
+    await close();
+  });
+});
+
+describe('figures', () => {
+  test('the table of figures says what the probe said', async () => {
+    const { page, close } = await open(made.probe);
+    const rows = await page.locator('.headline tbody tr').evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.innerText)));
+    for (const probe of read(made.probes).probes) {
+      assert.ok((await page.locator('.lead').allInnerTexts()).some((text) => text.includes(probe.classification.sentence)));
+      for (const figure of probe.figures) {
+        const place = `${probe.target}: `;
+        const row = rows.find((cells) => cells[1].startsWith(place) && cells[2].startsWith(words(figure.iops.mean)) && cells[1].includes(`depth ${figure.iodepth}`));
+        assert.ok(row, `${place}${figure.phase}: ${words(figure.iops.mean)}`);
+        if (figure.iops.error !== null && figure.iops.error > 0.001 * figure.iops.mean) {
+          assert.ok(row[2].includes(`± ${((100 * figure.iops.error) / figure.iops.mean).toFixed(1)} %`), row[2]);
+        }
+        assert.ok(row.at(-1).includes(figure.settled === null ? 'too short to tell' : figure.settled ? 'settled' : 'not settled'), row.at(-1));
+      }
+    }
+    await close();
+  });
+
+  test('promised stands beside measured, with a verdict', async () => {
+    const { page, close } = await open(made.probe);
+    const [promise] = documentOf(made.probe).promises;
+    const text = await page.locator('#promise').innerText();
+    for (const row of promise.rows) assert.ok(text.includes(row.what) && text.includes(row.verdict), row.what);
+    assert.ok(text.includes(promise.product) && text.includes(promise.source));
+    await close();
+  });
+
+  test('the table can be sorted', async () => {
+    const { page, close } = await open(made.depth);
+    const head = page.locator('.headline thead th', { hasText: 'IOPS' });
+    await head.getByRole('button').click();
+    assert.equal(await head.getAttribute('aria-sort'), 'descending');
+    const first = await page.locator('.headline tbody tr').first().innerText();
+    const best = Math.max(...documentOf(made.depth).runs.map((run) => run.figures[0].iops.mean));
+    assert.ok(first.includes(words(best)), first);
+    await close();
+  });
+});
+
+describe('tables behind charts', () => {
+  test('percentiles are those of the histogram in the result', async () => {
+    const { page, close } = await open(made.mixed);
+    const { head, rows } = await tableBehind(await drawn(page, 'percentiles'));
+    const [result] = files('mixed').map(read);
+    for (const [direction, column] of [['read', 1], ['write', 2]]) {
+      assert.ok(head[column].endsWith(direction));
+      const { lat, clat } = result.workers[0].directions[direction];
+      const buckets = (lat.histogram ?? clat.histogram).toSorted((a, b) => a[0] - b[0]);
+      for (const percent of [50, 90, 99, 99.9, 99.99]) {
+        const row = rows.find(([name]) => name === `${percent} %`);
+        assert.equal(Number(row[column]), percentile(buckets, percent), `${direction} ${percent}`);
+      }
+    }
+    await close();
+  });
+
+  test('counts of the histogram add up to the I/Os of the result', async () => {
+    const { page, close } = await open(made.mixed);
+    const { rows } = await tableBehind(await drawn(page, 'histogram'));
+    const [result] = files('mixed').map(read);
+    const sum = (column) => rows.reduce((total, row) => total + Number(row[column]), 0);
+    assert.equal(sum(2), result.workers[0].directions.read.total_ios);
+    assert.equal(sum(3), result.workers[0].directions.write.total_ios);
+    await close();
+  });
+
+  test('the series is that of the result', async () => {
+    const [file] = files('depth-sata-ssd-016');
+    const path = report('one', file);
+    const { page, close } = await open(path);
+    const { head, rows } = await tableBehind(await drawn(page, 'timeline'));
+    const { intervals } = read(file);
+    assert.equal(rows.length, intervals.length);
+    const column = head.findIndex((title) => title.startsWith('IOPS read'));
+    intervals.forEach((interval, index) => {
+      const rate = (interval.directions.read.ios * 1e9) / interval.length_ns;
+      assert.ok(Math.abs(Number(rows[index][column]) / rate - 1) < 1e-4, `${index}: ${rows[index][column]}, not ${rate}`);
+    });
+    await close();
+  });
+
+  test('rates over depth are those of the results', async () => {
+    const { page, close } = await open(made.depth);
+    const { head, rows } = await tableBehind(await drawn(page, 'depth-iops'));
+    assert.deepEqual(rows.map(([depth]) => Number(depth)), [1, 2, 4, 8, 16, 32, 64, 128]);
+    for (const file of files('depth-')) {
+      const result = read(file);
+      const { read: stats } = result.workers[0].directions;
+      const column = head.findIndex((title) => title.includes(result.plan.jobs[0].io.sim));
+      const row = rows.find(([depth]) => Number(depth) === result.plan.jobs[0].io.iodepth);
+      assert.ok(row[column].startsWith(words((stats.total_ios * 1e9) / stats.runtime_ns)), `${file}: ${row[column]}`);
+    }
+    await close();
+  });
+});
+
+describe('keyboard', () => {
+  test('everything that can be clicked can be reached with Tab', async () => {
+    const { page, close } = await open(made.mixed);
+    await drawn(page, 'timeline');
+    await page.evaluate(() => {
+      window.scrollTo(0, 0);
+      document.activeElement?.blur();
+    });
+    const wanted = await page.locator('a[href], button, input, select, summary, .canvas').evaluateAll((all) => all.filter((element) => element.checkVisibility()).length);
+    const seen = new Set();
+    let first;
+    for (let presses = 0; presses < wanted * 2 + 20; presses += 1) {
+      await page.keyboard.press('Tab');
+      const id = await page.evaluate(() => {
+        const element = document.activeElement;
+        if (!element || element === document.body) return null;
+        element.dataset.tested ??= String(Math.random());
+        const { outlineStyle } = getComputedStyle(element);
+        return element.matches('a[href], button, input, select, summary, .canvas') ? `${element.dataset.tested} ${outlineStyle} ${element.className}` : 'other';
+      });
+      if (id === null) break;
+      if (id === 'other') continue;
+      assert.ok(!id.includes(' none '), `no focus is shown on ${id}`);
+      first ??= id;
+      seen.add(id.split(' ')[0]);
+    }
+    assert.ok(first.endsWith('skip'), first);
+    assert.equal(seen.size, wanted);
+    await close();
+  });
+
+  test('arrow keys step through a chart and say what is there', async () => {
+    const { page, close } = await open(made.mixed);
+    const panel = await drawn(page, 'percentiles');
+    await panel.locator('.canvas').focus();
+    const spoken = () => panel.locator('[aria-live]').innerText();
+    await page.keyboard.press('Home');
+    assert.match(await spoken(), /percentile 0 %/);
+    for (let step = 0; step < 5; step += 1) await page.keyboard.press('ArrowRight');
+    const text = await spoken();
+    assert.match(text, /percentile 50 %.*µs.*µs/);
+    assert.ok(await panel.locator('.tooltip').isVisible());
+    await close();
+  });
+
+  test('charts have a name and a summary', async () => {
+    const { page, close } = await open(made.probe);
+    for (const label of await page.locator('.canvas').evaluateAll((all) => all.map((canvas) => canvas.getAttribute('aria-label')))) {
+      assert.ok(label.length > 40, label);
+    }
+    await close();
+  });
+});
+
+describe('looks', () => {
+  test('text stands out from its background in both themes', async () => {
+    for (const colorScheme of ['light', 'dark']) {
+      const { page, close } = await open(made.probe, { colorScheme });
+      assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), colorScheme);
+      await drawn(page, 'percentiles');
+      const poor = await page.evaluate(contrasts);
+      assert.deepEqual(poor, [], colorScheme);
+      await close();
+    }
+  });
+
+  test('the reader may choose the theme', async () => {
+    const { page, close } = await open(made.probe, { colorScheme: 'dark' });
+    const panel = await drawn(page, 'percentiles');
+    const color = () => panel.locator('.canvas svg path[stroke-width="2"]').first().getAttribute('stroke');
+    const dark = await color();
+    await page.locator('#theme').click();
+    assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'light');
+    assert.notEqual(await color(), dark, 'charts change too');
+    await page.reload();
+    assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'light', 'and it is remembered');
+    await close();
+  });
+
+  test('a narrow screen needs no sideways scrolling', async () => {
+    for (const name of ['probe', 'depth', 'many']) {
+      const { page, close } = await open(made[name], { viewport: { width: 360, height: 740 } });
+      assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 360, name);
+      await close();
+    }
+  });
+
+  test('on paper all charts are drawn, in light colours', async () => {
+    const { page, trouble, close } = await open(made.probe, { colorScheme: 'dark' });
+    await page.evaluate(() => {
+      window.addEventListener('beforeprint', () => {
+        const charts = [...document.querySelectorAll('.canvas')];
+        window.printed = {
+          theme: document.documentElement.dataset.theme,
+          charts: charts.length,
+          drawn: charts.filter((chart) => chart.querySelectorAll('svg path').length > 3).length,
+          widest: Math.max(...charts.map((chart) => chart.querySelector('svg')?.clientWidth ?? 0)),
+        };
+      });
+    });
+    const pdf = await page.pdf({ preferCSSPageSize: true });
+    const printed = await page.evaluate(() => window.printed);
+    assert.equal(printed.theme, 'light');
+    assert.equal(printed.drawn, printed.charts);
+    assert.ok(printed.widest <= 1032, `${printed.widest} px are wider than the paper`);
+    assert.ok(pdf.length > 50_000);
+    assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark', 'back on the screen');
+    assert.deepEqual(trouble, []);
+    await close();
+  });
+});
+
+describe('saving', () => {
+  async function saved(page, panel, button) {
+    const [download] = await Promise.all([page.waitForEvent('download'), panel.getByRole('button', { name: button }).click()]);
+    const path = temporary(download.suggestedFilename());
+    await download.saveAs(path);
+    return { path, content: readFileSync(path) };
+  }
+
+  test('any chart as SVG, PNG and CSV', async () => {
+    const { page, trouble, close } = await open(made.probe);
+    for (const id of ['percentiles', 'timeline', 'depth-iops', 'comparison-0']) {
+      const panel = await drawn(page, id);
+      const svg = await saved(page, panel, /^SVG/);
+      assert.match(svg.path, new RegExp(`${id}\\.svg$`));
+      const text = svg.content.toString();
+      assert.ok(text.startsWith('<svg') && text.includes(await panel.locator('h3').innerText()), 'it has its title');
+      const png = await saved(page, panel, /^PNG/);
+      assert.deepEqual([...png.content.subarray(0, 4)], [0x89, 0x50, 0x4e, 0x47]);
+      assert.ok(png.content.length > 5000, `${png.content.length} bytes`);
+      const csv = (await saved(page, panel, /^CSV/)).content.toString().trim().split('\n');
+      const { rows } = await tableBehind(panel);
+      assert.equal(csv.length, rows.length + 1);
+    }
+    assert.deepEqual(trouble, []);
+    await close();
+  });
+});
+
+describe('what results may hold', () => {
+  test('names are text, never HTML', async () => {
+    const [file] = files('failing');
+    const result = read(file);
+    const evil = '<img src=x onerror="document.title=1"><script>document.title=1</script>';
+    result.plan.jobs[0].name = evil;
+    result.labels = { [evil]: evil };
+    result.verdicts = [{ kind: 'interference', evidence: evil }];
+    const path = temporary('evil.json');
+    writeFileSync(path, JSON.stringify(result));
+    const { page, trouble, close } = await open(report('evil', path, '--title', evil));
+    const panel = await drawn(page, 'percentiles');
+    await panel.locator('.canvas').hover();
+    await panel.locator('.canvas').press('Home');
+    await page.locator('#runs summary').first().click();
+    assert.equal(await page.locator('#page img, #page script').count(), 0);
+    assert.equal(await page.title(), evil);
+    assert.deepEqual(trouble, []);
+    await close();
+  });
+
+  test('an I/O error is a verdict and a finding', async () => {
+    const { page, close } = await open(report('failing', ...files('failing')));
+    assert.equal(await page.locator('.chip.bad').innerText(), 'I/O error');
+    assert.match(await page.locator('.findings').innerText(), /EIO/);
+    await close();
+  });
+
+  test("fio's own JSON stands beside ours", async () => {
+    const json = temporary('fio.json');
+    iosonde('fio', '--name=own', '--ioengine=null', '--size=8m', '--rw=randread', '--bs=4k', '--output-format=json', `--output=${json}`);
+    const { page, trouble, close } = await open(report('fio', json, ...files('burst')));
+    const ios = await page.locator('.headline tbody tr').allInnerTexts();
+    assert.equal(ios.length, 2);
+    await drawn(page, 'percentiles');
+    assert.deepEqual(trouble, []);
+    await close();
+  });
+});
+
+test('500 runs open at once: what is out of sight is drawn later', async (context) => {
+  const started = performance.now();
+  const { page, trouble, close } = await open(made.many);
+  await page.locator('#percentiles .canvas svg path').first().waitFor({ state: 'attached' });
+  const ms = performance.now() - started;
+  context.diagnostic(`500 runs: opened and drawn after ${ms.toFixed(0)} ms`);
+  assert.equal(await page.locator('.headline tbody tr').count(), 500);
+  assert.equal(await page.locator('#timeline .canvas svg').count(), 0);
+  assert.ok(readFileSync(made.many).length < 8 << 20);
+  if (process.env.IOSONDE_TEST_FULL === 'yes') assert.ok(ms < 2000, `${ms} ms`);
+  await page.getByLabel('Filter').fill('seed=49');
+  assert.equal(await page.locator('.headline tbody tr:visible').count(), 11, '49 and 490 to 499');
+  assert.deepEqual(trouble, []);
+  await close();
+});
+
+test('the built page carries no address to load from', () => {
+  const page = readFileSync(new URL('../dist/report.html', import.meta.url), 'utf8');
+  assert.doesNotMatch(page, /<(script|link|img|iframe)[^>]+(src|href)="(?!data:)/);
+  assert.match(execFileSync(process.env.IOSONDE, ['report', '--help'], { encoding: 'utf8' }), /--output/);
+});
+
+/** How many there are when the next frame has been drawn. */
+async function settled(page, locator) {
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  return locator.count();
+}
+
+/** Three significant digits with k, M: as the page writes rates. */
+function words(perSecond) {
+  if (perSecond < 999.5) return perSecond.toFixed(perSecond < 10 && !Number.isInteger(perSecond) ? 1 : 0);
+  const [scaled, unit] = perSecond < 999_500 ? [perSecond / 1e3, 'k'] : [perSecond / 1e6, 'M'];
+  const digits = scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2;
+  return scaled.toFixed(digits) + unit;
+}
+
+/** As the result crate defines it: the middle of the bucket in which the running count first reaches the share. */
+function percentile(buckets, percent) {
+  const total = buckets.reduce((sum, [, count]) => sum + count, 0);
+  let seen = 0;
+  for (const [index, count] of buckets) {
+    seen += count;
+    if (seen >= (percent / 100) * total - 1e-6) {
+      if (index < 256) return index;
+      const width = 2 ** ((index >> 7) - 1);
+      return (128 + (index & 127)) * width + Math.floor(width / 2);
+    }
+  }
+  return undefined;
+}
+
+/** Runs in the page: texts whose contrast is below 4.5 to 1. */
+function contrasts() {
+  const parse = (color) => (color.match(/[\d.]+/g) ?? []).map(Number);
+  const luminance = ([r, g, b]) => {
+    const linear = [r, g, b].map((channel) => (channel / 255 <= 0.03928 ? channel / 255 / 12.92 : ((channel / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+  };
+  const behind = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const color = parse(getComputedStyle(at).backgroundColor);
+      if (color.length === 3 || color[3] > 0) return color;
+    }
+    return [255, 255, 255];
+  };
+  const poor = new Set();
+  for (const element of document.querySelectorAll('#page *')) {
+    const own = [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.textContent.trim() !== '');
+    if (!own || !element.checkVisibility()) continue;
+    const style = getComputedStyle(element);
+    const [a, b] = [luminance(parse(element instanceof SVGElement ? style.fill : style.color)), luminance(behind(element))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) poor.add(`${element.tagName} ${element.textContent.slice(0, 30)}: ${ratio.toFixed(2)}`);
+  }
+  return [...poor];
+}
