@@ -21,7 +21,10 @@ cmp "$committed/report.html" dist/report.html || {
     echo "web/dist/report.html is not what its source builds to: run npm run build in web/ and commit it" >&2
     exit 1
 }
-git diff --exit-code -- dist
+git diff --quiet -- dist || {
+    echo "web/dist is built, but not committed" >&2
+    exit 1
+}
 
 if [ -z "${IOSONDE:-}" ]; then
     (cd "$root" && cargo build --release --quiet --package iosonde)

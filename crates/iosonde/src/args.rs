@@ -126,8 +126,10 @@ pub(crate) struct ProbeArgs {
 
 const REPORT_EXAMPLES: &str = "\
 Examples:
+  iosonde report 3f2a -o report.html            a stored result, as `iosonde list` shows it
+  iosonde report disk=old disk=new -o report.html
+                                                all results with these labels
   iosonde probe /mnt/data --format json | iosonde report - -o report.html
-  iosonde report monday.json tuesday.json -o report.html
   iosonde report disk.json --expect gcp-pd-ssd:size=375GiB,machine=n1,vcpus=8 -o report.html
 
 The file needs nothing else: it can be mailed, kept beside the results, and opened without a
@@ -135,7 +137,7 @@ network. See docs/report.md.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Files with results as iosonde writes them with `--format json`, or fio's JSON; `-` is
+    /// Stored results by their ids, labels key=value, or files: iosonde's JSON or fio's; `-` is
     /// standard input
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<String>,
@@ -149,6 +151,8 @@ pub(crate) struct ReportArgs {
     /// repeated
     #[arg(long, value_name = "PRODUCT:KEY=VALUE,...")]
     pub(crate) expect: Vec<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
 }
 
 /// How results are written.

@@ -6,7 +6,7 @@ use crate::args::ReportArgs;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::report::html::Builder;
-use input::{Content, load};
+use input::take;
 use iosonde_study::limits::{Limits, LimitsError, Promise, Query};
 use std::io::IsTerminal;
 
@@ -21,14 +21,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let promises = promises(args)?;
     let mut report = Builder::default();
     for word in &args.runs {
-        let document = load(word)?;
-        for content in document.contents {
-            match content {
-                Content::Run(result) => report.run(&document.source, *result),
-                Content::Probe(result) => report.probe(&document.source, *result),
-                Content::Fio(found) => report.fio(&document.source, *found),
-            }
-        }
+        take(&mut report, word, args.store.store.as_deref())?;
     }
     for promise in &promises {
         report.expect(promise);
