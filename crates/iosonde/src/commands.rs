@@ -27,13 +27,13 @@ pub(crate) fn dispatch(words: &[OsString]) -> Result<(), Failure> {
         Command::Probe(args) => probe::run(&args),
         Command::Fio { args } => fio::run(&args, &KeepArgs::default()),
         Command::Limits(args) => limits::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Rm(args) => rm::run(&args),
-        Command::Report(args) => report::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "iosonde", &mut script);
@@ -98,8 +98,10 @@ mod tests {
         let expected = Some(vec!["--help".to_owned(), "x.fio".to_owned()]);
         assert_eq!(words("/usr/local/bin/fio --help x.fio"), expected);
         assert_eq!(words("target/iosonde fio --help x.fio"), expected);
-        assert_eq!(words("iosonde --no-save --label disk=new fio --help x.fio"), expected);
-        assert_eq!(words("iosonde --label=a=b --store s.db fio --help x.fio"), expected);
+        let ours = "iosonde --no-save --label disk=new";
+        assert_eq!(words(&format!("{ours} fio --help x.fio")), expected);
+        let ours = "iosonde --label=a=b --store s.db";
+        assert_eq!(words(&format!("{ours} fio --help x.fio")), expected);
         assert_eq!(words("iosonde --label"), None);
         assert_eq!(words("iosonde probe fio"), None);
         assert_eq!(words("iosonde"), None);
@@ -107,7 +109,7 @@ mod tests {
 
     #[test]
     fn what_keeps_a_fio_job_stands_before_it() {
-        let words: Vec<OsString> = ["--label", "a=b", "--store=s.db"].map(OsString::from).to_vec();
+        let words = ["--label", "a=b", "--store=s.db"].map(OsString::from);
         let keep = keep_args(&words).unwrap();
         assert_eq!(keep.labels, [("a".to_owned(), "b".to_owned())]);
         assert_eq!(keep.store.as_deref(), Some(Path::new("s.db")));

@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
+/// Files that are kept together.
+const AT_ONCE: usize = 25;
+
 /// Imports all files. One that cannot be read does not keep the others out.
 pub(crate) fn run(args: &ImportArgs) -> Result<(), Failure> {
     let place = Place::find(args.store.store.as_deref())?;
@@ -22,16 +25,18 @@ pub(crate) fn run(args: &ImportArgs) -> Result<(), Failure> {
     let mut store = opened.store;
     let labels: BTreeMap<String, String> = args.labels.iter().cloned().collect();
     let mut wrong = Vec::new();
-    for path in &args.files {
-        match studies(path) {
-            Ok(studies) => {
-                for study in studies {
-                    let line = import(&mut store, study, &labels, path)?;
-                    Output::Standard.write(line.as_bytes())?;
-                }
+    // Several files are kept at once: synchronising the disk for each would be most of the time.
+    for paths in args.files.chunks(AT_ONCE) {
+        let mut found = Vec::new();
+        for path in paths {
+            let name = path.display().to_string();
+            match studies(path) {
+                Ok(studies) => found.extend(studies.into_iter().map(|study| (study, name.clone()))),
+                Err(problem) => wrong.push(format!("{name}: {problem}")),
             }
-            Err(problem) => wrong.push(format!("{}: {problem}", path.display())),
         }
+        let lines = import(&mut store, &mut found, &labels)?;
+        Output::Standard.write(lines.as_bytes())?;
     }
     match &wrong[..] {
         [] => Ok(()),
@@ -55,20 +60,26 @@ pub(crate) fn studies(path: &Path) -> Result<Vec<KeptStudy>, String> {
     read_documents(&text)
 }
 
+/// Keeps what was found: a line for each.
 fn import(
     store: &mut Store,
-    mut study: KeptStudy,
+    found: &mut [(KeptStudy, String)],
     labels: &BTreeMap<String, String>,
-    path: &Path,
 ) -> Result<String, Failure> {
-    study.label(labels);
-    let from = path.display().to_string();
-    let (id, remark) = match store.import(&study, &from)? {
-        Imported::New(id) => (id, ""),
-        Imported::Known(id) => (id, " (was in the history already)"),
-    };
-    Ok(format!(
-        "{id}  {} of {}, from {from}{remark}\n",
-        study.kind, study.target
-    ))
+    for (study, _) in found.iter_mut() {
+        study.label(labels);
+    }
+    let imported = store.import(found)?;
+    let lines = imported
+        .into_iter()
+        .zip(found)
+        .map(|(imported, (study, from))| {
+            let (id, remark) = match imported {
+                Imported::New(id) => (id, ""),
+                Imported::Known(id) => (id, " (was in the history already)"),
+            };
+            let KeptStudy { kind, target, .. } = study;
+            format!("{id}  {kind} of {target}, from {from}{remark}\n")
+        });
+    Ok(lines.collect())
 }

@@ -118,15 +118,9 @@ fn refuse_other_files(place: &Place) -> Result<(), StoreError> {
 
 /// SQLite files of other programs, and histories of newer ones.
 fn refuse_other_databases(connection: &Connection, path: &Path) -> Result<(), StoreError> {
-    let wrong = |error: rusqlite::Error| StoreError::sqlite(path, &error);
-    let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    let id = pragma("application_id").map_err(wrong)?;
-    let found = pragma("user_version").map_err(wrong)?;
-    let is_empty = || {
-        let count = "SELECT count(*) = 0 FROM sqlite_schema";
-        connection.query_row(count, [], |row| row.get::<_, bool>(0))
-    };
-    if id != schema::APPLICATION_ID && !(id == 0 && found == 0 && is_empty().map_err(wrong)?) {
+    let (id, found, is_empty) =
+        identity(connection).map_err(|error| StoreError::sqlite(path, &error))?;
+    if id != schema::APPLICATION_ID && !(id == 0 && found == 0 && is_empty) {
         return Err(StoreError::NotAStore(path.to_owned()));
     }
     if found > schema::VERSION {
@@ -137,6 +131,17 @@ fn refuse_other_databases(connection: &Connection, path: &Path) -> Result<(), St
         });
     }
     Ok(())
+}
+
+/// What a file says it is: its application, its version, whether it has no tables. In one transaction, for another program
+/// may be making the tables right now.
+fn identity(connection: &Connection) -> rusqlite::Result<(i64, i64, bool)> {
+    let transaction = connection.unchecked_transaction()?;
+    let pragma = |name| transaction.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    // The tables first: reading them begins the transaction in the file.
+    let count = "SELECT count(*) = 0 FROM sqlite_schema";
+    let is_empty = transaction.query_row(count, [], |row| row.get(0))?;
+    Ok((pragma("application_id")?, pragma("user_version")?, is_empty))
 }
 
 fn size(path: &Path) -> u64 {

@@ -124,8 +124,11 @@ fn a_probe_comes_back_as_it_was() {
     // As a document, it is known.
     let text = serde_json::json!({"format": 1, "kind": "probe", "probes": [kept]}).to_string();
     let study = read_documents(&text).unwrap().remove(0);
-    let known = scratch.store().import(&study, "file").unwrap();
-    assert_eq!(known, Imported::Known(summary.id.clone()));
+    let known = scratch
+        .store()
+        .import(&[(study, "file".to_owned())])
+        .unwrap();
+    assert_eq!(known, [Imported::Known(summary.id.clone())]);
 }
 
 /// A session that ends the program, so to speak, before its third run.
@@ -200,7 +203,7 @@ fn results_are_found_by_label_target_and_time() {
         let mut study = study(started_at_ms);
         study.target = target.to_owned();
         study.labels = [("disk".to_owned(), disk.to_owned())].into();
-        store.import(&study, "file").unwrap();
+        store.import(&[(study, "file".to_owned())]).unwrap();
     }
     let targets = |filter: Filter| -> Vec<String> {
         let found = scratch.store().list(&filter).unwrap();
@@ -237,7 +240,7 @@ fn ids_may_be_shortened_while_they_are_unique() {
     let scratch = Scratch::new("ids");
     let mut store = Store::open_or_make(&scratch.place).unwrap().store;
     for number in 0..40 {
-        store.import(&study(number), "file").unwrap();
+        store.import(&[(study(number), "file".to_owned())]).unwrap();
     }
     for summary in scratch.all() {
         assert_eq!(store.find(&summary.short_id).unwrap(), summary.id);
@@ -265,7 +268,9 @@ fn figures_are_as_they_were() {
     let scratch = Scratch::new("figures");
     let mut store = Store::open_or_make(&scratch.place).unwrap().store;
     let study = study(5);
-    store.import(&study, "two-jobs.json").unwrap();
+    store
+        .import(&[(study.clone(), "two-jobs.json".to_owned())])
+        .unwrap();
     let loaded = store.load(&scratch.all()[0].id).unwrap();
     let sorted = |runs: &[KeptRun]| {
         let mut parts = runs[0].parts.clone();
@@ -307,7 +312,7 @@ fn shown() -> Vec<Summary> {
     }
     let mut store = scratch.store();
     store
-        .import(&study(1_795_230_400_000), "results/two-jobs.json")
+        .import(&[(study(1_795_230_400_000), "results/two-jobs.json".to_owned())])
         .unwrap();
     let mut all = scratch.all();
     all.sort_by(|a, b| a.target.cmp(&b.target));
@@ -350,7 +355,7 @@ fn a_result_is_shown_as_a_table() {
     let scratch = Scratch::new("show");
     let mut store = Store::open_or_make(&scratch.place).unwrap().store;
     store
-        .import(&study(1_795_230_400_000), "results/two-jobs.json")
+        .import(&[(study(1_795_230_400_000), "results/two-jobs.json".to_owned())])
         .unwrap();
     let mut loaded = store.load(&scratch.all()[0].id).unwrap();
     loaded.summary.id = "3fa9c1b2d3".to_owned();

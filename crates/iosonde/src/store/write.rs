@@ -53,32 +53,19 @@ impl Store {
         })
     }
 
-    /// Keeps a study that is complete, unless it is known.
-    pub(crate) fn import(&mut self, study: &KeptStudy, from: &str) -> Result<Imported, StoreError> {
-        let digest = study.digest();
-        let packed: Result<Vec<Packed>, _> = study.runs.iter().map(Packed::of).collect();
+    /// Keeps studies that are complete, all or none; those that are known stay as they are. `from` is the file of each.
+    pub(crate) fn import(
+        &mut self,
+        studies: &[(KeptStudy, String)],
+    ) -> Result<Vec<Imported>, StoreError> {
+        let packed: Result<Vec<PackedStudy<'_>>, _> = studies
+            .iter()
+            .map(|(study, from)| PackedStudy::of(study, from))
+            .collect();
         let packed = packed.map_err(|error| self.io(error))?;
-        let document = study.document.as_ref().map(blob::packed).transpose();
-        let document = document.map_err(|error| self.io(error))?;
         self.transaction(|transaction| {
-            let known = "SELECT id FROM study WHERE digest = ?1";
-            let known = transaction.query_row(known, [&digest], |row| row.get(0));
-            match known {
-                Ok(id) => return Ok(Imported::Known(id)),
-                Err(rusqlite::Error::QueryReturnedNoRows) => {}
-                Err(error) => return Err(error),
-            }
-            let id = insert_study(transaction, study, Some(from))?;
-            for (packed, run) in packed.iter().zip(&study.runs) {
-                packed.insert(transaction, &id, run)?;
-            }
-            let elapsed_ns: u64 = study.runs.iter().map(|run| run.elapsed_ns).sum();
-            let finished = study.started_at_ms.saturating_add(elapsed_ns / 1_000_000);
-            transaction.execute(
-                "UPDATE study SET document = ?2, digest = ?3, finished_at_ms = ?4 WHERE id = ?1",
-                params![id, document, digest, signed(finished)],
-            )?;
-            Ok(Imported::New(id))
+            let each = packed.iter().map(|packed| packed.insert(transaction));
+            each.collect()
         })
     }
 
@@ -175,6 +162,49 @@ fn add_facts(transaction: &Transaction<'_>, study: &str, run: &KeptRun) -> rusql
         params![study, machine],
     )?;
     insert_labels(transaction, study, &result.labels)
+}
+
+/// A complete study, made ready before the file is locked.
+struct PackedStudy<'a> {
+    study: &'a KeptStudy,
+    from: &'a str,
+    digest: String,
+    document: Option<Vec<u8>>,
+    runs: Vec<Packed>,
+}
+
+impl PackedStudy<'_> {
+    fn of<'a>(study: &'a KeptStudy, from: &'a str) -> std::io::Result<PackedStudy<'a>> {
+        let runs: std::io::Result<Vec<Packed>> = study.runs.iter().map(Packed::of).collect();
+        Ok(PackedStudy {
+            study,
+            from,
+            digest: study.digest(),
+            document: study.document.as_ref().map(blob::packed).transpose()?,
+            runs: runs?,
+        })
+    }
+
+    fn insert(&self, transaction: &Transaction<'_>) -> rusqlite::Result<Imported> {
+        let known = "SELECT id FROM study WHERE digest = ?1";
+        match transaction.query_row(known, [&self.digest], |row| row.get(0)) {
+            Ok(id) => return Ok(Imported::Known(id)),
+            Err(rusqlite::Error::QueryReturnedNoRows) => {}
+            Err(error) => return Err(error),
+        }
+        let study = self.study;
+        let id = insert_study(transaction, study, Some(self.from))?;
+        for (packed, run) in self.runs.iter().zip(&study.runs) {
+            packed.insert(transaction, &id, run)?;
+        }
+        let elapsed_ns: u64 = study.runs.iter().map(|run| run.elapsed_ns).sum();
+        let finished = study.started_at_ms.saturating_add(elapsed_ns / 1_000_000);
+        transaction.execute(
+            "UPDATE study SET document = ?2, digest = ?3, finished_at_ms = ?4 WHERE id = ?1",
+            params![id, self.document, self.digest, signed(finished)],
+        )?;
+        Ok(Imported::New(id))
+    }
 }
 
 /// The blobs of a run, made before the file is locked.
