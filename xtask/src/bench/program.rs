@@ -68,6 +68,8 @@ impl Runs {
             Program::Fio => Command::new(&self.fio),
             Program::Iosonde | Program::IosondeInBatches => {
                 let mut command = Command::new(&self.iosonde);
+                // Keeping results is no part of the cost that is measured.
+                command.env("IOSONDE_NO_SAVE", "1");
                 command.arg("fio");
                 command
             }
