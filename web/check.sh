@@ -31,5 +31,5 @@ if [ -z "${IOSONDE:-}" ]; then
     IOSONDE=$target/release/iosonde
 fi
 export IOSONDE IOSONDE_RESULTS="$target/simulated-results"
-(cd "$root" && cargo run --release --quiet --package iosonde --example simulated_results -- "$IOSONDE_RESULTS")
+(cd "$root" && cargo run --quiet --package iosonde --example simulated_results -- "$IOSONDE_RESULTS")
 npm test --silent

@@ -267,6 +267,18 @@ describe('looks', () => {
     }
   });
 
+  test('on paper charts are as wide as their place', async () => {
+    for (const width of [1280, 400]) {
+      const { page, close } = await open(made.probe, { viewport: { width, height: 800 } });
+      await page.evaluate(() => window.dispatchEvent(new Event('beforeprint')));
+      await page.emulateMedia({ media: 'print' });
+      const wrong = await page.locator('.canvas').evaluateAll((all) => all.filter((canvas) => Math.abs(canvas.clientWidth - canvas.querySelector('svg').clientWidth) > 1).map((canvas) => canvas.parentElement.id));
+      assert.deepEqual(wrong, []);
+      assert.ok((await page.evaluate(() => document.body.scrollWidth)) <= 1032);
+      await close();
+    }
+  });
+
   test('on paper all charts are drawn, in light colours', async () => {
     const { page, trouble, close } = await open(made.probe, { colorScheme: 'dark' });
     await page.evaluate(() => {

@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let mut mixed = job(
         "oltp",
-        "sata-ssd,noise=0.05,noise_rho=0.5",
+        "read_us=400,read_dist=lognormal:0.3,write_us=200,parallel=4,noise=0.05,noise_rho=0.5",
         Mode::ReadWrite,
         8,
         400,

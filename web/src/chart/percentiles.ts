@@ -42,7 +42,7 @@ export function percentiles(rows: Row[]): Drawing {
         type: 'log',
         min: 1,
         max: 10 ** Math.ceil(Math.log10(Math.max(10, ...all.map((point) => point.rarity)) * 0.999)),
-        axisLabel: { color: theme.muted, formatter: (rarity: number) => percentileName(rarity) },
+        axisLabel: { color: theme.muted, hideOverlap: true, formatter: (rarity: number) => percentileName(rarity) },
         splitLine: { show: true, lineStyle: { color: theme.faint } },
       }),
       yAxis: valueAxis(theme, 'latency', 'ns', logarithmic(all.map((point) => point.ns))),
