@@ -8,7 +8,7 @@ root=$(cd .. && pwd)
 target=${CARGO_TARGET_DIR:-$root/target}
 
 node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' || {
-    echo "web/check.sh: Node 20.19 or newer is missing" >&2
+    echo "web/check.sh: Node 20.19 or newer with npm is missing; see https://nodejs.org" >&2
     exit 1
 }
 
