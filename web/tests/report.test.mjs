@@ -390,6 +390,8 @@ test('500 runs open at once: what is out of sight is drawn later', async (contex
 
 test('the built page carries no address to load from', () => {
   const page = readFileSync(new URL('../dist/report.html', import.meta.url), 'utf8');
+  assert.ok(page.slice(0, 1024).includes('<meta charset="utf-8">'), 'browsers look no further');
+  assert.ok(page.includes('The Apache Software Foundation') && page.includes('Baidu'), 'with the notices of its libraries');
   assert.doesNotMatch(page, /<(script|link|img|iframe)[^>]+(src|href)="(?!data:)/);
   assert.match(execFileSync(process.env.IOSONDE, ['report', '--help'], { encoding: 'utf8' }), /--output/);
 });
