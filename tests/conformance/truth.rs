@@ -10,6 +10,9 @@ use iosonde_e2e::{Program, Scratch, require};
 
 const MIB: usize = 1 << 20;
 
+/// How often a program may try: whatever else runs on the machine can disturb a measurement, but cannot put it right.
+const ATTEMPTS: usize = 3;
+
 /// Runs a job on a throttled memory disk; the member at `pointer` must be within 1 % of `cap`, by fio and by the subject.
 ///
 /// The throttle grants a slice of 100 ms in advance to who has been idle; the ramp keeps that out of the measured time.
@@ -18,16 +21,21 @@ fn measures_the_cap(caps: Caps, job: &str, pointer: &str, cap: f64) {
     let scratch = Scratch::alone();
     let disk = Zram::new(64 * MIB);
     let throttle = Throttle::new(&device::number(&disk.path()), caps);
+    let line = format!(
+        "--name=job --filename={} --direct=1 --time_based --runtime=6 --ramp_time=1 {job}",
+        disk.path().display()
+    );
     for program in Program::both() {
-        let line = format!(
-            "--name=job --filename={} --direct=1 --time_based --runtime=6 --ramp_time=1 {job}",
-            disk.path().display()
-        );
-        let document = program.line(&scratch, &line).throttled(&throttle).json();
-        let measured = number(&document, pointer);
+        let mut measured = Vec::new();
+        let holds = (0..ATTEMPTS).any(|_| {
+            let document = program.line(&scratch, &line).throttled(&throttle).json();
+            let figure = number(&document, pointer);
+            measured.push(figure);
+            (figure - cap).abs() <= cap * 0.01
+        });
         assert!(
-            (measured - cap).abs() <= cap * 0.01,
-            "{program:?} measured {measured} where the cap is {cap}: {job}"
+            holds,
+            "{program:?} measured {measured:?} where the cap is {cap}: {job}"
         );
     }
 }
