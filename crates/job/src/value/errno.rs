@@ -68,7 +68,7 @@ pub fn errno_lists(text: &str) -> Parsed<[Vec<i32>; 3]> {
     }
     for (list, field) in lists.iter_mut().zip(fields) {
         for name in field.split(':').filter(|name| !name.is_empty()) {
-            list.push(errno(name.trim()).map_err(|error| error.within(text, name))?);
+            list.push(errno(name.trim()).map_err(|error| error.within(text, name.trim()))?);
         }
     }
     Ok(lists)

@@ -107,8 +107,8 @@ pub fn ranges(
 pub fn range(text: &str, parse: impl Fn(&str) -> Parsed<u64>) -> Parsed<(u64, u64)> {
     let (low, high) = match text.split_once(['-', ':']) {
         Some((low, high)) => (
-            parse(low.trim()).map_err(|error| error.within(text, low))?,
-            parse(high.trim()).map_err(|error| error.within(text, high))?,
+            parse(low.trim()).map_err(|error| error.within(text, low.trim()))?,
+            parse(high.trim()).map_err(|error| error.within(text, high.trim()))?,
         ),
         None => {
             let value = parse(text)?;
@@ -121,11 +121,9 @@ pub fn range(text: &str, parse: impl Fn(&str) -> Parsed<u64>) -> Parsed<(u64, u6
 /// CPU numbers: `0,2-5`.
 pub fn cpu_list(text: &str) -> Parsed<Vec<u32>> {
     let mut cpus = Vec::new();
-    for field in text.split([',', ':']) {
-        let (low, high) = range(field.trim(), |part| {
-            number::bytes(part, number::Bytes::Binary)
-        })
-        .map_err(|error| error.within(text, field))?;
+    for field in text.split([',', ':']).map(str::trim) {
+        let (low, high) = range(field, |part| number::bytes(part, number::Bytes::Binary))
+            .map_err(|error| error.within(text, field))?;
         if high >= MAX_CPUS {
             return Err(ValueError::new(format!("there is no CPU {high}")).within(text, field));
         }
@@ -143,7 +141,9 @@ const MAX_CPUS: u64 = 8192;
 pub fn node_list(text: &str) -> Parsed<Option<Vec<u32>>> {
     match text.trim() {
         "all" => Ok(None),
-        list => cpu_list(list).map(Some),
+        list => cpu_list(list)
+            .map(Some)
+            .map_err(|error| error.within(text, list)),
     }
 }
 

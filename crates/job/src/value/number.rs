@@ -106,7 +106,11 @@ pub fn extent(text: &str, base: Bytes) -> Parsed<Extent> {
 
 /// A time in nanoseconds: `10`, `1.5s`, `100ms`, `2m`.
 pub fn time_ns(text: &str, unit: TimeUnit) -> Parsed<u64> {
-    let text = text.trim();
+    let trimmed = text.trim();
+    time_trimmed(trimmed, unit).map_err(|error| error.within(text, trimmed))
+}
+
+fn time_trimmed(text: &str, unit: TimeUnit) -> Parsed<u64> {
     if text.starts_with('(') {
         // In expressions fio counts in microseconds whatever the option's unit is.
         let number = |part: &str| time_f64(part, TimeUnit::Microseconds).map(|ns| ns / 1e3);
@@ -153,7 +157,12 @@ fn time_f64(text: &str, unit: TimeUnit) -> Option<f64> {
 }
 
 fn signed(text: &str, base: Bytes) -> Parsed<i128> {
-    let text = text.trim();
+    // Places of errors count from the start of what was given, leading blanks included.
+    let trimmed = text.trim();
+    signed_trimmed(trimmed, base).map_err(|error| error.within(text, trimmed))
+}
+
+fn signed_trimmed(text: &str, base: Bytes) -> Parsed<i128> {
     if text.is_empty() {
         return Err(ValueError::new("a number is missing"));
     }

@@ -91,7 +91,7 @@ fn weighted(
     let mut parts: Vec<(u64, Option<u8>)> = Vec::new();
     for part in field.split(':') {
         let (value, weight) = part.split_once('/').unwrap_or((part, ""));
-        let value = parse(value.trim()).map_err(|error| error.within(field, value))?;
+        let value = parse(value.trim()).map_err(|error| error.within(field, value.trim()))?;
         let weight = match weight.trim() {
             "" => None,
             given => Some(number::percent(given).map_err(|error| error.within(field, weight))?),
@@ -137,8 +137,8 @@ fn zones<T>(field: &str, parse: impl Fn(&str) -> Parsed<T>) -> Parsed<Vec<(u8, T
                 .help("write zones as `access%/size`, e.g. `60/10:40/90`")
                 .within(field, part));
         };
-        let access = number::percent(access.trim()).map_err(|e| e.within(field, access))?;
-        let size = parse(size.trim()).map_err(|e| e.within(field, size))?;
+        let access = number::percent(access.trim()).map_err(|e| e.within(field, access.trim()))?;
+        let size = parse(size.trim()).map_err(|e| e.within(field, size.trim()))?;
         found.push((access, size));
     }
     let sum: u32 = found.iter().map(|zone| u32::from(zone.0)).sum();
