@@ -3,6 +3,7 @@
 //! docs/exit-status.md is the same table for users; a test holds the two together.
 
 use crate::store::StoreError;
+use iosonde_engine::failure::errno_name;
 use iosonde_job::diagnostic::Diagnostics;
 use iosonde_result::session::RunError;
 use iosonde_study::probe::ProbeError;
@@ -105,13 +106,13 @@ impl Failure {
             ("error", "help")
         };
         if let Failure::Jobs(diagnostics) = self {
-            return diagnostics.render(color);
+            return with_errno_names(&diagnostics.render(color));
         }
         let mut text = format!("{error}: {}", self.problem());
         if let Some(remedy) = self.remedy() {
             text.push_str(&format!("\n{help}: {remedy}"));
         }
-        text
+        with_errno_names(&text)
     }
 
     fn problem(&self) -> String {
@@ -144,6 +145,21 @@ impl Failure {
             _ => None,
         }
     }
+}
+
+/// A text in which errors of the system go by their names: `(ENOENT)` for `(os error 2)`.
+fn with_errno_names(text: &str) -> String {
+    const NUMBERED: &str = "(os error ";
+    let mut pieces = text.split(NUMBERED);
+    let mut named = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let number = piece.split_once(')');
+        match number.and_then(|(errno, rest)| Some((errno.parse().ok()?, rest))) {
+            Some((errno, rest)) => named.push_str(&format!("({}){rest}", errno_name(errno))),
+            None => named.extend([NUMBERED, piece]),
+        }
+    }
+    named
 }
 
 fn run_status(error: &RunError) -> u8 {
@@ -231,6 +247,23 @@ mod tests {
         }
         assert_eq!(Failure::from(RunError::Interrupted).status(), 130);
         assert_eq!(Failure::Interrupted(15).status(), 143);
+    }
+
+    #[test]
+    fn errors_of_the_system_go_by_their_names() {
+        let text =
+            Failure::Output(PathBuf::from("/x"), std::io::Error::from_raw_os_error(2)).text(false);
+        assert!(
+            text.contains("/x: No such file or directory (ENOENT)\n"),
+            "{text}"
+        );
+        for odd in ["", "a (os error", "(os error )", "(os error x) y"] {
+            assert_eq!(with_errno_names(odd), odd);
+        }
+        assert_eq!(
+            with_errno_names("a (os error 2), b (os error 5)"),
+            "a (ENOENT), b (EIO)"
+        );
     }
 
     #[test]
