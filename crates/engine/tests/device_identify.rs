@@ -7,7 +7,7 @@ use iosonde_engine::device::host::host;
 use iosonde_engine::device::identify::{PathFacts, identify_in};
 use iosonde_result::host::{DeviceInfo, DeviceKind, Locality, TargetInfo, TargetKind, Transport};
 use machine::Machine;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What a directory of a captured machine is.
 fn directory(machine: &Machine, path: &str, on: Option<&str>) -> TargetInfo {
@@ -16,6 +16,7 @@ fn directory(machine: &Machine, path: &str, on: Option<&str>) -> TargetInfo {
         path: PathBuf::from(path),
         kind: TargetKind::Directory,
         size_bytes: None,
+        allocated_bytes: None,
         on,
         is: None,
     };
@@ -29,6 +30,7 @@ fn block_device(machine: &Machine, path: &str, number: &str) -> TargetInfo {
         path: PathBuf::from(path),
         kind: TargetKind::BlockDevice,
         size_bytes: None,
+        allocated_bytes: None,
         on: None,
         is,
     };
@@ -318,4 +320,147 @@ fn an_overlay_leads_through_btrfs_to_all_its_disks() {
         ),
         (None, Some("virtio_blk"))
     );
+}
+
+#[test]
+fn a_google_machine_says_its_zone_but_not_its_type() {
+    let machine = Machine::unpack("gcp");
+    let platform = host(&machine.system()).platform;
+    assert_eq!(
+        (platform.cloud.as_deref(), platform.hypervisor.as_deref()),
+        (Some("gcp"), Some("kvm"))
+    );
+    assert_eq!(
+        (platform.region.as_deref(), platform.zone.as_deref()),
+        (Some("europe-west4"), Some("europe-west4-b"))
+    );
+    assert_eq!(platform.instance_type, None, "nothing here says it");
+    let root = directory(&machine, "/", Some("8:1"));
+    let disk = root.bottom_devices()[0];
+    assert_eq!(
+        (disk.model.as_deref(), disk.transport, disk.thin),
+        (Some("PersistentDisk"), Some(Transport::Virtio), Some(true))
+    );
+    let queue = disk.queue.as_ref().unwrap();
+    assert_eq!(
+        (queue.device_queue_depth, queue.statistics),
+        (Some(8192), Some(true))
+    );
+}
+
+#[test]
+fn an_azure_machine_says_type_region_and_zone() {
+    let machine = Machine::unpack("azure");
+    let platform = host(&machine.system()).platform;
+    assert_eq!(
+        (platform.cloud.as_deref(), platform.hypervisor.as_deref()),
+        (Some("azure"), Some("hyperv"))
+    );
+    assert_eq!(
+        [platform.instance_type, platform.region, platform.zone].map(Option::unwrap),
+        ["Standard_E8bds_v5", "westeurope", "3"]
+    );
+    let root = directory(&machine, "/", Some("8:2"));
+    assert_eq!(root.bottom_devices()[0].transport, Some(Transport::HyperV));
+}
+
+#[test]
+fn a_multipath_disk_leads_to_each_of_its_paths() {
+    let machine = Machine::unpack("san");
+    let target = directory(&machine, "/srv/db", Some("253:0"));
+    assert_eq!(
+        (target.devices[0].kind, target.devices[0].detail.as_deref()),
+        (DeviceKind::Multipath, Some("mpatha"))
+    );
+    let paths: Vec<(&str, Option<Transport>)> = target
+        .bottom_devices()
+        .iter()
+        .map(|path| (path.name.as_str(), path.transport))
+        .collect();
+    let fibre = Some(Transport::FibreChannel);
+    assert_eq!(paths, [("sda", fibre), ("sdb", fibre)]);
+    let host = host(&machine.system());
+    assert_eq!(
+        (
+            host.cpu.governor.as_deref(),
+            host.cpu.frequency_driver.as_deref()
+        ),
+        (Some("powersave, performance"), Some("intel_pstate"))
+    );
+    assert_eq!(host.clock_source.as_deref(), Some("hpet"));
+    assert_eq!(
+        (host.platform.virtual_machine, host.platform.hypervisor),
+        (Some(false), None)
+    );
+}
+
+#[test]
+fn a_namespace_with_several_controllers_is_one_nvme_disk() {
+    let machine = Machine::unpack("san");
+    let target = directory(&machine, "/srv/log", Some("259:4"));
+    let disk = &target.devices[0];
+    assert_eq!(
+        (
+            disk.kind,
+            disk.transport,
+            disk.model.as_deref(),
+            disk.firmware.as_deref()
+        ),
+        (
+            DeviceKind::Nvme,
+            Some(Transport::NvmeTcp),
+            Some("NetApp ONTAP Controller"),
+            Some("9.12.1")
+        )
+    );
+}
+
+#[test]
+fn file_systems_over_several_devices_lead_to_all_or_say_who_knows() {
+    let machine = Machine::unpack("san");
+    let pool = directory(&machine, "/pool", Some("0:52"));
+    let names: Vec<&str> = pool.devices.iter().map(|disk| disk.name.as_str()).collect();
+    assert_eq!(names, ["sdc", "sdd"]);
+    let tank = directory(&machine, "/tank/vm", Some("0:51"));
+    assert!(tank.devices.is_empty());
+    assert!(tank.note.unwrap().ends_with("see `zpool status tank`"));
+}
+
+#[test]
+fn a_thin_volume_is_told_and_so_is_a_narrow_link() {
+    let machine = Machine::unpack("laptop");
+    let target = directory(&machine, "/home", Some("253:4"));
+    assert_eq!(
+        branch(&target.devices[0]),
+        [
+            ("dm-4", DeviceKind::Lvm),
+            ("dm-3", DeviceKind::Lvm),
+            ("nvme0n1p3", DeviceKind::Partition),
+            ("nvme0n1", DeviceKind::Nvme)
+        ]
+    );
+    assert_eq!(target.devices[0].thin, Some(true));
+    assert_eq!(target.devices[0].below[0].thin, Some(false));
+    let disk = target.bottom_devices()[0];
+    let link = disk.link.as_ref().unwrap();
+    assert_eq!(
+        (link.width, link.max_width, disk.numa_node),
+        (2, Some(4), None)
+    );
+    assert_eq!(disk.queue.as_ref().unwrap().statistics, Some(false));
+    let host = host(&machine.system());
+    assert_eq!(
+        (host.swap_bytes, host.swap_used_bytes),
+        (Some(8_000_000 << 10), Some(2_000_000 << 10))
+    );
+}
+
+#[test]
+fn dockers_mark_on_a_booted_machine_is_no_container() {
+    let machine = Machine::unpack("gcp");
+    machine.write(Path::new("/.dockerenv"), "");
+    assert!(!host(&machine.system()).platform.container);
+    let root = "1 0 0:61 / / rw - overlay overlay rw,upperdir=/x\n";
+    machine.write(Path::new("/proc/self/mountinfo"), root);
+    assert!(host(&machine.system()).platform.container);
 }

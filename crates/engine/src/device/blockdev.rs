@@ -1,7 +1,7 @@
 //! One block device, as sysfs describes it.
 
 use super::system::System;
-use iosonde_result::host::{DeviceInfo, DeviceKind, DeviceNumber, Queue, Transport};
+use iosonde_result::host::{DeviceInfo, DeviceKind, DeviceNumber, PcieLink, Queue, Transport};
 use std::path::{Path, PathBuf};
 
 /// Bytes of the sectors in which the kernel counts, whatever the device's blocks are.
@@ -146,6 +146,9 @@ pub fn describe(system: &System, node: &Node) -> DeviceInfo {
         start_bytes: if partition { sectors("start") } else { None },
         backing_file: node.backing_file(system),
         direct_io: system.flag(dir.join("loop/dio")),
+        thin: thin(system, node, kind),
+        link: pcie_link(system, dir, kind),
+        numa_node: numa_node(system, dir, kind),
         queue: if partition {
             None
         } else {
@@ -310,6 +313,61 @@ fn detail(system: &System, node: &Node, kind: DeviceKind) -> Option<String> {
     }
 }
 
+/// Whether a device is thinly provisioned: SCSI disks say it themselves, LVM's volumes are made of a pool.
+fn thin(system: &System, node: &Node, kind: DeviceKind) -> Option<bool> {
+    match kind {
+        DeviceKind::Lvm => {
+            let uuids = node.slaves(system).into_iter();
+            let mut uuids = uuids.filter_map(|slave| system.text(slave.dir.join("dm/uuid")));
+            Some(uuids.any(|uuid| uuid.starts_with("LVM-") && uuid.ends_with("-tpool")))
+        }
+        DeviceKind::Scsi | DeviceKind::Ata => {
+            let disks = node.dir.join("device/scsi_disk");
+            let disk = system.names(&disks).into_iter().next()?;
+            system.flag(disks.join(disk).join("thin_provisioning"))
+        }
+        _ => None,
+    }
+}
+
+/// Kinds that hang on a controller of their own; the links that hypervisors show for their devices mean nothing.
+fn has_controller(kind: DeviceKind) -> bool {
+    matches!(kind, DeviceKind::Nvme | DeviceKind::Scsi | DeviceKind::Ata)
+}
+
+/// The nearest device upwards in sysfs that has this file: a disk's controller, or the bridge before it.
+fn upwards<T: std::str::FromStr>(system: &System, dir: &Path, file: &str) -> Option<T> {
+    dir.ancestors()
+        .take_while(|above| above.starts_with("/sys/devices"))
+        .find_map(|above| system.value(above.join(file)))
+}
+
+/// The link of the controller that a disk hangs on. Virtual functions have none, and say so by a width of 0.
+fn pcie_link(system: &System, dir: &Path, kind: DeviceKind) -> Option<PcieLink> {
+    if !has_controller(kind) {
+        return None;
+    }
+    let controller = dir.ancestors().find(|above| {
+        above.starts_with("/sys/devices") && system.exists(above.join("current_link_width"))
+    })?;
+    let speed = system.text(controller.join("current_link_speed"))?;
+    let width = system.value(controller.join("current_link_width"))?;
+    (width > 0 && !speed.starts_with("Unknown")).then(|| PcieLink {
+        speed,
+        width,
+        max_speed: system.text(controller.join("max_link_speed")),
+        max_width: system.value(controller.join("max_link_width")),
+    })
+}
+
+/// -1 means that the machine has none or does not say.
+fn numa_node(system: &System, dir: &Path, kind: DeviceKind) -> Option<u32> {
+    if !has_controller(kind) {
+        return None;
+    }
+    upwards::<i64>(system, dir, "numa_node").and_then(|node| u32::try_from(node).ok())
+}
+
 /// The choice in brackets of a list such as `none [mq-deadline] bfq`; all of it when there is no choice.
 fn chosen(list: &str) -> String {
     let bracketed = list
@@ -335,6 +393,8 @@ fn queue(system: &System, dir: &Path) -> Queue {
             .text(queue.join("scheduler"))
             .map(|list| chosen(&list)),
         nr_requests: number("nr_requests"),
+        device_queue_depth: system.value(dir.join("device/queue_depth")),
+        statistics: system.flag(queue.join("iostats")),
         hardware_queues: (hardware_queues > 0).then_some(hardware_queues),
         volatile_write_cache: system
             .text(queue.join("write_cache"))

@@ -17,6 +17,7 @@ pub fn limits(system: &System) -> CgroupLimits {
     for group in &groups {
         tighten(&mut limits.cpu_quota, cpu_quota(system, group));
         tighten(&mut limits.memory_bytes, memory_bound(system, group));
+        tighten(&mut limits.memory_high_bytes, memory_high(system, group));
         limits.io.extend(io_limits(system, group));
     }
     limits.cpuset = allowed_processors(system);
@@ -124,6 +125,11 @@ fn memory_bound(system: &System, group: &Group) -> Option<u64> {
         .iter()
         .find_map(|file| system.value(group.dir.join(file)))?;
     (bound < NO_MEMORY_BOUND).then_some(bound)
+}
+
+/// Version 1 has no such bound; its soft limit is for the time when the whole machine is short of memory.
+fn memory_high(system: &System, group: &Group) -> Option<u64> {
+    system.value(group.dir.join("memory.high"))
 }
 
 fn io_limits(system: &System, group: &Group) -> Vec<IoLimit> {

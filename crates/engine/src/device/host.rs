@@ -1,8 +1,11 @@
 //! The machine: kernel, operating system, processors, memory, and what it runs on.
 
 use super::cgroup;
+use super::cloud::{self, Firmware};
+use super::mounts;
 use super::system::System;
-use iosonde_result::host::{Cpu, Host, Platform};
+use iosonde_result::host::{Cpu, Host, Locality, Platform};
+use std::path::Path;
 
 /// Describes the machine.
 pub fn host(system: &System) -> Host {
@@ -18,9 +21,14 @@ pub fn host(system: &System) -> Host {
         cpu: Cpu {
             model: cpu_model(system, &cpuinfo),
             online: online(system, &cpuinfo),
+            governor: of_each_processor(system, "scaling_governor"),
+            frequency_driver: of_each_processor(system, "scaling_driver"),
         },
         memory_bytes: kibibytes(&meminfo, "MemTotal"),
         memory_available_bytes: kibibytes(&meminfo, "MemAvailable"),
+        swap_bytes: kibibytes(&meminfo, "SwapTotal"),
+        swap_used_bytes: swap_used(&meminfo),
+        clock_source: system.text(format!("{CLOCK_SOURCE}/current_clocksource")),
         platform: platform(system, &cpuinfo),
         cgroup: cgroup::limits(system),
     }
@@ -73,8 +81,26 @@ fn online(system: &System, cpuinfo: &str) -> Option<u32> {
     })
 }
 
+/// What the processors' frequency policies say, each word once.
+fn of_each_processor(system: &System, file: &str) -> Option<String> {
+    const POLICIES: &str = "/sys/devices/system/cpu/cpufreq";
+    let mut found: Vec<String> = Vec::new();
+    for policy in system.names(POLICIES) {
+        if let Some(word) = system.text(format!("{POLICIES}/{policy}/{file}"))
+            && !found.contains(&word)
+        {
+            found.push(word);
+        }
+    }
+    (!found.is_empty()).then(|| found.join(", "))
+}
+
+fn swap_used(meminfo: &str) -> Option<u64> {
+    kibibytes(meminfo, "SwapTotal")?.checked_sub(kibibytes(meminfo, "SwapFree")?)
+}
+
 /// A value of `/proc/meminfo` in bytes.
-fn kibibytes(meminfo: &str, key: &str) -> Option<u64> {
+pub(super) fn kibibytes(meminfo: &str, key: &str) -> Option<u64> {
     let value = meminfo
         .lines()
         .find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
@@ -88,25 +114,23 @@ fn kibibytes(meminfo: &str, key: &str) -> Option<u64> {
 }
 
 fn platform(system: &System, cpuinfo: &str) -> Platform {
-    let dmi = |file: &str| system.text(format!("/sys/class/dmi/id/{file}"));
-    let (vendor, product) = (dmi("sys_vendor"), dmi("product_name"));
-    let cloud = cloud(
-        vendor.as_deref(),
-        product.as_deref(),
-        dmi("chassis_asset_tag").as_deref(),
-    );
-    let instance_type = match cloud {
-        // The others say the same for every machine type.
-        Some("aws" | "alibaba" | "hetzner" | "scaleway") => product.clone(),
-        _ => None,
-    };
+    let firmware = Firmware::read(system);
+    let cloud = cloud::facts(system);
+    let flagged = virtual_machine(system, cpuinfo);
     Platform {
-        virtual_machine: virtual_machine(system, cpuinfo),
+        virtual_machine: flagged,
+        // Firmware of metal may bear the name of a maker of hypervisors.
+        hypervisor: match flagged {
+            Some(false) => None,
+            _ => hypervisor(system, &firmware),
+        },
         container: in_container(system),
-        cloud: cloud.map(str::to_owned),
-        vendor,
-        product,
-        instance_type,
+        vendor: firmware.vendor,
+        product: firmware.product,
+        cloud: cloud.cloud,
+        instance_type: cloud.instance_type,
+        region: cloud.region,
+        zone: cloud.zone,
     }
 }
 
@@ -118,46 +142,42 @@ fn virtual_machine(system: &System, cpuinfo: &str) -> Option<bool> {
     cpu_field(cpuinfo, "flags").map(|flags| flags.split(' ').any(|flag| flag == "hypervisor"))
 }
 
-/// Asset tag of the chassis of every Azure machine.
-const AZURE_ASSET_TAG: &str = "7783-7084-3265-9085-8269-3286-77";
-
-fn cloud(
-    vendor: Option<&str>,
-    product: Option<&str>,
-    asset_tag: Option<&str>,
-) -> Option<&'static str> {
-    match (
-        vendor.unwrap_or(""),
-        product.unwrap_or(""),
-        asset_tag.unwrap_or(""),
-    ) {
-        (_, _, AZURE_ASSET_TAG) => Some("azure"),
-        (_, _, "OracleCloud.com") => Some("oracle"),
-        ("Amazon EC2", ..) => Some("aws"),
-        ("Google", "Google Compute Engine", _) => Some("gcp"),
-        ("Alibaba Cloud", ..) => Some("alibaba"),
-        ("DigitalOcean", ..) => Some("digitalocean"),
-        ("Hetzner", ..) => Some("hetzner"),
-        ("Scaleway", ..) => Some("scaleway"),
-        ("Vultr", ..) => Some("vultr"),
-        ("Akamai" | "Linode", ..) => Some("linode"),
-        ("Tencent Cloud", ..) => Some("tencent"),
-        ("Huawei Cloud", ..) => Some("huawei"),
-        ("UpCloud", ..) => Some("upcloud"),
-        ("Exoscale", ..) => Some("exoscale"),
-        ("OpenStack Foundation" | "OpenStack", ..) => Some("openstack"),
+/// The hypervisor: as it says itself, by the clocks that it offers to its guests, or by the firmware that it brings.
+fn hypervisor(system: &System, firmware: &Firmware) -> Option<String> {
+    let own = system.text("/sys/hypervisor/type");
+    let clocks = system
+        .text(format!("{CLOCK_SOURCE}/available_clocksource"))
+        .unwrap_or_default();
+    let by_clock = clocks.split(' ').find_map(|clock| match clock {
+        "kvm-clock" => Some("kvm"),
+        "xen" => Some("xen"),
+        clock if clock.starts_with("hyperv") => Some("hyperv"),
         _ => None,
-    }
+    });
+    let by_firmware = match firmware.vendor.as_deref() {
+        Some("QEMU" | "Google") => Some("kvm"),
+        Some("VMware, Inc.") => Some("vmware"),
+        Some("innotek GmbH") => Some("virtualbox"),
+        Some("Xen") => Some("xen"),
+        Some("Parallels Software International Inc." | "Parallels International GmbH.") => {
+            Some("parallels")
+        }
+        Some("Microsoft Corporation") => {
+            (firmware.product.as_deref() == Some("Virtual Machine")).then_some("hyperv")
+        }
+        _ => None,
+    };
+    own.or_else(|| by_clock.or(by_firmware).map(str::to_owned))
 }
 
+const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0";
+
 fn in_container(system: &System) -> bool {
-    let marked = [
-        "/.dockerenv",
-        "/run/.containerenv",
-        "/run/systemd/container",
-    ]
-    .iter()
-    .any(|path| system.exists(path));
+    let marked = ["/run/.containerenv", "/run/systemd/container"]
+        .iter()
+        .any(|path| system.exists(path));
+    // Machines that boot from the disk image of a container have Docker's mark too, but a whole file system as their root.
+    let docker = system.exists("/.dockerenv") && !has_root_of_its_own(system);
     let service_account = system.exists("/var/run/secrets/kubernetes.io/serviceaccount");
     let group = system.text("/proc/self/cgroup").unwrap_or_default();
     let grouped = [
@@ -168,7 +188,16 @@ fn in_container(system: &System) -> bool {
         "/lxc/",
         "cri-containerd",
     ];
-    marked || service_account || grouped.iter().any(|part| group.contains(part))
+    marked || docker || service_account || grouped.iter().any(|part| group.contains(part))
+}
+
+/// Whether `/` is the top of a file system on a block device, as on a booted machine.
+fn has_root_of_its_own(system: &System) -> bool {
+    let mounts = mounts::mounts(system);
+    let root = mounts
+        .iter()
+        .rfind(|mount| mount.mount_point == Path::new("/"));
+    root.is_some_and(|root| root.locality == Locality::Block && root.root == "/")
 }
 
 #[cfg(test)]
@@ -193,32 +222,6 @@ mod tests {
             cpu_field("processor\t: 0\nmodel name\t: X 1\n", "model name"),
             Some("X 1")
         );
-    }
-
-    #[test]
-    fn clouds_are_named_only_by_their_firmware() {
-        assert_eq!(
-            cloud(Some("Amazon EC2"), Some("m7i.large"), None),
-            Some("aws")
-        );
-        assert_eq!(
-            cloud(
-                Some("Microsoft Corporation"),
-                Some("Virtual Machine"),
-                Some(AZURE_ASSET_TAG)
-            ),
-            Some("azure")
-        );
-        assert_eq!(
-            cloud(Some("Microsoft Corporation"), Some("Virtual Machine"), None),
-            None,
-            "Hyper-V at home"
-        );
-        assert_eq!(
-            cloud(Some("QEMU"), Some("Standard PC"), Some("OracleCloud.com")),
-            Some("oracle")
-        );
-        assert_eq!(cloud(None, None, None), None);
     }
 
     #[test]

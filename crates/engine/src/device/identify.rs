@@ -3,6 +3,7 @@
 use super::blockdev::{Node, describe};
 use super::cgroup;
 use super::mounts::{self, mount_of};
+use super::space::{STAT_BLOCK_BYTES, room};
 use super::system::{System, device_number};
 use iosonde_result::host::{DeviceInfo, DeviceNumber, Locality, Mount, TargetInfo, TargetKind};
 use std::io;
@@ -20,6 +21,8 @@ pub struct PathFacts {
     pub kind: TargetKind,
     /// Size in bytes of a file.
     pub size_bytes: Option<u64>,
+    /// Bytes of a file that have blocks.
+    pub allocated_bytes: Option<u64>,
     /// Number of the file system that holds it (`st_dev`).
     pub on: Option<DeviceNumber>,
     /// Number of the block device that it is (`st_rdev`).
@@ -39,6 +42,7 @@ impl PathFacts {
                 path: real.join(missing),
                 kind: TargetKind::Missing,
                 size_bytes: None,
+                allocated_bytes: None,
                 on,
                 is: None,
             });
@@ -48,6 +52,8 @@ impl PathFacts {
             path: real,
             kind,
             size_bytes: (kind == TargetKind::File).then_some(stat.st_size.max(0) as u64),
+            allocated_bytes: (kind == TargetKind::File)
+                .then(|| (stat.st_blocks.max(0) as u64).saturating_mul(STAT_BLOCK_BYTES)),
             on,
             is: (kind == TargetKind::BlockDevice).then(|| device_number(stat.st_rdev)),
         })
@@ -83,7 +89,12 @@ pub(super) fn nearest_existing(path: &Path) -> io::Result<(PathBuf, PathBuf)> {
 
 /// Describes a path of this machine.
 pub fn identify(path: &Path) -> io::Result<TargetInfo> {
-    Ok(identify_in(&System::live(), &PathFacts::of(path)?))
+    let facts = PathFacts::of(path)?;
+    let mut info = identify_in(&System::live(), &facts);
+    if info.mount.is_some() {
+        info.space = room(&facts.path).ok();
+    }
+    Ok(info)
 }
 
 /// Describes a path by the files of a system.
@@ -97,6 +108,7 @@ pub fn identify_in(system: &System, facts: &PathFacts) -> TargetInfo {
         path: facts.path.clone(),
         kind: facts.kind,
         size_bytes: facts.size_bytes,
+        allocated_bytes: facts.allocated_bytes,
         ..TargetInfo::default()
     };
     let devices = match facts.is {
@@ -125,6 +137,21 @@ pub fn identify_in(system: &System, facts: &PathFacts) -> TargetInfo {
 
 fn unknown_device(number: DeviceNumber) -> String {
     format!("/sys/dev/block/{number} cannot be read, so nothing is known of the block device")
+}
+
+fn unnamed_devices(mount: &Mount) -> String {
+    let (fs_type, source) = (&mount.fs_type, &mount.source);
+    match fs_type.as_str() {
+        "zfs" => {
+            let pool = source.split('/').next().unwrap_or_default();
+            format!(
+                "ZFS does not tell the kernel which devices hold {source}: see `zpool status {pool}`"
+            )
+        }
+        _ => {
+            format!("the kernel does not say which devices hold the {fs_type} file system {source}")
+        }
+    }
 }
 
 /// Block devices and the mounts between them.
@@ -206,18 +233,17 @@ impl Stack<'_> {
         mount: &Mount,
         depth: usize,
     ) -> Result<Vec<DeviceInfo>, String> {
-        // btrfs and others give a number of their own; the source names one of the devices.
-        let number = match mount.device.major {
-            0 => self.system.device_of_node(Path::new(&mount.source)),
-            _ => Some(mount.device),
+        // btrfs and others give a number of their own; the source names one of the devices, or all.
+        let mut numbers: Vec<DeviceNumber> = match mount.device.major {
+            0 => {
+                let named = mount.source.split(':').map(Path::new);
+                named
+                    .filter_map(|node| self.system.device_of_node(node))
+                    .collect()
+            }
+            _ => vec![mount.device],
         };
-        let number = number.ok_or_else(|| {
-            format!(
-                "the kernel does not say which devices hold the {} file system {}",
-                mount.fs_type, mount.source
-            )
-        })?;
-        let mut numbers = vec![number];
+        let number = *numbers.first().ok_or_else(|| unnamed_devices(mount))?;
         if mount.fs_type == "btrfs" {
             numbers.extend(self.btrfs_companions(number));
         }

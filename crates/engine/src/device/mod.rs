@@ -1,6 +1,6 @@
 //! The target's device: what it is, whether it may be written, and what it did.
 //!
-//! * [`identify`]: from a path to its mount and block devices; [`host`]: the machine
+//! * [`identify`]: from a path to its mount and block devices; [`host`] and [`cloud`]: the machine
 //! * [`guard`]: whether a device may be written, which [`signature`] helps to decide; [`space`]: whether data fits
 //! * [`diskstats`]: what devices did meanwhile, as [`disk_util`] and [`sar`] show it; [`cache`] and [`extents`]:
 //!   whether I/O reached them
@@ -11,6 +11,7 @@
 pub mod blockdev;
 pub mod cache;
 pub mod cgroup;
+pub mod cloud;
 pub mod disk_util;
 pub mod diskstats;
 pub mod extents;

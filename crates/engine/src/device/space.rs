@@ -1,13 +1,14 @@
 //! Whether data will fit before any of it is written.
 
 use super::identify::nearest_existing;
+use iosonde_result::host;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Unit of `st_blocks`, whatever the file system's blocks are.
-const STAT_BLOCK_BYTES: u64 = 512;
+pub(super) const STAT_BLOCK_BYTES: u64 = 512;
 
 /// Room in the file system of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +29,18 @@ pub fn space(path: &Path) -> io::Result<Space> {
         available_bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
         total_bytes: stat.f_blocks.saturating_mul(stat.f_frsize),
         file_system: std::fs::metadata(&existing)?.dev(),
+    })
+}
+
+/// The room at a path as results record it.
+pub(super) fn room(path: &Path) -> io::Result<host::Space> {
+    let (existing, _) = nearest_existing(path)?;
+    let stat = rustix::fs::statvfs(&existing)?;
+    let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+    Ok(host::Space {
+        total_bytes: bytes(stat.f_blocks),
+        used_bytes: Some(bytes(stat.f_blocks.saturating_sub(stat.f_bfree))),
+        available_bytes: Some(bytes(stat.f_bavail)),
     })
 }
 

@@ -87,6 +87,15 @@ impl Builder {
     }
 
     fn taken(&mut self, source: &str, name: String, place: String, mut result: RunResult) -> Run {
+        // What changes from run to run would make each of them a machine and a target of its own.
+        result.host.swap_used_bytes = None;
+        for space in result
+            .targets
+            .iter_mut()
+            .filter_map(|target| target.space.as_mut())
+        {
+            (space.used_bytes, space.available_bytes) = (None, None);
+        }
         let figures = figures::of(&result);
         let series: Vec<Series> = series::of(&result.intervals).into_iter().collect();
         let mut backends = Vec::new();
