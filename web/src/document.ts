@@ -148,6 +148,10 @@ export interface Promised {
   product: string;
   place: string;
   source: string;
+  /** What came of it, where it was held against a probe. */
+  sentence: string | null;
+  /** What of it was not measured or not checked. */
+  conditions: string[];
   rows: PromisedRow[];
 }
 

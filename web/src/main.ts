@@ -111,10 +111,16 @@ function figuresSection(report: Report, rows: Row[]): Section {
 
 function promiseSection(report: Report): Section | null {
   if (report.promises.length === 0) return null;
-  const content = report.promises.flatMap((promised, number) => {
+  const content = report.promises.flatMap((promised, number): (Node | null)[] => {
     const rows = promised.rows.map((row) => [row.what, quantity(row.promised, row.unit), withError(row.measured, row.unit), `${row.kept === null ? '' : row.kept ? '✓ ' : '✗ '}${row.verdict}`]);
-    const caption = `${promised.product}, held against the fastest of each kind on ${promised.place}. Source: ${promised.source}`;
-    return [table({ caption, head: ['figure', 'promised', 'measured', 'verdict'], rows }), grid(promiseSpecs(promised, number).map((spec) => new Panel(spec)))];
+    const against = promised.sentence === null ? 'the fastest of each kind on ' : '';
+    const caption = `${promised.product}, held against ${against}${promised.place}. Source: ${promised.source}`;
+    return [
+      promised.sentence === null ? null : h('p', { class: 'lead' }, h('strong', {}, `${promised.place}: `), promised.sentence),
+      table({ caption, head: ['figure', 'promised', 'measured', 'verdict'], rows }),
+      promised.conditions.length > 0 ? h('ul', { class: 'findings' }, ...promised.conditions.map((text) => h('li', {}, text))) : null,
+      grid(promiseSpecs(promised, number).map((spec) => new Panel(spec))),
+    ];
   });
   return { id: 'promise', title: 'Promised and measured', content };
 }

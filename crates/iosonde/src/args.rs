@@ -1,7 +1,9 @@
 //! The command line, in clap's terms. `iosonde fio` does not come here: its words are fio's.
 
+mod expect;
 mod history;
 
+pub(crate) use expect::*;
 pub(crate) use history::*;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -86,6 +88,8 @@ Examples:
   iosonde probe /dev/nvme1n1                    a block device: only read
   iosonde probe /dev/nvme1n1 --allow-overwrite /dev/nvme1n1
                                                 also written: destroys what is on it
+  iosonde probe /mnt/data --expect aws-gp3:100GiB
+                                                is it what was bought? See `iosonde limits`
 
 A directory gets a working file named .iosonde-probe-*, which is removed at the end, also after
 Ctrl-C. A file or block device that exists is only read, unless --allow-overwrite names it.";
@@ -121,6 +125,11 @@ pub(crate) struct ProbeArgs {
     #[arg(long, value_name = "PATH")]
     pub(crate) allow_overwrite: Vec<PathBuf>,
     #[command(flatten)]
+    pub(crate) expect: ExpectArgs,
+    /// Exit with status 7 if a promise is shown to be broken
+    #[arg(long, requires = "expect")]
+    pub(crate) fail_if_broken: bool,
+    #[command(flatten)]
     pub(crate) keep: KeepArgs,
 }
 
@@ -147,10 +156,8 @@ pub(crate) struct ReportArgs {
     /// Title of the report [default: what was measured]
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
-    /// Product whose published limits are held against what was measured, with its choices; may be
-    /// repeated
-    #[arg(long, value_name = "PRODUCT:KEY=VALUE,...")]
-    pub(crate) expect: Vec<String>,
+    #[command(flatten)]
+    pub(crate) expect: ExpectArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }

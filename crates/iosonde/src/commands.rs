@@ -1,6 +1,7 @@
 //! One module for each command, and the way to it.
 
 pub(crate) mod compare;
+mod expect;
 pub(crate) mod export;
 pub(crate) mod fio;
 pub(crate) mod import;

@@ -38,6 +38,8 @@ pub(crate) enum Failure {
     Store(StoreError),
     /// A comparison was to fail if one side is slower, and it is.
     Slower(String),
+    /// A probe was to fail if a promise is broken, and it is.
+    Broken(String),
     /// Nothing that a user can cause.
     Other(anyhow::Error),
 }
@@ -56,6 +58,8 @@ pub(crate) mod status {
     pub(crate) const INTERNAL: u8 = 5;
     /// `compare --fail-if-slower`: it is slower.
     pub(crate) const SLOWER: u8 = 6;
+    /// `probe --fail-if-broken`: a promise is broken.
+    pub(crate) const BROKEN: u8 = 7;
     /// Added to the number of a signal: 130 is Ctrl-C.
     pub(crate) const SIGNAL: u8 = 128;
 }
@@ -83,6 +87,7 @@ impl Failure {
             Failure::Store(error) if error.is_usage() => status::USAGE,
             Failure::Output(..) | Failure::Store(_) | Failure::Other(_) => status::INTERNAL,
             Failure::Slower(_) => status::SLOWER,
+            Failure::Broken(_) => status::BROKEN,
             Failure::Interrupted(signal) => status::SIGNAL.saturating_add(*signal as u8),
         }
     }
@@ -123,7 +128,9 @@ impl Failure {
             Failure::Run(error) => run_problem(error),
             Failure::Probe(ProbeError::Run(error)) => run_problem(error),
             Failure::Probe(error) => error.to_string(),
-            Failure::Io(problem) | Failure::Slower(problem) => problem.clone(),
+            Failure::Io(problem) | Failure::Slower(problem) | Failure::Broken(problem) => {
+                problem.clone()
+            }
             Failure::Store(error) => error.to_string(),
             Failure::Output(path, error) => format!("{}: {error}", path.display()),
             Failure::Interrupted(_) => {
@@ -237,6 +244,7 @@ mod tests {
             status::NO_SPACE,
             status::INTERNAL,
             status::SLOWER,
+            status::BROKEN,
             status::SIGNAL + 2,
             status::SIGNAL + 15,
         ] {

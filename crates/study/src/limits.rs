@@ -9,6 +9,7 @@ mod disks;
 mod error;
 mod evaluate;
 mod file;
+mod held;
 mod judge;
 mod machine;
 mod probed;
@@ -20,6 +21,7 @@ mod tests;
 
 pub use error::{LimitsError, LimitsFileError};
 pub use file::{Delivery, Evidence, Shared};
+pub use held::{Doubt, Held, HeldFigure, Outcome};
 pub use judge::{Judged, Measured, Verdict};
 pub use probed::measured_by_probe;
 pub use promise::{Bound, BurstLength, Limiter, Metric, Promise, Promised, Source, Unit, exact};

@@ -79,6 +79,28 @@ pub fn wait(ns: u64) -> String {
     }
 }
 
+/// A long time in its two largest units: `33 min 20 s`, `5 h`, `1 h 10 min`.
+pub fn duration(seconds: f64) -> String {
+    let seconds = seconds.round() as u64;
+    let parts = [
+        (seconds / 3600, "h"),
+        (seconds % 3600 / 60, "min"),
+        (seconds % 60, "s"),
+    ];
+    let shown: Vec<String> = parts
+        .iter()
+        .skip_while(|(count, _)| *count == 0)
+        .take(2)
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, unit)| format!("{count} {unit}"))
+        .collect();
+    if shown.is_empty() {
+        "0 s".to_owned()
+    } else {
+        shown.join(" ")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,5 +130,14 @@ mod tests {
         assert_eq!(wait(1), "1 s");
         assert_eq!(wait(60_000_000_000), "1 min");
         assert_eq!(wait(70_200_000_000), "1 min 11 s");
+    }
+
+    #[test]
+    fn durations_have_two_parts() {
+        assert_eq!(duration(2000.0), "33 min 20 s");
+        assert_eq!(duration(18_000.0), "5 h");
+        assert_eq!(duration(4194.0), "1 h 9 min");
+        assert_eq!(duration(1800.0), "30 min");
+        assert_eq!(duration(0.2), "0 s");
     }
 }

@@ -63,7 +63,7 @@ pub(crate) struct LimitsArgs {
     #[arg(long, value_parser = limits::date, value_name = "DATE")]
     pub(crate) as_of: Option<String>,
     /// A limits file of your own, beside the published one
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, visible_alias = "limits-file", value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     /// How the answer is written
     #[arg(long, value_enum, default_value_t = LimitsFormat::Table)]
@@ -129,7 +129,7 @@ pub(crate) fn read(path: Option<&Path>) -> Result<Cow<'static, Limits>, Failure>
     let text = std::fs::read_to_string(path).map_err(|error| {
         Failure::usage(
             format!("{name}: {error}"),
-            "name a limits file with --file; docs/limits.md describes it",
+            "name a limits file; docs/limits.md describes it",
         )
     })?;
     match published.with_file(&name, &text) {

@@ -3,6 +3,7 @@
 mod target;
 mod working_file;
 
+use super::expect::promises;
 use crate::args::{Format, ProbeArgs};
 use crate::failure::Failure;
 use crate::live::probe::ProbeLive;
@@ -12,12 +13,14 @@ use crate::signals::Stop;
 use crate::store::{Keeper, KeepingSession, probe_document};
 use iosonde_engine::local::LocalRunner;
 use iosonde_result::session::Session;
+use iosonde_study::limits::{Held, Outcome, Promise};
 use iosonde_study::probe::{Budget, ProbeOptions, ProbeResult, probe};
 use target::Opened;
 
 /// Probes each target and prints what was found.
 pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
     let stop = Stop::listen()?;
+    let promises = promises(&args.expect)?;
     let mut keeper = Keeper::open(&args.keep)?;
     let mut output = Output::open(args.output.as_deref(), false)?;
     // All targets are looked at before the first is measured: a mistake in the last one should not take minutes to show.
@@ -27,7 +30,7 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
     let mut results: Vec<ProbeResult> = Vec::new();
     let mut failed = None;
     for name in &args.targets {
-        match probe_one(name, args, &stop, &mut keeper) {
+        match probe_one(name, args, &promises, &stop, &mut keeper) {
             Ok(result) => {
                 if args.format == Format::Table {
                     output.write(report::probe::table::text(&result).as_bytes())?;
@@ -51,13 +54,36 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
     }
     match results.iter().find_map(ProbeResult::failure) {
         Some(failure) => Err(Failure::Io(failure.message.clone())),
+        None if args.fail_if_broken => fail_if_broken(&results),
         None => Ok(()),
+    }
+}
+
+/// The exit status for CI.
+fn fail_if_broken(results: &[ProbeResult]) -> Result<(), Failure> {
+    let broken: Vec<String> = results
+        .iter()
+        .flat_map(|result| result.expected.iter().map(move |held| (result, held)))
+        .filter(|(_, held)| held.outcome == Outcome::Broken)
+        .map(|(result, held)| {
+            format!(
+                "{}, {}: {}",
+                result.target,
+                held.promise.product,
+                held.sentence()
+            )
+        })
+        .collect();
+    match broken.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Broken(broken.join("\n"))),
     }
 }
 
 fn probe_one(
     name: &str,
     args: &ProbeArgs,
+    promises: &[Promise],
     stop: &Stop,
     keeper: &mut Keeper,
 ) -> Result<ProbeResult, Failure> {
@@ -80,6 +106,8 @@ fn probe_one(
     // The working file goes before anything is printed: whoever reads the result finds the directory as it was.
     drop(opened);
     let mut result = outcome?;
+    let held = promises.iter().map(|promise| Held::of(promise, &result));
+    result.expected = held.collect();
     let id = keeper.finish(probe_document(&mut result).as_ref());
     if let Some(id) = id {
         eprintln!("kept in the history as {id}");

@@ -2,12 +2,12 @@
 
 mod input;
 
+use super::expect::promises;
 use crate::args::ReportArgs;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::report::html::Builder;
 use input::take;
-use iosonde_study::limits::{Limits, LimitsError, Promise, Query};
 use std::io::IsTerminal;
 
 /// Reads all results and writes the report.
@@ -18,30 +18,10 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
             "name the file: --output report.html",
         ));
     }
-    let promises = promises(args)?;
-    let mut report = Builder::default();
+    let mut report = Builder::expecting(promises(&args.expect)?);
     for word in &args.runs {
         take(&mut report, word, args.store.store.as_deref())?;
     }
-    for promise in &promises {
-        report.expect(promise);
-    }
     let page = report.html(args.title.as_deref())?;
     Output::open(args.output.as_deref(), false)?.write(page.as_bytes())
-}
-
-/// What is expected of what was measured.
-fn promises(args: &ReportArgs) -> Result<Vec<Promise>, Failure> {
-    let promise = |text: &String| -> Result<Promise, LimitsError> {
-        let query: Query = text.parse()?;
-        Limits::published().evaluate(&query)
-    };
-    let refused = |error: LimitsError| {
-        Failure::usage(
-            format!("--expect: {error}"),
-            "write a product and its choices, e.g. gcp-pd-ssd:size=375GiB,machine=n1,vcpus=8; `iosonde limits` lists them",
-        )
-    };
-    let all = args.expect.iter().map(promise);
-    all.collect::<Result<_, _>>().map_err(refused)
 }

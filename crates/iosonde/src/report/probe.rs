@@ -4,6 +4,7 @@ mod conditions;
 mod csv;
 mod json;
 mod markdown;
+mod promise;
 pub(crate) mod row;
 pub(crate) mod table;
 

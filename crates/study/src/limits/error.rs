@@ -100,7 +100,7 @@ pub enum LimitsError {
         known: String,
     },
     /// A part of a query without `=`.
-    #[error("`{0}` is not of the form KEY=VALUE")]
+    #[error("`{0}` is neither KEY=VALUE nor a size")]
     NotAPair(String),
     /// A value that cannot be read.
     #[error("{key}={value}: {problem}")]

@@ -1,7 +1,7 @@
 //! The promise beside what was measured.
 
 use super::promise::{Metric, Promise, Promised};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A figure counts as kept from this share of the promise on, where the vendor does not say how much it delivers: a
 /// limiter that lets through in slices of a second is not exact to the per cent.
@@ -23,7 +23,7 @@ pub struct Measured {
 }
 
 /// Whether a promise was kept.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Verdict {
     /// As promised.
@@ -38,7 +38,7 @@ pub enum Verdict {
 }
 
 /// The verdict on one figure.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
     /// What was measured.
     pub metric: Metric,
@@ -71,6 +71,10 @@ impl Promise {
         // Without a figure for both directions together there is nothing that their sum could be held against.
         let promised = self.figure(measured.metric)?;
         let sustained = self.reachable(measured, |figure| figure.per_s)?;
+        // Nothing can be less than nothing.
+        if sustained <= 0.0 {
+            return None;
+        }
         let most = self.reachable(measured, Promised::highest_per_s)?;
         let share = self
             .delivery

@@ -1,7 +1,8 @@
 //! A probe's figures, as a promise judges them.
 
-use super::{Measured, Metric};
-use crate::probe::{Figure, Phase};
+use super::Measured;
+use super::held::metric_of;
+use crate::probe::Figure;
 
 /// What of a probe vendors publish: operations of the random phases, bandwidth of the sequential ones. Latency and the speed of a
 /// log at depth 1 are not among it, and a phase that ended in an error says nothing.
@@ -11,13 +12,7 @@ pub fn measured_by_probe(figures: &[Figure]) -> Vec<Measured> {
 }
 
 fn of_figure(figure: &Figure) -> Option<Measured> {
-    let metric = match figure.phase {
-        Phase::RandomRead => Metric::ReadIops,
-        Phase::RandomWrite => Metric::WriteIops,
-        Phase::SequentialRead => Metric::ReadBandwidth,
-        Phase::SequentialWrite => Metric::WriteBandwidth,
-        _ => return None,
-    };
+    let metric = metric_of(figure.phase)?;
     let estimate = if metric.is_iops() {
         figure.iops
     } else {
@@ -34,8 +29,8 @@ fn of_figure(figure: &Figure) -> Option<Measured> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::{Limits, Verdict};
-    use crate::probe::{Estimate, Latency};
+    use crate::limits::{Limits, Metric, Verdict};
+    use crate::probe::{Estimate, Latency, Phase};
     use iosonde_job::plan::Engine;
 
     fn figure(phase: Phase, block_bytes: u64, iops: f64) -> Figure {

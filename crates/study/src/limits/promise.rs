@@ -2,14 +2,12 @@
 
 use super::file::{Delivery, Evidence, Shared};
 use super::query::Query;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// What a figure is of. Where a vendor publishes one figure for reads and writes together, there is no figure for
 /// either alone.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
     /// Reads and writes per second, together.
@@ -78,7 +76,7 @@ impl fmt::Display for Metric {
 }
 
 /// The unit in which the vendor publishes a figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
     /// Operations per second.
     #[serde(rename = "IOPS")]
@@ -121,7 +119,7 @@ impl Unit {
 }
 
 /// What a figure is capped by.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "name", rename_all = "snake_case")]
 pub enum Limiter {
     /// The size of the volume, or of all volumes of the type together.
@@ -171,7 +169,7 @@ impl fmt::Display for Limiter {
 }
 
 /// One cap: the figure is the smallest of all of them.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Bound {
     /// What caps.
     pub by: Limiter,
@@ -184,7 +182,7 @@ pub struct Bound {
 }
 
 /// One figure.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Promised {
     /// What it is of.
     pub metric: Metric,
@@ -211,7 +209,7 @@ impl Promised {
 }
 
 /// How long a burst lasts.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BurstLength {
     /// What bursts.
     pub of: Limiter,
@@ -226,7 +224,7 @@ pub struct BurstLength {
 }
 
 /// Where figures were published.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Source {
     /// What came from there.
     pub of: String,
@@ -241,7 +239,7 @@ pub struct Source {
 }
 
 /// What a vendor publishes about a volume, or several, on a machine.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Promise {
     /// Name of the product.
     pub product: String,
@@ -276,6 +274,34 @@ impl Promise {
     pub fn figure(&self, metric: Metric) -> Option<&Promised> {
         let of = |metric| self.figures.iter().find(|figure| figure.metric == metric);
         of(metric).or_else(|| of(metric.together()))
+    }
+
+    /// What was asked about: `2 x 375 GiB, n1 with 8 vCPUs, as of 2016`.
+    pub fn subject(&self) -> String {
+        let query = &self.query;
+        let mut parts = Vec::new();
+        match (query.disks, query.size_gib) {
+            (None | Some(1), Some(size)) => parts.push(format!("{} GiB", exact(size))),
+            (Some(disks), Some(size)) => parts.push(format!("{disks} x {} GiB", exact(size))),
+            (Some(disks), None) => parts.push(format!("{disks} disks")),
+            (None, None) => {}
+        }
+        parts.extend(self.machine());
+        parts.extend(query.cpu.clone());
+        parts.extend(query.with.iter().map(|option| format!("with {option}")));
+        parts.extend(query.as_of.as_ref().map(|as_of| format!("as of {as_of}")));
+        parts.join(", ")
+    }
+
+    /// The machine that it is for: `n1 with 8 vCPUs`, `n1-standard-8`; `None` if it is for any.
+    pub fn machine(&self) -> Option<String> {
+        let query = &self.query;
+        let machine = query.machine.as_deref();
+        let machine = machine.filter(|machine| *machine != "any")?;
+        Some(match query.vcpus {
+            Some(vcpus) if !machine.contains(['-', '.']) => format!("{machine} with {vcpus} vCPUs"),
+            _ => machine.to_owned(),
+        })
     }
 }
 

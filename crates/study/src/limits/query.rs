@@ -95,7 +95,8 @@ impl Query {
     }
 }
 
-/// `PRODUCT` or `PRODUCT:KEY=VALUE,KEY=VALUE...`, as `probe --expect` takes it.
+/// `PRODUCT` or `PRODUCT:KEY=VALUE,KEY=VALUE...`, as `probe --expect` takes it. A size may stand without its key:
+/// `gcp-pd-ssd:375GiB`.
 impl FromStr for Query {
     type Err = LimitsError;
 
@@ -107,10 +108,13 @@ impl FromStr for Query {
             .map(str::trim)
             .filter(|pair| !pair.is_empty())
         {
-            let (key, value) = pair
-                .split_once('=')
-                .ok_or_else(|| LimitsError::NotAPair(pair.to_owned()))?;
-            query.set(key.trim(), value.trim())?;
+            match pair.split_once('=') {
+                Some((key, value)) => query.set(key.trim(), value.trim())?,
+                None => match size_gib(pair) {
+                    Ok(size) if query.size_gib.is_none() => query.size_gib = Some(size),
+                    _ => return Err(LimitsError::NotAPair(pair.to_owned())),
+                },
+            }
         }
         Ok(query)
     }
@@ -225,6 +229,9 @@ mod tests {
         assert_eq!((query.size_gib, query.iops), (Some(1024.0), Some(16_000.0)));
         assert_eq!(query.bandwidth, Some(ChosenBandwidth::BytesPerS(5e8)));
         assert_eq!("aws-gp2".parse::<Query>().unwrap(), Query::new("aws-gp2"));
+        let query: Query = "aws-gp2:1TiB,machine=m5.large".parse().unwrap();
+        assert_eq!(query, "aws-gp2:machine=m5.large,size=1024".parse().unwrap());
+        assert!("aws-gp2:1TiB,2TiB".parse::<Query>().is_err());
     }
 
     #[test]
@@ -244,7 +251,7 @@ mod tests {
             .join("\n"),
             @r"
         `siez` is not known
-        `size` is not of the form KEY=VALUE
+        `size` is neither KEY=VALUE nor a size
         size=x: it does not begin with a number
         size=0: it must be more than 0
         size=5 cm: `cm` is not a unit of size; write GiB or TiB

@@ -6,6 +6,7 @@ use super::phase::{self, Budget, Common, Phase};
 use super::target::{
     ProbeTarget, TargetKind, WorkingSet, WorkingSetError, laid_out_bytes, planned_bytes,
 };
+use crate::limits::Held;
 use iosonde_job::plan::Plan;
 use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer, Progress};
@@ -106,6 +107,9 @@ pub struct ProbeResult {
     pub classification: Classification,
     /// What else the user should know, each in one sentence.
     pub notes: Vec<String>,
+    /// Promises that the figures were held against.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expected: Vec<Held>,
     /// The runs behind the figures, layout included.
     pub runs: Vec<PhaseRun>,
 }
@@ -323,6 +327,7 @@ impl Study<'_> {
             classification: classify(&evidence),
             figures: self.figures,
             notes: self.notes,
+            expected: Vec::new(),
             runs: self.runs,
         })
     }

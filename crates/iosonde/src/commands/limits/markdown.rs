@@ -4,7 +4,7 @@ use super::words;
 use iosonde_study::limits::{Listed, Promise};
 
 pub(super) fn promise(promise: &Promise) -> String {
-    let mut text = format!("## {}: {}\n\n", promise.title, words::subject(promise));
+    let mut text = format!("## {}: {}\n\n", promise.title, promise.subject());
     text.push_str("| | promised | for a while | limited by | next limit |\n");
     text.push_str("| --- | ---: | ---: | --- | --- |\n");
     for figure in &promise.figures {

@@ -8,7 +8,7 @@ const COLUMNS: u16 = 80;
 
 /// Everything about one product.
 pub(super) fn promise(promise: &Promise) -> String {
-    let subject = words::subject(promise);
+    let subject = promise.subject();
     let mut text = wrapped(&format!("{}: {subject}", promise.title));
     text.push('\n');
     text.push_str(&figures(promise));

@@ -1,30 +1,7 @@
 //! The parts of a promise in words, for tables of all kinds.
 
 use iosonde_study::limits::{BurstLength, Promise, Promised, exact};
-
-/// What was asked about: `2 x 375 GiB, n1 with 8 vCPUs, as of 2016`.
-pub(super) fn subject(promise: &Promise) -> String {
-    let query = &promise.query;
-    let mut parts = Vec::new();
-    match (query.disks, query.size_gib) {
-        (None | Some(1), Some(size)) => parts.push(format!("{} GiB", exact(size))),
-        (Some(disks), Some(size)) => parts.push(format!("{disks} x {} GiB", exact(size))),
-        (Some(disks), None) => parts.push(format!("{disks} disks")),
-        (None, None) => {}
-    }
-    let machine = query.machine.as_deref().filter(|machine| *machine != "any");
-    match (machine, query.vcpus) {
-        (Some(machine), Some(vcpus)) if !machine.contains(['-', '.']) => {
-            parts.push(format!("{machine} with {vcpus} vCPUs"));
-        }
-        (Some(machine), _) => parts.push(machine.to_owned()),
-        (None, _) => {}
-    }
-    parts.extend(query.cpu.clone());
-    parts.extend(query.with.iter().map(|option| format!("with {option}")));
-    parts.extend(query.as_of.as_ref().map(|as_of| format!("as of {as_of}")));
-    parts.join(", ")
-}
+use iosonde_study::words::duration;
 
 /// A figure that can be kept up, or its range.
 pub(super) fn sustained(figure: &Promised) -> String {
@@ -121,28 +98,6 @@ fn lasts(burst: &BurstLength) -> String {
     )
 }
 
-/// `33 min 20 s`, `5 h`, `1 h 10 min`.
-fn duration(seconds: f64) -> String {
-    let seconds = seconds.round() as u64;
-    let parts = [
-        (seconds / 3600, "h"),
-        (seconds % 3600 / 60, "min"),
-        (seconds % 60, "s"),
-    ];
-    let shown: Vec<String> = parts
-        .iter()
-        .skip_while(|(count, _)| *count == 0)
-        .take(2)
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, unit)| format!("{count} {unit}"))
-        .collect();
-    if shown.is_empty() {
-        "0 s".to_owned()
-    } else {
-        shown.join(" ")
-    }
-}
-
 /// Each source in one line.
 pub(super) fn sources(promise: &Promise) -> Vec<String> {
     let of = |source: &iosonde_study::limits::Source| {
@@ -160,18 +115,4 @@ pub(super) fn sources(promise: &Promise) -> Vec<String> {
         )
     };
     promise.sources.iter().map(of).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_have_two_parts() {
-        assert_eq!(duration(2000.0), "33 min 20 s");
-        assert_eq!(duration(18_000.0), "5 h");
-        assert_eq!(duration(4194.0), "1 h 9 min");
-        assert_eq!(duration(1800.0), "30 min");
-        assert_eq!(duration(0.2), "0 s");
-    }
 }

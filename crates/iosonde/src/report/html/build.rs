@@ -7,7 +7,7 @@ use iosonde_job::plan::Plan;
 use iosonde_result::fio::import::FioDocument;
 use iosonde_result::host::{Host, TargetInfo};
 use iosonde_result::run::{CpuUse, RunResult};
-use iosonde_study::limits;
+use iosonde_study::limits::{self, Held};
 use iosonde_study::probe::{self, Phase, ProbeResult};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -20,10 +20,21 @@ pub(crate) struct Builder {
     plans: Table<Plan>,
     studies: Vec<Study>,
     runs: Vec<Run>,
+    /// What was held against probes.
     promises: Vec<Promise>,
+    /// What all that is taken in is held against.
+    expected: Vec<limits::Promise>,
 }
 
 impl Builder {
+    /// Holds all that will be taken in against what vendors promise.
+    pub(crate) fn expecting(expected: Vec<limits::Promise>) -> Builder {
+        Builder {
+            expected,
+            ..Builder::default()
+        }
+    }
+
     /// Takes in a single run; `source` is the file or id that it came from.
     pub(crate) fn run(&mut self, source: &str, result: RunResult) {
         let place = place(&result);
@@ -35,6 +46,17 @@ impl Builder {
     /// Takes in a probe with its runs.
     pub(crate) fn probe(&mut self, source: &str, result: ProbeResult) {
         let study = self.studies.len();
+        let before = result.expected.iter();
+        let kept = before.filter(|held| !self.expected.contains(&held.promise));
+        let place = &result.target;
+        self.promises
+            .extend(kept.map(|held| promised::held(held, place)));
+        let asked = self
+            .expected
+            .iter()
+            .map(|promise| Held::of(promise, &result));
+        self.promises
+            .extend(asked.map(|held| promised::held(&held, place)));
         for phase_run in result.runs {
             let phase = phase_run.phase;
             let mut run = self.taken(
@@ -65,14 +87,12 @@ impl Builder {
         self.runs.push(foreign::run(source, found));
     }
 
-    /// Holds all that has been taken in against what a vendor promises.
-    pub(crate) fn expect(&mut self, promise: &limits::Promise) {
-        self.promises.extend(promised::of(promise, &self.runs));
-    }
-
     /// The whole report as an HTML file.
     pub(crate) fn html(mut self, title: Option<&str>) -> Result<String, Failure> {
         name_apart(&mut self.runs);
+        for promise in &self.expected {
+            self.promises.extend(promised::of(promise, &self.runs));
+        }
         let title = title.map_or_else(|| default_title(&self.runs), str::to_owned);
         page(&Report {
             program: concat!("iosonde ", env!("CARGO_PKG_VERSION")),

@@ -172,6 +172,10 @@ pub(super) struct Promise {
     pub(super) place: String,
     /// Where it is published, and as of when.
     pub(super) source: String,
+    /// What came of it in one sentence, where it was held against a probe.
+    pub(super) sentence: Option<String>,
+    /// What of it was not measured or not checked, each in one sentence.
+    pub(super) conditions: Vec<String>,
     /// One for each figure.
     pub(super) rows: Vec<PromiseRow>,
 }

@@ -1,13 +1,15 @@
 //! What a vendor promises beside the best that was measured.
 
 use super::document::{Figure, Promise, PromiseRow, Rate, Run, Unit};
-use iosonde_study::limits::{self, Judged, Measured, Metric, Verdict};
+use iosonde_study::limits::{self, Doubt, Held, HeldFigure, Judged, Measured, Metric, Verdict};
 
 /// What of a promise was kept in each place. A promise is of what can be reached, so of all runs in a place the fastest
 /// counts.
 pub(super) fn of(promise: &limits::Promise, runs: &[Run]) -> Vec<Promise> {
     let mut places: Vec<&str> = Vec::new();
-    for run in runs {
+    // Probes are held against it for themselves.
+    let alone = || runs.iter().filter(|run| run.study.is_none());
+    for run in alone() {
         if !places.contains(&run.place.as_str()) {
             places.push(&run.place);
         }
@@ -15,20 +17,63 @@ pub(super) fn of(promise: &limits::Promise, runs: &[Run]) -> Vec<Promise> {
     places
         .into_iter()
         .map(|place| Promise {
-            product: promise.title.clone(),
+            product: product(promise),
             place: place.to_owned(),
             source: source(promise),
+            sentence: None,
+            conditions: Vec::new(),
             rows: Metric::ALL
                 .into_iter()
-                .filter_map(|metric| row(promise, metric, fastest(runs, place, metric)?))
+                .filter_map(|metric| row(promise, metric, fastest(alone(), place, metric)?))
                 .collect(),
         })
         .filter(|promise| !promise.rows.is_empty())
         .collect()
 }
 
+/// What of a promise was kept on the target of a probe.
+pub(super) fn held(held: &Held, place: &str) -> Promise {
+    let row = |row: &HeldFigure| {
+        let judged = &row.judged;
+        let rate = Rate {
+            mean: judged.measured_per_s,
+            error: row.error_per_s,
+        };
+        let doubts = row.doubts.iter().filter(|doubt| **doubt != Doubt::NotFirm);
+        let words: Vec<&str> = std::iter::once(verdict(judged))
+            .chain(doubts.map(|doubt| doubt.words()))
+            .collect();
+        PromiseRow {
+            verdict: words.join("; "),
+            kept: kept(judged).filter(|_| row.doubts.is_empty()),
+            ..drawn(judged, rate)
+        }
+    };
+    Promise {
+        product: product(&held.promise),
+        place: place.to_owned(),
+        source: source(&held.promise),
+        sentence: Some(held.sentence()),
+        conditions: held.conditions.clone(),
+        rows: held.rows.iter().map(row).collect(),
+    }
+}
+
+/// `Google Cloud SSD persistent disk, 375 GiB, n1 with 8 vCPUs`.
+fn product(promise: &limits::Promise) -> String {
+    let subject = promise.subject();
+    match subject.is_empty() {
+        true => promise.title.clone(),
+        false => format!("{}, {subject}", promise.title),
+    }
+}
+
 /// The fastest figure of a metric in a place, and its rate.
-fn fastest<'a>(runs: &'a [Run], place: &str, metric: Metric) -> Option<(&'a Figure, Rate)> {
+fn fastest<'a>(
+    runs: impl Iterator<Item = &'a Run>,
+    place: &str,
+    metric: Metric,
+) -> Option<(&'a Figure, Rate)> {
     let direction = match metric {
         Metric::ReadIops | Metric::ReadBandwidth => "read",
         Metric::WriteIops | Metric::WriteBandwidth => "write",
@@ -39,8 +84,7 @@ fn fastest<'a>(runs: &'a [Run], place: &str, metric: Metric) -> Option<(&'a Figu
         true => figure.iops,
         false => figure.bytes_per_s,
     };
-    runs.iter()
-        .filter(|run| run.place == place && !run.preparation && is_one_way(run))
+    runs.filter(|run| run.place == place && !run.preparation && is_one_way(run))
         .flat_map(|run| &run.figures)
         .filter(|figure| figure.direction == direction)
         .map(|figure| (figure, rate(figure)))
@@ -69,22 +113,30 @@ fn row(promise: &limits::Promise, metric: Metric, found: (&Figure, Rate)) -> Opt
             block_bytes: Some(figure.block_bytes[1]),
         }])
         .pop()?;
-    Some(PromiseRow {
-        what: metric.to_string(),
-        unit: if metric.is_iops() {
+    Some(drawn(&judged, rate))
+}
+
+fn drawn(judged: &Judged, measured: Rate) -> PromiseRow {
+    PromiseRow {
+        what: judged.metric.to_string(),
+        unit: if judged.metric.is_iops() {
             Unit::Iops
         } else {
             Unit::BytesPerS
         },
         promised: judged.promised_per_s,
-        measured: rate,
-        verdict: verdict(&judged).to_owned(),
-        kept: match judged.verdict {
-            Verdict::Kept | Verdict::Bursting => Some(true),
-            Verdict::Below => Some(false),
-            Verdict::Above => None,
-        },
-    })
+        measured,
+        verdict: verdict(judged).to_owned(),
+        kept: kept(judged),
+    }
+}
+
+fn kept(judged: &Judged) -> Option<bool> {
+    match judged.verdict {
+        Verdict::Kept | Verdict::Bursting => Some(true),
+        Verdict::Below => Some(false),
+        Verdict::Above => None,
+    }
 }
 
 fn verdict(judged: &Judged) -> &'static str {

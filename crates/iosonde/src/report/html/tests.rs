@@ -242,12 +242,11 @@ fn a_promise_is_held_against_the_fastest_of_a_place() {
         .per_s;
     // One I/O at a time is not what a promise is about; with 64 the device does exactly what was promised.
     let device = format!("read_us=500,parallel=64,cap_read_iops={read_iops}");
-    let mut builder = Builder::default();
+    let mut builder = Builder::expecting(vec![promise]);
     for depth in [1, 64] {
         let result = run(vec![job("read", &device, Mode::Read, depth)]);
         builder.run("file", result);
     }
-    builder.expect(&promise);
     let document = document(&builder.html(None).unwrap());
     let promises = document["promises"].as_array().unwrap();
     assert_eq!(promises.len(), 1);

@@ -1,20 +1,56 @@
 //! One line for each figure. Units are in the names of the columns; what is not known is empty.
 
-use super::row;
+use super::{promise, row};
+use iosonde_study::limits::Held;
 use iosonde_study::probe::{Figure, ProbeResult};
 
 const HEAD: &str = "target,phase,block_bytes,iodepth,engine,direct,iops,iops_error_95,bytes_per_s,bytes_per_s_error_95,\
 latency_of,latency_mean_ns,p50_ns,p99_ns,p99_9_ns,max_ns,settled";
 
+/// Further columns, where something was expected. A figure that was held against several promises has a line for each.
+const EXPECTED: &str = ",expected,promised_of,promised_per_s,burst_per_s,measured_of_promised,promise_verdict,promise_doubts";
+
 pub(super) fn text(results: &[ProbeResult]) -> String {
-    let mut text = format!("{HEAD}\n");
+    let expected = results.iter().any(|result| !result.expected.is_empty());
+    let mut text = HEAD.to_owned();
+    text.push_str(if expected { EXPECTED } else { "" });
+    text.push('\n');
     for result in results {
         for figure in row::ORDER.iter().filter_map(|phase| result.figure(*phase)) {
-            text.push_str(&line(&result.target, figure));
-            text.push('\n');
+            let line = line(&result.target, figure);
+            let promised = promised(result, figure);
+            if !expected {
+                text.push_str(&format!("{line}\n"));
+            } else if promised.is_empty() {
+                text.push_str(&format!("{line},,,,,,,\n"));
+            }
+            for columns in promised {
+                text.push_str(&format!("{line},{columns}\n"));
+            }
         }
     }
     text
+}
+
+/// The columns of each promise that the figure was held against.
+fn promised(result: &ProbeResult, figure: &Figure) -> Vec<String> {
+    let number = |value: f64| format!("{value:.3}");
+    let of = |held: &Held| -> Option<String> {
+        let row = held.rows.iter().find(|row| row.phase == figure.phase)?;
+        let judged = &row.judged;
+        let doubts: Vec<&str> = row.doubts.iter().map(|doubt| doubt.words()).collect();
+        let columns = [
+            quoted(&promise::title(held)),
+            judged.metric.key().to_owned(),
+            number(judged.promised_per_s),
+            judged.burst_per_s.map_or(String::new(), number),
+            number(judged.ratio),
+            promise::word(judged.verdict).to_owned(),
+            quoted(&doubts.join("; ")),
+        ];
+        Some(columns.join(","))
+    };
+    result.expected.iter().filter_map(of).collect()
 }
 
 fn line(target: &str, figure: &Figure) -> String {

@@ -1,6 +1,7 @@
 //! Tables for a report or an issue.
 
-use super::{conditions, row};
+use super::{conditions, promise, row};
+use iosonde_study::limits::Held;
 use iosonde_study::probe::ProbeResult;
 use iosonde_study::words;
 
@@ -34,6 +35,39 @@ fn one(result: &ProbeResult) -> String {
     ));
     for (name, value) in conditions::of(result) {
         text.push_str(&format!("| {name} | {} |\n", value.replace('|', "\\|")));
+    }
+    for held in &result.expected {
+        text.push_str(&promised(held));
+    }
+    text
+}
+
+fn promised(held: &Held) -> String {
+    let mut text = format!(
+        "\n### Promised: {}\n\n{}\n\n",
+        promise::title(held),
+        held.sentence()
+    );
+    text.push_str("| | promised | measured | 95 % +- | of it | verdict |\n");
+    text.push_str("| --- | ---: | ---: | ---: | ---: | --- |\n");
+    for row in &held.rows {
+        let mut verdict = vec![promise::word(row.judged.verdict)];
+        verdict.extend(row.doubts.iter().map(|doubt| doubt.words()));
+        let cells = [
+            row.judged.metric.to_string(),
+            promise::promised(row),
+            promise::measured(row),
+            promise::error(row),
+            promise::share(row),
+            verdict.join("; "),
+        ];
+        text.push_str(&format!("| {} |\n", cells.join(" | ")));
+    }
+    if !held.conditions.is_empty() {
+        text.push('\n');
+    }
+    for condition in &held.conditions {
+        text.push_str(&format!("- {condition}\n"));
     }
     text
 }

@@ -1,6 +1,6 @@
 //! For people: tables of 80 columns.
 
-use super::{conditions, row};
+use super::{conditions, promise, row};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use iosonde_study::probe::{Figure, ProbeResult};
 use iosonde_study::words;
@@ -20,6 +20,10 @@ pub(crate) fn text(result: &ProbeResult) -> String {
     text.push_str(&pairs(&conditions::of(result)));
     text.push('\n');
     text.push_str(&wrapped(&result.classification.sentence));
+    for held in &result.expected {
+        text.push('\n');
+        text.push_str(&promise::table(held));
+    }
     text
 }
 

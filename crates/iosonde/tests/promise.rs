@@ -1,0 +1,120 @@
+//! What was promised beside what was measured, from outside: `probe --expect`.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// A directory of its own for each test, with a history.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Scratch {
+        let path =
+            std::env::temp_dir().join(format!("iosonde-promise-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Scratch(path)
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_iosonde"))
+            .args(words)
+            .current_dir(&self.0)
+            .env_remove("IOSONDE_STORE")
+            .env_remove("IOSONDE_NO_SAVE")
+            .env("HOME", &self.0)
+            .env("XDG_DATA_HOME", self.0.join("data"))
+            .output()
+            .unwrap()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn error(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+const SLOW: &str = "sim:read_us=700,write_us=900,parallel=128,cap_iops=9k,cap_bw=420m";
+const PD_SSD: &str = "gcp-pd-ssd:375GiB,machine=n1,vcpus=8";
+
+#[test]
+fn a_broken_promise_fails_only_when_asked_and_is_kept_with_the_result() {
+    let scratch = Scratch::new("broken");
+    let probe = ["probe", SLOW, "--runtime", "5", "--expect", PD_SSD];
+    let told = scratch.run(&probe);
+    assert_eq!(told.status.code(), Some(0), "{}", error(&told));
+    assert!(out(&told).contains("The promise is broken: read IOPS at 60 %, write IOPS at 60 %"));
+    let failed = scratch.run(&[&probe[..], &["--fail-if-broken"]].concat());
+    assert_eq!(failed.status.code(), Some(7));
+    assert!(error(&failed).contains("gcp-pd-ssd: The promise is broken"));
+    assert!(out(&failed).contains("of it"), "the result comes first");
+
+    let list = scratch.run(&["list", "--format", "csv"]);
+    let line = out(&list).lines().nth(1).unwrap().to_owned();
+    let id = line.split(',').next().unwrap();
+    let shown = scratch.run(&["show", id]);
+    assert!(out(&shown).contains("The promise is broken: read IOPS at 60 %"));
+    let report = out(&scratch.run(&["report", id]));
+    assert!(report.contains("The promise is broken: read IOPS at 60 %"));
+    let exported = out(&scratch.run(&["export", id, "--format", "csv"]));
+    assert!(exported.contains(",read_iops,15000.000,"), "{exported}");
+}
+
+#[test]
+fn a_promise_may_come_from_a_file_of_ones_own() {
+    let scratch = Scratch::new("own");
+    let file = "schema = 1\n\n[[product]]\nname = \"acme\"\ntitle = \"Acme block storage\"\nfrom = \"2026\"\n\
+        origin = { source = \"offer\", as_of = \"2026\", evidence = \"own\", verified = true }\n\
+        size = { min_gib = 1, max_gib = 1000 }\nlimit.iops = 9000\nlimit.mib_per_s = 420\n";
+    fs::write(scratch.0.join("acme.toml"), file).unwrap();
+    let words = |file: &'static str| {
+        let expect = ["--expect", "acme:10", "--limits-file", file];
+        [&["probe", SLOW, "--quick", "--fail-if-broken"][..], &expect].concat()
+    };
+    let kept = scratch.run(&words("acme.toml"));
+    assert_eq!(kept.status.code(), Some(0), "{}", error(&kept));
+    assert!(out(&kept).contains("The promise is kept"));
+    // The same name serves `limits`.
+    let limits = scratch.run(&["limits", "acme:10", "--limits-file", "acme.toml"]);
+    assert!(out(&limits).contains("9,000"), "{}", error(&limits));
+    let report = scratch.run(&["probe", SLOW, "--quick", "--format", "json", "-o", "p.json"]);
+    assert!(report.status.success());
+    let expect = ["--expect", "acme:10", "--limits-file", "acme.toml"];
+    let report = scratch.run(&[&["report", "p.json"][..], &expect].concat());
+    assert!(out(&report).contains("Acme block storage"));
+    let missing = scratch.run(&words("none.toml"));
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(error(&missing).contains("none.toml"));
+}
+
+#[test]
+fn what_is_mistyped_is_said_before_anything_is_measured() {
+    let scratch = Scratch::new("mistyped");
+    for (expect, said) in [
+        ("gcp-pd-sdd:375GiB", "did you mean `gcp-pd-ssd`?"),
+        ("gcp-pd-ssd:siez=375", "did you mean `size`?"),
+        ("gcp-pd-ssd", "gcp-pd-ssd needs size"),
+        (
+            "gcp-pd-ssd:large",
+            "`large` is neither KEY=VALUE nor a size",
+        ),
+    ] {
+        let output = scratch.run(&["probe", SLOW, "--quick", "--expect", expect]);
+        assert_eq!(output.status.code(), Some(2), "{expect}");
+        let told = error(&output);
+        assert!(told.contains(said), "{expect}: {told}");
+        assert!(told.contains("error: --expect"), "{told}");
+        assert!(out(&output).is_empty());
+    }
+    let output = scratch.run(&["probe", SLOW, "--fail-if-broken"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(error(&output).contains("--expect"));
+}

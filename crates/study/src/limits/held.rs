@@ -1,0 +1,519 @@
+//! A promise held against a probe: a verdict on each figure, what speaks against believing it, and what of the promise the
+//! probe could not see.
+
+use super::promise::{Metric, Promise, exact};
+use super::{Judged, Verdict};
+use crate::probe::{Figure, Phase, ProbeResult};
+use crate::words;
+use iosonde_result::host::DeviceInfo;
+use iosonde_result::run::{RunResult, VerdictKind};
+use serde::{Deserialize, Serialize};
+
+/// Where many I/Os in flight wait hardly longer than one alone, more of them would do more: below this ratio of the mean
+/// latencies the device was not asked for all that it can do.
+const UNSATURATED: f64 = 1.25;
+/// A device is as large as promised up to this share: partition tables and rounding.
+const SAME_SIZE: f64 = 0.01;
+const GIB: f64 = 1_073_741_824.0;
+
+/// A promise beside what a probe measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Held {
+    /// What was promised.
+    pub promise: Promise,
+    /// One for each figure that was measured and of which something is promised.
+    pub rows: Vec<HeldFigure>,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// What of the promise was not measured or not checked, each in one sentence.
+    pub conditions: Vec<String>,
+}
+
+/// One figure of a promise.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HeldFigure {
+    /// The phase that measured it.
+    pub phase: Phase,
+    /// The verdict.
+    pub judged: Judged,
+    /// Half the width of the 95 % confidence interval of what was measured.
+    pub error_per_s: Option<f64>,
+    /// What speaks against the verdict.
+    pub doubts: Vec<Doubt>,
+}
+
+/// What became of a promise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Every figure that was measured is as promised.
+    Kept,
+    /// A figure is shown to be less than promised.
+    Broken,
+    /// Neither is shown.
+    Unclear,
+}
+
+/// Why a figure cannot be laid at the volume's door.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Doubt {
+    /// A cache answered, not the volume.
+    ServedFromCache,
+    /// The generator had no processor time to spare.
+    Generator,
+    /// A control group on this machine held the I/O back.
+    Throttled,
+    /// Others used the device meanwhile.
+    Interference,
+    /// The I/Os in flight were too few to reach the limit.
+    DepthTooLow,
+    /// It was measured too shortly to have an interval.
+    NoInterval,
+    /// The vendor does not promise its figures on this machine.
+    NotFirm,
+}
+
+impl Doubt {
+    /// In words, to follow a verdict.
+    pub fn words(self) -> &'static str {
+        match self {
+            Doubt::ServedFromCache => "a cache answered, not the volume",
+            Doubt::Generator => "the processors of this machine were the limit",
+            Doubt::Throttled => "a control group on this machine held the I/O back",
+            Doubt::Interference => "others used the device meanwhile",
+            Doubt::DepthTooLow => {
+                "more I/Os in flight would do more: they waited hardly longer than one alone"
+            }
+            Doubt::NoInterval => "measured too shortly to be sure",
+            Doubt::NotFirm => "the vendor does not promise its figures on this machine",
+        }
+    }
+}
+
+impl HeldFigure {
+    /// Whether it is shown to be less than promised.
+    pub fn is_broken(&self) -> bool {
+        self.judged.verdict == Verdict::Below && self.doubts.is_empty()
+    }
+
+    /// Whether it is shown to be as promised: what was reached in spite of a hindrance was reached.
+    fn is_kept(&self) -> bool {
+        let kept = matches!(self.judged.verdict, Verdict::Kept | Verdict::Bursting);
+        kept && !self.doubts.contains(&Doubt::ServedFromCache)
+    }
+}
+
+impl Held {
+    /// Holds a promise against a probe.
+    pub fn of(promise: &Promise, probe: &ProbeResult) -> Held {
+        let mut rows: Vec<HeldFigure> = probe
+            .figures
+            .iter()
+            .filter_map(|figure| row(promise, probe, figure))
+            .collect();
+        rows.sort_by_key(|row| row.judged.metric);
+        Held {
+            outcome: outcome(&rows),
+            conditions: conditions(promise, probe, &rows),
+            promise: promise.clone(),
+            rows,
+        }
+    }
+
+    /// In one sentence.
+    pub fn sentence(&self) -> String {
+        let listed = |said: &dyn Fn(&HeldFigure) -> Option<String>| {
+            let each: Vec<String> = self.rows.iter().filter_map(said).collect();
+            each.join(", ")
+        };
+        match self.outcome {
+            Outcome::Kept => "The promise is kept, as far as it was measured.".to_owned(),
+            Outcome::Broken => {
+                let broken = listed(&|row| {
+                    let percent = (row.judged.ratio * 100.0).round();
+                    let said = format!("{} at {percent:.0} %", row.judged.metric);
+                    row.is_broken().then_some(said)
+                });
+                format!("The promise is broken: {broken} of it.")
+            }
+            Outcome::Unclear if self.rows.is_empty() => {
+                "Nothing of the promise was measured.".to_owned()
+            }
+            Outcome::Unclear => {
+                let unclear =
+                    listed(&|row| (!row.is_kept()).then(|| row.judged.metric.to_string()));
+                format!("Whether the promise is kept cannot be told: {unclear}.")
+            }
+        }
+    }
+}
+
+fn row(promise: &Promise, probe: &ProbeResult, figure: &Figure) -> Option<HeldFigure> {
+    let measured = super::measured_by_probe(std::slice::from_ref(figure)).pop()?;
+    let judged = promise.judge(&[measured]).pop()?;
+    Some(HeldFigure {
+        phase: figure.phase,
+        error_per_s: measured.error,
+        doubts: doubts(&judged, measured.error, probe, figure),
+        judged,
+    })
+}
+
+fn doubts(judged: &Judged, error: Option<f64>, probe: &ProbeResult, figure: &Figure) -> Vec<Doubt> {
+    let verdicts = run(probe, figure.phase).map_or(&[][..], |run| &run.verdicts[..]);
+    let mut doubts = Vec::new();
+    if has(verdicts, VerdictKind::ServedFromCache) {
+        doubts.push(Doubt::ServedFromCache);
+    }
+    if judged.verdict != Verdict::Below {
+        return doubts;
+    }
+    for (kind, doubt) in [
+        (VerdictKind::Generator, Doubt::Generator),
+        (VerdictKind::Throttled, Doubt::Throttled),
+        (VerdictKind::Interference, Doubt::Interference),
+    ] {
+        if has(verdicts, kind) {
+            doubts.push(doubt);
+        }
+    }
+    if is_unsaturated(probe, figure) {
+        doubts.push(Doubt::DepthTooLow);
+    }
+    if error.is_none() {
+        doubts.push(Doubt::NoInterval);
+    }
+    if !judged.firm {
+        doubts.push(Doubt::NotFirm);
+    }
+    doubts
+}
+
+fn has(verdicts: &[iosonde_result::run::Verdict], kind: VerdictKind) -> bool {
+    verdicts.iter().any(|verdict| verdict.kind == kind)
+}
+
+fn run(probe: &ProbeResult, phase: Phase) -> Option<&RunResult> {
+    let mut runs = probe.runs.iter().rev();
+    runs.find(|run| run.phase == phase).map(|run| &run.result)
+}
+
+/// Whether the same I/Os one at a time take about as long.
+fn is_unsaturated(probe: &ProbeResult, figure: &Figure) -> bool {
+    let alone = match figure.phase {
+        Phase::RandomRead => Phase::ReadLatency,
+        Phase::RandomWrite => Phase::WriteLatency,
+        _ => return false,
+    };
+    let Some(alone) = probe.figure(alone) else {
+        return false;
+    };
+    let together = figure.latency.mean_ns;
+    figure.iodepth > alone.iodepth
+        && together > 0.0
+        && together < UNSATURATED * alone.latency.mean_ns
+}
+
+fn outcome(rows: &[HeldFigure]) -> Outcome {
+    if rows.iter().any(HeldFigure::is_broken) {
+        Outcome::Broken
+    } else if !rows.is_empty() && rows.iter().all(HeldFigure::is_kept) {
+        Outcome::Kept
+    } else {
+        Outcome::Unclear
+    }
+}
+
+/// What was not measured, or not as the promise means it.
+fn conditions(promise: &Promise, probe: &ProbeResult, rows: &[HeldFigure]) -> Vec<String> {
+    let mut conditions = Vec::new();
+    conditions.extend(not_measured(promise, probe, rows));
+    if promise.shared.iops || promise.shared.bandwidth {
+        conditions
+            .push("Reads and writes share one budget; both at once were not measured.".to_owned());
+    }
+    conditions.extend(extent(promise, probe, rows));
+    conditions.extend(bursts(promise, rows));
+    conditions.extend(machine(promise, probe));
+    conditions.extend(volume(promise, probe));
+    if let Some(method) = &promise.method {
+        let method = method.trim_end_matches('.');
+        conditions.push(format!("Not measured as the vendor does it: {method}."));
+    }
+    conditions
+}
+
+fn not_measured(promise: &Promise, probe: &ProbeResult, rows: &[HeldFigure]) -> Option<String> {
+    let is_measured = |metric| rows.iter().any(|row| row.judged.promised.metric == metric);
+    let missing: Vec<String> = promise
+        .figures
+        .iter()
+        .filter(|figure| !is_measured(figure.metric))
+        .map(|figure| figure.metric.to_string())
+        .collect();
+    let why = if missing.is_empty() {
+        return None;
+    } else if !probe.kind.is_writable() {
+        ", as the target was only read"
+    } else if probe.interrupted {
+        ", as the probe was interrupted"
+    } else {
+        ""
+    };
+    Some(format!("Not measured: {}{why}.", missing.join(", ")))
+}
+
+/// For how long, and on how much of the volume.
+fn extent(promise: &Promise, probe: &ProbeResult, rows: &[HeldFigure]) -> Option<String> {
+    let runs = rows.iter().filter_map(|row| run(probe, row.phase));
+    let longest = runs
+        .filter_map(|run| run.workers.iter().map(|worker| worker.runtime_ns).max())
+        .max()?;
+    let measured = probe.working_set.bytes;
+    let promised = volume_gib(promise).filter(|gib| gib * GIB > measured as f64);
+    let within = promised.map_or(String::new(), |gib| format!(" of {} GiB", exact(gib)));
+    let delivery = promise.delivery.map_or(String::new(), |delivery| {
+        let share = if delivery.share < 1.0 {
+            format!("{} % of the limit", exact(delivery.share * 100.0))
+        } else {
+            "the limit".to_owned()
+        };
+        let time = exact(delivery.time * 100.0);
+        format!("; the vendor means to deliver {share} {time} % of the time")
+    });
+    Some(format!(
+        "Each figure was measured for {} at most, on {}{within}{delivery}.",
+        words::wait(longest),
+        words::bytes(measured),
+    ))
+}
+
+/// All volumes of the promise together.
+fn volume_gib(promise: &Promise) -> Option<f64> {
+    let size = promise.query.size_gib?;
+    Some(size * f64::from(promise.query.disks.unwrap_or(1)))
+}
+
+fn bursts(promise: &Promise, rows: &[HeldFigure]) -> Vec<String> {
+    let long = promise.bursts.iter().map(|burst| burst.seconds);
+    let long = long.fold(0.0, f64::max);
+    let lasts = if long > 0.0 {
+        format!(" (a full bucket lasts {})", words::duration(long))
+    } else {
+        String::new()
+    };
+    let of = |verdict| -> Vec<String> {
+        let rows = rows.iter().filter(|row| row.judged.verdict == verdict);
+        rows.map(|row| row.judged.metric.to_string()).collect()
+    };
+    let mut said = Vec::new();
+    let bursting = of(Verdict::Bursting);
+    if !bursting.is_empty() {
+        said.push(format!(
+            "{}: what is left when the burst ends was not measured{lasts}.",
+            bursting.join(", ")
+        ));
+    } else if rows.iter().any(|row| row.judged.burst_per_s.is_some()) {
+        said.push(format!(
+            "The burst above what can be kept up was not seen{lasts}: the bucket may have been empty."
+        ));
+    }
+    said
+}
+
+/// Whether it is the machine that the promise is for.
+fn machine(promise: &Promise, probe: &ProbeResult) -> Option<String> {
+    let meant = promise.machine()?;
+    let host = &probe.runs.first()?.result.host;
+    let name = promise.query.machine.as_deref().unwrap_or_default();
+    if let Some(found) = &host.platform.instance_type {
+        let is_it = found == name
+            || found
+                .strip_prefix(name)
+                .is_some_and(|rest| rest.starts_with(['-', '.']));
+        let problem = format!("The promise is for {meant}; this machine says that it is {found}.");
+        return (!is_it).then_some(problem);
+    }
+    match (promise.query.vcpus, host.cpu.online) {
+        (Some(meant), Some(found)) if meant != found => Some(format!(
+            "The promise is for a machine with {meant} vCPUs; this one has {found}."
+        )),
+        _ => Some(format!(
+            "Whether this machine is {meant} was not checked: it does not say what it is."
+        )),
+    }
+}
+
+/// Whether it is the volume that the promise is for.
+fn volume(promise: &Promise, probe: &ProbeResult) -> Option<String> {
+    let target = probe
+        .runs
+        .iter()
+        .rev()
+        .find_map(|run| run.result.targets.first());
+    let devices: Vec<&DeviceInfo> = target.map_or(Vec::new(), |target| target.bottom_devices());
+    let disks = promise.query.disks.unwrap_or(1) as usize;
+    if disks > devices.len().max(1) {
+        return Some(format!(
+            "The promise is of {disks} volumes together; one target was measured."
+        ));
+    }
+    let promised = volume_gib(promise)?;
+    let found = devices.iter().map(|device| device.size_bytes).sum::<u64>();
+    let differs = (found as f64 / GIB / promised - 1.0).abs() > SAME_SIZE;
+    (found > 0 && differs).then(|| {
+        format!(
+            "The promise is for {} GiB; the device has {}.",
+            exact(promised),
+            words::bytes(found)
+        )
+    })
+}
+
+/// The metrics that a probe can measure.
+pub(super) fn metric_of(phase: Phase) -> Option<Metric> {
+    match phase {
+        Phase::RandomRead => Some(Metric::ReadIops),
+        Phase::RandomWrite => Some(Metric::WriteIops),
+        Phase::SequentialRead => Some(Metric::ReadBandwidth),
+        Phase::SequentialWrite => Some(Metric::WriteBandwidth),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::{FakeDevice, FakeSession};
+    use crate::limits::Limits;
+    use crate::probe::{Budget, ProbeOptions, ProbeTarget, TargetKind, probe};
+
+    /// A volume of 15,000 IOPS and 420 MiB/s, of which a share is there.
+    fn volume(share: f64) -> FakeDevice {
+        FakeDevice {
+            random_read_iops: 15_000.0,
+            random_write_iops: 15_000.0 * share,
+            read_bytes_per_s: 420.0 * 1_048_576.0,
+            write_bytes_per_s: 420.0 * 1_048_576.0,
+            read_ns: 500_000.0,
+            write_ns: 500_000.0,
+            jitter: 0.002,
+            ..FakeDevice::nvme()
+        }
+    }
+
+    fn probed(device: FakeDevice, kind: TargetKind) -> ProbeResult {
+        let target = ProbeTarget {
+            name: "/data".into(),
+            path: "/data/file".into(),
+            kind,
+        };
+        let options = ProbeOptions {
+            budget: Budget::NORMAL,
+            size_bytes: None,
+            direct: true,
+            seed: 1,
+        };
+        probe(&mut FakeSession::new(device), &target, &options, &mut ()).unwrap()
+    }
+
+    fn directory() -> TargetKind {
+        TargetKind::Directory {
+            free_bytes: 1 << 40,
+        }
+    }
+
+    fn promised() -> Promise {
+        let query = "gcp-pd-ssd:375GiB,machine=n1,vcpus=8".parse().unwrap();
+        Limits::published().evaluate(&query).unwrap()
+    }
+
+    #[test]
+    fn kept_and_broken() {
+        let held = Held::of(&promised(), &probed(volume(1.0), directory()));
+        assert_eq!(held.outcome, Outcome::Kept, "{:?}", held.rows);
+        let metrics: Vec<Metric> = held.rows.iter().map(|row| row.judged.metric).collect();
+        use Metric::{ReadBandwidth, ReadIops, WriteBandwidth, WriteIops};
+        assert_eq!(
+            metrics,
+            [ReadIops, WriteIops, ReadBandwidth, WriteBandwidth]
+        );
+        let held = Held::of(&promised(), &probed(volume(0.6), directory()));
+        assert_eq!(held.outcome, Outcome::Broken);
+        assert_eq!(
+            held.sentence(),
+            "The promise is broken: write IOPS at 60 % of it."
+        );
+    }
+
+    #[test]
+    fn what_the_machine_did_is_not_the_volumes_fault() {
+        let doubts = |kind| {
+            let mut found = probed(volume(0.6), directory());
+            for run in &mut found.runs {
+                run.result.verdicts = vec![iosonde_result::run::Verdict {
+                    kind,
+                    evidence: String::new(),
+                }];
+            }
+            let held = Held::of(&promised(), &found);
+            assert_eq!(held.outcome, Outcome::Unclear, "{kind:?}");
+            held.rows[1].doubts.clone()
+        };
+        assert_eq!(doubts(VerdictKind::Generator), [Doubt::Generator]);
+        assert_eq!(doubts(VerdictKind::Throttled), [Doubt::Throttled]);
+        assert_eq!(doubts(VerdictKind::Interference), [Doubt::Interference]);
+        assert_eq!(
+            doubts(VerdictKind::ServedFromCache),
+            [Doubt::ServedFromCache]
+        );
+    }
+
+    #[test]
+    fn too_few_in_flight_show_no_breach() {
+        let mut found = probed(volume(0.6), directory());
+        let alone = found.figure(Phase::WriteLatency).unwrap().latency;
+        for figure in &mut found.figures {
+            if figure.phase == Phase::RandomWrite {
+                figure.latency.mean_ns = alone.mean_ns * 1.1;
+            }
+        }
+        let held = Held::of(&promised(), &found);
+        assert_eq!(held.rows[1].doubts, [Doubt::DepthTooLow]);
+        assert_eq!(held.outcome, Outcome::Unclear);
+    }
+
+    #[test]
+    fn what_was_not_measured_is_said() {
+        let only_read = TargetKind::Existing {
+            bytes: 100 << 30,
+            device: true,
+            consent: false,
+        };
+        let mut found = probed(volume(1.0), only_read);
+        for run in &mut found.runs {
+            run.result.host.cpu.online = Some(2);
+            run.result.host.platform.instance_type = None;
+        }
+        let held = Held::of(&promised(), &found);
+        assert_eq!(held.outcome, Outcome::Kept);
+        insta::assert_snapshot!(held.conditions.join("\n"));
+        for run in &mut found.runs {
+            run.result.host.platform.instance_type = Some("n1-standard-8".to_owned());
+        }
+        let machine = |held: Held| held.conditions.join("\n").contains("machine");
+        assert!(!machine(Held::of(&promised(), &found)));
+        for run in &mut found.runs {
+            run.result.host.platform.instance_type = Some("n10-standard-8".to_owned());
+        }
+        assert!(machine(Held::of(&promised(), &found)));
+    }
+
+    #[test]
+    fn it_is_kept_as_json() {
+        let held = Held::of(&promised(), &probed(volume(0.6), directory()));
+        let json = serde_json::to_string(&held).unwrap();
+        assert_eq!(serde_json::from_str::<Held>(&json).unwrap(), held);
+    }
+}
