@@ -162,6 +162,8 @@ pub struct Worker<B, C> {
     spin_until_ns: u64,
     /// End of the last I/O of each direction.
     last_ns: [u64; 3],
+    /// When the main phase stopped to start I/Os, for whatever reason.
+    stopped_ns: u64,
     verify_start_ns: Option<u64>,
     end_syncs: usize,
     failure: Option<IoFailure>,
@@ -226,6 +228,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             resume_ns: 0,
             spin_until_ns: 0,
             last_ns: [0; 3],
+            stopped_ns: u64::MAX,
             verify_start_ns: None,
             end_syncs: 0,
             failure: None,
@@ -251,6 +254,9 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     pub fn step(&mut self) -> Step {
         let mut wake_ns = None;
         let ending = self.is_ending();
+        if ending && self.phase == Phase::Main {
+            self.stopped_ns = self.stopped_ns.min(self.now_ns);
+        }
         if !ending && !self.dry {
             wake_ns = self.prepare();
         }
@@ -336,7 +342,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             let last_ns = self.last_ns[direction as usize];
             // With a ramp, I/Os count by their start: those in flight at the end count in full, so their drain is not time.
             if ramped {
-                last_ns.min(limits.deadline_ns)
+                last_ns.min(limits.deadline_ns).min(self.stopped_ns)
             } else {
                 last_ns
             }

@@ -2,6 +2,7 @@
 
 use iosonde_engine::local::LocalRunner;
 use iosonde_job::plan::*;
+use iosonde_result::observer::{Control, Observer, Progress};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::Session;
 
@@ -122,6 +123,34 @@ fn ramp_is_not_measured() {
         read.total_ios
     );
     assert!((iops(&result) - 10_000.0).abs() < 2.0);
+}
+
+/// Ends a run at the first look after a second of measuring.
+struct StopsSoon(u32);
+
+impl Observer for StopsSoon {
+    fn progress(&mut self, _: &Progress<'_>) -> Control {
+        self.0 += 1;
+        if self.0 < 20 {
+            Control::Continue
+        } else {
+            Control::Stop
+        }
+    }
+}
+
+#[test]
+fn the_drain_of_a_run_that_an_observer_ends_is_not_time() {
+    // 512 I/Os in flight at 1000 a second: they are half of what a second starts, and take half a second to end.
+    let mut deep = job("read_us=1000,parallel=1,read_dist=fixed", 512);
+    deep.schedule.ramp_time_ns = 1_000_000_000;
+    let plan = Plan {
+        jobs: vec![deep],
+        global_options: Vec::new(),
+    };
+    let mut session = LocalRunner::default().open();
+    let measured = iops(&session.run(&plan, &mut StopsSoon(0)).unwrap());
+    assert!((measured - 1000.0).abs() < 2.0, "{measured}");
 }
 
 #[test]
