@@ -29,6 +29,7 @@ mod cache;
 mod codec;
 mod counters;
 mod device;
+pub mod drawn;
 mod faults;
 mod files;
 mod gate;

@@ -1,0 +1,332 @@
+//! Devices whose parameters are drawn at random, for tests of what judges devices: a search that is right on one made-up
+//! device may be right by chance.
+//!
+//! Each [`Family`] is a network of queues of its own kind: servers in parallel, a head, a token bucket, members with a queue
+//! each. The ranges span what such devices show; none is a measurement of a product.
+
+use super::keys::KEYS;
+use crate::workload::rng::{Rng, mix64};
+use std::fmt::Write as _;
+
+/// A kind of device. Each has a preset of the same name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// Disk that turns: one server with a head, which gains by reordering.
+    HardDisk,
+    /// Few servers behind a link.
+    SataSsd,
+    /// Many servers behind a fast link, with a cap on writes.
+    Nvme,
+    /// Long way, cap on I/Os.
+    NetworkIopsCap,
+    /// Long way, cap on bytes.
+    NetworkBandwidthCap,
+    /// Long way, cap on I/Os with credits: either soon spent, or lasting longer than any measurement.
+    Burst,
+    /// Disks that turn, each with its own queue; writes go to two of them.
+    Raid,
+    /// Nodes with servers, chosen by a hash; writes go to several.
+    Ceph,
+    /// Threads behind a slow link, and a limit for each client process.
+    Nfs,
+    /// Fast device behind caps of a cgroup.
+    Throttled,
+}
+
+impl Family {
+    /// All of them.
+    pub const ALL: [Family; 10] = [
+        Family::HardDisk,
+        Family::SataSsd,
+        Family::Nvme,
+        Family::NetworkIopsCap,
+        Family::NetworkBandwidthCap,
+        Family::Burst,
+        Family::Raid,
+        Family::Ceph,
+        Family::Nfs,
+        Family::Throttled,
+    ];
+
+    /// The preset of the same kind.
+    pub fn preset(self) -> &'static str {
+        match self {
+            Family::HardDisk => "hdd",
+            Family::SataSsd => "sata-ssd",
+            Family::Nvme => "nvme",
+            Family::NetworkIopsCap => "net-iops-cap",
+            Family::NetworkBandwidthCap => "net-bw-cap",
+            Family::Burst => "burst",
+            Family::Raid => "raid",
+            Family::Ceph => "ceph",
+            Family::Nfs => "nfs",
+            Family::Throttled => "throttled",
+        }
+    }
+
+    /// A device of this kind, as [`super::SimSpec::parse`] reads it. Like all, its speed varies a little from second to second.
+    ///
+    /// With a `slowdown` above 1 every time is so many times longer and every rate lower: the same curves from fewer I/Os.
+    pub fn draw(self, seed: u64, slowdown: f64) -> String {
+        let mut drawn = Drawing {
+            rng: Rng::new(mix64(seed ^ (self as u64) << 32)),
+            slowdown,
+            text: format!("seed={seed}"),
+        };
+        match self {
+            Family::HardDisk => drawn.disks(1),
+            Family::SataSsd => drawn.sata_ssd(),
+            Family::Nvme => drawn.nvme(),
+            Family::NetworkIopsCap => drawn.network_iops_cap(),
+            Family::NetworkBandwidthCap => drawn.network_bandwidth_cap(),
+            Family::Burst => drawn.burst(),
+            Family::Raid => drawn.raid(),
+            Family::Ceph => drawn.ceph(),
+            Family::Nfs => drawn.nfs(),
+            Family::Throttled => drawn.throttled(),
+        }
+        let (noise, rho) = (drawn.between(0.0, 0.01), drawn.between(0.0, 0.5));
+        drawn.is("noise", noise);
+        drawn.is("noise_rho", rho);
+        drawn.text
+    }
+}
+
+const MIB: f64 = 1048576.0;
+
+struct Drawing {
+    rng: Rng,
+    slowdown: f64,
+    text: String,
+}
+
+impl Drawing {
+    fn between(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * self.rng.unit()
+    }
+
+    /// Each order of magnitude is as likely as another.
+    fn over_decades(&mut self, low: f64, high: f64) -> f64 {
+        self.between(low.ln(), high.ln()).exp()
+    }
+
+    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.rng.below(choices.len() as u64) as usize]
+    }
+
+    fn is(&mut self, key: &str, value: impl std::fmt::Display) {
+        debug_assert!(KEYS.iter().any(|known| known.name == key), "{key}");
+        let _ = write!(self.text, ",{key}={value}");
+    }
+
+    /// A time in microseconds.
+    fn time(&mut self, key: &str, us: f64) {
+        let slowed = us * self.slowdown;
+        self.is(key, format_args!("{slowed:.1}"));
+    }
+
+    /// Bytes a second.
+    fn bandwidth(&mut self, key: &str, bytes_per_s: f64) {
+        let slowed = (bytes_per_s / self.slowdown) as u64;
+        self.is(key, slowed);
+    }
+
+    /// A token bucket without burst.
+    fn cap(&mut self, key: &str, per_second: f64) {
+        let slowed = (per_second / self.slowdown).round().max(1.0);
+        self.is(key, slowed);
+    }
+
+    fn lognormal(&mut self, key: &str, low: f64, high: f64) {
+        let variation = self.between(low, high);
+        self.is(key, format_args!("lognormal:{variation:.3}"));
+    }
+
+    /// Service times of reads and writes, uniform in the ranges in microseconds, with some variation.
+    fn services(&mut self, read_us: (f64, f64), write_us: (f64, f64), variation: (f64, f64)) {
+        let (read, write) = (
+            self.between(read_us.0, read_us.1),
+            self.between(write_us.0, write_us.1),
+        );
+        self.time("read_us", read);
+        self.time("write_us", write);
+        self.lognormal("read_dist", variation.0, variation.1);
+        self.lognormal("write_dist", variation.0, variation.1);
+    }
+
+    fn disks(&mut self, members: u64) {
+        self.is("members", members);
+        self.services((100.0, 400.0), (100.0, 400.0), (0.05, 0.3));
+        let (read, write) = (self.between(120.0, 260.0), self.between(120.0, 260.0));
+        self.bandwidth("read_bw", read * MIB);
+        self.bandwidth("write_bw", write * MIB);
+        let track = self.between(600.0, 1500.0);
+        self.time("track_us", track);
+        let stroke = self.between(8_000.0, 20_000.0);
+        self.time("stroke_us", stroke);
+        // 5400, 7200, 10,000 and 15,000 revolutions a minute.
+        let rotation = self.one_of(&[11_111.0, 8_333.0, 6_000.0, 4_000.0]);
+        self.time("rotation_us", rotation);
+        let reorder = self.between(0.15, 0.3);
+        self.is("reorder", reorder);
+        let queue = self.one_of(&[16, 32, 64]);
+        self.is("queue", queue);
+        self.is("span", "4t");
+    }
+
+    fn raid(&mut self) {
+        let members = self.one_of(&[4, 6, 8, 12]);
+        self.disks(members);
+        let stripe = self.one_of(&["64k", "256k", "1m"]);
+        self.is("stripe", stripe);
+        self.is("replicas", 2);
+    }
+
+    fn sata_ssd(&mut self) {
+        self.services((60.0, 140.0), (30.0, 80.0), (0.1, 0.4));
+        let parallel = 4 + self.rng.below(13);
+        self.is("parallel", parallel);
+        let (read, write) = (self.between(100.0, 250.0), self.between(100.0, 250.0));
+        self.bandwidth("read_bw", read * MIB);
+        self.bandwidth("write_bw", write * MIB);
+        let link = self.between(480.0, 560.0);
+        self.bandwidth("link_bw", link * MIB);
+    }
+
+    fn nvme(&mut self) {
+        self.services((60.0, 110.0), (10.0, 30.0), (0.1, 0.3));
+        let parallel = 24 + self.rng.below(105);
+        self.is("parallel", parallel);
+        let (read, write) = (self.between(600.0, 1500.0), self.between(600.0, 1500.0));
+        self.bandwidth("read_bw", read * MIB);
+        self.bandwidth("write_bw", write * MIB);
+        let link = self.between(1_500.0, 7_000.0);
+        self.bandwidth("link_bw", link * MIB);
+        let cap = self.over_decades(50e3, 400e3);
+        self.cap("cap_write_iops", cap);
+    }
+
+    /// What network volumes have in common.
+    fn network(&mut self) {
+        self.services((300.0, 1_500.0), (500.0, 2_000.0), (0.1, 0.5));
+        let parallel = self.one_of(&[64, 128, 256]);
+        self.is("parallel", parallel);
+        let link = self.between(1_000.0, 3_000.0);
+        self.bandwidth("link_bw", link * MIB);
+    }
+
+    fn network_iops_cap(&mut self) {
+        self.network();
+        let cap = self.over_decades(600.0, 30e3);
+        self.cap("cap_iops", cap);
+        self.is("cap_unit", "16k");
+    }
+
+    fn network_bandwidth_cap(&mut self) {
+        self.network();
+        let cap = self.over_decades(30.0, 300.0);
+        self.bandwidth("cap_bw", cap * MIB);
+    }
+
+    fn burst(&mut self) {
+        self.network();
+        let base = self.over_decades(100.0, 3_000.0);
+        let peak = base * self.between(2.0, 10.0);
+        // A bucket that runs dry half-way through a measurement has no one rate to be found.
+        let seconds = self.one_of(&[0.1, 7200.0]);
+        let (base, peak) = (base / self.slowdown, peak / self.slowdown);
+        let tokens = (seconds * (peak - base)).ceil();
+        self.is("cap_iops", format_args!("{base:.2}:{tokens}:{peak:.2}"));
+    }
+
+    fn ceph(&mut self) {
+        let members = 6 + self.rng.below(19);
+        self.is("members", members);
+        self.services((300.0, 800.0), (800.0, 2_000.0), (0.3, 0.7));
+        let parallel = 2 + self.rng.below(7);
+        self.is("parallel", parallel);
+        self.is("stripe", "4m");
+        self.is("hashed", 1);
+        self.is("replicas", 3);
+        let delay = self.between(100.0, 500.0);
+        self.time("delay_us", delay);
+        self.is("delay_dist", "exp");
+        let link = self.between(1_000.0, 2_500.0);
+        self.bandwidth("link_bw", link * MIB);
+    }
+
+    fn nfs(&mut self) {
+        let (read, write) = (self.between(150.0, 500.0), self.between(300.0, 1_000.0));
+        self.time("read_us", read);
+        self.time("write_us", write);
+        self.is("read_dist", "exp");
+        self.is("write_dist", "exp");
+        let threads = self.one_of(&[4, 8, 16]);
+        self.is("parallel", threads);
+        let delay = self.between(200.0, 800.0);
+        self.time("delay_us", delay);
+        self.is("delay_dist", "uniform:0.5");
+        let link = self.one_of(&[112.0, 1_100.0]);
+        self.bandwidth("link_bw", link * MIB);
+        let worker = self.over_decades(30.0, 300.0);
+        self.time("worker_us", worker);
+    }
+
+    fn throttled(&mut self) {
+        self.services((60.0, 140.0), (20.0, 60.0), (0.1, 0.3));
+        let parallel = self.one_of(&[8, 16, 32]);
+        self.is("parallel", parallel);
+        for key in ["cap_read_iops", "cap_write_iops"] {
+            let cap = self.over_decades(500.0, 20e3);
+            self.cap(key, cap);
+        }
+        for key in ["cap_read_bw", "cap_write_bw"] {
+            let cap = self.over_decades(5.0, 100.0);
+            self.bandwidth(key, cap * MIB);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::SimSpec;
+    use super::super::presets::PRESETS;
+    use super::*;
+
+    #[test]
+    fn every_drawing_is_a_device_and_no_two_are_alike() {
+        for family in Family::ALL {
+            assert!(PRESETS.iter().any(|preset| preset.name == family.preset()));
+            let mut seen = Vec::new();
+            for seed in 0..200 {
+                let text = family.draw(seed, 1.0);
+                let spec = SimSpec::parse(&text).unwrap_or_else(|e| panic!("{text}: {e}"));
+                assert!(!seen.contains(&spec), "{text}");
+                seen.push(spec);
+                assert_eq!(text, family.draw(seed, 1.0));
+            }
+        }
+    }
+
+    #[test]
+    fn a_slowed_device_has_the_same_curve() {
+        use iosonde_job::plan::Direction;
+        for family in [
+            Family::Nvme,
+            Family::SataSsd,
+            Family::NetworkIopsCap,
+            Family::Nfs,
+        ] {
+            for seed in 0..20 {
+                let device = |slowdown| SimSpec::parse(&family.draw(seed, slowdown)).unwrap();
+                let most = |spec: &SimSpec| spec.max_iops(4096, Direction::Read).unwrap();
+                let (fast, slow) = (device(1.0), device(20.0));
+                let ratio = most(&fast) / most(&slow);
+                assert!(
+                    (ratio / 20.0 - 1.0).abs() < 0.02,
+                    "{family:?} {seed}: {ratio}"
+                );
+            }
+        }
+    }
+}
