@@ -114,7 +114,9 @@ pub(super) fn bounds_of_mean(value: f64, latencies: &[&Histogram]) -> Option<Bou
 }
 
 /// The interval of a percentile (Woodruff, Journal of the American Statistical Association 47, 1952): the share of values
-/// at or below it is a mean with an interval of its own; the percentiles at the ends of that are the ends of this.
+/// at or below it is a mean with an interval of its own; the percentiles at the ends of that are the ends of this. Where
+/// those reach 0 or 100 there is no interval: the slowest value of a run is no bound for those of the next, and where a
+/// single slow second makes the percentile, it would be taken for one.
 pub(super) fn bounds_of_percentile(
     value: f64,
     percent: f64,
@@ -123,14 +125,24 @@ pub(super) fn bounds_of_percentile(
     let mut all = Histogram::default();
     latencies.iter().for_each(|each| all.merge(each));
     let middle = all.percentile(percent)?;
+    // Many values may be alike, up to all of a second: of the bucket that holds the percentile only the part counts that
+    // makes up the percentile of all, or else the share would hardly vary.
+    let (under, within) = around_value(&all, middle);
+    let part = (percent / 100.0 * all.total() as f64 - under) / within;
     let below: Vec<(f64, f64)> = latencies
         .iter()
-        .map(|each| (at_most(each, middle) as f64, each.total() as f64))
+        .map(|each| {
+            let (under, within) = around_value(each, middle);
+            (under + part * within, each.total() as f64)
+        })
         .collect();
     let (_, (half_width, effective_samples)) = ratio_of_sums(&below)?;
-    let at = |percent: f64| all.percentile(percent.clamp(0.0, 100.0));
-    let low = at(percent - 100.0 * half_width)?;
-    let high = at(percent + 100.0 * half_width)?;
+    let ends = (percent - 100.0 * half_width, percent + 100.0 * half_width);
+    if ends.0 <= 0.0 || ends.1 >= 100.0 {
+        return None;
+    }
+    let low = all.percentile(ends.0)?;
+    let high = all.percentile(ends.1)?;
     // Nothing is known better than to one bucket.
     let (low, high) = (bucket(low), bucket(high));
     let low = low.0.saturating_sub(low.1) as f64;
@@ -157,13 +169,18 @@ fn sum_and_count(histogram: &Histogram) -> (f64, f64) {
     (each.sum(), histogram.total() as f64)
 }
 
-fn at_most(histogram: &Histogram, value: u64) -> u64 {
-    let last = crate::histogram::index_of(value);
-    let within = histogram
-        .buckets()
-        .take_while(|(index, _)| *index <= last)
-        .map(|(_, count)| count);
-    within.sum()
+/// How many values lie in the buckets below a value's, and how many in its own.
+fn around_value(histogram: &Histogram, value: u64) -> (f64, f64) {
+    let own = crate::histogram::index_of(value);
+    let mut found = (0.0, 0.0);
+    for (index, count) in histogram.buckets() {
+        if index < own {
+            found.0 += count as f64;
+        } else if index == own {
+            found.1 += count as f64;
+        }
+    }
+    found
 }
 
 /// Sum over sum, from pairs that belong together: the ratio, and half its interval's width with the effective samples.
