@@ -11,9 +11,6 @@ use iosonde_result::observer::{WorkerProgress, WorkerState};
 use iosonde_result::stats::Moments;
 use std::sync::Arc;
 
-/// Length of an interval.
-pub const INTERVAL_NS: u64 = 1_000_000_000;
-
 type Counts = PerDirection<IntervalCounts>;
 
 fn counts(shared: &Shared) -> Counts {
@@ -73,6 +70,7 @@ struct Watched {
 /// Watches all workers of a run.
 pub struct Sampler {
     watched: Vec<Watched>,
+    interval_ns: u64,
     interval_start_ns: u64,
     interval: Interval,
     ramp: bool,
@@ -88,10 +86,11 @@ pub struct Tick {
 }
 
 impl Sampler {
-    /// Watches nothing yet.
-    pub fn new() -> Sampler {
+    /// Watches nothing yet, in intervals of this length.
+    pub fn new(interval_ns: u64) -> Sampler {
         Sampler {
             watched: Vec::new(),
+            interval_ns,
             interval_start_ns: 0,
             interval: Interval::default(),
             ramp: true,
@@ -141,7 +140,7 @@ impl Sampler {
             }
         }
         self.ramp &= !self.watched.iter().any(|watched| watched.measured);
-        if now_ns.saturating_sub(self.interval_start_ns) >= INTERVAL_NS {
+        if now_ns.saturating_sub(self.interval_start_ns) >= self.interval_ns {
             tick.interval = Some(self.take_interval(now_ns));
         }
         tick
@@ -183,12 +182,6 @@ impl Sampler {
                 counts: counts(&watched.shared),
             })
             .collect()
-    }
-}
-
-impl Default for Sampler {
-    fn default() -> Self {
-        Sampler::new()
     }
 }
 

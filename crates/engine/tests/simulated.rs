@@ -2,6 +2,7 @@
 
 use iosonde_engine::local::LocalRunner;
 use iosonde_job::plan::*;
+use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer, Progress};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::Session;
@@ -176,6 +177,59 @@ fn start_delay_and_intervals() {
         result.workers[0].directions.read.iops.count, 5,
         "one sample each half second"
     );
+}
+
+/// Notes the intervals that it asks for.
+struct Sliced {
+    interval_ns: u64,
+    seen: Vec<Interval>,
+}
+
+impl Observer for Sliced {
+    fn interval_ns(&self) -> u64 {
+        self.interval_ns
+    }
+
+    fn interval(&mut self, interval: &Interval) -> Control {
+        self.seen.push(interval.clone());
+        Control::Continue
+    }
+}
+
+#[test]
+fn intervals_are_as_long_as_the_observer_asks() {
+    let mut plan = Plan {
+        jobs: vec![job("read_us=1000,parallel=1,read_dist=fixed", 1)],
+        global_options: Vec::new(),
+    };
+    plan.jobs[0].schedule.runtime_ns = 3_000_000_000;
+    let mut slow = run(plan.jobs.clone());
+    for interval_ns in [100_000_000, 250_000_000, 30_000_000] {
+        let mut observer = Sliced {
+            interval_ns,
+            seen: Vec::new(),
+        };
+        let mut session = LocalRunner::default().open();
+        let mut result = session.run(&plan, &mut observer).unwrap();
+        let expected = 3_000_000_000 / interval_ns as usize;
+        // The I/O that is on its way at the end may have one of its own.
+        let found = result.intervals.len();
+        assert!((expected..=expected + 1).contains(&found), "{found}");
+        assert!(observer.seen.len() + 1 >= expected);
+        for interval in &observer.seen {
+            // A few nanoseconds more, where the looks do not divide it.
+            let late = interval.length_ns - interval_ns;
+            assert!(late < 10, "{interval_ns}: {late}");
+            let ios = interval.directions.read.ios;
+            assert!(ios.abs_diff(interval_ns / 1_000_000) <= 1, "{ios}");
+        }
+        // All else, fio's samples included, is the same.
+        result.intervals.clear();
+        slow.intervals.clear();
+        if interval_ns == 100_000_000 {
+            assert_eq!(result, slow);
+        }
+    }
 }
 
 #[test]

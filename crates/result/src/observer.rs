@@ -4,6 +4,9 @@ use crate::interval::{Interval, IntervalCounts};
 use crate::run::Event;
 use iosonde_job::plan::PerDirection;
 
+/// Length of an interval where the observer asks for no other, as in fio.
+pub const INTERVAL_NS: u64 = 1_000_000_000;
+
 /// Whether the run goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Control {
@@ -21,7 +24,13 @@ pub trait Observer {
         Control::Continue
     }
 
-    /// A slice of the measured time (a second by default) is complete: for studies.
+    /// How long the intervals of the run are to be. Asked once, when the run begins; a session may make them a little
+    /// longer. Short ones tell sooner how much a rate varies, and are coarser where I/Os are few.
+    fn interval_ns(&self) -> u64 {
+        INTERVAL_NS
+    }
+
+    /// A slice of the run is complete, as long as [`Observer::interval_ns`] asked: for studies.
     fn interval(&mut self, interval: &Interval) -> Control {
         let _ = interval;
         Control::Continue

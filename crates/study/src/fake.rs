@@ -13,8 +13,6 @@ use iosonde_result::run::{
 use iosonde_result::session::{RunError, Session};
 use iosonde_result::stats::LatencyStats;
 
-const SECOND_NS: u64 = 1_000_000_000;
-
 /// The truth about a made-up device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FakeDevice {
@@ -230,7 +228,7 @@ impl Session for FakeSession {
             let jitter = 1.0 + self.device.jitter * (self.uniform() - 0.5);
             let most = (rate * jitter).max(1.0);
             let length_ns = (end_ns - at_ns)
-                .min(SECOND_NS)
+                .min(observer.interval_ns())
                 .min((left as f64 / most * 1e9).ceil() as u64);
             let ios = ((most * length_ns as f64 / 1e9).round() as u64).min(left);
             left -= ios;
@@ -372,13 +370,22 @@ fn report(observer: &mut dyn Observer, interval: &Interval, at_ns: u64, end_ns: 
     let progress = Progress {
         at_ns,
         workers: &[worker],
-        rate: interval.directions,
+        rate: PerDirection::from_fn(|direction| per_second(interval, direction)),
         left_ns: Some(end_ns - at_ns),
         done: Some(at_ns as f64 / end_ns as f64),
     };
     match observer.progress(&progress) {
         Control::Stop => Control::Stop,
         Control::Continue => observer.interval(interval),
+    }
+}
+
+fn per_second(interval: &Interval, direction: Direction) -> IntervalCounts {
+    let scaled = |count: u64| (count as f64 * 1e9 / interval.length_ns as f64).round() as u64;
+    let counts = interval.directions[direction];
+    IntervalCounts {
+        ios: scaled(counts.ios),
+        bytes: scaled(counts.bytes),
     }
 }
 

@@ -19,8 +19,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-/// How often running workers are looked at.
-pub(super) const TICK_NS: u64 = 100_000_000;
+/// Running workers are looked at as often as this at least.
+const TICK_NS: u64 = 100_000_000;
+
 /// Where a worker is in the crew's books.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Life {
@@ -47,6 +48,7 @@ pub(super) struct Crew<'a> {
     rates: BTreeMap<usize, RateWatch>,
     flows: BTreeMap<u32, Arc<FlowPool>>,
     outcome: CrewOutcome,
+    tick_ns: u64,
     last_tick_ns: u64,
     stopping: bool,
 }
@@ -60,7 +62,8 @@ impl<'a> Crew<'a> {
         begun: Instant,
         observer: &'a mut dyn Observer,
     ) -> Crew<'a> {
-        let mut sampler = Sampler::new();
+        let interval_ns = observer.interval_ns().max(1);
+        let mut sampler = Sampler::new(interval_ns);
         let only_laid_out = |clone: &Member| plan.jobs[clone.job].files.create_only;
         let shared: Vec<_> = clones.iter().map(|_| Arc::new(Shared::default())).collect();
         for (clone, shared) in clones.iter().zip(&shared) {
@@ -104,6 +107,7 @@ impl<'a> Crew<'a> {
             rates: BTreeMap::new(),
             flows: BTreeMap::new(),
             outcome: CrewOutcome::default(),
+            tick_ns: tick_ns(interval_ns),
             last_tick_ns: 0,
             stopping: false,
             shared,
@@ -119,7 +123,7 @@ impl<'a> Crew<'a> {
 
     /// When the next look is due.
     pub(super) fn next_tick_ns(&self) -> u64 {
-        self.last_tick_ns + TICK_NS
+        self.last_tick_ns + self.tick_ns
     }
 
     /// What a worker shares with the crew.
@@ -378,5 +382,23 @@ impl<'a> Crew<'a> {
             });
         }
         self.outcome
+    }
+}
+
+/// From one look to the next: an interval is a whole number of looks, or it would end late.
+fn tick_ns(interval_ns: u64) -> u64 {
+    interval_ns.div_ceil(interval_ns.div_ceil(TICK_NS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tick_ns;
+
+    #[test]
+    fn intervals_are_whole_numbers_of_looks() {
+        assert_eq!(tick_ns(1_000_000_000), 100_000_000);
+        assert_eq!(tick_ns(250_000_000), 83_333_334);
+        assert_eq!(tick_ns(100_000_000), 100_000_000);
+        assert_eq!(tick_ns(30_000_000), 30_000_000);
     }
 }

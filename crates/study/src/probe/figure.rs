@@ -8,8 +8,8 @@ use iosonde_result::series::{SteadyStateTest, mean_with_confidence};
 use iosonde_result::stats::{LatencyStats, Moments};
 use serde::{Deserialize, Serialize};
 
-/// Fewest intervals that can show a drift; SNIA's window has as many.
-const FEWEST_TO_SETTLE: usize = 5;
+/// Rounds of SNIA's measurement window. The phase is cut into as many: what varies faster is noise, not drift.
+const ROUNDS: usize = 5;
 
 /// What one phase found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -167,12 +167,17 @@ impl Estimate {
     }
 }
 
-/// Whether a rate held still, by SNIA's test; `None` when there are too few intervals to tell.
+/// Whether a rate held still, by SNIA's test over the rounds of a phase; `None` when there are too few intervals to tell.
 fn held_still(rates: &[f64]) -> Option<bool> {
-    if rates.len() < FEWEST_TO_SETTLE {
+    if rates.len() < ROUNDS {
         return None;
     }
-    SteadyStateTest::of(rates).map(|test| test.is_steady())
+    let bound = |round: usize| round * rates.len() / ROUNDS;
+    let rounds: Vec<f64> = (0..ROUNDS)
+        .map(|round| &rates[bound(round)..bound(round + 1)])
+        .map(|round| round.iter().sum::<f64>() / round.len() as f64)
+        .collect();
+    SteadyStateTest::of(&rounds).map(|test| test.is_steady())
 }
 
 #[cfg(test)]

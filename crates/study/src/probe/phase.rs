@@ -138,6 +138,13 @@ impl Budget {
         size_bytes: 1 << 30,
     };
 
+    /// Length of the intervals that are looked at: a tenth of a second, or longer where a phase has more than a hundred.
+    pub fn interval_ns(&self) -> u64 {
+        const SHORTEST_NS: u64 = SECOND_NS / 10;
+        let tenths = (self.runtime_ns / 100).div_ceil(SHORTEST_NS);
+        tenths.clamp(1, 10) * SHORTEST_NS
+    }
+
     /// Time that these phases take at most.
     pub fn total_ns(&self, phases: &[Phase]) -> u64 {
         let each = |phase: &Phase| match phase {
@@ -262,6 +269,18 @@ mod tests {
         let measuring = Budget::NORMAL.total_ns(&Phase::MEASURED);
         assert!((60 * SECOND_NS..=75 * SECOND_NS).contains(&measuring));
         assert!(Budget::QUICK.total_ns(&all_phases()) <= 19 * SECOND_NS);
+    }
+
+    #[test]
+    fn intervals_are_short_but_not_too_many() {
+        let of = |seconds: u64| Budget {
+            runtime_ns: seconds * SECOND_NS,
+            ..Budget::NORMAL
+        };
+        assert_eq!(Budget::QUICK.interval_ns(), SECOND_NS / 10);
+        assert_eq!(of(8).interval_ns(), SECOND_NS / 10);
+        assert_eq!(of(60).interval_ns(), SECOND_NS * 6 / 10);
+        assert_eq!(of(3600).interval_ns(), SECOND_NS);
     }
 
     #[test]

@@ -248,6 +248,7 @@ impl Study<'_> {
         let plan = self.plan(phase);
         let mut observer = PhaseObserver {
             phase,
+            interval_ns: self.options.budget.interval_ns(),
             watcher: self.watcher,
         };
         self.session.run(&plan, &mut observer)
@@ -363,6 +364,7 @@ fn is_direct_refused(outcome: &Result<RunResult, RunError>) -> bool {
 /// Passes what happens in a run on to the watcher of the probe.
 struct PhaseObserver<'a> {
     phase: Phase,
+    interval_ns: u64,
     watcher: &'a mut dyn Watcher,
 }
 
@@ -377,6 +379,10 @@ impl PhaseObserver<'_> {
 }
 
 impl Observer for PhaseObserver<'_> {
+    fn interval_ns(&self) -> u64 {
+        self.interval_ns
+    }
+
     fn progress(&mut self, progress: &Progress<'_>) -> Control {
         self.watcher.progress(self.phase, progress);
         self.control()
