@@ -6,5 +6,6 @@
 #[cfg(any(test, feature = "fake"))]
 pub mod fake;
 pub mod limits;
+pub mod load;
 pub mod probe;
 pub mod words;

@@ -13,7 +13,9 @@ mod target;
 pub use class::{Classification, DeviceClass, Evidence, classify};
 pub use figure::{Estimate, Figure, Latency};
 pub use phase::{Budget, Phase};
+pub(crate) use study::is_direct_refused;
 pub use study::{
     Announcement, FORMAT, PhaseRun, ProbeError, ProbeOptions, ProbeResult, Watcher, probe,
 };
+pub(crate) use target::planned_bytes;
 pub use target::{ProbeTarget, TargetKind, WorkingSet, WorkingSetError};

@@ -344,7 +344,7 @@ impl Study<'_> {
 }
 
 /// Whether a run failed because its target cannot be opened or used with O_DIRECT.
-fn is_direct_refused(outcome: &Result<RunResult, RunError>) -> bool {
+pub(crate) fn is_direct_refused(outcome: &Result<RunResult, RunError>) -> bool {
     match outcome {
         Err(RunError::Unsupported { problem, .. } | RunError::Target { problem, .. }) => {
             problem.contains("O_DIRECT")

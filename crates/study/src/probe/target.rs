@@ -96,7 +96,7 @@ pub enum WorkingSetError {
 }
 
 /// How many bytes of the target a probe uses: what was asked for, else as much as is polite and soon written.
-pub(super) fn planned_bytes(
+pub(crate) fn planned_bytes(
     kind: &TargetKind,
     asked: Option<u64>,
     budget: &Budget,

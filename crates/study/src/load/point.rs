@@ -1,0 +1,201 @@
+//! What was measured at one offered load.
+
+use iosonde_job::plan::{Direction, Plan};
+use iosonde_result::histogram::Histogram;
+use iosonde_result::interval::Interval;
+use iosonde_result::run::{IoFailure, RunResult};
+use iosonde_result::stats::LatencyStats;
+use serde::{Deserialize, Serialize};
+
+/// Least share of the offered rate that counts as kept up with, beside what chance explains.
+const KEEPING_UP: f64 = 0.98;
+/// Standard deviations of a Poisson count that chance may explain.
+const CHANCE: f64 = 3.0;
+
+/// An offered load.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Offered {
+    /// Reads per second.
+    pub reads_per_s: f64,
+    /// Writes per second.
+    pub writes_per_s: f64,
+}
+
+impl Offered {
+    /// The rate of one direction.
+    pub fn of(self, direction: Direction) -> f64 {
+        match direction {
+            Direction::Read => self.reads_per_s,
+            Direction::Write => self.writes_per_s,
+            Direction::Trim => 0.0,
+        }
+    }
+
+    /// Both together.
+    pub fn total(self) -> f64 {
+        self.reads_per_s + self.writes_per_s
+    }
+}
+
+/// Latencies in nanoseconds, from the moment at which an I/O was meant to start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+pub struct LoadLatency {
+    /// How many were measured.
+    pub count: u64,
+    /// Arithmetic mean.
+    pub mean_ns: f64,
+    /// The longest.
+    pub max_ns: f64,
+    /// All of them.
+    pub histogram: Histogram,
+}
+
+impl LoadLatency {
+    fn of(stats: &LatencyStats) -> LoadLatency {
+        LoadLatency {
+            count: stats.moments.count,
+            mean_ns: stats.moments.mean,
+            max_ns: stats.moments.max,
+            histogram: stats.histogram.clone().unwrap_or_default(),
+        }
+    }
+
+    /// A percentile; 100 is the longest.
+    pub fn at_ns(&self, percent: f64) -> f64 {
+        match self.histogram.percentile(percent) {
+            Some(ns) if percent < 100.0 => ns as f64,
+            _ => self.max_ns,
+        }
+    }
+
+    /// A percentile, if at least ten I/Os were slower: else one outlier decides it.
+    pub fn percentile_ns(&self, percent: f64) -> Option<f64> {
+        let slower = self.count as f64 * (100.0 - percent) / 100.0;
+        (slower + 1e-6 >= 10.0).then(|| self.at_ns(percent))
+    }
+}
+
+/// One direction of a point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Side {
+    /// I/Os per second that were to be started.
+    pub offered_per_s: f64,
+    /// I/Os per second that were completed.
+    pub achieved_per_s: f64,
+    /// How long they took.
+    pub latency: LoadLatency,
+}
+
+/// One offered load and what became of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// The load.
+    pub offered: Offered,
+    /// Reads, where some were offered.
+    pub read: Option<Side>,
+    /// Writes, where some were offered.
+    pub write: Option<Side>,
+    /// Whether as much was completed as was offered, but for what chance explains. Where not, latencies grow for as long as
+    /// the load lasts, and stand for that length only.
+    pub kept_up: bool,
+    /// What the run says against its own figures, each in one sentence.
+    pub verdicts: Vec<String>,
+    /// The error that ended it early.
+    pub failure: Option<IoFailure>,
+}
+
+impl Point {
+    /// The directions that were offered.
+    pub fn sides(&self) -> impl Iterator<Item = &Side> {
+        self.read.iter().chain(&self.write)
+    }
+
+    /// I/Os per second that were completed.
+    pub fn achieved_per_s(&self) -> f64 {
+        self.sides().map(|side| side.achieved_per_s).sum()
+    }
+
+    /// The worst of the directions' percentiles.
+    pub fn percentile_ns(&self, percent: f64) -> Option<f64> {
+        let all: Option<Vec<f64>> = self
+            .sides()
+            .map(|side| side.latency.percentile_ns(percent))
+            .collect();
+        all?.into_iter().reduce(f64::max)
+    }
+
+    /// The longest I/O.
+    pub fn max_ns(&self) -> f64 {
+        self.sides()
+            .map(|side| side.latency.max_ns)
+            .fold(0.0, f64::max)
+    }
+
+    /// What a run of [`super::plan::Ground::open`] says.
+    pub(super) fn of(offered: Offered, result: &RunResult) -> Point {
+        let side = |direction: Direction| {
+            let offered_per_s = planned_rate(&result.plan, direction);
+            (offered_per_s > 0.0).then(|| side(offered_per_s, direction, result))
+        };
+        let (read, write) = (side(Direction::Read), side(Direction::Write));
+        let failure = result
+            .workers
+            .iter()
+            .find_map(|worker| worker.error.clone());
+        let kept_up = failure.is_none() && [&read, &write].into_iter().flatten().all(keeps_up);
+        let verdicts = result.verdicts.iter();
+        Point {
+            offered,
+            read,
+            write,
+            kept_up,
+            verdicts: verdicts.map(|verdict| verdict.evidence.clone()).collect(),
+            failure,
+        }
+    }
+}
+
+/// The rate that was really asked for: whole numbers of I/Os for each thread.
+fn planned_rate(plan: &Plan, direction: Direction) -> f64 {
+    plan.jobs
+        .iter()
+        .map(|job| job.schedule.rate_iops[direction].unwrap_or(0) as f64 * f64::from(job.numjobs))
+        .sum()
+}
+
+fn side(offered_per_s: f64, direction: Direction, result: &RunResult) -> Side {
+    let mut latency = LatencyStats::default();
+    for worker in &result.workers {
+        latency.merge(&worker.directions[direction].lat);
+    }
+    Side {
+        offered_per_s,
+        achieved_per_s: completed_per_s(direction, &result.intervals),
+        latency: LoadLatency::of(&latency),
+    }
+}
+
+/// I/Os completed per second while the load was offered. The workers' own counts go by the start of an I/O, so with a
+/// backlog they hold what was completed only after the end.
+fn completed_per_s(direction: Direction, intervals: &[Interval]) -> f64 {
+    let whole_ns = intervals.iter().map(|interval| interval.length_ns).max();
+    let whole_ns = whole_ns.unwrap_or_default();
+    let offered = intervals
+        .iter()
+        .filter(|interval| !interval.ramp && interval.length_ns * 10 >= whole_ns * 9);
+    let (ios, ns) = offered.fold((0, 0), |(ios, ns), interval| {
+        (
+            ios + interval.directions[direction].ios,
+            ns + interval.length_ns,
+        )
+    });
+    if ns == 0 {
+        return 0.0;
+    }
+    ios as f64 * 1e9 / ns as f64
+}
+
+fn keeps_up(side: &Side) -> bool {
+    let chance = CHANCE / (side.latency.count.max(1) as f64).sqrt();
+    side.achieved_per_s >= side.offered_per_s * (KEEPING_UP - chance)
+}

@@ -1,0 +1,481 @@
+//! The study: layout, capacity, the curve, the objectives, the matrix.
+
+use super::matrix::{self, Matrix, MatrixOptions};
+use super::objective::Objective;
+use super::plan::{Arrivals, Ground, Mix, Pattern};
+use super::point::{Offered, Point};
+use super::search::{Answer, highest};
+use crate::probe::{
+    Budget, ProbeTarget, TargetKind, WorkingSetError, is_direct_refused, planned_bytes,
+};
+use iosonde_job::plan::Plan;
+use iosonde_result::observer::{Control, Observer, Progress};
+use iosonde_result::run::{IoFailure, RunResult};
+use iosonde_result::session::{RunError, Session};
+use serde::{Deserialize, Serialize};
+
+/// Version of [`LoadResult`] as JSON; counts up when a field changes its meaning.
+pub(super) const FORMAT: u32 = 1;
+/// The offered rates of a curve, as shares of the capacity.
+const SHARES: [f64; 13] = [
+    0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.1,
+];
+/// An objective's border is found to this share.
+const PRECISION: f64 = 0.02;
+/// Most tries for one objective.
+const MOST_TRIES: usize = 8;
+
+/// How a load study is to be done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadOptions {
+    /// Which I/O.
+    pub pattern: Pattern,
+    /// How much of it reads.
+    pub mix: Mix,
+    /// When I/Os arrive.
+    pub arrivals: Arrivals,
+    /// Offered rates in I/Os per second; empty chooses them by the capacity.
+    pub rates: Vec<f64>,
+    /// Latencies to be kept.
+    pub objectives: Vec<Objective>,
+    /// The read x write matrix, if it is wanted.
+    pub matrix: Option<MatrixOptions>,
+    /// Measured time of each point.
+    pub runtime_ns: u64,
+    /// Run before it and not measured.
+    pub ramp_ns: u64,
+    /// Threads for each direction.
+    pub numjobs: u32,
+    /// Most I/Os in flight for each thread.
+    pub iodepth: u32,
+    /// Bytes of the working set; `None` chooses.
+    pub size_bytes: Option<u64>,
+    /// Whether to ask for O_DIRECT.
+    pub direct: bool,
+    /// Seed of offsets, arrivals and the order of the points.
+    pub seed: u64,
+}
+
+/// One step of the study, for displays.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Step {
+    /// The working set is written.
+    Layout,
+    /// The capacity is looked for.
+    Capacity,
+    /// A load is offered.
+    Offer(Offered),
+}
+
+/// Sees a study while it goes on.
+pub trait LoadWatcher {
+    /// Nothing has been written yet. Steps and time without layout and searches.
+    fn begin(&mut self, target: &ProbeTarget, bytes: u64, steps: usize, planned_ns: u64) {
+        let _ = (target, bytes, steps, planned_ns);
+    }
+
+    /// A step begins, which takes this long at most, if that is known.
+    fn step(&mut self, step: Step, planned_ns: Option<u64>) {
+        let _ = (step, planned_ns);
+    }
+
+    /// Called several times a second.
+    fn progress(&mut self, progress: &Progress<'_>) {
+        let _ = progress;
+    }
+
+    /// The capacity, in I/Os per second.
+    fn capacity(&mut self, iops: f64) {
+        let _ = iops;
+    }
+
+    /// A point is complete.
+    fn point(&mut self, point: &Point) {
+        let _ = point;
+    }
+
+    /// Something that the user should know.
+    fn note(&mut self, note: &str) {
+        let _ = note;
+    }
+
+    /// Whether the user wants it to end now.
+    fn is_interrupted(&self) -> bool {
+        false
+    }
+}
+
+/// Watches nothing.
+impl LoadWatcher for () {}
+
+/// What a load study found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadResult {
+    /// [`FORMAT`] of the program that wrote it.
+    pub format: u32,
+    /// The target as the user wrote it.
+    pub target: String,
+    /// What the target is.
+    pub kind: TargetKind,
+    /// How it was to be done.
+    pub options: LoadOptions,
+    /// Bytes of the working set.
+    pub bytes: u64,
+    /// Whether O_DIRECT was in force.
+    pub direct: bool,
+    /// I/Os per second in closed loop at depth 128: what the rates are shares of. `None` where rates were given.
+    pub capacity_iops: Option<f64>,
+    /// The curve, by offered rate, with what searches added.
+    pub points: Vec<Point>,
+    /// The highest rate that keeps each objective.
+    pub objectives: Vec<ObjectiveAnswer>,
+    /// The read x write matrix, if it was wanted.
+    pub matrix: Option<Matrix>,
+    /// Whether the user ended it early.
+    pub interrupted: bool,
+    /// What else the user should know, each in one sentence.
+    pub notes: Vec<String>,
+}
+
+impl LoadResult {
+    /// The first I/O error of any point.
+    pub fn failure(&self) -> Option<&IoFailure> {
+        self.points.iter().find_map(|point| point.failure.as_ref())
+    }
+}
+
+/// Up to which rate an objective is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ObjectiveAnswer {
+    /// The objective.
+    pub objective: Objective,
+    /// The rates, in I/Os per second.
+    pub answer: Answer,
+}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The working set does not fit.
+    #[error("{target}: {source}")]
+    WorkingSet {
+        /// The target as the user wrote it.
+        target: String,
+        /// Why.
+        source: WorkingSetError,
+    },
+    /// The target is not to be written.
+    #[error("{target}: it exists, and writing to it would destroy what it holds")]
+    Consent {
+        /// The target as the user wrote it.
+        target: String,
+    },
+    /// A run has no result.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The working set could not be written, or no capacity be found.
+    #[error("{target}: {}", failure.message)]
+    Io {
+        /// The target as the user wrote it.
+        target: String,
+        /// What went wrong.
+        failure: Box<IoFailure>,
+    },
+}
+
+/// Finds latency over offered load for one target.
+///
+/// # Errors
+/// When nothing could be measured. An I/O error at one point does not end the others; see [`LoadResult::failure`].
+pub fn load(
+    session: &mut dyn Session,
+    target: &ProbeTarget,
+    options: &LoadOptions,
+    watcher: &mut dyn LoadWatcher,
+) -> Result<LoadResult, LoadError> {
+    let writes = options.mix.writes() || options.matrix.is_some();
+    if writes && !target.kind.is_writable() {
+        return Err(LoadError::Consent {
+            target: target.name.clone(),
+        });
+    }
+    let planned = planned_bytes(&target.kind, options.size_bytes, &Budget::NORMAL);
+    let bytes = planned.map_err(|source| LoadError::WorkingSet {
+        target: target.name.clone(),
+        source,
+    })?;
+    let mut study = Study {
+        session,
+        target,
+        options,
+        watcher,
+        bytes,
+        direct: options.direct,
+        points: Vec::new(),
+        notes: Vec::new(),
+    };
+    study.announce();
+    study.run()
+}
+
+pub(super) struct Study<'a> {
+    session: &'a mut dyn Session,
+    target: &'a ProbeTarget,
+    pub(super) options: &'a LoadOptions,
+    watcher: &'a mut dyn LoadWatcher,
+    bytes: u64,
+    direct: bool,
+    points: Vec<Point>,
+    notes: Vec<String>,
+}
+
+impl Study<'_> {
+    fn announce(&mut self) {
+        let options = self.options;
+        let curve = match options.rates.len() {
+            0 => 1 + SHARES.len(),
+            given => given,
+        };
+        let cells = options.matrix.map_or(0, |matrix| matrix.most_cells());
+        let steps = curve + cells;
+        let planned_ns = steps as u64 * self.step_ns();
+        self.watcher
+            .begin(self.target, self.bytes, steps, planned_ns);
+    }
+
+    fn step_ns(&self) -> u64 {
+        self.options.ramp_ns + self.options.runtime_ns
+    }
+
+    fn run(mut self) -> Result<LoadResult, LoadError> {
+        if self.target.kind.is_writable() {
+            self.lay_out()?;
+        }
+        let capacity_iops = match &self.options.rates[..] {
+            [] => Some(self.capacity(self.options.mix)?),
+            _ => None,
+        };
+        for rate in self.rates(capacity_iops) {
+            if self.watcher.is_interrupted() {
+                break;
+            }
+            let point = self.offer(self.options.mix.split(rate))?;
+            self.points.push(point);
+        }
+        let objectives = self.answer_objectives()?;
+        let matrix = match self.options.matrix {
+            Some(wanted) if !self.watcher.is_interrupted() => {
+                Some(matrix::measure(&mut self, wanted)?)
+            }
+            _ => None,
+        };
+        self.conclude(capacity_iops, objectives, matrix)
+    }
+
+    fn lay_out(&mut self) -> Result<(), LoadError> {
+        self.watcher.step(Step::Layout, None);
+        let result = self.run_plan(|ground| ground.layout())?;
+        self.fail_on_error(&result)
+    }
+
+    /// I/Os per second in closed loop.
+    pub(super) fn capacity(&mut self, mix: Mix) -> Result<f64, LoadError> {
+        self.watcher.step(Step::Capacity, Some(self.step_ns()));
+        let (ramp_ns, runtime_ns) = (self.options.ramp_ns, self.options.runtime_ns);
+        let result = self.run_plan(|ground| ground.closed(mix, ramp_ns, runtime_ns))?;
+        self.fail_on_error(&result)?;
+        let workers = result.workers.iter().filter(|worker| worker.runtime_ns > 0);
+        let iops: f64 = workers
+            .map(|worker| {
+                let ios: u64 = worker
+                    .directions
+                    .iter()
+                    .map(|(_, d)| d.lat.moments.count)
+                    .sum();
+                ios as f64 * 1e9 / worker.runtime_ns as f64
+            })
+            .sum();
+        if iops < 1.0 {
+            return Err(RunError::Interrupted.into());
+        }
+        self.watcher.capacity(iops);
+        Ok(iops)
+    }
+
+    /// The rates to offer, in an order that makes no trend of a drift. Those at capacity and above come last, as what they
+    /// leave behind (full caches, spent credits) would fall on the others.
+    fn rates(&self, capacity_iops: Option<f64>) -> Vec<f64> {
+        let Some(capacity) = capacity_iops else {
+            return self.options.rates.clone();
+        };
+        let (mut below, above): (Vec<f64>, Vec<f64>) =
+            SHARES.iter().partition(|share| **share < 0.95);
+        shuffle(&mut below, self.options.seed);
+        below
+            .into_iter()
+            .chain(above)
+            .map(|share| (share * capacity).max(1.0))
+            .collect()
+    }
+
+    /// Offers a load.
+    pub(super) fn offer(&mut self, offered: Offered) -> Result<Point, LoadError> {
+        self.watcher
+            .step(Step::Offer(offered), Some(self.step_ns()));
+        let (ramp_ns, runtime_ns) = (self.options.ramp_ns, self.options.runtime_ns);
+        let result = self.run_plan(|ground| ground.open(offered, ramp_ns, runtime_ns))?;
+        let point = Point::of(offered, &result);
+        self.watcher.point(&point);
+        Ok(point)
+    }
+
+    /// Whether the user wants it to end.
+    pub(super) fn is_over(&self) -> bool {
+        self.watcher.is_interrupted()
+    }
+
+    fn answer_objectives(&mut self) -> Result<Vec<ObjectiveAnswer>, LoadError> {
+        let mut answers = Vec::new();
+        for objective in self.options.objectives.clone() {
+            let known: Vec<_> = self
+                .points
+                .iter()
+                .map(|point| (point.offered.total(), objective.is_kept(point)))
+                .collect();
+            let mut failed = None;
+            let answer = highest(&known, PRECISION, MOST_TRIES, |rate| {
+                if self.watcher.is_interrupted() {
+                    return None;
+                }
+                match self.offer(self.options.mix.split(rate)) {
+                    Ok(point) => {
+                        let kept = objective.is_kept(&point);
+                        self.points.push(point);
+                        Some(kept)
+                    }
+                    Err(error) => {
+                        failed = Some(error);
+                        None
+                    }
+                }
+            });
+            match failed {
+                Some(error) => return Err(error),
+                None => answers.push(ObjectiveAnswer { objective, answer }),
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Runs a plan; without O_DIRECT where that is refused.
+    fn run_plan(&mut self, plan: impl Fn(&Ground<'_>) -> Plan) -> Result<RunResult, RunError> {
+        let mut outcome = self.run_once(&plan);
+        if self.direct && is_direct_refused(&outcome) {
+            self.direct = false;
+            let note = "O_DIRECT is refused here, so all I/O goes through the page cache: reads may come from memory";
+            self.watcher.note(note);
+            self.notes.push(note.to_owned());
+            outcome = self.run_once(&plan);
+        }
+        outcome
+    }
+
+    fn run_once(&mut self, plan: impl Fn(&Ground<'_>) -> Plan) -> Result<RunResult, RunError> {
+        let plan = plan(&self.ground());
+        let mut observer = Watched {
+            watcher: self.watcher,
+        };
+        self.session.run(&plan, &mut observer)
+    }
+
+    fn ground(&self) -> Ground<'_> {
+        let options = self.options;
+        Ground {
+            path: &self.target.path,
+            bytes: self.bytes,
+            direct: self.direct,
+            seed: options.seed,
+            sim: match &self.target.kind {
+                TargetKind::Simulated { options } => Some(options),
+                _ => None,
+            },
+            consent: matches!(self.target.kind, TargetKind::Existing { consent: true, .. }),
+            pattern: options.pattern,
+            arrivals: options.arrivals,
+            numjobs: options.numjobs,
+            iodepth: options.iodepth,
+        }
+    }
+
+    fn fail_on_error(&self, result: &RunResult) -> Result<(), LoadError> {
+        let failure = result
+            .workers
+            .iter()
+            .find_map(|worker| worker.error.clone());
+        match failure {
+            None => Ok(()),
+            Some(failure) => Err(LoadError::Io {
+                target: self.target.name.clone(),
+                failure: Box::new(failure),
+            }),
+        }
+    }
+
+    fn conclude(
+        mut self,
+        capacity_iops: Option<f64>,
+        objectives: Vec<ObjectiveAnswer>,
+        matrix: Option<Matrix>,
+    ) -> Result<LoadResult, LoadError> {
+        let interrupted = self.watcher.is_interrupted();
+        if self.points.is_empty() && matrix.is_none() {
+            return Err(RunError::Interrupted.into());
+        }
+        self.points
+            .sort_by(|a, b| a.offered.total().total_cmp(&b.offered.total()));
+        Ok(LoadResult {
+            format: FORMAT,
+            target: self.target.name.clone(),
+            kind: self.target.kind.clone(),
+            options: self.options.clone(),
+            bytes: self.bytes,
+            direct: self.direct,
+            capacity_iops,
+            points: self.points,
+            objectives,
+            matrix,
+            interrupted,
+            notes: self.notes,
+        })
+    }
+}
+
+/// Fisher and Yates, by splitmix64.
+fn shuffle(values: &mut [f64], seed: u64) {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    };
+    for last in (1..values.len()).rev() {
+        values.swap(last, (next() % (last as u64 + 1)) as usize);
+    }
+}
+
+struct Watched<'a> {
+    watcher: &'a mut dyn LoadWatcher,
+}
+
+impl Observer for Watched<'_> {
+    fn progress(&mut self, progress: &Progress<'_>) -> Control {
+        self.watcher.progress(progress);
+        if self.watcher.is_interrupted() {
+            Control::Stop
+        } else {
+            Control::Continue
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Load studies on simulated queues, whose latency over load is known in closed form.
+
+use iosonde_engine::local::LocalRunner;
+use iosonde_study::load::{
+    Arrivals, CellState, LoadOptions, LoadResult, MatrixOptions, Mix, Pattern, load,
+};
+use iosonde_study::probe::{ProbeTarget, TargetKind};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+fn options() -> LoadOptions {
+    LoadOptions {
+        pattern: Pattern {
+            block_bytes: 4096,
+            random: true,
+        },
+        mix: Mix::READ,
+        arrivals: Arrivals::Poisson,
+        rates: Vec::new(),
+        objectives: Vec::new(),
+        matrix: None,
+        runtime_ns: 5 * SECOND_NS,
+        ramp_ns: SECOND_NS,
+        numjobs: 1,
+        iodepth: 1024,
+        size_bytes: Some(64 << 20),
+        direct: true,
+        seed: 1,
+    }
+}
+
+fn measure(device: &str, options: &LoadOptions) -> LoadResult {
+    let target = ProbeTarget {
+        name: format!("sim:{device}"),
+        path: "sim".into(),
+        kind: TargetKind::Simulated {
+            options: device.to_owned(),
+        },
+    };
+    let mut session = LocalRunner::default().open();
+    load(&mut session, &target, options, &mut ()).unwrap()
+}
+
+/// A queue with one server, exponential service of 100 us: M/M/1 under Poisson arrivals.
+const ONE_SERVER: &str = "read_us=100,read_dist=exp,write_us=1,parallel=1";
+const SERVICE_PER_S: f64 = 10_000.0;
+
+/// A percentile of the time in an M/M/1 system.
+fn sojourn_ns(percent: f64, arrivals_per_s: f64) -> f64 {
+    -(1.0 - percent / 100.0).ln() / (SERVICE_PER_S - arrivals_per_s) * 1e9
+}
+
+#[test]
+fn latency_over_load_is_that_of_the_queue() {
+    let rates = vec![1000.0, 3000.0, 5000.0, 7000.0, 8000.0];
+    let result = measure(
+        ONE_SERVER,
+        &LoadOptions {
+            rates: rates.clone(),
+            runtime_ns: 20 * SECOND_NS,
+            ..options()
+        },
+    );
+    assert_eq!(result.points.len(), rates.len());
+    for (point, rate) in result.points.iter().zip(rates) {
+        assert!(point.kept_up, "{rate}");
+        assert!((point.achieved_per_s() / rate - 1.0).abs() < 0.03);
+        for percent in [50.0, 99.0] {
+            let (measured, expected) = (
+                point.percentile_ns(percent).unwrap(),
+                sojourn_ns(percent, rate),
+            );
+            let ratio = measured / expected;
+            assert!((0.9..1.1).contains(&ratio), "p{percent} at {rate}: {ratio}");
+        }
+    }
+}
+
+#[test]
+fn evenly_spaced_arrivals_wait_less() {
+    let at = |arrivals| {
+        let rates = vec![7000.0];
+        let options = LoadOptions {
+            arrivals,
+            rates,
+            ..options()
+        };
+        measure(ONE_SERVER, &options).points[0]
+            .percentile_ns(99.0)
+            .unwrap()
+    };
+    assert!(at(Arrivals::Constant) < 0.8 * at(Arrivals::Poisson));
+}
+
+#[test]
+fn past_saturation_the_rate_stays_and_latency_grows_with_the_backlog() {
+    let result = measure(
+        ONE_SERVER,
+        &LoadOptions {
+            rates: vec![12_000.0],
+            ..options()
+        },
+    );
+    let point = &result.points[0];
+    assert!(!point.kept_up);
+    assert!((point.achieved_per_s() / SERVICE_PER_S - 1.0).abs() < 0.03);
+    // Two thousand arrivals a second too many for 6 s: the last wait for about 1.2 s.
+    let seconds = point.max_ns() / 1e9;
+    assert!((0.9..1.3).contains(&seconds), "{seconds}");
+}
+
+#[test]
+fn rates_are_chosen_by_the_capacity_and_the_objective_is_found_between_them() {
+    let result = measure(
+        ONE_SERVER,
+        &LoadOptions {
+            objectives: vec!["p99=2ms".parse().unwrap()],
+            runtime_ns: 10 * SECOND_NS,
+            ..options()
+        },
+    );
+    let capacity = result.capacity_iops.unwrap();
+    assert!((capacity / SERVICE_PER_S - 1.0).abs() < 0.02, "{capacity}");
+    let offered = |index: usize| result.points[index].offered.total() / capacity;
+    assert!((offered(0) - 0.05).abs() < 1e-9);
+    assert!(offered(result.points.len() - 1) > 1.0);
+    let answer = result.objectives[0].answer;
+    // -ln(0.01) / (10000 - x) = 2 ms
+    let expected = SERVICE_PER_S - 100f64.ln() / 2e-3;
+    let (held, failed) = (answer.held.unwrap(), answer.failed.unwrap());
+    assert!(failed <= 1.021 * held);
+    assert!((held / expected - 1.0).abs() < 0.05, "{held} of {expected}");
+}
+
+#[test]
+fn an_objective_that_no_load_keeps_is_told_so() {
+    let result = measure(
+        ONE_SERVER,
+        &LoadOptions {
+            objectives: vec!["p99=1us".parse().unwrap()],
+            rates: vec![100.0, 1000.0],
+            runtime_ns: SECOND_NS,
+            ..options()
+        },
+    );
+    let answer = result.objectives[0].answer;
+    assert_eq!(answer.held, None);
+    assert!(answer.failed.unwrap() < 101.0);
+}
+
+#[test]
+fn reads_and_writes_share_what_the_device_can_do() {
+    // One server for both: what can be sustained lies under a straight line.
+    let result = measure(
+        "read_us=100,write_us=100,parallel=1",
+        &LoadOptions {
+            rates: vec![1000.0],
+            matrix: Some(MatrixOptions { steps: 10 }),
+            runtime_ns: 2 * SECOND_NS,
+            ramp_ns: SECOND_NS / 2,
+            ..options()
+        },
+    );
+    let matrix = result.matrix.unwrap();
+    let (measured, all) = matrix.measured();
+    assert!(measured * 3 < all, "{measured} of {all}");
+    let sum = |read: usize, write: usize| {
+        (matrix.reads_per_s[read] + matrix.writes_per_s[write]) / SERVICE_PER_S
+    };
+    for (write, row) in matrix.cells.iter().enumerate() {
+        for (read, cell) in row.iter().enumerate().filter(|(read, _)| read + write > 0) {
+            let sustained = matches!(cell.state, CellState::Measured | CellState::Predicted);
+            match sum(read, write) {
+                share if share < 0.95 => assert!(sustained, "({read}, {write}): {cell:?}"),
+                share if share > 1.05 => assert!(!sustained, "({read}, {write}): {cell:?}"),
+                _ => {}
+            }
+            assert_eq!(cell.p99_ns.is_some(), sustained);
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_result() {
+    let options = LoadOptions {
+        runtime_ns: SECOND_NS,
+        ..options()
+    };
+    assert_eq!(measure(ONE_SERVER, &options), measure(ONE_SERVER, &options));
+}
