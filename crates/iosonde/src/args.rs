@@ -2,9 +2,11 @@
 
 mod expect;
 mod history;
+mod load;
 
 pub(crate) use expect::*;
 pub(crate) use history::*;
+pub(crate) use load::*;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -50,6 +52,9 @@ pub(crate) enum Command {
         )]
         args: Vec<std::ffi::OsString>,
     },
+    /// What latency at which load? Latency over offered rate, and the rate that keeps an objective
+    #[command(after_help = LOAD_EXAMPLES)]
+    Load(LoadArgs),
     /// What was promised? The limits that a vendor publishes for a volume
     #[command(after_help = crate::commands::limits::EXAMPLES)]
     Limits(crate::commands::limits::LimitsArgs),

@@ -7,10 +7,12 @@ pub(crate) mod fio;
 pub(crate) mod import;
 pub(crate) mod limits;
 pub(crate) mod list;
+pub(crate) mod load;
 pub(crate) mod probe;
 pub(crate) mod report;
 pub(crate) mod rm;
 pub(crate) mod show;
+mod target;
 
 use crate::args::{Cli, Command, KeepArgs};
 use crate::failure::Failure;
@@ -27,6 +29,7 @@ pub(crate) fn dispatch(words: &[OsString]) -> Result<(), Failure> {
     match Cli::try_parse_from(words)?.command {
         Command::Probe(args) => probe::run(&args),
         Command::Fio { args } => fio::run(&args, &KeepArgs::default()),
+        Command::Load(args) => load::run(&args),
         Command::Limits(args) => limits::run(&args),
         Command::Report(args) => report::run(&args),
         Command::List(args) => list::run(&args),

@@ -6,7 +6,8 @@ use crate::store::StoreError;
 use iosonde_engine::failure::errno_name;
 use iosonde_job::diagnostic::Diagnostics;
 use iosonde_result::session::RunError;
-use iosonde_study::probe::ProbeError;
+use iosonde_study::load::LoadError;
+use iosonde_study::probe::{ProbeError, WorkingSetError};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -28,6 +29,8 @@ pub(crate) enum Failure {
     Run(RunError),
     /// A probe has no result.
     Probe(ProbeError),
+    /// A load study has no result.
+    Load(LoadError),
     /// There is a result, and it has been printed, but this error is in it.
     Io(String),
     /// A result could not be written to its file.
@@ -78,12 +81,16 @@ impl Failure {
         match self {
             Failure::Arguments(error) if !error.use_stderr() => 0,
             Failure::Arguments(_) | Failure::Usage { .. } | Failure::Jobs(_) => status::USAGE,
-            Failure::Run(error) | Failure::Probe(ProbeError::Run(error)) => run_status(error),
-            Failure::Probe(ProbeError::WorkingSet { source, .. }) => match source {
-                iosonde_study::probe::WorkingSetError::NoSpace { .. } => status::NO_SPACE,
-                iosonde_study::probe::WorkingSetError::TooSmall { .. } => status::USAGE,
+            Failure::Run(error)
+            | Failure::Probe(ProbeError::Run(error))
+            | Failure::Load(LoadError::Run(error)) => run_status(error),
+            Failure::Probe(ProbeError::WorkingSet { source, .. })
+            | Failure::Load(LoadError::WorkingSet { source, .. }) => match source {
+                WorkingSetError::NoSpace { .. } => status::NO_SPACE,
+                WorkingSetError::TooSmall { .. } => status::USAGE,
             },
-            Failure::Probe(_) | Failure::Io(_) => status::IO,
+            Failure::Load(LoadError::Consent { .. }) => status::TARGET,
+            Failure::Probe(_) | Failure::Load(_) | Failure::Io(_) => status::IO,
             Failure::Store(error) if error.is_usage() => status::USAGE,
             Failure::Output(..) | Failure::Store(_) | Failure::Other(_) => status::INTERNAL,
             Failure::Slower(_) => status::SLOWER,
@@ -126,7 +133,10 @@ impl Failure {
             Failure::Usage { problem, .. } => problem.clone(),
             Failure::Jobs(diagnostics) => diagnostics.to_string(),
             Failure::Run(error) => run_problem(error),
-            Failure::Probe(ProbeError::Run(error)) => run_problem(error),
+            Failure::Probe(ProbeError::Run(error)) | Failure::Load(LoadError::Run(error)) => {
+                run_problem(error)
+            }
+            Failure::Load(error) => error.to_string(),
             Failure::Probe(error) => error.to_string(),
             Failure::Io(problem) | Failure::Slower(problem) | Failure::Broken(problem) => {
                 problem.clone()
@@ -143,8 +153,14 @@ impl Failure {
     fn remedy(&self) -> Option<String> {
         match self {
             Failure::Usage { help, .. } => Some(help.clone()),
-            Failure::Run(error) | Failure::Probe(ProbeError::Run(error)) => Some(error.remedy()),
-            Failure::Probe(ProbeError::WorkingSet { .. }) => {
+            Failure::Run(error)
+            | Failure::Probe(ProbeError::Run(error))
+            | Failure::Load(LoadError::Run(error)) => Some(error.remedy()),
+            Failure::Load(LoadError::Consent { target }) => Some(format!(
+                "name a directory, only read, or consent to lose its contents with --allow-overwrite {target}"
+            )),
+            Failure::Probe(ProbeError::WorkingSet { .. })
+            | Failure::Load(LoadError::WorkingSet { .. }) => {
                 Some("choose another size with --size, or another directory".to_owned())
             }
             Failure::Store(error) => error.remedy().map(str::to_owned),
@@ -214,6 +230,12 @@ impl From<RunError> for Failure {
 impl From<ProbeError> for Failure {
     fn from(error: ProbeError) -> Self {
         Failure::Probe(error)
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        Failure::Load(error)
     }
 }
 

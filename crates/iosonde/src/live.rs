@@ -2,4 +2,5 @@
 //! is measured.
 
 pub(crate) mod fio;
+pub(crate) mod load;
 pub(crate) mod probe;

@@ -4,4 +4,5 @@ pub(crate) mod comparison;
 pub(crate) mod figures;
 pub(crate) mod history;
 pub(crate) mod html;
+pub(crate) mod load;
 pub(crate) mod probe;

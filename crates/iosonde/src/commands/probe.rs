@@ -1,9 +1,7 @@
 //! `iosonde probe`: how fast is it?
 
-mod target;
-mod working_file;
-
 use super::expect::promises;
+use super::target::{self, Opened};
 use crate::args::{Format, ProbeArgs};
 use crate::failure::Failure;
 use crate::live::probe::ProbeLive;
@@ -14,8 +12,7 @@ use crate::store::{Keeper, KeepingSession, probe_document};
 use iosonde_engine::local::LocalRunner;
 use iosonde_result::session::Session;
 use iosonde_study::limits::{Held, Outcome, Promise};
-use iosonde_study::probe::{Budget, ProbeOptions, ProbeResult, probe};
-use target::Opened;
+use iosonde_study::probe::{Budget, ProbeOptions, ProbeResult, Watcher, probe};
 
 /// Probes each target and prints what was found.
 pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
@@ -88,7 +85,7 @@ fn probe_one(
     keeper: &mut Keeper,
 ) -> Result<ProbeResult, Failure> {
     let mut live = ProbeLive::new(stop.clone());
-    let opened = Opened::open(name, &args.allow_overwrite, &mut live)?;
+    let opened = Opened::open(name, &args.allow_overwrite, &mut |note| live.note(note))?;
     let mut session = LocalRunner {
         consent: args.allow_overwrite.clone(),
         interrupt: stop.interrupt.clone(),

@@ -14,28 +14,18 @@ pub struct Answer {
 /// Narrows the border between `known` rates down until its ends are within `precision` (a share, e.g. 0.02) of each other,
 /// in at most `most` further tries. `holds` answers `None` to end the search.
 ///
-/// Chance may make a point hold that lies above one that does not. The border is sought below the lowest that fails, because
-/// a promise that failed once is not one.
+/// Chance may make a rate fail that lies below one that holds. Such a rate is tried again, twice at most, and fails for good
+/// only if it fails again; the border is then sought below it, because a promise that is not kept at a lower rate is not one.
 pub fn highest(
     known: &[(f64, bool)],
     precision: f64,
     most: usize,
     mut holds: impl FnMut(f64) -> Option<bool>,
 ) -> Answer {
-    let mut answer = Answer {
-        failed: known
-            .iter()
-            .filter(|(_, held)| !held)
-            .map(|(rate, _)| *rate)
-            .reduce(f64::min),
-        held: None,
+    let Some(known) = without_chance(known, &mut holds) else {
+        return border(known);
     };
-    let below = |rate: f64, limit: Option<f64>| limit.is_none_or(|limit| rate < limit);
-    answer.held = known
-        .iter()
-        .filter(|(rate, held)| *held && below(*rate, answer.failed))
-        .map(|(rate, _)| *rate)
-        .reduce(f64::max);
+    let mut answer = border(&known);
     for _ in 0..most {
         let Some(failed) = answer.failed else { break };
         // Nothing held yet: a quarter of what failed.
@@ -51,6 +41,39 @@ pub fn highest(
         }
     }
     answer
+}
+
+/// What is known after a second look at rates that failed below one that held. `None` if the search was ended.
+fn without_chance(
+    known: &[(f64, bool)],
+    holds: &mut impl FnMut(f64) -> Option<bool>,
+) -> Option<Vec<(f64, bool)>> {
+    let mut known = known.to_vec();
+    known.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let top = known.iter().rposition(|(_, held)| *held).unwrap_or(0);
+    for (rate, held) in known[..top].iter_mut().filter(|(_, held)| !held) {
+        *held = holds(*rate)? && holds(*rate)?;
+        if !*held {
+            break;
+        }
+    }
+    Some(known)
+}
+
+/// The highest that held below the lowest that failed.
+fn border(known: &[(f64, bool)]) -> Answer {
+    let rates = |wanted: bool| {
+        known
+            .iter()
+            .filter(move |(_, held)| *held == wanted)
+            .map(|(rate, _)| *rate)
+    };
+    let failed = rates(false).reduce(f64::min);
+    let below = |rate: &f64| failed.is_none_or(|failed| *rate < failed);
+    Answer {
+        held: rates(true).filter(below).reduce(f64::max),
+        failed,
+    }
 }
 
 #[cfg(test)]
@@ -76,10 +99,22 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_held_by_chance_above_one_that_failed_does_not_count() {
-        let known = [(10.0, true), (20.0, false), (30.0, true)];
-        let answer = highest(&known, 0.02, 0, |_| unreachable!());
-        assert_eq!((answer.held, answer.failed), (Some(10.0), Some(20.0)));
+    fn what_failed_below_one_that_held_gets_a_second_look() {
+        let known = [(10.0, true), (20.0, false), (30.0, true), (40.0, false)];
+        let mut tried = Vec::new();
+        let mut again = |held: &[bool]| {
+            tried.clear();
+            let mut held = held.iter();
+            let answer = highest(&known, 0.02, 0, |rate| {
+                tried.push(rate);
+                held.next().copied()
+            });
+            (answer.held, answer.failed, tried.len())
+        };
+        assert_eq!(again(&[true, true]), (Some(30.0), Some(40.0), 2));
+        assert_eq!(again(&[true, false]), (Some(10.0), Some(20.0), 2));
+        assert_eq!(again(&[false]), (Some(10.0), Some(20.0), 1));
+        assert_eq!(again(&[]), (Some(10.0), Some(20.0), 1));
     }
 
     #[test]

@@ -1,27 +1,29 @@
-//! What a target's name stands for on this machine, and what must be true of it before it is probed.
+//! What a target's name stands for on this machine, and what must be true of it before it is measured.
 
-use super::working_file::{WorkingFile, sweep};
+mod working_file;
+
 use crate::failure::Failure;
 use iosonde_result::session::RunError;
-use iosonde_study::probe::{ProbeTarget, TargetKind, Watcher};
+use iosonde_study::probe::{ProbeTarget, TargetKind};
 use std::fs::{File, FileType};
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+use working_file::{WorkingFile, sweep};
 
-/// A target that is ready to be probed; what was made for it is removed when it is dropped.
-pub(super) struct Opened {
+/// A target that is ready to be measured; what was made for it is removed when it is dropped.
+pub(in crate::commands) struct Opened {
     /// For the study.
-    pub(super) target: ProbeTarget,
+    pub(in crate::commands) target: ProbeTarget,
     _working_file: Option<WorkingFile>,
 }
 
 impl Opened {
     /// Makes the working file, if the target is a directory, and removes those that killed runs have left.
-    pub(super) fn open(
+    pub(in crate::commands) fn open(
         name: &str,
         consent: &[PathBuf],
-        watcher: &mut dyn Watcher,
+        tell: &mut dyn FnMut(&str),
     ) -> Result<Opened, Failure> {
         let kind = check(name, consent)?;
         let mut working_file = None;
@@ -32,7 +34,7 @@ impl Opened {
                     .map_err(|error| unusable(name, &error))?;
                 let directory = directory.as_path();
                 for note in sweep(directory) {
-                    watcher.note(&note);
+                    tell(&note);
                 }
                 let made =
                     WorkingFile::create(directory).map_err(|error| unusable(name, &error))?;
@@ -61,7 +63,7 @@ impl Opened {
 }
 
 /// Says what a name stands for, without changing anything.
-pub(super) fn check(name: &str, consent: &[PathBuf]) -> Result<TargetKind, Failure> {
+pub(in crate::commands) fn check(name: &str, consent: &[PathBuf]) -> Result<TargetKind, Failure> {
     if let Some(options) = name.strip_prefix("sim:") {
         return Ok(TargetKind::Simulated {
             options: options.to_owned(),

@@ -1,0 +1,142 @@
+//! Arguments of `iosonde load`.
+
+use super::{KeepArgs, TextFormat, seconds, size, switch};
+use clap::{Args, ValueEnum};
+use iosonde_study::load::Objective;
+use std::path::PathBuf;
+
+/// What `iosonde load --help` ends with.
+pub(crate) const LOAD_EXAMPLES: &str = "\
+Examples:
+  iosonde load                                  4k random reads in this directory
+  iosonde load /mnt/data --slo p99=2ms          and the highest rate with 99 % within 2 ms
+  iosonde load --rw randrw --rwmixread 70 --bs 8k /srv
+  iosonde load --rates 1k,2k,4k,8k /mnt/data    these rates
+  iosonde load --matrix 10 /mnt/data            also every pair of read and write rates
+
+I/Os are offered at a rate whether or not earlier ones are done, and latency counts from the
+moment at which an I/O was meant to start, so a stall is felt by all that were due meanwhile.";
+
+#[derive(Debug, Args)]
+pub(crate) struct LoadArgs {
+    /// A directory, a file or a block device
+    #[arg(default_value = ".", value_name = "TARGET")]
+    pub(crate) target: String,
+    /// What is done
+    #[arg(long, value_enum, default_value_t = LoadKind::Randread)]
+    pub(crate) rw: LoadKind,
+    /// Share of reads in per cent, for rw and randrw
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u8).range(1..=99), value_name = "PERCENT")]
+    pub(crate) rwmixread: u8,
+    /// Bytes of each I/O
+    #[arg(long, default_value = "4k", value_parser = block, value_name = "SIZE")]
+    pub(crate) bs: u64,
+    /// Offered rates in I/Os per second, e.g. 500,1k,2k [default: 5 % to 110 % of the capacity,
+    /// which is measured first]
+    #[arg(long, value_delimiter = ',', value_parser = rate, value_name = "IOPS,...")]
+    pub(crate) rates: Vec<f64>,
+    /// Latency objective, e.g. p99=2ms or max=50ms: the highest rate that keeps it is looked for;
+    /// may be repeated
+    #[arg(long, value_name = "PERCENTILE=TIME")]
+    pub(crate) slo: Vec<Objective>,
+    /// Also offer pairs of read and write rates, in so many steps each
+    #[arg(long, value_parser = clap::value_parser!(u8).range(2..=40), num_args = 0..=1, default_missing_value = "10", value_name = "STEPS")]
+    pub(crate) matrix: Option<u8>,
+    /// When I/Os arrive: poisson, as from many independent users, or evenly spaced
+    #[arg(long, value_enum, default_value_t = ArrivalKind::Poisson)]
+    pub(crate) arrivals: ArrivalKind,
+    /// Measured time of each rate, e.g. 10 or 1m
+    #[arg(long, default_value = "4", value_parser = seconds, value_name = "TIME")]
+    pub(crate) runtime: u64,
+    /// Time before it that is not measured
+    #[arg(long, default_value = "1", value_parser = seconds, value_name = "TIME")]
+    pub(crate) ramp: u64,
+    /// Threads for each direction
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024), value_name = "N")]
+    pub(crate) numjobs: u32,
+    /// Most I/Os in flight for each thread; beyond it they queue in the program, and that counts
+    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=32768), value_name = "N")]
+    pub(crate) iodepth: u32,
+    /// Size of the working set [default: 4g, or a tenth of the free space]
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    pub(crate) size: Option<u64>,
+    /// Whether to bypass the page cache with O_DIRECT, 0 or 1
+    #[arg(long, default_value = "1", value_parser = switch, action = clap::ArgAction::Set, value_name = "0|1")]
+    pub(crate) direct: bool,
+    /// Seed of the offsets, the arrivals and the order of the rates
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// How the result is written
+    #[arg(long, value_enum, default_value_t = TextFormat::Table)]
+    pub(crate) format: TextFormat,
+    /// File to write the result to, instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Consent to overwrite this file or block device; may be repeated
+    #[arg(long, value_name = "PATH")]
+    pub(crate) allow_overwrite: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) keep: KeepArgs,
+}
+
+/// fio's words for what is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LoadKind {
+    /// Random reads
+    Randread,
+    /// Random writes
+    Randwrite,
+    /// Random reads and writes
+    Randrw,
+    /// Sequential reads
+    Read,
+    /// Sequential writes
+    Write,
+    /// Sequential reads and writes
+    Rw,
+}
+
+/// When I/Os arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ArrivalKind {
+    /// Independently of each other
+    Poisson,
+    /// Evenly spaced
+    Constant,
+}
+
+fn block(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        bytes @ 512..=0x1000_0000 => Ok(bytes),
+        _ => Err("must lie between 512 bytes and 256 MiB".to_owned()),
+    }
+}
+
+/// A rate as people write it: here k is 1000.
+fn rate(text: &str) -> Result<f64, String> {
+    let (number, unit) = match text.strip_suffix(['k', 'K', 'm', 'M']) {
+        Some(number) if text.ends_with(['k', 'K']) => (number, 1e3),
+        Some(number) => (number, 1e6),
+        None => (text, 1.0),
+    };
+    match number.parse::<f64>() {
+        Ok(value) if value * unit >= 1.0 && value.is_finite() => Ok(value * unit),
+        Ok(_) => Err("must be at least 1 per second".to_owned()),
+        Err(_) => Err("not a rate: write for example 500 or 2k".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_counted_in_thousands() {
+        assert_eq!(rate("2k"), Ok(2000.0));
+        assert_eq!(rate("1.5M"), Ok(1.5e6));
+        assert_eq!(rate("500"), Ok(500.0));
+        for text in ["", "k", "0", "-5", "inf", "1g", "0.5"] {
+            assert!(rate(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The result of a load study, in each format.
+
+mod matrix;
+
+use crate::failure::Failure;
+use crate::report::probe::table::wrapped;
+use iosonde_study::load::{Answer, Arrivals, LoadResult, Mix, Offered, Point};
+use iosonde_study::words;
+use serde::Serialize;
+
+/// Version of the JSON document; counts up when a member changes its meaning.
+const FORMAT: u32 = 1;
+/// Percentiles that are shown.
+const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
+/// Columns of the bar that shows the 99th percentile.
+const BAR: f64 = 8.0;
+
+/// For people, within 80 columns.
+pub(crate) fn table(result: &LoadResult) -> String {
+    let mut text = wrapped(&headline(result));
+    text.push_str(&curve(result));
+    for answer in &result.objectives {
+        let sentence = objective(&answer.objective.to_string(), answer.answer);
+        text.push_str(&format!("\n{}", wrapped(&sentence)));
+    }
+    if let Some(found) = &result.matrix {
+        text.push_str(&format!("\n{}", matrix::text(found)));
+    }
+    for note in notes(result) {
+        text.push_str(&format!("\n{}", wrapped(&note)));
+    }
+    text
+}
+
+fn headline(result: &LoadResult) -> String {
+    let options = &result.options;
+    let order = if options.pattern.random {
+        "random"
+    } else {
+        "sequential"
+    };
+    let kind = match options.mix {
+        Mix::READ => format!("{order} reads"),
+        Mix::WRITE => format!("{order} writes"),
+        mix => format!("{order} I/O, {} % reads", mix.read_percent),
+    };
+    let arrivals = match options.arrivals {
+        Arrivals::Poisson => "Poisson",
+        Arrivals::Constant => "evenly spaced",
+    };
+    let capacity = match result.capacity_iops {
+        Some(iops) => format!(
+            "; capacity {} IOPS at depth 128 in closed loop",
+            words::iops(iops)
+        ),
+        None => String::new(),
+    };
+    format!(
+        "{}: {order_size} {kind}, {arrivals} arrivals, {} working set{capacity}. Latency counts from the intended start.",
+        result.target,
+        words::bytes(result.bytes),
+        order_size = words::bytes(options.pattern.block_bytes)
+            .replace(" KiB", "k")
+            .replace(" MiB", "M"),
+    )
+}
+
+fn curve(result: &LoadResult) -> String {
+    let kept_up = || {
+        let points = result.points.iter().filter(|point| point.kept_up);
+        points.filter_map(|point| point.percentile_ns(99.0))
+    };
+    let range = (
+        kept_up().fold(f64::INFINITY, f64::min),
+        kept_up().fold(0.0, f64::max),
+    );
+    let mut text = format!(
+        "\n{:>5} {:>8} {:>8}  {:>8} {:>8} {:>8} {:>8} {:>8}  {}\n",
+        "load", "offered", "done/s", "p50", "p95", "p99", "p99.9", "max", "p99"
+    );
+    for point in &result.points {
+        let load = match result.capacity_iops {
+            Some(capacity) => format!("{:.0}%", 100.0 * point.offered.total() / capacity),
+            None => String::new(),
+        };
+        let mark = if point.kept_up { ' ' } else { '*' };
+        text.push_str(&format!(
+            "{load:>5} {:>8} {:>8}{mark}",
+            words::iops(point.offered.total()),
+            words::iops(point.achieved_per_s()),
+        ));
+        for percent in PERCENTILES {
+            text.push_str(&format!(" {:>8}", latency(point.percentile_ns(percent))));
+        }
+        let bar = if point.kept_up {
+            bar(point.percentile_ns(99.0), range)
+        } else {
+            String::new()
+        };
+        text.push_str(&format!(" {:>8}  {bar}", latency(Some(point.max_ns()))));
+        text.truncate(text.trim_end().len());
+        text.push('\n');
+    }
+    text
+}
+
+/// From one sign for the lowest latency to a full bar for the highest; each sign more is the same ratio.
+fn bar(latency_ns: Option<f64>, (lowest_ns, highest_ns): (f64, f64)) -> String {
+    let Some(ns) = latency_ns else {
+        return String::new();
+    };
+    let share = if highest_ns > lowest_ns {
+        (ns / lowest_ns).ln() / (highest_ns / lowest_ns).ln()
+    } else {
+        0.0
+    };
+    "#".repeat((1.0 + (BAR - 1.0) * share).round() as usize)
+}
+
+fn latency(ns: Option<f64>) -> String {
+    ns.map_or("-".to_owned(), words::latency)
+}
+
+fn objective(objective: &str, answer: Answer) -> String {
+    match (answer.held, answer.failed) {
+        (Some(held), Some(failed)) => format!(
+            "{objective}: kept up to {} IOPS (not at {})",
+            words::iops(held),
+            words::iops(failed)
+        ),
+        (Some(held), None) => format!(
+            "{objective}: kept at every rate that was offered, up to {} IOPS",
+            words::iops(held)
+        ),
+        (None, Some(failed)) => format!(
+            "{objective}: not kept at any rate that was offered, down to {} IOPS",
+            words::iops(failed)
+        ),
+        (None, None) => format!("{objective}: nothing was measured"),
+    }
+}
+
+fn notes(result: &LoadResult) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut all = result
+        .points
+        .iter()
+        .chain(result.matrix.iter().flat_map(|matrix| &matrix.points));
+    if all.any(|point| !point.kept_up) {
+        notes.push(format!(
+            "* not kept up with: the backlog, and with it latency, grows for as long as the load lasts (here {})",
+            words::wait(result.options.runtime_ns + result.options.ramp_ns)
+        ));
+    }
+    if result.interrupted {
+        notes.push("interrupted: what ran until then".to_owned());
+    }
+    notes.extend(result.notes.iter().cloned());
+    let mut verdicts: Vec<&String> = result
+        .points
+        .iter()
+        .flat_map(|point| &point.verdicts)
+        .collect();
+    verdicts.sort();
+    verdicts.dedup();
+    notes.extend(verdicts.into_iter().cloned());
+    notes
+}
+
+/// One point, while the study goes on.
+pub(crate) fn one_line(point: &Point) -> String {
+    let told = if point.kept_up {
+        format!("p99 {}", latency(point.percentile_ns(99.0)))
+    } else {
+        format!(
+            "not kept up with: {} IOPS",
+            words::iops(point.achieved_per_s())
+        )
+    };
+    format!("offered {:<32} {told}", what(point.offered))
+}
+
+/// An offered load in words.
+pub(crate) fn what(offered: Offered) -> String {
+    let reads = || format!("{} reads/s", words::iops(offered.reads_per_s));
+    let writes = || format!("{} writes/s", words::iops(offered.writes_per_s));
+    match (offered.reads_per_s > 0.0, offered.writes_per_s > 0.0) {
+        (true, true) => format!("{} + {}", reads(), writes()),
+        (true, false) => reads(),
+        _ => writes(),
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    format: u32,
+    kind: &'static str,
+    program: &'static str,
+    load: &'a LoadResult,
+}
+
+/// For programs: everything.
+pub(crate) fn json(result: &LoadResult) -> Result<String, Failure> {
+    let document = Document {
+        format: FORMAT,
+        kind: "load",
+        program: concat!("iosonde ", env!("CARGO_PKG_VERSION")),
+        load: result,
+    };
+    let mut text = serde_json::to_string_pretty(&document).map_err(anyhow::Error::from)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// One line for each direction of each point, matrix included.
+pub(crate) fn csv(result: &LoadResult) -> String {
+    let mut text = "part,direction,offered_per_s,achieved_per_s,kept_up,count,mean_ns,p50_ns,p95_ns,p99_ns,p99_9_ns,max_ns\n".to_owned();
+    let matrix = result.matrix.iter().flat_map(|matrix| &matrix.points);
+    let parts = result.points.iter().map(|point| ("curve", point));
+    for (part, point) in parts.chain(matrix.map(|point| ("matrix", point))) {
+        for (direction, side) in [("read", &point.read), ("write", &point.write)] {
+            let Some(side) = side else { continue };
+            text.push_str(&format!(
+                "{part},{direction},{:.0},{:.1},{},{},{:.0}",
+                side.offered_per_s,
+                side.achieved_per_s,
+                point.kept_up,
+                side.latency.count,
+                side.latency.mean_ns
+            ));
+            for percent in PERCENTILES {
+                let ns = side.latency.percentile_ns(percent);
+                text.push_str(&ns.map_or(",".to_owned(), |ns| format!(",{ns:.0}")));
+            }
+            text.push_str(&format!(",{:.0}\n", side.latency.max_ns));
+        }
+    }
+    text
+}
+
+/// A table for a report or an issue.
+pub(crate) fn markdown(result: &LoadResult) -> String {
+    let mut text = format!(
+        "## {}\n\n{}\n\n| offered per second | done per second | kept up | p50 | p95 | p99 | p99.9 | max |\n| ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |\n",
+        result.target,
+        headline(result)
+    );
+    for point in &result.points {
+        let mut cells = vec![
+            words::iops(point.offered.total()),
+            words::iops(point.achieved_per_s()),
+            if point.kept_up { "yes" } else { "no" }.to_owned(),
+        ];
+        cells.extend(PERCENTILES.map(|percent| latency(point.percentile_ns(percent))));
+        cells.push(latency(Some(point.max_ns())));
+        text.push_str(&format!("| {} |\n", cells.join(" | ")));
+    }
+    for answer in &result.objectives {
+        let sentence = objective(&answer.objective.to_string(), answer.answer);
+        text.push_str(&format!("\n{sentence}\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;
