@@ -1,6 +1,7 @@
 //! A plan to measurements, on this Linux machine.
 
 pub mod backend;
+pub mod bottleneck;
 pub mod clock;
 pub mod cmdprio;
 pub mod contents;

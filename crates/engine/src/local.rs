@@ -7,9 +7,11 @@ mod assemble;
 mod choose;
 mod crew;
 mod eta;
+mod evidence;
 mod guard;
 mod layout_progress;
 mod logfiles;
+mod machine;
 mod rates;
 mod report;
 mod seat;
@@ -83,22 +85,31 @@ impl Session for LocalSession {
         raise_open_files();
         let (clones, mut made) = self.make_ready(plan, begun, observer)?;
         made.created.extend(made_at_open(plan, &clones));
-        let watch = watch::DeviceWatch::begin(plan, &clones);
-        let outcome = threads::run(plan, &clones, &self.runner.interrupt, begun, observer);
+        let mut watch = watch::DeviceWatch::begin(plan, &clones);
+        let machine = watch.machine();
+        let mut outcome = threads::run(
+            plan,
+            &clones,
+            &self.runner.interrupt,
+            begun,
+            observer,
+            machine,
+        );
         let failed = outcome.workers.iter().any(|worker| worker.error.is_some());
         if failed || self.runner.interrupt.is_requested() {
             made.remove();
         } else {
             self.made.extend(made);
         }
-        let (targets, disks, verdicts) = watch.end(&outcome);
+        let watched = watch.end(plan, &outcome);
+        outcome.series = watched.series;
         unlink(plan, &clones);
         let elapsed_ns = begun.elapsed().as_nanos() as u64;
         Ok(RunResult {
             host: device::host::host(&device::system::System::live()),
-            targets,
-            disks,
-            verdicts,
+            targets: watched.targets,
+            disks: watched.disks,
+            verdicts: watched.verdicts,
             ..result(plan, outcome, started_at_ms, elapsed_ns)
         })
     }
@@ -295,6 +306,7 @@ fn result(plan: &Plan, outcome: CrewOutcome, started_at_ms: u64, elapsed_ns: u64
         workers: outcome.workers,
         disks: Vec::new(),
         intervals: outcome.intervals,
+        series: outcome.series,
         events: outcome.events,
         verdicts: Vec::new(),
     }
@@ -321,6 +333,7 @@ fn unlink(plan: &Plan, clones: &[Member]) {
 pub(crate) struct CrewOutcome {
     pub(crate) workers: Vec<WorkerResult>,
     pub(crate) intervals: Vec<iosonde_result::interval::Interval>,
+    pub(crate) series: iosonde_result::machine::MachineSeries,
     pub(crate) events: Vec<Event>,
     pub(crate) elapsed_ns: u64,
 }

@@ -5,6 +5,7 @@
 
 use crate::host::{Host, TargetInfo};
 use crate::interval::Interval;
+use crate::machine::MachineSeries;
 use crate::stats::{LatencyStats, Moments};
 use iosonde_job::plan::{Engine, IoPriority, PerDirection, Plan};
 use schemars::JsonSchema;
@@ -39,6 +40,9 @@ pub struct RunResult {
     pub disks: Vec<DiskUtil>,
     /// The run second by second, all workers together.
     pub intervals: Vec<Interval>,
+    /// What the devices and the machine did meanwhile, slice by slice. Empty in simulations.
+    #[serde(default)]
+    pub series: MachineSeries,
     /// What happened on the way.
     pub events: Vec<Event>,
     /// What the numbers mean, or why they may not be believed.
@@ -159,6 +163,9 @@ pub struct CpuUse {
     pub user_ns: u64,
     /// In the kernel.
     pub system_ns: u64,
+    /// Ready to run, waiting for a processor; 0 where the kernel does not tell.
+    #[serde(default)]
+    pub queued_ns: u64,
     /// Context switches, voluntary and not.
     pub context_switches: u64,
     /// Major page faults.
@@ -240,6 +247,30 @@ pub struct Verdict {
     pub evidence: String,
 }
 
+impl RunResult {
+    /// What held the run back: the first verdict that names a bottleneck. Later ones are findings beside it.
+    pub fn bottleneck(&self) -> Option<&Verdict> {
+        self.verdicts
+            .iter()
+            .find(|verdict| verdict.kind.limit().is_some())
+    }
+
+    /// All verdicts as sentences for people. That of the bottleneck says what it is before its evidence.
+    pub fn findings(&self) -> Vec<String> {
+        let bottleneck = self.bottleneck();
+        let sentence = |verdict: &Verdict| match verdict.kind.limit() {
+            // That of a cache says it all itself.
+            Some(limit)
+                if bottleneck == Some(verdict) && verdict.kind != VerdictKind::ServedFromCache =>
+            {
+                format!("held back by {limit}: {}", verdict.evidence)
+            }
+            _ => verdict.evidence.clone(),
+        };
+        self.verdicts.iter().map(sentence).collect()
+    }
+}
+
 /// The kinds of verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -250,12 +281,51 @@ pub enum VerdictKind {
     UnwrittenData,
     /// The generator had no processor time to spare.
     Generator,
-    /// A cgroup throttled the I/O.
+    /// A cgroup or the cloud throttled the I/O.
     Throttled,
     /// Somebody else used the device.
     Interference,
+    /// The device did all that it could.
+    Device,
+    /// Too few I/Os were in flight to keep the device busy.
+    QueueDepth,
+    /// I/Os waited for another machine, or for the process that serves a file system.
+    Network,
+    /// I/Os waited for each other in the file system, above the device.
+    LockContention,
+    /// The job itself asks for no more: a rate, think time.
+    JobLimit,
+    /// No part was seen at its limit.
+    Unclear,
+    /// The hypervisor gave the processors to others.
+    Steal,
+    /// The machine slept or its clock was set during the run.
+    ClockDisturbed,
     /// Another engine or feature than asked for was used.
     Fallback,
     /// The figure did not settle.
     Unsteady,
+}
+
+impl VerdictKind {
+    /// What held the run back, in a few words that follow "held back by"; `None` for findings of another sort.
+    pub fn limit(self) -> Option<&'static str> {
+        Some(match self {
+            VerdictKind::ServedFromCache => "a page cache",
+            VerdictKind::Generator => "the processors of this machine",
+            VerdictKind::Throttled => "a throttle",
+            VerdictKind::Interference => "other users of the device",
+            VerdictKind::Device => "the device",
+            VerdictKind::QueueDepth => "the queue depth",
+            VerdictKind::Network => "the network or the server",
+            VerdictKind::LockContention => "locks in the file system",
+            VerdictKind::JobLimit => "the job itself",
+            VerdictKind::Unclear => "nothing that shows",
+            VerdictKind::UnwrittenData
+            | VerdictKind::Steal
+            | VerdictKind::ClockDisturbed
+            | VerdictKind::Fallback
+            | VerdictKind::Unsteady => return None,
+        })
+    }
 }

@@ -170,6 +170,7 @@ fn worker(index: usize, job: &Value, tid: u32) -> WorkerResult {
         cpu: CpuUse {
             user_ns: cpu_ns("usr_cpu"),
             system_ns: cpu_ns("sys_cpu"),
+            queued_ns: 0,
             context_switches: whole(job, "ctx"),
             major_faults: whole(job, "majf"),
             minor_faults: whole(job, "minf"),
@@ -269,6 +270,7 @@ fn result(recorded: &Recorded, mut jobs: Vec<Job>) -> RunResult {
             .map(disk)
             .collect(),
         intervals: Vec::new(),
+        series: Default::default(),
         events: Vec::new(),
         verdicts: Vec::new(),
     }

@@ -293,6 +293,7 @@ impl FakeSession {
             workers: vec![worker(plan, directions, sync, runtime_ns, error)],
             disks: Vec::new(),
             intervals,
+            series: Default::default(),
             events: Vec::new(),
             verdicts: self.device.verdicts.clone(),
         }

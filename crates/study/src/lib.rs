@@ -8,4 +8,4 @@ pub mod fake;
 pub mod limits;
 pub mod load;
 pub mod probe;
-pub mod words;
+pub use iosonde_result::words;

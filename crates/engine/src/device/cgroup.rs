@@ -38,6 +38,39 @@ pub fn limits_of(system: &System, mounts: &[Mount], target: &TargetInfo) -> Vec<
         .collect()
 }
 
+/// The groups of this process that bound its processor time: their `cpu.stat` files, where one can be read.
+pub fn cpu_stat_files(system: &System) -> Vec<PathBuf> {
+    let mounts = mounts::mounts(system);
+    let groups = groups(system, &mounts);
+    let bounded = groups
+        .iter()
+        .filter(|group| cpu_quota(system, group).is_some());
+    bounded
+        .map(|group| group.dir.join("cpu.stat"))
+        .filter(|file| system.exists(file))
+        .collect()
+}
+
+/// How long groups held their tasks back for having used up their processor time, in nanoseconds, by the worst of these
+/// files. Tasks of other processes in the groups count, too.
+pub fn cpu_throttled_ns(system: &System, files: &[PathBuf]) -> Option<u64> {
+    let held = files
+        .iter()
+        .filter_map(|file| throttled_ns(&system.text(file)?));
+    held.max()
+}
+
+/// Version 2 counts microseconds, version 1 nanoseconds.
+fn throttled_ns(text: &str) -> Option<u64> {
+    let value = |key: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+        line.trim().parse::<u64>().ok()
+    };
+    value("throttled_usec ")
+        .map(|us| us * 1000)
+        .or_else(|| value("throttled_time "))
+}
+
 fn tighten<T: PartialOrd + Copy>(bound: &mut Option<T>, other: Option<T>) {
     if let Some(other) = other {
         *bound = Some(match *bound {
@@ -252,6 +285,15 @@ mod tests {
         );
         assert_eq!(parse_cpu_max("150000 100000"), Some(1.5));
         assert_eq!(parse_cpu_max("max 100000"), None);
+    }
+
+    #[test]
+    fn both_versions_say_how_long_tasks_were_held() {
+        let version_2 = "usage_usec 5\nnr_periods 3\nnr_throttled 2\nthrottled_usec 1500\n";
+        assert_eq!(throttled_ns(version_2), Some(1_500_000));
+        let version_1 = "nr_periods 3\nnr_throttled 2\nthrottled_time 1500\n";
+        assert_eq!(throttled_ns(version_1), Some(1500));
+        assert_eq!(throttled_ns("usage_usec 5\n"), None);
     }
 
     #[test]

@@ -85,6 +85,20 @@ impl DiskCounters {
         }
     }
 
+    /// What happened in two intervals together.
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            reads: self.reads.plus(&other.reads),
+            writes: self.writes.plus(&other.writes),
+            in_flight: other.in_flight,
+            busy_ms: self.busy_ms + other.busy_ms,
+            in_queue_ms: self.in_queue_ms + other.in_queue_ms,
+            discards: self.discards.plus(&other.discards),
+            flushes: self.flushes + other.flushes,
+            flush_ms: self.flush_ms + other.flush_ms,
+        }
+    }
+
     /// Bytes read from the device.
     pub fn read_bytes(&self) -> u64 {
         self.reads.sectors * SECTOR_BYTES
@@ -107,6 +121,15 @@ impl DiskCounters {
 }
 
 impl Requests {
+    fn plus(&self, other: &Self) -> Self {
+        Self {
+            ios: self.ios + other.ios,
+            merges: self.merges + other.merges,
+            sectors: self.sectors + other.sectors,
+            ticks_ms: self.ticks_ms + other.ticks_ms,
+        }
+    }
+
     fn since(&self, before: &Self) -> Self {
         Self {
             ios: grown(self.ios, before.ios),
@@ -157,6 +180,16 @@ impl Snapshot {
         self.devices
             .iter()
             .map(|(number, (name, counters))| (*number, name.as_str(), counters))
+    }
+
+    /// What each device did in two intervals together.
+    pub fn plus(&self, other: &Self) -> Self {
+        let mut sum = self.clone();
+        for (number, (name, counters)) in &other.devices {
+            let known = sum.devices.entry(*number).or_default();
+            *known = (name.clone(), known.1.plus(counters));
+        }
+        sum
     }
 
     /// What each device did since an earlier moment. One that was not there then counts from zero.
@@ -286,6 +319,8 @@ broken line
             let mut expected = DiskCounters::parse(&line(&added)).unwrap();
             expected.in_flight = after.in_flight;
             prop_assert_eq!(after.since(&before), expected);
+            // Two intervals together are the whole time.
+            prop_assert_eq!(before.since(&DiskCounters::default()).plus(&expected).reads.ios, added[0] + before.reads.ios);
         }
 
         #[test]

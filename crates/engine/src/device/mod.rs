@@ -4,6 +4,7 @@
 //! * [`guard`]: whether a device may be written, which [`signature`] helps to decide; [`space`]: whether data fits
 //! * [`diskstats`]: what devices did meanwhile, as [`disk_util`] and [`sar`] show it; [`cache`] and [`extents`]:
 //!   whether I/O reached them
+//! * [`machine`]: readings of all that is sampled during a run: devices, [`processors`], [`pressure`], [`clocks`]
 //!
 //! All that is read from `/proc` and `/sys` is read through a [`System`](system::System), and parsed by pure
 //! functions, so that tests run over captured machines.
@@ -11,6 +12,7 @@
 pub mod blockdev;
 pub mod cache;
 pub mod cgroup;
+pub mod clocks;
 pub mod cloud;
 pub mod disk_util;
 pub mod diskstats;
@@ -18,7 +20,10 @@ pub mod extents;
 pub mod guard;
 pub mod host;
 pub mod identify;
+pub mod machine;
 pub mod mounts;
+pub mod pressure;
+pub mod processors;
 pub mod sar;
 pub mod signature;
 pub mod space;

@@ -1,53 +1,31 @@
 //! The columns of `sar -d`.
 
 use super::diskstats::{DiskCounters, Requests};
+use iosonde_result::machine::DeviceRates;
 use std::time::Duration;
 
-/// The columns of `sar -d` for one device and one interval, by sysstat's formulas.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct SarRow {
-    /// Requests per second: reads, writes and discards.
-    pub tps: f64,
-    /// KiB read per second (`rkB/s`).
-    pub read_kib_s: f64,
-    /// KiB written per second (`wkB/s`).
-    pub write_kib_s: f64,
-    /// KiB discarded per second (`dkB/s`).
-    pub discard_kib_s: f64,
-    /// Mean request in KiB (`areq-sz`).
-    pub request_kib: f64,
-    /// Mean number of requests in flight (`aqu-sz`).
-    pub queue: f64,
-    /// Mean time of a request in milliseconds, its time in the queue included (`await`).
-    pub await_ms: f64,
-    /// Share of the time with requests in flight, in per cent (`%util`).
-    pub util_percent: f64,
-}
-
-impl SarRow {
-    /// The figures of what a device did in `elapsed`.
-    pub fn of(moved: &DiskCounters, elapsed: Duration) -> Self {
-        let seconds = elapsed.as_secs_f64();
-        if seconds <= 0.0 {
-            return Self::default();
-        }
-        let all = [&moved.reads, &moved.writes, &moved.discards];
-        let sum = |field: fn(&Requests) -> u64| {
-            all.iter().map(|requests| field(requests)).sum::<u64>() as f64
-        };
-        let ios = sum(|requests| requests.ios);
-        let each = |total: f64| if ios > 0.0 { total / ios } else { 0.0 };
-        let kib_s = |requests: &Requests| requests.sectors as f64 / 2.0 / seconds;
-        Self {
-            tps: ios / seconds,
-            read_kib_s: kib_s(&moved.reads),
-            write_kib_s: kib_s(&moved.writes),
-            discard_kib_s: kib_s(&moved.discards),
-            request_kib: each(sum(|requests| requests.sectors)) / 2.0,
-            queue: moved.in_queue_ms as f64 / 1000.0 / seconds,
-            await_ms: each(sum(|requests| requests.ticks_ms)),
-            util_percent: moved.busy_percent(elapsed),
-        }
+/// The columns for what a device did in `elapsed`.
+pub fn rates(moved: &DiskCounters, elapsed: Duration) -> DeviceRates {
+    let seconds = elapsed.as_secs_f64();
+    if seconds <= 0.0 {
+        return DeviceRates::default();
+    }
+    let all = [&moved.reads, &moved.writes, &moved.discards];
+    let sum = |field: fn(&Requests) -> u64| {
+        all.iter().map(|requests| field(requests)).sum::<u64>() as f64
+    };
+    let ios = sum(|requests| requests.ios);
+    let each = |total: f64| if ios > 0.0 { total / ios } else { 0.0 };
+    let kib_s = |requests: &Requests| requests.sectors as f64 / 2.0 / seconds;
+    DeviceRates {
+        tps: ios / seconds,
+        read_kib_s: kib_s(&moved.reads),
+        write_kib_s: kib_s(&moved.writes),
+        discard_kib_s: kib_s(&moved.discards),
+        request_kib: each(sum(|requests| requests.sectors)) / 2.0,
+        queue: moved.in_queue_ms as f64 / 1000.0 / seconds,
+        await_ms: each(sum(|requests| requests.ticks_ms)),
+        util_percent: moved.busy_percent(elapsed),
     }
 }
 
@@ -134,20 +112,8 @@ mod tests {
             ..DiskCounters::default()
         };
         for (pair, expected) in readings.windows(2).zip(expected) {
-            let row = SarRow::of(
-                &counters(pair[1]).since(&counters(pair[0])),
-                Duration::from_secs(2),
-            );
-            let figures = [
-                row.tps,
-                row.read_kib_s,
-                row.write_kib_s,
-                row.discard_kib_s,
-                row.request_kib,
-                row.queue,
-                row.await_ms,
-                row.util_percent,
-            ];
+            let moved = counters(pair[1]).since(&counters(pair[0]));
+            let figures = rates(&moved, Duration::from_secs(2)).columns();
             for (figure, expected) in figures.iter().zip(expected) {
                 assert!(
                     (figure - expected).abs() <= 0.005_001,

@@ -2,6 +2,7 @@
 //!
 //! The crew keeps the books. [`super::threads`] and [`super::simulate`] run the workers and tell it what happens.
 
+use super::machine::MachineWatch;
 use super::rates::RateWatch;
 use super::report;
 use super::steady::SteadyWatch;
@@ -11,7 +12,7 @@ use crate::interrupt::Interrupt;
 use crate::sampler::Sampler;
 use crate::tally::Shared;
 use iosonde_job::plan::{Direction, ExitWhat, Job, PerDirection, Plan};
-use iosonde_result::interval::IntervalCounts;
+use iosonde_result::interval::{Interval, IntervalCounts};
 use iosonde_result::observer::{Control, Observer, Progress, WorkerState};
 use iosonde_result::run::{Event, WorkerResult};
 use std::collections::BTreeMap;
@@ -40,6 +41,8 @@ pub(super) struct Crew<'a> {
     interrupt: &'a Interrupt,
     observer: &'a mut dyn Observer,
     sampler: Sampler,
+    /// `None` in simulations.
+    machine: Option<&'a mut MachineWatch>,
     shared: Vec<Arc<Shared>>,
     life: Vec<Life>,
     results: Vec<Option<WorkerResult>>,
@@ -87,6 +90,7 @@ impl<'a> Crew<'a> {
             interrupt,
             observer,
             sampler,
+            machine: None,
             // Files are laid out by now, and with create_only that was all.
             life: clones
                 .iter()
@@ -112,6 +116,12 @@ impl<'a> Crew<'a> {
             stopping: false,
             shared,
         }
+    }
+
+    /// The same with the machine sampled at the end of each interval.
+    pub(super) fn watching(mut self, machine: &'a mut MachineWatch) -> Crew<'a> {
+        self.machine = Some(machine);
+        self
     }
 
     /// Whether there is nobody left to wait for.
@@ -187,7 +197,11 @@ impl<'a> Crew<'a> {
     /// A worker is ready. Whether it was the last of its group.
     pub(super) fn ready(&mut self, number: usize) -> bool {
         self.life[number] = Life::Running;
-        !self.life.contains(&Life::Starting)
+        let complete = !self.life.contains(&Life::Starting);
+        if complete && let Some(machine) = &mut self.machine {
+            machine.begin();
+        }
+        complete
     }
 
     /// The group that is ready starts at `start_ns`.
@@ -268,7 +282,7 @@ impl<'a> Crew<'a> {
             if self.observer.interval(&interval) == Control::Stop {
                 self.stop_all();
             }
-            self.outcome.intervals.push(interval);
+            self.keep(interval);
         }
         let per_second =
             |amount: u64| (u128::from(amount) * 1_000_000_000 / u128::from(elapsed_ns)) as u64;
@@ -290,6 +304,13 @@ impl<'a> Crew<'a> {
         if self.observer.progress(&progress) == Control::Stop {
             self.stop_all();
         }
+    }
+
+    fn keep(&mut self, interval: Interval) {
+        if let Some(machine) = &mut self.machine {
+            machine.sample(&interval);
+        }
+        self.outcome.intervals.push(interval);
     }
 
     /// Shows what workers have to say.
@@ -357,7 +378,7 @@ impl<'a> Crew<'a> {
             .interval
             .unwrap_or_else(|| self.sampler.take_interval(now_ns));
         if last.directions.iter().any(|(_, counts)| counts.ios > 0) {
-            self.outcome.intervals.push(last);
+            self.keep(last);
         }
         for number in 0..self.clones.len() {
             let Some(mut result) = self.results[number].take() else {

@@ -279,7 +279,7 @@ impl Measuring {
     fn new(shared: &Shared, measure_from_ns: u64, now_ns: u64) -> Measuring {
         let mut measuring = Measuring {
             begun: false,
-            before: thread::cpu_use(),
+            before: used_so_far(),
             started_at_ms: epoch_ms(),
         };
         if measure_from_ns > now_ns {
@@ -292,20 +292,28 @@ impl Measuring {
 
     fn begin(&mut self, shared: &Shared) {
         self.begun = true;
-        self.before = thread::cpu_use();
+        self.before = used_so_far();
         self.started_at_ms = epoch_ms();
         shared.enter(WorkerState::Running);
     }
 
     fn end(&self) -> CpuUse {
-        let now = thread::cpu_use();
+        let now = used_so_far();
         CpuUse {
             user_ns: now.user_ns - self.before.user_ns,
             system_ns: now.system_ns - self.before.system_ns,
+            queued_ns: now.queued_ns.saturating_sub(self.before.queued_ns),
             context_switches: now.context_switches - self.before.context_switches,
             major_faults: now.major_faults - self.before.major_faults,
             minor_faults: now.minor_faults - self.before.minor_faults,
         }
+    }
+}
+
+fn used_so_far() -> CpuUse {
+    CpuUse {
+        queued_ns: thread::queued_ns(),
+        ..thread::cpu_use()
     }
 }
 

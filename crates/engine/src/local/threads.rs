@@ -2,6 +2,7 @@
 
 use super::crew::Crew;
 use super::logfiles::LogShelf;
+use super::machine::MachineWatch;
 use super::seat::{Gate, Seat};
 use super::{CrewOutcome, Member};
 use crate::clock::{Clock, RealClock};
@@ -28,9 +29,10 @@ pub(super) fn run(
     interrupt: &Interrupt,
     begun: Instant,
     observer: &mut dyn Observer,
+    machine: &mut MachineWatch,
 ) -> CrewOutcome {
     let clock = RealClock::starting_now();
-    let mut crew = Crew::new(plan, clones, interrupt, begun, observer);
+    let mut crew = Crew::new(plan, clones, interrupt, begun, observer).watching(machine);
     let mut gate = Arc::new(Gate::default());
     let (sender, receiver) = channel();
     let shelf = LogShelf::default();

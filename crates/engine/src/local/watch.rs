@@ -1,28 +1,41 @@
 //! What the devices under a run's files did meanwhile, and what that says about its numbers.
 
+use super::evidence;
+use super::machine::MachineWatch;
 use super::{CrewOutcome, Member};
-use crate::device::cache::{Traffic, moved, served_from_cache};
+use crate::bottleneck::classify;
+use crate::device::cache::{Traffic, fetched_by_process, moved, served_from_cache};
 use crate::device::disk_util::disk_util;
-use crate::device::diskstats::Snapshot;
 use crate::device::extents::{Coverage, extents};
 use crate::device::identify::identify;
 use crate::device::system::System;
 use crate::prepare::FileKind;
 use iosonde_job::plan::{Direction, Engine, Plan};
 use iosonde_result::host::TargetInfo;
+use iosonde_result::machine::MachineSeries;
 use iosonde_result::run::{DiskUtil, Verdict, VerdictKind};
 use std::time::Instant;
 
-/// Counters of the devices at the start of a run.
+/// Watches the devices under a run's files.
 pub(super) struct DeviceWatch {
     system: System,
     targets: Vec<TargetInfo>,
     /// Whether disk_util is reported.
     reports_disks: bool,
-    before: Snapshot,
+    machine: MachineWatch,
+    /// Bytes that this process made storage fetch before.
+    fetched: Option<u64>,
     begun: Instant,
     /// What was found before the first I/O.
     verdicts: Vec<Verdict>,
+}
+
+/// What has been seen.
+pub(super) struct Watched {
+    pub(super) targets: Vec<TargetInfo>,
+    pub(super) disks: Vec<DiskUtil>,
+    pub(super) series: MachineSeries,
+    pub(super) verdicts: Vec<Verdict>,
 }
 
 impl DeviceWatch {
@@ -41,39 +54,64 @@ impl DeviceWatch {
             }
         }
         let verdicts = unwritten(plan, clones);
-        let before = Snapshot::take(&system);
+        let devices = targets.iter().flat_map(TargetInfo::all_devices);
+        let machine = MachineWatch::of(
+            system.clone(),
+            devices.map(|device| device.number).collect(),
+        );
         DeviceWatch {
+            fetched: fetched_by_process(&system),
             system,
             targets,
             reports_disks: plan.jobs.iter().any(|job| job.measure.disk_util),
-            before,
+            machine,
             begun: Instant::now(),
             verdicts,
         }
     }
 
+    /// What samples the machine while the workers run.
+    pub(super) fn machine(&mut self) -> &mut MachineWatch {
+        &mut self.machine
+    }
+
     /// What happened since.
-    pub(super) fn end(
-        self,
-        outcome: &CrewOutcome,
-    ) -> (Vec<TargetInfo>, Vec<DiskUtil>, Vec<Verdict>) {
+    pub(super) fn end(self, plan: &Plan, outcome: &CrewOutcome) -> Watched {
         let elapsed = self.begun.elapsed();
-        let difference = Snapshot::take(&self.system).since(&self.before);
+        let in_groups = self.machine.in_groups();
+        let (counted, whole, series, disturbances) = self.machine.end();
         let disks = match self.reports_disks {
-            true => disk_util(&self.targets, &difference, elapsed),
+            true => disk_util(&self.targets, &whole, elapsed),
             false => Vec::new(),
         };
-        let mut verdicts = self.verdicts;
-        verdicts.extend(fallbacks(outcome));
+        let asked = asked(outcome);
         // Where nothing is written on the device, that the device was not asked is no news.
-        if !verdicts
+        let unwritten = self
+            .verdicts
             .iter()
-            .any(|verdict| verdict.kind == VerdictKind::UnwrittenData)
-            && let Some(moved) = moved(&self.targets, &difference)
-        {
-            verdicts.extend(served_from_cache(asked(outcome), moved));
+            .any(|verdict| verdict.kind == VerdictKind::UnwrittenData);
+        let moved = moved(&self.targets, &whole).filter(|_| !unwritten);
+        let fetched = fetched_by_process(&self.system)
+            .zip(self.fetched)
+            .map(|(now, before)| now.saturating_sub(before));
+        let mut seen = evidence::observed(plan, outcome, &self.targets, &counted, &self.system);
+        seen.own.read.bytes = seen.own.read.bytes.max(fetched.unwrap_or(0));
+        seen.cached = moved.map_or(0.0, |moved| evidence::missing(asked, moved));
+        seen.phases = in_groups;
+        let (bottleneck, beside) = classify(&seen);
+        let cached = moved.map(|moved| served_from_cache(asked, moved));
+        let mut verdicts = self.verdicts;
+        verdicts.extend(bottleneck);
+        verdicts.extend(cached.into_iter().flatten());
+        verdicts.extend(beside);
+        verdicts.extend(disturbances);
+        verdicts.extend(fallbacks(outcome));
+        Watched {
+            targets: self.targets,
+            disks,
+            series,
+            verdicts,
         }
-        (self.targets, disks, verdicts)
     }
 }
 

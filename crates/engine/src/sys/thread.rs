@@ -6,10 +6,19 @@ use std::io;
 
 /// What the calling thread has used so far.
 pub fn cpu_use() -> CpuUse {
+    usage_of(libc::RUSAGE_THREAD)
+}
+
+/// What all threads of this process have used so far.
+pub fn process_cpu_use() -> CpuUse {
+    usage_of(libc::RUSAGE_SELF)
+}
+
+fn usage_of(who: libc::c_int) -> CpuUse {
     // SAFETY: rusage is plain data for which zero is valid; getrusage writes exactly one.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_THREAD, &mut usage);
+        libc::getrusage(who, &mut usage);
         usage
     };
     let nanos =
@@ -17,10 +26,23 @@ pub fn cpu_use() -> CpuUse {
     CpuUse {
         user_ns: nanos(usage.ru_utime),
         system_ns: nanos(usage.ru_stime),
+        queued_ns: 0,
         context_switches: (usage.ru_nvcsw + usage.ru_nivcsw) as u64,
         major_faults: usage.ru_majflt as u64,
         minor_faults: usage.ru_minflt as u64,
     }
+}
+
+/// How long the calling thread was ready to run and waited for a processor, in nanoseconds; 0 where the kernel does not
+/// tell.
+pub fn queued_ns() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    // Time on a processor, time waiting for one, turns on one.
+    let mut fields = text.split_ascii_whitespace();
+    fields
+        .nth(1)
+        .and_then(|field| field.parse().ok())
+        .unwrap_or(0)
 }
 
 /// Binds the calling thread to these CPUs.

@@ -99,8 +99,8 @@ fn measure(plan: &Plan, command: &CommandLine, keep: &KeepArgs) -> Result<(), Fa
     }
     // JSON carries them itself, and tools that ask for it take any word on standard error for a failure.
     if formats.normal || std::io::stderr().is_terminal() {
-        for verdict in &result.verdicts {
-            eprintln!("note: {}", verdict.evidence);
+        for finding in result.findings() {
+            eprintln!("note: {finding}");
         }
     }
     conclude(&result, &stop)

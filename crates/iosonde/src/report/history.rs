@@ -244,10 +244,8 @@ fn runs(loaded: &Loaded) -> String {
 }
 
 fn findings(result: &RunResult) -> Vec<String> {
-    let verdicts = result
-        .verdicts
-        .iter()
-        .map(|verdict| format!("note: {}", verdict.evidence));
+    let verdicts = result.findings().into_iter();
+    let verdicts = verdicts.map(|finding| format!("note: {finding}"));
     let failures = result
         .workers
         .iter()

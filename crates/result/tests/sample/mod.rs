@@ -74,6 +74,7 @@ pub(crate) fn worker(
         cpu: CpuUse {
             user_ns: 40_000_000,
             system_ns: 400_000_000,
+            queued_ns: 0,
             context_switches: 1000,
             major_faults: 0,
             minor_faults: 13,
@@ -121,6 +122,7 @@ pub(crate) fn result(jobs: Vec<Job>, workers: Vec<WorkerResult>) -> RunResult {
             latency: latency([10_000, 20_000]).histogram.unwrap(),
             ramp: false,
         }],
+        series: Default::default(),
         events: vec![Event {
             at_ns: 5,
             message: "layout began".into(),

@@ -69,6 +69,7 @@ impl Partial {
             workers,
             disks: Vec::new(),
             intervals: Vec::new(),
+            series: Default::default(),
             events: Vec::new(),
             verdicts: Vec::new(),
         }

@@ -1,0 +1,414 @@
+//! The questions, one function each.
+
+use super::{DeviceLoad, Observed, Place};
+use iosonde_job::plan::Direction;
+use iosonde_result::run::{Verdict, VerdictKind};
+use iosonde_result::words;
+
+/// A worker that spends this share of its time on a processor has no time to spare.
+const NO_TIME_TO_SPARE: f64 = 0.9;
+/// A device that is busy for this share of the time may be at its limit.
+const DEVICE_BUSY: f64 = 0.85;
+/// A bound that is reached to this share is what bounds.
+const BOUND_REACHED: f64 = 0.9;
+/// Control groups that hold a process back for this share of the time slow it down.
+const HELD_BACK: f64 = 0.1;
+/// From this share of bytes on that no device moved, a cache is what was measured.
+const MOSTLY_CACHE: f64 = 0.5;
+/// From this share of a busy device's work on, others are what holds a run back.
+const MANY_OTHERS: f64 = 0.2;
+/// Less than this share is the background of every machine.
+const FEW_OTHERS: f64 = 0.05;
+/// So much latency, in multiples of the shortest, is waiting in line.
+const IN_LINE: f64 = 2.0;
+/// A throttle lets the rate vary by no more than this from interval to interval.
+const FLAT: f64 = 0.01;
+/// Intervals that it takes to call a rate flat.
+const FLAT_INTERVALS: usize = 5;
+
+/// The one thing that held the run back.
+pub(super) fn main(seen: &Observed) -> Option<Verdict> {
+    if seen.phases {
+        let evidence = "the jobs ran in several groups, one after another: what held each back shows when they run alone".to_owned();
+        return Some(verdict(VerdictKind::Unclear, evidence));
+    }
+    let questions: [Question; 4] = [
+        job_limit,
+        written_bound,
+        processor_bound,
+        locks_over_a_cache,
+    ];
+    if let Some(verdict) = first(seen, &questions) {
+        return Some(verdict);
+    }
+    if seen.cached >= MOSTLY_CACHE {
+        return None;
+    }
+    let questions: [Question; 7] = [
+        processors,
+        served,
+        many_others,
+        above_the_device,
+        flat_top,
+        depth,
+        device,
+    ];
+    first(seen, &questions).or_else(|| Some(unclear(seen)))
+}
+
+type Question = fn(&Observed) -> Option<Verdict>;
+
+fn first(seen: &Observed, questions: &[Question]) -> Option<Verdict> {
+    questions.iter().find_map(|question| question(seen))
+}
+
+fn verdict(kind: VerdictKind, evidence: String) -> Verdict {
+    Verdict { kind, evidence }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+fn plural<'a>(count: u64, one: &'a str, many: &'a str) -> &'a str {
+    if count == 1 { one } else { many }
+}
+
+fn job_limit(seen: &Observed) -> Option<Verdict> {
+    let evidence = seen.job_limit.clone()?;
+    Some(verdict(VerdictKind::JobLimit, evidence))
+}
+
+/// `io.max` and its kin.
+fn written_bound(seen: &Observed) -> Option<Verdict> {
+    for limit in &seen.limits {
+        let sides = [
+            (
+                Direction::Read,
+                "reads",
+                limit.read_iops,
+                limit.read_bytes_per_s,
+            ),
+            (
+                Direction::Write,
+                "writes",
+                limit.write_iops,
+                limit.write_bytes_per_s,
+            ),
+        ];
+        for (direction, noun, iops, bytes) in sides {
+            let counts = seen.own[direction];
+            let per_s = |count: u64| count as f64 / seen.seconds;
+            let reached = |done: f64, bound: Option<u64>| {
+                bound.filter(|bound| done >= BOUND_REACHED * *bound as f64)
+            };
+            let evidence = if let Some(bound) = reached(per_s(counts.ios), iops) {
+                format!(
+                    "allows {bound} {noun}/s, and {:.0} were done",
+                    per_s(counts.ios)
+                )
+            } else if let Some(bound) = reached(per_s(counts.bytes), bytes) {
+                let done = words::bandwidth(per_s(counts.bytes));
+                format!(
+                    "allows {noun} of {}, and {done} was done",
+                    words::bandwidth(bound as f64)
+                )
+            } else {
+                continue;
+            };
+            let name = seen
+                .device
+                .as_ref()
+                .map_or(String::new(), |device| format!(" on {}", device.name));
+            let evidence = format!("cgroup {}{name} {evidence}", limit.cgroup);
+            return Some(verdict(VerdictKind::Throttled, evidence));
+        }
+    }
+    None
+}
+
+/// `cpu.max` and its kin.
+fn processor_bound(seen: &Observed) -> Option<Verdict> {
+    let (held, allowed) = seen.cpu_throttled.filter(|(held, _)| *held >= HELD_BACK)?;
+    let evidence = format!(
+        "this process's cgroup allows {} of a processor and held it back for {} of the time",
+        words::three_digits(allowed),
+        percent(held.min(1.0))
+    );
+    Some(verdict(VerdictKind::Generator, evidence))
+}
+
+fn file_system(seen: &Observed) -> Option<&str> {
+    match &seen.place {
+        Place::FileSystem(fs_type) => Some(fs_type),
+        _ => None,
+    }
+}
+
+fn processor_share(seen: &Observed) -> f64 {
+    let (user, system) = seen.callers.busiest;
+    user + system
+}
+
+/// Buffered I/O that no device is asked for has nothing to wait for but locks.
+fn locks_over_a_cache(seen: &Observed) -> Option<Verdict> {
+    let fs_type = file_system(seen)?;
+    let callers = &seen.callers;
+    let device_busy = seen.device.as_ref().map_or(0.0, |device| device.busy);
+    let cached = seen.cached >= MOSTLY_CACHE;
+    let waits = cached && callers.workers > 1 && callers.asleep >= 0.4 && device_busy < 0.5;
+    waits.then(|| {
+        let evidence = format!(
+            "{} workers slept {} of their time over {fs_type}, while a cache took the data and the device was busy only {} of the time: they waited for each other",
+            callers.workers,
+            percent(callers.asleep),
+            percent(device_busy)
+        );
+        verdict(VerdictKind::LockContention, evidence)
+    })
+}
+
+fn processors(seen: &Observed) -> Option<Verdict> {
+    let callers = &seen.callers;
+    if callers.polling {
+        return None;
+    }
+    let (user, system) = callers.busiest;
+    let of = match callers.workers {
+        1 => "the worker was".to_owned(),
+        count => format!("the busiest of {count} workers was"),
+    };
+    let machine = seen
+        .cpu
+        .map_or(0.0, |cpu| (cpu.user + cpu.system + cpu.steal) / 100.0);
+    let evidence = if user + system >= NO_TIME_TO_SPARE {
+        format!(
+            "{of} on a processor {} of the time ({} in the program, {} in the kernel)",
+            percent(user + system),
+            percent(user),
+            percent(system)
+        )
+    } else if user + system + callers.queued >= NO_TIME_TO_SPARE && callers.queued >= 0.1 {
+        format!(
+            "{of} on a processor {} of the time and waited for one {}; all processors together were {} busy",
+            percent(user + system),
+            percent(callers.queued),
+            percent(machine)
+        )
+    } else {
+        return None;
+    };
+    let evidence = match &seen.place {
+        Place::Memory(fs_type) => format!("{evidence}; {fs_type} is memory"),
+        _ => evidence,
+    };
+    Some(verdict(VerdictKind::Generator, evidence))
+}
+
+/// Network file systems, network block devices, and file systems that a process serves.
+fn served(seen: &Observed) -> Option<Verdict> {
+    let Place::Served(by) = &seen.place else {
+        return None;
+    };
+    let local = match &seen.device {
+        Some(device) => format!(", {} included", device.name),
+        None => String::new(),
+    };
+    let evidence = format!(
+        "the callers waited {} for each I/O with {} in flight, and their processor was busy only {} of the time: the time goes by in {by}{local}, or on the way there",
+        words::latency(seen.callers.latency_ns),
+        words::three_digits(seen.in_flight()),
+        percent(processor_share(seen))
+    );
+    Some(verdict(VerdictKind::Network, evidence))
+}
+
+/// What others did on the device: share of the bytes, share of the requests, bytes per second.
+fn others(seen: &Observed) -> Option<(f64, f64)> {
+    let device = seen.device.as_ref().filter(|device| device.plain)?;
+    let (read, written) = (seen.own.read.bytes, seen.own.write.bytes);
+    // A file system adds metadata to what is written, and a journal to each flush.
+    let allowance = match seen.place {
+        Place::Device => 0,
+        _ => written / 10 + seen.flushes * (64 << 10),
+    };
+    let more =
+        device.bytes[0].saturating_sub(read) + device.bytes[1].saturating_sub(written + allowance);
+    let all = device.bytes[0] + device.bytes[1];
+    (all > 0).then(|| (more as f64 / all as f64, more as f64 / seen.seconds))
+}
+
+fn others_evidence(device: &DeviceLoad, share: f64, per_s: f64) -> String {
+    format!(
+        "{} moved {} more than this job asked for, {} of all that it moved",
+        device.name,
+        words::bandwidth(per_s),
+        percent(share)
+    )
+}
+
+fn many_others(seen: &Observed) -> Option<Verdict> {
+    let device = seen.device.as_ref().filter(|device| device.busy >= 0.5)?;
+    let (share, per_s) = others(seen).filter(|(share, _)| *share >= MANY_OTHERS)?;
+    let evidence = format!(
+        "{}; it was busy {} of the time",
+        others_evidence(device, share, per_s),
+        percent(device.busy)
+    );
+    Some(verdict(VerdictKind::Interference, evidence))
+}
+
+/// Others' I/O as a finding, whatever held the run back.
+pub(super) fn others_on_the_device(seen: &Observed) -> Option<Verdict> {
+    let (share, per_s) = others(seen).filter(|(share, _)| *share >= FEW_OTHERS)?;
+    let evidence = others_evidence(seen.device.as_ref()?, share, per_s);
+    Some(verdict(
+        VerdictKind::Interference,
+        format!("others used the device: {evidence}"),
+    ))
+}
+
+/// I/Os that spend their time above the device wait for locks, or for a throttle that this process cannot see.
+fn above_the_device(seen: &Observed) -> Option<Verdict> {
+    let (device, callers) = (seen.device.as_ref()?, &seen.callers);
+    let in_flight = seen.in_flight();
+    let waits = callers.direct
+        && device.requests > 0
+        && callers.asleep >= 0.3
+        && in_flight >= 1.8
+        && device.queue <= in_flight / 2.0
+        && device.request_ns <= callers.latency_ns / 2.0;
+    if !waits {
+        return None;
+    }
+    let seen_at = format!(
+        "{} I/Os were in flight and took {} each, but only {} of them were at {}, for {} each",
+        words::three_digits(in_flight),
+        words::latency(callers.latency_ns),
+        words::three_digits(device.queue),
+        device.name,
+        words::latency(device.request_ns)
+    );
+    Some(match file_system(seen) {
+        Some(fs_type) if seen.own.write.ios > 0 => verdict(
+            VerdictKind::LockContention,
+            format!("{seen_at}: the rest waited for each other in {fs_type}"),
+        ),
+        _ => verdict(
+            VerdictKind::Throttled,
+            format!(
+                "{seen_at}: the rest was held above the device, by the bound of a group that this process cannot see, or by the scheduler"
+            ),
+        ),
+    })
+}
+
+/// The mean of the rates and how much they vary, as a share of it.
+fn variation(rates: &[f64]) -> Option<(f64, f64)> {
+    let n = rates.len() as f64;
+    let mean = rates.iter().sum::<f64>() / n;
+    let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
+    (rates.len() >= FLAT_INTERVALS && mean > 0.0)
+        .then(|| (mean, (squares / (n - 1.0)).sqrt() / mean))
+}
+
+/// A provider's allowance: the rate stands still while I/Os wait in line.
+fn flat_top(seen: &Observed) -> Option<Verdict> {
+    let device = seen.device.as_ref()?;
+    let (rate, varies) = variation(&seen.rates).filter(|(_, varies)| *varies <= FLAT)?;
+    let callers = &seen.callers;
+    let in_line = callers.latency_ns / callers.least_latency_ns.max(1.0);
+    let bound = seen.virtual_machine
+        && seen.in_flight() >= 2.0
+        && in_line >= 2.0 * IN_LINE
+        && device.busy >= DEVICE_BUSY;
+    bound.then(|| {
+        let evidence = format!(
+            "{} IOPS, even to {:.1} % from interval to interval, while latency rose to {} from {}: the allowance of a virtual disk or machine looks like this",
+            words::iops(rate),
+            100.0 * varies,
+            words::latency(callers.latency_ns),
+            words::latency(callers.least_latency_ns)
+        );
+        verdict(VerdictKind::Throttled, evidence)
+    })
+}
+
+/// Whether I/Os took no longer than one alone, so that more of them at once would be more done.
+fn depth(seen: &Observed) -> Option<Verdict> {
+    let callers = &seen.callers;
+    if callers.latency_ns == 0.0 {
+        return None;
+    }
+    let in_flight = seen.in_flight();
+    let one_by_one = seen.device.as_ref().is_some_and(|device| device.rotational);
+    let alone = callers.depth == 1 || in_flight <= 1.2;
+    let not_in_line = callers.latency_ns < IN_LINE * callers.least_latency_ns;
+    if one_by_one || !(alone || not_in_line) {
+        return None;
+    }
+    let device = match &seen.device {
+        Some(device) => format!(
+            "{} was busy {} of the time with {} at once",
+            device.name,
+            percent(device.busy),
+            words::three_digits(device.queue)
+        ),
+        None => "no device was seen to be busy".to_owned(),
+    };
+    let took = words::latency(callers.latency_ns);
+    let evidence = match callers.waiting_engine {
+        Some(engine) => format!(
+            "{engine} keeps one I/O in flight, whatever iodepth says, {took} each; {device}: another ioengine, or more jobs, may do more"
+        ),
+        None if alone => format!(
+            "{} in flight at a time, {took} each; {device}: a higher iodepth or more jobs may do more",
+            match callers.depth {
+                1 => "one I/O",
+                _ => "about one I/O",
+            }
+        ),
+        None => format!(
+            "{} I/Os in flight took {took} each, hardly longer than the shortest ({}); {device}: a higher iodepth or more jobs may do more",
+            words::three_digits(in_flight),
+            words::latency(callers.least_latency_ns)
+        ),
+    };
+    Some(verdict(VerdictKind::QueueDepth, evidence))
+}
+
+fn device(seen: &Observed) -> Option<Verdict> {
+    let device = seen
+        .device
+        .as_ref()
+        .filter(|device| device.busy >= DEVICE_BUSY)?;
+    let evidence = format!(
+        "{} was busy {} of the time with {} {} in flight, {} each",
+        device.name,
+        percent(device.busy.min(1.0)),
+        words::three_digits(device.queue),
+        plural(device.queue.round() as u64, "request", "requests"),
+        words::latency(device.request_ns)
+    );
+    Some(verdict(VerdictKind::Device, evidence))
+}
+
+fn unclear(seen: &Observed) -> Verdict {
+    let mut parts = Vec::new();
+    if let Some(device) = &seen.device {
+        parts.push(format!(
+            "{} was busy {} of the time",
+            device.name,
+            percent(device.busy)
+        ));
+    }
+    parts.push(format!(
+        "the busiest worker used {} of a processor",
+        percent(processor_share(seen))
+    ));
+    parts.push(format!(
+        "{} I/Os were in flight",
+        words::three_digits(seen.in_flight())
+    ));
+    verdict(VerdictKind::Unclear, parts.join(", "))
+}

@@ -1,0 +1,119 @@
+//! Whether time went on evenly during a run: a machine that slept, a clock that was set.
+//!
+//! Runs are timed by CLOCK_MONOTONIC, which stands still while the machine sleeps and is not moved when the clock is set:
+//! rates stay right, but what was in flight, caches, and the time of day beside each figure do not.
+
+use iosonde_result::run::{Verdict, VerdictKind};
+use iosonde_result::words;
+use rustix::time::{ClockId, clock_gettime};
+
+/// Three clocks at one moment, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Clocks {
+    /// Time that the machine was awake.
+    pub monotonic_ns: i128,
+    /// The same with the time that it slept.
+    pub boottime_ns: i128,
+    /// The time of day.
+    pub realtime_ns: i128,
+}
+
+/// Less sleep than this is the time between reading one clock and the next.
+const LEAST_SLEEP_NS: i128 = 50_000_000;
+/// A smaller step of the clock is a correction, as time servers make them.
+const LEAST_STEP_NS: i128 = 500_000_000;
+/// The kernel slews the clock by at most so many millionths.
+const MOST_SLEW_PPM: i128 = 500;
+
+impl Clocks {
+    /// This machine's clocks now.
+    pub fn now() -> Self {
+        let read = |clock: ClockId| {
+            let time = clock_gettime(clock);
+            i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)
+        };
+        Self {
+            monotonic_ns: read(ClockId::Monotonic),
+            boottime_ns: read(ClockId::Boottime),
+            realtime_ns: read(ClockId::Realtime),
+        }
+    }
+
+    /// What happened to time since an earlier reading.
+    pub fn disturbances_since(&self, before: &Self) -> Vec<Verdict> {
+        let awake_ns = self.monotonic_ns - before.monotonic_ns;
+        let asleep_ns = self.boottime_ns - before.boottime_ns - awake_ns;
+        let step_ns = self.realtime_ns - before.realtime_ns - awake_ns - asleep_ns;
+        let mut verdicts = Vec::new();
+        let mut add = |evidence: String| {
+            verdicts.push(Verdict {
+                kind: VerdictKind::ClockDisturbed,
+                evidence,
+            });
+        };
+        if asleep_ns > LEAST_SLEEP_NS {
+            add(format!(
+                "the machine was suspended for {} during the run: I/Os in flight, caches and the device's state did not survive that unchanged; measure again",
+                words::latency(asleep_ns as f64)
+            ));
+        }
+        if step_ns.abs() > LEAST_STEP_NS + awake_ns * MOST_SLEW_PPM / 1_000_000 {
+            let way = if step_ns > 0 { "forward" } else { "back" };
+            add(format!(
+                "the clock was set {way} by {} during the run: rates and latencies are not concerned, points in time are",
+                words::latency(step_ns.abs() as f64)
+            ));
+        }
+        verdicts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i128 = 1_000_000_000;
+
+    fn after(awake: i128, asleep: i128, step: i128) -> Vec<Verdict> {
+        let before = Clocks {
+            monotonic_ns: 5 * SECOND,
+            boottime_ns: 7 * SECOND,
+            realtime_ns: 1_795_225_508 * SECOND,
+        };
+        let now = Clocks {
+            monotonic_ns: before.monotonic_ns + awake,
+            boottime_ns: before.boottime_ns + awake + asleep,
+            realtime_ns: before.realtime_ns + awake + asleep + step,
+        };
+        now.disturbances_since(&before)
+    }
+
+    #[test]
+    fn even_time_is_no_news() {
+        assert_eq!(after(60 * SECOND, 0, 0), []);
+        assert_eq!(after(60 * SECOND, 1_000_000, 3_000_000), []);
+        assert_eq!(after(3600 * SECOND, 0, SECOND), [], "slewed for an hour");
+        let now = Clocks::now();
+        assert_eq!(Clocks::now().disturbances_since(&now), []);
+    }
+
+    #[test]
+    fn sleep_and_steps_are_told_apart() {
+        let slept = after(60 * SECOND, 90 * SECOND, 0);
+        assert_eq!(slept.len(), 1);
+        assert_eq!(slept[0].kind, VerdictKind::ClockDisturbed);
+        assert!(
+            slept[0]
+                .evidence
+                .starts_with("the machine was suspended for 90.0 s")
+        );
+        let set = after(60 * SECOND, 0, -3600 * SECOND);
+        assert_eq!(set.len(), 1);
+        assert!(
+            set[0]
+                .evidence
+                .starts_with("the clock was set back by 3600 s")
+        );
+        assert_eq!(after(SECOND, SECOND, 2 * SECOND).len(), 2);
+    }
+}

@@ -1,0 +1,317 @@
+//! What is known of a run, in the terms in which its bottleneck is judged.
+
+use super::CrewOutcome;
+use super::machine::Counted;
+use crate::bottleneck::{Callers, DeviceLoad, Observed, Place};
+use crate::device::cache::Traffic;
+use crate::device::diskstats::DiskCounters;
+use crate::device::identify::identify;
+use crate::device::system::System;
+use crate::device::{cgroup, host};
+use iosonde_job::plan::{Direction, Job, PerDirection, Plan};
+use iosonde_result::host::{
+    DeviceInfo, DeviceKind, IoLimit, Locality, Mount, TargetInfo, Transport,
+};
+use iosonde_result::interval::{Interval, IntervalCounts};
+use iosonde_result::run::WorkerResult;
+use std::time::Duration;
+
+/// Puts together what was seen, except for what caches did.
+pub(super) fn observed(
+    plan: &Plan,
+    outcome: &CrewOutcome,
+    targets: &[TargetInfo],
+    counted: &Counted,
+    system: &System,
+) -> Observed {
+    let (intervals, seconds) = measured(&outcome.intervals);
+    let own = PerDirection::from_fn(|direction| {
+        let mut sum = IntervalCounts::default();
+        for interval in &intervals {
+            sum.ios += interval.directions[direction].ios;
+            sum.bytes += interval.directions[direction].bytes;
+        }
+        sum
+    });
+    let callers = callers(plan, &outcome.workers);
+    let virtual_machine = host::host(system).platform.virtual_machine == Some(true);
+    let buffered_writes = !callers.direct && own.write.bytes > 0;
+    let device = busiest(targets, counted).map(|(info, moved)| DeviceLoad {
+        rotational: turns(info) && !virtual_machine,
+        plain: !buffered_writes && targets.iter().all(is_plain),
+        ..load(info, moved, counted.elapsed)
+    });
+    let quota = cgroup::limits(system).cpu_quota;
+    let held = counted.cpu_throttled_ns.map(|ns| {
+        let workers = callers.workers.max(1) as f64;
+        ns as f64 / 1e9 / counted.elapsed.as_secs_f64().max(1e-9) / workers
+    });
+    Observed {
+        seconds,
+        own,
+        flushes: outcome
+            .workers
+            .iter()
+            .map(|worker| worker.sync.total_ios)
+            .sum(),
+        callers,
+        job_limit: job_limit(plan, &outcome.workers),
+        place: place(targets),
+        device,
+        limits: io_limits(targets),
+        cpu: counted.cpu,
+        cpu_throttled: held.zip(quota),
+        rates: rates(&intervals),
+        virtual_machine,
+        ..Observed::default()
+    }
+}
+
+/// Share of the bytes asked for that the devices did not move.
+pub(super) fn missing(asked: Traffic, moved: Traffic) -> f64 {
+    let missing = asked.read_bytes.saturating_sub(moved.read_bytes)
+        + asked.written_bytes.saturating_sub(moved.written_bytes);
+    let all = asked.read_bytes + asked.written_bytes;
+    if all == 0 {
+        return 0.0;
+    }
+    missing as f64 / all as f64
+}
+
+/// The intervals that count, and their length together.
+fn measured(intervals: &[Interval]) -> (Vec<&Interval>, f64) {
+    let mut counting: Vec<&Interval> = intervals.iter().filter(|each| !each.ramp).collect();
+    if counting.is_empty() {
+        counting = intervals.iter().collect();
+    }
+    let length_ns: u64 = counting.iter().map(|each| each.length_ns).sum();
+    (counting, length_ns as f64 / 1e9)
+}
+
+/// I/Os per second in each interval that is whole.
+fn rates(intervals: &[&Interval]) -> Vec<f64> {
+    let longest_ns = intervals.iter().map(|each| each.length_ns).max();
+    let whole = intervals
+        .iter()
+        .filter(|each| each.length_ns * 10 >= longest_ns.unwrap_or(0) * 9 && each.length_ns > 0);
+    let rate = |each: &&Interval| {
+        let ios: u64 = each.directions.iter().map(|(_, counts)| counts.ios).sum();
+        ios as f64 * 1e9 / each.length_ns as f64
+    };
+    whole.map(rate).collect()
+}
+
+fn callers(plan: &Plan, workers: &[WorkerResult]) -> Callers {
+    let ran: Vec<&WorkerResult> = workers.iter().filter(|each| each.runtime_ns > 0).collect();
+    let share = |worker: &WorkerResult, ns: u64| (ns as f64 / worker.runtime_ns as f64).min(1.0);
+    let ready = |worker: &&&WorkerResult| {
+        let cpu = &worker.cpu;
+        cpu.user_ns + cpu.system_ns + cpu.queued_ns
+    };
+    let busiest = ran.iter().max_by_key(ready);
+    let asleep = |worker: &&WorkerResult| 1.0 - share(worker, ready(&worker));
+    let (latency_ns, least_latency_ns) = latency(&ran);
+    let job = |worker: &WorkerResult| &plan.jobs[worker.job];
+    let depth = |worker: &&WorkerResult| u64::from(super::choose::depth(job(worker)));
+    Callers {
+        workers: ran.len(),
+        depth: ran.iter().map(depth).sum(),
+        waiting_engine: ran
+            .iter()
+            .map(|worker| {
+                let waits = depth(worker) == 1 && job(worker).io.iodepth > 1;
+                waits.then(|| worker.backend.engine.name())
+            })
+            .reduce(|one, other| one.and(other))
+            .flatten(),
+        latency_ns,
+        least_latency_ns,
+        busiest: busiest.map_or((0.0, 0.0), |worker| {
+            let cpu = &worker.cpu;
+            (share(worker, cpu.user_ns), share(worker, cpu.system_ns))
+        }),
+        queued: busiest.map_or(0.0, |worker| share(worker, worker.cpu.queued_ns)),
+        asleep: ran.iter().map(asleep).sum::<f64>() / ran.len().max(1) as f64,
+        polling: ran.iter().any(|worker| {
+            let uring = &job(worker).io.uring;
+            uring.hipri || uring.sqthread_poll
+        }),
+        direct: !ran.is_empty() && ran.iter().all(|worker| worker.backend.direct),
+    }
+}
+
+/// Mean and shortest latency of all I/Os; 0 where none was measured.
+fn latency(workers: &[&WorkerResult]) -> (f64, f64) {
+    let mut all = iosonde_result::stats::Moments::default();
+    for worker in workers {
+        for (_, stats) in worker.directions.iter() {
+            let total = &stats.lat.moments;
+            let moments = if total.count > 0 {
+                total
+            } else {
+                &stats.clat.moments
+            };
+            all.merge(moments);
+        }
+    }
+    (all.mean, all.min)
+}
+
+/// What the jobs ask for themselves, where all of them got it.
+fn job_limit(plan: &Plan, workers: &[WorkerResult]) -> Option<String> {
+    let ran = workers.iter().filter(|worker| worker.runtime_ns > 0);
+    let reasons: Option<Vec<String>> = ran
+        .map(|worker| {
+            rate_reached(&plan.jobs[worker.job], worker)
+                .or_else(|| pauses(&plan.jobs[worker.job], worker))
+        })
+        .collect();
+    reasons?.into_iter().next()
+}
+
+fn rate_reached(job: &Job, worker: &WorkerResult) -> Option<String> {
+    let seconds = worker.runtime_ns as f64 / 1e9;
+    let schedule = &job.schedule;
+    Direction::ALL.into_iter().find_map(|direction| {
+        let stats = &worker.directions[direction];
+        let sides = [
+            ("rate", schedule.rate_bytes[direction], stats.io_bytes),
+            ("rate_iops", schedule.rate_iops[direction], stats.total_ios),
+        ];
+        sides.into_iter().find_map(|(option, rate, done)| {
+            let rate = rate.filter(|rate| done as f64 / seconds >= 0.95 * *rate as f64)?;
+            Some(format!(
+                "{option}={rate} is what {} asks for, and {:.0} was done",
+                job.name,
+                done as f64 / seconds
+            ))
+        })
+    })
+}
+
+fn pauses(job: &Job, worker: &WorkerResult) -> Option<String> {
+    let think = job.schedule.thinktime?;
+    let ios: u64 = worker
+        .directions
+        .iter()
+        .map(|(_, stats)| stats.total_ios)
+        .sum();
+    let paused_ns = think.pause_ns * (ios / u64::from(think.blocks.max(1)));
+    let share = paused_ns as f64 / worker.runtime_ns as f64;
+    (share >= 0.5).then(|| {
+        format!(
+            "with its thinktime, {} paused for {:.0} % of the time",
+            job.name,
+            100.0 * share.min(1.0)
+        )
+    })
+}
+
+fn io_limits(targets: &[TargetInfo]) -> Vec<IoLimit> {
+    let mut limits: Vec<IoLimit> = Vec::new();
+    for limit in targets.iter().flat_map(|target| &target.limits) {
+        if !limits.contains(limit) {
+            limits.push(limit.clone());
+        }
+    }
+    limits
+}
+
+fn place(targets: &[TargetInfo]) -> Place {
+    targets.first().map_or(Place::Nowhere, |target| {
+        let remote = target.all_devices().into_iter().find_map(network_device);
+        match (remote, &target.mount) {
+            (Some(device), _) => Place::Served(device),
+            (None, Some(mount)) => place_of_mount(mount),
+            (None, None) => target
+                .all_devices()
+                .iter()
+                .find_map(|device| backing_server(device))
+                .unwrap_or(Place::Device),
+        }
+    })
+}
+
+fn place_of_mount(mount: &Mount) -> Place {
+    match mount.locality {
+        Locality::Memory => Place::Memory(mount.fs_type.clone()),
+        Locality::Remote => Place::Served(format!("{} ({})", mount.source, mount.fs_type)),
+        Locality::UserSpace => Place::Served(format!(
+            "the process that serves {} ({})",
+            mount.mount_point.display(),
+            mount.fs_type
+        )),
+        Locality::Block | Locality::Stacked | Locality::Pseudo => {
+            Place::FileSystem(mount.fs_type.clone())
+        }
+    }
+}
+
+/// A loop device may be over a file that is elsewhere.
+fn backing_server(device: &DeviceInfo) -> Option<Place> {
+    let backing = identify(device.backing_file.as_ref()?).ok()?;
+    let place = place_of_mount(&backing.mount?);
+    matches!(place, Place::Served(_)).then_some(place)
+}
+
+fn network_device(device: &DeviceInfo) -> Option<String> {
+    let by_kind = matches!(
+        device.kind,
+        DeviceKind::Nbd | DeviceKind::Rbd | DeviceKind::Drbd
+    );
+    let by_transport = matches!(
+        device.transport,
+        Some(Transport::NvmeTcp | Transport::NvmeRdma | Transport::Iscsi | Transport::Network)
+    );
+    (by_kind || by_transport).then(|| format!("the server behind {}", device.name))
+}
+
+/// The device that did most of those under the files: busy the longest, and of equals the lowest.
+fn busiest<'a>(
+    targets: &'a [TargetInfo],
+    counted: &Counted,
+) -> Option<(&'a DeviceInfo, DiskCounters)> {
+    let devices = targets.iter().flat_map(TargetInfo::all_devices);
+    // A partition has no queue of its own.
+    let whole = devices.filter(|device| device.kind != DeviceKind::Partition);
+    let mut found: Option<(&DeviceInfo, DiskCounters)> = None;
+    for info in whole {
+        let Some(moved) = counted.disks.get(info.number) else {
+            continue;
+        };
+        // Those above come first, and wait for those below.
+        let least_ms = found.map_or(0, |(_, known)| known.busy_ms * 9 / 10);
+        if moved.busy_ms >= least_ms {
+            found = Some((info, *moved));
+        }
+    }
+    found
+}
+
+fn load(info: &DeviceInfo, moved: DiskCounters, elapsed: Duration) -> DeviceLoad {
+    let requests = moved.reads.ios + moved.writes.ios;
+    let ticks_ms = moved.reads.ticks_ms + moved.writes.ticks_ms;
+    DeviceLoad {
+        name: info.name.clone(),
+        busy: (moved.busy_percent(elapsed) / 100.0).min(1.0),
+        queue: moved.in_queue_ms as f64 / 1e3 / elapsed.as_secs_f64().max(1e-9),
+        request_ns: ticks_ms as f64 * 1e6 / requests.max(1) as f64,
+        requests,
+        bytes: [moved.read_bytes(), moved.written_bytes()],
+        ..DeviceLoad::default()
+    }
+}
+
+fn turns(info: &DeviceInfo) -> bool {
+    let says_so = info.queue.as_ref().and_then(|queue| queue.rotational) == Some(true);
+    says_so && matches!(info.kind, DeviceKind::Scsi | DeviceKind::Ata)
+}
+
+/// Whether each device is on one other: an array or a copy writes more than it is asked to.
+fn is_plain(target: &TargetInfo) -> bool {
+    target.devices.len() == 1
+        && target
+            .all_devices()
+            .iter()
+            .all(|device| device.below.len() <= 1 && device.kind != DeviceKind::Md)
+}

@@ -1,0 +1,198 @@
+//! The machine's own series beside a run's intervals. It is sampled by the thread that looks at the workers, never by one
+//! of them.
+
+use crate::device::diskstats::Snapshot;
+use crate::device::machine::{Reading, Sources};
+use crate::device::system::System;
+use iosonde_result::host::DeviceNumber;
+use iosonde_result::interval::Interval;
+use iosonde_result::machine::{CpuShares, MachineSeries, MachineSlice};
+use iosonde_result::run::{Verdict, VerdictKind};
+use std::time::Duration;
+
+/// Samples the machine.
+pub(super) struct MachineWatch {
+    sources: Sources,
+    /// The devices under the run's files.
+    devices: Vec<DeviceNumber>,
+    first: Reading,
+    last: Reading,
+    series: MachineSeries,
+    measured: Counted,
+    ramp: Counted,
+    groups: u32,
+}
+
+/// What was counted over several slices.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Counted {
+    /// Length of them all.
+    pub(super) elapsed: Duration,
+    /// What the devices did.
+    pub(super) disks: Snapshot,
+    /// How long control groups held this process back; `None` where none bounds it.
+    pub(super) cpu_throttled_ns: Option<u64>,
+    /// How the processors spent the time.
+    pub(super) cpu: Option<CpuShares>,
+}
+
+impl MachineWatch {
+    /// Watches these devices.
+    pub(super) fn of(system: System, devices: Vec<DeviceNumber>) -> MachineWatch {
+        let sources = Sources::of(system);
+        let first = sources.read();
+        MachineWatch {
+            sources,
+            devices,
+            series: MachineSeries {
+                slices: Vec::new(),
+                missing: first.missing(),
+            },
+            last: first.clone(),
+            first,
+            measured: Counted::default(),
+            ramp: Counted::default(),
+            groups: 0,
+        }
+    }
+
+    /// A group of workers begins: time before it belongs to no slice.
+    pub(super) fn begin(&mut self) {
+        self.last = self.sources.read();
+        self.groups += 1;
+    }
+
+    /// Whether workers began in several groups.
+    pub(super) fn in_groups(&self) -> bool {
+        self.groups > 1
+    }
+
+    /// An interval is over.
+    pub(super) fn sample(&mut self, interval: &Interval) {
+        let reading = self.sources.read();
+        self.take(reading, interval);
+    }
+
+    fn take(&mut self, reading: Reading, interval: &Interval) {
+        let slice = reading.slice_since(&self.last, &self.devices);
+        let cpu = slice.cpu;
+        self.series.slices.push(MachineSlice {
+            start_ns: interval.start_ns,
+            length_ns: interval.length_ns,
+            ..slice
+        });
+        let counted = match interval.ramp {
+            true => &mut self.ramp,
+            false => &mut self.measured,
+        };
+        counted.add(&reading, &self.last, cpu);
+        self.last = reading;
+    }
+
+    /// Ends: what was counted in the measured time (in the ramp, when there was nothing else), what the devices did in all,
+    /// the series, and findings on the machine itself.
+    pub(super) fn end(self) -> (Counted, Snapshot, MachineSeries, Vec<Verdict>) {
+        let last = self.sources.read();
+        let mut verdicts = last.clocks.disturbances_since(&self.first.clocks);
+        let counted = if self.measured.elapsed.is_zero() {
+            self.ramp
+        } else {
+            self.measured
+        };
+        verdicts.extend(counted.cpu.and_then(steal));
+        let whole = last.disks.since(&self.first.disks);
+        (counted, whole, self.series, verdicts)
+    }
+}
+
+impl Counted {
+    fn add(&mut self, now: &Reading, before: &Reading, cpu: Option<CpuShares>) {
+        let elapsed = now.elapsed_since(before);
+        let weight = elapsed.as_secs_f64() / (self.elapsed + elapsed).as_secs_f64().max(1e-9);
+        self.cpu = match (self.cpu, cpu) {
+            (Some(known), Some(new)) => Some(mixed(known, new, weight)),
+            (known, new) => new.or(known),
+        };
+        self.elapsed += elapsed;
+        self.disks = self.disks.plus(&now.disks.since(&before.disks));
+        if let (Some(now), Some(before)) = (now.cpu_throttled_ns, before.cpu_throttled_ns) {
+            *self.cpu_throttled_ns.get_or_insert(0) += now.saturating_sub(before);
+        }
+    }
+}
+
+/// Shares over two stretches of time, of which the second is this part of the whole.
+fn mixed(one: CpuShares, other: CpuShares, part: f64) -> CpuShares {
+    let mix = |one: f64, other: f64| one + (other - one) * part;
+    CpuShares {
+        user: mix(one.user, other.user),
+        system: mix(one.system, other.system),
+        iowait: mix(one.iowait, other.iowait),
+        steal: mix(one.steal, other.steal),
+    }
+}
+
+/// Less than this share of the processors' time taken by the hypervisor is no news.
+const LEAST_STEAL_PERCENT: f64 = 5.0;
+
+fn steal(cpu: CpuShares) -> Option<Verdict> {
+    (cpu.steal >= LEAST_STEAL_PERCENT).then(|| Verdict {
+        kind: VerdictKind::Steal,
+        evidence: format!(
+            "the hypervisor gave {:.0} % of this machine's processor time to others: latencies and rates may have suffered",
+            cpu.steal
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::processors::CpuTimes;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn later(before: &Reading, cpu: &str) -> Reading {
+        let mut after = before.clone();
+        after.at += SECOND;
+        after.clocks.monotonic_ns += SECOND.as_nanos() as i128;
+        after.clocks.boottime_ns += SECOND.as_nanos() as i128;
+        after.clocks.realtime_ns += SECOND.as_nanos() as i128;
+        after.cpu = CpuTimes::parse(cpu);
+        after
+    }
+
+    #[test]
+    fn a_machine_that_is_robbed_of_its_processors_says_so() {
+        let mut watch = MachineWatch::of(System::captured("/nonexistent"), Vec::new());
+        watch.last.cpu = CpuTimes::parse("cpu 0 0 0 0 0 0 0 0");
+        let ramp = Interval {
+            ramp: true,
+            ..Interval::default()
+        };
+        let reading = later(&watch.last, "cpu 100 0 0 0 0 0 0 100");
+        watch.take(reading, &ramp);
+        let reading = later(&watch.last, "cpu 180 0 0 0 0 0 0 120");
+        watch.take(reading, &Interval::default());
+        let (counted, _, series, verdicts) = watch.end();
+        assert_eq!(series.slices.len(), 2);
+        assert_eq!(series.missing.len(), 3);
+        assert_eq!(counted.elapsed, SECOND, "the ramp does not count");
+        let steal: Vec<&Verdict> = verdicts
+            .iter()
+            .filter(|verdict| verdict.kind == VerdictKind::Steal)
+            .collect();
+        assert!(steal[0].evidence.contains("gave 20 % of"), "{steal:?}");
+    }
+
+    #[test]
+    fn a_machine_that_slept_says_so() {
+        let mut watch = MachineWatch::of(System::captured("/nonexistent"), Vec::new());
+        // As if the machine had slept for an hour since the first reading.
+        watch.first.clocks.boottime_ns -= 3600 * SECOND.as_nanos() as i128;
+        watch.first.clocks.realtime_ns -= 3600 * SECOND.as_nanos() as i128;
+        let (_, _, _, verdicts) = watch.end();
+        assert_eq!(verdicts.len(), 1);
+        assert_eq!(verdicts[0].kind, VerdictKind::ClockDisturbed);
+    }
+}
