@@ -7,6 +7,8 @@ use iosonde_result::words;
 
 /// A worker that spends this share of its time on a processor has no time to spare.
 const NO_TIME_TO_SPARE: f64 = 0.9;
+/// A worker that waits for a processor for this share of the time is slowed down by that.
+const WAITS_FOR_PROCESSORS: f64 = 0.2;
 /// A device that is busy for this share of the time may be at its limit.
 const DEVICE_BUSY: f64 = 0.85;
 /// A bound that is reached to this share is what bounds.
@@ -188,7 +190,9 @@ fn processors(seen: &Observed) -> Option<Verdict> {
             percent(user),
             percent(system)
         )
-    } else if user + system + callers.queued >= NO_TIME_TO_SPARE && callers.queued >= 0.1 {
+    } else if callers.queued >= WAITS_FOR_PROCESSORS
+        && (machine >= NO_TIME_TO_SPARE || user + system + callers.queued >= NO_TIME_TO_SPARE)
+    {
         format!(
             "{of} on a processor {} of the time and waited for one {}; all processors together were {} busy",
             percent(user + system),
@@ -275,6 +279,8 @@ fn above_the_device(seen: &Observed) -> Option<Verdict> {
     let waits = callers.direct
         && device.requests > 0
         && callers.asleep >= 0.3
+        // Else I/Os that are done wait for their worker.
+        && callers.queued < WAITS_FOR_PROCESSORS / 2.0
         && in_flight >= 1.8
         && device.queue <= in_flight / 2.0
         && device.request_ns <= callers.latency_ns / 2.0;

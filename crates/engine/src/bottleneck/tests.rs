@@ -167,6 +167,24 @@ fn workers_without_time_are_the_limit() {
 }
 
 #[test]
+fn workers_that_wait_for_a_busy_machine_are_not_taken_for_a_throttle() {
+    let mut seen = busy_disk();
+    (device(&mut seen).queue, device(&mut seen).request_ns) = (6.0, 600_000.0);
+    is(&seen, VerdictKind::Throttled, &[]);
+    seen.callers.queued = 0.49;
+    seen.cpu = Some(CpuShares {
+        user: 82.0,
+        system: 17.0,
+        ..CpuShares::default()
+    });
+    is(
+        &seen,
+        VerdictKind::Generator,
+        &["waited for one 49 %; all processors together were 99 % busy"],
+    );
+}
+
+#[test]
 fn a_group_that_holds_the_process_back_is_told_from_a_slow_program() {
     let mut seen = busy_disk();
     seen.cpu_throttled = Some((0.76, 0.2));
