@@ -3,8 +3,11 @@
 #[path = "common/machine.rs"]
 mod machine;
 
+use iosonde_engine::device::activity::Activity;
+use iosonde_engine::device::conditions::conditions;
 use iosonde_engine::device::host::host;
 use iosonde_engine::device::identify::{PathFacts, identify_in};
+use iosonde_result::doctor::Conditions;
 use iosonde_result::host::{DeviceInfo, DeviceKind, Locality, TargetInfo, TargetKind, Transport};
 use machine::Machine;
 use std::path::{Path, PathBuf};
@@ -463,4 +466,62 @@ fn dockers_mark_on_a_booted_machine_is_no_container() {
     let root = "1 0 0:61 / / rw - overlay overlay rw,upperdir=/x\n";
     machine.write(Path::new("/proc/self/mountinfo"), root);
     assert!(host(&machine.system()).platform.container);
+}
+
+/// What is going on at a captured machine, with the devices of a directory.
+fn conditions_of(machine: &Machine, path: &str, on: Option<&str>) -> Conditions {
+    let target = directory(machine, path, on);
+    conditions(&machine.system(), &[target], &Activity::default())
+}
+
+#[test]
+fn what_goes_on_at_a_laptop_is_seen() {
+    let machine = Machine::unpack("laptop");
+    let seen = conditions_of(&machine, "/home", Some("253:4"));
+    assert_eq!(seen.on_battery, Some(true));
+    assert_eq!(seen.load_average, Some([9.5, 4.1, 2.0]));
+    assert_eq!(seen.dirty_bytes, Some(910_000 << 10));
+    assert_eq!(seen.io_uring_disabled, Some(2));
+    assert_eq!(
+        (seen.aio_in_use, seen.aio_max),
+        (Some(65_530), Some(65_536))
+    );
+    assert_eq!(seen.maintenance.len(), 1);
+    assert_eq!(seen.maintenance[0].pid, 812);
+    let disk = seen
+        .devices
+        .iter()
+        .find(|one| one.name == "nvme0n1")
+        .unwrap();
+    assert_eq!(
+        (disk.celsius, disk.celsius_limit),
+        (Some(83.85), Some(83.85))
+    );
+    assert_eq!(disk.traffic, None, "nothing was counted");
+}
+
+#[test]
+fn an_array_that_is_rebuilt_is_seen() {
+    let machine = Machine::unpack("laptop");
+    let seen = conditions_of(&machine, "/backup", Some("9:127"));
+    let array = seen.devices[0].array.as_ref().unwrap();
+    assert_eq!(
+        (array.action.as_str(), array.missing_members),
+        ("recover", 1)
+    );
+    assert!((array.progress_percent.unwrap() - 0.012_64).abs() < 1e-4);
+}
+
+#[test]
+fn a_path_that_is_down_is_seen() {
+    let machine = Machine::unpack("san");
+    let seen = conditions_of(&machine, "/srv/db", Some("253:0"));
+    let states: Vec<_> = seen
+        .devices
+        .iter()
+        .map(|one| one.state.as_deref())
+        .collect();
+    assert_eq!(states, [None, Some("running"), Some("offline")]);
+    assert_eq!(seen.clock_sources, ["tsc", "hpet", "acpi_pm"]);
+    assert_eq!(seen.on_battery, None, "it has none");
 }

@@ -3,6 +3,7 @@
 //! Pure and portable: no system call is made here, except that fio's formats ask for the local time zone.
 
 pub mod compare;
+pub mod doctor;
 pub mod document;
 pub mod fio;
 pub mod histogram;

@@ -3,6 +3,7 @@
 mod sample;
 
 use iosonde_job::plan::{Job, PerDirection};
+use iosonde_result::doctor;
 use iosonde_result::document::{self, ReadError};
 use iosonde_result::run::{FORMAT, RunResult};
 use serde_json::json;
@@ -16,23 +17,26 @@ fn sample() -> RunResult {
     sample::result(vec![Job::new("a")], vec![worker])
 }
 
-/// `UPDATE_SCHEMA=1 cargo test -p iosonde-result` writes the file anew.
-#[test]
-fn the_committed_schema_is_current() {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../docs/schema/run-result.json"
-    );
-    let current = serde_json::to_string_pretty(&document::schema()).unwrap() + "\n";
+/// `UPDATE_SCHEMA=1 cargo test -p iosonde-result` writes the files anew.
+fn is_current(name: &str, schema: &serde_json::Value) {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema");
+    let path = format!("{dir}/{name}.json");
+    let current = serde_json::to_string_pretty(schema).unwrap() + "\n";
     if std::env::var_os("UPDATE_SCHEMA").is_some() {
-        std::fs::create_dir_all(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema")).unwrap();
-        std::fs::write(path, &current).unwrap();
+        std::fs::create_dir_all(dir).unwrap();
+        std::fs::write(&path, &current).unwrap();
     }
-    let committed = std::fs::read_to_string(path).unwrap();
+    let committed = std::fs::read_to_string(&path).unwrap();
     assert!(
         committed == current,
-        "docs/schema/run-result.json is out of date: run UPDATE_SCHEMA=1 cargo test -p iosonde-result"
+        "docs/schema/{name}.json is out of date: run UPDATE_SCHEMA=1 cargo test -p iosonde-result"
     );
+}
+
+#[test]
+fn the_committed_schemas_are_current() {
+    is_current("run-result", &document::schema());
+    is_current("doctor", &doctor::schema());
 }
 
 #[test]

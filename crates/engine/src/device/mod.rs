@@ -5,15 +5,19 @@
 //! * [`diskstats`]: what devices did meanwhile, as [`disk_util`] and [`sar`] show it; [`cache`] and [`extents`]:
 //!   whether I/O reached them
 //! * [`machine`]: readings of all that is sampled during a run: devices, [`processors`], [`pressure`], [`clocks`]
+//! * [`conditions`], [`activity`] and [`access`]: what would spoil a measurement, for `iosonde doctor`
 //!
 //! All that is read from `/proc` and `/sys` is read through a [`System`](system::System), and parsed by pure
 //! functions, so that tests run over captured machines.
 
+pub mod access;
+pub mod activity;
 pub mod blockdev;
 pub mod cache;
 pub mod cgroup;
 pub mod clocks;
 pub mod cloud;
+pub mod conditions;
 pub mod disk_util;
 pub mod diskstats;
 pub mod extents;

@@ -274,6 +274,11 @@ fn remaining(slab: &Slab, slot: &Slot, index: u32) -> (*mut u8, u32) {
     )
 }
 
+/// Makes a small ring and lets it go: whether this process may use io_uring at all.
+pub fn try_one() -> io::Result<()> {
+    build(2, RingOptions::default(), false).map(drop)
+}
+
 fn build(entries: u32, options: RingOptions, modern: bool) -> io::Result<IoUring> {
     let mut builder = IoUring::builder();
     builder.setup_cqsize(entries * 2);

@@ -1,7 +1,8 @@
 //! Stored results: lists of them, and one of them.
 
+use super::facts;
 use super::figures::{self, quoted};
-use super::probe::table::{plain, render, right, wrapped};
+use super::probe::table::{pairs, plain, render, right, wrapped};
 use crate::args::TextFormat;
 use crate::store::{Document, Loaded, Summary};
 use comfy_table::Cell;
@@ -224,6 +225,7 @@ pub(crate) fn show(loaded: &Loaded, zone: &TimeZone) -> String {
 
 fn runs(loaded: &Loaded) -> String {
     let mut text = String::new();
+    let mut told: Vec<Vec<facts::Fact>> = Vec::new();
     for run in &loaded.study.runs {
         let parts = figures::table(&run.parts);
         text.push_str(&format!(
@@ -238,9 +240,28 @@ fn runs(loaded: &Loaded) -> String {
             findings(result)
                 .iter()
                 .for_each(|line| text.push_str(&wrapped(line)));
+            // The runs of one study mostly have one place.
+            let place = place(result);
+            if !told.contains(&place) {
+                text.push_str(&format!("\n{}", pairs(&place)));
+                told.push(place);
+            }
         }
     }
     text
+}
+
+/// Where a run took place: its first target, for there may be many files in one place, and the machine.
+fn place(result: &RunResult) -> Vec<facts::Fact> {
+    let target = result.targets.first();
+    let mut place = target.map(facts::target).unwrap_or_default();
+    if result.targets.len() > 1 {
+        let count = result.targets.len() - 1;
+        place.push(("files", format!("{count} more")));
+    }
+    place.push(("machine", facts::machine(&result.host)));
+    place.retain(|(_, text)| !text.is_empty());
+    place
 }
 
 fn findings(result: &RunResult) -> Vec<String> {

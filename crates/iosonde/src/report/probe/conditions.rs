@@ -1,10 +1,9 @@
 //! What was really measured, and how: pairs of a name and a sentence.
 
+use crate::report::facts;
 use iosonde_job::plan::Engine;
-use iosonde_result::host::{DeviceInfo, Host, IoLimit, Mount, TargetInfo};
 use iosonde_result::run::RunResult;
 use iosonde_study::probe::{Phase, ProbeResult};
-use iosonde_study::words;
 
 /// All that is known. What is not known is left out.
 pub(super) fn of(result: &ProbeResult) -> Vec<(&'static str, String)> {
@@ -12,19 +11,11 @@ pub(super) fn of(result: &ProbeResult) -> Vec<(&'static str, String)> {
     let runs: Vec<&RunResult> = result.runs.iter().map(|run| &run.result).collect();
     let target = runs.iter().rev().find_map(|run| run.targets.first());
     if let Some(target) = target {
-        pairs.push(("device", devices(target)));
-        if let Some(mount) = &target.mount {
-            pairs.push(("file system", file_system(mount)));
-        }
-        pairs.extend(queue(target).map(|text| ("queue", text)));
-        if !target.limits.is_empty() {
-            let limits: Vec<String> = target.limits.iter().map(limit).collect();
-            pairs.push(("limits", limits.join("; ")));
-        }
+        pairs.extend(facts::target(target));
     }
     pairs.push(("I/O", how(result)));
     if let Some(run) = runs.first() {
-        pairs.push(("machine", machine(&run.host)));
+        pairs.push(("machine", facts::machine(&run.host)));
     }
     for verdict in verdicts(result) {
         pairs.push(("finding", verdict));
@@ -34,68 +25,6 @@ pub(super) fn of(result: &ProbeResult) -> Vec<(&'static str, String)> {
     }
     pairs.retain(|(_, text)| !text.is_empty());
     pairs
-}
-
-fn devices(target: &TargetInfo) -> String {
-    let bottom = target.bottom_devices();
-    if bottom.is_empty() {
-        return target.note.clone().unwrap_or_default();
-    }
-    let described: Vec<String> = bottom.into_iter().map(device).collect();
-    described.join("; ")
-}
-
-fn device(device: &DeviceInfo) -> String {
-    let size = words::bytes(device.size_bytes);
-    let mut text = match &device.model {
-        Some(model) => format!("{} ({model}), {size}", device.name),
-        None => format!("{}, {size}", device.name),
-    };
-    if let Some(driver) = &device.driver {
-        text.push_str(&format!(", driver {driver}"));
-    }
-    if device.queue.as_ref().and_then(|queue| queue.rotational) == Some(true) {
-        text.push_str(", which says that it turns");
-    }
-    text
-}
-
-fn file_system(mount: &Mount) -> String {
-    format!(
-        "{} on {} ({})",
-        mount.fs_type,
-        mount.mount_point.display(),
-        mount.source
-    )
-}
-
-fn queue(target: &TargetInfo) -> Option<String> {
-    let bottom = target.bottom_devices();
-    let queue = bottom.first()?.queue.as_ref()?;
-    let mut parts = Vec::new();
-    if let Some(scheduler) = &queue.scheduler {
-        parts.push(format!("scheduler {scheduler}"));
-    }
-    match queue.volatile_write_cache {
-        Some(true) => parts.push("volatile write cache, flushed by fdatasync".to_owned()),
-        Some(false) => parts.push("no volatile write cache is reported".to_owned()),
-        None => {}
-    }
-    Some(parts.join(", "))
-}
-
-fn limit(limit: &IoLimit) -> String {
-    let mut parts = Vec::new();
-    let mut add = |value: Option<u64>, text: &dyn Fn(u64) -> String| parts.extend(value.map(text));
-    add(limit.read_iops, &|iops| format!("{iops} reads/s"));
-    add(limit.write_iops, &|iops| format!("{iops} writes/s"));
-    add(limit.read_bytes_per_s, &|rate| {
-        format!("reads {}", words::bandwidth(rate as f64))
-    });
-    add(limit.write_bytes_per_s, &|rate| {
-        format!("writes {}", words::bandwidth(rate as f64))
-    });
-    format!("cgroup {}: {}", limit.cgroup, parts.join(", "))
 }
 
 /// Engines and O_DIRECT as they were in force, phase by phase where they differ.
@@ -125,24 +54,6 @@ fn how(result: &ProbeResult) -> String {
         "through the page cache, not O_DIRECT"
     };
     format!("{}; {direct}", engines.join(", "))
-}
-
-fn machine(host: &Host) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    parts.extend(host.hostname.clone());
-    parts.extend(host.kernel.as_ref().map(|kernel| format!("Linux {kernel}")));
-    parts.extend(host.cpu.online.map(|cpus| format!("{cpus} CPUs")));
-    parts.extend(
-        host.memory_bytes
-            .map(|bytes| format!("{} of memory", words::bytes(bytes))),
-    );
-    if host.platform.virtual_machine == Some(true) {
-        parts.push("virtual machine".to_owned());
-    }
-    if host.platform.container {
-        parts.push("container".to_owned());
-    }
-    parts.join(", ")
 }
 
 /// The findings of all phases, each once, with the phases it was made in.

@@ -116,7 +116,8 @@ fn remarks(result: &ProbeResult) -> Vec<String> {
     remarks
 }
 
-fn pairs(pairs: &[(&str, String)]) -> String {
+/// Facts with their names, of 80 columns.
+pub(crate) fn pairs(pairs: &[(&str, String)]) -> String {
     let mut table = plain();
     for (name, value) in pairs {
         table.add_row([*name, value]);
