@@ -18,6 +18,7 @@ Examples:
   iosonde probe                     how fast is this directory? (about a minute and a half)
   iosonde probe --quick /mnt/data   a first impression in 20 seconds
   iosonde probe /srv /mnt/nfs       two targets, side by side
+  iosonde doctor /mnt/data          what would spoil a measurement there?
   iosonde fio job.fio               run a fio job file, unchanged
   iosonde fio --name=t --rw=randread --bs=4k --size=1g --direct=1 --runtime=10
 
@@ -55,6 +56,9 @@ pub(crate) enum Command {
     /// What latency at which load? Latency over offered rate, and the rate that keeps an objective
     #[command(after_help = LOAD_EXAMPLES)]
     Load(LoadArgs),
+    /// Is this machine fit to be measured? What the target is, and what would spoil a measurement
+    #[command(after_help = crate::commands::doctor::EXAMPLES)]
+    Doctor(crate::commands::doctor::DoctorArgs),
     /// What was promised? The limits that a vendor publishes for a volume
     #[command(after_help = crate::commands::limits::EXAMPLES)]
     Limits(crate::commands::limits::LimitsArgs),

@@ -1,6 +1,7 @@
 //! One module for each command, and the way to it.
 
 pub(crate) mod compare;
+pub(crate) mod doctor;
 mod expect;
 pub(crate) mod export;
 pub(crate) mod fio;
@@ -30,6 +31,7 @@ pub(crate) fn dispatch(words: &[OsString]) -> Result<(), Failure> {
         Command::Probe(args) => probe::run(&args),
         Command::Fio { args } => fio::run(&args, &KeepArgs::default()),
         Command::Load(args) => load::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Limits(args) => limits::run(&args),
         Command::Report(args) => report::run(&args),
         Command::List(args) => list::run(&args),

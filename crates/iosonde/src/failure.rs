@@ -43,6 +43,8 @@ pub(crate) enum Failure {
     Slower(String),
     /// A probe was to fail if a promise is broken, and it is.
     Broken(String),
+    /// `doctor --fail-on`: something was found.
+    Unfit(String),
     /// Nothing that a user can cause.
     Other(anyhow::Error),
 }
@@ -63,6 +65,8 @@ pub(crate) mod status {
     pub(crate) const SLOWER: u8 = 6;
     /// `probe --fail-if-broken`: a promise is broken.
     pub(crate) const BROKEN: u8 = 7;
+    /// `doctor --fail-on`: something was found that would spoil a measurement.
+    pub(crate) const UNFIT: u8 = 8;
     /// Added to the number of a signal: 130 is Ctrl-C.
     pub(crate) const SIGNAL: u8 = 128;
 }
@@ -95,6 +99,7 @@ impl Failure {
             Failure::Output(..) | Failure::Store(_) | Failure::Other(_) => status::INTERNAL,
             Failure::Slower(_) => status::SLOWER,
             Failure::Broken(_) => status::BROKEN,
+            Failure::Unfit(_) => status::UNFIT,
             Failure::Interrupted(signal) => status::SIGNAL.saturating_add(*signal as u8),
         }
     }
@@ -138,9 +143,10 @@ impl Failure {
             }
             Failure::Load(error) => error.to_string(),
             Failure::Probe(error) => error.to_string(),
-            Failure::Io(problem) | Failure::Slower(problem) | Failure::Broken(problem) => {
-                problem.clone()
-            }
+            Failure::Io(problem)
+            | Failure::Slower(problem)
+            | Failure::Broken(problem)
+            | Failure::Unfit(problem) => problem.clone(),
             Failure::Store(error) => error.to_string(),
             Failure::Output(path, error) => format!("{}: {error}", path.display()),
             Failure::Interrupted(_) => {
@@ -267,6 +273,7 @@ mod tests {
             status::INTERNAL,
             status::SLOWER,
             status::BROKEN,
+            status::UNFIT,
             status::SIGNAL + 2,
             status::SIGNAL + 15,
         ] {

@@ -1,6 +1,7 @@
 //! Results as they are read: tables for people, documents for programs.
 
 pub(crate) mod comparison;
+pub(crate) mod doctor;
 pub(crate) mod facts;
 pub(crate) mod figures;
 pub(crate) mod history;

@@ -159,18 +159,27 @@ fn temperature(system: &System, node: &Node) -> Option<(f64, Option<f64>)> {
 
 /// Programs and kernel threads that work on file systems or devices for a while, by the beginning of their names.
 const MAINTENANCE: [(&str, &str); 9] = [
-    ("fstrim", "fstrim: tells the device which blocks are free"),
+    (
+        "fstrim",
+        "fstrim, which tells the device which blocks are free",
+    ),
     (
         "ext4lazyinit",
-        "ext4lazyinit: mkfs.ext4's work, done after mounting",
+        "ext4lazyinit, which does mkfs.ext4's work after mounting",
     ),
-    ("e2scrub", "e2scrub: checks an ext4 file system"),
-    ("xfs_scrub", "xfs_scrub: checks an XFS file system"),
-    ("e4defrag", "e4defrag: rearranges an ext4 file system"),
-    ("xfs_fsr", "xfs_fsr: rearranges an XFS file system"),
-    ("badblocks", "badblocks: reads or writes a whole device"),
-    ("updatedb", "updatedb: reads all directories"),
-    ("duperemove", "duperemove: reads files for equal blocks"),
+    ("e2scrub", "e2scrub, which checks an ext4 file system"),
+    ("xfs_scrub", "xfs_scrub, which checks an XFS file system"),
+    ("e4defrag", "e4defrag, which rearranges an ext4 file system"),
+    ("xfs_fsr", "xfs_fsr, which rearranges an XFS file system"),
+    (
+        "badblocks",
+        "badblocks, which reads or writes a whole device",
+    ),
+    ("updatedb", "updatedb, which reads all directories"),
+    (
+        "duperemove",
+        "duperemove, which reads files for equal blocks",
+    ),
 ];
 
 fn maintenance(system: &System) -> Vec<Maintenance> {

@@ -367,7 +367,7 @@ fn cgroup(limits: &CgroupLimits) -> String {
     parts.extend(
         limits
             .cpu_quota
-            .map(|quota| format!("{} CPUs' time", words::three_digits(quota))),
+            .map(|quota| format!("{} CPUs' time", (quota * 100.0).round() / 100.0)),
     );
     parts.extend(
         limits

@@ -1,0 +1,290 @@
+//! Findings on a target: what may be done with it, and its file system.
+
+use super::{Remedied, found};
+use crate::words;
+use iosonde_result::doctor::Severity::{Note, Problem, Warning};
+use iosonde_result::doctor::{Access, ExaminedTarget, Finding};
+use iosonde_result::host::{Locality, Mount, TargetInfo, TargetKind};
+
+pub(super) fn findings(target: &ExaminedTarget) -> Vec<Finding> {
+    let name = target.name.as_str();
+    let (info, access) = (&target.info, &target.access);
+    let mut found: Vec<Finding> = [
+        unreadable(name, info, access),
+        unwritable(name, info, access),
+        obstacles(name, access),
+        no_direct_io(name, access),
+        nearly_full(name, info),
+        sparse(name, info),
+        bounds(name, info),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if let Some(mount) = &info.mount {
+        found.extend(elsewhere(name, mount));
+        found.extend(options(name, mount));
+    }
+    found
+}
+
+fn unreadable(name: &str, info: &TargetInfo, access: &Access) -> Option<Finding> {
+    let error = access.read_error.as_ref()?;
+    let remedy = match info.kind {
+        TargetKind::BlockDevice => "run as root, or as a member of the group that owns the device",
+        _ => "run as a user who may read it, or choose another target",
+    };
+    Some(
+        found(
+            Problem,
+            "unreadable",
+            name,
+            format!("it cannot be read: {error}"),
+            "nothing can be measured",
+        )
+        .remedy(remedy),
+    )
+}
+
+fn unwritable(name: &str, info: &TargetInfo, access: &Access) -> Option<Finding> {
+    let read_only = info
+        .mount
+        .as_ref()
+        .is_some_and(|mount| mount.options.iter().any(|option| option == "ro"));
+    let device = info
+        .devices
+        .first()
+        .filter(|device| device.read_only && info.kind == TargetKind::BlockDevice);
+    if let Some(device) = device {
+        let evidence = format!("the device {} is read-only", device.name);
+        let finding = found(
+            Problem,
+            "read-only",
+            name,
+            evidence,
+            "it can be read, but not written",
+        );
+        return Some(
+            finding
+                .remedy("make it writable, if it may be written")
+                .command(format!("sudo blockdev --setrw /dev/{}", device.name)),
+        );
+    }
+    // What cannot be read either has been said.
+    let error = access
+        .write_error
+        .as_ref()
+        .filter(|_| access.read_error.is_none())?;
+    let (evidence, effect) = match info.kind {
+        TargetKind::Directory => (
+            format!("no file can be made in it: {error}"),
+            "no working file can be laid out",
+        ),
+        _ => (
+            format!("it cannot be written: {error}"),
+            "it can be read at best",
+        ),
+    };
+    let finding = found(
+        Problem,
+        if read_only { "read-only" } else { "unwritable" },
+        name,
+        evidence,
+        effect,
+    );
+    Some(match info.mount.as_ref().filter(|_| read_only) {
+        Some(mount) => finding
+            .remedy("mount it for writing, or choose another target")
+            .command(format!(
+                "sudo mount -o remount,rw {}",
+                mount.mount_point.display()
+            )),
+        None => finding.remedy("run as a user who may write it, or choose another target"),
+    })
+}
+
+fn obstacles(name: &str, access: &Access) -> Option<Finding> {
+    if access.obstacles.is_empty() {
+        return None;
+    }
+    Some(
+        found(
+            Note,
+            "in-use",
+            name,
+            access.obstacles.join("; "),
+            "it is only read, unless you consent to lose what is on it",
+        )
+        .remedy(format!("if it may be destroyed: --allow-overwrite {name}")),
+    )
+}
+
+fn no_direct_io(name: &str, access: &Access) -> Option<Finding> {
+    (access.direct == Some(false)).then(|| {
+        found(
+            Warning,
+            "no-direct-io",
+            name,
+            "O_DIRECT is refused (EINVAL)",
+            "I/O goes through the page cache: memory is measured where the device should be",
+        )
+        .remedy("choose a file system that has direct I/O, or the block device itself")
+    })
+}
+
+fn nearly_full(name: &str, info: &TargetInfo) -> Option<Finding> {
+    let space = info.space?;
+    let available = space.available_bytes?;
+    if space.total_bytes == 0 || available >= space.total_bytes / 10 {
+        return None;
+    }
+    let (left, total) = (words::bytes(available), words::bytes(space.total_bytes));
+    Some(
+        found(
+            Warning,
+            "nearly-full",
+            name,
+            format!("{left} of {total} are free"),
+            "the working file is small and in pieces, and a flash disk this full writes slowly",
+        )
+        .remedy("remove what is not needed, then tell the device")
+        .command(match &info.mount {
+            Some(mount) => format!("sudo fstrim -v {}", mount.mount_point.display()),
+            None => "sudo fstrim -av".to_owned(),
+        }),
+    )
+}
+
+fn sparse(name: &str, info: &TargetInfo) -> Option<Finding> {
+    let (size, allocated) = (info.size_bytes?, info.allocated_bytes?);
+    // Some file systems keep the end of a file elsewhere.
+    if allocated.saturating_add(4096) >= size {
+        return None;
+    }
+    Some(
+        found(
+            Warning,
+            "sparse-file",
+            name,
+            format!(
+                "{} of its {} have blocks",
+                words::bytes(allocated),
+                words::bytes(size)
+            ),
+            "reads of holes are answered without the device",
+        )
+        .remedy("write it in full first; what is in it is lost")
+        .command(format!(
+            "fio --name=fill --filename={name} --rw=write --bs=1m --direct=1 --size={size}"
+        )),
+    )
+}
+
+fn bounds(name: &str, info: &TargetInfo) -> Option<Finding> {
+    let first = info.limits.first()?;
+    let devices = info.all_devices();
+    let device = devices.iter().find(|device| device.number == first.device);
+    let device = device.map_or_else(|| first.device.to_string(), |device| device.name.clone());
+    let mut groups: Vec<&str> = info
+        .limits
+        .iter()
+        .map(|limit| limit.cgroup.as_str())
+        .collect();
+    groups.dedup();
+    Some(
+        found(
+            Warning,
+            "cgroup-io",
+            name,
+            format!(
+                "control group {} bounds I/O to {}",
+                groups.join(" and "),
+                device
+            ),
+            "the bound is measured, not the device",
+        )
+        .remedy("raise io.max of the group, or run in another one, if the device is meant"),
+    )
+}
+
+/// File systems whose data is not on a device of this machine.
+fn elsewhere(name: &str, mount: &Mount) -> Option<Finding> {
+    let fs_type = mount.fs_type.as_str();
+    let (severity, id, evidence, effect, remedy) = match mount.locality {
+        Locality::Memory => (
+            Warning,
+            "memory-file-system",
+            format!("{fs_type} keeps its data in memory"),
+            "memory is measured",
+            "choose a directory on a disk",
+        ),
+        Locality::Remote => (
+            Note,
+            "network-file-system",
+            format!("the data is at {}, reached by {fs_type}", mount.source),
+            "network, server and its cache are measured together; what the server's device does is out of sight",
+            "let the working set be larger than the server's memory, with --size",
+        ),
+        Locality::UserSpace => (
+            Note,
+            "user-space-file-system",
+            format!("a process of its own serves this file system ({fs_type})"),
+            "that process is measured together with whatever it uses",
+            "measure what is behind it too, and compare",
+        ),
+        Locality::Stacked => (
+            Note,
+            "overlay",
+            format!("this is a {fs_type}: new data goes to its upper layer"),
+            "the first write to a file of a lower layer copies the whole file",
+            "measure a volume, or the directory of the upper layer",
+        ),
+        Locality::Block | Locality::Pseudo => return None,
+    };
+    Some(found(severity, id, name, evidence, effect).remedy(remedy))
+}
+
+fn options(name: &str, mount: &Mount) -> Vec<Finding> {
+    let has = |option: &str| mount.options.iter().any(|other| other == option);
+    let compression = mount.options.iter().find(|option| {
+        option.starts_with("compress") && !option.ends_with("=no") && !option.ends_with("=none")
+    });
+    let point = mount.mount_point.display();
+    let mut found_here = Vec::new();
+    if has("sync") {
+        let effect = "each write waits until it is on the device, as with sync=1";
+        found_here.push(
+            found(
+                Warning,
+                "sync-mount",
+                name,
+                format!("{point} is mounted with sync"),
+                effect,
+            )
+            .remedy("mount it without, unless your application's is mounted so too")
+            .command(format!("sudo mount -o remount,async {point}")),
+        );
+    }
+    if let Some(option) = compression {
+        let evidence = format!("{} on {point} compresses data ({option})", mount.fs_type);
+        let effect = "figures depend on the contents; iosonde writes data that do not compress, and compressing costs processor time";
+        found_here.push(
+            found(Note, "compression", name, evidence, effect)
+                .remedy("say in the job what your data are like: buffer_compress_percentage="),
+        );
+    }
+    if has("discard") {
+        let effect = "removing the working file sends discards, which slow down what follows";
+        found_here.push(
+            found(
+                Note,
+                "online-discard",
+                name,
+                format!("{point} is mounted with discard"),
+                effect,
+            )
+            .remedy("leave some seconds between runs, or mount it with nodiscard and use fstrim"),
+        );
+    }
+    found_here
+}
