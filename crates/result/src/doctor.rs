@@ -63,7 +63,7 @@ pub struct Conditions {
     pub watched_ns: u64,
     /// Load averages over 1, 5 and 15 minutes.
     pub load_average: Option<[f64; 3]>,
-    /// Share of all processors' time that was not idle, in per cent.
+    /// Share of all processors' time in which they did something, stolen time included, in per cent.
     pub cpu_busy_percent: Option<f64>,
     /// Share of all processors' time that the hypervisor gave to others, in per cent.
     pub cpu_steal_percent: Option<f64>,

@@ -1,9 +1,11 @@
 //! What others did while we watched: processors, block devices and programs between two moments.
 
 use super::diskstats::Snapshot;
+use super::processors::CpuTimes;
 use super::system::System;
 use iosonde_result::doctor::{ProcessTraffic, Traffic};
 use iosonde_result::host::DeviceNumber;
+use iosonde_result::machine::CpuShares;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -11,7 +13,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct Moment {
     at: Instant,
-    processors: Option<ProcessorTime>,
+    processors: Option<CpuTimes>,
     disks: Snapshot,
     programs: BTreeMap<u32, Program>,
 }
@@ -19,10 +21,9 @@ pub struct Moment {
 impl Moment {
     /// Reads all counters.
     pub fn now(system: &System) -> Self {
-        let stat = system.text("/proc/stat").unwrap_or_default();
         Self {
             at: Instant::now(),
-            processors: ProcessorTime::parse(&stat),
+            processors: CpuTimes::take(system),
             disks: Snapshot::take(system),
             programs: programs(system),
         }
@@ -36,7 +37,7 @@ impl Moment {
             processors: self
                 .processors
                 .zip(before.processors)
-                .and_then(|(now, then)| now.since(then)),
+                .and_then(|(now, then)| now.since(&then).shares()),
             disks: self.disks.since(&before.disks),
             busiest: busiest(&before.programs, &self.programs, watched),
         }
@@ -48,8 +49,8 @@ impl Moment {
 pub struct Activity {
     /// The time between them.
     pub watched: Duration,
-    /// Shares of all processors' time in per cent: not idle, and given to others by the hypervisor.
-    pub processors: Option<(f64, f64)>,
+    /// What the processors did.
+    pub processors: Option<CpuShares>,
     disks: Snapshot,
     /// Programs by the bytes that they moved, most first.
     pub busiest: Vec<ProcessTraffic>,
@@ -74,41 +75,6 @@ impl Activity {
             write_bytes_per_s: rate(counters.written_bytes()),
             busy_percent: (rate(counters.busy_ms) / 10.0).min(100.0),
         })
-    }
-}
-
-/// Ticks that all processors have spent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct ProcessorTime {
-    idle: u64,
-    steal: u64,
-    all: u64,
-}
-
-impl ProcessorTime {
-    /// The first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal, and guests' time, which is
-    /// part of user's.
-    fn parse(stat: &str) -> Option<Self> {
-        let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
-        let fields: Vec<u64> = line
-            .split_ascii_whitespace()
-            .take(8)
-            .map(|field| field.parse().ok())
-            .collect::<Option<_>>()?;
-        let at = |index: usize| fields.get(index).copied().unwrap_or(0);
-        (fields.len() >= 4).then(|| Self {
-            idle: at(3) + at(4),
-            steal: at(7),
-            all: fields.iter().sum(),
-        })
-    }
-
-    fn since(self, then: Self) -> Option<(f64, f64)> {
-        let all = self.all.checked_sub(then.all).filter(|all| *all > 0)? as f64;
-        let idle = self.idle.saturating_sub(then.idle) as f64;
-        let steal = self.steal.saturating_sub(then.steal) as f64;
-        let percent = |part: f64| (100.0 * part / all).clamp(0.0, 100.0);
-        Some((percent(all - idle), percent(steal)))
     }
 }
 
@@ -175,16 +141,6 @@ fn busiest(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn shares_of_the_processors_are_of_what_passed() {
-        let then = ProcessorTime::parse("cpu  100 0 100 800 0 0 0 0 50 0\ncpu0 1 1 1 1\n").unwrap();
-        let now = ProcessorTime::parse("cpu  130 0 110 840 10 0 0 10 70 0\n").unwrap();
-        assert_eq!(now.since(then), Some((50.0, 10.0)));
-        assert_eq!(now.since(now), None, "no time has passed");
-        assert_eq!(ProcessorTime::parse("intr 1 2"), None);
-        assert_eq!(ProcessorTime::parse("cpu  1 2"), None);
-    }
 
     #[test]
     fn programs_are_named_by_what_they_moved_meanwhile() {

@@ -17,8 +17,10 @@ pub fn conditions(system: &System, targets: &[TargetInfo], activity: &Activity) 
         load_average: system
             .text("/proc/loadavg")
             .and_then(|text| load_average(&text)),
-        cpu_busy_percent: activity.processors.map(|(busy, _)| busy),
-        cpu_steal_percent: activity.processors.map(|(_, steal)| steal),
+        cpu_busy_percent: activity
+            .processors
+            .map(|share| share.user + share.system + share.steal),
+        cpu_steal_percent: activity.processors.map(|share| share.steal),
         dirty_bytes: kibibytes(&meminfo, "Dirty")
             .zip(kibibytes(&meminfo, "Writeback"))
             .map(|(dirty, writing)| dirty + writing),
