@@ -9,4 +9,6 @@ pub mod fake;
 pub mod limits;
 pub mod load;
 pub mod probe;
+pub mod saturation;
+
 pub use iosonde_result::words;

@@ -21,7 +21,7 @@ pub enum Family {
     NetworkIopsCap,
     /// Long way, cap on bytes.
     NetworkBandwidthCap,
-    /// Long way, cap on I/Os with credits: either soon spent, or lasting longer than any measurement.
+    /// Long way, cap on I/Os with credits: either spent at once, or lasting longer than any measurement.
     Burst,
     /// Disks that turn, each with its own queue; writes go to two of them.
     Raid,
@@ -233,7 +233,7 @@ impl Drawing {
         let base = self.over_decades(100.0, 3_000.0);
         let peak = base * self.between(2.0, 10.0);
         // A bucket that runs dry half-way through a measurement has no one rate to be found.
-        let seconds = self.one_of(&[0.1, 7200.0]);
+        let seconds = self.one_of(&[0.01, 7200.0]);
         let (base, peak) = (base / self.slowdown, peak / self.slowdown);
         let tokens = (seconds * (peak - base)).ceil();
         self.is("cap_iops", format_args!("{base:.2}:{tokens}:{peak:.2}"));
@@ -281,7 +281,7 @@ impl Drawing {
             self.cap(key, cap);
         }
         for key in ["cap_read_bw", "cap_write_bw"] {
-            let cap = self.over_decades(5.0, 100.0);
+            let cap = self.over_decades(20.0, 200.0);
             self.bandwidth(key, cap * MIB);
         }
     }

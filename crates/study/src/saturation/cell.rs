@@ -1,0 +1,114 @@
+//! One cell: a depth and a number of jobs, and all that was measured of them.
+
+use super::series::Samples;
+use crate::probe::{Estimate, Latency};
+use iosonde_result::stats::LatencyStats;
+use serde::{Deserialize, Serialize};
+
+/// Least error of a cell of which there are too few samples to tell, as a share of its rate.
+const UNKNOWN_ERROR: f64 = 0.01;
+
+/// What was measured of one depth and number of jobs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Jobs at once.
+    pub jobs: u32,
+    /// I/Os in flight of each job.
+    pub iodepth: u32,
+    /// I/Os per second of all jobs.
+    pub iops: Estimate,
+    /// Bytes per second of all jobs.
+    pub bytes_per_s: Estimate,
+    /// Latency of one I/O, submission included.
+    pub latency: Latency,
+    /// Measured time in nanoseconds, over all runs.
+    pub measured_ns: u64,
+}
+
+/// What one run of a cell found.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Found {
+    pub(super) ios: u64,
+    pub(super) bytes: u64,
+    pub(super) measured_ns: u64,
+    pub(super) latency: LatencyStats,
+}
+
+/// A cell while it is being measured.
+#[derive(Debug, Clone)]
+pub(super) struct Record {
+    pub(super) jobs: u32,
+    pub(super) iodepth: u32,
+    pub(super) samples: Samples,
+    pub(super) found: Found,
+}
+
+impl Record {
+    pub(super) fn new(jobs: u32, iodepth: u32) -> Record {
+        Record {
+            jobs,
+            iodepth,
+            samples: Samples::default(),
+            found: Found::default(),
+        }
+    }
+
+    pub(super) fn take(&mut self, found: &Found) {
+        self.found.ios += found.ios;
+        self.found.bytes += found.bytes;
+        self.found.measured_ns += found.measured_ns;
+        self.found.latency.merge(&found.latency);
+        self.samples.next_run();
+    }
+
+    /// I/Os per second.
+    pub(super) fn rate(&self) -> f64 {
+        match self.found.measured_ns {
+            0 => 0.0,
+            ns => self.found.ios as f64 * 1e9 / ns as f64,
+        }
+    }
+
+    /// Half the width of the 95 % interval as a share of the rate.
+    pub(super) fn error(&self) -> f64 {
+        let ios = (self.found.ios as f64).max(1.0);
+        match self.samples.relative_error() {
+            Some(error) => error,
+            // I/Os that end independently of each other would be as unsure; those of a queue are less so.
+            None => {
+                let independent = 1.96 / ios.sqrt();
+                let few = self.samples.error_of_few().unwrap_or(independent);
+                few.min(independent).max(UNKNOWN_ERROR)
+            }
+        }
+    }
+
+    /// The upper end of the interval.
+    pub(super) fn upper(&self) -> f64 {
+        self.rate() * (1.0 + self.error())
+    }
+
+    /// The lower end of the interval.
+    pub(super) fn lower(&self) -> f64 {
+        self.rate() * (1.0 - self.error())
+    }
+
+    pub(super) fn cell(&self) -> Cell {
+        let error = self.samples.relative_error();
+        let spread = self.samples.spread();
+        let estimate = |mean: f64| Estimate {
+            mean,
+            error: error.map(|share| share * mean),
+            spread,
+        };
+        let block = self.found.bytes as f64 / (self.found.ios as f64).max(1.0);
+        Cell {
+            jobs: self.jobs,
+            iodepth: self.iodepth,
+            iops: estimate(self.rate()),
+            bytes_per_s: estimate(self.rate() * block),
+            latency: Latency::of(&self.found.latency),
+            measured_ns: self.found.measured_ns,
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Running one cell until it is sure enough.
+
+use super::Watcher;
+use super::cell::{Found, Record};
+use super::series::{SAMPLE_S, Samples};
+use iosonde_job::plan::{Direction, GivenOption, Job, Plan};
+use iosonde_result::interval::Interval;
+use iosonde_result::observer::{Control, Observer, Progress, WorkerState};
+use iosonde_result::run::{Event, IoFailure, RunResult};
+use iosonde_result::session::{RunError, Session};
+
+/// How long a run may be, and when it may end before.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Effort {
+    /// Not measured, at the start.
+    pub(super) ramp_ns: u64,
+    /// Measured at least.
+    pub(super) least_ns: u64,
+    /// Measured at most.
+    pub(super) most_ns: u64,
+    /// Relative error at which it ends in between, all runs of the cell together.
+    pub(super) enough: f64,
+}
+
+/// What a run cost, and what ended it.
+pub(super) struct Spent {
+    /// From its start to its end.
+    pub(super) elapsed_ns: u64,
+    /// The error that ended it early.
+    pub(super) failure: Option<IoFailure>,
+}
+
+/// Runs a cell once more and adds what it finds to its record.
+pub(super) fn measure(
+    session: &mut dyn Session,
+    job: &Job,
+    record: &mut Record,
+    effort: Effort,
+    watcher: &mut dyn Watcher,
+) -> Result<Spent, RunError> {
+    watcher.begin(record.jobs, record.iodepth, effort.ramp_ns + effort.most_ns);
+    let plan = plan(job, record, effort);
+    let mut observer = UntilSure {
+        samples: &mut record.samples,
+        taken: 0,
+        ended: false,
+        effort,
+        watcher,
+    };
+    let result = session.run(&plan, &mut observer)?;
+    record.take(&found(&result));
+    watcher.cell(&record.cell());
+    let failure = result
+        .workers
+        .iter()
+        .find_map(|worker| worker.error.clone());
+    let elapsed = result.workers.iter().map(|worker| worker.elapsed_ns).max();
+    Ok(Spent {
+        elapsed_ns: elapsed.unwrap_or(effort.ramp_ns + effort.most_ns),
+        failure,
+    })
+}
+
+fn plan(job: &Job, record: &Record, effort: Effort) -> Plan {
+    let mut job = job.clone();
+    job.numjobs = record.jobs;
+    job.io.iodepth = record.iodepth;
+    job.schedule.time_based = true;
+    job.schedule.ramp_time_ns = effort.ramp_ns;
+    job.schedule.runtime_ns = effort.most_ns;
+    let milliseconds = |ns: u64| format!("{}ms", ns / 1_000_000);
+    give(&mut job, "numjobs", record.jobs.to_string());
+    give(&mut job, "iodepth", record.iodepth.to_string());
+    give(&mut job, "time_based", String::new());
+    give(&mut job, "ramp_time", milliseconds(effort.ramp_ns));
+    give(&mut job, "runtime", milliseconds(effort.most_ns));
+    Plan {
+        jobs: vec![job],
+        global_options: Vec::new(),
+    }
+}
+
+/// The record of what was given must say what is run.
+fn give(job: &mut Job, name: &str, value: String) {
+    match job.given.iter_mut().find(|option| option.name == name) {
+        Some(option) => option.value = value,
+        None => job.given.push(GivenOption {
+            name: name.to_owned(),
+            value,
+        }),
+    }
+}
+
+/// All workers of a run together.
+fn found(result: &RunResult) -> Found {
+    let mut found = Found::default();
+    for worker in &result.workers {
+        for (_, stats) in worker.directions.iter() {
+            found.ios += stats.total_ios;
+            found.bytes += stats.io_bytes;
+            found.latency.merge(&stats.lat);
+        }
+        found.measured_ns = found.measured_ns.max(worker.runtime_ns);
+    }
+    found
+}
+
+/// Takes a sample at every look at the workers, and ends the run when it is sure enough.
+struct UntilSure<'a> {
+    samples: &'a mut Samples,
+    /// Looks since all workers are being measured.
+    taken: u64,
+    /// No more I/O is being started.
+    ended: bool,
+    effort: Effort,
+    watcher: &'a mut dyn Watcher,
+}
+
+/// Looks come so often.
+const LOOK_NS: u64 = (SAMPLE_S * 1e9) as u64;
+
+impl UntilSure<'_> {
+    fn sample(&mut self, progress: &Progress<'_>) {
+        let running = |state| state == WorkerState::Running;
+        if progress.workers.is_empty() || !progress.workers.iter().all(|w| running(w.state)) {
+            return;
+        }
+        // What is in flight at the end is waited for, at a rate that tells nothing.
+        if self.ended || self.taken * LOOK_NS >= self.effort.most_ns {
+            return;
+        }
+        let rate: u64 = Direction::ALL.iter().map(|d| progress.rate[*d].ios).sum();
+        // The first look saw the end of the ramp too.
+        if self.taken > 0 {
+            self.samples.push(rate as f64);
+        }
+        self.taken += 1;
+    }
+
+    fn is_enough(&self) -> bool {
+        self.taken * LOOK_NS >= self.effort.least_ns
+            && self
+                .samples
+                .relative_error()
+                .is_some_and(|error| error <= self.effort.enough)
+    }
+}
+
+impl Observer for UntilSure<'_> {
+    fn progress(&mut self, progress: &Progress<'_>) -> Control {
+        self.watcher.progress(progress);
+        self.sample(progress);
+        self.ended |= self.watcher.is_interrupted() || self.is_enough();
+        if self.ended {
+            Control::Stop
+        } else {
+            Control::Continue
+        }
+    }
+
+    fn interval(&mut self, _interval: &Interval) -> Control {
+        Control::Continue
+    }
+
+    fn event(&mut self, _event: &Event) {}
+}

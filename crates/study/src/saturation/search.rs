@@ -1,0 +1,458 @@
+//! Which cell next, and when it is enough.
+
+use super::cell::Record;
+use super::curve::{Curve, Dot, Step, steps, top};
+use super::measure::{Effort, measure};
+use super::outcome::{Ended, Point, Saturation};
+use super::{Question, Watcher};
+use crate::probe::Estimate;
+use iosonde_result::run::IoFailure;
+use iosonde_result::session::{RunError, Session};
+
+/// A first look ends at this error.
+const LOOK_ERROR: f64 = 0.02;
+/// The share of the budget that one first look takes at most.
+const LOOK_SHARE: f64 = 0.04;
+/// A step that gains less does not rise.
+const RISE: f64 = 1.02;
+/// A step that gains this share of what the depth gained is linear.
+const LINEAR: f64 = 0.85;
+/// More jobs must gain this.
+const JOBS_RISE: f64 = 1.03;
+/// A rate that lacks less of the maximum is not worth more depth.
+const NEARLY: f64 = 0.01;
+/// The share of the budget that the deepest cell may cost only to be looked at.
+const DEEPEST_SHARE: f64 = 0.15;
+/// What is kept back for finding the knee while the maximum is made sure.
+const RESERVE: f64 = 0.1;
+/// Depths are tried between two that differ by more than this.
+const FINE: f64 = 1.5;
+/// The share of the budget that is given out: no run ends exactly when it should.
+const KEPT: f64 = 0.98;
+/// The last I/Os of a run take up to this many times the mean latency.
+const DRAIN: f64 = 2.0;
+/// Longest ramp.
+const MOST_RAMP_NS: f64 = 3e9;
+/// Latency of an I/O before anything is known.
+const UNKNOWN_LATENCY_NS: f64 = 10e6;
+
+/// Finds where a workload saturates.
+///
+/// # Errors
+/// When nothing could be measured at all. An I/O error ends the search with what is known; see [`Saturation::failure`].
+pub fn find_knee(
+    session: &mut dyn Session,
+    question: &Question<'_>,
+    watcher: &mut dyn Watcher,
+) -> Result<Saturation, RunError> {
+    let mut search = Search {
+        session,
+        question,
+        watcher,
+        records: Vec::new(),
+        spent_ns: 0,
+        stopped: None,
+        failure: None,
+    };
+    search.go()?;
+    search.conclude().ok_or(RunError::Interrupted)
+}
+
+struct Search<'a> {
+    session: &'a mut dyn Session,
+    question: &'a Question<'a>,
+    watcher: &'a mut dyn Watcher,
+    records: Vec<Record>,
+    spent_ns: u64,
+    /// Why nothing more is to be measured.
+    stopped: Option<Ended>,
+    failure: Option<IoFailure>,
+}
+
+/// What is known of one number of jobs.
+struct Known {
+    dots: Vec<Dot>,
+    steps: Vec<Step>,
+    top: Option<Step>,
+}
+
+impl Known {
+    /// Depth of the first dot whose step reaches a rate, and of the dot before it.
+    fn reaching(&self, rate: f64) -> Option<(Option<u32>, u32)> {
+        let top = self.top.iter();
+        let below = |step: &&Step| top.clone().all(|top| step.end <= top.first);
+        let mut steps = self.steps.iter().take_while(below).chain(top.clone());
+        let step = steps.find(|step| step.rate >= rate)?;
+        let before = step.first.checked_sub(1);
+        Some((
+            before.map(|index| self.dots[index].iodepth),
+            self.dots[step.first].iodepth,
+        ))
+    }
+}
+
+impl Search<'_> {
+    fn go(&mut self) -> Result<(), RunError> {
+        let Some(mut jobs) = self.question.jobs.first().copied() else {
+            return Ok(());
+        };
+        self.climb(jobs)?;
+        let most = self.jobs_that_help(jobs)?;
+        if most != jobs {
+            jobs = most;
+            self.climb(jobs)?;
+        }
+        self.bracket(jobs)?;
+        self.sharpen(jobs, RESERVE)?;
+        self.bracket(jobs)?;
+        if self.question.rules.between {
+            self.between(jobs)?;
+        }
+        self.sharpen(jobs, 0.0)
+    }
+
+    // --- measuring ---
+
+    fn left_ns(&self) -> f64 {
+        KEPT * self.question.rules.budget_ns as f64 - self.spent_ns as f64
+    }
+
+    fn record(&self, jobs: u32, iodepth: u32) -> Option<&Record> {
+        let same = |record: &&Record| record.jobs == jobs && record.iodepth == iodepth;
+        self.records.iter().find(same)
+    }
+
+    /// By Little's law, with the best rate so far.
+    fn latency_ns(&self, jobs: u32, iodepth: u32) -> f64 {
+        let best = self.records.iter().map(Record::rate).fold(0.0, f64::max);
+        if best > 0.0 {
+            f64::from(jobs) * f64::from(iodepth) * 1e9 / best
+        } else {
+            UNKNOWN_LATENCY_NS
+        }
+    }
+
+    fn ramp_ns(&self, jobs: u32, iodepth: u32) -> f64 {
+        let turnover_ns = 2.0 * self.latency_ns(jobs, iodepth);
+        turnover_ns.clamp(self.question.rules.ramp_ns as f64, MOST_RAMP_NS)
+    }
+
+    /// Measures a cell for `least_ns` to `most_ns`, as far as there is time; whether there was.
+    fn measure(
+        &mut self,
+        jobs: u32,
+        iodepth: u32,
+        least_ns: f64,
+        most_ns: f64,
+        enough: f64,
+    ) -> Result<bool, RunError> {
+        let ramp_ns = self.ramp_ns(jobs, iodepth);
+        let affordable_ns = self.left_ns() - ramp_ns - DRAIN * self.latency_ns(jobs, iodepth);
+        let look_ns = self.question.rules.look_ns as f64;
+        // The first cell is measured whatever it takes.
+        let possible = self.records.is_empty() || affordable_ns >= look_ns;
+        if !possible && self.stopped.is_none() {
+            self.stopped = Some(Ended::OutOfTime);
+        }
+        if self.stopped.is_some() {
+            return Ok(false);
+        }
+        let most_ns = most_ns.min(affordable_ns).max(look_ns);
+        let effort = Effort {
+            ramp_ns: ramp_ns as u64,
+            least_ns: least_ns.min(most_ns) as u64,
+            most_ns: most_ns as u64,
+            enough,
+        };
+        let found = self
+            .records
+            .iter()
+            .position(|r| r.jobs == jobs && r.iodepth == iodepth);
+        let mut record = match found {
+            Some(index) => self.records.swap_remove(index),
+            None => Record::new(jobs, iodepth),
+        };
+        let spent = measure(
+            self.session,
+            self.question.job,
+            &mut record,
+            effort,
+            self.watcher,
+        )?;
+        if record.found.ios > 0 {
+            self.records.push(record);
+        }
+        self.records
+            .sort_by_key(|record| (record.jobs, record.iodepth));
+        self.spent_ns += spent.elapsed_ns;
+        if spent.failure.is_some() {
+            self.failure = spent.failure;
+            self.stopped = Some(Ended::Failed);
+        } else if self.watcher.is_interrupted() {
+            self.stopped = Some(Ended::Interrupted);
+        }
+        Ok(self.stopped.is_none())
+    }
+
+    /// A first, short look at a cell; whether more can be measured.
+    fn look(&mut self, jobs: u32, iodepth: u32) -> Result<bool, RunError> {
+        if self.record(jobs, iodepth).is_some() {
+            return Ok(self.stopped.is_none());
+        }
+        let rules = &self.question.rules;
+        let look_ns = rules.look_ns as f64;
+        let most_ns = look_ns.max(rules.budget_ns as f64 * LOOK_SHARE);
+        self.measure(jobs, iodepth, look_ns, most_ns, LOOK_ERROR)
+    }
+
+    // --- what is known ---
+
+    fn known(&self, jobs: u32) -> Known {
+        let of_jobs = self.records.iter().filter(|record| record.jobs == jobs);
+        let dots: Vec<Dot> = of_jobs
+            .map(|record| Dot {
+                iodepth: record.iodepth,
+                rate: record.rate(),
+                error: record.error(),
+            })
+            .collect();
+        let steps = steps(&dots);
+        let top = top(&steps);
+        Known { dots, steps, top }
+    }
+
+    fn maximum(&self, jobs: u32) -> f64 {
+        self.known(jobs).top.map_or(0.0, |top| top.rate)
+    }
+
+    fn reached(&self, jobs: u32) -> f64 {
+        self.maximum(jobs) * (1.0 - self.question.rules.tolerance)
+    }
+
+    // --- the way up ---
+
+    /// Doubles the depth until the rate does not rise, and looks at the deepest.
+    fn climb(&mut self, jobs: u32) -> Result<(), RunError> {
+        let depths = self.question.depths;
+        let (mut index, mut flat, mut last) = (0, 0, None);
+        while let Some(&iodepth) = depths.get(index) {
+            if !self.look(jobs, iodepth)? {
+                return Ok(());
+            }
+            let Some(record) = self.record(jobs, iodepth) else {
+                return Ok(());
+            };
+            let (rate, error) = (record.rate(), record.error());
+            let mut stride = 1;
+            if let Some((before, rate_before, error_before)) = last {
+                let gain = rate / rate_before;
+                flat = if gain < RISE { flat + 1 } else { 0 };
+                let sure = error.max(error_before) <= NEARLY;
+                if flat == 2 || (flat == 1 && sure) {
+                    break;
+                }
+                if gain >= LINEAR * f64::from(iodepth) / f64::from(before) {
+                    stride = 2;
+                }
+            }
+            last = Some((iodepth, rate, error));
+            if index + 1 == depths.len() {
+                return Ok(());
+            }
+            index = (index + stride).min(depths.len() - 1);
+        }
+        self.look_at_the_deepest(jobs)
+    }
+
+    /// What does not rise over two steps may rise later.
+    fn look_at_the_deepest(&mut self, jobs: u32) -> Result<(), RunError> {
+        let Some(&deepest) = self.question.depths.last() else {
+            return Ok(());
+        };
+        let cost_ns = self.ramp_ns(jobs, deepest)
+            + self.latency_ns(jobs, deepest)
+            + self.question.rules.look_ns as f64;
+        if cost_ns <= DEEPEST_SHARE * self.question.rules.budget_ns as f64 {
+            self.look(jobs, deepest)?;
+        }
+        Ok(())
+    }
+
+    /// The number of jobs that gains over fewer, at the depth where fewer reach their maximum.
+    fn jobs_that_help(&mut self, first: u32) -> Result<u32, RunError> {
+        let (mut best, mut rate) = (first, self.maximum(first));
+        let Some((_, iodepth)) = self.known(first).reaching(self.reached(first)) else {
+            return Ok(first);
+        };
+        for &jobs in self.question.jobs.iter().filter(|jobs| **jobs > first) {
+            if !self.look(jobs, iodepth)? {
+                break;
+            }
+            let found = self.record(jobs, iodepth).map_or(0.0, Record::rate);
+            if found < rate * JOBS_RISE {
+                break;
+            }
+            (best, rate) = (jobs, found);
+        }
+        Ok(best)
+    }
+
+    // --- the knee ---
+
+    /// Halves the range of given depths in which the knee lies until there is none between.
+    fn bracket(&mut self, jobs: u32) -> Result<(), RunError> {
+        while let Some((Some(below), at)) = self.known(jobs).reaching(self.reached(jobs)) {
+            let depths = self.question.depths;
+            let inside: Vec<u32> = depths
+                .iter()
+                .copied()
+                .filter(|depth| (below + 1..at).contains(depth))
+                .collect();
+            let Some(&middle) = inside.get(inside.len() / 2) else {
+                break;
+            };
+            if !self.look(jobs, middle)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries depths between the given ones, where the model says that the knee is.
+    fn between(&mut self, jobs: u32) -> Result<(), RunError> {
+        while let Some((Some(below), at)) = self.known(jobs).reaching(self.reached(jobs)) {
+            if at - below < 2 || f64::from(at) <= FINE * f64::from(below) {
+                break;
+            }
+            let low = f64::from(below) * 1.2;
+            let high = (f64::from(at) / 1.2).max(low);
+            let reached = self.reached(jobs);
+            let curve = Curve::fit(&self.known(jobs).dots);
+            let likely = (below + 1..at)
+                .find(|depth| curve.is_some_and(|curve| curve.at(f64::from(*depth)) >= reached));
+            let wanted = likely.map_or((low * high).sqrt(), f64::from);
+            let iodepth = (wanted.clamp(low, high).round() as u32).clamp(below + 1, at - 1);
+            if self.record(jobs, iodepth).is_some() || !self.look(jobs, iodepth)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    // --- certainty ---
+
+    /// Measures what the answer is least sure of until it is sure enough, or all but a share of the budget is spent.
+    fn sharpen(&mut self, jobs: u32, reserve: f64) -> Result<(), RunError> {
+        while let Some((iodepth, least_ns, enough)) = self.least_sure(jobs) {
+            let kept_ns = reserve * self.question.rules.budget_ns as f64;
+            let free_ns = self.left_ns() - kept_ns;
+            let look_ns = self.question.rules.look_ns as f64;
+            if free_ns < look_ns + self.ramp_ns(jobs, iodepth) && reserve > 0.0 {
+                break;
+            }
+            let needed_ns = self.record(jobs, iodepth).map_or(look_ns, |record| {
+                let times = (record.error() / enough).powi(2) - 1.0;
+                record.found.measured_ns as f64 * times.max(0.0)
+            });
+            // In parts: what one part shows may make another cell the one to measure.
+            let overhead_ns = self.ramp_ns(jobs, iodepth) + self.latency_ns(jobs, iodepth);
+            let most_ns = needed_ns.max(least_ns).max(overhead_ns);
+            let most_ns = most_ns.min(free_ns / 2.0).max(look_ns);
+            if !self.measure(jobs, iodepth, least_ns.max(look_ns), most_ns, enough)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The cell whose uncertainty matters most, the time that it needs at least, and the error to reach.
+    fn least_sure(&self, jobs: u32) -> Option<(u32, f64, f64)> {
+        let rules = &self.question.rules;
+        let known = self.known(jobs);
+        let top = known.top.as_ref()?;
+        let of_jobs: Vec<&Record> = self.records.iter().filter(|r| r.jobs == jobs).collect();
+        let members = &of_jobs[top.first..top.end];
+        let rival = of_jobs
+            .iter()
+            .filter(|record| record.upper() > top.rate * (1.0 + NEARLY))
+            .filter(|record| record.error() > rules.precision)
+            .max_by(|a, b| a.upper().total_cmp(&b.upper()));
+        if let Some(rival) = rival {
+            let enough = (rival.error() / 2.0).max(rules.precision);
+            return Some((rival.iodepth, 0.0, enough));
+        }
+        let measured_ns: u64 = members.iter().map(|member| member.found.measured_ns).sum();
+        let missing_ns = (rules.least_ns as f64 - measured_ns as f64).max(0.0);
+        if top.error > rules.precision || missing_ns > 0.0 {
+            let cheapest = members.iter().min_by_key(|member| member.iodepth)?;
+            // The others know something too.
+            let enough = rules.precision * (cheapest.error() / top.error).clamp(1.0, 4.0);
+            return Some((cheapest.iodepth, missing_ns, enough));
+        }
+        let reached = self.reached(jobs);
+        let undecided = of_jobs.iter().filter(|record| {
+            let decided = record.lower() > reached || record.upper() < reached;
+            !decided && record.error() > rules.precision
+        });
+        let shallowest = undecided.min_by_key(|record| record.iodepth)?;
+        Some((
+            shallowest.iodepth,
+            0.0,
+            (shallowest.error() / 2.0).max(rules.precision),
+        ))
+    }
+
+    // --- the answer ---
+
+    fn conclude(self) -> Option<Saturation> {
+        let jobs = self.best_jobs()?;
+        let known = self.known(jobs);
+        let top = known.top.as_ref()?;
+        let deepest = self.question.depths.last().copied();
+        let point = |iodepth: u32| {
+            let record = self.record(jobs, iodepth)?;
+            let cell = record.cell();
+            Some(Point {
+                iodepth,
+                iops: cell.iops.mean,
+                latency: cell.latency,
+            })
+        };
+        let (_, knee) = known.reaching(top.rate * (1.0 - self.question.rules.tolerance))?;
+        let (_, nearly) = known.reaching(top.rate * (1.0 - NEARLY))?;
+        let knee = point(knee)?;
+        let cell = self.record(jobs, known.dots[top.first].iodepth)?.cell();
+        let block = cell.bytes_per_s.mean / cell.iops.mean.max(f64::MIN_POSITIVE);
+        let estimate = |mean: f64| Estimate {
+            mean,
+            error: Some(top.error * mean),
+            spread: cell.iops.spread,
+        };
+        Some(Saturation {
+            rules: self.question.rules,
+            jobs,
+            maximum: estimate(top.rate),
+            maximum_bytes_per_s: estimate(top.rate * block),
+            knee,
+            latency_only: (Some(nearly) != deepest).then(|| point(nearly)).flatten(),
+            curve: Curve::fit(&known.dots),
+            cells: self.records.iter().map(Record::cell).collect(),
+            spent_ns: self.spent_ns,
+            ended: self.stopped.unwrap_or(Ended::Sure),
+            failure: self.failure,
+        })
+    }
+
+    /// The fewest jobs that reach the maximum.
+    fn best_jobs(&self) -> Option<u32> {
+        let tried = self.question.jobs.iter().copied();
+        let most = tried
+            .clone()
+            .map(|jobs| self.maximum(jobs))
+            .fold(0.0, f64::max);
+        let enough = most * (1.0 - self.question.rules.tolerance);
+        tried
+            .into_iter()
+            .find(|jobs| most > 0.0 && self.maximum(*jobs) >= enough)
+    }
+}

@@ -1,0 +1,392 @@
+//! The knee search beside an exhaustive grid, on simulated devices whose parameters are drawn at random.
+//!
+//! The devices are networks of queues; the search knows nothing of them. A drawing can be repeated by its family and seed.
+
+use iosonde_engine::backend::sim::drawn::Family;
+use iosonde_engine::local::LocalRunner;
+use iosonde_job::plan::*;
+use iosonde_result::observer::Observer;
+use iosonde_result::run::RunResult;
+use iosonde_result::session::{RunError, Session};
+use iosonde_study::saturation::{Ended, Question, Rules, Saturation, Watcher, doubling, find_knee};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// Measured time of a cell of the exhaustive grid.
+const CELL_NS: u64 = 60 * SECOND_NS;
+/// How much the answers may differ.
+const CLOSE: f64 = 0.02;
+
+/// Runs on a simulated device that is never twice the same: each run sees other noise, as on a device that goes on living.
+struct Living<S> {
+    session: S,
+    runs: u64,
+    spent_ns: u64,
+}
+
+impl<S: Session> Session for Living<S> {
+    fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        let mut plan = plan.clone();
+        self.runs += 1;
+        for job in &mut plan.jobs {
+            job.workload.randseed = Some(self.runs);
+            let device = job.io.sim.take().unwrap_or_default();
+            let (seed, rest) = device.split_once(',').unwrap_or_default();
+            job.io.sim = Some(format!("{seed}{:04},{rest}", self.runs));
+        }
+        let result = self.session.run(&plan, observer)?;
+        let elapsed = result.workers.iter().map(|worker| worker.elapsed_ns).max();
+        self.spent_ns += elapsed.unwrap_or(0);
+        Ok(result)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), RunError> {
+        Ok(())
+    }
+}
+
+fn living() -> Living<impl Session> {
+    Living {
+        session: LocalRunner::default().open(),
+        runs: 0,
+        spent_ns: 0,
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Pattern {
+    rw: ReadWrite,
+    block_bytes: u64,
+}
+
+const RANDOM_READ: Pattern = Pattern {
+    rw: ReadWrite {
+        mode: Mode::Read,
+        random: true,
+    },
+    block_bytes: 4096,
+};
+const RANDOM_WRITE: Pattern = Pattern {
+    rw: ReadWrite {
+        mode: Mode::Write,
+        random: true,
+    },
+    block_bytes: 4096,
+};
+const RANDOM_READ_LARGE: Pattern = Pattern {
+    block_bytes: 64 << 10,
+    ..RANDOM_READ
+};
+const SEQUENTIAL_READ: Pattern = Pattern {
+    rw: ReadWrite {
+        mode: Mode::Read,
+        random: false,
+    },
+    block_bytes: 256 << 10,
+};
+
+fn job(device: &str, pattern: Pattern) -> Job {
+    let mut job = Job::new("cell");
+    job.files.size = Some(Extent::Bytes(1 << 40));
+    job.workload.rw = pattern.rw;
+    job.workload.block_size = PerDirection::all(BlockSize::Fixed(pattern.block_bytes));
+    job.workload.percentage_random = PerDirection::all(if pattern.rw.random { 100 } else { 0 });
+    job.io.engine = Engine::Sim;
+    job.io.sim = Some(device.to_owned());
+    job.io.direct = true;
+    job.schedule.time_based = true;
+    job
+}
+
+/// The rate of each depth, a minute each.
+fn exhaustive(job: &Job, depths: &[u32], jobs: u32) -> Vec<f64> {
+    let mut session = living();
+    // Other noise than the search sees.
+    session.runs = 5000 + u64::from(jobs) * 100;
+    let mut cell = |depth: &u32| {
+        let mut job = job.clone();
+        job.io.iodepth = *depth;
+        job.numjobs = jobs;
+        job.schedule.runtime_ns = CELL_NS;
+        job.schedule.ramp_time_ns = 3 * SECOND_NS;
+        rate_of(&mut session, job)
+    };
+    depths.iter().map(&mut cell).collect()
+}
+
+/// I/Os per second of all workers of a job.
+fn rate_of(session: &mut dyn Session, job: Job) -> f64 {
+    let plan = Plan {
+        jobs: vec![job],
+        global_options: Vec::new(),
+    };
+    let result = session.run(&plan, &mut ()).unwrap();
+    let rate = |worker: &iosonde_result::run::WorkerResult| {
+        let ios: u64 = worker.directions.iter().map(|(_, d)| d.total_ios).sum();
+        ios as f64 * 1e9 / worker.runtime_ns as f64
+    };
+    result.workers.iter().map(rate).sum()
+}
+
+fn search(job: &Job, depths: &[u32], jobs: &[u32], rules: Rules) -> (Saturation, u64) {
+    let mut session = living();
+    let question = Question {
+        job,
+        depths,
+        jobs,
+        rules,
+    };
+    let found = find_knee(&mut session, &question, &mut ()).unwrap();
+    (found, session.spent_ns)
+}
+
+/// What is wrong with the answer of the search; `None` for nothing.
+fn judge(found: &Saturation, spent_ns: u64, depths: &[u32], grid: &[f64]) -> Option<String> {
+    let most = grid.iter().copied().fold(0.0, f64::max);
+    let reached = most * (1.0 - found.rules.tolerance);
+    let index = grid.iter().position(|rate| *rate >= reached)?;
+    let low = depths[index.saturating_sub(1)];
+    let high = depths[(index + 1).min(depths.len() - 1)];
+    let mut wrong = Vec::new();
+    let off = found.maximum.mean / most - 1.0;
+    if off.abs() > CLOSE {
+        wrong.push(format!("maximum off by {:.2} %", off * 100.0));
+    }
+    if !(low..=high).contains(&found.knee.iodepth) {
+        wrong.push(format!("knee {} for {}", found.knee.iodepth, depths[index]));
+    }
+    if spent_ns > depths.len() as u64 * CELL_NS / 10 {
+        wrong.push(format!("took {} s", spent_ns / SECOND_NS));
+    }
+    (!wrong.is_empty()).then(|| wrong.join(", "))
+}
+
+/// A device of a family, slowed down so far that counting its I/Os does not take long.
+fn drawn(family: Family, seed: u64, pattern: Pattern, most_iops: f64) -> String {
+    let mut deep = job(&family.draw(seed, 1.0), pattern);
+    deep.io.iodepth = 256;
+    deep.schedule.runtime_ns = SECOND_NS / 10;
+    deep.schedule.ramp_time_ns = SECOND_NS / 100;
+    let rate = rate_of(&mut living(), deep);
+    family.draw(seed, (rate / most_iops).max(1.0))
+}
+
+fn try_one(family: Family, seed: u64, most_iops: f64) -> Option<String> {
+    let patterns = [
+        RANDOM_READ,
+        RANDOM_WRITE,
+        RANDOM_READ_LARGE,
+        SEQUENTIAL_READ,
+    ];
+    let pattern = patterns[seed as usize % patterns.len()];
+    let device = drawn(family, seed, pattern, most_iops);
+    let job = job(&device, pattern);
+    let depths = doubling(512);
+    let grid = exhaustive(&job, &depths, 1);
+    let (found, spent_ns) = search(&job, &depths, &[1], Rules::THOROUGH);
+    let wrong = judge(&found, spent_ns, &depths, &grid);
+    if std::env::var_os("IOSONDE_SHOW").is_some() {
+        let most = grid.iter().copied().fold(0.0, f64::max);
+        eprintln!(
+            "{:10} {seed:3} {:7.1} of {most:7.1} ({:+.2} %) knee {:3} {:3} cells {:2} spent {:2} s {:?} residual {:.3} {}",
+            family.preset(),
+            found.maximum.mean,
+            (found.maximum.mean / most - 1.0) * 100.0,
+            found.knee.iodepth,
+            found.latency_only.map_or(0, |p| p.iodepth),
+            found.cells.len(),
+            spent_ns / SECOND_NS,
+            found.ended,
+            found.curve.map_or(0.0, |curve| curve.residual),
+            wrong.clone().unwrap_or_default(),
+        );
+        if wrong.is_some() {
+            eprintln!("    {device}");
+            eprintln!("    grid {grid:.1?}");
+            for cell in &found.cells {
+                eprintln!(
+                    "    {} {:.1} +- {:?} {} ms",
+                    cell.iodepth,
+                    cell.iops.mean,
+                    cell.iops.error,
+                    cell.measured_ns / 1_000_000
+                );
+            }
+        }
+    }
+    wrong.map(|wrong| format!("{} {seed}: {wrong}: {device}", family.preset()))
+}
+
+/// All drawings, on all processors; what is wrong with which.
+fn try_all(seeds: std::ops::Range<u64>, most_iops: f64) -> Vec<String> {
+    let tasks: Vec<(Family, u64)> = seeds
+        .flat_map(|seed| Family::ALL.map(|family| (family, seed)))
+        .collect();
+    let next = AtomicUsize::new(0);
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    let wrong = std::sync::Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some((family, seed)) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Some(problem) = try_one(*family, *seed, most_iops) {
+                        wrong.lock().unwrap().push(problem);
+                    }
+                }
+            });
+        }
+    });
+    wrong.into_inner().unwrap()
+}
+
+/// A few drawings, slowed down to what a debug build counts in seconds; with `./test --full` hundreds.
+#[test]
+fn agrees_with_an_exhaustive_grid_in_a_tenth_of_its_time() {
+    let full = std::env::var("IOSONDE_TEST_FULL").is_ok_and(|full| full == "yes");
+    let wrong = if full {
+        try_all(0..40, 1000.0)
+    } else {
+        try_all(0..2, 300.0)
+    };
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn finds_how_many_jobs_it_takes() {
+    // One process gets 500 a second, the server could do 2000.
+    let device = "seed=1,read_us=4000,read_dist=exp,parallel=8,worker_us=2000,delay_us=300";
+    let job = job(device, RANDOM_READ);
+    let depths = doubling(128);
+    let (found, spent_ns) = search(&job, &depths, &[1, 2, 4, 8, 16], Rules::THOROUGH);
+    assert_eq!(found.jobs, 4, "{found:?}");
+    assert!(
+        (found.maximum.mean / 2000.0 - 1.0).abs() < CLOSE,
+        "{found:?}"
+    );
+    assert!(found.knee.iodepth <= 8, "{found:?}");
+    assert!(spent_ns <= Rules::THOROUGH.budget_ns);
+    assert!(
+        found.sentence(false).contains("in each of 4 jobs"),
+        "{}",
+        found.sentence(false)
+    );
+}
+
+#[test]
+fn says_so_where_the_rate_still_rises() {
+    let device = "seed=1,read_us=20000,read_dist=lognormal:0.2,parallel=1000";
+    let (found, _) = search(
+        &job(device, RANDOM_READ),
+        &doubling(16),
+        &[1],
+        Rules::THOROUGH,
+    );
+    assert_eq!(found.latency_only, None);
+    assert_eq!(found.knee.iodepth, 16);
+    let sentence = found.sentence(false);
+    assert!(
+        sentence.starts_with("still rises at depth 16, with"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn a_quiet_device_is_soon_known() {
+    let device = "seed=1,read_us=1000,read_dist=fixed,parallel=4,cap_iops=2500";
+    let (found, spent_ns) = search(&job(device, RANDOM_READ), &doubling(512), &[1], QUICK);
+    assert_eq!(found.ended, Ended::Sure, "{found:?}");
+    assert!(
+        (found.maximum.mean / 2500.0 - 1.0).abs() < 0.01,
+        "{found:?}"
+    );
+    assert_eq!(found.knee.iodepth, 3);
+    assert!(spent_ns < 6 * SECOND_NS, "{spent_ns}");
+    let json = serde_json::to_string(&found).unwrap();
+    assert_eq!(serde_json::from_str::<Saturation>(&json).unwrap(), found);
+}
+
+const QUICK: Rules = Rules {
+    budget_ns: 6 * SECOND_NS,
+    look_ns: 3 * SECOND_NS / 10,
+    least_ns: SECOND_NS,
+    precision: 0.01,
+    ..Rules::THOROUGH
+};
+
+/// What the time allows is found, and no more time is taken.
+#[test]
+fn a_short_search_ends_in_time_with_what_it_knows() {
+    for family in Family::ALL {
+        let job = job(&drawn(family, 7, RANDOM_READ, 500.0), RANDOM_READ);
+        let (found, spent_ns) = search(&job, &doubling(64), &[1], QUICK);
+        assert!(found.maximum.mean > 0.0 && found.maximum.error.is_some());
+        assert!(
+            spent_ns <= QUICK.budget_ns + SECOND_NS / 2,
+            "{family:?} {spent_ns}"
+        );
+    }
+}
+
+/// Fails all I/O from the third run on.
+struct Failing<S>(S, u32);
+
+impl<S: Session> Session for Failing<S> {
+    fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        let mut plan = plan.clone();
+        self.1 += 1;
+        if self.1 >= 3 {
+            for job in &mut plan.jobs {
+                let device = job.io.sim.take().unwrap_or_default();
+                job.io.sim = Some(format!("{device},read_error=1"));
+            }
+        }
+        self.0.run(&plan, observer)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), RunError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn an_error_ends_it_with_what_is_known() {
+    let job = job("seed=1,read_us=1000,parallel=64", RANDOM_READ);
+    let question = Question {
+        job: &job,
+        depths: &doubling(512),
+        jobs: &[1],
+        rules: QUICK,
+    };
+    let mut session = Failing(LocalRunner::default().open(), 0);
+    let found = find_knee(&mut session, &question, &mut ()).unwrap();
+    assert_eq!(found.ended, Ended::Failed);
+    assert_eq!(found.failure.map(|failure| failure.errno), Some(5));
+    assert_eq!(found.cells.len(), 2);
+    let mut session = Failing(LocalRunner::default().open(), 5);
+    assert!(find_knee(&mut session, &question, &mut ()).is_err());
+}
+
+/// Wants the end after some looks.
+struct Interrupts(std::cell::Cell<u32>);
+
+impl Watcher for Interrupts {
+    fn is_interrupted(&self) -> bool {
+        self.0.set(self.0.get().saturating_sub(1));
+        self.0.get() == 0
+    }
+}
+
+#[test]
+fn the_user_ends_it() {
+    let job = job("seed=1,read_us=1000,parallel=64", RANDOM_READ);
+    let question = Question {
+        job: &job,
+        depths: &doubling(512),
+        jobs: &[1],
+        rules: QUICK,
+    };
+    let found = find_knee(&mut living(), &question, &mut Interrupts(20.into()));
+    assert!(found.is_ok_and(|found| found.ended == Ended::Interrupted && !found.cells.is_empty()));
+    let nothing = find_knee(&mut living(), &question, &mut Interrupts(1.into()));
+    assert!(matches!(nothing, Err(RunError::Interrupted)));
+}
