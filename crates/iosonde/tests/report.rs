@@ -130,7 +130,7 @@ fn what_is_no_result_ends_with_status_2_and_writes_nothing() {
         (["report", "text", "-o", "r.html"], "text: "),
         (
             ["report", "text", "--expect", "no-such-product"],
-            "--expect: ",
+            "no limits of `no-such-product` are known",
         ),
     ] {
         let output = scratch.run(&words);

@@ -111,7 +111,7 @@ impl LoadWatcher for () {}
 /// What a load study found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadResult {
-    /// [`FORMAT`] of the program that wrote it.
+    /// The format of the program that wrote it.
     pub format: u32,
     /// The target as the user wrote it.
     pub target: String,
