@@ -56,6 +56,9 @@ pub(crate) enum Command {
     /// What latency at which load? Latency over offered rate, and the rate that keeps an objective
     #[command(after_help = LOAD_EXAMPLES)]
     Load(LoadArgs),
+    /// What is the disk doing now? The columns of sar -d, live
+    #[command(after_help = crate::commands::watch::EXAMPLES)]
+    Watch(crate::commands::watch::WatchArgs),
     /// Is this machine fit to be measured? What the target is, and what would spoil a measurement
     #[command(after_help = crate::commands::doctor::EXAMPLES)]
     Doctor(crate::commands::doctor::DoctorArgs),

@@ -14,6 +14,7 @@ pub(crate) mod report;
 pub(crate) mod rm;
 pub(crate) mod show;
 mod target;
+pub(crate) mod watch;
 
 use crate::args::{Cli, Command, KeepArgs};
 use crate::failure::Failure;
@@ -31,6 +32,7 @@ pub(crate) fn dispatch(words: &[OsString]) -> Result<(), Failure> {
         Command::Probe(args) => probe::run(&args),
         Command::Fio { args } => fio::run(&args, &KeepArgs::default()),
         Command::Load(args) => load::run(&args),
+        Command::Watch(args) => watch::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Limits(args) => limits::run(&args),
         Command::Report(args) => report::run(&args),

@@ -4,7 +4,8 @@
 //! * [`guard`]: whether a device may be written, which [`signature`] helps to decide; [`space`]: whether data fits
 //! * [`diskstats`]: what devices did meanwhile, as [`disk_util`] and [`sar`] show it; [`cache`] and [`extents`]:
 //!   whether I/O reached them
-//! * [`machine`]: readings of all that is sampled during a run: devices, [`processors`], [`pressure`], [`clocks`]
+//! * [`watching`]: what devices do now; [`machine`]: readings of all that is sampled during a run: devices, [`processors`],
+//!   [`pressure`], [`clocks`]
 //! * [`conditions`], [`activity`] and [`access`]: what would spoil a measurement, for `iosonde doctor`
 //!
 //! All that is read from `/proc` and `/sys` is read through a [`System`](system::System), and parsed by pure
@@ -32,3 +33,4 @@ pub mod sar;
 pub mod signature;
 pub mod space;
 pub mod system;
+pub mod watching;
