@@ -9,7 +9,7 @@ use crate::failure::errno_name;
 use crate::flow::{FlowPool, FlowShare};
 use crate::iolog::IoLog;
 use crate::pacing::Pacer;
-use crate::prepare::{FileKeeper, WorkerFiles, target_error};
+use crate::prepare::{FileKeeper, FileUse, WorkerFiles, target_error};
 use crate::recorder::Recorder;
 use crate::sys::memory::{IoMemory, MemoryKind};
 use crate::tally::Shared;
@@ -20,6 +20,7 @@ use crate::workload::rng::Stream;
 use crate::workload::{Generator, Seeds};
 use iosonde_job::plan::{Direction, Engine, Job, Measure, Memory, Plan};
 use iosonde_result::session::RunError;
+use rustix::fs::FsWord;
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
@@ -27,6 +28,12 @@ use std::sync::Arc;
 
 /// The share of a queue that is refilled at once where I/O is fast.
 const REFILL_SHARE: u32 = 16;
+/// The same for files in memory. No device is behind them whose queue must not run low: workers of the kernel move the
+/// data, and each call that hands them a single I/O takes processor time from them.
+const REFILL_SHARE_IN_MEMORY: u32 = 4;
+/// Magic numbers of the file systems that are memory, from statfs(2).
+const TMPFS: FsWord = 0x0102_1994;
+const RAMFS: FsWord = 0x8584_58f6;
 
 /// What has to be allocated before a worker can start, whenever that will be.
 pub(crate) struct Kit {
@@ -212,8 +219,9 @@ pub(crate) fn parts(
             complete_max: job.io.batch_complete_max.unwrap_or(u32::MAX),
             // A job that sets batches itself gets those, and in a simulation submitting costs nothing.
             refill: match (job.io.batch_submit, job.io.engine) {
-                (None, engine) if engine != Engine::Sim => (depth / REFILL_SHARE).max(1),
-                _ => 1,
+                (None, Engine::Sim) | (Some(_), _) => 1,
+                (None, _) if are_in_memory(files) => (depth / REFILL_SHARE_IN_MEMORY).max(1),
+                (None, _) => (depth / REFILL_SHARE).max(1),
             },
             low: job.io.iodepth_low.unwrap_or(depth).clamp(1, depth),
             serialize_overlap: job.io.serialize_overlap,
@@ -241,4 +249,13 @@ pub(crate) fn parts(
         keeper: company.keeper,
         verifies_each_pass,
     }
+}
+
+/// Whether all files are on a file system that is memory.
+fn are_in_memory(files: &WorkerFiles) -> bool {
+    let in_memory = |file: &FileUse| {
+        let kind = rustix::fs::statfs(&file.path).map(|facts| facts.f_type);
+        matches!(kind, Ok(TMPFS | RAMFS))
+    };
+    !files.files.is_empty() && files.files.iter().all(in_memory)
 }
