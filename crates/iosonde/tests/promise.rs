@@ -96,6 +96,28 @@ fn a_promise_may_come_from_a_file_of_ones_own() {
 }
 
 #[test]
+fn two_targets_take_turns_and_are_kept_apart() {
+    let scratch = Scratch::new("turns");
+    let other = SLOW.replace("9k", "6k");
+    let output = scratch.run(&["probe", SLOW, &other, "--runtime", "5"]);
+    assert_eq!(output.status.code(), Some(0), "{}", error(&output));
+    let told = out(&output);
+    let (_, beside) = told.split_once("Side by side").unwrap();
+    assert!(beside.contains("read IOPS"), "{beside}");
+    assert!(beside.contains("0.667"), "{beside}");
+    assert!(beside.contains("slower"), "{beside}");
+    // Whoever begins a round ended the one before.
+    let figures: Vec<String> = error(&output)
+        .lines()
+        .filter(|line| line.contains("k random ") && !line.contains("provisional"))
+        .map(|line| line.contains("6k,").to_string())
+        .collect();
+    assert_eq!(figures.len(), 8, "{}", error(&output));
+    let listed = out(&scratch.run(&["list", "--format", "csv"]));
+    assert_eq!(listed.lines().count(), 3, "{listed}");
+}
+
+#[test]
 fn what_is_mistyped_is_said_before_anything_is_measured() {
     let scratch = Scratch::new("mistyped");
     for (expect, said) in [

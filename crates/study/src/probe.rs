@@ -9,6 +9,7 @@ mod figure;
 mod phase;
 mod study;
 mod target;
+mod turns;
 
 pub use class::{Classification, DeviceClass, Evidence, classify};
 pub use figure::{Estimate, Figure, Latency};
@@ -19,3 +20,4 @@ pub use study::{
 };
 pub(crate) use target::planned_bytes;
 pub use target::{ProbeTarget, TargetKind, WorkingSet, WorkingSetError};
+pub use turns::{Taking, Turns};

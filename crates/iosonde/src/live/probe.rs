@@ -18,6 +18,8 @@ pub(crate) struct ProbeLive {
     stop: Stop,
     bar: Option<ProgressBar>,
     lines: Box<dyn Write>,
+    /// Stands before each line, where several targets are probed.
+    prefix: String,
     /// The phase that runs: its number, how many there are, and when its next line is due.
     number: usize,
     phases: usize,
@@ -42,12 +44,20 @@ impl ProbeLive {
         live
     }
 
+    /// Shows one of several that take turns: in lines that say which one they are about.
+    pub(crate) fn of_several(name: &str, stop: Stop) -> Self {
+        let mut live = ProbeLive::on(Box::new(std::io::stderr()), stop);
+        live.prefix = format!("{name}: ");
+        live
+    }
+
     /// Writes lines to this.
     pub(crate) fn on(lines: Box<dyn Write>, stop: Stop) -> Self {
         ProbeLive {
             stop,
             bar: None,
             lines,
+            prefix: String::new(),
             number: 0,
             phases: 0,
             next_line_ns: 0,
@@ -64,7 +74,7 @@ impl ProbeLive {
     }
 
     fn line(&mut self, text: &str) {
-        let wrapped = table::wrapped(text);
+        let wrapped = table::wrapped(&format!("{}{text}", self.prefix));
         let text = wrapped.trim_end();
         match &self.bar {
             // A bar draws nothing on what is no terminal any more; the line is lost then, as the terminal is.

@@ -122,11 +122,11 @@ fn rows(rows: &[Row]) -> String {
     let mut header = vec![Cell::new("")];
     header.extend(head.map(right));
     table.set_header(header);
-    let mut part = None;
+    let mut names = Vec::new();
     for row in rows {
-        if part != Some(&row.part) {
-            table.add_row([&row.part]);
-            part = Some(&row.part);
+        if names.last() != Some(&&row.part) {
+            table.add_row([NAME_OF_PART]);
+            names.push(&row.part);
         }
         table.add_row([
             Cell::new(format!(" {}", label(row.subject.name(), row.measure))),
@@ -140,8 +140,16 @@ fn rows(rows: &[Row]) -> String {
     for column in table.column_iter_mut() {
         column.set_padding((0, 1));
     }
-    render(&table)
+    let mut names = names.into_iter();
+    let line = |line: &str| match line.trim() {
+        NAME_OF_PART => names.next().map_or(String::new(), |name| wrapped(name)),
+        _ => format!("{line}\n"),
+    };
+    render(&table).lines().map(line).collect()
 }
+
+/// Holds the place of a part's name in a table: as a cell, the name would make the first column as wide as it is.
+const NAME_OF_PART: &str = "=";
 
 fn side(row: &Row, side: &Side) -> String {
     let mark = if side.unsettled { "*" } else { "" };
@@ -150,7 +158,11 @@ fn side(row: &Row, side: &Side) -> String {
 
 /// A ratio: as many digits as ratios near 1 need.
 fn number(ratio: f64) -> String {
-    if ratio < 9.9995 {
+    if ratio < 0.009_95 {
+        format!("{ratio:.5}")
+    } else if ratio < 0.0995 {
+        format!("{ratio:.4}")
+    } else if ratio < 9.9995 {
         format!("{ratio:.3}")
     } else if ratio < 99.95 {
         format!("{ratio:.1}")

@@ -6,6 +6,7 @@ mod json;
 mod markdown;
 mod promise;
 pub(crate) mod row;
+mod side_by_side;
 pub(crate) mod table;
 
 use crate::args::Format;
@@ -15,7 +16,7 @@ use iosonde_study::probe::ProbeResult;
 /// What is to be printed when all targets have been probed. A table of each has been printed by then.
 pub(crate) fn rest(results: &[ProbeResult], format: Format) -> Result<String, Failure> {
     match format {
-        Format::Table if results.len() > 1 => Ok(table::side_by_side(results)),
+        Format::Table if results.len() > 1 => Ok(side_by_side::table(results)),
         Format::Table => Ok(String::new()),
         Format::Json => json::own(results),
         Format::FioJson => json::fio(results),

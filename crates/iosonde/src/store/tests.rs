@@ -138,7 +138,10 @@ impl Session for Dies {
     fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
         self.1 += 1;
         match self.1 {
-            3 => Err(RunError::Interrupted),
+            3 => Err(RunError::Unsupported {
+                problem: "the device is gone".into(),
+                remedy: "plug it in".into(),
+            }),
             _ => self.0.run(plan, observer),
         }
     }

@@ -199,7 +199,11 @@ pub fn probe(
         if study.is_over() {
             break;
         }
-        study.phase(*phase)?;
+        match study.phase(*phase) {
+            // The wish to stop may come just before a run begins.
+            Err(ProbeError::Run(RunError::Interrupted)) if !study.figures.is_empty() => break,
+            outcome => outcome?,
+        }
     }
     study.conclude(bytes, phases.len())
 }

@@ -1,6 +1,8 @@
 //! For programs: everything, or as fio would say it.
 
+use super::side_by_side;
 use crate::failure::Failure;
+use iosonde_result::compare::Comparison;
 use iosonde_result::fio;
 use iosonde_result::run::RunResult;
 use iosonde_study::probe::ProbeResult;
@@ -15,6 +17,17 @@ struct Document<'a> {
     kind: &'static str,
     program: &'static str,
     probes: &'a [ProbeResult],
+    /// Each target but the first, held against the first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    comparisons: Vec<Beside<'a>>,
+}
+
+#[derive(Serialize)]
+struct Beside<'a> {
+    a: &'a str,
+    b: &'a str,
+    #[serde(flatten)]
+    comparison: Comparison,
 }
 
 /// Our own document: every run with its histograms and seconds.
@@ -24,6 +37,14 @@ pub(super) fn own(results: &[ProbeResult]) -> Result<String, Failure> {
         kind: "probe",
         program: concat!("iosonde ", env!("CARGO_PKG_VERSION")),
         probes: results,
+        comparisons: side_by_side::comparisons(results)
+            .into_iter()
+            .map(|(other, comparison)| Beside {
+                a: &results[0].target,
+                b: &other.target,
+                comparison,
+            })
+            .collect(),
     };
     let mut text = serde_json::to_string_pretty(&document).map_err(anyhow::Error::from)?;
     text.push('\n');

@@ -1,12 +1,16 @@
 //! Tables for a report or an issue.
 
-use super::{conditions, promise, row};
+use super::{conditions, promise, row, side_by_side};
 use iosonde_study::limits::Held;
 use iosonde_study::probe::ProbeResult;
 use iosonde_study::words;
 
 pub(super) fn text(results: &[ProbeResult]) -> String {
-    results.iter().map(one).collect::<Vec<_>>().join("\n")
+    let mut text = results.iter().map(one).collect::<Vec<_>>().join("\n");
+    if results.len() > 1 {
+        text.push_str(&side_by_side::markdown(results));
+    }
+    text
 }
 
 fn one(result: &ProbeResult) -> String {

@@ -133,3 +133,32 @@ fn too_few_in_flight_are_no_breach() {
     assert_eq!(result.expected[0].outcome, Outcome::Unclear);
     insta::assert_snapshot!("promise_unclear", promise_table(&result));
 }
+
+#[test]
+fn targets_are_held_against_the_first() {
+    let noisy = |speed: u32, seed: u32| {
+        let device = format!(
+            "read_us={speed},write_us={speed},parallel=16,noise=0.03,noise_rho=0.5,noise_period_us=100ms,seed={seed}"
+        );
+        probed(
+            &device,
+            Budget {
+                runtime_ns: 5_000_000_000,
+                ..Budget::QUICK
+            },
+        )
+    };
+    let results = [noisy(2000, 1), noisy(2000, 2), noisy(2400, 3)];
+    let two = rest(&results[..2], Format::Table).unwrap();
+    insta::assert_snapshot!("two_side_by_side", two);
+    insta::assert_snapshot!("three_side_by_side", rest(&results, Format::Table).unwrap());
+    let markdown = rest(&results[1..], Format::Markdown).unwrap();
+    let (_, beside) = markdown.split_once("\n## Side by side").unwrap();
+    insta::assert_snapshot!("two_side_by_side_markdown", beside);
+    let json: serde_json::Value =
+        serde_json::from_str(&rest(&results, Format::Json).unwrap()).unwrap();
+    let comparisons = json["comparisons"].as_array().unwrap();
+    assert_eq!(comparisons.len(), 2);
+    assert_eq!(comparisons[1]["b"], results[2].target.as_str());
+    assert_eq!(comparisons[1]["rows"][0]["verdict"], "slower");
+}

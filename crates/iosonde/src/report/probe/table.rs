@@ -137,34 +137,3 @@ pub(crate) fn wrapped(text: &str) -> String {
     }
     render(&table)
 }
-
-/// The headlines of several targets.
-pub(super) fn side_by_side(results: &[ProbeResult]) -> String {
-    let mut table = plain();
-    let mut head = vec![Cell::new("")];
-    head.extend(results.iter().map(|result| right(&result.target)));
-    table.set_header(head);
-    for phase in row::ORDER {
-        let found: Vec<Option<&Figure>> =
-            results.iter().map(|result| result.figure(phase)).collect();
-        let Some(first) = found.iter().flatten().next() else {
-            continue;
-        };
-        let mut cells = vec![Cell::new(row::label(first))];
-        cells.extend(
-            found
-                .iter()
-                .map(|figure| right(figure.map_or("-".to_owned(), side))),
-        );
-        table.add_row(cells);
-    }
-    format!("\nSide by side\n\n{}", render(&table))
-}
-
-/// One at a time, the wait is what counts.
-fn side(figure: &Figure) -> String {
-    match (figure.iodepth, row::latency(figure).p50_ns) {
-        (1, Some(p50)) => format!("p50 {}", words::latency(p50 as f64)),
-        _ => row::headline(figure),
-    }
-}

@@ -1,0 +1,126 @@
+//! Several targets side by side: the headlines of all, and each held against the first.
+
+use super::row;
+use super::table::{plain, render, right};
+use crate::args::TextFormat;
+use crate::report::comparison::Document;
+use comfy_table::Cell;
+use iosonde_result::compare::{Comparison, Measure, Measured, Row, Subject, compare, parts};
+use iosonde_study::probe::{Figure, Phase, ProbeResult};
+use iosonde_study::words;
+
+/// Each target but the first, held against the first: its name and what was found.
+pub(super) fn comparisons(results: &[ProbeResult]) -> Vec<(&ProbeResult, Comparison)> {
+    let Some((first, others)) = results.split_first() else {
+        return Vec::new();
+    };
+    let a = [measured(first)];
+    let against = |other| (other, compare(&a, &[measured(other)]));
+    others.iter().map(against).collect()
+}
+
+fn measured(result: &ProbeResult) -> Measured {
+    let runs = result.runs.iter().filter(|run| run.phase != Phase::Layout);
+    Measured {
+        name: result.target.clone(),
+        machine: None,
+        parts: runs.flat_map(|run| parts(&run.result)).collect(),
+    }
+}
+
+/// For people, below the tables of each target.
+pub(super) fn table(results: &[ProbeResult]) -> String {
+    let mut text = "\nSide by side\n\n".to_owned();
+    if results.len() > 2 {
+        text.push_str(&headlines(results));
+        text.push('\n');
+    }
+    let each: Vec<String> = headline_comparisons(results, TextFormat::Table);
+    text.push_str(&each.join("\n"));
+    text
+}
+
+/// For a report or an issue.
+pub(super) fn markdown(results: &[ProbeResult]) -> String {
+    let each = headline_comparisons(results, TextFormat::Markdown);
+    format!("\n## Side by side\n\n{}", each.join("\n"))
+}
+
+/// The comparisons, with one figure for each phase.
+fn headline_comparisons(results: &[ProbeResult], format: TextFormat) -> Vec<String> {
+    let found = comparisons(results).into_iter();
+    let text = |(other, comparison): (&ProbeResult, Comparison)| {
+        let headline = of_headlines(&results[0], comparison);
+        Document::of(&results[0].target, &other.target, &headline).text(format)
+    };
+    found.map(text).collect()
+}
+
+/// Only the figure that each phase is about, in the order of the table, by the name that it has there.
+fn of_headlines(first: &ProbeResult, comparison: Comparison) -> Comparison {
+    let mut rows = Vec::new();
+    for figure in row::ORDER.iter().filter_map(|phase| first.figure(*phase)) {
+        let measure = measure(figure);
+        let is_sync = figure.phase == Phase::SyncedWrite;
+        let found = comparison.rows.iter().find(|row| {
+            let of_sync = row.subject == Subject::Sync;
+            row.part == figure.phase.key() && row.measure == measure && of_sync == is_sync
+        });
+        rows.extend(found.cloned().map(|mut row| {
+            row.part = row::label(figure);
+            if figure.block_bytes >= 1 << 20 {
+                as_bandwidth(&mut row, figure.block_bytes);
+            }
+            row
+        }));
+    }
+    Comparison { rows, ..comparison }
+}
+
+/// Of large I/Os people look for the bandwidth. The ratio is the same.
+fn as_bandwidth(row: &mut Row, block_bytes: u64) {
+    let bytes = block_bytes as f64;
+    row.measure = Measure::BytesPerS;
+    for side in [&mut row.a, &mut row.b] {
+        side.value *= bytes;
+        if let Some(bounds) = &mut side.bounds {
+            bounds.low *= bytes;
+            bounds.high *= bytes;
+        }
+    }
+}
+
+/// One at a time, the wait is what counts.
+fn measure(figure: &Figure) -> Measure {
+    match figure.iodepth {
+        1 => Measure::LatP50,
+        _ => Measure::Iops,
+    }
+}
+
+/// The headlines of all targets.
+fn headlines(results: &[ProbeResult]) -> String {
+    let mut table = plain();
+    let mut head = vec![Cell::new("")];
+    head.extend(results.iter().map(|result| right(&result.target)));
+    table.set_header(head);
+    for phase in row::ORDER {
+        let found: Vec<Option<&Figure>> =
+            results.iter().map(|result| result.figure(phase)).collect();
+        let Some(first) = found.iter().flatten().next() else {
+            continue;
+        };
+        let mut cells = vec![Cell::new(row::label(first))];
+        let side = |figure: &Option<&Figure>| right(figure.map_or("-".to_owned(), side));
+        cells.extend(found.iter().map(side));
+        table.add_row(cells);
+    }
+    render(&table)
+}
+
+fn side(figure: &Figure) -> String {
+    match (figure.iodepth, row::latency(figure).p50_ns) {
+        (1, Some(p50)) => format!("p50 {}", words::latency(p50 as f64)),
+        _ => row::headline(figure),
+    }
+}
