@@ -23,6 +23,7 @@ mod schema;
 mod write;
 
 pub(crate) use error::StoreError;
+pub(crate) use id::new as random_id;
 pub(crate) use incoming::read_documents;
 pub(crate) use keeper::{Keeper, KeepingSession};
 pub(crate) use place::Place;

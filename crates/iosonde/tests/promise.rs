@@ -1,8 +1,9 @@
 //! What was promised beside what was measured, from outside: `probe --expect`.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// A directory of its own for each test, with a history.
 struct Scratch(PathBuf);
@@ -16,15 +17,19 @@ impl Scratch {
     }
 
     fn run(&self, words: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_iosonde"))
+        self.command(words).output().unwrap()
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iosonde"));
+        command
             .args(words)
             .current_dir(&self.0)
             .env_remove("IOSONDE_STORE")
             .env_remove("IOSONDE_NO_SAVE")
             .env("HOME", &self.0)
-            .env("XDG_DATA_HOME", self.0.join("data"))
-            .output()
-            .unwrap()
+            .env("XDG_DATA_HOME", self.0.join("data"));
+        command
     }
 }
 
@@ -106,15 +111,66 @@ fn two_targets_take_turns_and_are_kept_apart() {
     assert!(beside.contains("read IOPS"), "{beside}");
     assert!(beside.contains("0.667"), "{beside}");
     assert!(beside.contains("slower"), "{beside}");
-    // Whoever begins a round ended the one before.
+    // Whoever begins a round ended the one before; lines of a phase begin with the number of their target.
     let figures: Vec<String> = error(&output)
         .lines()
-        .filter(|line| line.contains("k random ") && !line.contains("provisional"))
-        .map(|line| line.contains("6k,").to_string())
+        .filter(|line| line.contains("k random ") && line.contains(" IOPS"))
+        .map(|line| line[..2].to_owned())
         .collect();
     assert_eq!(figures.len(), 8, "{}", error(&output));
+    let pairs: Vec<&[String]> = figures.chunks(2).collect();
+    assert!(pairs.iter().all(|pair| pair[0] != pair[1]), "{figures:?}");
+    assert_eq!(pairs[0][1], pairs[1][0], "{figures:?}");
     let listed = out(&scratch.run(&["list", "--format", "csv"]));
     assert_eq!(listed.lines().count(), 3, "{listed}");
+    let label = listed.split("together=").nth(1).unwrap();
+    let label = format!("together={}", &label[..10]);
+    let both = out(&scratch.run(&["list", "--label", &label, "--format", "csv"]));
+    assert_eq!(both.lines().count(), 3, "{both}");
+}
+
+#[test]
+fn an_interrupt_ends_all_and_leaves_nothing() {
+    let scratch = Scratch::new("interrupt");
+    for name in ["a", "b"] {
+        fs::create_dir(scratch.0.join(name)).unwrap();
+    }
+    let words = ["probe", "a", "b", "--size", "16M", "--runtime", "10s"];
+    let mut child = scratch
+        .command(&words)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let both = |line: &String| line.starts_with("2: 8 phases");
+    lines.by_ref().map(Result::unwrap).find(both).unwrap();
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(130), "{rest:?}");
+    for name in ["a", "b"] {
+        let left: Vec<_> = fs::read_dir(scratch.0.join(name)).unwrap().collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+#[test]
+fn the_same_target_twice_is_an_a_a_test() {
+    let scratch = Scratch::new("again");
+    fs::create_dir(scratch.0.join("data-dir")).unwrap();
+    let words = ["probe", "data-dir", "./data-dir", "--size", "16M"];
+    let output = scratch.run(&[&words[..], &["--runtime", "50ms"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", error(&output));
+    let told = out(&output).replace('\n', " ");
+    assert!(
+        told.contains("./data-dir is data-dir again: an A/A test"),
+        "{told}"
+    );
+    assert!(!error(&output).contains("another probe is running"));
+    let left = fs::read_dir(scratch.0.join("data-dir")).unwrap();
+    assert_eq!(left.count(), 0);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::live::probe::ProbeLive;
 use crate::output::Output;
 use crate::report;
 use crate::signals::Stop;
-use crate::store::{Keeper, KeepingSession, probe_document};
+use crate::store::{Keeper, KeepingSession, probe_document, random_id};
 use iosonde_engine::local::LocalRunner;
 use iosonde_result::session::Session;
 use iosonde_study::limits::{Held, Outcome, Promise};
@@ -19,13 +19,19 @@ use std::thread::ScopedJoinHandle;
 pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
     let stop = Stop::listen()?;
     let promises = promises(&args.expect)?;
-    let mut keeper = Keeper::open(&args.keep)?;
+    let keeper = Keeper::open(&args.keep)?;
     let mut output = Output::open(args.output.as_deref(), false)?;
     // All targets are looked at before the first is measured: a mistake in the last one should not take minutes to show.
     for name in &args.targets {
         target::check(name, &args.allow_overwrite)?;
     }
-    let (results, failed) = all(args, &promises, &stop, &mut keeper);
+    let probes = Probes {
+        args,
+        promises: &promises,
+        stop: &stop,
+        turns: Turns::new(args.targets.len(), args.seed),
+    };
+    let (results, failed) = probes.all(keeper)?;
     for result in results.iter().filter(|_| args.format == Format::Table) {
         output.write(report::probe::table::text(result).as_bytes())?;
     }
@@ -66,105 +72,137 @@ fn fail_if_broken(results: &[ProbeResult]) -> Result<(), Failure> {
     }
 }
 
-/// Probes all targets, in turns. What has been measured counts, also where another target fails.
-fn all(
-    args: &ProbeArgs,
-    promises: &[Promise],
-    stop: &Stop,
-    keeper: &mut Keeper,
-) -> (Vec<ProbeResult>, Option<Failure>) {
-    let turns = Turns::new(args.targets.len(), args.seed);
-    let one = |who: usize, live: ProbeLive, keeper: &mut Keeper| {
-        probe_one(&turns, who, args, promises, live, stop, keeper)
-    };
-    let outcomes: Vec<Result<ProbeResult, Failure>> = if args.targets.len() == 1 {
-        vec![one(0, ProbeLive::new(stop.clone()), keeper)]
-    } else {
+/// The probes of one command line.
+struct Probes<'a> {
+    args: &'a ProbeArgs,
+    promises: &'a [Promise],
+    stop: &'a Stop,
+    turns: Turns,
+}
+
+impl Probes<'_> {
+    /// Probes all targets. What has been measured counts, also where another target fails.
+    fn all(&self, mut keeper: Keeper) -> Result<(Vec<ProbeResult>, Option<Failure>), Failure> {
+        let outcomes = if self.args.targets.len() == 1 {
+            vec![self.one(0, ProbeLive::new(self.stop.clone()), &mut keeper)]
+        } else {
+            self.in_turns(keeper)?
+        };
+        let mut results = Vec::new();
+        let mut failed = None;
+        for outcome in outcomes {
+            match outcome {
+                Ok(result) => results.push(result),
+                Err(failure) => failed = failed.or(Some(failure)),
+            }
+        }
+        Ok((results, failed))
+    }
+
+    /// A thread for each target, of which one runs at a time.
+    fn in_turns(&self, mut keeper: Keeper) -> Result<Vec<Result<ProbeResult, Failure>>, Failure> {
+        let targets = &self.args.targets;
         eprintln!(
             "{} targets take turns, phase by phase, so that a drift of this machine favours none",
-            args.targets.len()
+            targets.len()
         );
-        std::thread::scope(|scope| {
-            let begin = |who: usize| {
-                let one = &one;
+        for note in keeper.notes() {
+            eprintln!("note: {note}");
+        }
+        // Studies of several targets go on at once, so each has its own way into the history. All are open before the
+        // first turn: whoever takes part must come to its turns.
+        let mut keepers = vec![keeper];
+        for _ in 1..targets.len() {
+            keepers.push(Keeper::open(&self.args.keep)?);
+        }
+        let together = random_id().map_err(anyhow::Error::from)?;
+        for keeper in &mut keepers {
+            keeper.label(TOGETHER, &together);
+        }
+        Ok(std::thread::scope(|scope| {
+            let begin = |(who, mut keeper): (usize, Keeper)| {
                 scope.spawn(move || {
-                    let live = ProbeLive::of_several(&args.targets[who], stop.clone());
-                    // Each has its own way into the history: studies of several targets go on at once.
-                    one(who, live, &mut Keeper::open(&args.keep)?)
+                    let live = ProbeLive::of_several(who + 1, self.stop.clone());
+                    self.one(who, live, &mut keeper)
                 })
             };
-            for note in keeper.notes() {
-                eprintln!("note: {note}");
-            }
-            let begun: Vec<_> = (0..args.targets.len()).map(begin).collect();
+            let begun: Vec<_> = keepers.into_iter().enumerate().map(begin).collect();
             begun.into_iter().map(joined).collect()
-        })
-    };
-    let mut results = Vec::new();
-    let mut failed = None;
-    for outcome in outcomes {
-        match outcome {
-            Ok(result) => results.push(result),
-            Err(failure) => failed = failed.or(Some(failure)),
+        }))
+    }
+
+    fn one(
+        &self,
+        who: usize,
+        mut live: ProbeLive,
+        keeper: &mut Keeper,
+    ) -> Result<ProbeResult, Failure> {
+        let name = &self.args.targets[who];
+        let consent = &self.args.allow_overwrite;
+        let mut session = LocalRunner {
+            consent: consent.clone(),
+            interrupt: self.stop.interrupt.clone(),
+            ..LocalRunner::default()
+        }
+        .open();
+        let mut taking = self.turns.taken_by(who, &mut session);
+        taking.begin();
+        let opened = Opened::open(name, consent, &mut |note| live.note(note))?;
+        keeper.begin("probe", &opened.target.name);
+        let mut keeping = KeepingSession {
+            session: &mut taking,
+            keeper,
+        };
+        let outcome = probe(&mut keeping, &opened.target, &options(self.args), &mut live);
+        live.end();
+        drop(taking);
+        let closed = Box::new(session).close();
+        // The working file goes before anything is printed: whoever reads the result finds the directory as it was.
+        drop(opened);
+        let mut result = outcome?;
+        let held = self
+            .promises
+            .iter()
+            .map(|promise| Held::of(promise, &result));
+        result.expected = held.collect();
+        result.notes.extend(self.note_of_equals(who));
+        self.kept(name, keeper.finish(probe_document(&mut result).as_ref()));
+        for note in keeper.notes() {
+            eprintln!("note: {note}");
+        }
+        closed?;
+        Ok(result)
+    }
+
+    /// What is to be said where an earlier target is the same.
+    fn note_of_equals(&self, who: usize) -> Option<String> {
+        let targets = &self.args.targets;
+        let equal = (0..who).find(|earlier| target::are_same(&targets[*earlier], &targets[who]))?;
+        Some(format!(
+            "{} is {} again: an A/A test, in which what differs is chance or drift of the machine",
+            targets[who], targets[equal]
+        ))
+    }
+
+    fn kept(&self, name: &str, id: Option<String>) {
+        match id {
+            Some(id) if self.args.targets.len() > 1 => {
+                eprintln!("{name}: kept in the history as {id}");
+            }
+            Some(id) => eprintln!("kept in the history as {id}"),
+            None => {}
         }
     }
-    (results, failed)
 }
+
+/// The label that results of targets that were probed in turns have in common.
+const TOGETHER: &str = "together";
 
 fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     match thread.join() {
         Ok(value) => value,
         Err(panic) => std::panic::resume_unwind(panic),
     }
-}
-
-fn probe_one(
-    turns: &Turns,
-    who: usize,
-    args: &ProbeArgs,
-    promises: &[Promise],
-    mut live: ProbeLive,
-    stop: &Stop,
-    keeper: &mut Keeper,
-) -> Result<ProbeResult, Failure> {
-    let name = &args.targets[who];
-    let mut session = LocalRunner {
-        consent: args.allow_overwrite.clone(),
-        interrupt: stop.interrupt.clone(),
-        ..LocalRunner::default()
-    }
-    .open();
-    let mut taking = turns.taken_by(who, &mut session);
-    taking.begin();
-    let opened = Opened::open(name, &args.allow_overwrite, &mut |note| live.note(note))?;
-    keeper.begin("probe", &opened.target.name);
-    let mut keeping = KeepingSession {
-        session: &mut taking,
-        keeper,
-    };
-    let outcome = probe(&mut keeping, &opened.target, &options(args), &mut live);
-    live.end();
-    drop(taking);
-    let closed = Box::new(session).close();
-    // The working file goes before anything is printed: whoever reads the result finds the directory as it was.
-    drop(opened);
-    let mut result = outcome?;
-    let held = promises.iter().map(|promise| Held::of(promise, &result));
-    result.expected = held.collect();
-    let id = keeper.finish(probe_document(&mut result).as_ref());
-    if let Some(id) = id {
-        let of = if args.targets.len() > 1 {
-            format!("{name}: ")
-        } else {
-            String::new()
-        };
-        eprintln!("{of}kept in the history as {id}");
-    }
-    for note in keeper.notes() {
-        eprintln!("note: {note}");
-    }
-    closed?;
-    Ok(result)
 }
 
 fn options(args: &ProbeArgs) -> ProbeOptions {

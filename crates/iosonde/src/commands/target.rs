@@ -91,6 +91,11 @@ pub(in crate::commands) fn check(name: &str, consent: &[PathBuf]) -> Result<Targ
     })
 }
 
+/// Whether two names stand for the same target.
+pub(in crate::commands) fn are_same(one: &str, other: &str) -> bool {
+    one == other || is_same(Path::new(one), Path::new(other))
+}
+
 /// Consent is for the thing, by whatever name.
 fn is_same(one: &Path, other: &Path) -> bool {
     match (one.canonicalize(), other.canonicalize()) {

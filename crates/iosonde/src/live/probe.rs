@@ -44,10 +44,10 @@ impl ProbeLive {
         live
     }
 
-    /// Shows one of several that take turns: in lines that say which one they are about.
-    pub(crate) fn of_several(name: &str, stop: Stop) -> Self {
+    /// Shows one of several that take turns: in lines that say by its number which one they are about.
+    pub(crate) fn of_several(number: usize, stop: Stop) -> Self {
         let mut live = ProbeLive::on(Box::new(std::io::stderr()), stop);
-        live.prefix = format!("{name}: ");
+        live.prefix = format!("{number}: ");
         live
     }
 

@@ -8,7 +8,7 @@ pub(super) const DIGITS: usize = 10;
 const FEWEST_SHOWN: usize = 6;
 
 /// A new id, drawn at random.
-pub(super) fn new() -> io::Result<String> {
+pub(crate) fn new() -> io::Result<String> {
     let mut bytes = [0; DIGITS / 2];
     rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())?;
     Ok(hexadecimal(&bytes))

@@ -60,6 +60,11 @@ impl Keeper {
         Ok(keeper)
     }
 
+    /// Labels all that is measured from now on.
+    pub(crate) fn label(&mut self, key: &str, value: &str) {
+        self.labels.insert(key.to_owned(), value.to_owned());
+    }
+
     /// Begins a study.
     pub(crate) fn begin(&mut self, kind: &str, target: &str) {
         self.study = Some(Begun {

@@ -64,20 +64,22 @@ pub(super) fn sweep(directory: &Path) -> Vec<String> {
         .flatten()
         .filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX))
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
-        .map(|entry| remove_leftover(&entry.path()))
+        .filter_map(|entry| remove_leftover(&entry.path()))
         .collect()
 }
 
-fn remove_leftover(path: &Path) -> String {
+fn remove_leftover(path: &Path) -> Option<String> {
     let name = path.display();
     let locked = File::open(path).map(|file| (file.try_lock(), file));
-    match locked {
+    Some(match locked {
         Ok((Ok(()), _file)) => match fs::remove_file(path) {
             Ok(()) => format!("removed {name}, which a killed probe had left"),
             Err(error) => {
                 format!("{name} was left by a killed probe and cannot be removed: {error}")
             }
         },
+        // Probes of one process take turns.
+        Ok((Err(fs::TryLockError::WouldBlock), _)) if is_ours(path) => return None,
         Ok((Err(fs::TryLockError::WouldBlock), _)) => {
             format!(
                 "{name}: another probe is running here, so both will see less than the target can do"
@@ -86,7 +88,13 @@ fn remove_leftover(path: &Path) -> String {
         Ok((Err(fs::TryLockError::Error(error)), _)) | Err(error) => {
             format!("{name} is of another probe; whether that still runs cannot be told ({error})")
         }
-    }
+    })
+}
+
+/// Whether this process made a file that is in use.
+fn is_ours(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with(&format!("{PREFIX}{}-", std::process::id()))
 }
 
 #[cfg(test)]
@@ -116,23 +124,25 @@ mod tests {
     fn leftovers_go_and_files_in_use_stay() {
         let directory = directory("sweep");
         let used = WorkingFile::create(&directory).unwrap();
-        let other = WorkingFile::create(&directory).unwrap();
+        let other = directory.join(".iosonde-probe-2-0");
+        let lock = File::create_new(&other).unwrap();
+        lock.try_lock().unwrap();
         let left = directory.join(".iosonde-probe-1-0");
         let foreign = directory.join("iosonde-probe-1");
         fs::write(&left, "x").unwrap();
         fs::write(&foreign, "x").unwrap();
         let notes = sweep(&directory);
-        assert_eq!(notes.len(), 3);
+        assert_eq!(notes.len(), 2);
         assert_eq!(
             notes
                 .iter()
                 .filter(|note| note.contains("another probe is running"))
                 .count(),
-            2
+            1
         );
         assert!(!left.exists() && foreign.exists());
-        assert!(used.path().exists() && other.path().exists());
-        drop((used, other));
+        assert!(used.path().exists() && other.exists());
+        drop((used, lock));
         fs::remove_dir_all(&directory).unwrap();
     }
 }
