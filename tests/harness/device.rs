@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use crate::mount::Mount;
 use crate::scratch::incompressible;
 
 /// Runs a system tool.
@@ -120,14 +121,27 @@ impl Loop {
     /// Without [`crate::Need::Root`], or when no loop device is free.
     #[must_use]
     pub fn new(file: &Path) -> Loop {
-        let path = tool(&[
-            "losetup",
-            "--find",
-            "--show",
-            "--direct-io=on",
-            &file.to_string_lossy(),
-        ]);
-        Loop { path: path.into() }
+        Loop::attached(&["--direct-io=on"], file)
+    }
+
+    fn attached(options: &[&str], file: &Path) -> Loop {
+        let file = file.to_string_lossy();
+        let words = [&["losetup", "--find", "--show"], options, &[&*file]];
+        Loop {
+            path: tool(&words.concat()).into(),
+        }
+    }
+
+    /// A device over a file in memory that nobody else uses: what happens at other disks does not matter to it.
+    ///
+    /// # Panics
+    /// As [`Loop::new`].
+    #[must_use]
+    pub fn in_memory(memory: &Mount, size_bytes: usize) -> Loop {
+        let file = memory.dir().join("disk");
+        fs::write(&file, incompressible(size_bytes, 2)).expect("a file in memory");
+        // Not all kernels have direct I/O on tmpfs, and it makes no difference there.
+        Loop::attached(&[], &file)
     }
 
     /// Makes a file of this size, wholly written, and attaches a loop device to it.

@@ -18,6 +18,12 @@ pub enum Need {
     Throttle,
     /// File systems in user space, nbdkit and nbdfuse.
     Nbdfuse,
+    /// Bounds on processor time, in either generation of control groups.
+    CpuQuota,
+    /// A hypervisor underneath.
+    VirtualMachine,
+    /// sysstat's sar.
+    Sar,
     /// Debian's example jobs for fio.
     FioExamples,
 }
@@ -31,6 +37,9 @@ impl Need {
             Need::Zram => exists("/sys/class/zram-control/hot_add"),
             Need::Throttle => crate::throttle::hierarchy().is_some(),
             Need::Nbdfuse => exists("/dev/fuse") && on_path("nbdkit") && on_path("nbdfuse"),
+            Need::CpuQuota => crate::throttle::cpu_hierarchy().is_some(),
+            Need::VirtualMachine => has_hypervisor(),
+            Need::Sar => on_path("sar"),
             Need::FioExamples => fio_examples().is_dir(),
         };
         (!met).then(|| format!("needs {}", self.description()))
@@ -42,6 +51,9 @@ impl Need {
             Need::Zram => "zram (kernel module zram)",
             Need::Throttle => "block I/O throttling by control groups",
             Need::Nbdfuse => "/dev/fuse and the packages nbdkit and libnbd-bin",
+            Need::CpuQuota => "bounds on processor time by control groups",
+            Need::VirtualMachine => "a virtual machine",
+            Need::Sar => "the package sysstat",
             Need::FioExamples => "the package fio-examples",
         }
     }
@@ -109,4 +121,9 @@ macro_rules! ours {
             return;
         }
     };
+}
+
+fn has_hypervisor() -> bool {
+    let flags = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    flags.split_whitespace().any(|flag| flag == "hypervisor")
 }

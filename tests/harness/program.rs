@@ -159,13 +159,30 @@ impl Invocation {
 
     /// Runs the program under a throttle.
     #[must_use]
-    pub fn throttled(mut self, throttle: &Throttle) -> Invocation {
-        let mut words: Vec<OsString> = ["sh", "-c", r#"echo $$ > "$0" && exec "$@""#]
-            .map(OsString::from)
-            .into();
-        words.push(throttle.procs().into());
-        words.append(&mut self.words);
-        self.words = words;
+    pub fn throttled(self, throttle: &Throttle) -> Invocation {
+        let procs: OsString = throttle.procs().into();
+        self.behind(["sh", "-c", r#"echo $$ > "$0" && exec "$@""#], Some(procs))
+    }
+
+    /// Gives the program the processors before all others, so that it does not matter who computes meanwhile. Needs root;
+    /// not for programs that never sleep.
+    #[must_use]
+    pub fn urgent(self) -> Invocation {
+        self.behind(["chrt", "--fifo", "1"], None)
+    }
+
+    /// Hides all control groups from the program, as a container does with those around it. Needs root.
+    #[must_use]
+    pub fn without_sight_of_groups(self) -> Invocation {
+        let hide = r#"mount -t tmpfs none /sys/fs/cgroup && exec "$0" "$@""#;
+        self.behind(["sh", "-c", hide], None)
+            .behind(["unshare", "--mount", "--"], None)
+    }
+
+    /// Puts words before the program's.
+    fn behind(mut self, words: [&str; 3], last: Option<OsString>) -> Invocation {
+        let before = words.into_iter().map(OsString::from).chain(last);
+        self.words = before.chain(self.words).collect();
         self
     }
 

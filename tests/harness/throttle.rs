@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Where the machine's control groups throttle block I/O.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hierarchy {
-    /// The blkio controller of the first generation, at this directory.
+    /// A controller of the first generation (blkio, cpu), at this directory.
     Blkio(PathBuf),
     /// The io controller of the second generation, at this directory.
     Unified(PathBuf),
@@ -27,6 +27,21 @@ pub fn hierarchy() -> Option<Hierarchy> {
     controllers
         .split_whitespace()
         .any(|name| name == "io")
+        .then(|| Hierarchy::Unified(unified.into()))
+}
+
+/// The hierarchy that can bound processor time here, if any.
+#[must_use]
+pub fn cpu_hierarchy() -> Option<Hierarchy> {
+    let first = Path::new("/sys/fs/cgroup/cpu");
+    if first.join("cgroup.procs").exists() {
+        return Some(Hierarchy::Blkio(first.into()));
+    }
+    let unified = Path::new("/sys/fs/cgroup");
+    let controllers = fs::read_to_string(unified.join("cgroup.controllers")).ok()?;
+    controllers
+        .split_whitespace()
+        .any(|name| name == "cpu")
         .then(|| Hierarchy::Unified(unified.into()))
 }
 
@@ -70,24 +85,8 @@ impl Throttle {
     /// Without [`crate::Need::Throttle`] and [`crate::Need::Root`].
     #[must_use]
     pub fn new(device: &str, caps: Caps) -> Throttle {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let name = format!(
-            "iosonde-e2e-{}-{}",
-            process::id(),
-            COUNT.fetch_add(1, Ordering::Relaxed)
-        );
         let hierarchy = hierarchy().expect("a hierarchy that throttles");
-        let root = match &hierarchy {
-            Hierarchy::Blkio(root) | Hierarchy::Unified(root) => root,
-        };
-        if let Hierarchy::Unified(root) = &hierarchy {
-            fs::write(root.join("cgroup.subtree_control"), "+io")
-                .expect("the io controller can be handed down");
-        }
-        // create_dir fails where the group exists, so the one removed later is always our own.
-        let group = root.join(name);
-        fs::create_dir(&group).expect("a new control group");
-        let throttle = Throttle { group };
+        let throttle = Throttle::group_in(&hierarchy, "+io");
         for (value, first, second) in caps.named() {
             match &hierarchy {
                 Hierarchy::Blkio(_) => throttle.set(
@@ -100,6 +99,43 @@ impl Throttle {
             }
         }
         throttle
+    }
+
+    /// Limits programs to this many thousandths of a processor's time.
+    ///
+    /// # Panics
+    /// Without [`crate::Need::CpuQuota`] and [`crate::Need::Root`].
+    #[must_use]
+    pub fn of_processors(thousandths: u32) -> Throttle {
+        let hierarchy = cpu_hierarchy().expect("a hierarchy that bounds processor time");
+        let throttle = Throttle::group_in(&hierarchy, "+cpu");
+        let quota_us = thousandths * 100;
+        match hierarchy {
+            Hierarchy::Blkio(_) => throttle.set("cpu.cfs_quota_us", &quota_us.to_string()),
+            Hierarchy::Unified(_) => throttle.set("cpu.max", &format!("{quota_us} 100000")),
+        }
+        throttle
+    }
+
+    /// A new group, with a controller that is handed down to it.
+    fn group_in(hierarchy: &Hierarchy, controller: &str) -> Throttle {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!(
+            "iosonde-e2e-{}-{}",
+            process::id(),
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        );
+        let root = match hierarchy {
+            Hierarchy::Blkio(root) | Hierarchy::Unified(root) => root,
+        };
+        if let Hierarchy::Unified(root) = hierarchy {
+            fs::write(root.join("cgroup.subtree_control"), controller)
+                .expect("the controller can be handed down");
+        }
+        // create_dir fails where the group exists, so the one removed later is always our own.
+        let group = root.join(name);
+        fs::create_dir(&group).expect("a new control group");
+        Throttle { group }
     }
 
     fn set(&self, file: &str, value: &str) {

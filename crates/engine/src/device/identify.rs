@@ -284,10 +284,15 @@ impl Stack<'_> {
             .find_map(|option| option.strip_prefix("upperdir="));
         let upper =
             upper.ok_or_else(|| format!("{} does not name an upper layer", mount.fs_type))?;
-        if depth >= MAX_DEPTH || !self.system.exists(upper) {
-            return Err(format!(
-                "the overlay's upper layer {upper} is not visible from this mount namespace"
-            ));
+        if depth >= MAX_DEPTH || !upper.starts_with('/') || !self.system.exists(upper) {
+            return Err(match upper.starts_with('/') {
+                true => format!(
+                    "the overlay's upper layer {upper} is not visible from this mount namespace"
+                ),
+                false => format!(
+                    "the overlay's upper layer is {upper}, a path relative to where it was mounted from"
+                ),
+            });
         }
         let on = self
             .system

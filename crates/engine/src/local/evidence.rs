@@ -33,7 +33,8 @@ pub(super) fn observed(
         }
         sum
     });
-    let callers = callers(plan, &outcome.workers);
+    let mut callers = callers(plan, &outcome.workers);
+    callers.least_latency_ns = least(callers.least_latency_ns, &outcome.intervals);
     let virtual_machine = host::host(system).platform.virtual_machine == Some(true);
     let buffered_writes = !callers.direct && own.write.bytes > 0;
     let device = busiest(targets, counted).map(|(info, moved)| DeviceLoad {
@@ -61,7 +62,7 @@ pub(super) fn observed(
         limits: io_limits(targets),
         cpu: counted.cpu,
         cpu_throttled: held.zip(quota),
-        rates: rates(&intervals),
+        rates: rates(&intervals, ramp_ends_ns(plan)),
         virtual_machine,
         ..Observed::default()
     }
@@ -88,12 +89,20 @@ fn measured(intervals: &[Interval]) -> (Vec<&Interval>, f64) {
     (counting, length_ns as f64 / 1e9)
 }
 
-/// I/Os per second in each interval that is whole.
-fn rates(intervals: &[&Interval]) -> Vec<f64> {
+/// When the last job begins to count, since the start of the run.
+fn ramp_ends_ns(plan: &Plan) -> u64 {
+    let ramps = plan.jobs.iter().map(|job| job.schedule.ramp_time_ns);
+    ramps.max().unwrap_or(0)
+}
+
+/// I/Os per second in each interval that is whole: neither the one in which a ramp ends nor the last, which has the drain.
+fn rates(intervals: &[&Interval], ramp_ends_ns: u64) -> Vec<f64> {
     let longest_ns = intervals.iter().map(|each| each.length_ns).max();
-    let whole = intervals
-        .iter()
-        .filter(|each| each.length_ns * 10 >= longest_ns.unwrap_or(0) * 9 && each.length_ns > 0);
+    let longest_ns = longest_ns.unwrap_or(0);
+    let before_last = intervals.split_last().map_or(&[][..], |(_, others)| others);
+    let whole = before_last.iter().filter(|each| {
+        each.start_ns >= ramp_ends_ns && each.length_ns > 0 && each.length_ns * 10 >= longest_ns * 9
+    });
     let rate = |each: &&Interval| {
         let ios: u64 = each.directions.iter().map(|(_, counts)| counts.ios).sum();
         ios as f64 * 1e9 / each.length_ns as f64
@@ -155,6 +164,16 @@ fn latency(workers: &[&WorkerResult]) -> (f64, f64) {
         }
     }
     (all.mean, all.min)
+}
+
+/// The shortest latency, that of the ramp included: where a queue never empties, only the first I/Os are not in line.
+fn least(measured_ns: f64, intervals: &[Interval]) -> f64 {
+    let each = intervals
+        .iter()
+        .filter_map(|interval| interval.latency.percentile(0.0));
+    each.map(|ns| ns as f64)
+        .filter(|ns| *ns > 0.0)
+        .fold(measured_ns, f64::min)
 }
 
 /// What the jobs ask for themselves, where all of them got it.
@@ -314,4 +333,46 @@ fn is_plain(target: &TargetInfo) -> bool {
             .all_devices()
             .iter()
             .all(|device| device.below.len() <= 1 && device.kind != DeviceKind::Md)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_those_of_whole_intervals() {
+        let second = |start_ns: u64, length_ns: u64, ios: u64| {
+            let mut interval = Interval {
+                start_ns,
+                length_ns,
+                ..Interval::default()
+            };
+            interval.directions.read.ios = ios;
+            interval
+        };
+        let all = [
+            second(2_000_000, 1_100_000_000, 900),
+            second(1_102_000_000, 1_000_000_000, 500),
+            second(2_102_000_000, 1_000_000_000, 500),
+            second(3_102_000_000, 990_000_000, 475),
+        ];
+        let all: Vec<&Interval> = all.iter().collect();
+        assert_eq!(rates(&all, 1_000_000_000), [500.0, 500.0]);
+        assert_eq!(rates(&all[1..], 0), [500.0, 500.0]);
+        assert_eq!(rates(&[], 0), [0.0; 0]);
+    }
+
+    #[test]
+    fn the_shortest_latency_may_be_in_the_ramp() {
+        let mut ramp = Interval {
+            ramp: true,
+            ..Interval::default()
+        };
+        ramp.latency.record(200);
+        ramp.latency.record(31_000_000);
+        let mut measured = Interval::default();
+        measured.latency.record(30_000_000);
+        assert_eq!(least(30_000_000.0, &[ramp, measured]), 200.0);
+        assert_eq!(least(30_000_000.0, &[Interval::default()]), 30_000_000.0);
+    }
 }

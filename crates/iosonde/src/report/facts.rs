@@ -1,8 +1,8 @@
 //! What a target and a machine are, in a line or two for each fact: as `probe`, `show` and `doctor` print it.
 
 use iosonde_result::host::{
-    CgroupLimits, Cpu, DeviceInfo, DeviceKind, Host, IoLimit, Mount, PcieLink, Platform, Queue,
-    Space, TargetInfo, TargetKind, Transport,
+    CgroupLimits, Cpu, DeviceInfo, DeviceKind, Host, IoLimit, Locality, Mount, PcieLink, Platform,
+    Queue, Space, TargetInfo, TargetKind, Transport,
 };
 use iosonde_study::words;
 
@@ -32,8 +32,11 @@ pub(crate) fn kind(target: &TargetInfo) -> String {
         TargetKind::CharacterDevice => "character device",
         TargetKind::Other => "neither file nor directory nor device",
     };
+    // Servers and processes that serve files do not always count blocks.
+    let counts = |mount: &Mount| matches!(mount.locality, Locality::Block | Locality::Stacked);
+    let counted = target.mount.as_ref().is_some_and(counts);
     match (target.size_bytes, target.allocated_bytes) {
-        (Some(size), Some(allocated)) if allocated < size => format!(
+        (Some(size), Some(allocated)) if allocated < size && counted => format!(
             "{kind} of {}, {} of it allocated",
             words::bytes(size),
             words::bytes(allocated)
@@ -86,7 +89,7 @@ fn device(device: &DeviceInfo) -> String {
     }
     let mut text = parts.join(", ");
     if device.queue.as_ref().and_then(|queue| queue.rotational) == Some(true) {
-        text.push_str(", which says that it turns");
+        text.push_str(", reported as rotational");
     }
     text
 }
@@ -169,7 +172,9 @@ fn file_system(mount: &Mount, space: Option<&Space>) -> String {
         mount.fs_type,
         mount.mount_point.display()
     );
-    if let Some((space, available)) = space.and_then(|space| Some((space, space.available_bytes?)))
+    if let Some((space, available)) = space
+        .filter(|space| space.total_bytes > 0)
+        .and_then(|space| Some((space, space.available_bytes?)))
     {
         let (free, total) = (words::bytes(available), words::bytes(space.total_bytes));
         text.push_str(&format!(", {free} of {total} free"));

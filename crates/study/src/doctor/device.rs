@@ -14,7 +14,8 @@ pub(super) fn findings(target: &TargetInfo, now: &Conditions) -> Vec<Finding> {
             all.extend(passing(device, seen));
         }
     }
-    // Of a stack, what others do is said where it arrives.
+    // Of a stack, it is the lowest device that keeps data, and what others do is said where it arrives.
+    all.extend(target.bottom_devices().into_iter().filter_map(write_cache));
     let busy = target.bottom_devices().into_iter().filter_map(|device| {
         let seen = now
             .devices
@@ -33,7 +34,6 @@ fn lasting(device: &DeviceInfo) -> Vec<Finding> {
         buffered_loop(device),
         thin(device),
         scheduler(device),
-        write_cache(device),
         narrow_link(device),
         one_at_a_time(device),
         encrypted(device),
@@ -368,6 +368,9 @@ fn hot(device: &DeviceInfo, seen: &DeviceConditions) -> Option<Finding> {
 const HUM_IOPS: f64 = 10.0;
 const HUM_BYTES_PER_S: f64 = 1_048_576.0;
 const HUM_BUSY_PERCENT: f64 = 5.0;
+/// From here on they shift figures, even of a device that is not busy with it.
+const NOISE_IOPS: f64 = 50.0;
+const NOISE_BYTES_PER_S: f64 = 16.0 * 1_048_576.0;
 
 fn other_io(device: &DeviceInfo, traffic: &Traffic, now: &Conditions) -> Option<Finding> {
     let iops = traffic.read_iops + traffic.write_iops;
@@ -376,12 +379,24 @@ fn other_io(device: &DeviceInfo, traffic: &Traffic, now: &Conditions) -> Option<
         return None;
     }
     let seconds = now.watched_ns as f64 / 1e9;
+    let disturbs = iops >= NOISE_IOPS
+        || bytes >= NOISE_BYTES_PER_S
+        || traffic.busy_percent >= HUM_BUSY_PERCENT;
+    let sides = [
+        ("reads", traffic.read_iops, traffic.read_bytes_per_s),
+        ("writes", traffic.write_iops, traffic.write_bytes_per_s),
+    ];
+    let sides: Vec<String> = sides
+        .into_iter()
+        .filter(|(_, iops, bytes)| *iops > 0.0 || *bytes > 0.0)
+        .map(|(noun, iops, bytes)| {
+            let (iops, bytes) = (words::iops(iops), words::bandwidth(bytes));
+            format!("{iops} {noun}/s ({bytes}), ")
+        })
+        .collect();
     let mut evidence = format!(
-        "others do I/O on it: {} reads/s ({}), {} writes/s ({}), busy {:.0} % of {seconds:.1} s",
-        words::iops(traffic.read_iops),
-        words::bandwidth(traffic.read_bytes_per_s),
-        words::iops(traffic.write_iops),
-        words::bandwidth(traffic.write_bytes_per_s),
+        "others do I/O on it: {}busy {:.0} % of {seconds:.1} s",
+        sides.concat(),
         traffic.busy_percent,
     );
     // Programs' I/O may be to other devices, so that a name is a hint only.
@@ -395,7 +410,7 @@ fn other_io(device: &DeviceInfo, traffic: &Traffic, now: &Conditions) -> Option<
     }
     Some(
         found(
-            Warning,
+            if disturbs { Warning } else { Note },
             "other-io",
             &device.name,
             evidence,

@@ -4,7 +4,7 @@ use super::{Remedied, found};
 use crate::words;
 use iosonde_result::doctor::Severity::{Note, Problem, Warning};
 use iosonde_result::doctor::{Access, ExaminedTarget, Finding};
-use iosonde_result::host::{Locality, Mount, TargetInfo, TargetKind};
+use iosonde_result::host::{IoLimit, Locality, Mount, TargetInfo, TargetKind};
 
 pub(super) fn findings(target: &ExaminedTarget) -> Vec<Finding> {
     let name = target.name.as_str();
@@ -22,6 +22,7 @@ pub(super) fn findings(target: &ExaminedTarget) -> Vec<Finding> {
     .flatten()
     .collect();
     if let Some(mount) = &info.mount {
+        found.extend(no_place(name, mount));
         found.extend(elsewhere(name, mount));
         found.extend(options(name, mount));
     }
@@ -31,6 +32,10 @@ pub(super) fn findings(target: &ExaminedTarget) -> Vec<Finding> {
 fn unreadable(name: &str, info: &TargetInfo, access: &Access) -> Option<Finding> {
     let error = access.read_error.as_ref()?;
     let remedy = match info.kind {
+        // Not a matter of who owns the node: even root is refused with this one.
+        TargetKind::BlockDevice if error.ends_with("(EPERM)") => {
+            "a container or a devices control group keeps this process from the device: run outside, or give it the device (docker run --device, privileged: true)"
+        }
         TargetKind::BlockDevice => "run as root, or as a member of the group that owns the device",
         _ => "run as a user who may read it, or choose another target",
     };
@@ -157,6 +162,11 @@ fn nearly_full(name: &str, info: &TargetInfo) -> Option<Finding> {
 
 fn sparse(name: &str, info: &TargetInfo) -> Option<Finding> {
     let (size, allocated) = (info.size_bytes?, info.allocated_bytes?);
+    // Servers and processes that serve files do not always count blocks.
+    let local = |mount: &Mount| matches!(mount.locality, Locality::Block | Locality::Stacked);
+    if !info.mount.as_ref().is_some_and(local) {
+        return None;
+    }
     // Some file systems keep the end of a file elsewhere.
     if allocated.saturating_add(4096) >= size {
         return None;
@@ -175,7 +185,7 @@ fn sparse(name: &str, info: &TargetInfo) -> Option<Finding> {
         )
         .remedy("write it in full first; what is in it is lost")
         .command(format!(
-            "fio --name=fill --filename={name} --rw=write --bs=1m --direct=1 --size={size}"
+            "iosonde fio --name=fill --filename={name} --rw=write --bs=1m --direct=1 --size={size}"
         )),
     )
 }
@@ -197,14 +207,43 @@ fn bounds(name: &str, info: &TargetInfo) -> Option<Finding> {
             "cgroup-io",
             name,
             format!(
-                "control group {} bounds I/O to {}",
+                "control group {} bounds I/O to {device}: {}",
                 groups.join(" and "),
-                device
+                figures(first)
             ),
             "the bound is measured, not the device",
         )
-        .remedy("raise io.max of the group, or run in another one, if the device is meant"),
+        .remedy("raise the bound (io.max, or blkio.throttle.* of the first generation), or run in another group, if the device is meant"),
     )
+}
+
+/// What a bound allows.
+fn figures(limit: &IoLimit) -> String {
+    let rate = |bound: Option<u64>, noun: &str| bound.map(|bound| format!("{bound} {noun}/s"));
+    let bytes = |bound: Option<u64>, noun: &str| {
+        bound.map(|bound| format!("{noun} of {}", words::bandwidth(bound as f64)))
+    };
+    let all = [
+        rate(limit.read_iops, "reads"),
+        rate(limit.write_iops, "writes"),
+        bytes(limit.read_bytes_per_s, "reads"),
+        bytes(limit.write_bytes_per_s, "writes"),
+    ];
+    all.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// `/proc`, `/sys` and their kind.
+fn no_place(name: &str, mount: &Mount) -> Option<Finding> {
+    (mount.locality == Locality::Pseudo).then(|| {
+        found(
+            Problem,
+            "pseudo-file-system",
+            name,
+            format!("{} is the kernel's own: it keeps no data", mount.fs_type),
+            "nothing can be measured",
+        )
+        .remedy("choose a directory on a disk")
+    })
 }
 
 /// File systems whose data is not on a device of this machine.
@@ -235,7 +274,7 @@ fn elsewhere(name: &str, mount: &Mount) -> Option<Finding> {
         Locality::Stacked => (
             Note,
             "overlay",
-            format!("this is a {fs_type}: new data goes to its upper layer"),
+            format!("{fs_type}: new data goes to its upper layer"),
             "the first write to a file of a lower layer copies the whole file",
             "measure a volume, or the directory of the upper layer",
         ),

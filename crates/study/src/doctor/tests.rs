@@ -6,8 +6,8 @@ use iosonde_result::doctor::{
     Severity, Traffic,
 };
 use iosonde_result::host::{
-    DeviceInfo, DeviceKind, IoLimit, Locality, Mount, PcieLink, Queue, Space, TargetInfo,
-    TargetKind, Transport,
+    DeviceInfo, DeviceKind, DeviceNumber, IoLimit, Locality, Mount, PcieLink, Queue, Space,
+    TargetInfo, TargetKind, Transport,
 };
 
 fn only(examined: &Examination) -> Vec<(String, Severity)> {
@@ -200,9 +200,18 @@ fn walls_around_this_process() {
     finds("virtual-machine", Note, |examined| {
         examined.host.platform.virtual_machine = Some(true)
     });
-    finds("cgroup-io", Warning, |examined| {
-        with_target(examined, |info, _| info.limits.push(IoLimit::default()));
+    let bound = finds("cgroup-io", Warning, |examined| {
+        let limit = IoLimit {
+            cgroup: "/noisy".into(),
+            read_iops: Some(500),
+            ..IoLimit::default()
+        };
+        with_target(examined, |info, _| info.limits.push(limit));
     });
+    assert!(
+        bound.evidence.contains("/noisy") && bound.evidence.ends_with(": 500 reads/s"),
+        "{bound:?}"
+    );
     finds("maintenance", Warning, |examined| {
         examined.conditions.maintenance.push(Maintenance::default());
     });
@@ -255,6 +264,11 @@ fn file_systems_that_answer_for_the_device() {
         move |examined: &mut Examination| with_mount(examined, fs_type, locality, options)
     };
     finds(
+        "pseudo-file-system",
+        Problem,
+        mounted("proc", Locality::Pseudo, &["rw"]),
+    );
+    finds(
         "memory-file-system",
         Warning,
         mounted("tmpfs", Locality::Memory, &["rw"]),
@@ -304,15 +318,17 @@ fn file_systems_that_answer_for_the_device() {
     };
     finds("nearly-full", Warning, space(99));
     finds_nothing(space(100));
-    let file = |allocated: u64| {
+    let file = |allocated: u64, locality: Locality| {
         move |examined: &mut Examination| {
-            with_target(examined, |info, _| {
-                (info.size_bytes, info.allocated_bytes) = (Some(1 << 20), Some(allocated));
-            });
+            with_mount(examined, "some", locality, &[]);
+            let info = &mut examined.targets[0].info;
+            (info.size_bytes, info.allocated_bytes) = (Some(1 << 20), Some(allocated));
         }
     };
-    finds("sparse-file", Warning, file(1 << 19));
-    finds_nothing(file(1 << 20));
+    finds("sparse-file", Warning, file(1 << 19, Locality::Block));
+    finds_nothing(file(1 << 20, Locality::Block));
+    // A server that counts no blocks says nothing of holes.
+    finds("user-space-file-system", Note, file(0, Locality::UserSpace));
 }
 
 #[test]
@@ -394,6 +410,48 @@ fn devices_that_are_not_what_they_seem() {
 }
 
 #[test]
+fn of_a_stack_the_lowest_device_has_the_write_cache() {
+    let cached = |name: &str, minor: u32| DeviceInfo {
+        name: name.into(),
+        number: DeviceNumber { major: 8, minor },
+        queue: Some(Queue {
+            volatile_write_cache: Some(true),
+            ..Queue::default()
+        }),
+        ..DeviceInfo::default()
+    };
+    let found = finds("write-cache", Note, |examined| {
+        on_device(examined, |device| {
+            *device = cached("dm-0", 0);
+            device.below.push(cached("sdx", 1));
+        });
+    });
+    assert_eq!(found.subject, "sdx");
+}
+
+#[test]
+fn root_that_is_kept_from_a_device_is_not_told_to_become_root() {
+    let refused = |error: &'static str| {
+        finds("unreadable", Problem, |examined| {
+            with_target(examined, |info, access| {
+                info.kind = TargetKind::BlockDevice;
+                access.read_error = Some(error.to_owned());
+            });
+        })
+    };
+    assert!(
+        refused("Permission denied (EACCES)")
+            .remedy
+            .contains("as root")
+    );
+    let kept = refused("Operation not permitted (EPERM)").remedy;
+    assert!(
+        kept.contains("control group") && !kept.contains("as root"),
+        "{kept}"
+    );
+}
+
+#[test]
 fn a_write_cache_is_switched_off_by_the_devices_own_tool() {
     let command = |kind, transport| {
         finds("write-cache", Note, |examined| {
@@ -455,7 +513,13 @@ fn what_goes_on_at_a_device() {
             });
         }
     };
-    finds("other-io", Warning, reads(10.0));
+    finds("other-io", Warning, reads(50.0));
+    let hum = finds("other-io", Note, reads(10.0));
+    assert!(
+        hum.evidence
+            .contains("on it: 10 reads/s (0.00 B/s), busy 0 %"),
+        "{hum:?}"
+    );
     finds_nothing(reads(9.0));
 }
 

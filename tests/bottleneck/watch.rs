@@ -1,0 +1,137 @@
+//! `iosonde watch` beside sysstat's sar, on the same seconds.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use iosonde_e2e::device::Loop;
+use iosonde_e2e::program::{Invocation, iosonde};
+use iosonde_e2e::{Program, Scratch, ours, require};
+use rustix::process::Signal;
+
+const MIB: usize = 1 << 20;
+
+/// The columns of each line about a device; the last are the averages.
+fn figures(text: &str, separator: Option<char>, device: &str) -> Vec<Vec<f64>> {
+    let split = |line: &str| -> Vec<String> {
+        match separator {
+            Some(separator) => line.split(separator).map(str::to_owned).collect(),
+            None => line.split_whitespace().map(str::to_owned).collect(),
+        }
+    };
+    text.lines()
+        .map(split)
+        .filter(|words| words.get(1).is_some_and(|word| word == device))
+        .map(|words| {
+            words[2..]
+                .iter()
+                .map(|word| word.parse().expect("a figure"))
+                .collect()
+        })
+        .collect()
+}
+
+/// A load that is even from second to second, so that the edges of intervals do not matter.
+fn load(scratch: &Scratch, disk: &Loop) -> Invocation {
+    Program::Fio.line(
+        scratch,
+        &format!(
+            "--filename={} --direct=1 --time_based --runtime=30 --ioengine=libaio --iodepth=2 \
+             --name=reads --rw=randread --bs=16k --rate_iops=400 --name=writes --rw=randwrite --bs=4k --rate_iops=200",
+            disk.path().display()
+        ),
+    )
+}
+
+fn watch(scratch: &Scratch, line: &str) -> Invocation {
+    Invocation::new(scratch, vec![iosonde().into(), "watch".into()]).and(line)
+}
+
+#[test]
+fn its_figures_are_those_of_sar() {
+    require!(Root, Sar);
+    ours!();
+    let scratch = Scratch::alone();
+    let disk = Loop::with_file(&scratch.work().join("disk"), 64 * MIB);
+    let name = disk
+        .path()
+        .file_name()
+        .unwrap()
+        .to_string_lossy()
+        .into_owned();
+    let load = load(&scratch, &disk).start();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let sar: Vec<OsString> = ["sar", "-d", "1", "6"].map(OsString::from).into();
+    let sar = Invocation::new(&scratch, sar).env("LC_ALL", "C").start();
+    let ours = watch(&scratch, &format!("--format csv {name} 1 6")).start();
+    let (sar, ours) = (sar.wait(), ours.wait());
+    drop(load);
+    let theirs = figures(&sar.stdout, None, &name);
+    let figures = figures(&ours.stdout, Some(','), &name);
+    assert_eq!((theirs.len(), figures.len()), (7, 7), "{sar}{ours}");
+    // What may differ: sar knows the length of an interval in hundredths, and the edges are milliseconds apart.
+    let tolerances = [
+        ("tps", 0.05, 5.0),
+        ("rkB/s", 0.05, 80.0),
+        ("wkB/s", 0.05, 20.0),
+        ("dkB/s", 0.05, 1.0),
+        ("areq-sz", 0.02, 0.1),
+        ("aqu-sz", 0.25, 0.05),
+        ("await", 0.25, 0.05),
+        ("%util", 0.25, 3.0),
+    ];
+    let (theirs, mine) = (&theirs[6], &figures[6]);
+    for (index, (column, share, least)) in tolerances.into_iter().enumerate() {
+        let (theirs, mine) = (theirs[index], mine[index]);
+        assert!(
+            (mine - theirs).abs() <= (theirs * share).max(least),
+            "{column}: {mine}, and sar says {theirs}\n{sar}{ours}"
+        );
+    }
+    assert!(
+        (500.0..700.0).contains(&mine[0]),
+        "the load was {} requests/s",
+        mine[0]
+    );
+}
+
+#[test]
+fn without_a_device_it_shows_those_that_sar_shows() {
+    require!(Sar);
+    ours!();
+    let scratch = Scratch::alone();
+    let sar: Vec<OsString> = ["sar", "-d", "1", "1"].map(OsString::from).into();
+    let sar = Invocation::new(&scratch, sar).env("LC_ALL", "C").ok();
+    let ours = watch(&scratch, "1 1").ok();
+    let names = |text: &str| -> BTreeMap<String, usize> {
+        let mut names = BTreeMap::new();
+        for line in text.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            if words.len() == 10 {
+                *names.entry(words[1].to_owned()).or_default() += 1;
+            }
+        }
+        names
+    };
+    // Each line twice, in the interval and in the averages; and the names of the columns with them.
+    assert_eq!(names(&ours.stdout), names(&sar.stdout), "{sar}{ours}");
+}
+
+#[test]
+fn ctrl_c_ends_it_with_the_averages() {
+    require!(Root);
+    ours!();
+    let scratch = Scratch::shared();
+    let disk = Loop::with_file(&scratch.work().join("disk"), MIB);
+    let line = format!("{} 0.2", disk.path().display());
+    let mut running = watch(&scratch, &line).start();
+    assert!(running.until(|running| running.printed().lines().count() > 5));
+    running.signal(Signal::INT);
+    let run = running.wait();
+    assert!(run.status.success(), "{run}");
+    assert!(
+        run.stdout.lines().last().unwrap().starts_with("Average:"),
+        "{run}"
+    );
+    let refused = watch(&scratch, "no-such-disk").run();
+    refused.refused_with(&["no-such-disk is no block device", "lsblk"]);
+}
