@@ -8,3 +8,4 @@ pub(crate) mod history;
 pub(crate) mod html;
 pub(crate) mod load;
 pub(crate) mod probe;
+pub(crate) mod series;

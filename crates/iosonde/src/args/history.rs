@@ -82,9 +82,13 @@ pub(crate) struct ExportArgs {
     /// Id of a result, as `list` shows it; ID.N is one run of it
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
-    /// How it is written
-    #[arg(long, value_enum, default_value_t = Format::Json)]
-    pub(crate) format: Format,
+    /// How it is written [default: json, and csv with --series]
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<Format>,
+    /// One line of CSV for each interval: IOPS, bandwidth and latency beside what the devices, the
+    /// processors and the pressure on them did (the columns of sar -d, and PSI)
+    #[arg(long)]
+    pub(crate) series: bool,
     /// File to write it to, instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

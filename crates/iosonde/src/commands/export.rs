@@ -7,14 +7,51 @@ use crate::report::{self, figures, history};
 use crate::store::{Document, Loaded, Place, Store};
 use iosonde_result::compare::Part;
 use iosonde_result::fio;
+use iosonde_result::run::RunResult;
 use jiff::tz::TimeZone;
 
 /// Writes one result in the format that is asked for.
 pub(crate) fn run(args: &ExportArgs) -> Result<(), Failure> {
     let place = Place::find(args.store.store.as_deref())?;
     let loaded = Store::open(&place)?.load(&args.run)?;
-    let text = exported(&loaded, args.format)?;
+    let text = match args.series {
+        true => series(&loaded, args.format)?,
+        false => exported(&loaded, args.format.unwrap_or(Format::Json))?,
+    };
     Output::open(args.output.as_deref(), false)?.write(text.as_bytes())
+}
+
+/// All runs interval by interval.
+fn series(loaded: &Loaded, format: Option<Format>) -> Result<String, Failure> {
+    match format {
+        None | Some(Format::Csv) => {}
+        Some(Format::Json) => {
+            return Err(Failure::usage(
+                "JSON has the series in it already".to_owned(),
+                "leave --series out; they are in its members intervals and series".to_owned(),
+            ));
+        }
+        Some(_) => {
+            return Err(Failure::usage(
+                "--series writes CSV".to_owned(),
+                "leave --format out, or write --format csv".to_owned(),
+            ));
+        }
+    }
+    let runs = loaded.study.runs.iter();
+    let runs: Vec<(&str, &RunResult)> = runs
+        .filter_map(|run| match &run.document {
+            Document::Run(result) => Some((run.name.as_str(), &**result)),
+            Document::Fio(_) => None,
+        })
+        .collect();
+    if runs.is_empty() {
+        return Err(Failure::usage(
+            format!("{} is a result of fio, which has no series", loaded.name()),
+            "fio writes them to files of their own: write_bw_log, write_lat_log".to_owned(),
+        ));
+    }
+    Ok(report::series::csv(&runs))
 }
 
 /// The document.

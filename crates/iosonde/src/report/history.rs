@@ -240,6 +240,10 @@ fn runs(loaded: &Loaded) -> String {
             findings(result)
                 .iter()
                 .for_each(|line| text.push_str(&wrapped(line)));
+            let series = super::series::table(result);
+            if !series.is_empty() {
+                text.push_str(&format!("\n{series}"));
+            }
             // The runs of one study mostly have one place.
             let place = place(result);
             if !told.contains(&place) {

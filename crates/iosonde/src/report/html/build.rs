@@ -1,7 +1,7 @@
 //! Results, taken in one by one, so that of many only what is drawn stays in memory.
 
 use super::document::{Figure, Promise, Rate, Report, Run, Series, Study};
-use super::{figures, foreign, page, promised, series};
+use super::{figures, foreign, machine, page, promised, series};
 use crate::failure::Failure;
 use iosonde_job::plan::Plan;
 use iosonde_result::fio::import::FioDocument;
@@ -117,7 +117,8 @@ impl Builder {
             (space.used_bytes, space.available_bytes) = (None, None);
         }
         let figures = figures::of(&result);
-        let series: Vec<Series> = series::of(&result.intervals).into_iter().collect();
+        let mut series: Vec<Series> = series::of(&result.intervals).into_iter().collect();
+        series.extend(machine::of(&result.series, &result.intervals));
         let mut backends = Vec::new();
         let mut cpu = CpuUse::default();
         let mut failures = Vec::new();

@@ -163,6 +163,10 @@ pub(super) enum Unit {
     BytesPerS,
     /// Nanoseconds.
     Ns,
+    /// Per cent.
+    Percent,
+    /// No unit.
+    Count,
 }
 
 /// What a vendor promises, beside what was measured in one place.

@@ -7,7 +7,7 @@ use iosonde_result::histogram::Histogram;
 use iosonde_result::interval::Interval;
 
 /// Most points of one series. Longer series get their neighbours merged, which loses no I/O.
-const MOST_POINTS: usize = 240;
+pub(super) const MOST_POINTS: usize = 240;
 
 /// The series of a run; `None` when it has no intervals.
 pub(super) fn of(intervals: &[Interval]) -> Option<Series> {
@@ -102,7 +102,7 @@ fn latencies(slices: &[&Interval]) -> Vec<Track> {
 }
 
 /// Five significant digits: more than can be seen.
-fn short(value: f64) -> f64 {
+pub(super) fn short(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;
     }

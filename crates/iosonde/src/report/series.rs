@@ -1,0 +1,133 @@
+//! A run over time, beside what its devices and the machine did: lines for a terminal, CSV for programs.
+
+mod columns;
+mod csv;
+#[cfg(test)]
+mod tests;
+
+use super::probe::table::{plain, render, right};
+use columns::{Column, Quantity, columns};
+use comfy_table::Cell;
+use iosonde_result::interval::Interval;
+use iosonde_result::machine::MachineSlice;
+use iosonde_result::run::RunResult;
+use iosonde_study::words;
+
+pub(crate) use csv::csv;
+
+/// Characters of a sparkline.
+const WIDTH: usize = 32;
+/// Fewer intervals than this have no course.
+const LEAST_INTERVALS: usize = 3;
+
+/// A table of 80 columns: for each quantity its course in the measured time, the least, the mean and the most. Empty for
+/// runs that are too short.
+pub(crate) fn table(result: &RunResult) -> String {
+    let longest_ns = result.intervals.iter().map(|interval| interval.length_ns);
+    let longest_ns = longest_ns.max().unwrap_or(0);
+    // Of a drain, a few microseconds long, a rate would be no part of the course.
+    let whole = |row: &Row<'_>| !row.0.ramp && row.0.length_ns * 2 >= longest_ns;
+    let rows: Vec<Row<'_>> = rows(result).into_iter().filter(whole).collect();
+    let measured = rows.len();
+    if measured < LEAST_INTERVALS {
+        return String::new();
+    }
+    let mut table = plain();
+    let head = format!("over time ({measured} intervals)");
+    table.set_header([
+        Cell::new(head),
+        Cell::new(""),
+        right("least"),
+        right("mean"),
+        right("most"),
+    ]);
+    for column in columns(&[result]).iter().filter(|column| column.shown) {
+        let values: Vec<(f64, u64)> = rows
+            .iter()
+            .filter_map(|(interval, slice)| {
+                Some(((column.value)(interval, *slice)?, interval.length_ns))
+            })
+            .collect();
+        if values.len() < LEAST_INTERVALS {
+            continue;
+        }
+        table.add_row(cells(column, &values));
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    render(&table)
+}
+
+type Row<'a> = (&'a Interval, Option<&'a MachineSlice>);
+
+/// The intervals, each with the machine's slice of the same time.
+fn rows(result: &RunResult) -> Vec<Row<'_>> {
+    let slices = &result.series.slices;
+    let slice_of = |start_ns: u64| {
+        let found = slices.binary_search_by_key(&start_ns, |slice| slice.start_ns);
+        found.ok().map(|index| &slices[index])
+    };
+    let intervals = result.intervals.iter();
+    intervals
+        .map(|interval| (interval, slice_of(interval.start_ns)))
+        .collect()
+}
+
+fn cells(column: &Column, values: &[(f64, u64)]) -> Vec<Cell> {
+    let all = values.iter().map(|(value, _)| *value);
+    let (least, most) = all.fold((f64::INFINITY, 0.0f64), |(least, most), value| {
+        (least.min(value), most.max(value))
+    });
+    let text = |value: f64| right(column.quantity.text(value));
+    vec![
+        Cell::new(format!("  {}", column.title)),
+        Cell::new(sparkline(values, column.quantity.top(most))),
+        text(least),
+        text(mean(values)),
+        text(most),
+    ]
+}
+
+/// Weighted by time.
+fn mean(values: &[(f64, u64)]) -> f64 {
+    let total: f64 = values.iter().map(|(_, length_ns)| *length_ns as f64).sum();
+    let sum: f64 = values
+        .iter()
+        .map(|(value, length_ns)| value * *length_ns as f64)
+        .sum();
+    sum / total.max(1.0)
+}
+
+/// Bars from zero to `top`, neighbours merged where there is no room for all.
+fn sparkline(values: &[(f64, u64)], top: f64) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let together = values.len().div_ceil(WIDTH).max(1);
+    let bar = |group: &[(f64, u64)]| {
+        let share = if top > 0.0 { mean(group) / top } else { 0.0 };
+        // The lowest bar is for what is hardly more than nothing.
+        BARS[((share * 7.0).round() as usize).min(7)]
+    };
+    values.chunks(together).map(bar).collect()
+}
+
+impl Quantity {
+    fn text(self, value: f64) -> String {
+        match self {
+            Quantity::Iops => words::iops(value),
+            Quantity::BytesPerS => words::bandwidth(value),
+            Quantity::Ns => words::latency(value),
+            Quantity::Ms => words::latency(value * 1e6),
+            Quantity::Percent => format!("{value:.0} %"),
+            Quantity::Count => words::three_digits(value),
+        }
+    }
+
+    /// Where the bars end: shares are of a hundred, all else is of the most.
+    fn top(self, most: f64) -> f64 {
+        match self {
+            Quantity::Percent => 100.0,
+            _ => most,
+        }
+    }
+}
