@@ -1,15 +1,13 @@
 //! One figure for each phase: rate, bandwidth and latency, with what is known about their error.
 
 use super::phase::Phase;
+use super::sure::{LEVEL, half_width, held_still};
 use iosonde_job::plan::{Direction, Engine};
 use iosonde_result::interval::Interval;
 use iosonde_result::run::{IoFailure, RunResult, VerdictKind};
-use iosonde_result::series::{SteadyStateTest, mean_with_confidence};
+
 use iosonde_result::stats::{LatencyStats, Moments};
 use serde::{Deserialize, Serialize};
-
-/// Rounds of SNIA's measurement window. The phase is cut into as many: what varies faster is noise, not drift.
-const ROUNDS: usize = 5;
 
 /// What one phase found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +30,12 @@ pub struct Figure {
     pub latency: Latency,
     /// Latency of fdatasync(2), where the phase calls it.
     pub sync_latency: Option<Latency>,
+    /// Measured time: less than the budget where the rate was sure before.
+    #[serde(default)]
+    pub measured_ns: u64,
+    /// Whether the confidence interval of the rate is as narrow as was asked for; `None` when it is not known.
+    #[serde(default)]
+    pub sure: Option<bool>,
     /// Whether the rate held still: `None` when the phase was too short to tell.
     pub settled: Option<bool>,
     /// The error that ended the phase early.
@@ -91,8 +95,9 @@ impl Latency {
 }
 
 impl Figure {
-    /// The figure of a run of one phase; `None` when nothing was measured.
-    pub(super) fn of(phase: Phase, result: &RunResult) -> Option<Figure> {
+    /// The figure of a run of one phase; `None` when nothing was measured. `width` is the relative error that is small
+    /// enough.
+    pub(super) fn of(phase: Phase, result: &RunResult, width: f64) -> Option<Figure> {
         let direction = phase.direction();
         let worker = result.workers.first()?;
         let stats = &worker.directions[direction];
@@ -108,16 +113,19 @@ impl Figure {
         let rates = rates(&complete, direction, |counts| counts.ios);
         let ios = stats.total_ios as f64 / seconds;
         let bytes = stats.io_bytes as f64 / seconds;
+        let iops = Estimate::of(ios, &rates);
         Some(Figure {
             phase,
             block_bytes: phase.block_bytes(),
             iodepth: phase.iodepth(),
             engine: worker.backend.engine,
             direct: worker.backend.direct,
-            iops: Estimate::of(ios, &rates),
+            iops,
             bytes_per_s: Estimate::of(bytes, &self::rates(&complete, direction, |c| c.bytes)),
             latency: Latency::of(&stats.lat),
             sync_latency: (worker.sync.total_ios > 0).then(|| Latency::of(&worker.sync.lat)),
+            measured_ns: worker.runtime_ns,
+            sure: iops.relative_error().map(|error| error <= width),
             settled: held_still(&rates).map(|settled| settled && !unsteady),
             failure: worker.error.clone(),
         })
@@ -149,13 +157,13 @@ fn rates(
 impl Estimate {
     /// A mean and the rates of the intervals it is the mean of.
     pub fn of(mean: f64, rates: &[f64]) -> Estimate {
-        let confidence = mean_with_confidence(rates, 0.95).filter(|_| mean > 0.0);
+        let error = half_width(rates, LEVEL).filter(|_| mean > 0.0);
         let mut moments = Moments::default();
         rates.iter().for_each(|rate| moments.record(*rate));
         Estimate {
             mean,
-            error: confidence.map(|estimate| estimate.half_width),
-            spread: confidence.map(|_| moments.stddev() / mean),
+            error,
+            spread: error.map(|_| moments.stddev() / mean),
         }
     }
 
@@ -165,19 +173,6 @@ impl Estimate {
             .filter(|_| self.mean > 0.0)
             .map(|error| error / self.mean)
     }
-}
-
-/// Whether a rate held still, by SNIA's test over the rounds of a phase; `None` when there are too few intervals to tell.
-fn held_still(rates: &[f64]) -> Option<bool> {
-    if rates.len() < ROUNDS {
-        return None;
-    }
-    let bound = |round: usize| round * rates.len() / ROUNDS;
-    let rounds: Vec<f64> = (0..ROUNDS)
-        .map(|round| &rates[bound(round)..bound(round + 1)])
-        .map(|round| round.iter().sum::<f64>() / round.len() as f64)
-        .collect();
-    SteadyStateTest::of(&rounds).map(|test| test.is_steady())
 }
 
 #[cfg(test)]
@@ -193,15 +188,6 @@ mod tests {
         assert!(
             Estimate::of(10.0, &[9.0, 10.0, 11.0, 10.0, 9.0, 11.0, 10.0, 10.0]).error > Some(0.1)
         );
-    }
-
-    #[test]
-    fn drift_is_not_a_steady_state() {
-        assert_eq!(held_still(&[100.0; 8]), Some(true));
-        let falling: Vec<f64> = (0..8).map(|i| 100.0 - 2.0 * f64::from(i)).collect();
-        assert_eq!(held_still(&falling), Some(false));
-        assert_eq!(held_still(&[100.0, 70.0, 100.0, 100.0, 100.0]), Some(false));
-        assert_eq!(held_still(&[100.0; 4]), None);
     }
 
     #[test]

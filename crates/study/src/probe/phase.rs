@@ -109,25 +109,30 @@ impl Phase {
 }
 
 /// How long the phases run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
     /// Layout ends after this time, with whatever has been written.
     pub layout_ns: u64,
-    /// Measured time of each phase.
+    /// Measured time of each phase at most.
     pub runtime_ns: u64,
     /// Run before it and not measured.
     pub ramp_ns: u64,
     /// Largest working set, unless a size is asked for.
     pub size_bytes: u64,
+    /// A phase ends before its time when half the confidence interval of its rate is at most this share of the mean, and
+    /// the rate holds still. 0 runs every phase to its end.
+    #[serde(default)]
+    pub width: f64,
 }
 
 impl Budget {
-    /// A bit more than a minute of measuring.
+    /// A minute of measuring at most, less where rates are sure before.
     pub const NORMAL: Budget = Budget {
         layout_ns: 18 * SECOND_NS,
         runtime_ns: 8 * SECOND_NS,
         ramp_ns: 3 * SECOND_NS / 2,
         size_bytes: 4 << 30,
+        width: 0.01,
     };
 
     /// 20 seconds in all: a first impression.
@@ -136,12 +141,13 @@ impl Budget {
         runtime_ns: 3 * SECOND_NS / 2,
         ramp_ns: SECOND_NS / 2,
         size_bytes: 1 << 30,
+        width: 0.01,
     };
 
-    /// Length of the intervals that are looked at: a tenth of a second, or longer where a phase has more than a hundred.
+    /// Length of the intervals that are looked at: a tenth of a second, or longer where a phase has more than 200.
     pub fn interval_ns(&self) -> u64 {
         const SHORTEST_NS: u64 = SECOND_NS / 10;
-        let tenths = (self.runtime_ns / 100).div_ceil(SHORTEST_NS);
+        let tenths = (self.runtime_ns / 200).div_ceil(SHORTEST_NS);
         tenths.clamp(1, 10) * SHORTEST_NS
     }
 
@@ -279,7 +285,7 @@ mod tests {
         };
         assert_eq!(Budget::QUICK.interval_ns(), SECOND_NS / 10);
         assert_eq!(of(8).interval_ns(), SECOND_NS / 10);
-        assert_eq!(of(60).interval_ns(), SECOND_NS * 6 / 10);
+        assert_eq!(of(60).interval_ns(), SECOND_NS * 3 / 10);
         assert_eq!(of(3600).interval_ns(), SECOND_NS);
     }
 

@@ -2,15 +2,15 @@
 
 use super::class::{Classification, Evidence, classify};
 use super::figure::Figure;
+use super::observer::PhaseObserver;
 use super::phase::{self, Budget, Common, Phase};
 use super::target::{
     ProbeTarget, TargetKind, WorkingSet, WorkingSetError, laid_out_bytes, planned_bytes,
 };
 use crate::limits::Held;
 use iosonde_job::plan::Plan;
-use iosonde_result::interval::Interval;
-use iosonde_result::observer::{Control, Observer, Progress};
-use iosonde_result::run::{Event, IoFailure, RunResult};
+use iosonde_result::observer::Progress;
+use iosonde_result::run::{IoFailure, RunResult};
 use iosonde_result::session::{RunError, Session};
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub const FORMAT: u32 = 1;
 const EINVAL: i32 = 22;
 
 /// How a probe is to be done.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProbeOptions {
     /// Time for each step.
     pub budget: Budget,
@@ -63,6 +63,11 @@ pub trait Watcher {
     /// Called several times a second.
     fn progress(&mut self, phase: Phase, progress: &Progress<'_>) {
         let _ = (phase, progress);
+    }
+
+    /// The rate of the phase is known to this share of itself by now, with 95 % confidence.
+    fn confidence(&mut self, phase: Phase, relative_error: f64) {
+        let _ = (phase, relative_error);
     }
 
     /// A phase has ended with this figure.
@@ -238,7 +243,7 @@ impl Study<'_> {
         let result = outcome?;
         if phase == Phase::Layout {
             self.laid_out(&result)?;
-        } else if let Some(figure) = Figure::of(phase, &result) {
+        } else if let Some(figure) = Figure::of(phase, &result, self.options.budget.width) {
             self.watcher.figure(&figure);
             self.figures.push(figure);
         }
@@ -250,11 +255,7 @@ impl Study<'_> {
         let planned_ns = self.options.budget.total_ns(&[phase]);
         self.watcher.phase(phase, planned_ns);
         let plan = self.plan(phase);
-        let mut observer = PhaseObserver {
-            phase,
-            interval_ns: self.options.budget.interval_ns(),
-            watcher: self.watcher,
-        };
+        let mut observer = PhaseObserver::new(phase, &self.options.budget, self.watcher);
         self.session.run(&plan, &mut observer)
     }
 
@@ -363,40 +364,6 @@ pub(crate) fn is_direct_refused(outcome: &Result<RunResult, RunError>) -> bool {
             refused && moved == 0
         }),
     }
-}
-
-/// Passes what happens in a run on to the watcher of the probe.
-struct PhaseObserver<'a> {
-    phase: Phase,
-    interval_ns: u64,
-    watcher: &'a mut dyn Watcher,
-}
-
-impl PhaseObserver<'_> {
-    fn control(&self) -> Control {
-        if self.watcher.is_interrupted() {
-            Control::Stop
-        } else {
-            Control::Continue
-        }
-    }
-}
-
-impl Observer for PhaseObserver<'_> {
-    fn interval_ns(&self) -> u64 {
-        self.interval_ns
-    }
-
-    fn progress(&mut self, progress: &Progress<'_>) -> Control {
-        self.watcher.progress(self.phase, progress);
-        self.control()
-    }
-
-    fn interval(&mut self, _interval: &Interval) -> Control {
-        self.control()
-    }
-
-    fn event(&mut self, _event: &Event) {}
 }
 
 #[cfg(test)]
