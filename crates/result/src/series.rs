@@ -41,7 +41,56 @@ pub fn mean_with_confidence(series: &[f64], level: f64) -> Option<MeanEstimate> 
     let mean = mean(series);
     let squares: f64 = series.iter().map(|sample| (sample - mean).powi(2)).sum();
     let autocorrelation = autocorrelation(series, mean, squares);
-    let inflation = variance_inflation(n, autocorrelation);
+    estimate(
+        Sample { n, mean, squares },
+        variance_inflation(n, autocorrelation),
+        autocorrelation,
+        level,
+    )
+}
+
+/// As [`mean_with_confidence`], of a series whose correlated part may hide behind an independent one: the rate of a short
+/// interval, which is counted to the whole I/O, of a device whose speed changes slowly.
+///
+/// Such a series is autoregressive of first order with white noise on top: its correlations fall as a phi^k. Where the
+/// first is significant (above two standard errors), phi is that of the next two to the first two, and a their share;
+/// otherwise the series is treated as by [`mean_with_confidence`].
+pub fn mean_behind_noise(series: &[f64], level: f64) -> Option<MeanEstimate> {
+    let plain = mean_with_confidence(series, level)?;
+    let n = series.len() as f64;
+    let mean = plain.mean;
+    let squares: f64 = series.iter().map(|sample| (sample - mean).powi(2)).sum();
+    let [first, second, third] = [1, 2, 3].map(|lag| {
+        let pairs = series.iter().zip(series.iter().skip(lag));
+        let products: f64 = pairs.map(|(a, b)| (a - mean) * (b - mean)).sum();
+        ((n * products / squares + 1.0) / (n - 2.0 - lag as f64))
+            .clamp(-MOST_CORRELATED, MOST_CORRELATED)
+    });
+    // A series that does not vary has no correlation: the comparison is false for what is not a number.
+    let significant = first > 2.0 / n.sqrt();
+    let phi = ((second + third) / (first + second)).clamp(0.0, MOST_CORRELATED);
+    if !significant || phi <= first {
+        return Some(plain);
+    }
+    let share = (first / phi).min(1.0);
+    let inflation = 1.0 + share * (variance_inflation(n, phi) - 1.0);
+    estimate(Sample { n, mean, squares }, inflation, first, level)
+}
+
+/// What is known of a series but its correlation.
+struct Sample {
+    n: f64,
+    mean: f64,
+    squares: f64,
+}
+
+fn estimate(
+    sample: Sample,
+    inflation: f64,
+    autocorrelation: f64,
+    level: f64,
+) -> Option<MeanEstimate> {
+    let Sample { n, mean, squares } = sample;
     let effective_samples = n / inflation;
     // E[squares] = variance * (n - inflation), hence the divisor; it is never taken smaller than for two samples.
     let variance_of_mean = squares / (n - inflation).max(1.0) * inflation / n;

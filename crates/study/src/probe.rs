@@ -2,7 +2,8 @@
 //!
 //! A probe lays out a working set, then runs seven short phases on it, reads before writes: latency at depth 1, random
 //! I/O of 4 KiB at depth, sequential I/O of 1 MiB, and small writes made durable one by one. What comes out is a
-//! [`ProbeResult`]: a [`Figure`] for each phase, which ends when it is sure or its time is over, the [`Classification`] drawn from them, and the runs themselves.
+//! [`ProbeResult`]: a [`Figure`] for each phase, which ends when it is sure or its time is over, the [`Classification`]
+//! drawn from them, and the runs themselves.
 
 mod class;
 #[cfg(test)]

@@ -217,6 +217,7 @@ fn options(args: &ProbeArgs) -> ProbeOptions {
     if let Some(bytes) = args.size {
         budget.size_bytes = bytes;
     }
+    budget.width = args.precision.unwrap_or(budget.width);
     ProbeOptions {
         budget,
         size_bytes: args.size,

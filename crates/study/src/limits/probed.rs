@@ -49,6 +49,8 @@ mod tests {
             bytes_per_s: estimate(iops * block_bytes as f64),
             latency: Latency::default(),
             sync_latency: None,
+            measured_ns: 8_000_000_000,
+            sure: Some(true),
             settled: Some(true),
             failure: None,
         }

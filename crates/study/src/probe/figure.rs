@@ -5,7 +5,6 @@ use super::sure::{LEVEL, half_width, held_still};
 use iosonde_job::plan::{Direction, Engine};
 use iosonde_result::interval::Interval;
 use iosonde_result::run::{IoFailure, RunResult, VerdictKind};
-
 use iosonde_result::stats::{LatencyStats, Moments};
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +32,8 @@ pub struct Figure {
     /// Measured time: less than the budget where the rate was sure before.
     #[serde(default)]
     pub measured_ns: u64,
-    /// Whether the confidence interval of the rate is as narrow as was asked for; `None` when it is not known.
+    /// Whether the confidence interval of the rate is known to be as narrow as was asked for; `None` when nothing was
+    /// asked.
     #[serde(default)]
     pub sure: Option<bool>,
     /// Whether the rate held still: `None` when the phase was too short to tell.
@@ -125,7 +125,7 @@ impl Figure {
             latency: Latency::of(&stats.lat),
             sync_latency: (worker.sync.total_ios > 0).then(|| Latency::of(&worker.sync.lat)),
             measured_ns: worker.runtime_ns,
-            sure: iops.relative_error().map(|error| error <= width),
+            sure: (width > 0.0).then(|| iops.relative_error().is_some_and(|error| error <= width)),
             settled: held_still(&rates).map(|settled| settled && !unsteady),
             failure: worker.error.clone(),
         })

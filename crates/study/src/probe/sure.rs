@@ -5,12 +5,12 @@
 //! stricter level for stopping ([`STOPPING_LEVEL`]) than for what is reported. `coverage.rs` counts over many seeds of
 //! simulated devices how often the truth lies within the interval, with the rule in force.
 
-use iosonde_result::series::{SteadyStateTest, mean_with_confidence};
+use iosonde_result::series::{SteadyStateTest, mean_behind_noise, mean_with_confidence};
 
 /// Confidence level of what is reported.
 pub(super) const LEVEL: f64 = 0.95;
 /// Confidence level at which a phase may end early.
-const STOPPING_LEVEL: f64 = 0.98;
+const STOPPING_LEVEL: f64 = 0.99;
 /// No phase ends with fewer intervals.
 pub(super) const LEAST_SAMPLES: usize = 30;
 /// From one look to the next the series grows by this factor.
@@ -25,9 +25,9 @@ const ROUNDS: usize = 5;
 
 /// Half the width of the confidence interval of the mean of these rates; `None` for too few of them.
 ///
-/// The wider of what the intervals and groups of [`GROUP`] of them say, each by [`mean_with_confidence`].
+/// The wider of what the intervals say by [`mean_behind_noise`], and groups of [`GROUP`] by [`mean_with_confidence`].
 pub(super) fn half_width(rates: &[f64], level: f64) -> Option<f64> {
-    let fine = mean_with_confidence(rates, level)?.half_width;
+    let fine = mean_behind_noise(rates, level)?.half_width;
     if rates.len() / GROUP < FEWEST_GROUPS {
         return Some(fine);
     }

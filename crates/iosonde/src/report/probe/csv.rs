@@ -5,7 +5,7 @@ use iosonde_study::limits::Held;
 use iosonde_study::probe::{Figure, ProbeResult};
 
 const HEAD: &str = "target,phase,block_bytes,iodepth,engine,direct,iops,iops_error_95,bytes_per_s,bytes_per_s_error_95,\
-latency_of,latency_mean_ns,p50_ns,p99_ns,p99_9_ns,max_ns,settled";
+latency_of,latency_mean_ns,p50_ns,p99_ns,p99_9_ns,max_ns,settled,sure,measured_ns";
 
 /// Further columns, where something was expected. A figure that was held against several promises has a line for each.
 const EXPECTED: &str = ",expected,promised_of,promised_per_s,burst_per_s,measured_of_promised,promise_verdict,promise_doubts";
@@ -79,12 +79,17 @@ fn line(target: &str, figure: &Figure) -> String {
         whole(latency.p99_ns),
         whole(latency.p99_9_ns),
         number(Some(latency.max_ns)),
-        figure
-            .settled
-            .map_or("", |settled| if settled { "1" } else { "0" })
-            .to_owned(),
+        truth(figure.settled),
+        truth(figure.sure),
+        figure.measured_ns.to_string(),
     ]
     .join(",")
+}
+
+fn truth(known: Option<bool>) -> String {
+    known
+        .map_or("", |yes| if yes { "1" } else { "0" })
+        .to_owned()
 }
 
 /// As RFC 4180 has it.

@@ -19,8 +19,8 @@ fn one(result: &ProbeResult) -> String {
         "## {}\n\n{}\n\n",
         result.target, result.classification.sentence
     );
-    text.push_str("| | per second | 95 % +- | bandwidth | p50 | p99 | p99.9 |\n");
-    text.push_str("| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+    text.push_str("| | per second | 95 % +- | bandwidth | p50 | p99 | p99.9 | |\n");
+    text.push_str("| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n");
     for figure in row::ORDER.iter().filter_map(|phase| result.figure(*phase)) {
         let latency = row::latency(figure);
         let cells = [
@@ -31,6 +31,7 @@ fn one(result: &ProbeResult) -> String {
             row::percentile(latency.p50_ns),
             row::percentile(latency.p99_ns),
             row::percentile(latency.p99_9_ns),
+            row::doubts(figure).join("; "),
         ];
         text.push_str(&format!("| {} |\n", cells.join(" | ")));
     }

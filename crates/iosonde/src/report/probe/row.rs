@@ -52,6 +52,26 @@ pub(crate) fn error(figure: &Figure) -> String {
     }
 }
 
+/// What keeps the figure from being believed as it stands: `not sure: +- 3.4 %`, `did not settle`.
+pub(crate) fn doubts(figure: &Figure) -> Vec<String> {
+    let mut doubts = Vec::new();
+    if is_unsure(figure) {
+        doubts.push(match figure.iops.error {
+            Some(_) => format!("not sure: +- {}", error(figure)),
+            None => "not sure: too short to tell".to_owned(),
+        });
+    }
+    if figure.settled == Some(false) {
+        doubts.push("did not settle".to_owned());
+    }
+    doubts
+}
+
+/// Whether its time was over before its rate was known as well as was asked for.
+pub(crate) fn is_unsure(figure: &Figure) -> bool {
+    figure.sure == Some(false)
+}
+
 /// A percentile: `-` where too few were measured.
 pub(crate) fn percentile(ns: Option<u64>) -> String {
     ns.map_or("-".to_owned(), |ns| words::latency(ns as f64))
@@ -69,14 +89,12 @@ pub(crate) fn headline(figure: &Figure) -> String {
 /// The figure in one line, for the display.
 pub(crate) fn one_line(figure: &Figure) -> String {
     let mut details = Vec::new();
-    if figure.iops.error.is_some() {
+    if figure.iops.error.is_some() && !is_unsure(figure) {
         details.push(format!("+- {}", error(figure)));
     }
+    details.extend(doubts(figure));
     if let Some(p99) = latency(figure).p99_ns {
         details.push(format!("p99 {}", words::latency(p99 as f64)));
-    }
-    if figure.settled == Some(false) {
-        details.push("not settled".to_owned());
     }
     let line = format!(
         "{:<28} {:<12} {}",

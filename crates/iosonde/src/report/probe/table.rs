@@ -60,7 +60,8 @@ fn figures(result: &ProbeResult) -> String {
             words::iops(figure.iops.mean),
             mark(figure)
         )));
-        cells.push(right(row::error(figure)));
+        let unsure = if row::is_unsure(figure) { "!" } else { "" };
+        cells.push(right(format!("{}{unsure}", row::error(figure))));
         cells.push(right(words::bandwidth(figure.bytes_per_s.mean)));
         cells.push(right(row::percentile(latency.p50_ns)));
         cells.push(right(row::percentile(latency.p99_ns)));
@@ -93,6 +94,12 @@ fn remarks(result: &ProbeResult) -> Vec<String> {
     {
         remarks
             .push("* did not settle: the rate drifted or jumped while it was measured.".to_owned());
+    }
+    if result.figures.iter().any(row::is_unsure) {
+        let asked = 100.0 * result.options.budget.width;
+        remarks.push(format!(
+            "! not sure: not known to +- {asked} % when its time was over; --runtime 30 measures longer."
+        ));
     }
     if let Some(write) = result
         .figures
