@@ -45,7 +45,7 @@ pub fn mean_with_confidence(series: &[f64], level: f64) -> Option<MeanEstimate> 
         Sample { n, mean, squares },
         variance_inflation(n, autocorrelation),
         autocorrelation,
-        level,
+        (0.5, level),
     )
 }
 
@@ -53,8 +53,9 @@ pub fn mean_with_confidence(series: &[f64], level: f64) -> Option<MeanEstimate> 
 /// interval, which is counted to the whole I/O, of a device whose speed changes slowly.
 ///
 /// Such a series is autoregressive of first order with white noise on top: its correlations fall as a phi^k. Where the
-/// first is significant (above two standard errors), phi is that of the next two to the first two, and a their share;
-/// otherwise the series is treated as by [`mean_with_confidence`].
+/// first is noticeable (above one and a half standard errors), phi is that of the next two to the first two, and a their
+/// share; otherwise the series is treated as by [`mean_with_confidence`]. Student's degrees of freedom are two fifths of the
+/// effective samples, since more is estimated: that too was chosen by simulation.
 pub fn mean_behind_noise(series: &[f64], level: f64) -> Option<MeanEstimate> {
     let plain = mean_with_confidence(series, level)?;
     let n = series.len() as f64;
@@ -67,14 +68,14 @@ pub fn mean_behind_noise(series: &[f64], level: f64) -> Option<MeanEstimate> {
             .clamp(-MOST_CORRELATED, MOST_CORRELATED)
     });
     // A series that does not vary has no correlation: the comparison is false for what is not a number.
-    let significant = first > 2.0 / n.sqrt();
+    let noticeable = first > 1.5 / n.sqrt();
     let phi = ((second + third) / (first + second)).clamp(0.0, MOST_CORRELATED);
-    if !significant || phi <= first {
+    if !noticeable || phi <= first {
         return Some(plain);
     }
     let share = (first / phi).min(1.0);
     let inflation = 1.0 + share * (variance_inflation(n, phi) - 1.0);
-    estimate(Sample { n, mean, squares }, inflation, first, level)
+    estimate(Sample { n, mean, squares }, inflation, first, (0.4, level))
 }
 
 /// What is known of a series but its correlation.
@@ -84,17 +85,18 @@ struct Sample {
     squares: f64,
 }
 
+/// `freedom` is the share of the effective samples that are degrees of freedom.
 fn estimate(
     sample: Sample,
     inflation: f64,
     autocorrelation: f64,
-    level: f64,
+    (freedom, level): (f64, f64),
 ) -> Option<MeanEstimate> {
     let Sample { n, mean, squares } = sample;
     let effective_samples = n / inflation;
     // E[squares] = variance * (n - inflation), hence the divisor; it is never taken smaller than for two samples.
     let variance_of_mean = squares / (n - inflation).max(1.0) * inflation / n;
-    let freedom = (effective_samples / 2.0).max(1.0);
+    let freedom = (effective_samples * freedom).max(1.0);
     let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
     let quantile = student.inverse_cdf(0.5 + level / 2.0);
     Some(MeanEstimate {
@@ -310,6 +312,30 @@ mod tests {
         assert_eq!(SteadyStateTest::of(&[1.0]), None);
         assert_eq!(SteadyStateTest::of(&[0.0, 0.0]), None);
         assert_eq!(SteadyStateTest::of(&[1.0, f64::INFINITY]), None);
+    }
+
+    #[test]
+    fn slow_noise_is_seen_behind_fast_noise() {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
+        let slow = |index: usize| if index / 10 % 2 == 0 { 2.0 } else { -2.0 };
+        let series: Vec<f64> = (0..200)
+            .map(|index| 100.0 + slow(index) + 2.0 * normal(&mut random))
+            .collect();
+        let plain = mean_with_confidence(&series, 0.95).unwrap();
+        let seen = mean_behind_noise(&series, 0.95).unwrap();
+        assert!(
+            seen.half_width > 1.2 * plain.half_width,
+            "{seen:?} {plain:?}"
+        );
+        // Where there is nothing to be seen, nothing changes.
+        let white: Vec<f64> = (0..200).map(|_| 100.0 + normal(&mut random)).collect();
+        assert_eq!(
+            mean_behind_noise(&white, 0.95),
+            mean_with_confidence(&white, 0.95)
+        );
+        let still = mean_behind_noise(&[5.0; 20], 0.95).unwrap();
+        assert_eq!(still.half_width, 0.0);
+        assert_eq!(mean_behind_noise(&[5.0; 4], 0.95), None);
     }
 
     proptest! {

@@ -77,7 +77,7 @@ fn noise_that_resembles_itself_from_second_to_second_is_covered() {
 #[test]
 fn an_early_end_does_not_cost_coverage() {
     let noise = "noise=0.03,noise_rho=0.5,noise_period_us=100000";
-    let (covered, early) = coverage(noise, 0.025);
+    let (covered, early) = coverage(noise, 0.03);
     assert!(early > 50.0, "{early} % ended early");
     assert_covers(covered);
 }
