@@ -317,7 +317,7 @@ mod tests {
     #[test]
     fn slow_noise_is_seen_behind_fast_noise() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
-        let slow = |index: usize| if index / 10 % 2 == 0 { 2.0 } else { -2.0 };
+        let slow = |index: usize| if index % 20 < 10 { 2.0 } else { -2.0 };
         let series: Vec<f64> = (0..200)
             .map(|index| 100.0 + slow(index) + 2.0 * normal(&mut random))
             .collect();

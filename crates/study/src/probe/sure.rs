@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn slow_noise_behind_fast_noise_widens_the_interval() {
         let fast = |i: u32| f64::from(i * 7 % 11) - 5.0;
-        let slow = |i: u32| if i / 10 % 2 == 0 { 2.0 } else { -2.0 };
+        let slow = |i: u32| if i % 20 < 10 { 2.0 } else { -2.0 };
         let rates: Vec<f64> = (0..80).map(|i| 100.0 + fast(i) + slow(i)).collect();
         let fine = mean_with_confidence(&rates, LEVEL).unwrap().half_width;
         assert!(half_width(&rates, LEVEL).unwrap() > 1.3 * fine);
