@@ -20,6 +20,7 @@ mod place;
 mod read;
 mod record;
 mod schema;
+mod unwritable;
 mod write;
 
 pub(crate) use error::StoreError;

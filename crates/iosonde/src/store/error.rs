@@ -1,5 +1,6 @@
 //! What can be wrong with the history, and what to do about it.
 
+use super::unwritable;
 use std::path::{Path, PathBuf};
 
 /// Why the history cannot do what is asked.
@@ -23,6 +24,15 @@ pub(crate) enum StoreError {
     /// It is one, but damaged.
     #[error("{path}: the history is damaged: {problem}")]
     Damaged { path: PathBuf, problem: String },
+    /// The user or the file system lets nobody write it.
+    #[error("{0}: the history cannot be written: {1}")]
+    ReadOnly(PathBuf, std::io::Error),
+    /// It cannot be written, and must be before it can be read.
+    #[error("{0}: the history cannot be written, and {0}-wal holds results that are not in it yet")]
+    Unfinished(PathBuf),
+    /// There is no room for more.
+    #[error("{0}: the history cannot be written: no room is left on its file system")]
+    Full(PathBuf),
     /// SQLite has an error.
     #[error("{path}: {problem}")]
     Sqlite { path: PathBuf, problem: String },
@@ -52,13 +62,28 @@ pub(crate) enum StoreError {
 impl StoreError {
     /// From SQLite, with the file's path.
     pub(super) fn sqlite(path: &Path, error: &rusqlite::Error) -> StoreError {
-        let path = path.to_owned();
+        use rusqlite::ErrorCode::{CannotOpen, DiskFull, ReadOnly, SystemIoFailure};
+        let code = error.sqlite_error_code();
         let problem = error.to_string();
         if is_damage(error) {
-            StoreError::Damaged { path, problem }
-        } else {
-            StoreError::Sqlite { path, problem }
+            let path = path.to_owned();
+            return StoreError::Damaged { path, problem };
         }
+        // SQLite's words say no more than that it did not work.
+        match code {
+            Some(DiskFull) => return StoreError::Full(path.to_owned()),
+            Some(SystemIoFailure) if unwritable::is_full(path) => {
+                return StoreError::Full(path.to_owned());
+            }
+            Some(CannotOpen | ReadOnly) => {
+                if let Some(reason) = unwritable::reason(path) {
+                    return StoreError::ReadOnly(path.to_owned(), reason);
+                }
+            }
+            _ => {}
+        }
+        let path = path.to_owned();
+        StoreError::Sqlite { path, problem }
     }
 
     /// Whether the user asked for something that is not there.
@@ -85,7 +110,13 @@ impl StoreError {
             StoreError::Damaged { .. } => {
                 "the next run that is kept puts it aside and begins a new one; `sqlite3 FILE .recover` may save most of it"
             }
-            StoreError::Sqlite { .. } | StoreError::Io(..) => {
+            StoreError::Unfinished(_) => {
+                "copy both files to where they can be written, and name the copy with --store"
+            }
+            StoreError::Full(_) => {
+                "make room there, name another file with --store, or measure with --no-save"
+            }
+            StoreError::ReadOnly(..) | StoreError::Sqlite { .. } | StoreError::Io(..) => {
                 "name another file with --store, or measure with --no-save"
             }
             StoreError::Unreadable { .. } => "use the iosonde that kept it, or a newer one",

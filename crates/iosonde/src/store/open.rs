@@ -1,7 +1,7 @@
 //! Opening the history: what kind of file it is, and what is done about a damaged one.
 
 use super::error::is_damage;
-use super::{Place, Store, StoreError, aside, schema};
+use super::{Place, Store, StoreError, aside, schema, unwritable};
 use rusqlite::{Connection, OpenFlags};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,14 @@ impl Store {
         }
         refuse_other_files(place)?;
         let wrong = |error: rusqlite::Error| StoreError::sqlite(path, &error);
-        let mut connection = connect(path, OpenFlags::empty()).map_err(wrong)?;
+        let usual = connect(path, OpenFlags::empty()).and_then(|connection| {
+            schema::version(&connection)?;
+            Ok(connection)
+        });
+        let mut connection = match usual {
+            Ok(connection) => connection,
+            Err(error) => unwritable::open(place, &error)?,
+        };
         refuse_other_databases(&connection, path)?;
         // Removing a study removes its children.
         connection
@@ -86,7 +93,7 @@ impl Store {
     }
 }
 
-fn connect(path: &Path, more: OpenFlags) -> rusqlite::Result<Connection> {
+pub(super) fn connect(path: &Path, more: OpenFlags) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;

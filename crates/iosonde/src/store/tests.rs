@@ -396,6 +396,9 @@ fn errors_of_the_history_are_told_with_a_remedy() {
         },
         StoreError::UnknownLabel("disk=old".to_owned()),
         StoreError::Empty(path()),
+        StoreError::ReadOnly(path(), rustix::io::Errno::ROFS.into()),
+        StoreError::Unfinished(path()),
+        StoreError::Full(path()),
     ];
     let told: Vec<String> = errors
         .into_iter()

@@ -1,0 +1,108 @@
+//! The history on file systems that are full, or that cannot be written: it can be read, nothing is lost, and a run that
+//! cannot be kept is not a run that fails.
+
+use std::fs;
+use std::path::Path;
+
+use iosonde_e2e::mount::Mount;
+use iosonde_e2e::program::Run;
+use iosonde_e2e::{Scratch, require};
+
+const JOB: &str = "fio --name=j --ioengine=sim --rw=randread --size=1m --runtime=2 --time_based --output-format=json";
+
+fn run(scratch: &Scratch, line: &str) -> Run {
+    super::run(scratch, line).env("IOSONDE_NO_SAVE", "").run()
+}
+
+/// Ids in a history.
+fn listed(scratch: &Scratch, store: &str) -> Vec<String> {
+    let list = run(scratch, &format!("list --format csv --store {store}"));
+    assert!(list.status.success(), "{list}");
+    let lines = list.stdout.lines().skip(1);
+    lines.map(|line| line[..10].to_owned()).collect()
+}
+
+/// Takes all the room but this.
+fn fill(directory: &Path, left_bytes: u64) {
+    // The filler of before gives its room back first.
+    let filler = directory.join("filler");
+    fs::write(&filler, "").expect("an empty file");
+    let facts = rustix::fs::statvfs(directory).expect("facts of a file system");
+    let bytes = (facts.f_bavail * facts.f_frsize).saturating_sub(left_bytes);
+    let zeros = vec![0; usize::try_from(bytes).expect("a small file system")];
+    fs::write(filler, zeros).expect("room for the filler");
+}
+
+#[test]
+fn a_history_that_cannot_be_written_can_be_read() {
+    require!(Root);
+    let scratch = Scratch::shared();
+    let mount = Mount::tmpfs(scratch.work().join("kept"), 2 << 20);
+    let kept = run(&scratch, &format!("--store kept/h.db {JOB}"));
+    assert!(kept.status.success(), "{kept}");
+    let ids = listed(&scratch, "kept/h.db");
+    mount.make_read_only();
+    assert_eq!(listed(&scratch, "kept/h.db"), ids);
+    for command in ["show", "export"] {
+        let run = run(&scratch, &format!("{command} {} --store kept/h.db", ids[0]));
+        assert!(run.status.success(), "{run}");
+    }
+    for line in [
+        format!("--store kept/h.db {JOB}"),
+        format!("rm {} --store kept/h.db", ids[0]),
+    ] {
+        let refused = run(&scratch, &line);
+        assert_eq!(refused.status.code(), Some(5), "{refused}");
+        refused.refused_with(&["kept/h.db", "Read-only file system", "--store"]);
+    }
+    assert_eq!(listed(&scratch, "kept/h.db"), ids);
+}
+
+#[test]
+fn what_is_only_in_the_log_is_not_left_out_silently() {
+    require!(Root);
+    let scratch = Scratch::shared();
+    let mount = Mount::tmpfs(scratch.work().join("kept"), 2 << 20);
+    let kept = run(&scratch, &format!("--store kept/h.db {JOB}"));
+    assert!(kept.status.success(), "{kept}");
+    fs::write(mount.dir().join("h.db-wal"), "left by a crash").expect("a log");
+    mount.make_read_only();
+    let refused = run(&scratch, "list --store kept/h.db");
+    assert_eq!(refused.status.code(), Some(5), "{refused}");
+    refused.refused_with(&["kept/h.db-wal", "copy both files"]);
+}
+
+#[test]
+fn a_full_disk_takes_nothing_from_a_history() {
+    require!(Root);
+    let scratch = Scratch::shared();
+    let mount = Mount::tmpfs(scratch.work().join("kept"), 2 << 20);
+    let mut sure = Vec::new();
+    // Less and less room is left: for the tables, for some runs, for none.
+    for left_bytes in [1 << 20, 300_000, 150_000, 80_000, 40_000, 0] {
+        fill(mount.dir(), left_bytes);
+        for _ in 0..3 {
+            let job = run(&scratch, &format!("--store kept/h.db {JOB}"));
+            match job.status.code() {
+                Some(0) if job.stderr.is_empty() => {}
+                // The room was gone when the run was to be kept, or before it began.
+                Some(0) => assert!(job.stderr.contains("no room is left"), "{job}"),
+                _ => job.refused_with(&["kept/h.db", "no room is left", "make room"]),
+            }
+            let now = listed(&scratch, "kept/h.db");
+            assert!(sure.iter().all(|id| now.contains(id)), "{sure:?}, {now:?}");
+            sure = now;
+        }
+    }
+    assert!(!sure.is_empty());
+    let last = run(&scratch, &format!("--store kept/h.db {JOB}"));
+    assert!(last.stderr.contains("no room is left"), "{last}");
+    for id in &sure {
+        let shown = run(&scratch, &format!("show {id} --store kept/h.db"));
+        assert!(shown.status.success(), "{shown}");
+    }
+    fs::remove_file(mount.dir().join("filler")).expect("the filler");
+    let job = run(&scratch, &format!("--store kept/h.db {JOB}"));
+    assert!(job.status.success() && job.stderr.is_empty(), "{job}");
+    assert_eq!(listed(&scratch, "kept/h.db").len(), sure.len() + 1);
+}
