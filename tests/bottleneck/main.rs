@@ -1,5 +1,7 @@
-//! What held a run back, on targets where the answer is known; and what devices do, beside sysstat's sar.
+//! What held a run back, on targets where the answer is known; what devices do, beside sysstat's sar; and
+//! what `iosonde doctor` says beforehand.
 
+mod doctor;
 mod watch;
 
 use std::time::Duration;
@@ -48,7 +50,7 @@ fn a_throttle_of_a_control_group() {
     };
     let throttle = Throttle::new(&device::number(&disk.path()), caps);
     let line = format!(
-        "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=io_uring --iodepth=16 --time_based --runtime=3",
+        "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=io_uring --iodepth=16 --time_based --runtime=2",
         disk.path().display()
     );
     held_back_by("throttled", &["allows 500 reads/s"], || {
@@ -71,7 +73,7 @@ fn a_throttle_that_cannot_be_seen() {
     };
     let throttle = Throttle::new(&device::number(&disk.path()), caps);
     let line = format!(
-        "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=io_uring --iodepth=16 --time_based --runtime=3",
+        "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=io_uring --iodepth=16 --time_based --runtime=2",
         disk.path().display()
     );
     held_back_by("throttled", &["held above the device"], || {
@@ -149,7 +151,7 @@ fn a_process_that_serves_the_files_slowly() {
     );
     let line = |path: &std::path::Path| {
         format!(
-            "--name=job --filename={} --direct=1 --bs=4k --size=16m --rw=randread --ioengine=psync --time_based --runtime=2",
+            "--name=job --filename={} --direct=1 --bs=4k --size=16m --rw=randread --ioengine=psync --time_based --runtime=1",
             path.display()
         )
     };
@@ -182,7 +184,7 @@ fn others_on_the_same_device() {
     require!(Root);
     ours!();
     let scratch = Scratch::alone();
-    let (_memory, disk) = quiet_disk(&scratch, 128 * MIB);
+    let (_memory, disk) = quiet_disk(&scratch, 64 * MIB);
     let line = |name: &str, job: &str| {
         format!(
             "--name={name} --filename={} --direct=1 --bs=64k --iodepth=8 --time_based {job}",
@@ -223,7 +225,7 @@ fn a_device_that_does_all_it_can() {
     require!(Root);
     ours!();
     let scratch = Scratch::alone();
-    let (_memory, disk) = quiet_disk(&scratch, 128 * MIB);
+    let (_memory, disk) = quiet_disk(&scratch, 64 * MIB);
     let line = format!(
         "--name=job --filename={} --direct=1 --rw=randrw --bs=1m --ioengine=libaio --iodepth=16 --time_based --runtime=2",
         disk.path().display()
@@ -264,16 +266,32 @@ fn locks_in_the_file_system() {
     require!(Root);
     ours!();
     let scratch = Scratch::alone();
-    let (_memory, disk) = quiet_disk(&scratch, 512 * MIB);
+    let (_memory, disk) = quiet_disk(&scratch, 288 * MIB);
     let files = Mount::ext4(scratch.work().join("files"), disk.path());
     let file = files.dir().join("shared");
     // Each block is written for the first time: the file's map changes, which one writer at a time may do.
     let line = format!(
-        "--name=job --filename={} --size=256m --direct=1 --rw=randwrite --bs=4k --ioengine=psync --numjobs=8 --fallocate=none --runtime=3",
+        "--name=job --filename={} --size=192m --direct=1 --rw=randwrite --bs=4k --ioengine=psync --numjobs=8 --fallocate=none --runtime=2",
         file.display()
     );
     held_back_by("lock_contention", &["waited for each other in"], || {
         let _ = std::fs::remove_file(&file);
+        Program::subject().line(&scratch, &line).urgent()
+    });
+}
+
+#[test]
+fn data_that_must_last() {
+    require!(Root);
+    ours!();
+    let scratch = Scratch::alone();
+    let (_memory, disk) = quiet_disk(&scratch, 64 * MIB);
+    let files = Mount::ext4(scratch.work().join("files"), disk.path());
+    let line = format!(
+        "--name=job --filename={} --size=32m --rw=write --bs=4k --ioengine=psync --fsync=1 --time_based --runtime=1",
+        files.dir().join("log").display()
+    );
+    held_back_by("queue_depth", &["of the time in fsync"], || {
         Program::subject().line(&scratch, &line).urgent()
     });
 }

@@ -67,6 +67,8 @@ pub struct Callers {
     pub queued: f64,
     /// Mean share of their time that workers slept.
     pub asleep: f64,
+    /// Share of their time that workers spent in fsync and its kin, and how long each took in nanoseconds.
+    pub flushing: (f64, f64),
     /// Whether completions are polled for: such workers are always busy.
     pub polling: bool,
     /// Whether all I/O is O_DIRECT.

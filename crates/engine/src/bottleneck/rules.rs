@@ -25,6 +25,8 @@ const FEW_OTHERS: f64 = 0.05;
 const IN_LINE: f64 = 2.0;
 /// A throttle lets the rate vary by no more than this from interval to interval.
 const FLAT: f64 = 0.01;
+/// Workers that spend this share of their time in fsync wait for that more than for I/O.
+const MOSTLY_FLUSHING: f64 = 0.5;
 /// Intervals that it takes to call a rate flat.
 const FLAT_INTERVALS: usize = 5;
 
@@ -46,12 +48,13 @@ pub(super) fn main(seen: &Observed) -> Option<Verdict> {
     if seen.cached >= MOSTLY_CACHE {
         return None;
     }
-    let questions: [Question; 7] = [
+    let questions: [Question; 8] = [
         processors,
         served,
         many_others,
         above_the_device,
         flat_top,
+        flushes,
         depth,
         device,
     ];
@@ -338,6 +341,46 @@ fn flat_top(seen: &Observed) -> Option<Verdict> {
         );
         verdict(VerdictKind::Throttled, evidence)
     })
+}
+
+/// Workers that wait for fsync have next to no I/O in flight, whatever their depth is.
+fn flushes(seen: &Observed) -> Option<Verdict> {
+    let callers = &seen.callers;
+    let (share, each_ns) = callers.flushing;
+    if share < MOSTLY_FLUSHING {
+        return None;
+    }
+    let workers = callers.workers as u64;
+    let (kind, device) = match &seen.device {
+        Some(device) => {
+            let busy = workers > 1 && device.busy >= DEVICE_BUSY;
+            let kind = if busy {
+                VerdictKind::Device
+            } else {
+                VerdictKind::QueueDepth
+            };
+            (
+                kind,
+                format!(
+                    "; {} was busy {} of the time",
+                    device.name,
+                    percent(device.busy)
+                ),
+            )
+        }
+        None => (VerdictKind::QueueDepth, String::new()),
+    };
+    let advice = match kind {
+        VerdictKind::QueueDepth => ": more jobs at once may do more, a higher iodepth does not",
+        _ => "",
+    };
+    let evidence = format!(
+        "{} {} of the time in fsync or fdatasync, {} each{device}{advice}",
+        plural(workers, "the worker spent", "workers spent"),
+        percent(share),
+        words::latency(each_ns)
+    );
+    Some(verdict(kind, evidence))
 }
 
 /// Whether I/Os took no longer than one alone, so that more of them at once would be more done.

@@ -14,6 +14,7 @@ fn busy_disk() -> Observed {
             busiest: (0.05, 0.2),
             queued: 0.01,
             asleep: 0.74,
+            flushing: (0.0, 0.0),
             polling: false,
             direct: true,
         },
@@ -102,6 +103,33 @@ fn latency_that_did_not_grow_leaves_room_for_more() {
         VerdictKind::QueueDepth,
         &["took 150 us each, hardly longer than the shortest (120 us)"],
     );
+}
+
+#[test]
+fn workers_that_wait_for_their_data_to_last() {
+    let mut seen = busy_disk();
+    (seen.callers.latency_ns, seen.callers.least_latency_ns) = (3_200.0, 1_000.0);
+    seen.callers.flushing = (0.96, 280_000.0);
+    is(
+        &seen,
+        VerdictKind::QueueDepth,
+        &[
+            "the worker spent 96 % of the time in fsync",
+            "280 us each",
+            "more jobs",
+        ],
+    );
+    seen.callers.workers = 16;
+    is(
+        &seen,
+        VerdictKind::Device,
+        &["workers spent 96 %", "was busy 100 %"],
+    );
+    device(&mut seen).busy = 0.4;
+    is(&seen, VerdictKind::QueueDepth, &["more jobs"]);
+    seen.callers.flushing.0 = 0.1;
+    let (main, _) = classify(&seen);
+    assert!(!main.unwrap().evidence.contains("fsync"));
 }
 
 #[test]

@@ -141,6 +141,7 @@ fn callers(plan: &Plan, workers: &[WorkerResult]) -> Callers {
         }),
         queued: busiest.map_or(0.0, |worker| share(worker, worker.cpu.queued_ns)),
         asleep: ran.iter().map(asleep).sum::<f64>() / ran.len().max(1) as f64,
+        flushing: flushing(&ran),
         polling: ran.iter().any(|worker| {
             let uring = &job(worker).io.uring;
             uring.hipri || uring.sqthread_poll
@@ -164,6 +165,18 @@ fn latency(workers: &[&WorkerResult]) -> (f64, f64) {
         }
     }
     (all.mean, all.min)
+}
+
+/// Share of the workers' time in fsync and its kin, and how long each took.
+fn flushing(workers: &[&WorkerResult]) -> (f64, f64) {
+    let mut all = iosonde_result::stats::Moments::default();
+    let mut runtime_ns = 0;
+    for worker in workers {
+        all.merge(&worker.sync.lat.moments);
+        runtime_ns += worker.runtime_ns;
+    }
+    let spent_ns = all.mean * all.count as f64;
+    ((spent_ns / runtime_ns.max(1) as f64).min(1.0), all.mean)
 }
 
 /// The shortest latency, that of the ramp included: where a queue never empties, only the first I/Os are not in line.
