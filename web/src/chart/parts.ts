@@ -78,6 +78,8 @@ export function byteStep(most: number): number {
 
 /** A linear axis from zero to at least `most`. */
 export function linear(unit: Unit, most: number): Option {
+  // No share is more than the whole.
+  if (unit === 'percent' && most > 80) return { max: 100 };
   if (unit !== 'bytes_per_s' || !(most > 0)) return {};
   const step = byteStep(most);
   return { interval: step, max: step * Math.ceil((most * 1.01) / step) };
