@@ -278,6 +278,14 @@ fn locks_in_the_file_system() {
         let _ = std::fs::remove_file(&file);
         Program::subject().line(&scratch, &line).urgent()
     });
+    // Over the page cache: one write at a time as well.
+    let line = format!(
+        "--name=job --filename={} --size=64m --rw=write --bs=256k --ioengine=psync --numjobs=8 --time_based --runtime=1",
+        files.dir().join("buffered").display()
+    );
+    held_back_by("lock_contention", &["while a cache took the data"], || {
+        Program::subject().line(&scratch, &line).urgent()
+    });
 }
 
 #[test]

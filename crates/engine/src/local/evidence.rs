@@ -39,7 +39,9 @@ pub(super) fn observed(
     let buffered_writes = !callers.direct && own.write.bytes > 0;
     let device = busiest(targets, counted).map(|(info, moved)| DeviceLoad {
         rotational: turns(info) && !virtual_machine,
-        plain: !buffered_writes && targets.iter().all(is_plain),
+        plain: !buffered_writes
+            && targets.iter().all(is_plain)
+            && (own.write.bytes == 0 || !targets.iter().any(writes_more)),
         ..load(info, moved, counted.elapsed)
     });
     let quota = cgroup::limits(system).cpu_quota;
@@ -339,13 +341,27 @@ fn turns(info: &DeviceInfo) -> bool {
     says_so && matches!(info.kind, DeviceKind::Scsi | DeviceKind::Ata)
 }
 
+/// Whether the file system writes much more than it is asked to: metadata with each block, or data twice.
+fn writes_more(target: &TargetInfo) -> bool {
+    const COPY_ON_WRITE: [&str; 5] = ["btrfs", "zfs", "bcachefs", "f2fs", "nilfs2"];
+    target.mount.as_ref().is_some_and(|mount| {
+        COPY_ON_WRITE.contains(&mount.fs_type.as_str())
+            || mount.options.iter().any(|option| option == "data=journal")
+    })
+}
+
 /// Whether each device is on one other: an array or a copy writes more than it is asked to.
 fn is_plain(target: &TargetInfo) -> bool {
     target.devices.len() == 1
-        && target
-            .all_devices()
-            .iter()
-            .all(|device| device.below.len() <= 1 && device.kind != DeviceKind::Md)
+        && target.all_devices().iter().all(|device| {
+            device.below.len() <= 1 && device.kind != DeviceKind::Md && !has_snapshots(device)
+        })
+}
+
+/// Whether a volume copies what is overwritten: LVM names the data below such a one `*-real`.
+fn has_snapshots(device: &DeviceInfo) -> bool {
+    let name = device.detail.as_deref().unwrap_or_default();
+    device.kind == DeviceKind::Lvm && name.ends_with("-real")
 }
 
 #[cfg(test)]
@@ -373,6 +389,36 @@ mod tests {
         assert_eq!(rates(&all, 1_000_000_000), [500.0, 500.0]);
         assert_eq!(rates(&all[1..], 0), [500.0, 500.0]);
         assert_eq!(rates(&[], 0), [0.0; 0]);
+    }
+
+    #[test]
+    fn where_writes_are_multiplied_others_cannot_be_told() {
+        let on = |fs_type: &str, options: &[&str]| TargetInfo {
+            mount: Some(Mount {
+                fs_type: fs_type.into(),
+                options: options.iter().map(|option| (*option).to_owned()).collect(),
+                ..Mount::default()
+            }),
+            ..TargetInfo::default()
+        };
+        assert!(writes_more(&on("btrfs", &["rw"])));
+        assert!(writes_more(&on("ext4", &["rw", "data=journal"])));
+        assert!(!writes_more(&on("ext4", &["rw", "data=ordered"])));
+        assert!(!writes_more(&TargetInfo::default()));
+        let volume = |detail: &str| {
+            let disk = DeviceInfo {
+                kind: DeviceKind::Lvm,
+                detail: Some(detail.into()),
+                ..DeviceInfo::default()
+            };
+            let devices = vec![disk];
+            is_plain(&TargetInfo {
+                devices,
+                ..TargetInfo::default()
+            })
+        };
+        assert!(volume("vg/data") && volume("vg/really"));
+        assert!(!volume("vg-data-real"), "its origin has snapshots");
     }
 
     #[test]
