@@ -111,7 +111,7 @@ examples! {
     ssd_steadystate "ssd-steadystate" Runs;
     ssd_test "ssd-test" Runs;
     steadystate "steadystate" Runs;
-    surface_scan "surface-scan" Refused("size");
+    surface_scan "surface-scan" Runs;
     tiobench_example "tiobench-example" Runs;
     uring_cmd_ng "uring-cmd-ng" Refused("io_uring_cmd");
     uring_cmd_zoned "uring-cmd-zoned" Refused("io_uring_cmd");
@@ -306,9 +306,6 @@ fn table() -> String {
             Refused("rw") => {
                 "refused until `FIO_RW`, `FIO_BS` and `FIO_IODEPTH` are set, as its comments say"
                     .to_owned()
-            }
-            Refused("size") => {
-                "refused: needs `size=`, as the file is filled only by the job before".to_owned()
             }
             Refused(engine) => format!("refused: needs the engine `{engine}`"),
             Depends(_, hardware) => format!("runs on {hardware}; refused elsewhere"),

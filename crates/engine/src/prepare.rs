@@ -9,6 +9,5 @@ mod resolve;
 pub use keeper::{Access, FileKeeper};
 pub use layout::{Layout, Made, lay_out};
 pub use open::{OpenSet, open_files, pre_read};
-pub(crate) use resolve::refills;
 pub(crate) use resolve::target_error;
 pub use resolve::{FileKind, FileUse, WorkerFiles, resolve};

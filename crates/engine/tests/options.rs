@@ -551,6 +551,46 @@ fn fill_device_ends_when_the_file_system_is_full() {
 
 #[test]
 #[ignore = "needs root"]
+fn a_later_job_reads_what_an_earlier_one_has_filled() {
+    // fio's example surface-scan.
+    let small = Small::mount();
+    let text = "[global]\nfilename=f\nbs=64k\nverify=crc32c\n[w]\nrw=write\nfill_device=1\ndo_verify=0\n\
+                [r]\nstonewall\ncreate_serialize=0\nrw=read\n";
+    let result = run(small.0.path(), text);
+    assert!(result.workers.iter().all(|worker| worker.error.is_none()));
+    assert_eq!(result.workers[1].directions.read.total_ios, 128);
+}
+
+#[test]
+fn a_later_job_without_a_size_takes_files_as_they_have_become() {
+    let scratch = tempfile::tempdir().unwrap();
+    let read = |text: &str| {
+        std::fs::write(scratch.path().join("f"), vec![1; 64 << 10]).unwrap();
+        let result = run(scratch.path(), &format!("[global]\nbs=4k\n{text}"));
+        result.workers.last().unwrap().directions.read.total_ios
+    };
+    let append = "[w]\nfilename=f\nrw=write\nfile_append=1\nsize=64k\n";
+    assert_eq!(
+        read(&format!("{append}[r]\nstonewall\nfilename=f\nrw=read\n")),
+        32
+    );
+    let waits = "[r]\nwait_for=w\nfilename=f\nrw=read\nsize=50%\n";
+    assert_eq!(read(&format!("{append}{waits}")), 16);
+    let says = "[r]\nstonewall\nfilename=f\nrw=read\nsize=32k\n";
+    assert_eq!(read(&format!("{append}{says}")), 8);
+}
+
+#[test]
+fn a_later_job_whose_file_nobody_makes_is_refused_at_once() {
+    let scratch = tempfile::tempdir().unwrap();
+    let text = "[w]\nfilename=made\nrw=write\nsize=64k\n[r]\nstonewall\nfilename=other\nrw=read\n";
+    let error = run_watched(scratch.path(), text, &mut ()).unwrap_err();
+    assert!(error.to_string().contains("says no size"), "{error}");
+    assert!(!scratch.path().join("made").exists());
+}
+
+#[test]
+#[ignore = "needs root"]
 fn a_full_file_system_is_an_error_otherwise() {
     let small = Small::mount();
     let text = "[x]\nfilename=f\nfile_append=1\nsize=4m\nbs=64k\nrw=write\n";

@@ -46,7 +46,7 @@ pub(crate) struct Kit {
 
 /// Allocates and fills what a worker needs.
 pub(crate) fn kit(plan: &Plan, clone: &Member) -> Result<Kit, RunError> {
-    let (job, number, files) = (&plan.jobs[clone.job], clone.number, &clone.files);
+    let (job, number, files) = (&plan.jobs[clone.job], clone.number, clone.files());
     let seeds = Seeds::new(&job.workload, number, super::epoch_ms());
     let layout = files.layout();
     let generator =

@@ -60,7 +60,7 @@ fn of_worker(
         .iter()
         .map(|direction| worker.counts[*direction].bytes)
         .sum();
-    let pass = clone.files.io_bytes.unwrap_or(clone.files.size_bytes);
+    let pass = clone.files().io_bytes.unwrap_or(clone.files().size_bytes);
     let twice = if job.verify.as_ref().is_some_and(|verify| verify.do_verify)
         && job.workload.rw.has(Direction::Write)
     {

@@ -21,6 +21,7 @@ use iosonde_job::plan::{Engine, Job, Plan};
 use iosonde_result::observer::WorkerState;
 use iosonde_result::run::{BackendUsed, CpuUse, WorkerResult};
 use iosonde_result::session::RunError;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -74,6 +75,8 @@ pub(super) struct Seat<'a> {
     pub(super) gate: Arc<Gate>,
     pub(super) flow: Option<Arc<FlowPool>>,
     pub(super) shelf: &'a LogShelf,
+    /// Block devices that may be overwritten whatever they carry.
+    pub(super) consent: &'a [PathBuf],
 }
 
 /// A worker that is ready to start.
@@ -109,16 +112,19 @@ impl Seat<'_> {
 
     fn prepare(&self) -> Result<Ready, RunError> {
         let job = self.job();
+        for warning in self.clone.look_again(self.plan, self.consent)? {
+            self.shared.note(warning);
+        }
         settle(job, self.clone.clone)?;
         let without_files = matches!(job.io.engine, Engine::Null | Engine::Sim);
         if job.files.pre_read && !without_files {
-            pre_read(&self.clone.files)?;
+            pre_read(self.clone.files())?;
         }
-        let keeper = FileKeeper::new(job, &self.clone.files, self.shared.clone())?;
+        let keeper = FileKeeper::new(job, self.clone.files(), self.shared.clone())?;
         let files = if without_files || keeper.is_some() {
             OpenSet::default()
         } else {
-            open_files(job, &self.clone.files)?
+            open_files(job, self.clone.files())?
         };
         let kit = assemble::kit(self.plan, self.clone)?;
         let handles = keeper.as_ref().map_or(files.handles(), FileKeeper::handles);
@@ -160,7 +166,7 @@ impl Seat<'_> {
             let writing = logs
                 .zip(receiver)
                 .map(|(logs, receiver)| scope.spawn(move || logs.write(receiver)));
-            let files = &self.clone.files;
+            let files = self.clone.files();
             let Ready {
                 kit,
                 backend,

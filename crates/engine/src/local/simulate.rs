@@ -129,14 +129,14 @@ impl Stage<'_> {
         let shared = crew.shared(number);
         shared
             .open_files
-            .store(clone.files.files.len() as u32, Relaxed);
+            .store(clone.files().files.len() as u32, Relaxed);
         let company = assemble::Company {
             shared: shared.clone(),
             flow: crew.flow(number),
             log,
             keeper: None,
         };
-        let parts = assemble::parts(job, &clone.files, kit, start_ns, company);
+        let parts = assemble::parts(job, clone.files(), kit, start_ns, company);
         let measure_from_ns = parts.recorder.measure_from_ns();
         shared.enter(WorkerState::Ready);
         let mut backend = SimBackend::new(device, self.clock.clone(), job.io.direct);
@@ -189,12 +189,12 @@ impl Stage<'_> {
             let mut paths = self
                 .clones
                 .iter()
-                .flat_map(|clone| &clone.files.files)
+                .flat_map(|clone| &clone.files().files)
                 .map(|file| &file.path);
             paths.position(|known| known == path).unwrap_or(0) as i32
         };
         clone
-            .files
+            .files()
             .files
             .iter()
             .map(|file| Handle {

@@ -4,9 +4,8 @@ use super::crew::Crew;
 use super::logfiles::LogShelf;
 use super::machine::MachineWatch;
 use super::seat::{Gate, Seat};
-use super::{CrewOutcome, Member};
+use super::{CrewOutcome, LocalRunner, Member};
 use crate::clock::{Clock, RealClock};
-use crate::interrupt::Interrupt;
 use iosonde_job::plan::Plan;
 use iosonde_result::observer::Observer;
 use iosonde_result::run::WorkerResult;
@@ -26,13 +25,14 @@ enum Message {
 pub(super) fn run(
     plan: &Plan,
     clones: &[Member],
-    interrupt: &Interrupt,
+    runner: &LocalRunner,
     begun: Instant,
     observer: &mut dyn Observer,
     machine: &mut MachineWatch,
 ) -> CrewOutcome {
     let clock = RealClock::starting_now();
-    let mut crew = Crew::new(plan, clones, interrupt, begun, observer).watching(machine);
+    let mut crew =
+        Crew::new(plan, clones, &runner.interrupt, begun, observer).watching(machine);
     let mut gate = Arc::new(Gate::default());
     let (sender, receiver) = channel();
     let shelf = LogShelf::default();
@@ -53,6 +53,7 @@ pub(super) fn run(
                     gate: gate.clone(),
                     flow,
                     shelf: &shelf,
+                    consent: &runner.consent,
                 };
                 let sender = sender.clone();
                 scope.spawn(move || {

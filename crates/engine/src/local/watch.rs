@@ -46,7 +46,7 @@ impl DeviceWatch {
         let real = clones
             .iter()
             .filter(|clone| plan.jobs[clone.job].io.engine != Engine::Null);
-        for file in real.flat_map(|clone| &clone.files.files) {
+        for file in real.flat_map(|clone| &clone.files().files) {
             if let Ok(target) = identify(&file.path)
                 && !targets.iter().any(|known| known.path == target.path)
             {
@@ -125,7 +125,7 @@ fn unwritten(plan: &Plan, clones: &[Member]) -> Vec<Verdict> {
             continue;
         }
         for file in clone
-            .files
+            .files()
             .files
             .iter()
             .filter(|file| file.kind == FileKind::Regular)

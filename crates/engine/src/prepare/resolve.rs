@@ -47,6 +47,27 @@ pub struct WorkerFiles {
 }
 
 impl WorkerFiles {
+    /// The files by their names alone, for a job whose files are made by another: nothing is known of them yet.
+    pub fn by_name(job: &Job, clone: u32) -> Result<WorkerFiles, RunError> {
+        let nothing = FileRegion {
+            start_bytes: 0,
+            size_bytes: 0,
+            file_bytes: 0,
+        };
+        let named = |path| FileUse {
+            path,
+            kind: FileKind::Regular,
+            size_now: None,
+            size_needed: 0,
+            region: nothing,
+        };
+        Ok(WorkerFiles {
+            files: paths(job, clone)?.into_iter().map(named).collect(),
+            size_bytes: 0,
+            io_bytes: None,
+        })
+    }
+
     /// What the workload needs to know of them.
     pub fn layout(&self) -> FileLayout {
         FileLayout {
@@ -362,11 +383,6 @@ fn wanted_size(
 /// Whether the job goes on until the file system is full. As in fio, a size goes before `fill_device`.
 pub(super) fn fills_device(job: &Job) -> bool {
     job.files.fill_device && job.files.size.is_none()
-}
-
-/// Whether the size of the job's files is known only when they have been laid out.
-pub(crate) fn refills(job: &Job) -> bool {
-    fills_device(job) && needs_data(job)
 }
 
 /// A region that is sure to hit the end of the file system, or for reads, the file that fills it.

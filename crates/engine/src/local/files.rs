@@ -1,0 +1,272 @@
+//! Which files the workers of a run use, and when that is known.
+//!
+//! Nearly all of it is known before the first I/O, and what must not be written or will not fit is refused then. Only a job
+//! that says no size and starts after others of the run takes its files as those have left them.
+
+use super::layout_progress::LayoutProgress;
+use super::{LocalRunner, guard};
+use crate::interrupt::Interrupt;
+use crate::prepare::{FileKind, Layout, Made, WorkerFiles, lay_out, resolve};
+use iosonde_job::plan::{Direction, Engine, Extent, Job, Plan};
+use iosonde_result::observer::{Control, Observer};
+use iosonde_result::run::Event;
+use iosonde_result::session::RunError;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+/// One clone of a job, before it runs.
+pub(crate) struct Member {
+    /// Index into the plan's jobs.
+    pub(crate) job: usize,
+    /// Which clone of it.
+    pub(crate) clone: u32,
+    /// Number among all workers of the plan.
+    pub(crate) number: u32,
+    /// Its files before the run: their names, where an earlier job has to make them first.
+    expected: WorkerFiles,
+    /// Its files as they are at its start, where that makes a difference.
+    at_start: OnceLock<WorkerFiles>,
+}
+
+impl Member {
+    fn new((job, clone, number): (usize, u32, u32), expected: WorkerFiles) -> Member {
+        Member {
+            job,
+            clone,
+            number,
+            expected,
+            at_start: OnceLock::new(),
+        }
+    }
+
+    /// Its files, as far as they are known.
+    pub(crate) fn files(&self) -> &WorkerFiles {
+        self.at_start.get().unwrap_or(&self.expected)
+    }
+
+    /// Its files at its start. What consent overrides comes back as warnings.
+    pub(super) fn look_again(
+        &self,
+        plan: &Plan,
+        consent: &[PathBuf],
+    ) -> Result<Vec<String>, RunError> {
+        let job = &plan.jobs[self.job];
+        if !starts_later(plan, self.job) || !finds_size(job) {
+            return Ok(Vec::new());
+        }
+        let files = resolve(job, self.clone)?;
+        let warnings = guard::check(job, &files, consent)?;
+        // A worker starts once.
+        let _ = self.at_start.set(files);
+        Ok(warnings)
+    }
+}
+
+/// All clones of all jobs: job, clone, number.
+pub(crate) fn expand(plan: &Plan) -> impl Iterator<Item = (usize, u32, u32)> + '_ {
+    let clones = plan
+        .jobs
+        .iter()
+        .enumerate()
+        .flat_map(|(job, spec)| (0..spec.numjobs.max(1)).map(move |clone| (job, clone)));
+    clones
+        .zip(0..)
+        .map(|((job, clone), number)| (job, clone, number))
+}
+
+/// Whether a job starts when others of the plan have ended.
+fn starts_later(plan: &Plan, job: usize) -> bool {
+    let mut walls = plan.jobs[..=job].iter().skip(1);
+    plan.jobs[job].schedule.wait_for.is_some() || walls.any(|job| job.schedule.stonewall)
+}
+
+/// Whether the size of a job's files is the one that they have.
+fn finds_size(job: &Job) -> bool {
+    job.files.filesize.is_none()
+        && !matches!(job.files.size, Some(Extent::Bytes(_)))
+        && !matches!(job.io.engine, Engine::Null | Engine::Sim)
+}
+
+/// The files of all workers, where none has to be made.
+pub(super) fn find(plan: &Plan) -> Result<Vec<Member>, RunError> {
+    expand(plan)
+        .map(|which| Ok(Member::new(which, resolve(&plan.jobs[which.0], which.1)?)))
+        .collect()
+}
+
+/// Finds all files, refuses what must not be, and lays out what is missing.
+pub(super) fn make_ready(
+    plan: &Plan,
+    runner: &LocalRunner,
+    begun: Instant,
+    observer: &mut dyn Observer,
+) -> Result<(Vec<Member>, Made), RunError> {
+    let mut search = Search::of(plan)?;
+    let mut warnings = search.check(&runner.consent)?;
+    warnings.dedup();
+    search.layout.check_space()?;
+    for message in warnings.into_iter().chain(announcements(&search.layout)) {
+        observer.event(&Event {
+            at_ns: begun.elapsed().as_nanos() as u64,
+            message,
+        });
+    }
+    let mut made = search.lay_out(&runner.interrupt, begun, observer)?;
+    search
+        .look_again(&runner.consent)
+        .and_then(|()| search.make_directories(&mut made))
+        .inspect_err(|_| made.remove())?;
+    made.created.extend(made_at_open(plan, &search.members));
+    Ok((search.members, made))
+}
+
+/// The files of a plan while they are looked for.
+struct Search<'a> {
+    plan: &'a Plan,
+    members: Vec<Member>,
+    /// Which of them were not found: another job of the plan may make their files.
+    missing: BTreeSet<u32>,
+    /// What jobs of the plan write.
+    written: BTreeSet<PathBuf>,
+    layout: Layout,
+}
+
+impl<'a> Search<'a> {
+    /// Looks for the files of all workers.
+    fn of(plan: &'a Plan) -> Result<Search<'a>, RunError> {
+        let mut search = Search {
+            plan,
+            members: Vec::new(),
+            missing: BTreeSet::new(),
+            written: BTreeSet::new(),
+            layout: Layout::default(),
+        };
+        for which in expand(plan) {
+            search.add(which)?;
+        }
+        Ok(search)
+    }
+
+    fn add(&mut self, which: (usize, u32, u32)) -> Result<(), RunError> {
+        let (index, clone, number) = which;
+        let job = &self.plan.jobs[index];
+        let files = match resolve(job, clone) {
+            Ok(files) => {
+                self.layout.add(job, number, &files);
+                files
+            }
+            Err(error) => {
+                let named = WorkerFiles::by_name(job, clone)?;
+                if self.layout.is_empty() && !self.comes_later(index, &named) {
+                    return Err(error);
+                }
+                self.missing.insert(number);
+                named
+            }
+        };
+        if job.workload.rw.has(Direction::Write) {
+            let paths = files.files.iter().map(|file| file.path.clone());
+            self.written.extend(paths);
+        }
+        self.members.push(Member::new(which, files));
+        Ok(())
+    }
+
+    /// Whether files will be there when their job starts, because a job before it writes them.
+    fn comes_later(&self, job: usize, files: &WorkerFiles) -> bool {
+        let mut paths = files.files.iter().map(|file| &file.path);
+        starts_later(self.plan, job)
+            && finds_size(&self.plan.jobs[job])
+            && paths.all(|path| self.written.contains(path))
+    }
+
+    /// Refuses to write what is there and must not be written.
+    fn check(&self, consent: &[PathBuf]) -> Result<Vec<String>, RunError> {
+        let mut warnings = Vec::new();
+        for member in &self.members {
+            let job = &self.plan.jobs[member.job];
+            warnings.extend(guard::check(job, &member.expected, consent)?);
+        }
+        Ok(warnings)
+    }
+
+    /// Lays out, and tells the observer how far it is.
+    fn lay_out(
+        &self,
+        interrupt: &Interrupt,
+        begun: Instant,
+        observer: &mut dyn Observer,
+    ) -> Result<Made, RunError> {
+        let layout = &self.layout;
+        let waiting = |member: &Member| {
+            !self.missing.contains(&member.number) && layout.concerns(&member.expected)
+        };
+        let members = self.members.iter();
+        let workers: Vec<_> = members
+            .map(|member| (member.job, waiting(member)))
+            .collect();
+        let mut progress = LayoutProgress::new(layout.bytes(), &workers, begun);
+        let stop = Interrupt::default();
+        lay_out(layout, &[interrupt, &stop], &mut |bytes| {
+            if progress.tell(bytes, observer) == Control::Stop {
+                stop.request();
+            }
+        })
+    }
+
+    /// Takes sizes that the layout has changed as they are now.
+    fn look_again(&mut self, consent: &[PathBuf]) -> Result<(), RunError> {
+        for index in 0..self.members.len() {
+            let member = &self.members[index];
+            let job = &self.plan.jobs[member.job];
+            if !finds_size(job) && !self.missing.contains(&member.number) {
+                continue;
+            }
+            let files = match resolve(job, member.clone) {
+                Ok(files) => files,
+                Err(_) if self.comes_later(member.job, &member.expected) => continue,
+                Err(error) => return Err(error),
+            };
+            guard::check(job, &files, consent)?;
+            self.members[index].expected = files;
+        }
+        Ok(())
+    }
+
+    /// Makes the directories within the names of files that are made when they are opened.
+    fn make_directories(&self, made: &mut Made) -> Result<(), RunError> {
+        for member in &self.members {
+            let job = &self.plan.jobs[member.job];
+            if job.io.engine != Engine::Null && job.files.allow_file_create {
+                for file in &member.expected.files {
+                    made.parents_of(&file.path)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is said before files are laid out.
+fn announcements(layout: &Layout) -> impl Iterator<Item = String> {
+    let lines = layout.announcements().into_iter();
+    lines.map(|(job, files, bytes)| {
+        let plural = if files == 1 { "file" } else { "files" };
+        let mebibytes = bytes >> 20;
+        format!("{job}: Laying out IO {plural} ({files} {plural} / {mebibytes}MiB)")
+    })
+}
+
+/// Files that workers will make when they open them.
+fn made_at_open(plan: &Plan, members: &[Member]) -> BTreeSet<PathBuf> {
+    let real = members
+        .iter()
+        .filter(|member| plan.jobs[member.job].io.engine != Engine::Null);
+    let files = real.flat_map(|member| &member.expected.files);
+    files
+        .filter(|file| file.kind == FileKind::Regular && !file.path.exists())
+        .map(|file| file.path.clone())
+        .collect()
+}
