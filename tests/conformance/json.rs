@@ -201,3 +201,39 @@ fn sum(members: &Value) -> f64 {
         .filter_map(Value::as_f64)
         .sum()
 }
+
+/// The documents of `--status-interval` are whole: the same paths as the last one, and as fio's.
+#[test]
+fn documents_on_the_way() {
+    let display = "--output=all.json --output-format=json --eta=never --status-interval=1";
+    let options = "--size=4m --rw=randrw --time_based --runtime=2 --ioengine=libaio --iodepth=2";
+    let line = format!("{display} {options} --name=a --name=b --stonewall");
+    let documents = [Program::Fio, Program::subject()].map(|program| {
+        let scratch = Scratch::shared();
+        let run = program.line(&scratch, &line).ok();
+        let text = std::fs::read_to_string(scratch.work().join("all.json")).expect("results");
+        let found = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
+        let documents: Vec<Value> = found
+            .collect::<Result<_, _>>()
+            .unwrap_or_else(|error| panic!("{error}: {run}"));
+        assert!(documents.len() >= 3, "{program:?}: {run}");
+        documents
+    });
+    let [reference, subject] = documents;
+    let differences = tree::differences(&reference[0], &subject[0], OURS);
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+    for document in [&reference[0], &subject[0]] {
+        let first = &document["jobs"][0];
+        for kind in ["read", "write"] {
+            let (ios, latencies) = (
+                number(first, &format!("/{kind}/total_ios")),
+                number(first, &format!("/{kind}/clat_ns/N")),
+            );
+            assert!(
+                ios > 0.0 && ios - latencies <= 2.0,
+                "{kind}: {ios} {latencies}"
+            );
+        }
+        assert_eq!(document["jobs"][1]["read"]["total_ios"], 0);
+    }
+}

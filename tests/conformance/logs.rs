@@ -127,3 +127,27 @@ fn columns_are_time_value_direction_size_offset() {
         );
     }
 }
+
+/// fio writes a line only where it has drawn its status line meanwhile, so that one is asked for.
+#[test]
+fn the_bandwidth_of_all_jobs_together() {
+    let line = "--bandwidth-log --eta=always --size=4m --rw=randrw --time_based --runtime=2 --thinktime=200 --name=a --name=b";
+    like_logs(line);
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        let _ = program.line(&scratch, line).ok();
+        for (name, direction, moves) in [("read", 0, true), ("write", 1, true), ("trim", 2, false)]
+        {
+            let path = scratch.work().join(format!("agg-{name}_bw.log"));
+            let text = fs::read_to_string(path).expect("a log");
+            for line in text.lines() {
+                let fields: Vec<u64> = line
+                    .split(", ")
+                    .map(|field| field.parse().expect("a number"))
+                    .collect();
+                assert_eq!(fields[1] > 0, moves, "{program:?}: {text}");
+                assert_eq!(fields[2..], [direction, 0, 0], "{program:?}: {text}");
+            }
+        }
+    }
+}

@@ -163,3 +163,39 @@ fn the_result_counts_verify_errors() {
         );
     }
 }
+
+/// `--aux-path` is for what a run leaves beside its data: blocks of `verify_dump`. Data, logs and results stay where they are.
+#[test]
+fn auxiliary_files_have_a_directory_of_their_own() {
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        std::fs::create_dir(scratch.work().join("aux")).expect("a directory");
+        let job = "--name=job --filename=data --size=64k --verify=crc32c --verify_dump=1 --write_bw_log=b --output=out --aux-path=aux";
+        let _ = program
+            .line(&scratch, &format!("{job} --rw=write --do_verify=0"))
+            .ok();
+        let data = scratch.work().join("data");
+        let mut bytes = std::fs::read(&data).expect("the data");
+        bytes[5000] ^= 1;
+        std::fs::write(&data, bytes).expect("other data");
+        let run = program.line(&scratch, &format!("{job} --rw=read")).run();
+        assert!(!run.status.success(), "{program:?}: {run}");
+        let files = scratch.files();
+        for name in [
+            "aux/data.4096.expected",
+            "aux/data.4096.received",
+            "b_bw.1.log",
+            "data",
+            "out",
+        ] {
+            assert!(
+                files.iter().any(|file| file == name),
+                "{program:?}: {name} of {files:?}"
+            );
+        }
+        assert!(
+            !files.contains(&"data.4096.received".to_owned()),
+            "{program:?}: {files:?}"
+        );
+    }
+}

@@ -17,6 +17,7 @@ mod rates;
 mod report;
 mod seat;
 mod simulate;
+mod status;
 mod steady;
 mod threads;
 mod watch;
@@ -44,6 +45,8 @@ pub struct LocalRunner {
     /// Whether files that a run made stay after the session (as with fio). Those of a run that failed or was interrupted
     /// never do.
     pub keep_files: bool,
+    /// Where blocks that fail verification are saved (`verify_dump`); empty is the current directory.
+    pub dump_directory: PathBuf,
 }
 
 impl LocalRunner {
@@ -67,14 +70,19 @@ impl Session for LocalSession {
     fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
         let begun = Instant::now();
         if simulate::is_simulated(plan)? {
-            return simulated(plan, &self.runner.interrupt, begun, observer);
+            return simulated(plan, &self.runner.interrupt, observer);
         }
         let started_at_ms = epoch_ms();
         raise_open_files();
         let (clones, made) = files::make_ready(plan, &self.runner, begun, observer)?;
         let mut watch = watch::DeviceWatch::begin(plan, &clones);
-        let machine = watch.machine();
-        let mut outcome = threads::run(plan, &clones, &self.runner, begun, observer, machine);
+        let around = crew::Around {
+            interrupt: &self.runner.interrupt,
+            begun: Some(begun),
+            started_at_ms,
+            watch: Some(&mut watch),
+        };
+        let mut outcome = threads::run(plan, &clones, &self.runner, around, observer);
         let failed = outcome.workers.iter().any(|worker| worker.error.is_some());
         if failed || self.runner.interrupt.is_requested() {
             made.remove();
@@ -106,11 +114,10 @@ impl Session for LocalSession {
 fn simulated(
     plan: &Plan,
     interrupt: &Interrupt,
-    begun: Instant,
     observer: &mut dyn Observer,
 ) -> Result<RunResult, RunError> {
     let clones = files::find(plan)?;
-    let outcome = simulate::run(plan, &clones, interrupt, begun, observer)?;
+    let outcome = simulate::run(plan, &clones, interrupt, observer)?;
     let elapsed_ns = outcome.elapsed_ns;
     Ok(result(plan, outcome, 0, elapsed_ns))
 }

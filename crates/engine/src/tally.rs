@@ -4,6 +4,7 @@ use iosonde_job::plan::Direction;
 use iosonde_result::histogram::{self, BUCKETS, Histogram};
 use iosonde_result::interval::IntervalCounts;
 use iosonde_result::observer::WorkerState;
+use iosonde_result::run::WorkerResult;
 use iosonde_result::stats::{LatencyStats, Moments};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -143,6 +144,10 @@ pub struct Shared {
     pub stop: AtomicBool,
     /// Set when it has ended because of an error.
     pub failed: AtomicBool,
+    /// Set when the worker is to publish its statistics; cleared when it has.
+    pub asked: AtomicBool,
+    /// The statistics that the worker published last.
+    published: Mutex<Option<Box<WorkerResult>>>,
     /// Messages for the user that nobody has seen yet.
     notes: Mutex<Vec<String>>,
     ios: [Counter; 3],
@@ -167,6 +172,22 @@ impl Shared {
             WorkerState::Finished,
         ];
         STATES[usize::from(self.state.load(Relaxed)).min(STATES.len() - 1)]
+    }
+
+    /// Hands out statistics that were asked for. Not for the loop: it locks.
+    pub fn publish(&self, result: WorkerResult) {
+        *self
+            .published
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(Box::new(result));
+        self.asked.store(false, Relaxed);
+    }
+
+    /// The statistics that were published last.
+    pub fn published(&self) -> Option<WorkerResult> {
+        let published = self.published.lock();
+        let published = published.unwrap_or_else(PoisonError::into_inner);
+        published.as_deref().cloned()
     }
 
     /// Leaves a message for the user. Not for the loop: it locks and allocates.

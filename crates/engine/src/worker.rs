@@ -26,6 +26,7 @@ use crate::workload::{Generator, Io};
 use iosonde_job::plan::{Direction, ErrorPolicy, PerDirection};
 use iosonde_result::observer::WorkerState;
 use iosonde_result::run::IoFailure;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -123,6 +124,8 @@ pub struct Parts {
     pub cmdprio: Option<Box<Cmdprio>>,
     /// Opens and closes files on the way, where not all are open from start to end.
     pub keeper: Option<Box<FileKeeper>>,
+    /// Where blocks that fail verification are saved (`verify_dump`).
+    pub dump_directory: PathBuf,
     /// Whether each pass over the files is verified before the next is begun.
     pub verifies_each_pass: bool,
 }
@@ -171,6 +174,26 @@ pub struct Worker<B, C> {
     first_error: i32,
 }
 
+/// What a worker has measured, at its end or on the way.
+pub struct Standing<'a> {
+    /// Measurements.
+    pub recorder: &'a Recorder,
+    /// Length of the measured part, by direction.
+    pub runtime_ns: PerDirection<u64>,
+    /// The error that ended it.
+    pub failure: Option<&'a IoFailure>,
+    /// Errors survived.
+    pub survived: u64,
+    /// errno of the first of them.
+    pub first_error: i32,
+    /// The depth that a latency target arrived at.
+    pub depth: u32,
+    /// Latencies by priority.
+    pub cmdprio: Option<&'a Cmdprio>,
+    /// When this is.
+    pub now_ns: u64,
+}
+
 /// What is left of a worker that is done.
 pub struct Outcome {
     /// Measurements.
@@ -193,6 +216,22 @@ pub struct Outcome {
     pub keeper: Option<Box<FileKeeper>>,
     /// When it ended.
     pub end_ns: u64,
+}
+
+impl Outcome {
+    /// What the worker measured.
+    pub fn standing(&self) -> Standing<'_> {
+        Standing {
+            recorder: &self.recorder,
+            runtime_ns: self.runtime_ns,
+            failure: self.failure.as_ref(),
+            survived: self.survived,
+            first_error: self.first_error,
+            depth: self.depth,
+            cmdprio: self.cmdprio.as_deref(),
+            now_ns: self.end_ns,
+        }
+    }
 }
 
 impl<B: Backend, C: Clock> Worker<B, C> {
@@ -333,13 +372,37 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         }
     }
 
-    /// Takes a worker apart that is done.
-    pub fn finish(self) -> Outcome {
+    /// What the worker has measured so far.
+    pub fn standing(&self) -> Standing<'_> {
+        let now_ns = self.clock.now_ns();
+        Standing {
+            recorder: &self.parts.recorder,
+            runtime_ns: self.runtime_ns(match self.phase {
+                Phase::Main => now_ns,
+                _ => 0,
+            }),
+            failure: self.failure.as_ref(),
+            survived: self.survived,
+            first_error: self.first_error,
+            depth: self.depth(),
+            cmdprio: self.parts.cmdprio.as_deref(),
+            now_ns,
+        }
+    }
+
+    /// The depth that a latency target has arrived at, else the job's.
+    fn depth(&self) -> u32 {
+        let control = self.parts.depth_control.as_ref();
+        control.map_or(self.parts.rules.iodepth, DepthControl::depth)
+    }
+
+    /// Length of the measured part: up to the last I/O of a direction, but not less than `until_ns`.
+    fn runtime_ns(&self, until_ns: u64) -> PerDirection<u64> {
         let limits = self.parts.limits;
         let from_ns = self.parts.recorder.measure_from_ns().max(limits.start_ns);
         let ramped = self.parts.recorder.measure_from_ns() > limits.start_ns;
         let main_end = |direction: Direction| {
-            let last_ns = self.last_ns[direction as usize];
+            let last_ns = self.last_ns[direction as usize].max(until_ns);
             // With a ramp, I/Os count by their start: those in flight at the end count in full, so their drain is not time.
             if ramped {
                 last_ns.min(limits.deadline_ns).min(self.stopped_ns)
@@ -347,23 +410,23 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                 last_ns
             }
         };
-        let runtime_ns = PerDirection::from_fn(|direction| {
+        PerDirection::from_fn(|direction| {
             let from_ns = match (direction, self.verify_start_ns) {
                 (Direction::Read, Some(start_ns)) => start_ns,
                 _ => from_ns,
             };
             main_end(direction).saturating_sub(from_ns)
-        });
+        })
+    }
+
+    /// Takes a worker apart that is done.
+    pub fn finish(self) -> Outcome {
         Outcome {
-            runtime_ns,
+            runtime_ns: self.runtime_ns(0),
+            depth: self.depth(),
             failure: self.failure,
             survived: self.survived,
             first_error: self.first_error,
-            depth: self
-                .parts
-                .depth_control
-                .as_ref()
-                .map_or(self.parts.rules.iodepth, DepthControl::depth),
             log: self.parts.log,
             cmdprio: self.parts.cmdprio,
             keeper: self.parts.keeper,

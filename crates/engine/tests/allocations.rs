@@ -113,6 +113,7 @@ fn parts(job: &Job, depth: u32, clock: RealClock) -> Parts {
         timed: true,
         cmdprio: None,
         keeper: None,
+        dump_directory: Default::default(),
         verifies_each_pass: false,
     }
 }

@@ -556,3 +556,60 @@ fn flows_keep_their_proportion() {
         / result.workers[1].directions.read.total_ios as f64;
     assert!((7.8..8.2).contains(&ratio), "{ratio}");
 }
+
+/// Wants the statistics at one second.
+#[derive(Default)]
+struct Asks {
+    seen: Vec<RunResult>,
+}
+
+impl Observer for Asks {
+    fn wants_status(&mut self, at_ns: u64) -> bool {
+        at_ns >= 1_000_000_000 && self.seen.is_empty()
+    }
+
+    fn status(&mut self, so_far: &RunResult) {
+        self.seen.push(so_far.clone());
+    }
+}
+
+#[test]
+fn statistics_on_the_way_are_complete_for_each_worker_and_direction() {
+    let mut mixed = job(
+        "read_us=100,write_us=100,parallel=8,read_dist=fixed,write_dist=fixed",
+        4,
+    );
+    mixed.workload.rw.mode = Mode::ReadWrite;
+    let mut later = mixed.clone();
+    later.schedule.stonewall = true;
+    mixed.numjobs = 2;
+    let mut asks = Asks::default();
+    let plan = Plan {
+        jobs: vec![mixed, later],
+        global_options: Vec::new(),
+    };
+    let end = LocalRunner::default().open().run(&plan, &mut asks).unwrap();
+    let [status] = &asks.seen[..] else {
+        panic!("one status, not {}", asks.seen.len());
+    };
+    assert_eq!(status.workers.len(), 3, "also those that have not begun");
+    assert_eq!(status.workers[2].directions.read.total_ios, 0);
+    for worker in &status.workers[..2] {
+        assert!((worker.runtime_ns as f64 / 1e9 - 1.0).abs() < 0.02);
+        assert_eq!(
+            worker.iodepth_level[2],
+            worker.iodepth_level.iter().sum::<u64>()
+        );
+        for direction in [Direction::Read, Direction::Write] {
+            let (now, last) = (
+                &worker.directions[direction],
+                &end.workers[0].directions[direction],
+            );
+            let share = now.total_ios as f64 / last.total_ios as f64;
+            assert!((share - 0.1).abs() < 0.02, "{share}");
+            assert!(now.total_ios - now.clat.moments.count <= 4);
+            assert_eq!(now.clat.moments.min, last.clat.moments.min);
+            assert!(now.bw.count > 0 && now.iops.count > 0);
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! How a run is watched while it goes on.
 
 use crate::interval::{Interval, IntervalCounts};
-use crate::run::Event;
+use crate::run::{Event, RunResult};
 use iosonde_job::plan::PerDirection;
 
 /// Length of an interval where the observer asks for no other, as in fio.
@@ -22,6 +22,18 @@ pub trait Observer {
     fn progress(&mut self, progress: &Progress<'_>) -> Control {
         let _ = progress;
         Control::Continue
+    }
+
+    /// Whether the statistics so far are wanted now, for [`Observer::status`]. Asked as often as `progress` is called.
+    fn wants_status(&mut self, at_ns: u64) -> bool {
+        let _ = at_ns;
+        false
+    }
+
+    /// The result as if the run had ended here. Soon after it was wanted: workers hand out their statistics between two
+    /// batches of I/O, and one that waits for a slow device is not waited for long.
+    fn status(&mut self, so_far: &RunResult) {
+        let _ = so_far;
     }
 
     /// How long the intervals of the run are to be. Asked once, when the run begins; a session may make them a little

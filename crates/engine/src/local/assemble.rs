@@ -163,6 +163,7 @@ pub(crate) struct Company {
     pub(crate) flow: Option<Arc<FlowPool>>,
     pub(crate) log: Option<IoLog>,
     pub(crate) keeper: Option<Box<FileKeeper>>,
+    pub(crate) dump_directory: PathBuf,
 }
 
 /// Puts the parts together for a start at `start_ns`.
@@ -247,6 +248,7 @@ pub(crate) fn parts(
         cmdprio: Cmdprio::new(job, measures_from_ns, kit.seeds.stream(Stream::Buffer, 2))
             .map(Box::new),
         keeper: company.keeper,
+        dump_directory: company.dump_directory,
         verifies_each_pass,
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! The crew keeps the books. [`super::threads`] and [`super::simulate`] run the workers and tell it what happens.
 
-use super::machine::MachineWatch;
 use super::rates::RateWatch;
 use super::report;
+use super::status::StatusRequest;
 use super::steady::SteadyWatch;
+use super::watch::DeviceWatch;
 use super::{CrewOutcome, Member};
 use crate::flow::FlowPool;
 use crate::interrupt::Interrupt;
@@ -14,7 +15,7 @@ use crate::tally::Shared;
 use iosonde_job::plan::{Direction, ExitWhat, Job, PerDirection, Plan};
 use iosonde_result::interval::{Interval, IntervalCounts};
 use iosonde_result::observer::{Control, Observer, Progress, WorkerState};
-use iosonde_result::run::{Event, WorkerResult};
+use iosonde_result::run::{Event, RunResult, WorkerResult};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -34,15 +35,23 @@ pub(super) enum Life {
     Dropped,
 }
 
+/// What is around the workers of a run.
+pub(super) struct Around<'a> {
+    pub(super) interrupt: &'a Interrupt,
+    /// Start of the run, layout included; `None` in a simulation, where only its own clock counts.
+    pub(super) begun: Option<Instant>,
+    /// The same in milliseconds of the Unix epoch.
+    pub(super) started_at_ms: u64,
+    /// What samples the devices and the machine; `None` in a simulation.
+    pub(super) watch: Option<&'a mut DeviceWatch>,
+}
+
 pub(super) struct Crew<'a> {
     plan: &'a Plan,
     clones: &'a [Member],
-    begun: Instant,
-    interrupt: &'a Interrupt,
+    around: Around<'a>,
     observer: &'a mut dyn Observer,
     sampler: Sampler,
-    /// `None` in simulations.
-    machine: Option<&'a mut MachineWatch>,
     shared: Vec<Arc<Shared>>,
     life: Vec<Life>,
     results: Vec<Option<WorkerResult>>,
@@ -54,6 +63,7 @@ pub(super) struct Crew<'a> {
     tick_ns: u64,
     last_tick_ns: u64,
     stopping: bool,
+    status: StatusRequest,
 }
 
 impl<'a> Crew<'a> {
@@ -61,8 +71,7 @@ impl<'a> Crew<'a> {
     pub(super) fn new(
         plan: &'a Plan,
         clones: &'a [Member],
-        interrupt: &'a Interrupt,
-        begun: Instant,
+        around: Around<'a>,
         observer: &'a mut dyn Observer,
     ) -> Crew<'a> {
         let interval_ns = observer.interval_ns().max(1);
@@ -86,11 +95,9 @@ impl<'a> Crew<'a> {
         Crew {
             plan,
             clones,
-            begun,
-            interrupt,
+            around,
             observer,
             sampler,
-            machine: None,
             // Files are laid out by now, and with create_only that was all.
             life: clones
                 .iter()
@@ -114,14 +121,9 @@ impl<'a> Crew<'a> {
             tick_ns: tick_ns(interval_ns),
             last_tick_ns: 0,
             stopping: false,
+            status: StatusRequest::default(),
             shared,
         }
-    }
-
-    /// The same with the machine sampled at the end of each interval.
-    pub(super) fn watching(mut self, machine: &'a mut MachineWatch) -> Crew<'a> {
-        self.machine = Some(machine);
-        self
     }
 
     /// Whether there is nobody left to wait for.
@@ -133,7 +135,9 @@ impl<'a> Crew<'a> {
 
     /// When the next look is due.
     pub(super) fn next_tick_ns(&self) -> u64 {
-        self.last_tick_ns + self.tick_ns
+        let look_ns = self.last_tick_ns + self.tick_ns;
+        let next_look_ns = self.status.next_look_ns();
+        next_look_ns.map_or(look_ns, |next_ns| next_ns.min(look_ns))
     }
 
     /// What a worker shares with the crew.
@@ -198,8 +202,8 @@ impl<'a> Crew<'a> {
     pub(super) fn ready(&mut self, number: usize) -> bool {
         self.life[number] = Life::Running;
         let complete = !self.life.contains(&Life::Starting);
-        if complete && let Some(machine) = &mut self.machine {
-            machine.begin();
+        if complete && let Some(watch) = &mut self.around.watch {
+            watch.machine().begin();
         }
         complete
     }
@@ -269,12 +273,15 @@ impl<'a> Crew<'a> {
 
     /// Looks at everything that runs.
     pub(super) fn tick(&mut self, now_ns: u64) {
+        if self.status.is_open() && now_ns < self.last_tick_ns + self.tick_ns {
+            return self.tell_status(now_ns, self.at_ns(now_ns));
+        }
         let elapsed_ns = now_ns.saturating_sub(self.last_tick_ns).max(1);
         self.last_tick_ns = now_ns;
-        if self.interrupt.is_requested() {
+        if self.around.interrupt.is_requested() {
             self.stop_all();
         }
-        self.pass_on_notes();
+        self.pass_on_notes(now_ns);
         let tick = self.sampler.tick(now_ns);
         self.look_for_steady_state(now_ns);
         self.look_for_slow_jobs(now_ns);
@@ -293,7 +300,7 @@ impl<'a> Crew<'a> {
         let workers = self.sampler.progress();
         let (left_ns, done) =
             super::eta::estimate(self.plan, self.clones, &workers, &self.starts_ns, now_ns);
-        let at_ns = self.begun.elapsed().as_nanos() as u64;
+        let at_ns = self.at_ns(now_ns);
         let progress = Progress {
             at_ns,
             workers: &workers,
@@ -304,18 +311,71 @@ impl<'a> Crew<'a> {
         if self.observer.progress(&progress) == Control::Stop {
             self.stop_all();
         }
+        self.tell_status(now_ns, at_ns);
+    }
+
+    /// Asks the workers for their statistics where they are wanted, and passes them on when all have answered.
+    fn tell_status(&mut self, now_ns: u64, at_ns: u64) {
+        if !self.status.is_open() && self.observer.wants_status(at_ns) {
+            self.status.begin(now_ns, &self.shared);
+        }
+        if !self.status.is_answered(now_ns, &self.shared) {
+            return;
+        }
+        let workers = (0..self.clones.len()).map(|number| self.so_far(number));
+        let so_far = CrewOutcome {
+            workers: workers.collect(),
+            events: self.outcome.events.clone(),
+            ..CrewOutcome::default()
+        };
+        let started_at_ms = self.around.started_at_ms;
+        let watch = self.around.watch.as_deref();
+        let result = RunResult {
+            disks: watch.map_or_else(Vec::new, DeviceWatch::disks),
+            ..super::result(self.plan, so_far, started_at_ms, at_ns)
+        };
+        self.observer.status(&result);
+    }
+
+    /// A worker's result as if it had ended now.
+    fn so_far(&self, number: usize) -> WorkerResult {
+        let known = self.results[number].clone();
+        let mut result = known
+            .or_else(|| self.shared[number].published())
+            .unwrap_or_else(|| {
+                let unused = report::unused(self.job(number));
+                report::blank(self.plan, &self.clones[number], unused)
+            });
+        self.add_samples(number, &mut result);
+        result
+    }
+
+    /// Adds what was seen of a worker from outside.
+    fn add_samples(&self, number: usize, result: &mut WorkerResult) {
+        let samples = self.sampler.samples(number);
+        for direction in Direction::ALL {
+            result.directions[direction].bw = samples.bw[direction];
+            result.directions[direction].iops = samples.iops[direction];
+        }
+        result.steady_state = self.steady.get(&result.job).map(SteadyWatch::result);
+    }
+
+    /// Time since the start of the run.
+    fn at_ns(&self, now_ns: u64) -> u64 {
+        let begun = self.around.begun;
+        begun.map_or(now_ns, |begun| begun.elapsed().as_nanos() as u64)
     }
 
     fn keep(&mut self, interval: Interval) {
-        if let Some(machine) = &mut self.machine {
-            machine.sample(&interval);
+        if let Some(watch) = &mut self.around.watch {
+            watch.machine().sample(&interval);
         }
         self.outcome.intervals.push(interval);
     }
 
     /// Shows what workers have to say.
-    fn pass_on_notes(&mut self) {
-        let at_ns = self.begun.elapsed().as_nanos() as u64;
+    fn pass_on_notes(&mut self, now_ns: u64) {
+        let at_ns = self.at_ns(now_ns);
         for (clone, shared) in self.clones.iter().zip(&self.shared) {
             for note in shared.take_notes() {
                 let message = format!("{}: {note}", self.plan.jobs[clone.job].name);
@@ -371,7 +431,7 @@ impl<'a> Crew<'a> {
     /// All results.
     pub(super) fn finish(mut self, now_ns: u64) -> CrewOutcome {
         self.outcome.elapsed_ns = now_ns;
-        self.pass_on_notes();
+        self.pass_on_notes(now_ns);
         let last = self
             .sampler
             .tick(now_ns)
@@ -384,19 +444,14 @@ impl<'a> Crew<'a> {
             let Some(mut result) = self.results[number].take() else {
                 continue;
             };
-            let samples = self.sampler.samples(number);
-            for direction in Direction::ALL {
-                result.directions[direction].bw = samples.bw[direction];
-                result.directions[direction].iops = samples.iops[direction];
-            }
+            self.add_samples(number, &mut result);
             if let Some(failure) = self.rates.get(&number).and_then(RateWatch::failure) {
                 result.error.get_or_insert(failure);
             }
-            result.steady_state = self.steady.get(&result.job).map(SteadyWatch::result);
             self.outcome.workers.push(result);
         }
-        if self.stopping && self.interrupt.is_requested() {
-            let at_ns = self.begun.elapsed().as_nanos() as u64;
+        if self.stopping && self.around.interrupt.is_requested() {
+            let at_ns = self.at_ns(now_ns);
             self.outcome.events.push(Event {
                 at_ns,
                 message: "interrupted: the run was ended early".to_owned(),

@@ -89,6 +89,11 @@ impl MachineWatch {
         self.last = reading;
     }
 
+    /// What the devices did so far.
+    pub(super) fn disks_so_far(&self) -> Snapshot {
+        self.sources.read().disks.since(&self.first.disks)
+    }
+
     /// Ends: what was counted in the measured time (in the ramp, when there was nothing else), what the devices did in all,
     /// the series, and findings on the machine itself.
     pub(super) fn end(self) -> (Counted, Snapshot, MachineSeries, Vec<Verdict>) {

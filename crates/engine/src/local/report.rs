@@ -1,7 +1,7 @@
 //! What a worker did, as a result.
 
 use super::Member;
-use crate::worker::Outcome;
+use crate::worker::{Outcome, Standing};
 use iosonde_job::plan::{Direction, Engine, Job, Plan};
 use iosonde_result::run::{BackendUsed, CpuUse, WorkerResult};
 
@@ -16,46 +16,57 @@ pub(super) struct Measured {
     pub(super) started_at_ms: u64,
 }
 
-/// The result of a worker that has run.
-pub(super) fn of_outcome(
+/// The result of a worker that runs or has run.
+pub(super) fn of_worker(
     plan: &Plan,
     clone: &Member,
-    outcome: Outcome,
+    standing: &Standing<'_>,
     used: BackendUsed,
     start_ns: u64,
     measured: Measured,
 ) -> WorkerResult {
-    let (mut directions, sync) = outcome.recorder.results(outcome.runtime_ns);
-    if let Some(cmdprio) = &outcome.cmdprio {
+    let (mut directions, sync) = standing.recorder.results(standing.runtime_ns);
+    if let Some(cmdprio) = standing.cmdprio {
         for direction in Direction::ALL {
             directions[direction].by_priority = cmdprio.results(direction);
         }
     }
-    if let Some(log) = outcome.log {
-        log.finish(outcome.end_ns);
-    }
+    let runtimes = standing
+        .runtime_ns
+        .iter()
+        .map(|(_, runtime_ns)| *runtime_ns);
     WorkerResult {
         tid: measured.tid,
         started_at_ms: measured.started_at_ms,
-        runtime_ns: outcome
-            .runtime_ns
-            .iter()
-            .map(|(_, runtime_ns)| *runtime_ns)
-            .max()
-            .unwrap_or(0),
-        elapsed_ns: outcome.end_ns.saturating_sub(start_ns),
+        runtime_ns: runtimes.max().unwrap_or(0),
+        elapsed_ns: standing.now_ns.saturating_sub(start_ns),
         directions,
         sync,
         cpu: measured.cpu,
-        iodepth_level: outcome.recorder.level,
-        iodepth_submit: outcome.recorder.submit,
-        iodepth_complete: outcome.recorder.complete,
-        latency_depth: outcome.depth,
-        error: outcome.failure,
-        total_errors: outcome.survived,
-        first_error: outcome.first_error,
+        iodepth_level: standing.recorder.level,
+        iodepth_submit: standing.recorder.submit,
+        iodepth_complete: standing.recorder.complete,
+        latency_depth: standing.depth,
+        error: standing.failure.cloned(),
+        total_errors: standing.survived,
+        first_error: standing.first_error,
         ..blank(plan, clone, used)
     }
+}
+
+/// The result of a worker that has run.
+pub(super) fn of_outcome(
+    plan: &Plan,
+    clone: &Member,
+    mut outcome: Outcome,
+    used: BackendUsed,
+    start_ns: u64,
+    measured: Measured,
+) -> WorkerResult {
+    if let Some(log) = outcome.log.take() {
+        log.finish(outcome.end_ns);
+    }
+    of_worker(plan, clone, &outcome.standing(), used, start_ns, measured)
 }
 
 /// The backend of a worker that has not run.

@@ -4,7 +4,7 @@ use super::assemble::{self, Kit};
 use super::choose::{self, AnyBackend};
 use super::logfiles::{LogFiles, LogShelf};
 use super::report::{self, Measured};
-use super::{Member, epoch_ms};
+use super::{LocalRunner, Member, epoch_ms};
 use crate::backend::Backend;
 use crate::clock::{Clock, RealClock};
 use crate::failure::in_words;
@@ -21,7 +21,6 @@ use iosonde_job::plan::{Engine, Job, Plan};
 use iosonde_result::observer::WorkerState;
 use iosonde_result::run::{BackendUsed, CpuUse, WorkerResult};
 use iosonde_result::session::RunError;
-use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -75,8 +74,7 @@ pub(super) struct Seat<'a> {
     pub(super) gate: Arc<Gate>,
     pub(super) flow: Option<Arc<FlowPool>>,
     pub(super) shelf: &'a LogShelf,
-    /// Block devices that may be overwritten whatever they carry.
-    pub(super) consent: &'a [PathBuf],
+    pub(super) runner: &'a LocalRunner,
 }
 
 /// A worker that is ready to start.
@@ -112,7 +110,7 @@ impl Seat<'_> {
 
     fn prepare(&self) -> Result<Ready, RunError> {
         let job = self.job();
-        for warning in self.clone.look_again(self.plan, self.consent)? {
+        for warning in self.clone.look_again(self.plan, &self.runner.consent)? {
             self.shared.note(warning);
         }
         settle(job, self.clone.clone)?;
@@ -180,15 +178,16 @@ impl Seat<'_> {
                 flow: self.flow.clone(),
                 log,
                 keeper,
+                dump_directory: self.runner.dump_directory.clone(),
             };
             let parts = assemble::parts(job, files, kit, start_ns, company);
             let mut driven = match backend {
-                AnyBackend::Uring(backend) => self.drive(*backend, parts),
-                AnyBackend::Aio(backend) => self.drive(backend, parts),
-                AnyBackend::Sync(backend) => self.drive(backend, parts),
-                AnyBackend::Vsync(backend) => self.drive(backend, parts),
-                AnyBackend::Mmap(backend) => self.drive(backend, parts),
-                AnyBackend::Null(backend) => self.drive(backend, parts),
+                AnyBackend::Uring(backend) => self.drive(*backend, parts, &used),
+                AnyBackend::Aio(backend) => self.drive(backend, parts, &used),
+                AnyBackend::Sync(backend) => self.drive(backend, parts, &used),
+                AnyBackend::Vsync(backend) => self.drive(backend, parts, &used),
+                AnyBackend::Mmap(backend) => self.drive(backend, parts, &used),
+                AnyBackend::Null(backend) => self.drive(backend, parts, &used),
             };
             let closed = match driven.outcome.keeper.take() {
                 Some(mut keeper) => keeper.close_all(),
@@ -231,11 +230,15 @@ impl Seat<'_> {
     }
 
     /// Steps the worker to its end.
-    fn drive<B: Backend>(&self, backend: B, parts: Parts) -> Driven {
+    fn drive<B: Backend>(&self, backend: B, parts: Parts, used: &BackendUsed) -> Driven {
+        let start_ns = parts.limits.start_ns;
         let measure_from_ns = parts.recorder.measure_from_ns();
         let mut worker = Worker::new(backend, self.clock, parts);
         let mut measuring = Measuring::new(&self.shared, measure_from_ns, self.clock.now_ns());
         loop {
+            if self.shared.asked.load(Relaxed) {
+                self.publish(&worker, &measuring, used, start_ns);
+            }
             match worker.step() {
                 Step::Again => {}
                 Step::Wait(until_ns) => {
@@ -248,15 +251,26 @@ impl Seat<'_> {
                 measuring.begin(&self.shared);
             }
         }
-        let measured = Measured {
-            tid: thread::id(),
-            cpu: measuring.end(),
-            started_at_ms: measuring.started_at_ms,
-        };
+        let measured = measuring.so_far();
         Driven {
             outcome: worker.finish(),
             measured,
         }
+    }
+
+    /// Hands out the statistics so far.
+    #[cold]
+    fn publish<B: Backend>(
+        &self,
+        worker: &Worker<B, RealClock>,
+        measuring: &Measuring,
+        used: &BackendUsed,
+        start_ns: u64,
+    ) {
+        let (standing, measured) = (worker.standing(), measuring.so_far());
+        let used = used.clone();
+        let result = report::of_worker(self.plan, self.clone, &standing, used, start_ns, measured);
+        self.shared.publish(result);
     }
 
     /// The result of a worker that could not start.
@@ -303,15 +317,20 @@ impl Measuring {
         shared.enter(WorkerState::Running);
     }
 
-    fn end(&self) -> CpuUse {
+    fn so_far(&self) -> Measured {
         let now = used_so_far();
-        CpuUse {
+        let cpu = CpuUse {
             user_ns: now.user_ns - self.before.user_ns,
             system_ns: now.system_ns - self.before.system_ns,
             queued_ns: now.queued_ns.saturating_sub(self.before.queued_ns),
             context_switches: now.context_switches - self.before.context_switches,
             major_faults: now.major_faults - self.before.major_faults,
             minor_faults: now.minor_faults - self.before.minor_faults,
+        };
+        Measured {
+            tid: thread::id(),
+            cpu,
+            started_at_ms: self.started_at_ms,
         }
     }
 }

@@ -4,7 +4,7 @@
 //! as exact and as repeatable as its device. Simulated time begins at the Unix epoch.
 
 use super::assemble;
-use super::crew::Crew;
+use super::crew::{Around, Crew};
 use super::logfiles::{LogFiles, LogShelf};
 use super::report::{self, Measured};
 use super::{CrewOutcome, Member, choose};
@@ -19,16 +19,14 @@ use crate::workload::Seeds;
 use crate::workload::rng::Stream;
 use iosonde_job::plan::{Engine, Job, Plan};
 use iosonde_result::observer::{Observer, WorkerState};
-use iosonde_result::run::BackendUsed;
 use iosonde_result::session::RunError;
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
 
 /// Steps that a worker may take without time moving on. More is a fault in the program, not a long run.
 const MOST_STEPS_AT_ONCE: u32 = 10_000_000;
@@ -57,6 +55,16 @@ struct Actor {
     measure_from_ns: u64,
 }
 
+impl Actor {
+    fn measured(&self, number: usize) -> Measured {
+        Measured {
+            tid: number as u32 + 1,
+            started_at_ms: self.start_ns.max(self.measure_from_ns) / 1_000_000,
+            ..Measured::default()
+        }
+    }
+}
+
 struct Stage<'a> {
     shelf: LogShelf,
     plan: &'a Plan,
@@ -73,11 +81,16 @@ pub(super) fn run(
     plan: &Plan,
     clones: &[Member],
     interrupt: &Interrupt,
-    begun: Instant,
     observer: &mut dyn Observer,
 ) -> Result<CrewOutcome, RunError> {
     let clock = SimClock::default();
-    let mut crew = Crew::new(plan, clones, interrupt, begun, observer);
+    let around = Around {
+        interrupt,
+        begun: None,
+        started_at_ms: 0,
+        watch: None,
+    };
+    let mut crew = Crew::new(plan, clones, around, observer);
     let mut stage = Stage {
         shelf: LogShelf::default(),
         plan,
@@ -135,6 +148,7 @@ impl Stage<'_> {
             flow: crew.flow(number),
             log,
             keeper: None,
+            dump_directory: PathBuf::new(),
         };
         let parts = assemble::parts(job, clone.files(), kit, start_ns, company);
         let measure_from_ns = parts.recorder.measure_from_ns();
@@ -213,7 +227,8 @@ impl Stage<'_> {
         if crew.next_tick_ns() <= at_ns {
             self.clock
                 .advance_to(crew.next_tick_ns().max(self.clock.now_ns()));
-            return crew.tick(self.clock.now_ns());
+            crew.tick(self.clock.now_ns());
+            return self.publish();
         }
         self.agenda.pop();
         self.clock.advance_to(at_ns.max(self.clock.now_ns()));
@@ -247,6 +262,21 @@ impl Stage<'_> {
         }
     }
 
+    /// Hands out the statistics that were asked for.
+    fn publish(&self) {
+        for (number, actor) in &self.actors {
+            if !actor.shared.asked.load(Relaxed) {
+                continue;
+            }
+            let clone = &self.clones[*number];
+            let used = report::unused(&self.plan.jobs[clone.job]);
+            let (standing, measured) = (actor.worker.standing(), actor.measured(*number));
+            let start_ns = actor.start_ns;
+            let result = report::of_worker(self.plan, clone, &standing, used, start_ns, measured);
+            actor.shared.publish(result);
+        }
+    }
+
     fn leave(&mut self, number: usize, crew: &mut Crew<'_>) {
         let Some(actor) = self.actors.remove(&number) else {
             return;
@@ -254,19 +284,7 @@ impl Stage<'_> {
         let clone = &self.clones[number];
         let job = &self.plan.jobs[clone.job];
         debug_assert!(choose::depth(job) >= 1);
-        let used = BackendUsed {
-            engine: Engine::Sim,
-            asked: job.io.engine,
-            reason: None,
-            direct: job.io.direct,
-            registered_files: false,
-            fixed_buffers: false,
-        };
-        let measured = Measured {
-            tid: number as u32 + 1,
-            started_at_ms: actor.start_ns.max(actor.measure_from_ns) / 1_000_000,
-            ..Measured::default()
-        };
+        let (used, measured) = (report::unused(job), actor.measured(number));
         actor.shared.enter(WorkerState::Finished);
         let outcome = actor.worker.finish();
         crew.done(

@@ -1,8 +1,7 @@
 //! Workers on real targets: a thread each.
 
-use super::crew::Crew;
+use super::crew::{Around, Crew};
 use super::logfiles::LogShelf;
-use super::machine::MachineWatch;
 use super::seat::{Gate, Seat};
 use super::{CrewOutcome, LocalRunner, Member};
 use crate::clock::{Clock, RealClock};
@@ -11,7 +10,7 @@ use iosonde_result::observer::Observer;
 use iosonde_result::run::WorkerResult;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// From the moment that all workers of a group are ready to their common start.
 const START_AHEAD_NS: u64 = 2_000_000;
@@ -26,13 +25,11 @@ pub(super) fn run(
     plan: &Plan,
     clones: &[Member],
     runner: &LocalRunner,
-    begun: Instant,
+    around: Around<'_>,
     observer: &mut dyn Observer,
-    machine: &mut MachineWatch,
 ) -> CrewOutcome {
     let clock = RealClock::starting_now();
-    let mut crew =
-        Crew::new(plan, clones, &runner.interrupt, begun, observer).watching(machine);
+    let mut crew = Crew::new(plan, clones, around, observer);
     let mut gate = Arc::new(Gate::default());
     let (sender, receiver) = channel();
     let shelf = LogShelf::default();
@@ -53,7 +50,7 @@ pub(super) fn run(
                     gate: gate.clone(),
                     flow,
                     shelf: &shelf,
-                    consent: &runner.consent,
+                    runner,
                 };
                 let sender = sender.clone();
                 scope.spawn(move || {

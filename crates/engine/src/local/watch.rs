@@ -75,6 +75,15 @@ impl DeviceWatch {
         &mut self.machine
     }
 
+    /// What the devices did so far.
+    pub(super) fn disks(&self) -> Vec<DiskUtil> {
+        if !self.reports_disks {
+            return Vec::new();
+        }
+        let difference = self.machine.disks_so_far();
+        disk_util(&self.targets, &difference, self.begun.elapsed())
+    }
+
     /// What happened since.
     pub(super) fn end(self, plan: &Plan, outcome: &CrewOutcome) -> Watched {
         let elapsed = self.begun.elapsed();

@@ -5,7 +5,6 @@ use crate::backend::{Backend, Completion, Op, Slot};
 use crate::clock::Clock;
 use crate::depth::DepthControl;
 use iosonde_job::plan::{Direction, ErrorPolicy, PerDirection};
-use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl<B: Backend, C: Clock> Worker<B, C> {
@@ -164,7 +163,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         if let Err(found) = verifier.completed(slot, buffer) {
             let names = &self.parts.file_names;
             let name = names.get(slot.file as usize).map_or("file", String::as_str);
-            if let Err(error) = verifier.dump(slot, buffer, name, Path::new("")) {
+            if let Err(error) = verifier.dump(slot, buffer, name, &self.parts.dump_directory) {
                 let note = format!("verify_dump: the blocks cannot be saved here: {error}");
                 self.parts.shared.note(note);
             }

@@ -9,7 +9,6 @@ use crate::output::Output;
 use crate::signals::Stop;
 use crate::store::{Keeper, target};
 use crate::system_env::SystemEnv;
-use anyhow::Context;
 use iosonde_engine::local::LocalRunner;
 use iosonde_job::cmdline::{Action, OutputFormat};
 use iosonde_job::{CommandLine, Plan, help, parse};
@@ -73,14 +72,14 @@ fn measure(plan: &Plan, command: &CommandLine, keep: &KeepArgs) -> Result<(), Fa
     let mut session = LocalRunner {
         interrupt: stop.interrupt.clone(),
         keep_files: true,
+        dump_directory: command.aux_path.clone().unwrap_or_default().into(),
         ..LocalRunner::default()
     }
     .open();
-    if let Some(directory) = &command.aux_path {
-        // Logs are named relative to it.
-        std::env::set_current_dir(directory).with_context(|| format!("--aux-path={directory}"))?;
-    }
     let mut live = FioLive::new(plan, command, formats, &mut output);
+    if let Some(prefix) = &command.bandwidth_log {
+        live.log_bandwidth(prefix)?;
+    }
     let outcome = session.run(plan, &mut live);
     if outcome.is_ok() {
         live.begin();

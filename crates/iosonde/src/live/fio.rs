@@ -1,17 +1,16 @@
 //! fio's status line while jobs run, and `--status-interval`.
 
-mod partial;
+mod aggregate;
 
 use crate::commands::fio::document;
 use crate::failure::Failure;
 use crate::output::{Output, is_live_terminal};
+use aggregate::AggregateLog;
 use iosonde_job::cmdline::Eta;
 use iosonde_job::{CommandLine, Plan};
 use iosonde_result::fio::{Formats, eta_line, header};
-use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer, Progress};
-use iosonde_result::run::Event;
-use partial::Partial;
+use iosonde_result::run::{Event, RunResult};
 use std::io::{self, IsTerminal, Write};
 
 /// Shows jobs as fio does, on standard error: results alone go to standard output.
@@ -21,7 +20,7 @@ pub(crate) struct FioLive<'a> {
     output: &'a mut Output,
     line: Option<StatusLine<io::Stderr>>,
     status: Option<Every>,
-    partial: Partial,
+    bandwidth: Option<AggregateLog>,
     /// What is said before the jobs start, until it has been said. A job that is refused does not get that far.
     header: Option<String>,
     failed: Option<Failure>,
@@ -71,7 +70,7 @@ impl<'a> FioLive<'a> {
             output,
             line: is_wanted.then(|| StatusLine::new(io::stderr(), width(), command)),
             status: command.status_interval_ns.map(Every::new),
-            partial: Partial::new(plan),
+            bandwidth: None,
             header: formats.normal.then(|| header(plan)),
             failed: None,
         }
@@ -87,16 +86,20 @@ impl<'a> FioLive<'a> {
 
     /// Says what fio says before the jobs start.
     pub(crate) fn begin(&mut self) {
-        if let Some(header) = self.header.take()
-            && let Err(failure) = self.output.write(header.as_bytes())
-        {
-            self.failed.get_or_insert(failure);
+        if let Some(header) = self.header.take() {
+            let written = self.output.write(header.as_bytes());
+            self.note(written);
         }
     }
 
-    fn report(&mut self, progress: &Progress<'_>) {
-        let result = self.partial.result(self.plan, progress);
-        let written = document(&result, &self.formats).and_then(|text| self.output.write(&text));
+    /// Writes a log of all jobs' bandwidth together from now on.
+    pub(crate) fn log_bandwidth(&mut self, prefix: &str) -> Result<(), Failure> {
+        self.bandwidth = Some(AggregateLog::create(prefix)?);
+        Ok(())
+    }
+
+    /// Remembers the first thing that could not be written.
+    fn note(&mut self, written: Result<(), Failure>) {
         if let Err(failure) = written {
             self.failed.get_or_insert(failure);
         }
@@ -109,22 +112,24 @@ impl Observer for FioLive<'_> {
         if let Some(line) = &mut self.line {
             line.show(progress, self.plan);
         }
-        if self
-            .status
-            .as_mut()
-            .is_some_and(|status| status.is_due(progress.at_ns))
-        {
-            if let Some(line) = &mut self.line {
-                line.clear();
-            }
-            self.report(progress);
+        if let Some(log) = &mut self.bandwidth {
+            let written = log.look(progress);
+            self.note(written);
         }
         Control::Continue
     }
 
-    fn interval(&mut self, interval: &Interval) -> Control {
-        self.partial.add(interval);
-        Control::Continue
+    fn wants_status(&mut self, at_ns: u64) -> bool {
+        let status = self.status.as_mut();
+        status.is_some_and(|status| status.is_due(at_ns))
+    }
+
+    fn status(&mut self, so_far: &RunResult) {
+        if let Some(line) = &mut self.line {
+            line.clear();
+        }
+        let written = document(so_far, &self.formats).and_then(|text| self.output.write(&text));
+        self.note(written);
     }
 
     fn event(&mut self, event: &Event) {
@@ -136,9 +141,8 @@ impl Observer for FioLive<'_> {
         // error for a failure, so that it is only spoken to people.
         if self.formats.normal {
             let line = format!("{}\n", event.message);
-            if let Err(failure) = self.output.write(line.as_bytes()) {
-                self.failed.get_or_insert(failure);
-            }
+            let written = self.output.write(line.as_bytes());
+            self.note(written);
         } else if io::stderr().is_terminal() {
             eprintln!("{}", event.message);
         }

@@ -239,7 +239,7 @@ pub const OPTIONS: &[ProgramOption] = &[
         "bandwidth-log",
         Arity::Optional,
         "PREFIX",
-        "Log the bandwidth of all jobs together.",
+        "Log the bandwidth of all jobs together, as PREFIX-read_bw.log and so on (agg).",
         |c, w| {
             c.bandwidth_log = Some(w.text().unwrap_or_else(|| "agg".to_owned()));
             Ok(())
@@ -270,7 +270,7 @@ pub const OPTIONS: &[ProgramOption] = &[
         "aux-path",
         Arity::Required,
         "DIRECTORY",
-        "Where logs and dumps go.",
+        "Where blocks that fail verification are saved (`verify_dump`).",
         |c, w| {
             c.aux_path = w.text();
             Ok(())
