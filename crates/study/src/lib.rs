@@ -10,5 +10,6 @@ pub mod limits;
 pub mod load;
 pub mod probe;
 pub mod saturation;
+pub mod sweep;
 
 pub use iosonde_result::words;

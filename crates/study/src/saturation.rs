@@ -13,13 +13,16 @@ mod outcome;
 mod search;
 mod series;
 
-pub use cell::Cell;
+pub use cell::{Cell, Record};
 pub use curve::Curve;
+pub use measure::{CellRun, measure_cell};
 pub use outcome::{Ended, Point, Saturation};
-pub use search::find_knee;
+pub use search::{SoFar, find_knee, go_on};
 
 use iosonde_job::plan::Job;
 use iosonde_result::observer::Progress;
+use iosonde_result::run::IoFailure;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -38,7 +41,7 @@ pub struct Question<'a> {
 }
 
 /// How long a search may take, and what it must know to end before.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rules {
     /// Time of all runs together, in nanoseconds: ramps and the ends of the last I/Os included.
     pub budget_ns: u64,
@@ -91,6 +94,16 @@ pub trait Watcher {
     /// A cell was measured, perhaps not for the first time.
     fn cell(&mut self, cell: &Cell) {
         let _ = cell;
+    }
+
+    /// The same, with all that it takes to go on later, and the time of all runs so far.
+    fn record(&mut self, record: &Record, spent_ns: u64) {
+        let _ = (record, spent_ns);
+    }
+
+    /// An I/O error ends the search.
+    fn failed(&mut self, failure: &IoFailure) {
+        let _ = failure;
     }
 
     /// Whether the user wants the search to end now.

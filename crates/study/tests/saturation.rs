@@ -2,6 +2,8 @@
 //!
 //! The devices are networks of queues; the search knows nothing of them. A drawing can be repeated by its family and seed.
 
+mod living;
+
 use iosonde_engine::backend::sim::drawn::Family;
 use iosonde_engine::local::LocalRunner;
 use iosonde_job::plan::*;
@@ -9,6 +11,7 @@ use iosonde_result::observer::Observer;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
 use iosonde_study::saturation::{Ended, Question, Rules, Saturation, Watcher, doubling, find_knee};
+use living::living;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -16,42 +19,6 @@ const SECOND_NS: u64 = 1_000_000_000;
 const CELL_NS: u64 = 60 * SECOND_NS;
 /// How much the answers may differ.
 const CLOSE: f64 = 0.02;
-
-/// Runs on a simulated device that is never twice the same: each run sees other noise, as on a device that goes on living.
-struct Living<S> {
-    session: S,
-    runs: u64,
-    spent_ns: u64,
-}
-
-impl<S: Session> Session for Living<S> {
-    fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
-        let mut plan = plan.clone();
-        self.runs += 1;
-        for job in &mut plan.jobs {
-            job.workload.randseed = Some(self.runs);
-            let device = job.io.sim.take().unwrap_or_default();
-            let (seed, rest) = device.split_once(',').unwrap_or_default();
-            job.io.sim = Some(format!("{seed}{:04},{rest}", self.runs));
-        }
-        let result = self.session.run(&plan, observer)?;
-        let elapsed = result.workers.iter().map(|worker| worker.elapsed_ns).max();
-        self.spent_ns += elapsed.unwrap_or(0);
-        Ok(result)
-    }
-
-    fn close(self: Box<Self>) -> Result<(), RunError> {
-        Ok(())
-    }
-}
-
-fn living() -> Living<impl Session> {
-    Living {
-        session: LocalRunner::default().open(),
-        runs: 0,
-        spent_ns: 0,
-    }
-}
 
 #[derive(Debug, Clone, Copy)]
 struct Pattern {

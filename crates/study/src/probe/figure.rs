@@ -6,6 +6,7 @@ use iosonde_job::plan::{Direction, Engine};
 use iosonde_result::interval::Interval;
 use iosonde_result::run::{IoFailure, RunResult, VerdictKind};
 use iosonde_result::stats::{LatencyStats, Moments};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What one phase found.
@@ -43,7 +44,7 @@ pub struct Figure {
 }
 
 /// A mean with its confidence interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Estimate {
     /// The mean over the whole phase.
     pub mean: f64,
@@ -54,7 +55,7 @@ pub struct Estimate {
 }
 
 /// Latencies in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Latency {
     /// How many were measured.
     pub count: u64,

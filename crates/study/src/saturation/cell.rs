@@ -3,13 +3,14 @@
 use super::series::Samples;
 use crate::probe::{Estimate, Latency};
 use iosonde_result::stats::LatencyStats;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Least error of a cell of which there are too few samples to tell, as a share of its rate.
 const UNKNOWN_ERROR: f64 = 0.01;
 
 /// What was measured of one depth and number of jobs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
     /// Jobs at once.
     pub jobs: u32,
@@ -26,7 +27,7 @@ pub struct Cell {
 }
 
 /// What one run of a cell found.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Found {
     pub(super) ios: u64,
     pub(super) bytes: u64,
@@ -34,9 +35,9 @@ pub(super) struct Found {
     pub(super) latency: LatencyStats,
 }
 
-/// A cell while it is being measured.
-#[derive(Debug, Clone)]
-pub(super) struct Record {
+/// All that is known of a cell: what it takes to go on measuring it later.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
     pub(super) jobs: u32,
     pub(super) iodepth: u32,
     pub(super) samples: Samples,
@@ -93,7 +94,18 @@ impl Record {
         self.rate() * (1.0 - self.error())
     }
 
-    pub(super) fn cell(&self) -> Cell {
+    /// Whether both are of the same depth and number of jobs.
+    pub fn is_of_same_cell(&self, other: &Record) -> bool {
+        (self.jobs, self.iodepth) == (other.jobs, other.iodepth)
+    }
+
+    /// I/Os in flight of each job.
+    pub fn iodepth(&self) -> u32 {
+        self.iodepth
+    }
+
+    /// What it comes to.
+    pub fn cell(&self) -> Cell {
         let error = self.samples.relative_error();
         let spread = self.samples.spread();
         let estimate = |mean: f64| Estimate {

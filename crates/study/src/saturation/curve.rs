@@ -1,5 +1,6 @@
 //! What measured cells say about the curve they lie on: the best fit that never falls, and a scalability model.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Steps that differ by more than this share are never taken for one.
@@ -95,7 +96,7 @@ fn rising(dots: &[Dot]) -> &[Dot] {
 ///
 /// With `sigma` 0 and `kappa` 0 it is a straight line up to the ceiling, as caps and fixed service times make it; `sigma`
 /// is what queueing for something shared costs, `kappa` what makes the curve fall.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Curve {
     /// I/Os per second at depth 1.
     pub lambda: f64,

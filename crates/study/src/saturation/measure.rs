@@ -30,6 +30,43 @@ pub(super) struct Spent {
     pub(super) failure: Option<IoFailure>,
 }
 
+/// One cell of a grid, measured for a given time.
+#[derive(Debug, Clone)]
+pub struct CellRun {
+    /// What was found.
+    pub record: Record,
+    /// From its start to its end, ramp included, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// The error that ended it early.
+    pub failure: Option<IoFailure>,
+}
+
+/// Measures one depth of a job, as a grid does: for a given time, however sure it is before.
+///
+/// # Errors
+/// When there is no result.
+pub fn measure_cell(
+    session: &mut dyn Session,
+    job: &Job,
+    iodepth: u32,
+    (ramp_ns, runtime_ns): (u64, u64),
+    watcher: &mut dyn Watcher,
+) -> Result<CellRun, RunError> {
+    let mut record = Record::new(job.numjobs, iodepth);
+    let effort = Effort {
+        ramp_ns,
+        least_ns: runtime_ns,
+        most_ns: runtime_ns,
+        enough: 0.0,
+    };
+    let spent = measure(session, job, &mut record, effort, watcher)?;
+    Ok(CellRun {
+        record,
+        elapsed_ns: spent.elapsed_ns,
+        failure: spent.failure,
+    })
+}
+
 /// Runs a cell once more and adds what it finds to its record.
 pub(super) fn measure(
     session: &mut dyn Session,

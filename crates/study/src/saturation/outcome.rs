@@ -4,10 +4,11 @@ use super::{Cell, Curve, Rules};
 use crate::probe::{Estimate, Latency};
 use crate::words;
 use iosonde_result::run::IoFailure;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Where a pattern saturates.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Saturation {
     /// How much was to be done.
     pub rules: Rules,
@@ -35,7 +36,7 @@ pub struct Saturation {
 }
 
 /// A depth and what it gives.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// I/Os in flight of each job.
     pub iodepth: u32,
@@ -46,7 +47,7 @@ pub struct Point {
 }
 
 /// Why a search ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
     /// All that was asked is as sure as was asked.

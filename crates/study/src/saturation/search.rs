@@ -8,6 +8,7 @@ use super::{Question, Watcher};
 use crate::probe::Estimate;
 use iosonde_result::run::IoFailure;
 use iosonde_result::session::{RunError, Session};
+use serde::{Deserialize, Serialize};
 
 /// A first look ends at this error.
 const LOOK_ERROR: f64 = 0.02;
@@ -36,6 +37,15 @@ const MOST_RAMP_NS: f64 = 3e9;
 /// Latency of an I/O before anything is known.
 const UNKNOWN_LATENCY_NS: f64 = 10e6;
 
+/// What a search that was ended early has found.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SoFar {
+    /// Of each cell.
+    pub records: Vec<Record>,
+    /// Time of all runs.
+    pub spent_ns: u64,
+}
+
 /// Finds where a workload saturates.
 ///
 /// # Errors
@@ -45,12 +55,28 @@ pub fn find_knee(
     question: &Question<'_>,
     watcher: &mut dyn Watcher,
 ) -> Result<Saturation, RunError> {
+    go_on(session, question, SoFar::default(), watcher)
+}
+
+/// The same from where an earlier search was ended.
+///
+/// # Errors
+/// As [`find_knee`].
+pub fn go_on(
+    session: &mut dyn Session,
+    question: &Question<'_>,
+    mut so_far: SoFar,
+    watcher: &mut dyn Watcher,
+) -> Result<Saturation, RunError> {
+    so_far
+        .records
+        .sort_by_key(|record| (record.jobs, record.iodepth));
     let mut search = Search {
         session,
         question,
         watcher,
-        records: Vec::new(),
-        spent_ns: 0,
+        records: so_far.records,
+        spent_ns: so_far.spent_ns,
         stopped: None,
         failure: None,
     };
@@ -179,14 +205,16 @@ impl Search<'_> {
             effort,
             self.watcher,
         )?;
+        self.spent_ns += spent.elapsed_ns;
         if record.found.ios > 0 {
+            self.watcher.record(&record, self.spent_ns);
             self.records.push(record);
         }
         self.records
             .sort_by_key(|record| (record.jobs, record.iodepth));
-        self.spent_ns += spent.elapsed_ns;
-        if spent.failure.is_some() {
-            self.failure = spent.failure;
+        if let Some(failure) = spent.failure {
+            self.watcher.failed(&failure);
+            self.failure = Some(failure);
             self.stopped = Some(Ended::Failed);
         } else if self.watcher.is_interrupted() {
             self.stopped = Some(Ended::Interrupted);

@@ -1,6 +1,7 @@
 //! Samples of a rate from several runs of one cell, and how sure their mean is.
 
 use iosonde_result::series::mean_with_confidence;
+use serde::{Deserialize, Serialize};
 
 /// Length of a sample in seconds.
 pub(super) const SAMPLE_S: f64 = 0.1;
@@ -10,7 +11,7 @@ const BLOCK: usize = 10;
 const FEWEST_BLOCKS: usize = 8;
 
 /// Samples of equal length, in the order they were taken.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Samples {
     rates: Vec<f64>,
     blocks: Vec<f64>,

@@ -1,0 +1,29 @@
+//! "How does it depend on ...?": a workload measured over a grid of options.
+//!
+//! An [`Axis`] is an option and its values; a curve is all depths of one combination of the others. Exhaustively every cell
+//! is measured alike. Adaptively each curve is searched for its maximum and its knee ([`crate::saturation`]), which takes few
+//! cells; the others are predicted, and marked so, with their uncertainty. Curves, or cells, come in an order that makes no
+//! trend of a drift. What is known is handed out after every run, so that a sweep that was ended goes on where it was.
+//! `docs/sweep.md` is the same for users.
+
+mod adaptive;
+mod advice;
+mod axis;
+mod exhaustive;
+mod grid;
+mod order;
+mod outcome;
+mod predict;
+mod relay;
+mod study;
+mod watch;
+
+pub use advice::{Advice, Blocks, BlocksAdvice, BoundBy, Choice, Parallel, ParallelAdvice, Spot};
+pub use axis::{Axis, TARGET, parse_axes};
+pub use grid::{Base, CurvePlan, Grid, LEAST_DEPTH_AXIS};
+pub use outcome::{Basis, CurveResult, CurveState, FORMAT, SweepCell, SweepResult, Value};
+pub use study::{SweepError, SweepOptions, SweepTarget, planned_ns, sweep};
+pub use watch::{Announcement, Found, SweepWatcher};
+
+/// Blocks of this size and more are counted by bandwidth, smaller ones by I/Os.
+pub const LARGE_BYTES: u64 = 64 << 10;

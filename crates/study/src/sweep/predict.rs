@@ -1,0 +1,134 @@
+//! Cells that were not measured, from those that were.
+
+use super::axis::Axis;
+use super::outcome::{Basis, CurveResult, SweepCell, Value};
+use crate::saturation::{Cell, Saturation};
+use iosonde_job::value::{Bytes, bytes};
+
+/// Beyond the deepest measured cell a rate is taken to be known no better than this share.
+const BEYOND: f64 = 0.1;
+
+/// The cells of a curve. Between two that were measured the rate lies between theirs, as far as they are known, if it does not
+/// fall with the depth; where in between, the fitted curve says. Beyond the deepest it stays what the curve says.
+pub(super) fn along(depths: &[u32], found: &Saturation) -> Vec<SweepCell> {
+    let known: Vec<&Cell> = found.cells.iter().collect();
+    depths
+        .iter()
+        .map(
+            |depth| match known.iter().find(|cell| cell.iodepth == *depth) {
+                Some(cell) => SweepCell::measured(cell),
+                None => between(*depth, &known, found),
+            },
+        )
+        .collect()
+}
+
+fn between(iodepth: u32, known: &[&Cell], found: &Saturation) -> SweepCell {
+    let below = known.iter().rev().find(|cell| cell.iodepth < iodepth);
+    let above = known.iter().find(|cell| cell.iodepth > iodepth);
+    let depth = f64::from(iodepth);
+    let bounds = match (below, above) {
+        (Some(below), Some(above)) => (low(below).min(low(above)), high(below).max(high(above))),
+        (Some(below), None) => (
+            below.iops.mean * (1.0 - BEYOND),
+            high(below) * (1.0 + BEYOND),
+        ),
+        // At least what the depth gains, at most as much as the deeper one.
+        (None, Some(above)) => (low(above) * depth / f64::from(above.iodepth), high(above)),
+        (None, None) => return SweepCell::unknown(iodepth),
+    };
+    let model = found.curve.map(|curve| curve.at(depth));
+    let mean = model
+        .unwrap_or((bounds.0 + bounds.1) / 2.0)
+        .clamp(bounds.0, bounds.1);
+    let value = Value {
+        mean,
+        error: Some((mean - bounds.0).max(bounds.1 - mean)),
+    };
+    let block = found.maximum_bytes_per_s.mean / found.maximum.mean.max(f64::MIN_POSITIVE);
+    SweepCell::predicted(iodepth, found.jobs, block, value)
+}
+
+fn low(cell: &Cell) -> f64 {
+    cell.iops.mean - cell.iops.error.unwrap_or(0.0)
+}
+
+fn high(cell: &Cell) -> f64 {
+    cell.iops.mean + cell.iops.error.unwrap_or(0.0)
+}
+
+/// Fills curves of which nothing was measured from their neighbours along an axis of numbers: in logarithms, halfway between
+/// two as far as steps of the axis are even. What lies outside all that was measured stays unknown.
+pub(super) fn across(curves: &mut [CurveResult], axes: &[Axis]) {
+    let is_number = |axis: &Axis| axis.values.iter().all(|v| bytes(v, Bytes::Binary).is_ok());
+    let places: Vec<Vec<usize>> = curves.iter().map(|curve| place(curve, axes)).collect();
+    let filled: Vec<Option<Vec<SweepCell>>> = (0..curves.len())
+        .map(|index| {
+            let empty = curves[index]
+                .cells
+                .iter()
+                .all(|cell| cell.basis == Basis::Unknown);
+            let candidates = axes.iter().enumerate().filter(|(_, axis)| is_number(axis));
+            let each = candidates.filter_map(|(axis, _)| along_axis(index, axis, curves, &places));
+            let best = each.min_by(|a, b| doubt(a).total_cmp(&doubt(b)));
+            best.filter(|_| empty)
+        })
+        .collect();
+    for (curve, cells) in curves.iter_mut().zip(filled) {
+        if let Some(cells) = cells {
+            curve.cells = cells;
+        }
+    }
+}
+
+/// Index of each value along its axis.
+fn place(curve: &CurveResult, axes: &[Axis]) -> Vec<usize> {
+    let index = |(axis, value): (&Axis, &String)| axis.values.iter().position(|v| v == value);
+    let pairs = axes.iter().zip(&curve.values);
+    pairs.map(|pair| index(pair).unwrap_or(0)).collect()
+}
+
+fn along_axis(
+    index: usize,
+    axis: usize,
+    curves: &[CurveResult],
+    places: &[Vec<usize>],
+) -> Option<Vec<SweepCell>> {
+    let here = places[index][axis];
+    let is_beside = |other: usize| {
+        let mut pairs = places[index].iter().zip(&places[other]).enumerate();
+        pairs.all(|(at, (a, b))| at == axis || a == b) && curves[other].saturation.is_some()
+    };
+    let neighbours = || (0..curves.len()).filter(|other| is_beside(*other));
+    let below = neighbours().filter(|other| places[*other][axis] < here);
+    let above = neighbours().filter(|other| places[*other][axis] > here);
+    let below = below.max_by_key(|other| places[*other][axis])?;
+    let above = above.min_by_key(|other| places[*other][axis])?;
+    let (first, last) = (places[below][axis], places[above][axis]);
+    let share = (here - first) as f64 / (last - first) as f64;
+    let curve = &curves[index];
+    let cells = curves[below].cells.iter().zip(&curves[above].cells);
+    Some(cells.map(|(a, b)| mixed(a, b, share, curve)).collect())
+}
+
+fn mixed(a: &SweepCell, b: &SweepCell, share: f64, curve: &CurveResult) -> SweepCell {
+    let (Some(x), Some(y)) = (a.iops, b.iops) else {
+        return SweepCell::unknown(a.iodepth);
+    };
+    let mean = (x.mean.ln() * (1.0 - share) + y.mean.ln() * share).exp();
+    let own = x.error.unwrap_or(0.0).max(y.error.unwrap_or(0.0));
+    let value = Value {
+        mean,
+        error: Some((mean - x.mean).abs().max((mean - y.mean).abs()).max(own)),
+    };
+    SweepCell::predicted(a.iodepth, curve.numjobs, curve.block_bytes as f64, value)
+}
+
+/// Mean of the relative errors.
+fn doubt(cells: &[SweepCell]) -> f64 {
+    let errors = cells.iter().map(|cell| {
+        let value = cell.iops?;
+        Some(value.error? / value.mean.max(f64::MIN_POSITIVE))
+    });
+    errors.map(|error| error.unwrap_or(1.0)).sum::<f64>() / cells.len().max(1) as f64
+}

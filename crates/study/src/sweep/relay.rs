@@ -1,0 +1,37 @@
+//! Between a search and whoever watches the sweep.
+
+use super::study::Standing;
+use super::watch::SweepWatcher;
+use crate::saturation::{Record, Watcher};
+use iosonde_result::observer::Progress;
+use iosonde_result::run::IoFailure;
+
+/// Hands on what a search tells, and keeps what it takes to go on.
+pub(super) struct Relay<'a> {
+    pub(super) watcher: &'a mut dyn SweepWatcher,
+    pub(super) index: usize,
+    pub(super) standing: &'a mut Standing,
+}
+
+impl Watcher for Relay<'_> {
+    fn begin(&mut self, _jobs: u32, iodepth: u32, most_ns: u64) {
+        self.watcher.cell(iodepth, most_ns);
+    }
+
+    fn progress(&mut self, progress: &Progress<'_>) {
+        self.watcher.progress(progress);
+    }
+
+    fn record(&mut self, record: &Record, spent_ns: u64) {
+        self.standing.take(record, spent_ns);
+        self.watcher.record(self.index, record, spent_ns);
+    }
+
+    fn failed(&mut self, failure: &IoFailure) {
+        self.standing.failure = Some(failure.clone());
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.watcher.is_interrupted()
+    }
+}

@@ -1,0 +1,483 @@
+//! Measuring the grid.
+
+use super::advice::Advice;
+use super::grid::{CurvePlan, Grid};
+use super::order::{shuffled, spread};
+use super::outcome::{CurveResult, CurveState, FORMAT, SweepCell, SweepResult};
+use super::predict;
+use super::watch::{Announcement, SweepWatcher};
+use crate::probe::{TargetKind, is_direct_refused};
+use crate::saturation::{Ended, Question, Record, Rules, Saturation, SoFar, go_on};
+use iosonde_job::plan::{
+    BlockSize, Direction, Engine, Extent, Job, Mode, PerDirection, Plan, ReadWrite,
+};
+use iosonde_result::observer::{Control, Observer, Progress};
+use iosonde_result::run::{IoFailure, RunResult};
+use iosonde_result::session::{RunError, Session};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// A curve that is searched gets this share of the time that its cells would take.
+const SHARE: u64 = 10;
+/// Less time than this finds nothing.
+pub(super) const LEAST_CURVE_NS: u64 = 2 * SECOND_NS;
+/// errno of a system call that refuses its arguments: what O_DIRECT meets where it is not supported.
+const EINVAL: i32 = 22;
+
+/// Where a sweep goes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SweepTarget {
+    /// As the user wrote it.
+    pub name: String,
+    /// The file or device that I/O goes to.
+    pub path: String,
+    /// What it is.
+    pub kind: TargetKind,
+    /// Bytes from its start that are used.
+    pub bytes: u64,
+}
+
+/// How a sweep is to be done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepOptions {
+    /// Whether every cell is measured.
+    pub exhaustive: bool,
+    /// Measured time of a cell of the grid, in nanoseconds. A curve that is searched takes a tenth of what its cells would.
+    pub runtime_ns: u64,
+    /// Time of all runs together, in nanoseconds: where it is not enough for all, what tells most comes first.
+    pub budget_ns: Option<u64>,
+    /// Seed of the order and of the offsets.
+    pub seed: u64,
+}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SweepError {
+    /// Targets that are not to be written.
+    #[error("{}: what it holds would be overwritten by {what}", targets.join(", "))]
+    Consent {
+        /// As the user wrote them.
+        targets: Vec<String>,
+        /// The pattern that writes.
+        what: String,
+    },
+    /// A run has no result, and none before it had one.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// Nothing could be measured.
+    #[error("{}", .0.message)]
+    Io(Box<IoFailure>),
+}
+
+/// The time of all runs at most, beside layout.
+pub fn planned_ns(grid: &Grid, options: &SweepOptions) -> u64 {
+    let all_ns = match options.exhaustive {
+        true => grid.cells() as u64 * (options.runtime_ns + ramp_ns(options)),
+        false => grid.curves.len() as u64 * curve_ns(grid, options),
+    };
+    options
+        .budget_ns
+        .map_or(all_ns, |budget_ns| budget_ns.min(all_ns))
+}
+
+/// What a curve that is searched takes at most.
+pub(super) fn curve_ns(grid: &Grid, options: &SweepOptions) -> u64 {
+    let cells_ns = grid.depths.len() as u64 * options.runtime_ns;
+    (cells_ns / SHARE).max(LEAST_CURVE_NS)
+}
+
+/// Not measured, before a cell of a grid.
+pub(super) fn ramp_ns(options: &SweepOptions) -> u64 {
+    (options.runtime_ns / 20).clamp(SECOND_NS / 5, 3 * SECOND_NS)
+}
+
+/// Measures a grid; `so_far` is what an earlier sweep found of each curve, in the grid's order, or empty.
+///
+/// # Errors
+/// When nothing could be measured. A target that fails ends the sweep for itself only; see [`SweepResult::failure`].
+pub fn sweep(
+    session: &mut dyn Session,
+    targets: &[SweepTarget],
+    grid: &Grid,
+    options: &SweepOptions,
+    so_far: Vec<SoFar>,
+    watcher: &mut dyn SweepWatcher,
+) -> Result<SweepResult, SweepError> {
+    consent(targets, grid)?;
+    let known = so_far
+        .into_iter()
+        .chain(std::iter::repeat_with(SoFar::default));
+    let curves = known.take(grid.curves.len()).map(Standing::of).collect();
+    let mut study = Study {
+        session,
+        targets,
+        grid,
+        options,
+        watcher,
+        curves,
+        ended: vec![None; targets.len().max(1)],
+        buffered: vec![false; targets.len().max(1)],
+        notes: Vec::new(),
+        spent_ns: 0,
+    };
+    study.announce();
+    study.lay_out()?;
+    match options.exhaustive {
+        true => study.measure_cells()?,
+        false => study.search_curves()?,
+    }
+    study.conclude()
+}
+
+/// Refuses patterns that write to what is somebody's, before anything is run.
+fn consent(targets: &[SweepTarget], grid: &Grid) -> Result<(), SweepError> {
+    let writes =
+        |job: &Job| job.workload.rw.has(Direction::Write) || job.workload.rw.has(Direction::Trim);
+    let is_kept = |plan: &&CurvePlan| {
+        let kind = targets.get(plan.target).map(|target| &target.kind);
+        kind.is_some_and(|kind| !kind.is_writable()) && writes(&plan.job)
+    };
+    let mut refused: Vec<&CurvePlan> = grid.curves.iter().filter(is_kept).collect();
+    refused.sort_by_key(|plan| plan.target);
+    let Some(first) = refused.first() else {
+        return Ok(());
+    };
+    let mut names: Vec<String> = refused
+        .iter()
+        .map(|p| targets[p.target].name.clone())
+        .collect();
+    names.dedup();
+    Err(SweepError::Consent {
+        targets: names,
+        what: first.job.workload.rw.name().to_owned(),
+    })
+}
+
+/// Where a curve stands.
+pub(super) struct Standing {
+    pub(super) so_far: SoFar,
+    pub(super) found: Option<Saturation>,
+    pub(super) failure: Option<IoFailure>,
+    pub(super) complete: bool,
+}
+
+impl Standing {
+    fn of(so_far: SoFar) -> Standing {
+        Standing {
+            so_far,
+            found: None,
+            failure: None,
+            complete: false,
+        }
+    }
+
+    pub(super) fn take(&mut self, record: &Record, spent_ns: u64) {
+        self.so_far
+            .records
+            .retain(|known| !known.is_of_same_cell(record));
+        self.so_far.records.push(record.clone());
+        self.so_far.spent_ns = spent_ns;
+    }
+}
+
+pub(super) struct Study<'a> {
+    pub(super) session: &'a mut dyn Session,
+    pub(super) targets: &'a [SweepTarget],
+    pub(super) grid: &'a Grid,
+    pub(super) options: &'a SweepOptions,
+    pub(super) watcher: &'a mut dyn SweepWatcher,
+    pub(super) curves: Vec<Standing>,
+    /// Of each target: why nothing more can be measured on it.
+    pub(super) ended: Vec<Option<String>>,
+    /// Of each target: whether it refuses O_DIRECT.
+    pub(super) buffered: Vec<bool>,
+    pub(super) notes: Vec<String>,
+    /// Of this sweep, not of earlier ones that it goes on from.
+    pub(super) spent_ns: u64,
+}
+
+impl Study<'_> {
+    fn announce(&mut self) {
+        let known = self.curves.iter().map(|curve| curve.so_far.records.len());
+        let announcement = Announcement {
+            targets: self.targets,
+            curves: self.grid.curves.len(),
+            cells: self.grid.cells(),
+            planned_ns: planned_ns(self.grid, self.options),
+            known_cells: known.sum(),
+        };
+        self.watcher.begin(&announcement);
+    }
+
+    pub(super) fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.watcher.note(&note);
+            self.notes.push(note);
+        }
+    }
+
+    // --- layout ---
+
+    fn lay_out(&mut self) -> Result<(), SweepError> {
+        let targets = self.targets;
+        for (index, target) in targets.iter().enumerate() {
+            // A simulated device has no holes to read.
+            let simulated = matches!(target.kind, TargetKind::Simulated { .. });
+            if simulated || !target.kind.is_writable() || self.watcher.is_interrupted() {
+                continue;
+            }
+            self.watcher.layout(&target.name);
+            let mut outcome = self.run(&layout(target, true));
+            if is_direct_refused(&outcome) {
+                self.go_buffered(index);
+                outcome = self.run(&layout(target, false));
+            }
+            match outcome {
+                Err(RunError::Interrupted) => return Err(RunError::Interrupted.into()),
+                Err(error) if targets.len() == 1 => return Err(error.into()),
+                Err(error) => self.end_target(index, format!("{error}; {}", error.remedy())),
+                Ok(result) => match failure_of(&result) {
+                    Some(failure) if targets.len() == 1 => {
+                        return Err(SweepError::Io(failure.into()));
+                    }
+                    Some(failure) => self.end_target(index, failure.message),
+                    None => {}
+                },
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, plan: &Plan) -> Result<RunResult, RunError> {
+        let mut observer = Watched {
+            watcher: self.watcher,
+        };
+        self.session.run(plan, &mut observer)
+    }
+
+    pub(super) fn go_buffered(&mut self, target: usize) {
+        self.buffered[target] = true;
+        let name = self
+            .targets
+            .get(target)
+            .map_or("the job's files", |target| &target.name);
+        self.note(format!(
+            "{name}: O_DIRECT is refused here, so all I/O goes through the page cache: reads may come from memory"
+        ));
+    }
+
+    pub(super) fn end_target(&mut self, target: usize, why: String) {
+        let why = match self.targets.get(target) {
+            Some(named) if !why.contains(&named.name) => format!("{}: {why}", named.name),
+            _ => why,
+        };
+        self.watcher.note(&why);
+        self.ended[target] = Some(why);
+    }
+
+    // --- order and time ---
+
+    /// Place of a curve along each axis, from 0 to 1.
+    pub(super) fn place(&self, plan: &CurvePlan) -> Vec<f64> {
+        let pairs = self.grid.axes.iter().zip(&plan.at);
+        pairs
+            .map(|(axis, at)| *at as f64 / (axis.values.len().max(2) - 1) as f64)
+            .collect()
+    }
+
+    pub(super) fn order(&self, places: &[Vec<f64>]) -> Vec<usize> {
+        let order = shuffled(places.len(), self.options.seed);
+        match self.options.budget_ns {
+            Some(_) => spread(places, order),
+            None => order,
+        }
+    }
+
+    /// Time left, by what curves took so far.
+    pub(super) fn left_ns(&self, done: usize, of: usize) -> u64 {
+        let planned_ns = planned_ns(self.grid, self.options);
+        let each_ns = match done {
+            0..2 => planned_ns / of.max(1) as u64,
+            done => self.spent_ns / done as u64,
+        };
+        let left_ns = each_ns * (of - done) as u64;
+        match self.options.budget_ns {
+            Some(budget_ns) => left_ns.min(budget_ns.saturating_sub(self.spent_ns)),
+            None => left_ns,
+        }
+    }
+
+    pub(super) fn job(&self, plan: &CurvePlan) -> Job {
+        let mut job = plan.job.clone();
+        job.io.direct &= !self.buffered[plan.target];
+        job.workload.randseed = job.workload.randseed.or(Some(self.options.seed));
+        job
+    }
+
+    /// A run without a result: the end of its target, unless nothing at all has been measured.
+    pub(super) fn survive(&mut self, target: usize, error: RunError) -> Result<(), SweepError> {
+        let anything = self
+            .curves
+            .iter()
+            .any(|curve| !curve.so_far.records.is_empty());
+        match error {
+            RunError::Interrupted => Ok(()),
+            error if !anything && self.ended.len() == 1 => Err(error.into()),
+            error => {
+                self.end_target(target, format!("{error}; {}", error.remedy()));
+                Ok(())
+            }
+        }
+    }
+
+    // --- the result ---
+
+    fn conclude(mut self) -> Result<SweepResult, SweepError> {
+        if self
+            .curves
+            .iter()
+            .all(|curve| curve.so_far.records.is_empty())
+        {
+            let failures = self.curves.iter().find_map(|curve| curve.failure.clone());
+            return Err(failures.map_or(RunError::Interrupted.into(), |f| SweepError::Io(f.into())));
+        }
+        if !self.options.exhaustive {
+            self.judge_unsearched();
+        }
+        let axes = &self.grid.axes[..self.grid.axes.len() - 1];
+        let plans = self.grid.curves.iter().zip(&mut self.curves);
+        let mut curves: Vec<CurveResult> = plans
+            .map(|(plan, standing)| curve_result(plan, standing, &self.grid.depths))
+            .collect();
+        let advice = Advice::of(&curves, axes);
+        predict::across(&mut curves, axes);
+        Ok(SweepResult {
+            format: FORMAT,
+            targets: self
+                .targets
+                .iter()
+                .map(|target| target.name.clone())
+                .collect(),
+            job_file: None,
+            options: self.options.clone(),
+            axes: self.grid.axes.clone(),
+            curves,
+            advice,
+            spent_ns: self.spent_ns,
+            interrupted: self.watcher.is_interrupted(),
+            failure: self.ended.into_iter().flatten().next(),
+            notes: self.notes,
+        })
+    }
+
+    /// Maximum and knee of what was measured of a curve: the search's own judgement, without time to measure more.
+    pub(super) fn judge(&mut self, index: usize) {
+        let plan = &self.grid.curves[index];
+        let standing = &mut self.curves[index];
+        if standing.so_far.records.is_empty() {
+            return;
+        }
+        let question = Question {
+            job: &plan.job,
+            depths: &self.grid.depths,
+            jobs: &[plan.job.numjobs],
+            rules: Rules {
+                budget_ns: 0,
+                between: false,
+                ..Rules::THOROUGH
+            },
+        };
+        let mut so_far = standing.so_far.clone();
+        so_far.records.sort_by_key(Record::iodepth);
+        so_far.spent_ns = so_far.spent_ns.max(1);
+        standing.complete = so_far.records.len() == self.grid.depths.len();
+        standing.found = go_on(self.session, &question, so_far, &mut ()).ok();
+        if let Some(found) = standing.found.as_mut().filter(|_| standing.complete) {
+            found.ended = Ended::Sure;
+        }
+    }
+
+    /// Curves that an earlier sweep began and this one did not come to.
+    fn judge_unsearched(&mut self) {
+        for index in 0..self.curves.len() {
+            if self.curves[index].found.is_none() {
+                self.judge(index);
+                self.curves[index].complete = false;
+            }
+        }
+    }
+}
+
+fn curve_result(plan: &CurvePlan, standing: &mut Standing, depths: &[u32]) -> CurveResult {
+    let found = standing.found.take();
+    let block = &plan.job.workload.block_size;
+    let directions = Direction::ALL
+        .into_iter()
+        .filter(|d| plan.job.workload.rw.has(*d));
+    CurveResult {
+        values: plan.values.clone(),
+        rw: plan.job.workload.rw.name().to_owned(),
+        block_bytes: directions.map(|d| block[d].max()).max().unwrap_or(0),
+        numjobs: plan.job.numjobs,
+        state: match (&found, standing.complete) {
+            (None, _) => CurveState::NotMeasured,
+            (Some(_), false) => CurveState::Partial,
+            (Some(_), true) => CurveState::Complete,
+        },
+        cells: match &found {
+            Some(found) => predict::along(depths, found),
+            None => depths.iter().copied().map(SweepCell::unknown).collect(),
+        },
+        saturation: found,
+        failure: standing.failure.take(),
+    }
+}
+
+pub(super) fn is_einval(failure: Option<&IoFailure>) -> bool {
+    failure.is_some_and(|failure| failure.errno == EINVAL)
+}
+
+fn failure_of(result: &RunResult) -> Option<IoFailure> {
+    result
+        .workers
+        .iter()
+        .find_map(|worker| worker.error.clone())
+}
+
+/// Writes the working set from its start to its end.
+fn layout(target: &SweepTarget, direct: bool) -> Plan {
+    let mut job = Job::new("layout");
+    job.files.filenames = vec![target.path.clone()];
+    job.files.size = Some(Extent::Bytes(target.bytes));
+    job.files.allow_mounted_write =
+        matches!(target.kind, TargetKind::Existing { consent: true, .. });
+    job.workload.rw = ReadWrite {
+        mode: Mode::Write,
+        random: false,
+    };
+    job.workload.block_size = PerDirection::all(BlockSize::Fixed(1 << 20));
+    job.workload.end_fsync = true;
+    job.io.iodepth = 8;
+    job.io.direct = direct;
+    job.io.engine = Engine::Auto;
+    Plan {
+        jobs: vec![job],
+        global_options: Vec::new(),
+    }
+}
+
+struct Watched<'a> {
+    watcher: &'a mut dyn SweepWatcher,
+}
+
+impl Observer for Watched<'_> {
+    fn progress(&mut self, progress: &Progress<'_>) -> Control {
+        self.watcher.progress(progress);
+        match self.watcher.is_interrupted() {
+            true => Control::Stop,
+            false => Control::Continue,
+        }
+    }
+}

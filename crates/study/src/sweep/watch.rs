@@ -1,0 +1,81 @@
+//! Seeing a sweep while it goes on.
+
+use super::grid::CurvePlan;
+use super::study::SweepTarget;
+use crate::saturation::{Record, Saturation};
+use iosonde_result::observer::Progress;
+
+/// What is about to happen.
+#[derive(Debug, Clone, Copy)]
+pub struct Announcement<'a> {
+    /// Targets whose working set is written first, or that are overwritten.
+    pub targets: &'a [SweepTarget],
+    /// Curves.
+    pub curves: usize,
+    /// Cells.
+    pub cells: usize,
+    /// Time of all runs at most, beside layout.
+    pub planned_ns: u64,
+    /// Cells that an earlier sweep has measured.
+    pub known_cells: usize,
+}
+
+/// Sees a sweep while it goes on.
+pub trait SweepWatcher {
+    /// Nothing has been written yet.
+    fn begin(&mut self, announcement: &Announcement<'_>) {
+        let _ = announcement;
+    }
+
+    /// The working set of a target is being written.
+    fn layout(&mut self, target: &str) {
+        let _ = target;
+    }
+
+    /// A curve, or a cell of one, comes next; so much time is left for all, itself included.
+    fn unit(&mut self, done: usize, of: usize, plan: &CurvePlan, left_ns: u64) {
+        let _ = (done, of, plan, left_ns);
+    }
+
+    /// A cell is about to be measured, for this long at most.
+    fn cell(&mut self, iodepth: u32, most_ns: u64) {
+        let _ = (iodepth, most_ns);
+    }
+
+    /// Called several times a second.
+    fn progress(&mut self, progress: &Progress<'_>) {
+        let _ = progress;
+    }
+
+    /// All that is known of a cell, to go on from later, and the time that its curve has taken so far.
+    fn record(&mut self, curve: usize, record: &Record, spent_ns: u64) {
+        let _ = (curve, record, spent_ns);
+    }
+
+    /// A curve has been searched to its end, or a cell measured.
+    fn done(&mut self, plan: &CurvePlan, found: &Found<'_>) {
+        let _ = (plan, found);
+    }
+
+    /// Something that the user should know.
+    fn note(&mut self, note: &str) {
+        let _ = note;
+    }
+
+    /// Whether the user wants it to end now.
+    fn is_interrupted(&self) -> bool {
+        false
+    }
+}
+
+/// What a unit found.
+#[derive(Debug, Clone, Copy)]
+pub enum Found<'a> {
+    /// A curve.
+    Curve(&'a Saturation),
+    /// A cell.
+    Cell(&'a Record),
+}
+
+/// Watches nothing.
+impl SweepWatcher for () {}

@@ -1,0 +1,47 @@
+//! A simulated device that goes on living.
+
+use iosonde_engine::local::LocalRunner;
+use iosonde_job::plan::Plan;
+use iosonde_result::observer::Observer;
+use iosonde_result::run::RunResult;
+use iosonde_result::session::{RunError, Session};
+
+/// Runs on a simulated device that is never twice the same: each run sees other noise. Its seed must come first in the
+/// device's text.
+pub(crate) struct Living<S> {
+    session: S,
+    /// Runs so far; other beginnings are other noise.
+    pub(crate) runs: u64,
+    /// Time of all runs.
+    pub(crate) spent_ns: u64,
+}
+
+impl<S: Session> Session for Living<S> {
+    fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        let mut plan = plan.clone();
+        self.runs += 1;
+        for job in &mut plan.jobs {
+            job.workload.randseed = Some(self.runs);
+            let device = job.io.sim.take().unwrap_or_default();
+            let (seed, rest) = device.split_once(',').unwrap_or_default();
+            job.io.sim = Some(format!("{seed}{:04},{rest}", self.runs));
+        }
+        let result = self.session.run(&plan, observer)?;
+        let elapsed = result.workers.iter().map(|worker| worker.elapsed_ns).max();
+        self.spent_ns += elapsed.unwrap_or(0);
+        Ok(result)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), RunError> {
+        Ok(())
+    }
+}
+
+/// One of this machine's simulation.
+pub(crate) fn living() -> Living<impl Session> {
+    Living {
+        session: LocalRunner::default().open(),
+        runs: 0,
+        spent_ns: 0,
+    }
+}

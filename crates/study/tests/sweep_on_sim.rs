@@ -1,0 +1,558 @@
+//! Sweeps of simulated devices, beside an exhaustive grid and by themselves.
+
+mod living;
+
+use iosonde_engine::backend::sim::drawn::Family;
+use iosonde_engine::local::LocalRunner;
+use iosonde_job::diagnostic::Diagnostics;
+use iosonde_job::env::FakeEnv;
+use iosonde_job::plan::Plan;
+use iosonde_result::observer::Observer;
+use iosonde_result::run::RunResult;
+use iosonde_result::session::{RunError, Session};
+use iosonde_study::probe::TargetKind;
+use iosonde_study::saturation::{Record, SoFar};
+use iosonde_study::sweep::{
+    Base, Basis, CurveResult, CurveState, Grid, Parallel, SweepError, SweepOptions, SweepResult,
+    SweepTarget, SweepWatcher, parse_axes, planned_ns, sweep,
+};
+use living::living;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// How much the maxima may differ.
+const CLOSE: f64 = 0.02;
+
+fn target(device: &str) -> SweepTarget {
+    SweepTarget {
+        name: format!("sim:{device}"),
+        path: "sim".into(),
+        kind: TargetKind::Simulated {
+            options: device.to_owned(),
+        },
+        bytes: 64 << 30,
+    }
+}
+
+fn grid(targets: &[SweepTarget], axes: &[(&str, &str)]) -> Grid {
+    let mut diagnostics = Diagnostics::default();
+    let pairs: Vec<(String, String)> = axes
+        .iter()
+        .map(|(name, values)| ((*name).to_owned(), (*values).to_owned()))
+        .collect();
+    let axes = parse_axes(&pairs, &mut diagnostics);
+    assert!(!diagnostics.has_errors(), "{diagnostics}");
+    Grid::new(&Base::Plain, targets, &axes, &FakeEnv::new()).unwrap()
+}
+
+fn options(runtime_s: u64) -> SweepOptions {
+    SweepOptions {
+        exhaustive: false,
+        runtime_ns: runtime_s * SECOND_NS,
+        budget_ns: None,
+        seed: 1,
+    }
+}
+
+fn run(device: &str, axes: &[(&str, &str)], options: &SweepOptions) -> SweepResult {
+    let targets = [target(device)];
+    let mut session = LocalRunner::default().open();
+    let grid = grid(&targets, axes);
+    sweep(&mut session, &targets, &grid, options, Vec::new(), &mut ()).unwrap()
+}
+
+// --- beside an exhaustive grid ---
+
+/// A device of a family, slowed down so far that counting its I/Os does not take long.
+fn slowed(family: Family, seed: u64, most_iops: f64) -> String {
+    let fast = run(
+        &family.draw(seed, 1.0),
+        &[("rw", "read,randread"), ("iodepth", "256")],
+        &SweepOptions {
+            exhaustive: true,
+            runtime_ns: SECOND_NS / 10,
+            ..options(1)
+        },
+    );
+    let rates = fast.curves.iter().filter_map(|curve| curve.cells[0].iops);
+    let most = rates.map(|iops| iops.mean).fold(1.0, f64::max);
+    family.draw(seed, (most / most_iops).max(1.0))
+}
+
+/// What is wrong with a sweep, beside the exhaustive one; nothing if all is well.
+fn differences(family: Family, seed: u64, axes: &[(&str, &str)], most_iops: f64) -> Vec<String> {
+    let device = slowed(family, seed, most_iops);
+    let targets = [target(&device)];
+    let grid = grid(&targets, axes);
+    let adaptive = options(60);
+    let exhaustive = SweepOptions {
+        exhaustive: true,
+        ..adaptive.clone()
+    };
+    let mut session = living();
+    let found = sweep(
+        &mut session,
+        &targets,
+        &grid,
+        &adaptive,
+        Vec::new(),
+        &mut (),
+    )
+    .unwrap();
+    let mut session = living();
+    // Other noise than the search sees.
+    session.runs = 5000;
+    let truth = sweep(
+        &mut session,
+        &targets,
+        &grid,
+        &exhaustive,
+        Vec::new(),
+        &mut (),
+    )
+    .unwrap();
+    let mut wrong = Vec::new();
+    for (found, truth) in found.curves.iter().zip(&truth.curves) {
+        if let Some(problem) = difference(found, truth, &grid.depths) {
+            wrong.push(format!(
+                "{} {seed} {:?}: {problem}: {device}",
+                family.preset(),
+                found.values
+            ));
+        }
+    }
+    let measured_ns: u64 = truth
+        .curves
+        .iter()
+        .flat_map(|c| &c.cells)
+        .map(|c| c.measured_ns)
+        .sum();
+    if found.spent_ns > measured_ns / 10 {
+        wrong.push(format!(
+            "{} took {} s",
+            family.preset(),
+            found.spent_ns / SECOND_NS
+        ));
+    }
+    if std::env::var_os("IOSONDE_SHOW").is_some() {
+        eprintln!(
+            "{} {seed}: {} s of {} s",
+            family.preset(),
+            found.spent_ns / SECOND_NS,
+            measured_ns / SECOND_NS
+        );
+    }
+    wrong
+}
+
+fn difference(found: &CurveResult, truth: &CurveResult, depths: &[u32]) -> Option<String> {
+    let rates: Vec<f64> = truth
+        .cells
+        .iter()
+        .map(|cell| cell.iops.unwrap().mean)
+        .collect();
+    let most = rates.iter().copied().fold(0.0, f64::max);
+    let saturation = found.saturation.as_ref()?;
+    let off = saturation.maximum.mean / most - 1.0;
+    let reached = most * (1.0 - saturation.rules.tolerance);
+    let knee = rates.iter().position(|rate| *rate >= reached)?;
+    let near = depths[knee.saturating_sub(1)]..=depths[(knee + 1).min(depths.len() - 1)];
+    let mut wrong = Vec::new();
+    if off.abs() > CLOSE {
+        wrong.push(format!("maximum of {most:.1} off by {:.2} %", off * 100.0));
+    }
+    if !near.contains(&saturation.knee.iodepth) {
+        wrong.push(format!(
+            "knee {} for {}",
+            saturation.knee.iodepth, depths[knee]
+        ));
+    }
+    // What is predicted lies where it says.
+    for (cell, truth) in found.cells.iter().zip(&rates) {
+        let Some(value) = cell.iops.filter(|_| cell.basis == Basis::Predicted) else {
+            continue;
+        };
+        let most_off = value.error.unwrap_or(0.0) + 0.05 * truth;
+        if (value.mean - truth).abs() > most_off {
+            wrong.push(format!(
+                "depth {} predicted {:.1} +- {:?}, is {truth:.1}",
+                cell.iodepth, value.mean, value.error
+            ));
+        }
+    }
+    (!wrong.is_empty()).then(|| wrong.join(", "))
+}
+
+/// The grid of document 002 on each family, slowed down; in short a part of it on some.
+#[test]
+fn a_sweep_agrees_with_the_exhaustive_grid_in_a_tenth_of_its_time() {
+    let full = std::env::var("IOSONDE_TEST_FULL").is_ok_and(|full| full == "yes");
+    let depths = ("iodepth", "1..512");
+    let whole = [
+        ("rw", "read,write,randread,randwrite"),
+        ("bs", "4k,16k,64k,256k"),
+        depths,
+    ];
+    let part = [("rw", "write,randread"), ("bs", "4k,64k"), depths];
+    let tasks: Vec<(Family, u64)> = match full {
+        true => Family::ALL.map(|family| (family, 3)).to_vec(),
+        false => vec![
+            (Family::ALL[1], 3),
+            (Family::ALL[3], 3),
+            (Family::ALL[8], 3),
+        ],
+    };
+    let (axes, most_iops) = if full {
+        (&whole[..], 4000.0)
+    } else {
+        (&part[..], 1000.0)
+    };
+    let next = AtomicUsize::new(0);
+    let wrong = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
+            scope.spawn(|| {
+                while let Some((family, seed)) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    wrong
+                        .lock()
+                        .unwrap()
+                        .extend(differences(*family, *seed, axes, most_iops));
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().unwrap();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+// --- by itself ---
+
+/// 2000 I/Os a second, 40 MiB/s, 4 ms each.
+const CAPPED: &str = "seed=1,read_us=4000,write_us=4000,parallel=64,cap_iops=2000,cap_bw=40m";
+
+#[test]
+fn blocks_are_told_apart_by_what_holds_them() {
+    let result = run(
+        CAPPED,
+        &[("bs", "4k,16k,64k,256k"), ("iodepth", "1..64")],
+        &options(20),
+    );
+    let advice = &result.advice.blocks[0];
+    let bound: Vec<String> = advice
+        .blocks
+        .iter()
+        .map(|block| format!("{:?}", block.bound_by))
+        .collect();
+    assert_eq!(bound, ["Iops", "Iops", "Bandwidth", "Bandwidth"]);
+    assert!(
+        (advice.turning_bytes / 20_971.0 - 1.0).abs() < 0.05,
+        "{}",
+        advice.turning_bytes
+    );
+    let choice = &result.advice.choices[0];
+    assert_eq!(choice.values, ["4k"]);
+    assert_eq!(choice.latency.iodepth, 8, "{choice:?}");
+    assert_eq!(choice.throughput.iodepth, 8, "{choice:?}");
+    assert!(
+        (choice.latency.mean_latency_ns / 4e6 - 1.0).abs() < 0.06,
+        "{choice:?}"
+    );
+    assert!(result.advice.parallel.is_empty());
+}
+
+#[test]
+fn more_jobs_are_advised_where_depth_does_not_help() {
+    // One process gets 500 a second, the server could do 2000.
+    let device = "seed=1,read_us=4000,read_dist=exp,parallel=8,worker_us=2000,delay_us=300";
+    let result = run(
+        device,
+        &[("numjobs", "1,4"), ("iodepth", "1..32")],
+        &options(20),
+    );
+    let advice = &result.advice.parallel[0];
+    assert_eq!(advice.better, Parallel::Jobs);
+    assert!(
+        advice.evidence.starts_with("4 jobs reach "),
+        "{}",
+        advice.evidence
+    );
+    assert_eq!(result.advice.choices.len(), 1);
+    assert_eq!(result.advice.choices[0].throughput.numjobs, 4);
+    let result = run(
+        CAPPED,
+        &[("numjobs", "1,4"), ("iodepth", "1..32")],
+        &options(10),
+    );
+    assert_eq!(result.advice.parallel[0].better, Parallel::Same);
+}
+
+#[test]
+fn what_is_not_measured_is_predicted_and_marked() {
+    let result = run(CAPPED, &[("iodepth", "1..512")], &options(10));
+    let curve = &result.curves[0];
+    assert_eq!(curve.state, CurveState::Complete);
+    let (measured, all) = result.measured();
+    assert!(measured < all && all == 10, "{measured} of {all}");
+    for cell in &curve.cells {
+        let truth = (f64::from(cell.iodepth) * 250.0).min(2000.0);
+        let value = cell.iops.unwrap();
+        assert!((value.mean / truth - 1.0).abs() < 0.03, "{cell:?}");
+        assert_eq!(cell.latency.is_some(), cell.basis == Basis::Measured);
+        assert!(cell.mean_latency_ns.is_some());
+    }
+}
+
+#[test]
+fn a_budget_measures_what_tells_most() {
+    let axes = [
+        ("bs", "4k,8k,16k,32k,64k,128k,256k,512k,1m"),
+        ("iodepth", "1..64"),
+    ];
+    let short = SweepOptions {
+        budget_ns: Some(10 * SECOND_NS),
+        ..options(60)
+    };
+    let result = run(CAPPED, &axes, &short);
+    assert!(result.spent_ns < 11 * SECOND_NS, "{}", result.spent_ns);
+    let count = |state| {
+        result
+            .curves
+            .iter()
+            .filter(|curve| curve.state == state)
+            .count()
+    };
+    assert!(count(CurveState::NotMeasured) >= 4, "{:?}", result.notes);
+    // The ends of the axis are measured, and what lies between is predicted.
+    assert_eq!(result.curves[0].state, CurveState::Complete);
+    assert_eq!(result.curves[8].state, CurveState::Complete);
+    let predicted = result
+        .curves
+        .iter()
+        .filter(|curve| curve.state == CurveState::NotMeasured);
+    for curve in predicted {
+        assert!(
+            curve
+                .cells
+                .iter()
+                .all(|cell| cell.basis == Basis::Predicted),
+            "{curve:?}"
+        );
+    }
+    assert!(
+        result.notes.iter().any(|note| note.contains("budget")),
+        "{:?}",
+        result.notes
+    );
+}
+
+#[test]
+fn an_exhaustive_sweep_measures_every_cell_in_any_order() {
+    let axes = [("bs", "4k,64k"), ("iodepth", "1,4,16")];
+    let every = SweepOptions {
+        exhaustive: true,
+        ..options(2)
+    };
+    let result = run(CAPPED, &axes, &every);
+    assert_eq!(result.measured(), (6, 6));
+    assert!(
+        result
+            .curves
+            .iter()
+            .all(|curve| curve.state == CurveState::Complete)
+    );
+    let saturation = result.curves[0].saturation.as_ref().unwrap();
+    assert_eq!(saturation.knee.iodepth, 16);
+    let targets = [target(CAPPED)];
+    assert_eq!(
+        planned_ns(&grid(&targets, &axes), &every),
+        6 * (2 * SECOND_NS + SECOND_NS / 5)
+    );
+}
+
+// --- going on, and faults ---
+
+/// Keeps what it is told, and wants the end after some cells.
+#[derive(Default)]
+struct Journal {
+    known: Vec<SoFar>,
+    records: usize,
+    most: Option<usize>,
+}
+
+impl Journal {
+    fn of(curves: usize, most: Option<usize>) -> Journal {
+        Journal {
+            known: vec![SoFar::default(); curves],
+            records: 0,
+            most,
+        }
+    }
+}
+
+impl SweepWatcher for Journal {
+    fn record(&mut self, curve: usize, record: &Record, spent_ns: u64) {
+        let known = &mut self.known[curve];
+        known.records.retain(|other| !other.is_of_same_cell(record));
+        known.records.push(record.clone());
+        known.spent_ns = spent_ns;
+        self.records += 1;
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.most.is_some_and(|most| self.records >= most)
+    }
+}
+
+/// Every cell is measured once, whenever the sweep is ended between.
+#[test]
+fn a_sweep_goes_on_where_it_was() {
+    let axes = [("bs", "4k,64k"), ("iodepth", "1..16")];
+    let targets = [target(CAPPED)];
+    let grid = grid(&targets, &axes);
+    for exhaustive in [true, false] {
+        let options = SweepOptions {
+            exhaustive,
+            ..options(5)
+        };
+        let mut session = LocalRunner::default().open();
+        let mut whole = Journal::of(2, None);
+        let expected = sweep(
+            &mut session,
+            &targets,
+            &grid,
+            &options,
+            Vec::new(),
+            &mut whole,
+        )
+        .unwrap();
+        let mut known = Vec::new();
+        let mut records = 0;
+        for _ in 0..20 {
+            let mut journal = Journal::of(2, Some(3));
+            journal.known = match known.len() {
+                0 => journal.known,
+                _ => known.clone(),
+            };
+            // It goes through JSON on its way.
+            let text = serde_json::to_string(&journal.known).unwrap();
+            let so_far: Vec<SoFar> = serde_json::from_str(&text).unwrap();
+            let result = sweep(
+                &mut session,
+                &targets,
+                &grid,
+                &options,
+                so_far,
+                &mut journal,
+            )
+            .unwrap();
+            records += journal.records;
+            known = journal.known;
+            if !result.interrupted {
+                for (found, expected) in result.curves.iter().zip(&expected.curves) {
+                    let (found, expected) = (
+                        found.saturation.as_ref().unwrap(),
+                        expected.saturation.as_ref().unwrap(),
+                    );
+                    assert_eq!(found.knee.iodepth, expected.knee.iodepth);
+                    assert!((found.maximum.mean / expected.maximum.mean - 1.0).abs() < 0.02);
+                }
+                break;
+            }
+            assert!(
+                result
+                    .curves
+                    .iter()
+                    .any(|curve| curve.state != CurveState::Complete)
+            );
+        }
+        assert!(
+            records <= whole.records + 2,
+            "{records} for {}",
+            whole.records
+        );
+    }
+}
+
+/// The target of this device dies after some runs.
+struct Dying<S>(S, u32, &'static str);
+
+impl<S: Session> Session for Dying<S> {
+    fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        let mut plan = plan.clone();
+        for job in &mut plan.jobs {
+            let device = job.io.sim.take().unwrap_or_default();
+            let dies = device.contains(self.2);
+            self.1 = self.1.saturating_sub(u32::from(dies));
+            let fault = if dies && self.1 == 0 {
+                ",read_error=1,write_error=1"
+            } else {
+                ""
+            };
+            job.io.sim = Some(format!("{device}{fault}"));
+        }
+        self.0.run(&plan, observer)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), RunError> {
+        Ok(())
+    }
+}
+
+/// What was measured is kept, and the other target is measured to its end.
+#[test]
+fn a_target_that_dies_ends_only_itself() {
+    for exhaustive in [true, false] {
+        let targets = [target(CAPPED), target("seed=2,read_us=5000,parallel=16")];
+        let grid = grid(&targets, &[("bs", "4k,8k"), ("iodepth", "1..16")]);
+        let options = SweepOptions {
+            exhaustive,
+            ..options(5)
+        };
+        let mut session = Dying(LocalRunner::default().open(), 5, "seed=2");
+        let result = sweep(&mut session, &targets, &grid, &options, Vec::new(), &mut ()).unwrap();
+        let failure = result.failure.as_ref().unwrap();
+        assert!(
+            failure.contains("seed=2") && failure.contains("EIO"),
+            "{failure}"
+        );
+        let states: Vec<CurveState> = result.curves.iter().map(|curve| curve.state).collect();
+        assert_eq!(states[..2], [CurveState::Complete; 2]);
+        assert!(states[2..].contains(&CurveState::Partial), "{states:?}");
+        let mut session = Dying(LocalRunner::default().open(), 1, "seed=2");
+        let alone = sweep(
+            &mut session,
+            &targets[1..],
+            &self::grid(&targets[1..], &[("iodepth", "1,2")]),
+            &options,
+            Vec::new(),
+            &mut (),
+        );
+        assert!(matches!(alone, Err(SweepError::Io(_))), "{alone:?}");
+    }
+}
+
+#[test]
+fn what_is_somebodys_is_not_written() {
+    let mut held = target(CAPPED);
+    held.kind = TargetKind::Existing {
+        bytes: 64 << 30,
+        device: true,
+        consent: false,
+    };
+    let targets = [held];
+    let grid = grid(&targets, &[("rw", "randread,randwrite"), ("iodepth", "1")]);
+    let mut session = LocalRunner::default().open();
+    let refused = sweep(
+        &mut session,
+        &targets,
+        &grid,
+        &options(1),
+        Vec::new(),
+        &mut (),
+    );
+    assert!(
+        matches!(refused, Err(SweepError::Consent { .. })),
+        "{refused:?}"
+    );
+}
