@@ -3,10 +3,12 @@
 mod expect;
 mod history;
 mod load;
+mod sweep;
 
 pub(crate) use expect::*;
 pub(crate) use history::*;
 pub(crate) use load::*;
+pub(crate) use sweep::*;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -53,6 +55,9 @@ pub(crate) enum Command {
         )]
         args: Vec<std::ffi::OsString>,
     },
+    /// How does it depend on ...? A workload over any of its options: depth, block size, jobs
+    #[command(after_help = SWEEP_EXAMPLES)]
+    Sweep(SweepArgs),
     /// What latency at which load? Latency over offered rate, and the rate that keeps an objective
     #[command(after_help = LOAD_EXAMPLES)]
     Load(LoadArgs),

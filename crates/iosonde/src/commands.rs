@@ -13,6 +13,7 @@ pub(crate) mod probe;
 pub(crate) mod report;
 pub(crate) mod rm;
 pub(crate) mod show;
+pub(crate) mod sweep;
 mod target;
 pub(crate) mod watch;
 
@@ -28,9 +29,11 @@ pub(crate) fn dispatch(words: &[OsString]) -> Result<(), Failure> {
     if let Some((ours, rest)) = fio_words(words) {
         return fio::run(rest, &keep_args(ours)?);
     }
-    match Cli::try_parse_from(words)?.command {
+    let with_axes = crate::args::with_axes(words);
+    match Cli::try_parse_from(with_axes.as_deref().unwrap_or(words))?.command {
         Command::Probe(args) => probe::run(&args),
         Command::Fio { args } => fio::run(&args, &KeepArgs::default()),
+        Command::Sweep(args) => sweep::run(&args),
         Command::Load(args) => load::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Doctor(args) => doctor::run(&args),

@@ -8,6 +8,7 @@ use iosonde_job::diagnostic::Diagnostics;
 use iosonde_result::session::RunError;
 use iosonde_study::load::LoadError;
 use iosonde_study::probe::{ProbeError, WorkingSetError};
+use iosonde_study::sweep::SweepError;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -31,6 +32,8 @@ pub(crate) enum Failure {
     Probe(ProbeError),
     /// A load study has no result.
     Load(LoadError),
+    /// A sweep has no result.
+    Sweep(SweepError),
     /// There is a result, and it has been printed, but this error is in it.
     Io(String),
     /// A result could not be written to its file.
@@ -87,14 +90,17 @@ impl Failure {
             Failure::Arguments(_) | Failure::Usage { .. } | Failure::Jobs(_) => status::USAGE,
             Failure::Run(error)
             | Failure::Probe(ProbeError::Run(error))
-            | Failure::Load(LoadError::Run(error)) => run_status(error),
+            | Failure::Load(LoadError::Run(error))
+            | Failure::Sweep(SweepError::Run(error)) => run_status(error),
             Failure::Probe(ProbeError::WorkingSet { source, .. })
-            | Failure::Load(LoadError::WorkingSet { source, .. }) => match source {
+            | Failure::Load(LoadError::WorkingSet { source, .. })
+            | Failure::Sweep(SweepError::WorkingSet { source, .. }) => match source {
                 WorkingSetError::NoSpace { .. } => status::NO_SPACE,
                 WorkingSetError::TooSmall { .. } => status::USAGE,
             },
-            Failure::Load(LoadError::Consent { .. }) => status::TARGET,
-            Failure::Probe(_) | Failure::Load(_) | Failure::Io(_) => status::IO,
+            Failure::Load(LoadError::Consent { .. })
+            | Failure::Sweep(SweepError::Consent { .. }) => status::TARGET,
+            Failure::Probe(_) | Failure::Load(_) | Failure::Sweep(_) | Failure::Io(_) => status::IO,
             Failure::Store(error) if error.is_usage() => status::USAGE,
             Failure::Output(..) | Failure::Store(_) | Failure::Other(_) => status::INTERNAL,
             Failure::Slower(_) => status::SLOWER,
@@ -141,6 +147,8 @@ impl Failure {
             Failure::Probe(ProbeError::Run(error)) | Failure::Load(LoadError::Run(error)) => {
                 run_problem(error)
             }
+            Failure::Sweep(SweepError::Run(error)) => run_problem(error),
+            Failure::Sweep(error) => error.to_string(),
             Failure::Load(error) => error.to_string(),
             Failure::Probe(error) => error.to_string(),
             Failure::Io(problem)
@@ -161,12 +169,18 @@ impl Failure {
             Failure::Usage { help, .. } => Some(help.clone()),
             Failure::Run(error)
             | Failure::Probe(ProbeError::Run(error))
-            | Failure::Load(LoadError::Run(error)) => Some(error.remedy()),
+            | Failure::Load(LoadError::Run(error))
+            | Failure::Sweep(SweepError::Run(error)) => Some(error.remedy()),
+            Failure::Sweep(SweepError::Consent { targets, .. }) => Some(format!(
+                "name a directory, sweep only reads, or consent to lose its contents with --allow-overwrite {}",
+                targets.join(" --allow-overwrite ")
+            )),
             Failure::Load(LoadError::Consent { target }) => Some(format!(
                 "name a directory, only read, or consent to lose its contents with --allow-overwrite {target}"
             )),
             Failure::Probe(ProbeError::WorkingSet { .. })
-            | Failure::Load(LoadError::WorkingSet { .. }) => {
+            | Failure::Load(LoadError::WorkingSet { .. })
+            | Failure::Sweep(SweepError::WorkingSet { .. }) => {
                 Some("choose another size with --size, or another directory".to_owned())
             }
             Failure::Store(error) => error.remedy().map(str::to_owned),
@@ -242,6 +256,12 @@ impl From<ProbeError> for Failure {
 impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
         Failure::Load(error)
+    }
+}
+
+impl From<SweepError> for Failure {
+    fn from(error: SweepError) -> Self {
+        Failure::Sweep(error)
     }
 }
 

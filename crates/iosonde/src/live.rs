@@ -4,3 +4,4 @@
 pub(crate) mod fio;
 pub(crate) mod load;
 pub(crate) mod probe;
+pub(crate) mod sweep;

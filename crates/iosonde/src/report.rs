@@ -9,3 +9,4 @@ pub(crate) mod html;
 pub(crate) mod load;
 pub(crate) mod probe;
 pub(crate) mod series;
+pub(crate) mod sweep;

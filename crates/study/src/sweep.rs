@@ -16,13 +16,17 @@ mod outcome;
 mod predict;
 mod relay;
 mod study;
+mod target;
 mod watch;
 
 pub use advice::{Advice, Blocks, BlocksAdvice, BoundBy, Choice, Parallel, ParallelAdvice, Spot};
-pub use axis::{Axis, TARGET, parse_axes};
+pub use axis::{Axis, TARGET, parse_axes, size_name};
 pub use grid::{Base, CurvePlan, Grid, LEAST_DEPTH_AXIS};
-pub use outcome::{Basis, CurveResult, CurveState, FORMAT, SweepCell, SweepResult, Value};
-pub use study::{SweepError, SweepOptions, SweepTarget, planned_ns, sweep};
+pub use outcome::{
+    Basis, CurveResult, CurveState, FORMAT, SweepCell, SweepDocument, SweepResult, Value, schema,
+};
+pub use study::{SweepError, SweepOptions, planned_ns, sweep};
+pub use target::SweepTarget;
 pub use watch::{Announcement, Found, SweepWatcher};
 
 /// Blocks of this size and more are counted by bandwidth, smaller ones by I/Os.

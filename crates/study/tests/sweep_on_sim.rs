@@ -273,7 +273,7 @@ fn more_jobs_are_advised_where_depth_does_not_help() {
     let advice = &result.advice.parallel[0];
     assert_eq!(advice.better, Parallel::Jobs);
     assert!(
-        advice.evidence.starts_with("4 jobs reach "),
+        advice.evidence.starts_with("4 jobs get "),
         "{}",
         advice.evidence
     );

@@ -8,6 +8,7 @@ use crate::store::{Document, Loaded, Place, Store};
 use iosonde_result::compare::Part;
 use iosonde_result::fio;
 use iosonde_result::run::RunResult;
+use iosonde_study::sweep::SweepResult;
 use jiff::tz::TimeZone;
 
 /// Writes one result in the format that is asked for.
@@ -62,6 +63,9 @@ pub(crate) fn exported(loaded: &Loaded, format: Format) -> Result<String, Failur
     if let Some(probe) = loaded.study.probe(loaded.run) {
         return report::probe::rest(&[probe], format);
     }
+    if let Some(sweep) = loaded.study.sweep(loaded.run) {
+        return sweep_in(&sweep, loaded, format);
+    }
     let parts = || -> Vec<Part> {
         let runs = loaded.study.runs.iter();
         runs.flat_map(|run| run.parts.clone()).collect()
@@ -70,6 +74,19 @@ pub(crate) fn exported(loaded: &Loaded, format: Format) -> Result<String, Failur
         Format::Csv => Ok(figures::csv(&parts())),
         Format::Markdown => Ok(figures::markdown(&parts())),
         _ => document(loaded, format),
+    }
+}
+
+fn sweep_in(sweep: &SweepResult, loaded: &Loaded, format: Format) -> Result<String, Failure> {
+    match format {
+        Format::Table => Ok(report::sweep::table(sweep)),
+        Format::Json => report::sweep::json(sweep),
+        Format::Csv => Ok(report::sweep::csv(sweep)),
+        Format::Markdown => Ok(report::sweep::markdown(sweep)),
+        Format::FioJson => Err(Failure::usage(
+            format!("{} is a sweep: it has a run for each cell", loaded.name()),
+            format!("export one of them, e.g. {}.1", loaded.name()),
+        )),
     }
 }
 

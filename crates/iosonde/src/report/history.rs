@@ -216,10 +216,13 @@ pub(crate) fn show(loaded: &Loaded, zone: &TimeZone) -> String {
         column.set_padding((0, 2));
     }
     let mut text = render(&table);
-    match loaded.study.probe(loaded.run) {
-        Some(probe) => text.push_str(&super::probe::table::text(&probe)),
-        None => text.push_str(&runs(loaded)),
-    }
+    let study = &loaded.study;
+    let told = match (study.probe(loaded.run), study.sweep(loaded.run)) {
+        (Some(probe), _) => super::probe::table::text(&probe),
+        (None, Some(sweep)) => format!("\n{}", super::sweep::table(&sweep)),
+        (None, None) => runs(loaded),
+    };
+    text.push_str(&told);
     text
 }
 

@@ -4,6 +4,7 @@ use iosonde_result::compare::{Measured, Part, parts};
 use iosonde_result::fio::import::FioDocument;
 use iosonde_result::run::RunResult;
 use iosonde_study::probe::{Phase, PhaseRun, ProbeResult};
+use iosonde_study::sweep::SweepResult;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ const MACHINE_LABELS: [&str; 2] = ["machine", "node"];
 /// A study to be kept, without its runs.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct KeptStudy {
-    /// What measured it: `probe`, `fio`.
+    /// What measured it: `probe`, `fio`, `sweep`, ...
     pub(crate) kind: String,
     /// Target as the user wrote it.
     pub(crate) target: String,
@@ -158,6 +159,14 @@ impl KeptStudy {
             });
         }
         Some(probe)
+    }
+
+    /// The sweep, if it is one that came to its end and all of it is wanted (no single `run`).
+    pub(crate) fn sweep(&self, run: Option<u32>) -> Option<SweepResult> {
+        if self.kind != "sweep" || run.is_some() {
+            return None;
+        }
+        serde_json::from_value(self.document.clone()?).ok()
     }
 
     /// As one result of a comparison. Laying out is not what a probe measures.

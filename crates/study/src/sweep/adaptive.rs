@@ -7,6 +7,8 @@ use crate::saturation::{Ended, Question, Rules, Saturation, go_on};
 use iosonde_result::session::RunError;
 
 const SECOND_NS: u64 = 1_000_000_000;
+/// A search of less time cannot afford long ramps.
+const SHORT_NS: u64 = 5 * SECOND_NS;
 
 impl Study<'_> {
     pub(super) fn search_curves(&mut self) -> Result<(), SweepError> {
@@ -111,7 +113,11 @@ fn rules(budget_ns: u64) -> Rules {
     let long = budget_ns >= Rules::THOROUGH.budget_ns / 2;
     Rules {
         budget_ns,
-        ramp_ns: look_ns / 3,
+        // Throttles grant a slice of 100 ms to who was idle.
+        ramp_ns: match budget_ns {
+            0..SHORT_NS => look_ns / 3,
+            _ => Rules::THOROUGH.ramp_ns,
+        },
         look_ns,
         least_ns: Rules::THOROUGH.least_ns.min(budget_ns / 6),
         precision: if long {

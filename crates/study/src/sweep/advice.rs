@@ -213,7 +213,7 @@ fn parallel((values, curves): &Group<'_>) -> Option<ParallelAdvice> {
             .iter()
             .find(|(_, mean, _)| *mean >= best.1 * (1.0 - REACHED));
         let evidence = format!(
-            "{} reach {}, {} at any depth only {}",
+            "{} get {}, {} at any depth only {}",
             of_jobs(jobs.unwrap_or(best).0),
             rate(best.1),
             of_jobs(fewest.numjobs),
@@ -229,7 +229,7 @@ fn parallel((values, curves): &Group<'_>) -> Option<ParallelAdvice> {
         Some((in_flight, with_depth, jobs, with_jobs)) => (
             Parallel::Depth,
             format!(
-                "with {in_flight} in flight {} give {}, {} only {}",
+                "with {in_flight} in flight {} get {}, {} only {}",
                 of_jobs(fewest.numjobs),
                 rate(with_depth),
                 of_jobs(jobs),
@@ -239,7 +239,7 @@ fn parallel((values, curves): &Group<'_>) -> Option<ParallelAdvice> {
         None => (
             Parallel::Same,
             format!(
-                "{} reach {} at depth {}, more jobs no more; depth costs fewer threads",
+                "{} get {} at depth {}, more jobs no more; depth costs fewer threads",
                 of_jobs(fewest.numjobs),
                 rate(alone),
                 fewest.saturation.as_ref()?.knee.iodepth

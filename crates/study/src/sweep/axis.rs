@@ -134,7 +134,7 @@ fn range(first: &str, rest: &str) -> Result<Vec<String>, String> {
             .ends_with(|last: char| last.is_ascii_alphabetic())
     };
     let written = if has_unit(first) || has_unit(last) {
-        with_unit
+        size_name
     } else {
         |value: u64| value.to_string()
     };
@@ -150,7 +150,7 @@ fn range(first: &str, rest: &str) -> Result<Vec<String>, String> {
 }
 
 /// As people write sizes: `64k`, `1m`.
-pub(super) fn with_unit(bytes: u64) -> String {
+pub fn size_name(bytes: u64) -> String {
     let units = [(30, "g"), (20, "m"), (10, "k")];
     let fitting = units
         .iter()

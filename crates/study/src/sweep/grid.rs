@@ -1,7 +1,7 @@
 //! From a base workload and axes to the job of every curve.
 
 use super::axis::{Axis, JOB, TARGET};
-use super::study::SweepTarget;
+use super::target::SweepTarget;
 use crate::probe::TargetKind;
 use iosonde_job::Env;
 use iosonde_job::diagnostic::{Diagnostic, Diagnostics};

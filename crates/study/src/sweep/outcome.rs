@@ -48,6 +48,36 @@ impl SweepResult {
     }
 }
 
+/// A sweep as a JSON document.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepDocument {
+    /// Version of the document; counts up when a member changes its meaning.
+    pub format: u32,
+    /// `sweep`.
+    pub kind: String,
+    /// Program and version.
+    pub program: String,
+    /// What was found.
+    pub sweep: SweepResult,
+}
+
+impl SweepDocument {
+    /// The document that a program writes.
+    pub fn of(sweep: SweepResult, program: &str) -> SweepDocument {
+        SweepDocument {
+            format: FORMAT,
+            kind: "sweep".to_owned(),
+            program: program.to_owned(),
+            sweep,
+        }
+    }
+}
+
+/// JSON Schema of [`SweepDocument`].
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(SweepDocument).to_value()
+}
+
 /// How far a curve came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -5,8 +5,9 @@ use super::grid::{CurvePlan, Grid};
 use super::order::{shuffled, spread};
 use super::outcome::{CurveResult, CurveState, FORMAT, SweepCell, SweepResult};
 use super::predict;
+use super::target::SweepTarget;
 use super::watch::{Announcement, SweepWatcher};
-use crate::probe::{TargetKind, is_direct_refused};
+use crate::probe::{TargetKind, WorkingSetError, is_direct_refused};
 use crate::saturation::{Ended, Question, Record, Rules, Saturation, SoFar, go_on};
 use iosonde_job::plan::{
     BlockSize, Direction, Engine, Extent, Job, Mode, PerDirection, Plan, ReadWrite,
@@ -24,19 +25,6 @@ const SHARE: u64 = 10;
 pub(super) const LEAST_CURVE_NS: u64 = 2 * SECOND_NS;
 /// errno of a system call that refuses its arguments: what O_DIRECT meets where it is not supported.
 const EINVAL: i32 = 22;
-
-/// Where a sweep goes to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SweepTarget {
-    /// As the user wrote it.
-    pub name: String,
-    /// The file or device that I/O goes to.
-    pub path: String,
-    /// What it is.
-    pub kind: TargetKind,
-    /// Bytes from its start that are used.
-    pub bytes: u64,
-}
 
 /// How a sweep is to be done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -62,6 +50,14 @@ pub enum SweepError {
         targets: Vec<String>,
         /// The pattern that writes.
         what: String,
+    },
+    /// The working set does not fit.
+    #[error("{target}: {source}")]
+    WorkingSet {
+        /// The target as the user wrote it.
+        target: String,
+        /// Why.
+        source: WorkingSetError,
     },
     /// A run has no result, and none before it had one.
     #[error(transparent)]

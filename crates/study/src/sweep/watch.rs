@@ -1,7 +1,7 @@
 //! Seeing a sweep while it goes on.
 
 use super::grid::CurvePlan;
-use super::study::SweepTarget;
+use super::target::SweepTarget;
 use crate::saturation::{Record, Saturation};
 use iosonde_result::observer::Progress;
 

@@ -1,0 +1,160 @@
+//! Arguments of `iosonde sweep`: its own, and every option of fio as an axis.
+
+use super::{KeepArgs, TextFormat, seconds};
+use clap::{Args, CommandFactory};
+use iosonde_job::options::{self, Kind};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What `iosonde sweep --help` ends with.
+pub(crate) const SWEEP_EXAMPLES: &str = "\
+Examples:
+  iosonde sweep /mnt/data --rw randread,randwrite --bs 4k,16k,64k,256k
+                                                depths 1 to 256, each curve in half a minute
+  iosonde sweep /mnt/data --iodepth 1..32+4 --numjobs 1,16
+                                                ranges double, or add the step
+  iosonde sweep job.fio --iodepth 1..512        a job file as the base: each job a curve
+  iosonde sweep /mnt/a /mnt/b --bs 4k,1m        targets are an axis too
+  iosonde sweep /mnt/data --budget 5m --export-fio out
+
+Every option of fio can be an axis: --NAME VALUES, or --axis NAME=VALUES. Without --exhaustive
+each curve is searched for its maximum and its knee in a tenth of the time that its cells would
+take, and what was not measured is predicted, and marked so. See docs/sweep.md.";
+
+#[derive(Debug, Args)]
+pub(crate) struct SweepArgs {
+    /// Directories, files, block devices, or a job file
+    #[arg(default_value = ".", value_name = "TARGET|JOBFILE")]
+    pub(crate) targets: Vec<String>,
+    /// An option and its values, e.g. --axis bs=4k,64k or --axis iodepth=1..512; the same as
+    /// --bs 4k,64k; may be repeated [default: iodepth=1..256]
+    #[arg(long = "axis", value_name = "OPTION=VALUES", value_parser = axis)]
+    pub(crate) axes: Vec<(String, String)>,
+    /// Measure every cell, each for --runtime
+    #[arg(long)]
+    pub(crate) exhaustive: bool,
+    /// Measured time of a cell of the grid; a curve that is searched takes a tenth of its cells'
+    #[arg(long, default_value = "60", value_parser = seconds, value_name = "TIME")]
+    pub(crate) runtime: u64,
+    /// Time for all, e.g. 20m: what tells most is measured first
+    #[arg(long, value_parser = seconds, value_name = "TIME")]
+    pub(crate) budget: Option<u64>,
+    /// Seed of the order and of the offsets
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Go on where the same sweep was stopped
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Also measure more than 10000 cells
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// How the result is written
+    #[arg(long, value_enum, default_value_t = TextFormat::Table)]
+    pub(crate) format: TextFormat,
+    /// File to write the result to, instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Also write fio's JSON of every measured cell, named as fio-plot expects it
+    #[arg(long, value_name = "DIR")]
+    pub(crate) export_fio: Option<PathBuf>,
+    /// Consent to overwrite this file or block device; may be repeated
+    #[arg(long, value_name = "PATH")]
+    pub(crate) allow_overwrite: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) keep: KeepArgs,
+}
+
+fn axis(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, values)) if !name.is_empty() && !values.is_empty() => {
+            Ok((name.to_owned(), values.to_owned()))
+        }
+        _ => Err("write it as OPTION=VALUES, e.g. bs=4k,64k".to_owned()),
+    }
+}
+
+/// The words of a command line with fio's options turned into `--axis`: clap knows only our own.
+pub(crate) fn with_axes(words: &[OsString]) -> Option<Vec<OsString>> {
+    if words.get(1)? != "sweep" {
+        return None;
+    }
+    let command = super::Cli::command();
+    let own = command.find_subcommand("sweep")?;
+    // Whether a word of ours takes a value; `None` for one that is not ours.
+    let takes_value = |name: &str| match name {
+        "help" | "version" => Some(false),
+        _ => own
+            .get_arguments()
+            .find(|argument| argument.get_long() == Some(name))
+            .map(|argument| argument.get_action().takes_values()),
+    };
+    let mut made = words[..2].to_vec();
+    let mut rest = words[2..].iter().peekable();
+    while let Some(word) = rest.next() {
+        let text = word.to_str().unwrap_or_default();
+        let Some(option) = text.strip_prefix("--").filter(|name| !name.is_empty()) else {
+            made.push(word.clone());
+            continue;
+        };
+        let (name, value) = match option.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (option, None),
+        };
+        match takes_value(name) {
+            Some(takes) => {
+                made.push(word.clone());
+                if takes && value.is_none() {
+                    made.extend(rest.next().cloned());
+                }
+            }
+            None => {
+                // A flag alone is on, and what follows is none of its business.
+                let is_flag = options::find(name).is_some_and(|row| row.kind == Kind::Flag);
+                let is_value =
+                    |next: &&OsString| !is_flag && !next.to_string_lossy().starts_with("--");
+                let next = || Some(rest.next_if(is_value)?.to_string_lossy().into_owned());
+                let value = value.or_else(next).unwrap_or_else(|| "1".to_owned());
+                made.push("--axis".into());
+                made.push(format!("{name}={value}").into());
+            }
+        }
+    }
+    Some(made)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Cli, Command};
+    use super::*;
+    use clap::Parser;
+
+    fn args(line: &str) -> SweepArgs {
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let cli = Cli::try_parse_from(with_axes(&words).unwrap()).unwrap();
+        match cli.command {
+            Command::Sweep(args) => args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn options_of_fio_are_axes() {
+        let args = args(
+            "iosonde sweep /a --bs 4k,8k --iodepth=1..8 --runtime 10 /b --seed=2 --thread /c --direct 0,1 -o x.csv --yes",
+        );
+        assert_eq!(args.targets, ["/a", "/b", "/c"]);
+        let axes: Vec<String> = args.axes.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        assert_eq!(axes, ["bs=4k,8k", "iodepth=1..8", "thread=1", "direct=0,1"]);
+        assert_eq!(
+            (args.runtime, args.seed, args.yes),
+            (10_000_000_000, 2, true)
+        );
+        assert!(with_axes(&["iosonde".into(), "probe".into()]).is_none());
+    }
+
+    #[test]
+    fn an_axis_has_a_name_and_values() {
+        assert_eq!(axis("bs=4k"), Ok(("bs".into(), "4k".into())));
+        assert!(axis("bs").is_err() && axis("bs=").is_err() && axis("=4k").is_err());
+    }
+}

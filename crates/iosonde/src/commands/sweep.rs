@@ -1,0 +1,263 @@
+//! `iosonde sweep`: how does it depend on ...?
+
+mod around;
+mod export;
+pub(crate) mod journal;
+mod quiet;
+
+use super::target::Opened;
+use crate::args::{SweepArgs, TextFormat};
+use crate::failure::Failure;
+use crate::live::sweep::SweepLive;
+use crate::output::Output;
+use crate::report;
+use crate::signals::Stop;
+use crate::store::{Keeper, KeepingSession, Place};
+use crate::system_env::SystemEnv;
+use around::Around;
+use export::FioFiles;
+use iosonde_engine::local::LocalRunner;
+use iosonde_job::Env;
+use iosonde_job::diagnostic::{Diagnostic, Diagnostics};
+use iosonde_job::value::{Bytes, bytes};
+use iosonde_result::session::Session;
+use iosonde_study::sweep::{
+    Axis, Base, Grid, LEAST_DEPTH_AXIS, SweepOptions, SweepResult, SweepTarget, parse_axes, sweep,
+};
+use journal::Journal;
+use quiet::Gate;
+use std::path::Path;
+
+/// More cells than anybody means to measure.
+const MOST_CELLS: usize = 10_000;
+/// A longer file is no job file.
+const MOST_JOB_FILE_BYTES: u64 = 1 << 20;
+
+/// Measures the grid and prints what was found.
+pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
+    let stop = Stop::listen()?;
+    let asked = Asked::of(args)?;
+    let mut keeper = Keeper::open(&args.keep)?;
+    let mut output = Output::open(args.output.as_deref(), false)?;
+    let result = measure(args, &asked, &stop, &mut keeper)?;
+    let text = match args.format {
+        TextFormat::Table => report::sweep::table(&result),
+        TextFormat::Json => report::sweep::json(&result)?,
+        TextFormat::Csv => report::sweep::csv(&result),
+        TextFormat::Markdown => report::sweep::markdown(&result),
+    };
+    output.write(text.as_bytes())?;
+    if let Some(signal) = stop.signal() {
+        return Err(Failure::Interrupted(signal));
+    }
+    match result.failure {
+        Some(failure) => Err(Failure::Io(failure)),
+        None => Ok(()),
+    }
+}
+
+/// What the command line asks for.
+struct Asked {
+    base: Base,
+    job_file: Option<String>,
+    targets: Vec<String>,
+    axes: Vec<Axis>,
+    /// Errors of the axes, told with those of the grid.
+    errors: Diagnostics,
+}
+
+impl Asked {
+    fn of(args: &SweepArgs) -> Result<Asked, Failure> {
+        let env = SystemEnv::default();
+        let (files, targets): (Vec<&String>, Vec<&String>) =
+            args.targets.iter().partition(|name| is_job_file(name));
+        let (base, job_file) = match files[..] {
+            [] => (Base::Plain, None),
+            [name] => (read(name, &env)?, Some(name.clone())),
+            _ => {
+                return Err(Failure::usage(
+                    "more than one job file is given",
+                    "sweep one at a time, or put the jobs into one file, each with `stonewall`",
+                ));
+            }
+        };
+        let mut given = args.axes.clone();
+        let is_depth =
+            |name: &str| iosonde_job::options::find(name).is_some_and(|row| row.name == "iodepth");
+        if !given.iter().any(|(name, _)| is_depth(name)) {
+            given.push(("iodepth".to_owned(), LEAST_DEPTH_AXIS.to_owned()));
+        }
+        let mut errors = Diagnostics::default();
+        let axes = parse_axes(&given, &mut errors);
+        let lengths = axes.iter().map(|axis| axis.values.len());
+        let cells = lengths.fold(targets.len().max(1), |all, length| {
+            all.saturating_mul(length)
+        });
+        if cells > MOST_CELLS && !args.yes {
+            errors.push(
+                Diagnostic::error(format!(
+                    "the grid has {cells} cells, more than {MOST_CELLS}"
+                ))
+                .help("leave out values, or add --yes if you mean it"),
+            );
+            return Err(Failure::Jobs(Box::new(errors)));
+        }
+        Ok(Asked {
+            base,
+            job_file,
+            targets: targets.into_iter().cloned().collect(),
+            axes,
+            errors,
+        })
+    }
+
+    /// The working set: the most that any cell asks for.
+    fn size(&self) -> Option<u64> {
+        let axis = self.axes.iter().find(|axis| axis.name == "size")?;
+        let sizes = axis
+            .values
+            .iter()
+            .filter_map(|value| bytes(value, Bytes::Binary).ok());
+        sizes.max()
+    }
+
+    fn grid(&self, targets: &[SweepTarget]) -> Result<Grid, Failure> {
+        let made = Grid::new(&self.base, targets, &self.axes, &SystemEnv::default());
+        match (made, self.errors.has_errors()) {
+            (Ok(grid), false) => Ok(grid),
+            (Ok(_), true) => Err(Failure::Jobs(Box::new(self.errors.clone()))),
+            (Err(found), false) => Err(Failure::Jobs(Box::new(found))),
+            (Err(mut found), true) => {
+                // Errors of axes have no place in a file, those of the grid may have one.
+                found.list.splice(0..0, self.errors.list.iter().cloned());
+                Err(Failure::Jobs(Box::new(found)))
+            }
+        }
+    }
+}
+
+/// A text with a `[section]` is a job file; so is what is called one, even if it cannot be read.
+fn is_job_file(name: &str) -> bool {
+    let path = Path::new(name);
+    let Ok(facts) = std::fs::metadata(path) else {
+        return path.extension().is_some_and(|ending| ending == "fio");
+    };
+    if !facts.is_file() || facts.len() > MOST_JOB_FILE_BYTES {
+        return false;
+    }
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let is_section = |line: &str| line.trim().starts_with('[') && line.contains(']');
+    text.lines().any(is_section)
+}
+
+fn read(name: &str, env: &dyn Env) -> Result<Base, Failure> {
+    match env.read_file(name) {
+        Ok(text) => Ok(Base::File {
+            name: name.to_owned(),
+            text: String::from_utf8_lossy(&text).into_owned(),
+        }),
+        Err(error) => Err(Failure::usage(
+            format!("job file {name}: {error}"),
+            "name a job file that can be read",
+        )),
+    }
+}
+
+fn measure(
+    args: &SweepArgs,
+    asked: &Asked,
+    stop: &Stop,
+    keeper: &mut Keeper,
+) -> Result<SweepResult, Failure> {
+    let mut live = SweepLive::new(stop.clone());
+    let mut opened = Vec::new();
+    for name in &asked.targets {
+        opened.push(Opened::open(name, &args.allow_overwrite, &mut |note| {
+            live.line(note)
+        })?);
+    }
+    let targets: Vec<SweepTarget> = opened
+        .iter()
+        .map(|opened| SweepTarget::new(&opened.target, asked.size()))
+        .collect::<Result<_, _>>()?;
+    let grid = asked.grid(&targets)?;
+    let options = SweepOptions {
+        exhaustive: args.exhaustive,
+        runtime_ns: args.runtime,
+        budget_ns: args.budget,
+        seed: args.seed,
+    };
+    let journal = Journal::open(
+        journal_directory(args).as_deref(),
+        &(
+            &asked.targets,
+            &base_text(&asked.base),
+            &grid.axes,
+            options.exhaustive,
+            options.runtime_ns,
+            options.seed,
+        ),
+        grid.curves.len(),
+        args.resume,
+        &mut |note| live.line(note),
+    )?;
+    let so_far = journal.so_far();
+    live.journal(journal);
+    let mut session = LocalRunner {
+        consent: args.allow_overwrite.clone(),
+        interrupt: stop.interrupt.clone(),
+        ..LocalRunner::default()
+    }
+    .open();
+    let study_name = match &asked.job_file {
+        Some(file) => file.clone(),
+        None => asked.targets.join(" "),
+    };
+    keeper.begin("sweep", &study_name);
+    let mut keeping = KeepingSession {
+        session: &mut session,
+        keeper,
+    };
+    let mut around = Around {
+        session: &mut keeping,
+        gate: Gate::new(&targets, stop.clone()),
+        files: args
+            .export_fio
+            .as_deref()
+            .map(|root| FioFiles::new(root, &targets)),
+        stop: stop.clone(),
+    };
+    let outcome = sweep(&mut around, &targets, &grid, &options, so_far, &mut live);
+    let mut notes = around.gate.notes();
+    notes.extend(around.files.iter().flat_map(FioFiles::notes));
+    live.end();
+    let closed = Box::new(session).close();
+    // The working files go before anything is printed: whoever reads the result finds the directories as they were.
+    drop(opened);
+    let mut result = outcome?;
+    result.job_file.clone_from(&asked.job_file);
+    result.notes.extend(notes);
+    live.conclude(&result);
+    let document = serde_json::to_value(&result).map_err(anyhow::Error::from)?;
+    if let Some(id) = keeper.finish(Some(&document)) {
+        eprintln!("kept in the history as {id}");
+    }
+    for note in keeper.notes() {
+        eprintln!("note: {note}");
+    }
+    closed?;
+    Ok(result)
+}
+
+fn base_text(base: &Base) -> &str {
+    match base {
+        Base::Plain => "",
+        Base::File { text, .. } => text,
+    }
+}
+
+/// Beside the history, whether or not anything is kept there.
+fn journal_directory(args: &SweepArgs) -> Option<std::path::PathBuf> {
+    let place = Place::find(args.keep.store.as_deref()).ok()?;
+    Some(place.path.parent()?.join("sweeps"))
+}

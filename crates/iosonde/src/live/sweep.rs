@@ -1,0 +1,196 @@
+//! A sweep while it runs: one line that is redrawn on a terminal, and a line for each curve or cell.
+
+use crate::commands::sweep::journal::Journal;
+use crate::output::is_live_terminal;
+use crate::report::sweep::{found_line, unit_name};
+use crate::signals::Stop;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use iosonde_result::observer::Progress;
+use iosonde_study::probe::TargetKind;
+use iosonde_study::saturation::Record;
+use iosonde_study::sweep::{Announcement, CurvePlan, Found, SweepResult, SweepWatcher};
+use iosonde_study::words;
+use std::io::Write;
+
+/// Where there is no terminal, laying out is told of this often.
+const LINE_EVERY_NS: u64 = 3_000_000_000;
+
+/// Shows a sweep on standard error, and writes down what it finds.
+pub(crate) struct SweepLive {
+    stop: Stop,
+    bar: Option<ProgressBar>,
+    journal: Option<Journal>,
+    /// What goes on, for the line that is redrawn.
+    title: String,
+    depth: Option<u32>,
+    left_ns: Option<u64>,
+    most_ns: u64,
+    next_line_ns: u64,
+}
+
+impl SweepLive {
+    /// Shows it in the way that suits where standard error goes.
+    pub(crate) fn new(stop: Stop) -> SweepLive {
+        let bar = is_live_terminal().then(|| {
+            let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(4));
+            // A template without colour: nothing is lost where colours are unwanted.
+            if let Ok(style) = ProgressStyle::with_template("{msg:66!} [{bar:8}]") {
+                bar.set_style(style.progress_chars("=> "));
+            }
+            bar
+        });
+        SweepLive {
+            stop,
+            bar,
+            journal: None,
+            title: String::new(),
+            depth: None,
+            left_ns: None,
+            most_ns: 0,
+            next_line_ns: LINE_EVERY_NS,
+        }
+    }
+
+    /// Where progress is written down.
+    pub(crate) fn journal(&mut self, journal: Journal) {
+        self.journal = Some(journal);
+    }
+
+    /// Takes the redrawn line away.
+    pub(crate) fn end(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// Forgets what was written down of a sweep that is complete; says how to go on with one that is not.
+    pub(crate) fn conclude(&mut self, result: &SweepResult) {
+        let Some(journal) = self.journal.take() else {
+            return;
+        };
+        let is_cut_off = result.interrupted || result.failure.is_some();
+        match is_cut_off {
+            false => journal.remove(),
+            true if journal.is_kept() => {
+                self.line("the same command with --resume goes on from here");
+            }
+            true => {}
+        }
+    }
+
+    /// A line above the one that is redrawn.
+    pub(crate) fn line(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{text}")),
+            None => {
+                // Nobody to tell: the result will still be printed.
+                let _ = writeln!(std::io::stderr(), "{text}");
+            }
+        }
+    }
+
+    fn message(&self, rate: &str) -> String {
+        let depth = self
+            .depth
+            .map_or(String::new(), |depth| format!(" depth {depth}"));
+        let left = self.left_ns.map_or(String::new(), |ns| {
+            format!("  {} left", words::duration(ns as f64 / 1e9))
+        });
+        format!("{}{depth}  {rate}{left}", self.title)
+    }
+}
+
+impl SweepWatcher for SweepLive {
+    fn begin(&mut self, announcement: &Announcement<'_>) {
+        for target in announcement.targets {
+            let name = &target.name;
+            let bytes = words::bytes(target.bytes);
+            match target.kind {
+                TargetKind::Directory { .. } => self.line(&format!(
+                    "{name}: writes a working file of {bytes} and removes it at the end:\n{}",
+                    target.path
+                )),
+                TargetKind::Existing { consent: true, .. } => {
+                    self.line(&format!("{name}: overwrites its first {bytes}"));
+                }
+                TargetKind::Existing { .. } => self.line(&format!("{name}: is only read")),
+                TargetKind::Simulated { .. } => self.line(&format!("{name}: a simulated device")),
+            }
+        }
+        let known = match announcement.known_cells {
+            0 => String::new(),
+            known => format!(", {known} of them known from before"),
+        };
+        self.line(&format!(
+            "{} curves, {} cells{known}; at most {} beside layout\nCtrl-C ends it and prints what is known by then; --resume goes on from there",
+            announcement.curves,
+            announcement.cells,
+            words::duration(announcement.planned_ns as f64 / 1e9)
+        ));
+    }
+
+    fn layout(&mut self, target: &str) {
+        self.title = format!("{target}: writing the working set");
+        self.next_line_ns = LINE_EVERY_NS;
+    }
+
+    fn unit(&mut self, done: usize, of: usize, plan: &CurvePlan, left_ns: u64) {
+        self.title = format!("[{}/{of}] {}", done + 1, unit_name(&plan.values));
+        self.left_ns = Some(left_ns);
+    }
+
+    fn cell(&mut self, iodepth: u32, most_ns: u64) {
+        self.depth = Some(iodepth);
+        self.most_ns = most_ns;
+        if let Some(bar) = &self.bar {
+            bar.set_length(most_ns);
+        }
+    }
+
+    fn progress(&mut self, progress: &Progress<'_>) {
+        let sum = |count: fn(&iosonde_result::interval::IntervalCounts) -> u64| -> f64 {
+            progress
+                .rate
+                .iter()
+                .map(|(_, counts)| count(counts) as f64)
+                .sum()
+        };
+        let rate = match self.depth {
+            None => words::bandwidth(sum(|counts| counts.bytes)),
+            Some(_) => format!("{} IOPS", words::iops(sum(|counts| counts.ios))),
+        };
+        if let Some(bar) = &self.bar {
+            match (self.depth, progress.done) {
+                (None, Some(done)) => {
+                    bar.set_length(1000);
+                    bar.set_position((done * 1000.0) as u64);
+                }
+                _ => bar.set_position(progress.at_ns.min(self.most_ns)),
+            }
+            bar.set_message(self.message(&rate));
+        } else if self.depth.is_none() && progress.at_ns >= self.next_line_ns {
+            self.next_line_ns = progress.at_ns + LINE_EVERY_NS;
+            self.line(&self.message(&rate));
+        }
+    }
+
+    fn record(&mut self, curve: usize, record: &Record, spent_ns: u64) {
+        let Some(mut journal) = self.journal.take() else {
+            return;
+        };
+        journal.write(curve, record, spent_ns, &mut |note| self.line(note));
+        self.journal = Some(journal);
+    }
+
+    fn done(&mut self, plan: &CurvePlan, found: &Found<'_>) {
+        self.line(&found_line(plan, found));
+    }
+
+    fn note(&mut self, note: &str) {
+        self.line(&format!("note: {note}"));
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.stop.interrupt.is_requested()
+    }
+}

@@ -1,0 +1,210 @@
+//! The result of a sweep, in each format.
+
+mod advice;
+mod csv;
+mod grid;
+
+pub(crate) use csv::csv;
+
+use crate::failure::Failure;
+use crate::report::probe::table::wrapped;
+use iosonde_study::saturation::Saturation;
+use iosonde_study::sweep::{
+    Basis, CurvePlan, CurveResult, CurveState, Found, LARGE_BYTES, SweepDocument, SweepResult,
+};
+use iosonde_study::words;
+
+/// For people, within 80 columns.
+pub(crate) fn table(result: &SweepResult) -> String {
+    let mut text = wrapped(&headline(result));
+    for table in grid::tables(result) {
+        text.push_str(&format!("\n{}", grid::text(&table)));
+        for sentence in table
+            .curves
+            .iter()
+            .filter_map(|curve| sentence(result, curve))
+        {
+            text.push_str(&wrapped(&sentence));
+        }
+    }
+    text.push_str(&wrapped(&legend(result)));
+    let advice = advice::text(result);
+    if !advice.is_empty() {
+        text.push_str(&format!("\n{advice}"));
+    }
+    for note in notes(result) {
+        text.push_str(&format!("\n{}", wrapped(&note)));
+    }
+    text
+}
+
+/// Tables for a report or an issue.
+pub(crate) fn markdown(result: &SweepResult) -> String {
+    let mut text = format!("## Sweep of {}\n\n{}\n", name(result), headline(result));
+    for table in grid::tables(result) {
+        text.push_str(&format!("\n{}\n", grid::markdown(&table)));
+        for sentence in table
+            .curves
+            .iter()
+            .filter_map(|curve| sentence(result, curve))
+        {
+            text.push_str(&format!("- {sentence}\n"));
+        }
+    }
+    text.push_str(&format!("\n{}\n", legend(result)));
+    text.push_str(&advice::markdown(result));
+    for note in notes(result) {
+        text.push_str(&format!("\n{note}\n"));
+    }
+    text
+}
+
+/// For programs: everything.
+pub(crate) fn json(result: &SweepResult) -> Result<String, Failure> {
+    let document = SweepDocument::of(
+        result.clone(),
+        concat!("iosonde ", env!("CARGO_PKG_VERSION")),
+    );
+    let mut text = serde_json::to_string_pretty(&document).map_err(anyhow::Error::from)?;
+    text.push('\n');
+    Ok(text)
+}
+
+fn name(result: &SweepResult) -> String {
+    match &result.job_file {
+        Some(file) => file.clone(),
+        None => result.targets.join(", "),
+    }
+}
+
+/// The target and what is the same in all cells.
+fn what(result: &SweepResult) -> String {
+    let axes = result.axes.iter().filter(|axis| axis.values.len() == 1);
+    let fixed: String = axes
+        .map(|axis| format!(" {}={}", axis.name, axis.values[0]))
+        .collect();
+    format!("{}{fixed}", name(result))
+}
+
+fn headline(result: &SweepResult) -> String {
+    let (measured, all) = result.measured();
+    let how = match result.options.exhaustive {
+        true => format!(
+            "{measured} of {all} cells measured for {} each",
+            words::wait(result.options.runtime_ns)
+        ),
+        false => format!(
+            "{all} cells, {measured} of them measured in {}",
+            words::duration(result.spent_ns as f64 / 1e9)
+        ),
+    };
+    format!("{}: {how}.", what(result))
+}
+
+/// The values that tell curves apart, in words.
+pub(crate) fn unit_name(values: &[String]) -> String {
+    match values.is_empty() {
+        true => "curve".to_owned(),
+        false => values.join(" "),
+    }
+}
+
+/// What a curve found, in a sentence.
+fn sentence(result: &SweepResult, curve: &CurveResult) -> Option<String> {
+    let found = curve.saturation.as_ref()?;
+    let error = match found.maximum.relative_error() {
+        Some(error) => format!(" (+-{:.1} %)", (error * 100.0).max(0.1)),
+        None => String::new(),
+    };
+    let end = match curve.state {
+        CurveState::Complete => "",
+        _ => "; it was cut off",
+    };
+    let pairs = result.axes.iter().zip(&curve.values);
+    let several = pairs.filter(|(axis, _)| axis.values.len() > 1);
+    let name: Vec<String> = several
+        .map(|(axis, value)| named(&axis.name, value))
+        .collect();
+    let subject = match name.is_empty() {
+        true => "the rate ".to_owned(),
+        false => format!("{}: ", name.join(" ")),
+    };
+    // The number of jobs is in the subject.
+    let alone = Saturation {
+        jobs: 1,
+        ..found.clone()
+    };
+    let told = alone.sentence(curve.block_bytes >= LARGE_BYTES);
+    let told = match told.split_once(" at depth") {
+        Some((most, at)) if most.contains("maximum") => format!("{most}{error} at depth{at}"),
+        _ => format!("{told}{error}"),
+    };
+    Some(format!("{subject}{told}{end}"))
+}
+
+/// A value as people say it.
+fn named(axis: &str, value: &str) -> String {
+    match (axis, value) {
+        ("rw" | "bs" | "target" | "job", value) => value.to_owned(),
+        ("numjobs", "1") => "1 job".to_owned(),
+        ("numjobs", value) => format!("{value} jobs"),
+        (axis, value) => format!("{axis}={value}"),
+    }
+}
+
+/// One line about what a curve or a cell found, while the sweep goes on.
+pub(crate) fn found_line(plan: &CurvePlan, found: &Found<'_>) -> String {
+    let name = unit_name(&plan.values);
+    match found {
+        Found::Curve(found) => {
+            let mut alone = (*found).clone();
+            alone.jobs = 1;
+            let block = found.maximum_bytes_per_s.mean / found.maximum.mean.max(1.0);
+            format!("{name}: {}", alone.sentence(block >= LARGE_BYTES as f64))
+        }
+        Found::Cell(record) => {
+            let cell = record.cell();
+            format!(
+                "{name} depth {}: {} IOPS, {}, mean latency {}",
+                cell.iodepth,
+                words::iops(cell.iops.mean),
+                words::bandwidth(cell.bytes_per_s.mean),
+                words::latency(cell.latency.mean_ns)
+            )
+        }
+    }
+}
+
+fn legend(result: &SweepResult) -> String {
+    let cells = || result.curves.iter().flat_map(|curve| &curve.cells);
+    let mut parts = vec!["* the knee: the lowest depth that reaches the maximum".to_owned()];
+    let doubts = cells()
+        .filter(|cell| cell.basis == Basis::Predicted)
+        .filter_map(|cell| {
+            let value = cell.iops?;
+            Some(value.error? / value.mean.max(f64::MIN_POSITIVE))
+        });
+    if let Some(most) = doubts.max_by(f64::total_cmp) {
+        parts.push(format!(
+            "~ not measured but predicted, off by at most {:.0} % if the rate does not fall with the depth",
+            (most * 100.0).ceil()
+        ));
+    }
+    if cells().any(|cell| cell.basis == Basis::Unknown) {
+        parts.push("- neither measured nor to be predicted".to_owned());
+    }
+    parts.push("latencies are means".to_owned());
+    format!("{}.", parts.join("; "))
+}
+
+fn notes(result: &SweepResult) -> Vec<String> {
+    let mut notes = Vec::new();
+    if result.interrupted {
+        notes.push("interrupted: what ran until then".to_owned());
+    }
+    notes.extend(result.notes.iter().cloned());
+    notes
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+//! What follows from a sweep, in words.
+
+use super::named;
+use crate::report::probe::table::wrapped;
+use iosonde_study::sweep::{
+    BlocksAdvice, BoundBy, Choice, LARGE_BYTES, Parallel, ParallelAdvice, Spot, SweepResult,
+};
+use iosonde_study::words;
+
+/// For people, within 80 columns; empty where there is nothing to advise.
+pub(super) fn text(result: &SweepResult) -> String {
+    let advice = &result.advice;
+    let mut text = String::new();
+    for choice in advice
+        .choices
+        .iter()
+        .filter(|_| result.axes.iter().any(|axis| axis.values.len() > 1))
+    {
+        text.push_str(&format!(
+            "{}\n",
+            subject(result, &choice.values, &["numjobs"])
+        ));
+        for (goal, spot) in goals(choice) {
+            let line = format!("  {goal:<34} {}", place(spot, choice.block_bytes));
+            text.push_str(&format!("{line}\n"));
+        }
+    }
+    for sentence in sentences(result) {
+        text.push_str(&wrapped(&sentence));
+    }
+    match text.is_empty() {
+        true => text,
+        false => format!("Advice\n{text}"),
+    }
+}
+
+/// The same in Markdown.
+pub(super) fn markdown(result: &SweepResult) -> String {
+    let mut text = String::new();
+    for choice in &result.advice.choices {
+        text.push_str(&format!(
+            "\n**{}**\n\n",
+            subject(result, &choice.values, &["numjobs"])
+        ));
+        for (goal, spot) in goals(choice) {
+            text.push_str(&format!("- {goal}: {}\n", place(spot, choice.block_bytes)));
+        }
+    }
+    let sentences: String = sentences(result)
+        .iter()
+        .map(|one| format!("- {one}\n"))
+        .collect();
+    if !sentences.is_empty() {
+        text.push_str(&format!("\n{sentences}"));
+    }
+    match text.is_empty() {
+        true => text,
+        false => format!("\n### Advice\n{text}"),
+    }
+}
+
+/// What is advised on: the axes that have several values.
+fn subject(result: &SweepResult, values: &[String], without: &[&str]) -> String {
+    let axes = &result.axes[..result.axes.len() - 1];
+    let kept = axes
+        .iter()
+        .filter(|axis| !without.contains(&axis.name.as_str()));
+    let names: Vec<String> = kept
+        .zip(values)
+        .filter(|(axis, _)| axis.values.len() > 1)
+        .map(|(axis, value)| named(&axis.name, value))
+        .collect();
+    match names.is_empty() {
+        true => super::what(result),
+        false => names.join(" "),
+    }
+}
+
+/// Goals that one cell serves stand together.
+fn goals(choice: &Choice) -> Vec<(String, &Spot)> {
+    let all = [
+        ("lowest latency", &choice.latency),
+        ("balance", &choice.balance),
+        ("most throughput", &choice.throughput),
+    ];
+    let mut goals: Vec<(String, &Spot)> = Vec::new();
+    for (goal, spot) in all {
+        match goals.iter_mut().find(|(_, other)| *other == spot) {
+            Some((names, _)) => *names = format!("{names}, {goal}"),
+            None => goals.push((goal.to_owned(), spot)),
+        }
+    }
+    if let [(all, _)] = &mut goals[..] {
+        *all = "best for latency, balance, rate".to_owned();
+    }
+    goals
+}
+
+fn place(spot: &Spot, block_bytes: u64) -> String {
+    let jobs = match spot.numjobs {
+        1 => String::new(),
+        jobs => format!("{jobs} jobs, "),
+    };
+    let rate = match block_bytes >= LARGE_BYTES {
+        true => words::bandwidth(spot.bytes_per_s),
+        false => format!("{} IOPS", words::iops(spot.iops)),
+    };
+    format!(
+        "{jobs}depth {}: {rate}, {}",
+        spot.iodepth,
+        words::latency(spot.mean_latency_ns)
+    )
+}
+
+fn sentences(result: &SweepResult) -> Vec<String> {
+    let parallel = result
+        .advice
+        .parallel
+        .iter()
+        .map(|advice| jobs_or_depth(result, advice));
+    let blocks = result
+        .advice
+        .blocks
+        .iter()
+        .map(|advice| blocks(result, advice));
+    parallel.chain(blocks).collect()
+}
+
+fn jobs_or_depth(result: &SweepResult, advice: &ParallelAdvice) -> String {
+    let subject = subject(result, &advice.values, &["numjobs"]);
+    let better = match advice.better {
+        Parallel::Jobs => "more jobs serve better than more depth",
+        Parallel::Depth => "more depth serves better than more jobs",
+        Parallel::Same => "more jobs serve no better than more depth",
+    };
+    format!("{subject}: {better}: {}", advice.evidence)
+}
+
+fn blocks(result: &SweepResult, advice: &BlocksAdvice) -> String {
+    let of = |bound: BoundBy| {
+        let found = advice
+            .blocks
+            .iter()
+            .filter(move |block| block.bound_by == bound);
+        let sizes: Vec<String> = found
+            .clone()
+            .map(|block| words::bytes(block.block_bytes))
+            .collect();
+        let iops = found.clone().map(|block| block.iops).fold(0.0, f64::max);
+        let bytes = found.map(|block| block.bytes_per_s).fold(0.0, f64::max);
+        (sizes.join(", "), iops, bytes)
+    };
+    let mut parts = Vec::new();
+    let (sizes, iops, _) = of(BoundBy::Iops);
+    if !sizes.is_empty() {
+        parts.push(format!("of {sizes} by I/Os ({} IOPS)", words::iops(iops)));
+    }
+    let (sizes, ..) = of(BoundBy::Both);
+    if !sizes.is_empty() {
+        parts.push(format!("of {sizes} by both"));
+    }
+    let (sizes, _, bytes) = of(BoundBy::Bandwidth);
+    if !sizes.is_empty() {
+        parts.push(format!(
+            "of {sizes} by bandwidth ({})",
+            words::bandwidth(bytes)
+        ));
+    }
+    let turning = words::bytes((advice.turning_bytes / 1024.0).round() as u64 * 1024);
+    format!(
+        "{}: blocks are bound {}; blocks of {turning} would meet both limits",
+        subject(result, &advice.values, &["bs", "numjobs"]),
+        parts.join(", ")
+    )
+}

@@ -1,0 +1,164 @@
+//! Rows of depths, columns of another axis; a table for each combination of the rest.
+
+use super::named;
+use iosonde_study::sweep::{Basis, CurveResult, LARGE_BYTES, SweepCell, SweepResult};
+use iosonde_study::words;
+
+/// As many columns as fit beside the depths in 80.
+const COLUMNS: usize = 4;
+/// Width of a rate with its mark, and of a latency.
+const RATE: usize = 8;
+const LATENCY: usize = 7;
+
+/// A table.
+pub(super) struct Table<'a> {
+    /// What all its cells have in common.
+    pub(super) title: String,
+    /// Of each column.
+    headers: Vec<String>,
+    /// One for each column.
+    pub(super) curves: Vec<&'a CurveResult>,
+}
+
+/// The tables of a sweep, none with more columns than fit.
+pub(super) fn tables(result: &SweepResult) -> Vec<Table<'_>> {
+    let axes = &result.axes[..result.axes.len() - 1];
+    let column = column_axis(result);
+    let mut tables: Vec<Table<'_>> = Vec::new();
+    for curve in &result.curves {
+        let rest = axes.iter().zip(&curve.values).enumerate();
+        let rest =
+            rest.filter(|(index, (axis, _))| Some(*index) != column && axis.values.len() > 1);
+        let title: Vec<String> = rest
+            .map(|(_, (axis, value))| named(&axis.name, value))
+            .collect();
+        let title = title.join(" ");
+        let header = match column {
+            Some(index) => named(&axes[index].name, &curve.values[index]),
+            None => String::new(),
+        };
+        let open = tables.iter_mut().rev().find(|table| table.title == title);
+        match open {
+            Some(table) if table.curves.len() < COLUMNS => {
+                table.headers.push(header);
+                table.curves.push(curve);
+            }
+            _ => tables.push(Table {
+                title,
+                headers: vec![header],
+                curves: vec![curve],
+            }),
+        }
+    }
+    tables
+}
+
+/// The axis that columns stand for: jobs or blocks if there are several, else the last that has several values.
+fn column_axis(result: &SweepResult) -> Option<usize> {
+    let axes = &result.axes[..result.axes.len() - 1];
+    let several = |index: &usize| axes[*index].values.len() > 1;
+    let named = |name: &str| {
+        axes.iter()
+            .position(|axis| axis.name == name)
+            .filter(several)
+    };
+    named("numjobs")
+        .or_else(|| named("bs"))
+        .or_else(|| (0..axes.len()).rev().find(several))
+}
+
+/// Within 80 columns.
+pub(super) fn text(table: &Table<'_>) -> String {
+    let width = RATE + 1 + LATENCY;
+    let mut text = String::new();
+    if !table.title.is_empty() {
+        text.push_str(&format!("{}\n", table.title));
+    }
+    let mut line = |first: &str, cells: Vec<String>| {
+        let cells: String = cells
+            .iter()
+            .map(|cell| format!(" {cell:>width$}"))
+            .collect();
+        text.push_str(format!("{first:>7}{cells}").trim_end());
+        text.push('\n');
+    };
+    if table.headers.iter().any(|header| !header.is_empty()) {
+        line("", table.headers.clone());
+    }
+    let units = table
+        .curves
+        .iter()
+        .map(|curve| format!("{} latency", unit(curve)));
+    line("iodepth", units.collect());
+    for (row, depth) in depths(table).into_iter().enumerate() {
+        let cells = table.curves.iter().map(|curve| {
+            let cell = &curve.cells[row];
+            format!("{:>RATE$} {:>LATENCY$}", rate(curve, cell), latency(cell))
+        });
+        line(&depth.to_string(), cells.collect());
+    }
+    text
+}
+
+/// The same in Markdown.
+pub(super) fn markdown(table: &Table<'_>) -> String {
+    let mut text = match table.title.is_empty() {
+        true => String::new(),
+        false => format!("### {}\n\n", table.title),
+    };
+    text.push_str("| iodepth |");
+    for (header, curve) in table.headers.iter().zip(&table.curves) {
+        let space = if header.is_empty() { "" } else { " " };
+        text.push_str(&format!(" {header}{space}{} | latency |", unit(curve)));
+    }
+    text.push_str(&format!(
+        "\n| ---: |{}\n",
+        " ---: | ---: |".repeat(table.curves.len())
+    ));
+    for (row, depth) in depths(table).into_iter().enumerate() {
+        text.push_str(&format!("| {depth} |"));
+        for curve in &table.curves {
+            let cell = &curve.cells[row];
+            let rate = rate(curve, cell).replace('*', "\\*").replace('~', "\\~");
+            text.push_str(&format!(" {rate} | {} |", latency(cell)));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn depths(table: &Table<'_>) -> Vec<u32> {
+    let first = table.curves.first();
+    first.map_or(Vec::new(), |curve| {
+        curve.cells.iter().map(|cell| cell.iodepth).collect()
+    })
+}
+
+fn unit(curve: &CurveResult) -> &'static str {
+    if curve.block_bytes >= LARGE_BYTES {
+        "MiB/s"
+    } else {
+        "IOPS"
+    }
+}
+
+fn rate(curve: &CurveResult, cell: &SweepCell) -> String {
+    let (Some(iops), Some(bytes)) = (cell.iops, cell.bytes_per_s) else {
+        return "-".to_owned();
+    };
+    let knee = curve.saturation.as_ref().map(|found| found.knee.iodepth);
+    let mark = match cell.basis {
+        Basis::Predicted => "~",
+        _ if knee == Some(cell.iodepth) => "*",
+        _ => "",
+    };
+    match unit(curve) {
+        "MiB/s" => format!("{mark}{}", words::three_digits(bytes / f64::from(1 << 20))),
+        _ => format!("{mark}{}", words::iops(iops.mean)),
+    }
+}
+
+fn latency(cell: &SweepCell) -> String {
+    cell.mean_latency_ns
+        .map_or("-".to_owned(), |ns| words::latency(ns).replace(' ', ""))
+}

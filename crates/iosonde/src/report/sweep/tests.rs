@@ -1,0 +1,102 @@
+use super::*;
+use iosonde_engine::local::LocalRunner;
+use iosonde_job::diagnostic::Diagnostics;
+use iosonde_job::env::FakeEnv;
+use iosonde_study::probe::{ProbeTarget, TargetKind};
+use iosonde_study::sweep::{Base, Grid, SweepOptions, SweepTarget, parse_axes, sweep};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+fn measured(device: &str, axes: &[(&str, &str)], options: &SweepOptions) -> SweepResult {
+    let target = ProbeTarget {
+        name: format!("sim:{device}"),
+        path: "sim".to_owned(),
+        kind: TargetKind::Simulated {
+            options: device.to_owned(),
+        },
+    };
+    let targets = [SweepTarget::new(&target, None).unwrap()];
+    let given: Vec<(String, String)> = axes
+        .iter()
+        .map(|(name, values)| ((*name).to_owned(), (*values).to_owned()))
+        .collect();
+    let axes = parse_axes(&given, &mut Diagnostics::default());
+    let grid = Grid::new(&Base::Plain, &targets, &axes, &FakeEnv::new()).unwrap();
+    let mut session = LocalRunner::default().open();
+    sweep(&mut session, &targets, &grid, options, Vec::new(), &mut ()).unwrap()
+}
+
+fn options() -> SweepOptions {
+    SweepOptions {
+        exhaustive: false,
+        runtime_ns: 10 * SECOND_NS,
+        budget_ns: None,
+        seed: 1,
+    }
+}
+
+fn fits(text: &str) {
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_simulated_sweep_prints_the_same_every_time() {
+    let axes = [
+        ("rw", "randread,randwrite"),
+        ("bs", "4k,16k,64k,256k"),
+        ("iodepth", "1..64"),
+    ];
+    let result = measured("throttled", &axes, &options());
+    let text = table(&result);
+    fits(&text);
+    insta::assert_snapshot!("throttled", text);
+    insta::assert_snapshot!("throttled_csv", csv(&result));
+    insta::assert_snapshot!("throttled_markdown", markdown(&result));
+    let text = json(&result).unwrap();
+    let document: SweepDocument = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        (document.kind.as_str(), &document.sweep),
+        ("sweep", &result)
+    );
+}
+
+#[test]
+fn jobs_are_columns_and_blocks_tables() {
+    let axes = [("bs", "4k,64k"), ("numjobs", "1,4"), ("iodepth", "1..32")];
+    let result = measured("nfs", &axes, &options());
+    let text = table(&result);
+    fits(&text);
+    insta::assert_snapshot!("jobs", text);
+}
+
+#[test]
+fn what_a_budget_left_out_is_told() {
+    let axes = [
+        ("bs", "4k,8k,16k,32k,64k,128k"),
+        ("rw", "randread,read"),
+        ("iodepth", "1..16"),
+    ];
+    let short = SweepOptions {
+        budget_ns: Some(12 * SECOND_NS),
+        ..options()
+    };
+    let result = measured("net-iops-cap", &axes, &short);
+    let text = table(&result);
+    fits(&text);
+    insta::assert_snapshot!("budget", text);
+}
+
+#[test]
+fn a_single_curve_needs_no_names() {
+    let every = SweepOptions {
+        exhaustive: true,
+        ..options()
+    };
+    let result = measured("net-iops-cap", &[("iodepth", "1,2,4,8")], &every);
+    let text = table(&result);
+    fits(&text);
+    insta::assert_snapshot!("single", text);
+}

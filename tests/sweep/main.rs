@@ -1,0 +1,161 @@
+//! `iosonde sweep` as a user meets it: on a directory, on a device whose plateau is known, stopped and gone on with.
+
+use std::fs;
+use std::time::Duration;
+
+use iosonde_e2e::device::{self, Zram};
+use iosonde_e2e::program::{Invocation, iosonde};
+use iosonde_e2e::scratch::lay_out;
+use iosonde_e2e::throttle::{Caps, Throttle};
+use iosonde_e2e::{Scratch, require};
+use rustix::process::Signal;
+use serde_json::Value;
+
+const MIB: usize = 1 << 20;
+/// Whatever else runs on the machine can disturb a measurement, but cannot put it right.
+const ATTEMPTS: usize = 3;
+
+/// Prepares to run iosonde in the scratch directory, with its history and journals beside it.
+fn run(scratch: &Scratch, line: &str) -> Invocation {
+    Invocation::new(scratch, vec![iosonde().into()])
+        .and(line)
+        .env("IOSONDE_STORE", scratch.out().join("history.db"))
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn a_directory_is_swept_and_left_as_it_was() {
+    let scratch = Scratch::shared();
+    scratch.write("mine.txt", "not yours");
+    let line = "sweep . --size 32m --rw randread,write --bs 4k,64k --iodepth 1..4 --runtime 5 --export-fio";
+    let out = scratch.out().join("fio");
+    let run = run(&scratch, &format!("{line} {}", out.display())).ok();
+    for words in [
+        "randread",
+        "write",
+        "MiB/s",
+        "depth",
+        "Advice",
+        "lowest latency",
+    ] {
+        assert!(run.stdout.contains(words), "does not tell {words:?}: {run}");
+    }
+    assert!(
+        run.stdout.lines().all(|line| line.chars().count() <= 80),
+        "{run}"
+    );
+    assert_eq!(scratch.files(), ["mine.txt"]);
+    let directory = fs::read_dir(&out)
+        .expect("files")
+        .next()
+        .expect("a target")
+        .expect("it")
+        .path();
+    let text = fs::read_to_string(directory.join("4k/randread-1-1.json")).expect("a cell");
+    assert!(
+        json(&text)["jobs"][0]["read"]["iops"]
+            .as_f64()
+            .is_some_and(|iops| iops > 0.0)
+    );
+}
+
+#[test]
+fn a_job_file_is_swept_over_what_it_does_not_say() {
+    let scratch = Scratch::shared();
+    lay_out(&scratch.work().join("data"), 8 * MIB);
+    let job = "[global]\nfilename=data\nsize=8m\ndirect=1\nioengine=libaio\n[small]\nrw=randread\nbs=4k\n[large]\nstonewall\nrw=read\nbs=64k\n";
+    scratch.write("job.fio", job);
+    let run = run(
+        &scratch,
+        "sweep job.fio --iodepth 1,2 --runtime 2 --exhaustive --format json",
+    )
+    .ok();
+    let document = json(&run.stdout);
+    let curves = document["sweep"]["curves"].as_array().expect("curves");
+    let names: Vec<&str> = curves
+        .iter()
+        .filter_map(|curve| curve["values"][0].as_str())
+        .collect();
+    assert_eq!(names, ["small", "large"]);
+    assert!(
+        curves.iter().all(|curve| curve["state"] == "complete"),
+        "{run}"
+    );
+    assert_eq!(scratch.files(), ["data", "job.fio"]);
+}
+
+/// The plateau of a device that is held at a known rate is found within 2 %.
+#[test]
+fn the_plateau_of_a_throttled_device_is_found() {
+    require!(Root, Zram, Throttle);
+    let scratch = Scratch::alone();
+    let disk = Zram::new(64 * MIB);
+    let caps = Caps {
+        read_iops: Some(500),
+        ..Caps::default()
+    };
+    let throttle = Throttle::new(&device::number(&disk.path()), caps);
+    let line = format!(
+        "sweep {} --bs 4k --iodepth 1..16 --runtime 20 --format json",
+        disk.path().display()
+    );
+    let mut found = Vec::new();
+    let holds = (0..ATTEMPTS).any(|_| {
+        let run = run(&scratch, &line).throttled(&throttle).ok();
+        let document = json(&run.stdout);
+        let saturation = &document["sweep"]["curves"][0]["saturation"];
+        let maximum = saturation["maximum"]["mean"].as_f64().expect("a maximum");
+        found.push(maximum);
+        (maximum / 500.0 - 1.0).abs() <= 0.02 && saturation["knee"]["iodepth"] == 1
+    });
+    assert!(holds, "{found:?} where 500 is the cap");
+}
+
+#[test]
+fn a_sweep_that_was_stopped_goes_on() {
+    let scratch = Scratch::shared();
+    lay_out(&scratch.work().join("data"), 32 * MIB);
+    let line = "sweep data --bs 4k,64k --iodepth 1,2,4 --exhaustive --runtime 1";
+    let mut running = run(&scratch, line).start();
+    let journals = scratch.out().join("sweeps");
+    let has_measured = running.until(|_| {
+        let files = fs::read_dir(&journals).into_iter().flatten().flatten();
+        files
+            .filter_map(|file| file.metadata().ok())
+            .any(|facts| facts.len() > 0)
+    });
+    running.signal(Signal::INT);
+    let stopped = running.within(Duration::from_secs(20)).wait();
+    assert!(has_measured, "{stopped}");
+    assert!(stopped.stderr.contains("--resume"), "{stopped}");
+    let gone_on = run(&scratch, &format!("{line} --resume --format json")).ok();
+    assert!(gone_on.stderr.contains("known from before"), "{gone_on}");
+    let document = json(&gone_on.stdout);
+    let curves = document["sweep"]["curves"].as_array().expect("curves");
+    assert!(
+        curves.iter().all(|curve| curve["state"] == "complete"),
+        "{gone_on}"
+    );
+    let anew = run(&scratch, &format!("{line} --resume")).ok();
+    assert!(anew.stderr.contains("nothing is known"), "{anew}");
+}
+
+#[test]
+fn what_cannot_be_swept_is_refused_at_once() {
+    let scratch = Scratch::shared();
+    let line = "sweep . --bs 4k,4y --iodept 1 --rw randraed --numjobs 4..1";
+    run(&scratch, line)
+        .run()
+        .refused_with(&["4y", "iodepth", "randread", "4..1"]);
+    let line = "sweep . --bs 4k..1m --rwmixread 0..100+1 --iodepth 1..100+1";
+    run(&scratch, line)
+        .run()
+        .refused_with(&["90900 cells", "--yes"]);
+    lay_out(&scratch.work().join("data"), 32 * MIB);
+    let refused = run(&scratch, "sweep data --rw randread,randwrite --iodepth 1").run();
+    refused.refused_with(&["data", "--allow-overwrite"]);
+    assert_eq!(scratch.files(), ["data"]);
+}
