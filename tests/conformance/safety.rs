@@ -193,3 +193,42 @@ fn read_only_mode_writes_nothing() {
         assert_eq!(scratch.files(), Vec::<String>::new(), "{program:?}");
     }
 }
+
+#[test]
+fn read_only_mode_lays_nothing_out() {
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        let user = scratch.work().join("user");
+        fs::write(&user, "precious data").expect("a file");
+        let small = "--readonly --name=job --filename=user --size=64k --rw=randread";
+        program.line(&scratch, small).run().refused_with(&["read"]);
+        let missing = "--readonly --name=job --filename=absent --size=64k --rw=randread";
+        program
+            .line(&scratch, missing)
+            .run()
+            .refused_with(&["read"]);
+        assert_eq!(scratch.files(), ["user"], "{program:?}");
+        assert_eq!(
+            fs::read(&user).expect("the file"),
+            b"precious data",
+            "{program:?}"
+        );
+    }
+}
+
+#[test]
+fn what_a_found_file_holds_is_left_when_it_is_made_larger() {
+    // fio writes over all of it.
+    ours!();
+    let scratch = Scratch::shared();
+    let user = scratch.work().join("user");
+    fs::write(&user, "precious data").expect("a file");
+    let line = "--name=job --filename=user --size=5m --bs=64k --rw=randread";
+    let _ = Program::subject().line(&scratch, line).ok();
+    let now = fs::read(&user).expect("the file");
+    assert_eq!((now.len(), &now[..13]), (5 << 20, &b"precious data"[..]));
+    let holes = now[13..]
+        .chunks(4096)
+        .filter(|block| block.iter().all(|byte| *byte == 0));
+    assert_eq!(holes.count(), 0, "the rest is data");
+}

@@ -47,6 +47,8 @@ pub struct LocalRunner {
     pub keep_files: bool,
     /// Where blocks that fail verification are saved (`verify_dump`); empty is the current directory.
     pub dump_directory: PathBuf,
+    /// Whether nothing may be laid out (`--readonly`): files that a reading job needs must be there, and large enough.
+    pub readonly: bool,
 }
 
 impl LocalRunner {

@@ -106,6 +106,9 @@ pub(super) fn make_ready(
     let mut search = Search::of(plan)?;
     let mut warnings = search.check(&runner.consent)?;
     warnings.dedup();
+    if runner.readonly {
+        search.layout.refuse_writes()?;
+    }
     search.layout.check_space()?;
     for message in warnings.into_iter().chain(announcements(&search.layout)) {
         observer.event(&Event {

@@ -7,6 +7,7 @@ use crate::workload::rng::{Rng, mix64};
 use iosonde_result::session::RunError;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
@@ -15,8 +16,8 @@ use std::sync::mpsc::sync_channel;
 const CHUNK: usize = 4 << 20;
 /// Chunks that one thread fills while another writes.
 const AHEAD: usize = 3;
-/// O_DIRECT needs lengths that every device takes.
-const DIRECT_UNIT: usize = 4096;
+/// O_DIRECT needs offsets and lengths that every device takes.
+const DIRECT_UNIT: u64 = 4096;
 
 /// Fills files, one after the other. Its memory is made once, however many files there are.
 #[derive(Debug, Default)]
@@ -40,27 +41,35 @@ struct Chunk {
 }
 
 impl Filler {
-    /// Writes `size` bytes over the whole file, past the page cache where the file system allows it.
+    /// Writes bytes `range` of the file, past the page cache where the file system allows it.
     pub(super) fn fill(
         &mut self,
         path: &Path,
         file: &File,
-        size: u64,
+        range: Range<u64>,
         stops: &[&Interrupt],
         written: &mut dyn FnMut(u64),
     ) -> Result<(), RunError> {
-        self.run(path, file, Until::Size(size), stops, written)
+        self.run(
+            path,
+            file,
+            range.start,
+            Until::Size(range.end),
+            stops,
+            written,
+        )
     }
 
-    /// Writes until there is no room left.
+    /// Writes from byte `from` on until there is no room left.
     pub(super) fn until_full(
         &mut self,
         path: &Path,
         file: &File,
+        from: u64,
         stops: &[&Interrupt],
         written: &mut dyn FnMut(u64),
     ) -> Result<(), RunError> {
-        self.run(path, file, Until::Full, stops, written)
+        self.run(path, file, from, Until::Full, stops, written)
     }
 
     /// One thread makes data while another writes them, so that the device does not wait for random numbers.
@@ -68,6 +77,7 @@ impl Filler {
         &mut self,
         path: &Path,
         file: &File,
+        from: u64,
         until: Until,
         stops: &[&Interrupt],
         written: &mut dyn FnMut(u64),
@@ -86,17 +96,18 @@ impl Filler {
         if let Until::Size(size) = until
             && size <= CHUNK as u64
         {
+            let length = size.saturating_sub(from) as usize;
             let memory = &mut self.buffers[0];
-            rng.fill(memory.slot_mut(0, size as usize));
-            let data = memory.slot(0, size as usize);
+            rng.fill(memory.slot_mut(0, length));
+            let data = memory.slot(0, length);
             target
-                .write(data, 0)
+                .write(data, from)
                 .map_err(|error| target_error(path, "write", &error))?;
-            written(size);
+            written(length as u64);
             return Ok(());
         }
         let free = std::mem::take(&mut self.buffers);
-        let (free, outcome) = pipeline(&target, free, &mut rng, until, stops, written);
+        let (free, outcome) = pipeline(&target, free, &mut rng, from, until, stops, written);
         self.buffers = free;
         match outcome {
             Ok(true) => Ok(()),
@@ -123,6 +134,7 @@ fn pipeline(
     target: &Target<'_>,
     mut free: Vec<IoMemory>,
     rng: &mut Rng,
+    from: u64,
     until: Until,
     stops: &[&Interrupt],
     written: &mut dyn FnMut(u64),
@@ -137,11 +149,13 @@ fn pipeline(
                 let _ = to_fill.send((chunk, outcome));
             }
         });
-        let (mut offset, mut in_flight, mut outcome) = (0, 0, Ok(true));
+        let (mut offset, mut in_flight, mut outcome) = (from, 0, Ok(true));
         loop {
+            // All chunks but the first begin at a multiple of their size, as O_DIRECT wants it.
+            let whole = CHUNK as u64 - offset % CHUNK as u64;
             let wanted = match until {
-                Until::Size(size) => size.saturating_sub(offset).min(CHUNK as u64) as usize,
-                Until::Full => CHUNK,
+                Until::Size(size) => size.saturating_sub(offset).min(whole) as usize,
+                Until::Full => whole as usize,
             };
             let going = matches!(outcome, Ok(true)) && wanted > 0;
             if going && stops.iter().any(|stop| stop.is_requested()) {
@@ -166,7 +180,7 @@ fn pipeline(
             let (chunk, result) = done.recv().expect("the writing thread answers");
             in_flight -= 1;
             match result {
-                Ok(()) => written(chunk.offset + chunk.length as u64),
+                Ok(()) => written(chunk.offset + chunk.length as u64 - from),
                 Err(error) if outcome.is_ok() => outcome = Err(error),
                 Err(_) => {}
             }
@@ -190,6 +204,10 @@ fn seed_of(path: &Path) -> u64 {
     })
 }
 
+fn is_aligned(bytes: u64) -> bool {
+    bytes.is_multiple_of(DIRECT_UNIT)
+}
+
 struct Target<'a> {
     file: &'a File,
     direct: Option<File>,
@@ -198,7 +216,7 @@ struct Target<'a> {
 impl Target<'_> {
     fn write(&self, data: &[u8], offset: u64) -> io::Result<()> {
         match &self.direct {
-            Some(direct) if data.len().is_multiple_of(DIRECT_UNIT) => direct
+            Some(direct) if is_aligned(data.len() as u64) && is_aligned(offset) => direct
                 .write_all_at(data, offset)
                 .or_else(|_| self.file.write_all_at(data, offset)),
             _ => self.file.write_all_at(data, offset),

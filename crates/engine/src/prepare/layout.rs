@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 struct Need {
     size: u64,
     existed: bool,
+    /// Size of a file that was found. What lies below it is the user's and stays.
+    from: u64,
     data: bool,
     /// The file must have its size before the first write: it will be mapped.
     mapped: bool,
@@ -74,6 +76,7 @@ impl Layout {
         let need = self.needs.entry(file.path.clone()).or_insert_with(|| Need {
             size: 0,
             existed: file.size_now.is_some(),
+            from: file.size_now.unwrap_or(0),
             data: false,
             mapped: false,
             until_full: false,
@@ -86,6 +89,26 @@ impl Layout {
         need.data |= data;
         need.mapped |= job.io.engine == Engine::Mmap;
         need.until_full |= data && fills_device(job);
+    }
+
+    /// Refuses what `--readonly` forbids: to make a file, or to write to one that is too small.
+    pub fn refuse_writes(&self) -> Result<(), RunError> {
+        let Some((path, need)) = self.needs.iter().next() else {
+            return Ok(());
+        };
+        let found = match need.existed {
+            true => format!("it has {} bytes", need.from),
+            false => "it does not exist".to_owned(),
+        };
+        Err(RunError::Target {
+            path: path.display().to_string(),
+            problem: format!(
+                "{found}, job {} needs {} bytes of it, and --readonly forbids to lay them out",
+                need.owner.1, need.size
+            ),
+            remedy: "use a size= that the file has, name another file, or leave --readonly out"
+                .to_owned(),
+        })
     }
 
     /// Refuses, before anything is written, what will not fit.
@@ -114,7 +137,7 @@ impl Layout {
                 .entry(*number)
                 .or_insert_with(|| (job.clone(), 0, 0));
             line.1 += 1;
-            line.2 += need.size;
+            line.2 += need.size.saturating_sub(need.from);
         }
         of_workers.into_values().collect()
     }
@@ -133,7 +156,7 @@ impl Layout {
     /// Bytes to be written.
     pub fn bytes(&self) -> u64 {
         let data = self.needs.values().filter(|need| need.data);
-        data.map(|need| need.size).sum()
+        data.map(|need| need.size.saturating_sub(need.from)).sum()
     }
 }
 
@@ -241,14 +264,14 @@ fn one_file(
         .open(path)
         .map_err(fail("make"))?;
     if need.until_full {
-        filler.until_full(path, &file, stops, written)?;
+        filler.until_full(path, &file, need.from, stops, written)?;
     } else {
         reserve(&file, need).map_err(fail("reserve space for"))?;
         if need.data || need.mapped {
             file.set_len(need.size).map_err(fail("size"))?;
         }
         if need.data {
-            filler.fill(path, &file, need.size, stops, written)?;
+            filler.fill(path, &file, need.from..need.size, stops, written)?;
         }
     }
     if need.fsync && need.data {

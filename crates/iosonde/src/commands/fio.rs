@@ -73,6 +73,7 @@ fn measure(plan: &Plan, command: &CommandLine, keep: &KeepArgs) -> Result<(), Fa
         interrupt: stop.interrupt.clone(),
         keep_files: true,
         dump_directory: command.aux_path.clone().unwrap_or_default().into(),
+        readonly: command.readonly,
         ..LocalRunner::default()
     }
     .open();
