@@ -55,6 +55,47 @@ fn fill_device_ends_when_the_device_is_full() {
 }
 
 #[test]
+fn a_full_device_ends_joined_writes_too() {
+    require!(Root);
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        let _mount = Mount::tmpfs(scratch.work().join("small"), 8 << 20);
+        let line = "--name=job --filename=small/x --rw=write --bs=12k --ioengine=vsync --iodepth=8";
+        let document = program.line(&scratch, line).and("--fill_device=1").json();
+        assert_eq!(document["jobs"][0]["error"], 0, "{program:?}");
+        let written = document["jobs"][0]["write"]["io_bytes"]
+            .as_u64()
+            .expect("bytes");
+        assert!(
+            (7 << 20..=8 << 20).contains(&written),
+            "{program:?} wrote {written} bytes"
+        );
+    }
+}
+
+#[test]
+fn mapped_files_report_what_the_kernel_says_by_a_signal() {
+    require!(Root);
+    // fio dies of it.
+    ours!();
+    let scratch = Scratch::shared();
+    let mount = Mount::tmpfs(scratch.work().join("small"), 8 << 20);
+    fs::write(mount.dir().join("other"), vec![1; 4 << 20]).expect("room");
+    let sparse = fs::File::create(mount.dir().join("sparse")).expect("a file");
+    sparse.set_len(10 << 20).expect("a sparse file");
+    let line = "--name=job --filename=small/sparse --size=10m --rw=write --ioengine=mmap";
+    let run = Program::subject().line(&scratch, line).run();
+    // The space may be looked at beforehand, or it shows where it happens.
+    run.refused_with(&["ENOSPC", "sparse"]);
+    lay_out(&scratch.work().join("cut"), 4 << 20);
+    let line = "--name=job --filename=cut --size=4m --rw=randread --ioengine=mmap --rate=20m --time_based --runtime=9";
+    let running = Program::subject().line(&scratch, line).start();
+    thread::sleep(Duration::from_millis(1000));
+    fs::File::create(scratch.work().join("cut")).expect("the file, cut short");
+    running.wait().refused_with(&["EIO", "cut", "offset"]);
+}
+
+#[test]
 fn a_sparse_file_that_cannot_be_filled() {
     require!(Root);
     ours!();

@@ -6,6 +6,7 @@
 
 pub mod aio;
 pub mod block;
+mod bus_error;
 pub mod mapping;
 pub mod memory;
 pub mod ring;

@@ -36,7 +36,7 @@ impl Mmap {
             Op::Read => mapping.copy(&slab.memory, index, slot.offset, slot.len, false),
             Op::Write => {
                 let moved = mapping.copy(&slab.memory, index, slot.offset, slot.len, true);
-                match if self.write_through {
+                match if self.write_through && moved >= 0 {
                     mapping.sync(slot.offset, u64::from(slot.len))
                 } else {
                     0

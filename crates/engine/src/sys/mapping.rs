@@ -1,14 +1,22 @@
 //! A file mapped into memory, for the mmap engine.
 
+use super::bus_error;
 use super::memory::IoMemory;
+use std::fs::File;
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
 /// A shared mapping of a whole file.
 #[derive(Debug)]
 pub struct Mapping {
     base: *mut u8,
     length: usize,
+    protection: i32,
+    advice: i32,
+    /// The file once more, which is mapped anew after an error.
+    file: File,
+    /// That failed: there are pages in the mapping that are not the file's.
+    broken: bool,
 }
 
 // SAFETY: the mapping is owned by this value alone.
@@ -24,6 +32,9 @@ impl Mapping {
         } else {
             libc::PROT_READ
         };
+        bus_error::install();
+        // SAFETY: the caller's descriptor is open.
+        let file = File::from(unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned()?);
         // SAFETY: no address is asked for, so nothing is replaced.
         let base = unsafe {
             libc::mmap(
@@ -48,10 +59,14 @@ impl Mapping {
         Ok(Mapping {
             base: base.cast(),
             length,
+            protection,
+            advice,
+            file,
+            broken: false,
         })
     }
 
-    /// Copies between a slot and the file. The count of bytes copied: less at the end of the mapping.
+    /// Copies between a slot and the file. The count of bytes copied, less at the end of the mapping, or an errno below 0.
     pub fn copy(
         &mut self,
         memory: &IoMemory,
@@ -60,22 +75,63 @@ impl Mapping {
         length: u32,
         write: bool,
     ) -> i32 {
+        if self.broken {
+            return -libc::EIO;
+        }
         let room = (self.length as u64)
             .saturating_sub(offset)
             .min(u64::from(length)) as usize;
         assert!(room <= memory.stride());
-        // SAFETY: `offset + room` lies within the mapping and `room` within the slot; the two never overlap. A file that is
-        // cut short meanwhile raises SIGBUS, which is the documented behaviour of mapped files.
-        unsafe {
-            let file = self.base.add(offset.min(self.length as u64) as usize);
-            let buffer = memory.address(slot);
+        // SAFETY: the offset lies within the mapping, or at its end.
+        let file = unsafe { self.base.add(offset.min(self.length as u64) as usize) };
+        let buffer = memory.address(slot);
+        // SAFETY: `offset + room` lies within the mapping and `room` within the slot; the two never overlap.
+        let survived = bus_error::survived(file, room, || unsafe {
             if write {
                 std::ptr::copy_nonoverlapping(buffer, file, room);
             } else {
                 std::ptr::copy_nonoverlapping(file, buffer, room);
             }
+        });
+        match survived {
+            true => room as i32,
+            false => -self.why_not(offset + room as u64),
         }
-        room as i32
+    }
+
+    /// The errno for a page before byte `end` that could not be had. The file is mapped anew.
+    #[cold]
+    fn why_not(&mut self, end: u64) -> i32 {
+        if self.map_anew().is_err() {
+            self.broken = true;
+            return libc::EIO;
+        }
+        let size = self.file.metadata().map_or(0, |metadata| metadata.len());
+        let room = rustix::fs::fstatvfs(&self.file).map_or(1, |stat| stat.f_bavail);
+        match size >= end && room == 0 {
+            true => libc::ENOSPC,
+            false => libc::EIO,
+        }
+    }
+
+    fn map_anew(&mut self) -> io::Result<()> {
+        // SAFETY: exactly the range mapped in `map`, which this value owns, is replaced; nothing refers to it now.
+        let base = unsafe {
+            libc::mmap(
+                self.base.cast(),
+                self.length,
+                self.protection,
+                libc::MAP_SHARED | libc::MAP_FIXED,
+                self.file.as_raw_fd(),
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the range is the mapping just made; advice changes no contents.
+        unsafe { libc::madvise(base, self.length, self.advice) };
+        Ok(())
     }
 
     /// Writes back (and with `drop`, forgets) the pages of a range.

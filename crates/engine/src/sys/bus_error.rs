@@ -1,0 +1,119 @@
+//! Copies from and to mapped files that survive SIGBUS.
+//!
+//! The kernel raises SIGBUS where a mapped page cannot be had: the file was cut short, its file system is full, or the
+//! device failed. The handler here puts an empty page there, so that the copy goes on, and leaves word of it. A SIGBUS from
+//! anywhere else does what it did before.
+
+use std::io;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, compiler_fence};
+
+/// Where this thread copies to and from.
+struct Watched {
+    start: AtomicUsize,
+    end: AtomicUsize,
+    hit: AtomicBool,
+}
+
+thread_local! {
+    // Without a destructor or a lazy start, which a signal handler could not bear.
+    static WATCHED: Watched = const {
+        Watched {
+            start: AtomicUsize::new(0),
+            end: AtomicUsize::new(0),
+            hit: AtomicBool::new(false),
+        }
+    };
+}
+
+static INSTALLED: Once = Once::new();
+static PAGE: AtomicUsize = AtomicUsize::new(4096);
+/// What SIGBUS did before. Never freed.
+static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Installs the handler, once in a process.
+pub(super) fn install() {
+    INSTALLED.call_once(|| {
+        // SAFETY: sysconf only reads; zeroed is a valid sigaction (no flags, an empty mask); the pointers are to values
+        // that live through the calls, and the one kept is leaked.
+        unsafe {
+            if let Ok(page) = usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)) {
+                PAGE.store(page, Ordering::Relaxed);
+            }
+            let before = Box::into_raw(Box::new(std::mem::zeroed::<libc::sigaction>()));
+            libc::sigaction(libc::SIGBUS, std::ptr::null(), before);
+            BEFORE.store(before, Ordering::Release);
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = on_bus_error as *const () as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+            libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut());
+        }
+    });
+}
+
+/// Runs `copy`, which touches `length` bytes of a mapping from `start` on. Whether all of them were there; where one was not,
+/// pages of the mapping have been replaced and it must be mapped anew.
+#[inline]
+pub(super) fn survived(start: *const u8, length: usize, copy: impl FnOnce()) -> bool {
+    WATCHED.with(|watched| {
+        watched.hit.store(false, Ordering::Relaxed);
+        watched.start.store(start as usize, Ordering::Relaxed);
+        watched
+            .end
+            .store(start as usize + length, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        copy();
+        compiler_fence(Ordering::SeqCst);
+        watched.end.store(0, Ordering::Relaxed);
+        !watched.hit.load(Ordering::Relaxed)
+    })
+}
+
+extern "C" fn on_bus_error(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: the kernel passes a valid siginfo of a SIGBUS, which has an address.
+    let address = unsafe { (*info).si_addr() } as usize;
+    // SAFETY: errno of this thread is restored at the end, so that the interrupted code does not see a change.
+    let errno = unsafe { *libc::__errno_location() };
+    let mended = WATCHED.with(|watched| {
+        let watches = (watched.start.load(Ordering::Relaxed)..watched.end.load(Ordering::Relaxed))
+            .contains(&address);
+        let mended = watches && put_empty_page(address).is_ok();
+        if mended {
+            watched.hit.store(true, Ordering::Relaxed);
+        }
+        mended
+    });
+    if !mended {
+        // SAFETY: the action was filled in `install`; back in the interrupted code the access fails again, and that action
+        // has it.
+        unsafe {
+            libc::sigaction(
+                libc::SIGBUS,
+                BEFORE.load(Ordering::Acquire),
+                std::ptr::null_mut(),
+            )
+        };
+    }
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+fn put_empty_page(address: usize) -> io::Result<()> {
+    let page = PAGE.load(Ordering::Relaxed);
+    // SAFETY: the page is part of a mapping of this program that a `survived` of this thread copies from or to, and nothing
+    // else refers to it. mmap(2) is a plain system call and may be made in a signal handler.
+    let base = unsafe {
+        libc::mmap(
+            (address & !(page - 1)) as *mut libc::c_void,
+            page,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
+            -1,
+            0,
+        )
+    };
+    match base == libc::MAP_FAILED {
+        true => Err(io::Error::last_os_error()),
+        false => Ok(()),
+    }
+}
