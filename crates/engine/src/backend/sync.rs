@@ -145,7 +145,9 @@ impl Vsync {
         count
     }
 
-    fn move_run(&mut self, slab: &Slab, batch: &[u32]) {
+    /// Moves neighbours by one call. How many of them are finished: those behind a short one or a failed one were not
+    /// tried, and their turn comes by calls of their own.
+    fn move_run(&mut self, slab: &Slab, batch: &[u32]) -> usize {
         let first = &slab.slots[batch[0] as usize];
         self.run.clear();
         self.run.extend(
@@ -162,18 +164,18 @@ impl Vsync {
             &self.run,
         );
         let mut left = moved;
-        for (slot, length) in &self.run {
-            let result = if moved < 0 {
-                moved as i32
-            } else {
-                left.clamp(0, i64::from(*length)) as i32
-            };
-            left -= i64::from(*length);
+        for (count, (slot, length)) in (1..).zip(&self.run) {
+            let result = left.min(i64::from(*length)) as i32;
             self.finished.push(Completion {
                 slot: *slot,
                 result,
             });
+            left -= i64::from(*length);
+            if left <= 0 {
+                return count;
+            }
         }
+        batch.len()
     }
 }
 
@@ -183,10 +185,10 @@ impl Backend for Vsync {
     fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
         let mut rest = batch;
         while !rest.is_empty() {
-            let count = Self::neighbours(slab, rest);
+            let mut count = Self::neighbours(slab, rest);
             let slot = &slab.slots[rest[0] as usize];
             if count > 1 && slot.moved == 0 {
-                self.move_run(slab, &rest[..count]);
+                count = self.move_run(slab, &rest[..count]);
             } else {
                 let handle = self.handles[slot.file as usize];
                 let result =
