@@ -71,6 +71,7 @@ lines! { same_logs:
 lines! { like_logs:
     averaged "--name=job --size=4m --rw=randrw --time_based --runtime=2 --thinktime=200 --write_bw_log=b --write_lat_log=l --write_iops_log=i --log_avg_msec=250"
     highest "--name=job --size=4m --rw=randread --time_based --runtime=2 --thinktime=200 --write_lat_log=l --log_avg_msec=500 --log_max_value=1"
+    after_the_ramp "--name=job --size=4m --rw=randread --rate_iops=50 --ramp_time=1 --time_based --runtime=1 --write_lat_log=l"
     histograms "--name=job --size=4m --rw=randread --time_based --runtime=2 --thinktime=200 --write_hist_log=h --log_hist_msec=500"
 }
 

@@ -84,6 +84,7 @@ pub struct IoLog {
     rule: Logs,
     /// Priority of I/Os that carry none.
     own_priority: u16,
+    /// What times count from: the worker's start, or the end of its ramp.
     start_ns: u64,
     chunk: Vec<LogEntry>,
     to_writer: SyncSender<LogBatch>,
@@ -95,7 +96,8 @@ pub struct IoLog {
 }
 
 impl IoLog {
-    /// A log whose times count from `start_ns`, and the end where its batches arrive. `own_priority` is that of the job, in
+    /// A log whose times count from `start_ns`, and the end where its batches arrive. I/Os that started before are left
+    /// out: they are the ramp's. `own_priority` is that of the job, in
     /// the kernel's encoding.
     pub fn new(rule: &Logs, own_priority: u16, start_ns: u64) -> (IoLog, Receiver<LogBatch>) {
         let (to_writer, receiver) = sync_channel(64);
@@ -124,12 +126,18 @@ impl IoLog {
         }
         for index in batch {
             let slot = slab.slots[*index as usize];
+            if slot.start_ns < self.start_ns {
+                continue;
+            }
             self.note(LogKind::Slat, &slot, issue_ns, issue_ns - prepared_ns);
         }
     }
 
     /// An I/O has completed.
     pub fn completed(&mut self, slot: &Slot, now_ns: u64) {
+        if slot.start_ns < self.start_ns {
+            return;
+        }
         let clat_ns = now_ns.saturating_sub(slot.issue_ns);
         if self.rule.lat.is_some() {
             self.note(LogKind::Clat, slot, now_ns, clat_ns);

@@ -1,7 +1,7 @@
 //! When the next I/O may start: rates, think times.
 
 use crate::workload::rng::Rng;
-use iosonde_job::plan::{Direction, Job, PerDirection, ThinkTime};
+use iosonde_job::plan::{Direction, Job, Mode, PerDirection, ThinkTime};
 
 /// The schedule of one direction.
 #[derive(Debug, Clone)]
@@ -54,6 +54,8 @@ pub struct Pacer {
     rates: PerDirection<Option<RateClock>>,
     /// Directions with a rate of their own.
     paced: Vec<Direction>,
+    /// The other direction of a mix of which one has a rate.
+    unpaced: Option<Direction>,
     thinking: Option<Thinking>,
     ignore_thinktime: bool,
     free: bool,
@@ -85,6 +87,14 @@ impl Pacer {
             .into_iter()
             .filter(|direction| rates[*direction].is_some())
             .collect();
+        let workload = &job.workload;
+        let mixed =
+            workload.rw.mode == Mode::ReadWrite && (1..100).contains(&workload.rwmix_read_percent);
+        let unpaced = match paced[..] {
+            [Direction::Read] if mixed => Some(Direction::Write),
+            [Direction::Write] if mixed => Some(Direction::Read),
+            _ => None,
+        };
         let thinking = schedule
             .thinktime
             .filter(|rule| rule.pause_ns > 0)
@@ -98,6 +108,7 @@ impl Pacer {
         Pacer {
             rates,
             paced,
+            unpaced,
             thinking,
             ignore_thinktime: schedule.rate_ignore_thinktime,
             free,
@@ -111,10 +122,12 @@ impl Pacer {
         self.free
     }
 
-    /// Where several directions have rates of their own: the one whose turn it is.
-    pub fn turn(&self) -> Option<Direction> {
+    /// The direction that the next I/O has to be of; `None` leaves it to the mix. Where several directions have rates of
+    /// their own, it is the one whose turn it is. Where one has, the other goes on while that one has to wait.
+    pub fn turn(&self, now_ns: u64) -> Option<Direction> {
         if self.paced.len() < 2 {
-            return None;
+            let waits = self.start_ns(*self.paced.first()?)? > now_ns;
+            return self.unpaced.filter(|_| waits);
         }
         self.paced
             .iter()

@@ -218,9 +218,9 @@ impl Recorder {
         self.directions.iter().map(|tally| tally.ios).sum()
     }
 
-    /// Whether anything was measured in this direction.
-    pub fn has(&self, direction: Direction) -> bool {
-        self.directions[direction as usize].ios > 0
+    /// I/Os measured so far in this direction.
+    pub fn ios(&self, direction: Direction) -> u64 {
+        self.directions[direction as usize].ios
     }
 
     /// The statistics, without samples. `runtime_ns` is set where something was moved.

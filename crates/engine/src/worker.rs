@@ -23,7 +23,7 @@ use crate::recorder::Recorder;
 use crate::tally::Shared;
 use crate::verifying::Verification;
 use crate::workload::{Generator, Io};
-use iosonde_job::plan::{Direction, ErrorPolicy, PerDirection};
+use iosonde_job::plan::{ErrorPolicy, PerDirection};
 use iosonde_result::observer::WorkerState;
 use iosonde_result::run::IoFailure;
 use std::path::PathBuf;
@@ -163,11 +163,14 @@ pub struct Worker<B, C> {
     dry: bool,
     resume_ns: u64,
     spin_until_ns: u64,
-    /// End of the last I/O of each direction.
-    last_ns: [u64; 3],
+    /// When the phase began.
+    phase_start_ns: u64,
+    /// I/Os measured by then, by direction.
+    phase_start_ios: PerDirection<u64>,
+    /// Length of the phases that are over, for each direction that moved something in them.
+    runtime_ns: PerDirection<u64>,
     /// When the main phase stopped to start I/Os, for whatever reason.
     stopped_ns: u64,
-    verify_start_ns: Option<u64>,
     end_syncs: usize,
     failure: Option<IoFailure>,
     survived: u64,
@@ -266,9 +269,10 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             dry: false,
             resume_ns: 0,
             spin_until_ns: 0,
-            last_ns: [0; 3],
+            phase_start_ns: parts.limits.start_ns,
+            phase_start_ios: PerDirection::default(),
+            runtime_ns: PerDirection::default(),
             stopped_ns: u64::MAX,
-            verify_start_ns: None,
             end_syncs: 0,
             failure: None,
             survived: 0,
@@ -335,6 +339,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         self.held = None;
         self.draining = false;
         self.now_ns = self.clock.now_ns();
+        self.count_runtime();
         let stopped = self.failure.is_some()
             || self.parts.shared.stop.load(Relaxed)
             || self.now_ns >= self.parts.limits.deadline_ns;
@@ -352,7 +357,6 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                         .as_mut()
                         .is_some_and(|verifier| verifier.begin_reading()) =>
             {
-                self.verify_start_ns = Some(self.now_ns);
                 self.parts.shared.enter(WorkerState::Verifying);
                 Phase::Verify
             }
@@ -377,10 +381,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         let now_ns = self.clock.now_ns();
         Standing {
             recorder: &self.parts.recorder,
-            runtime_ns: self.runtime_ns(match self.phase {
-                Phase::Main => now_ns,
-                _ => 0,
-            }),
+            runtime_ns: self.runtime_until(now_ns),
             failure: self.failure.as_ref(),
             survived: self.survived,
             first_error: self.first_error,
@@ -396,33 +397,40 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         control.map_or(self.parts.rules.iodepth, DepthControl::depth)
     }
 
-    /// Length of the measured part: up to the last I/O of a direction, but not less than `until_ns`.
-    fn runtime_ns(&self, until_ns: u64) -> PerDirection<u64> {
-        let limits = self.parts.limits;
-        let from_ns = self.parts.recorder.measure_from_ns().max(limits.start_ns);
-        let ramped = self.parts.recorder.measure_from_ns() > limits.start_ns;
-        let main_end = |direction: Direction| {
-            let last_ns = self.last_ns[direction as usize].max(until_ns);
-            // With a ramp, I/Os count by their start: those in flight at the end count in full, so their drain is not time.
-            if ramped {
-                last_ns.min(limits.deadline_ns).min(self.stopped_ns)
-            } else {
-                last_ns
-            }
-        };
+    /// Length of the phases in which a direction moved something, as fio counts: all of a phase, with its waits, not only
+    /// up to the direction's last I/O.
+    fn runtime_until(&self, now_ns: u64) -> PerDirection<u64> {
+        let limits = &self.parts.limits;
+        let recorder = &self.parts.recorder;
+        let mut end_ns = now_ns;
+        // With a ramp, I/Os count by their start: those in flight at the end count in full, so their drain is not time.
+        if recorder.measure_from_ns() > limits.start_ns {
+            end_ns = end_ns.min(limits.deadline_ns).min(self.stopped_ns);
+        }
+        let from_ns = self.phase_start_ns.max(recorder.measure_from_ns());
         PerDirection::from_fn(|direction| {
-            let from_ns = match (direction, self.verify_start_ns) {
-                (Direction::Read, Some(start_ns)) => start_ns,
-                _ => from_ns,
+            let moved = recorder.ios(direction) > self.phase_start_ios[direction];
+            let phase_ns = if moved && self.phase != Phase::EndSync {
+                end_ns.saturating_sub(from_ns)
+            } else {
+                0
             };
-            main_end(direction).saturating_sub(from_ns)
+            self.runtime_ns[direction] + phase_ns
         })
+    }
+
+    /// Adds the phase that is over to the runtimes.
+    fn count_runtime(&mut self) {
+        self.runtime_ns = self.runtime_until(self.now_ns);
+        self.phase_start_ns = self.now_ns;
+        self.phase_start_ios =
+            PerDirection::from_fn(|direction| self.parts.recorder.ios(direction));
     }
 
     /// Takes a worker apart that is done.
     pub fn finish(self) -> Outcome {
         Outcome {
-            runtime_ns: self.runtime_ns(0),
+            runtime_ns: self.runtime_ns,
             depth: self.depth(),
             failure: self.failure,
             survived: self.survived,

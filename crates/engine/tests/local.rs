@@ -213,3 +213,30 @@ fn rates_are_kept() {
         worker.directions.read.runtime_ns
     );
 }
+
+/// Reads that check belong to the time they were made in: that of the job's own I/O, or the phase of reading back.
+#[test]
+fn the_runtime_of_reads_that_verify_is_that_of_the_phases_they_were_in() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut backlog = job(directory.path(), "backlog", Mode::Write, true);
+    backlog.verify = Some(Verify {
+        backlog: 64,
+        ..verify()
+    });
+    let mut mix = job(directory.path(), "mix", Mode::ReadWrite, true);
+    mix.verify = Some(verify());
+    for job in [backlog, mix] {
+        let result = run(vec![job]).unwrap();
+        let worker = &result.workers[0];
+        assert_eq!(worker.error, None);
+        let (read, write) = (&worker.directions.read, &worker.directions.write);
+        assert!(
+            write.runtime_ns > 0 && read.runtime_ns >= write.runtime_ns,
+            "{}: {} and {}",
+            worker.job,
+            read.runtime_ns,
+            write.runtime_ns
+        );
+        assert!(read.runtime_ns <= worker.elapsed_ns);
+    }
+}

@@ -156,9 +156,10 @@ impl Seat<'_> {
         let start_ns = gate_ns.saturating_add(self.delay_ns());
         self.sleep_until(start_ns);
         let logs = LogFiles::open(self.shelf, self.plan, self.clone, epoch_ms())?;
+        let measured_ns = start_ns + job.schedule.ramp_time_ns;
         let log = logs
             .as_ref()
-            .map(|_| IoLog::new(&job.measure.logs, own_priority(job), start_ns));
+            .map(|_| IoLog::new(&job.measure.logs, own_priority(job), measured_ns));
         let (log, receiver) = log.unzip();
         std::thread::scope(|scope| {
             let writing = logs

@@ -134,7 +134,8 @@ impl Stage<'_> {
         let start_ns = self.clock.now_ns() + low + delays.below((high - low).saturating_add(1));
         let (log, logs) = match LogFiles::open(&self.shelf, self.plan, clone, 0)? {
             Some(logs) => {
-                let (log, receiver) = IoLog::new(&job.measure.logs, 0, start_ns);
+                let measured_ns = start_ns + job.schedule.ramp_time_ns;
+                let (log, receiver) = IoLog::new(&job.measure.logs, 0, measured_ns);
                 (Some(log), Some((logs, receiver)))
             }
             None => (None, None),

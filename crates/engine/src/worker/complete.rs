@@ -44,9 +44,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         if self.done.is_empty() {
             return self.nothing_reaped(min, wake_ns);
         }
-        if self.parts.timed || self.parts.limits.deadline_ns != u64::MAX {
-            self.now_ns = self.clock.now_ns();
-        }
+        self.now_ns = self.clock.now_ns();
         self.record();
         Step::Again
     }
@@ -77,9 +75,6 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             if result != (slot.len - slot.moved) as i32 || special {
                 self.record_special(index, result);
                 continue;
-            }
-            if let Some(direction) = slot.op.direction() {
-                self.last_ns[direction as usize] = now_ns;
             }
             self.parts.recorder.completed(&slot, now_ns);
             self.free.push(index);
@@ -122,7 +117,6 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             return self.continue_short(index, result as u32);
         }
         if let Some(direction) = slot.op.direction() {
-            self.last_ns[direction as usize] = self.now_ns;
             self.see_latency(&slot, direction);
         }
         // As in fio, the flush at the end is none of the job's own.
@@ -171,10 +165,8 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                 self.failure
                     .get_or_insert(found.in_file(&self.parts.file_names));
             } else {
-                if self.parts.errors.dump {
-                    let failure = found.in_file(&self.parts.file_names);
-                    self.parts.shared.note(failure.message);
-                }
+                let failure = found.in_file(&self.parts.file_names);
+                self.parts.shared.note(failure.message);
                 self.survive(libc::EILSEQ);
             }
         }

@@ -133,7 +133,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                 {
                     return Some((io, true));
                 }
-                let io = match self.parts.pacer.turn() {
+                let io = match self.parts.pacer.turn(self.now_ns) {
                     Some(direction) => self.parts.generator.next_io_of(direction),
                     None => self.parts.generator.next_io(),
                 };
