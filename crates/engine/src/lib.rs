@@ -17,6 +17,7 @@ pub mod prepare;
 pub mod recorder;
 pub mod sampler;
 pub mod sys;
+pub mod system_env;
 pub mod tally;
 pub mod verifying;
 pub mod worker;

@@ -8,7 +8,6 @@ mod output;
 mod report;
 mod signals;
 mod store;
-mod system_env;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

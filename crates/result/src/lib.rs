@@ -16,3 +16,4 @@ pub mod series;
 pub mod session;
 pub mod stats;
 pub mod words;
+pub mod wire;

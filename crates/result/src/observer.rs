@@ -3,6 +3,7 @@
 use crate::interval::{Interval, IntervalCounts};
 use crate::run::{Event, RunResult};
 use iosonde_job::plan::PerDirection;
+use serde::{Deserialize, Serialize};
 
 /// Length of an interval where the observer asks for no other, as in fio.
 pub const INTERVAL_NS: u64 = 1_000_000_000;
@@ -73,7 +74,7 @@ pub struct Progress<'a> {
 }
 
 /// Where one worker stands.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct WorkerProgress {
     /// What it does.
     pub state: WorkerState,
@@ -86,7 +87,8 @@ pub struct WorkerProgress {
 }
 
 /// The life of a worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum WorkerState {
     /// Waits for a stonewall or another job.

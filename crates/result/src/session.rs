@@ -3,6 +3,7 @@
 use crate::observer::Observer;
 use crate::run::RunResult;
 use iosonde_job::plan::Plan;
+use serde::{Deserialize, Serialize};
 
 /// A place where plans can be run, as often as a study needs. Files laid out for one run are kept for the next.
 pub trait Session {
@@ -14,7 +15,8 @@ pub trait Session {
 }
 
 /// Why there is no result.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RunError {
     /// A path cannot be used as a target.
@@ -57,6 +59,26 @@ pub enum RunError {
         /// The nearest way.
         remedy: String,
     },
+    /// A place elsewhere, such as a pod, did not become ready to run plans.
+    #[error("{what} did not become ready: {cause}")]
+    Unready {
+        /// What was waited for.
+        what: String,
+        /// What is known about why.
+        cause: String,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// A place elsewhere was lost while a plan ran, and its result with it.
+    #[error("{what} was lost: {cause}")]
+    Lost {
+        /// What was lost.
+        what: String,
+        /// What is known about why.
+        cause: String,
+        /// What to do about it.
+        remedy: String,
+    },
     /// Stopped by the user before anything was measured.
     #[error("interrupted before anything was measured")]
     Interrupted,
@@ -68,7 +90,9 @@ impl RunError {
         match self {
             RunError::Target { remedy, .. }
             | RunError::Refused { remedy, .. }
-            | RunError::Unsupported { remedy, .. } => remedy.clone(),
+            | RunError::Unsupported { remedy, .. }
+            | RunError::Unready { remedy, .. }
+            | RunError::Lost { remedy, .. } => remedy.clone(),
             RunError::NoSpace { .. } => {
                 "use a smaller size= or fewer jobs, or a target with more room".to_owned()
             }

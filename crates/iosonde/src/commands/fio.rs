@@ -8,11 +8,11 @@ use crate::live::fio::FioLive;
 use crate::output::Output;
 use crate::signals::Stop;
 use crate::store::{Keeper, target};
-use crate::system_env::SystemEnv;
 use iosonde_engine::local::LocalRunner;
-use iosonde_job::cmdline::{Action, OutputFormat};
+use iosonde_engine::system_env::SystemEnv;
+use iosonde_job::cmdline::Action;
 use iosonde_job::{CommandLine, Plan, help, parse};
-use iosonde_result::fio::{self, Formats, terse::TerseVersion};
+use iosonde_result::fio::{self, Formats};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::Session;
 use std::ffi::OsString;
@@ -65,7 +65,7 @@ fn told(action: &Action) -> Result<Option<String>, Failure> {
 }
 
 fn measure(plan: &Plan, command: &CommandLine, keep: &KeepArgs) -> Result<(), Failure> {
-    let formats = formats(command);
+    let formats = Formats::asked(command);
     let stop = Stop::listen()?;
     let mut keeper = Keeper::open(keep)?;
     let mut output = Output::open(command.output.as_deref().map(Path::new), false)?;
@@ -114,23 +114,6 @@ pub(crate) fn document(result: &RunResult, formats: &Formats) -> Result<Vec<u8>,
         document.push(b'\n');
     }
     Ok(document)
-}
-
-/// What is asked for by `--output-format`, `--minimal`, `--append-terse` and `--terse-version`.
-fn formats(command: &CommandLine) -> Formats {
-    let has = |format| command.formats.contains(&format);
-    let terse = has(OutputFormat::Terse) || command.append_terse;
-    let json = if has(OutputFormat::JsonPlus) {
-        Some(fio::output::Json::Plus)
-    } else {
-        has(OutputFormat::Json).then_some(fio::output::Json::Plain)
-    };
-    Formats {
-        normal: has(OutputFormat::Normal) || command.formats.is_empty(),
-        terse: terse
-            .then(|| TerseVersion::from_number(command.terse_version.into()).unwrap_or_default()),
-        json,
-    }
 }
 
 /// The exit status, from what happened.

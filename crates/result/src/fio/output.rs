@@ -3,6 +3,8 @@
 use super::terse::{TerseVersion, write_terse};
 use super::{json, text, write_json};
 use crate::run::RunResult;
+use iosonde_job::CommandLine;
+use iosonde_job::cmdline::OutputFormat;
 use std::io::{self, Write};
 use std::str::FromStr;
 
@@ -33,6 +35,26 @@ impl Default for Formats {
             normal: true,
             terse: None,
             json: None,
+        }
+    }
+}
+
+impl Formats {
+    /// What is asked for by `--output-format`, `--minimal`, `--append-terse` and `--terse-version`.
+    pub fn asked(command: &CommandLine) -> Formats {
+        let has = |format| command.formats.contains(&format);
+        let terse = has(OutputFormat::Terse) || command.append_terse;
+        let json = if has(OutputFormat::JsonPlus) {
+            Some(Json::Plus)
+        } else {
+            has(OutputFormat::Json).then_some(Json::Plain)
+        };
+        Formats {
+            normal: has(OutputFormat::Normal) || command.formats.is_empty(),
+            terse: terse.then(|| {
+                TerseVersion::from_number(command.terse_version.into()).unwrap_or_default()
+            }),
+            json,
         }
     }
 }

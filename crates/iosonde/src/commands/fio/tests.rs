@@ -8,7 +8,7 @@ fn parsed(words: &str) -> iosonde_job::parse::Parsed {
 }
 
 fn of(words: &str) -> Formats {
-    formats(&parsed(&format!("--name=a --size=1m {words}")).command)
+    Formats::asked(&parsed(&format!("--name=a --size=1m {words}")).command)
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn ran(words: &str) -> (RunResult, Formats) {
         worker.started_at_ms = 0;
         worker.cpu = Default::default();
     }
-    (result, formats(&parsed.command))
+    (result, Formats::asked(&parsed.command))
 }
 
 /// The document without the lines that hold the time of day, which depends on the time zone.

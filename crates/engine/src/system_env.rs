@@ -1,6 +1,6 @@
 //! What job files ask of the machine, answered by this one.
 
-use iosonde_engine::device::{host::host, system::System};
+use crate::device::{host::host, system::System};
 use iosonde_job::Env;
 use iosonde_result::host::Host;
 use std::io::{self, Read};
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 /// This machine.
 #[derive(Debug, Default)]
-pub(crate) struct SystemEnv {
+pub struct SystemEnv {
     host: OnceLock<Host>,
 }
 

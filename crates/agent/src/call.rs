@@ -1,0 +1,51 @@
+//! Connects standard input and output with the agent that serves in this pod: what a client starts over exec.
+
+use crate::Failure;
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long an agent that has just been started may take to listen.
+const START: Duration = Duration::from_secs(10);
+
+/// Passes bytes both ways until either side ends.
+pub(crate) fn run(socket: &Path) -> Result<(), Failure> {
+    let stream = connect(socket)
+        .map_err(|error| Failure::new(1, format!("{}: {error}", socket.display())))?;
+    let mut asked = stream
+        .try_clone()
+        .map_err(|error| Failure::new(1, error.to_string()))?;
+    thread::spawn(move || {
+        pass(io::stdin().lock(), &mut asked);
+        let _ = asked.shutdown(Shutdown::Both);
+    });
+    pass(stream, &mut io::stdout().lock());
+    Ok(())
+}
+
+fn connect(socket: &Path) -> io::Result<UnixStream> {
+    let begun = Instant::now();
+    loop {
+        match UnixStream::connect(socket) {
+            Err(_) if begun.elapsed() < START => thread::sleep(Duration::from_millis(5)),
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Copies at once what is there; `io::copy` would do, but standard output waits for the end of a line or a full buffer.
+fn pass(mut from: impl Read, to: &mut impl Write) {
+    let mut buffer = vec![0; 64 << 10];
+    while let Ok(count @ 1..) = from.read(&mut buffer) {
+        if to
+            .write_all(&buffer[..count])
+            .and_then(|()| to.flush())
+            .is_err()
+        {
+            return;
+        }
+    }
+}

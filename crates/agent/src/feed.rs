@@ -1,0 +1,202 @@
+//! The messages of the current run, kept for whoever listens.
+//!
+//! The run writes here and never waits for a client: a connection that is slow or gone must not change what is measured.
+
+use iosonde_result::observer::{Control, Observer, Progress};
+use iosonde_result::run::Event;
+use iosonde_result::wire::{Message, ProgressReport, line};
+use iosonde_result::{interval::Interval, run::RunResult, session::RunError};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What the listeners of a run share.
+#[derive(Debug, Default)]
+pub(crate) struct Feed {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// A client has seen enough.
+    enough: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    run: u64,
+    is_running: bool,
+    messages: Vec<Arc<str>>,
+    progress: Option<Arc<str>>,
+    /// Counts the progress reports, so that a listener knows whether it has seen the latest.
+    progress_number: u64,
+}
+
+/// How far a listener has read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Position {
+    pub(crate) run: u64,
+    pub(crate) have: usize,
+    progress_number: u64,
+}
+
+impl Position {
+    pub(crate) fn new(run: u64, have: usize) -> Position {
+        Position {
+            run,
+            have,
+            progress_number: 0,
+        }
+    }
+}
+
+impl Feed {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a run, unless one goes on.
+    pub(crate) fn begin(&self, run: u64) -> bool {
+        let mut state = self.state();
+        if state.is_running {
+            return false;
+        }
+        *state = State {
+            run,
+            is_running: true,
+            ..State::default()
+        };
+        self.enough.store(false, Relaxed);
+        true
+    }
+
+    /// The agent was told to end.
+    pub(crate) fn ending(&self) {
+        self.tell(&Message::Ending);
+    }
+
+    /// Ends the run with its outcome.
+    pub(crate) fn end(&self, outcome: Result<RunResult, RunError>) {
+        let text = line(&Message::Done(outcome.map(Box::new)));
+        let mut state = self.state();
+        state.messages.push(text.into());
+        state.is_running = false;
+        self.changed.notify_all();
+    }
+
+    /// A client has seen enough of this run.
+    pub(crate) fn stop(&self, run: u64) {
+        if self.state().run == run {
+            self.enough.store(true, Relaxed);
+        }
+    }
+
+    /// Whether a run goes on.
+    pub(crate) fn is_running(&self) -> bool {
+        self.state().is_running
+    }
+
+    /// What is new behind a position, waiting a moment for it; moves the position on.
+    pub(crate) fn news(&self, position: &mut Position, wait: Duration) -> Vec<Arc<str>> {
+        let state = self.state();
+        let is_old = |state: &mut State| {
+            state.run != position.run
+                || state.messages.len() <= position.have
+                    && state.progress_number == position.progress_number
+        };
+        let waited = self.changed.wait_timeout_while(state, wait, is_old);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if state.run != position.run {
+            return Vec::new();
+        }
+        let mut news: Vec<_> = state.messages.iter().skip(position.have).cloned().collect();
+        position.have = position.have.max(state.messages.len());
+        if state.progress_number != position.progress_number {
+            position.progress_number = state.progress_number;
+            // Progress of a run that has ended would come behind its result.
+            if state.is_running {
+                news.extend(state.progress.clone());
+            }
+        }
+        news
+    }
+
+    fn tell(&self, message: &Message) {
+        let text = line(message).into();
+        self.state().messages.push(text);
+        self.changed.notify_all();
+    }
+
+    fn control(&self) -> Control {
+        if self.enough.load(Relaxed) {
+            Control::Stop
+        } else {
+            Control::Continue
+        }
+    }
+}
+
+/// Watches a run on behalf of the listeners.
+impl Observer for &Feed {
+    fn progress(&mut self, progress: &Progress<'_>) -> Control {
+        let text = line(&Message::Progress(ProgressReport::from(progress)));
+        let mut state = self.state();
+        state.progress = Some(text.into());
+        state.progress_number += 1;
+        drop(state);
+        self.changed.notify_all();
+        self.control()
+    }
+
+    fn interval(&mut self, interval: &Interval) -> Control {
+        self.tell(&Message::Interval(Box::new(interval.clone())));
+        self.control()
+    }
+
+    fn event(&mut self, event: &Event) {
+        self.tell(&Message::Event(event.clone()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Duration = Duration::ZERO;
+
+    fn event(message: &str) -> Event {
+        Event {
+            at_ns: 0,
+            message: message.into(),
+        }
+    }
+
+    #[test]
+    fn a_listener_that_comes_back_gets_what_it_missed_and_no_more() {
+        let feed = Feed::default();
+        assert!(feed.begin(1) && !feed.begin(2), "one run at a time");
+        (&feed).event(&event("a"));
+        let mut position = Position::new(1, 0);
+        assert_eq!(feed.news(&mut position, NOW).len(), 1);
+        assert_eq!(feed.news(&mut position, NOW).len(), 0);
+        (&feed).event(&event("b"));
+        feed.end(Err(RunError::Interrupted));
+        let again = feed.news(&mut Position::new(1, 1), NOW);
+        assert_eq!(again.len(), 2);
+        assert!(again[0].contains("\"b\"") && again[1].contains("done"));
+        assert!(
+            feed.news(&mut Position::new(7, 0), NOW).is_empty(),
+            "of another run"
+        );
+    }
+
+    #[test]
+    fn enough_ends_the_run_it_is_said_of() {
+        let feed = Feed::default();
+        feed.begin(1);
+        feed.stop(2);
+        assert_eq!(feed.control(), Control::Continue);
+        feed.stop(1);
+        assert_eq!(feed.control(), Control::Stop);
+        feed.end(Err(RunError::Interrupted));
+        feed.begin(2);
+        assert_eq!(feed.control(), Control::Continue, "a new run begins afresh");
+    }
+}

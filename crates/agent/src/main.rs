@@ -1,0 +1,82 @@
+//! `iosonde-agent`: what runs in a pod. It takes plans and gives results, over a socket, its standard input, or as fio.
+//!
+//! It is linked statically and needs nothing of the image that it runs in.
+
+mod call;
+mod feed;
+mod fio;
+mod look;
+mod run;
+mod serve;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: iosonde-agent serve [--socket PATH] [--idle SECONDS] [--scratch DIRECTORY] [--allow-overwrite DEVICE]...
+                                    keep a session for clients, until one closes it or none asks for anything
+       iosonde-agent call [--socket PATH]
+                                    connect standard input and output with it
+       iosonde-agent run [FILE]     run one plan, JSON from the file or from standard input
+       iosonde-agent fio ARGS...    behave as fio; so does a link to it of that name
+       iosonde-agent version";
+
+/// Where clients find the agent.
+const SOCKET: &str = "/iosonde/socket";
+
+fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let name = words.first().and_then(|name| Path::new(name).file_name());
+    if name.is_some_and(|name| name == "fio") {
+        return ended(fio::run(&words[1..]));
+    }
+    let rest = words.get(2..).unwrap_or_default();
+    match words.get(1).and_then(|word| word.to_str()) {
+        Some("fio") => ended(fio::run(rest)),
+        Some("run") => ended(run::run(rest)),
+        Some("serve") => ended(serve::Options::read(rest).and_then(|options| serve::run(&options))),
+        Some("call") => {
+            ended(serve::Options::read(rest).and_then(|options| call::run(&options.socket)))
+        }
+        Some("version" | "--version") => {
+            println!("{}", program());
+            ExitCode::SUCCESS
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Program and version, as it stands in results.
+fn program() -> &'static str {
+    concat!("iosonde ", env!("CARGO_PKG_VERSION"))
+}
+
+/// What ends the agent with another exit status than 0.
+#[derive(Debug, PartialEq, Eq)]
+struct Failure {
+    status: u8,
+    message: String,
+}
+
+impl Failure {
+    fn new(status: u8, message: impl Into<String>) -> Failure {
+        Failure {
+            status,
+            message: message.into(),
+        }
+    }
+}
+
+fn ended(outcome: Result<(), Failure>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("{}", failure.message);
+            ExitCode::from(failure.status)
+        }
+    }
+}

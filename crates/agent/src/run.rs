@@ -1,0 +1,73 @@
+//! One plan from a file or from standard input; messages and the result to standard output.
+
+use crate::Failure;
+use iosonde_engine::local::LocalRunner;
+use iosonde_job::Plan;
+use iosonde_result::interval::Interval;
+use iosonde_result::observer::{Control, Observer, Progress};
+use iosonde_result::run::Event;
+use iosonde_result::session::Session;
+use iosonde_result::wire::{Message, ProgressReport, line};
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+
+/// Runs it. A plan with an error of its own still has a result.
+pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
+    let plan = read(words).map_err(|problem| Failure::new(2, problem))?;
+    let interrupt = crate::serve::signals()?;
+    let runner = LocalRunner {
+        interrupt,
+        ..LocalRunner::default()
+    };
+    let mut session = runner.open();
+    let outcome = session.run(&plan, &mut Told);
+    let closed = Box::new(session).close();
+    let failed = outcome.as_ref().err().map(ToString::to_string);
+    tell(&Message::Done(outcome.map(Box::new)));
+    match failed.or(closed.err().map(|error| error.to_string())) {
+        Some(problem) => Err(Failure::new(3, problem)),
+        None => Ok(()),
+    }
+}
+
+fn read(words: &[OsString]) -> Result<Plan, String> {
+    let mut text = String::new();
+    match words {
+        [] => io::stdin()
+            .read_to_string(&mut text)
+            .map_err(|error| format!("standard input: {error}"))?,
+        [file] => {
+            let name = file.to_string_lossy();
+            text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
+            text.len()
+        }
+        _ => return Err("one file at most is read".to_owned()),
+    };
+    serde_json::from_str(&text).map_err(|error| format!("this is no plan: {error}"))
+}
+
+fn tell(message: &Message) {
+    let mut out = io::stdout().lock();
+    // Nobody reads any more: the run goes on to its end.
+    let _ = out
+        .write_all(line(message).as_bytes())
+        .and_then(|()| out.flush());
+}
+
+struct Told;
+
+impl Observer for Told {
+    fn progress(&mut self, progress: &Progress<'_>) -> Control {
+        tell(&Message::Progress(ProgressReport::from(progress)));
+        Control::Continue
+    }
+
+    fn interval(&mut self, interval: &Interval) -> Control {
+        tell(&Message::Interval(Box::new(interval.clone())));
+        Control::Continue
+    }
+
+    fn event(&mut self, event: &Event) {
+        tell(&Message::Event(event.clone()));
+    }
+}

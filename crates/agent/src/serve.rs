@@ -1,0 +1,337 @@
+//! A session for clients that connect to a socket.
+//!
+//! The session lives in the first thread. Each connection has two of its own: one reads requests, one tells what is new.
+//! A run goes on when its client is gone, and can be followed by another connection. When no client has said anything for
+//! a while and nothing runs, the agent removes its files and exits, so that nothing is left where clients died.
+
+use crate::feed::{Feed, Position};
+use crate::look::look;
+use crate::{Failure, program};
+use iosonde_engine::interrupt::Interrupt;
+use iosonde_engine::local::{LocalRunner, LocalSession};
+use iosonde_job::Plan;
+use iosonde_result::session::Session;
+use iosonde_result::wire::{Message, PROTOCOL, Request, Stop, line};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often a waiting thread looks around.
+const TICK: Duration = Duration::from_millis(100);
+
+/// How to serve.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// Where clients connect.
+    pub(crate) socket: PathBuf,
+    idle: Duration,
+    consent: Vec<PathBuf>,
+    /// Made at the start, and removed at the end with all that is in it.
+    scratch: Option<PathBuf>,
+}
+
+impl Options {
+    /// From the words behind `serve`.
+    pub(crate) fn read(words: &[OsString]) -> Result<Options, Failure> {
+        let mut options = Options {
+            socket: crate::SOCKET.into(),
+            idle: Duration::from_secs(120),
+            consent: Vec::new(),
+            scratch: None,
+        };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let name = word.to_string_lossy();
+            let value = words
+                .next()
+                .ok_or_else(|| Failure::new(2, format!("{name} needs a value")))?;
+            match &*name {
+                "--socket" => options.socket = value.into(),
+                "--scratch" => options.scratch = Some(value.into()),
+                "--allow-overwrite" => options.consent.push(value.into()),
+                "--idle" => {
+                    let seconds = value.to_str().and_then(|text| text.parse().ok());
+                    options.idle = seconds
+                        .map(Duration::from_secs)
+                        .ok_or_else(|| Failure::new(2, "--idle needs whole seconds"))?;
+                }
+                _ => return Err(Failure::new(2, format!("there is no option {name}"))),
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// SIGTERM and SIGINT as a wish to stop.
+pub(crate) fn signals() -> Result<Arc<Interrupt>, Failure> {
+    let interrupt = Arc::new(Interrupt::default());
+    let mut signals = Signals::new([SIGINT, SIGTERM])
+        .map_err(|error| Failure::new(5, format!("signals cannot be handled: {error}")))?;
+    let heard = interrupt.clone();
+    thread::spawn(move || {
+        for _ in &mut signals {
+            heard.request();
+        }
+    });
+    Ok(interrupt)
+}
+
+/// What connections share with the session.
+struct Shared {
+    feed: Feed,
+    interrupt: Arc<Interrupt>,
+    /// How many of the interrupts clients have asked for; the others are signals.
+    asked_interrupts: AtomicU32,
+    begun: Instant,
+    /// When a client was last heard: milliseconds since `begun`.
+    heard_ms: AtomicU64,
+    is_closing: AtomicBool,
+    work: Mutex<Sender<Plan>>,
+}
+
+impl Shared {
+    fn hear(&self) {
+        let now_ms = self.begun.elapsed().as_millis() as u64;
+        self.heard_ms.store(now_ms, Relaxed);
+    }
+
+    fn interrupt(&self) {
+        self.asked_interrupts.fetch_add(1, Relaxed);
+        self.interrupt.request();
+    }
+
+    fn has_signal(&self) -> bool {
+        self.interrupt.count() > self.asked_interrupts.load(Relaxed)
+    }
+
+    fn silence(&self) -> Duration {
+        let heard = Duration::from_millis(self.heard_ms.load(Relaxed));
+        self.begun.elapsed().saturating_sub(heard)
+    }
+}
+
+/// Serves until a client closes, a signal comes, or nobody asks for anything any more.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let interrupt = signals()?;
+    let runner = LocalRunner {
+        consent: options.consent.clone(),
+        interrupt: interrupt.clone(),
+        keep_files: false,
+    };
+    // A socket that an agent before this one has left.
+    let _ = std::fs::remove_file(&options.socket);
+    if let Some(scratch) = &options.scratch {
+        std::fs::create_dir_all(scratch).map_err(|error| {
+            let path = scratch.display();
+            Failure::new(3, format!("{path} cannot be made in the volume: {error}"))
+        })?;
+    }
+    let listener = UnixListener::bind(&options.socket)
+        .map_err(|error| Failure::new(5, format!("{}: {error}", options.socket.display())))?;
+    let (work, plans) = channel();
+    let shared = Arc::new(Shared {
+        feed: Feed::default(),
+        interrupt,
+        asked_interrupts: AtomicU32::new(0),
+        begun: Instant::now(),
+        heard_ms: AtomicU64::new(0),
+        is_closing: AtomicBool::new(false),
+        work: Mutex::new(work),
+    });
+    let accepting = shared.clone();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let shared = accepting.clone();
+            thread::spawn(move || serve_client(&shared, stream));
+        }
+    });
+    let session = session_loop(runner.open(), &shared, &plans, options.idle);
+    let closed = Box::new(session).close();
+    let _ = std::fs::remove_file(&options.socket);
+    if let Some(scratch) = &options.scratch {
+        std::fs::remove_dir_all(scratch).map_err(|error| {
+            Failure::new(5, format!("{} is left behind: {error}", scratch.display()))
+        })?;
+    }
+    closed.map_err(|error| Failure::new(5, error.to_string()))
+}
+
+/// Runs what comes in.
+fn session_loop(
+    mut session: LocalSession,
+    shared: &Shared,
+    plans: &Receiver<Plan>,
+    idle: Duration,
+) -> LocalSession {
+    while !shared.is_closing.load(Relaxed) && !shared.interrupt.is_requested() {
+        match plans.recv_timeout(TICK) {
+            Ok(plan) => {
+                let outcome = session.run(&plan, &mut &shared.feed);
+                if shared.has_signal() {
+                    shared.feed.ending();
+                }
+                shared.feed.end(outcome);
+                // Its client has a while to come for the result.
+                shared.hear();
+            }
+            Err(RecvTimeoutError::Timeout) if shared.silence() < idle => {}
+            Err(_) => {
+                eprintln!("no client has asked for anything for {} s", idle.as_secs());
+                return session;
+            }
+        }
+    }
+    if shared.interrupt.is_requested() {
+        // Whoever follows the run gets its end before the process does.
+        thread::sleep(TICK);
+    }
+    session
+}
+
+fn serve_client(shared: &Arc<Shared>, stream: UnixStream) {
+    let Ok(read) = stream.try_clone() else {
+        return;
+    };
+    let client = Arc::new(Client {
+        shared: shared.clone(),
+        position: Mutex::new(Position::default()),
+        stream: Mutex::new(stream),
+        is_gone: AtomicBool::new(false),
+    });
+    let hello = Message::Hello {
+        protocol: PROTOCOL,
+        program: program().to_owned(),
+    };
+    client.tell(&line(&hello));
+    let telling = client.clone();
+    thread::spawn(move || telling.follow());
+    for text in BufReader::new(read).lines() {
+        let Ok(text) = text else { break };
+        shared.hear();
+        match serde_json::from_str(&text) {
+            Ok(request) => client.serve(request),
+            Err(error) => client.refuse(format!("this is no request: {error}")),
+        }
+    }
+    client.is_gone.store(true, Relaxed);
+}
+
+/// One connection.
+struct Client {
+    shared: Arc<Shared>,
+    position: Mutex<Position>,
+    stream: Mutex<UnixStream>,
+    is_gone: AtomicBool,
+}
+
+impl Client {
+    fn serve(&self, request: Request) {
+        match request {
+            Request::Alive => {}
+            Request::Look { path } => self.tell(&line(&Message::Place(look(&path)))),
+            Request::Run { run, plan } => self.start(run, *plan),
+            Request::Follow { run, have } => self.follow_from(run, have),
+            Request::Stop { run, stop } => match stop {
+                Stop::Enough => self.shared.feed.stop(run),
+                Stop::Interrupt => self.shared.interrupt(),
+            },
+            Request::Close => {
+                if self.shared.feed.is_running() {
+                    self.shared.interrupt();
+                }
+                self.shared.is_closing.store(true, Relaxed);
+            }
+        }
+    }
+
+    fn start(&self, run: u64, plan: Plan) {
+        if !self.shared.feed.begin(run) {
+            self.refuse("another run goes on".to_owned());
+            return;
+        }
+        self.follow_from(run, 0);
+        let work = self.shared.work.lock();
+        // The session's thread is gone only when the process ends.
+        let _ = work.unwrap_or_else(PoisonError::into_inner).send(plan);
+    }
+
+    fn follow_from(&self, run: u64, have: usize) {
+        let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
+        *position = Position::new(run, have);
+    }
+
+    /// Tells what is new until the connection ends.
+    fn follow(&self) {
+        while !self.is_gone.load(Relaxed) {
+            let mut position = *self.position.lock().unwrap_or_else(PoisonError::into_inner);
+            let before = position;
+            let news = self.shared.feed.news(&mut position, TICK);
+            {
+                let mut current = self.position.lock().unwrap_or_else(PoisonError::into_inner);
+                if *current != before {
+                    continue;
+                }
+                *current = position;
+            }
+            for text in news {
+                self.tell(&text);
+            }
+        }
+    }
+
+    fn refuse(&self, problem: String) {
+        self.tell(&line(&Message::Refused(problem)));
+    }
+
+    fn tell(&self, text: &str) {
+        let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        if write(&mut stream, text).is_err() {
+            self.is_gone.store(true, Relaxed);
+        }
+    }
+}
+
+fn write(stream: &mut UnixStream, text: &str) -> io::Result<()> {
+    stream.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_or_named() {
+        let read = |words: &[&str]| {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            Options::read(&words)
+        };
+        let options = read(&[
+            "--socket",
+            "/s",
+            "--idle",
+            "5",
+            "--allow-overwrite",
+            "/dev/x",
+        ])
+        .unwrap();
+        let expected = Options {
+            socket: "/s".into(),
+            idle: Duration::from_secs(5),
+            consent: vec!["/dev/x".into()],
+            scratch: None,
+        };
+        assert_eq!(options, expected);
+        let message = |words: &[&str]| read(words).unwrap_err().message;
+        assert!(message(&["--idle", "x"]).contains("whole seconds"));
+        assert!(message(&["--sock", "x"]).contains("--sock"));
+        assert!(message(&["--idle"]).contains("needs a value"));
+    }
+}

@@ -1,0 +1,301 @@
+//! The agent as its clients meet it: over its socket.
+
+use iosonde_engine::system_env::SystemEnv;
+use iosonde_job::Plan;
+use iosonde_result::run::RunResult;
+use iosonde_result::wire::{Message, PROTOCOL, Place, Request, Stop, line};
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const AGENT: &str = env!("CARGO_BIN_EXE_iosonde-agent");
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// An agent that serves in a directory of its own.
+struct Agent {
+    scratch: TempDir,
+    child: Child,
+}
+
+impl Agent {
+    fn start(idle_s: u32) -> Agent {
+        let scratch = tempfile::tempdir().unwrap();
+        let child = Command::new(AGENT)
+            .args(["serve", "--idle", &idle_s.to_string(), "--socket"])
+            .arg(scratch.path().join("socket"))
+            .arg("--scratch")
+            .arg(scratch.path().join("scratch"))
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        Agent { scratch, child }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.scratch.path().join(name)
+    }
+
+    fn client(&self) -> Client {
+        let mut client = Client::connect(&self.path("socket"));
+        let Message::Hello { protocol, .. } = client.next() else {
+            panic!("no hello");
+        };
+        assert_eq!(protocol, PROTOCOL);
+        client
+    }
+
+    fn wait(&mut self) -> ExitStatus {
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(begun.elapsed() < PATIENCE, "the agent does not end");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn signal(&self) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").arg(id).status().unwrap().success());
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+struct Client {
+    stream: UnixStream,
+    lines: Lines<BufReader<UnixStream>>,
+}
+
+impl Client {
+    fn connect(socket: &Path) -> Client {
+        let begun = Instant::now();
+        let stream = loop {
+            match UnixStream::connect(socket) {
+                Ok(stream) => break stream,
+                Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+        Client { stream, lines }
+    }
+
+    fn ask(&mut self, request: &Request) {
+        self.stream.write_all(line(request).as_bytes()).unwrap();
+    }
+
+    fn run(&mut self, run: u64, words: &str) {
+        let plan = Box::new(plan(words));
+        self.ask(&Request::Run { run, plan });
+    }
+
+    fn next(&mut self) -> Message {
+        serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap()
+    }
+
+    /// All messages up to the end of a run, progress not counted.
+    fn until_done(&mut self) -> Vec<Message> {
+        let mut all = Vec::new();
+        loop {
+            match self.next() {
+                Message::Progress(_) => {}
+                done @ Message::Done(_) => {
+                    all.push(done);
+                    return all;
+                }
+                other => all.push(other),
+            }
+        }
+    }
+
+    fn result(&mut self) -> RunResult {
+        match self.until_done().pop() {
+            Some(Message::Done(Ok(result))) => *result,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn plan(words: &str) -> Plan {
+    let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+    iosonde_job::parse(&words, &SystemEnv::default())
+        .unwrap()
+        .plan
+}
+
+fn endless(directory: &Path) -> String {
+    format!(
+        "--name=t --directory={} --size=1m --rw=randread --bs=4k --ioengine=psync --time_based --runtime=600",
+        directory.display()
+    )
+}
+
+#[test]
+fn plans_run_one_after_the_other_and_files_go_at_the_end() {
+    let mut agent = Agent::start(60);
+    let data = agent.path("data");
+    std::fs::create_dir(&data).unwrap();
+    let mut client = agent.client();
+    client.ask(&Request::Look {
+        path: data.display().to_string(),
+    });
+    assert!(matches!(
+        client.next(),
+        Message::Place(Ok(Place::Directory { free_bytes: 1.. }))
+    ));
+    let words = format!(
+        "--name=t --directory={} --size=1m --rw=write --bs=64k --ioengine=psync",
+        data.display()
+    );
+    client.run(1, &words);
+    let written = client.result();
+    assert_eq!(written.workers[0].directions.write.io_bytes, 1 << 20);
+    client.run(2, &words.replace("=write", "=read"));
+    assert_eq!(client.result().workers[0].directions.read.io_bytes, 1 << 20);
+    assert!(data.join("t.0.0").exists(), "kept for the next run");
+    std::fs::write(agent.path("scratch").join("left"), "by a job").unwrap();
+    client.ask(&Request::Close);
+    assert!(agent.wait().success());
+    assert!(!agent.path("scratch").exists());
+    assert_eq!(std::fs::read_dir(&data).unwrap().count(), 0);
+}
+
+#[test]
+fn a_run_whose_client_is_gone_can_be_taken_up() {
+    let agent = Agent::start(60);
+    let mut first = agent.client();
+    first.run(7, &endless(agent.scratch.path()));
+    assert!(matches!(first.next(), Message::Event(_)), "layout");
+    while !matches!(first.next(), Message::Progress(_)) {}
+    drop(first);
+    let mut second = agent.client();
+    second.run(8, &endless(agent.scratch.path()));
+    assert!(matches!(second.next(), Message::Refused(_)));
+    second.ask(&Request::Follow { run: 7, have: 1 });
+    second.ask(&Request::Stop {
+        run: 7,
+        stop: Stop::Enough,
+    });
+    let rest = second.until_done();
+    let Some(Message::Done(Ok(result))) = rest.last() else {
+        panic!("{rest:?}");
+    };
+    assert!(result.workers[0].directions.read.total_ios > 0);
+    let layout = |message: &&Message| matches!(message, Message::Event(event) if event.message.contains("Laying out"));
+    assert_eq!(rest.iter().filter(layout).count(), 0, "told already");
+}
+
+#[test]
+fn a_signal_ends_the_run_and_removes_its_files() {
+    let mut agent = Agent::start(60);
+    let data = agent.path("data");
+    std::fs::create_dir(&data).unwrap();
+    let mut client = agent.client();
+    client.run(1, &endless(&data));
+    while !matches!(client.next(), Message::Progress(_)) {}
+    agent.signal();
+    let rest = client.until_done();
+    assert!(matches!(rest[rest.len() - 2], Message::Ending));
+    assert!(matches!(rest[rest.len() - 1], Message::Done(Ok(_))));
+    agent.wait();
+    assert!(!agent.path("scratch").exists());
+    assert_eq!(std::fs::read_dir(&data).unwrap().count(), 0);
+    assert!(!agent.path("socket").exists());
+}
+
+#[test]
+fn nobody_asks_for_anything_so_it_ends() {
+    let mut agent = Agent::start(0);
+    assert!(agent.wait().success());
+}
+
+#[test]
+fn what_cannot_be_understood_is_refused_and_the_agent_lives() {
+    let agent = Agent::start(60);
+    let mut client = agent.client();
+    client.stream.write_all(b"{\"dance\":1}\n").unwrap();
+    let Message::Refused(problem) = client.next() else {
+        panic!("not refused");
+    };
+    assert!(problem.contains("dance"), "{problem}");
+    client.ask(&Request::Look { path: "/".into() });
+    assert!(matches!(client.next(), Message::Place(Ok(_))));
+}
+
+#[test]
+fn a_client_over_standard_input_and_output() {
+    let agent = Agent::start(60);
+    let mut call = Command::new(AGENT)
+        .args(["call", "--socket"])
+        .arg(agent.path("socket"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(call.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().contains("hello"));
+    let request = line(&Request::Look { path: "/".into() });
+    let mut stdin = call.stdin.take().unwrap();
+    stdin.write_all(request.as_bytes()).unwrap();
+    assert!(lines.next().unwrap().unwrap().contains("free_bytes"));
+    drop(stdin);
+    assert!(call.wait().unwrap().success(), "it ends with its input");
+}
+
+#[test]
+fn one_plan_from_standard_input() {
+    let mut run = Command::new(AGENT)
+        .arg("run")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let plan = plan("--name=t --ioengine=null --size=1m --rw=read --bs=4k");
+    let mut stdin = run.stdin.take().unwrap();
+    stdin.write_all(line(&plan).as_bytes()).unwrap();
+    drop(stdin);
+    let output = run.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let last: Message = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let Message::Done(Ok(result)) = last else {
+        panic!("{last:?}");
+    };
+    assert_eq!(result.workers[0].directions.read.total_ios, 256);
+}
+
+#[test]
+fn called_fio_it_speaks_fio() {
+    let scratch = tempfile::tempdir().unwrap();
+    let link = scratch.path().join("fio");
+    std::os::unix::fs::symlink(AGENT, &link).unwrap();
+    let fio = |words: &str| {
+        let output = Command::new(&link).args(words.split(' ')).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        (output.status.code(), text)
+    };
+    assert!(fio("--version").1.starts_with("fio-3"));
+    let job = "--name=t --ioengine=null --size=1m --rw=read --bs=4k";
+    let (status, json) = fio(&format!("{job} --output-format=json"));
+    assert_eq!(status, Some(0));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["jobs"][0]["read"]["total_ios"], 256);
+    assert!(fio(job).1.contains("read: IOPS="));
+    assert_eq!(fio("--name=t --rw=sideways").0, Some(2));
+    assert_eq!(
+        fio("--name=t --rw=read --filename=/nonexistent/x").0,
+        Some(3)
+    );
+}

@@ -1,0 +1,212 @@
+//! What goes between an agent that runs plans elsewhere and the client that asks for them: one JSON document a line.
+//!
+//! A client sends [`Request`]s, the agent answers with [`Message`]s. Runs are numbered by the client. The agent keeps the
+//! messages of the last run, except for its progress, so that a client whose connection broke can follow it from where it
+//! was ([`Request::Follow`]).
+
+use crate::interval::{Interval, IntervalCounts};
+use crate::observer::{Progress, WorkerProgress};
+use crate::run::{Event, RunResult};
+use crate::session::RunError;
+use iosonde_job::plan::{PerDirection, Plan};
+use serde::{Deserialize, Serialize};
+
+/// Version of this protocol. Both sides must have the same.
+pub const PROTOCOL: u32 = 1;
+
+/// What a client asks of an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// What is at this path? Answered with [`Message::Place`].
+    Look {
+        /// A directory, file or block device that the agent can see.
+        path: String,
+    },
+    /// Run a plan and follow it. Refused while another one runs.
+    Run {
+        /// Number of the run.
+        run: u64,
+        /// What to run.
+        plan: Box<Plan>,
+    },
+    /// Go on telling about a run.
+    Follow {
+        /// Number of the run.
+        run: u64,
+        /// How many messages of it the client has, progress not counted.
+        have: usize,
+    },
+    /// End a run.
+    Stop {
+        /// Number of the run.
+        run: u64,
+        /// How it ends.
+        stop: Stop,
+    },
+    /// Nothing: the client is alive.
+    Alive,
+    /// Remove all files that runs have left, and exit.
+    Close,
+}
+
+/// How a run is ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// As if its time were over.
+    Enough,
+    /// The user interrupts it. Twice is at once.
+    Interrupt,
+}
+
+/// What an agent tells.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Message {
+    /// The first word on every connection.
+    Hello {
+        /// [`PROTOCOL`] of the agent.
+        protocol: u32,
+        /// Program and version.
+        program: String,
+    },
+    /// Answer to [`Request::Look`].
+    Place(Result<Place, RunError>),
+    /// Where the run stands. Only the latest is told.
+    Progress(ProgressReport),
+    /// A slice of the measured time is complete.
+    Interval(Box<Interval>),
+    /// Something happened.
+    Event(Event),
+    /// The agent was told to end, by a signal and not by a client: what it has measured is cut short.
+    Ending,
+    /// The run has ended. Nothing follows.
+    Done(Result<Box<RunResult>, RunError>),
+    /// A request could not be understood, or cannot be served now.
+    Refused(String),
+}
+
+/// What is at a path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// A directory that can be written.
+    Directory {
+        /// Bytes that may be written to its file system.
+        free_bytes: u64,
+    },
+    /// A file or block device.
+    Existing {
+        /// Its length.
+        bytes: u64,
+        /// Whether it is a block device.
+        device: bool,
+    },
+}
+
+/// [`Progress`] on its way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProgressReport {
+    /// Since the start of the run.
+    pub at_ns: u64,
+    /// One for each worker, in plan order.
+    pub workers: Vec<WorkerProgress>,
+    /// Rate over the last moment, all workers: per second.
+    pub rate: PerDirection<IntervalCounts>,
+    /// Estimate of the time left, when there is one.
+    pub left_ns: Option<u64>,
+    /// Share of the work that is done, 0 to 1, when it can be told.
+    pub done: Option<f64>,
+}
+
+impl ProgressReport {
+    /// As an observer sees it.
+    pub fn view(&self) -> Progress<'_> {
+        Progress {
+            at_ns: self.at_ns,
+            workers: &self.workers,
+            rate: self.rate,
+            left_ns: self.left_ns,
+            done: self.done,
+        }
+    }
+}
+
+impl From<&Progress<'_>> for ProgressReport {
+    fn from(progress: &Progress<'_>) -> ProgressReport {
+        ProgressReport {
+            at_ns: progress.at_ns,
+            workers: progress.workers.to_vec(),
+            rate: progress.rate,
+            left_ns: progress.left_ns,
+            done: progress.done,
+        }
+    }
+}
+
+/// One line, with its end.
+pub fn line<T: Serialize>(document: &T) -> String {
+    // Maps have strings as keys in all of these types, so that nothing can fail.
+    let mut text = serde_json::to_string(document).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_is_one_line_and_comes_back_as_it_was() {
+        let messages = [
+            Message::Hello {
+                protocol: PROTOCOL,
+                program: "iosonde 1".into(),
+            },
+            Message::Event(Event {
+                at_ns: 1,
+                message: "two\nlines".into(),
+            }),
+            Message::Done(Err(RunError::Unsupported {
+                problem: "no".into(),
+                remedy: "yes".into(),
+            })),
+            Message::Place(Ok(Place::Directory {
+                free_bytes: 1 << 40,
+            })),
+        ];
+        for message in messages {
+            let text = line(&message);
+            assert_eq!(text.find('\n'), Some(text.len() - 1), "{text}");
+            assert_eq!(serde_json::from_str::<Message>(&text).unwrap(), message);
+        }
+        let request = Request::Follow { run: 3, have: 7 };
+        assert_eq!(
+            line(&request),
+            "{\"follow\":{\"run\":3,\"have\":7}}\n",
+            "the protocol is read by other versions"
+        );
+    }
+
+    #[test]
+    fn progress_arrives_as_it_was() {
+        let workers = [WorkerProgress {
+            state: crate::observer::WorkerState::Running,
+            job: 1,
+            open_files: 2,
+            counts: PerDirection::default(),
+        }];
+        let progress = Progress {
+            at_ns: 5,
+            workers: &workers,
+            rate: PerDirection::default(),
+            left_ns: Some(7),
+            done: Some(0.25),
+        };
+        let text = line(&ProgressReport::from(&progress));
+        let back: ProgressReport = serde_json::from_str(&text).unwrap();
+        assert_eq!(back.view().workers, progress.workers);
+        assert_eq!((back.left_ns, back.done), (Some(7), Some(0.25)));
+    }
+}
