@@ -1,1 +1,21 @@
-//! x
+//! The same contract as the local engine, kept by a pod of a Kubernetes cluster: plans to results, where the volume is.
+//!
+//! [`ClusterRunner::open`] asks whether the run can be done at all ([`preflight`]), creates one Job that owns everything else
+//! ([`manifest`]), waits for its pod ([`lifecycle`]) with what hinders it in words ([`diagnose`]), sends the agent into it
+//! (`transport`), and is a [`Session`](iosonde_result::session::Session) from then on.
+
+mod api;
+mod connect;
+pub mod diagnose;
+pub mod leftovers;
+mod lifecycle;
+pub mod manifest;
+pub mod options;
+pub mod place;
+pub mod preflight;
+mod session;
+mod transport;
+
+pub use connect::Cluster;
+pub use options::{AgentProgram, ClusterOptions, VolumeMode};
+pub use session::{ClusterRunner, ClusterSession, Told, Watch};

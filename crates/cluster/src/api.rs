@@ -1,0 +1,53 @@
+//! What the API server answers, as errors of a run.
+
+use iosonde_result::session::RunError;
+
+/// An error of the API while something was done, with what to do about it.
+pub(crate) fn failed(doing: &str, error: &kube::Error) -> RunError {
+    let (problem, remedy) = match error {
+        kube::Error::Api(status) => (status.message.clone(), remedy(status.code)),
+        kube::Error::Auth(error) => (
+            format!("authentication: {error}"),
+            "renew the credentials of this context, and try `kubectl get pods`",
+        ),
+        other => (
+            chain(other),
+            "check that the cluster can be reached: `kubectl get nodes` with the same context",
+        ),
+    };
+    RunError::Unsupported {
+        problem: format!("{doing}: {problem}"),
+        remedy: remedy.to_owned(),
+    }
+}
+
+fn remedy(code: u16) -> &'static str {
+    match code {
+        401 => "renew the credentials of this context, and try `kubectl get pods`",
+        403 => {
+            "ask for a role with these rights (docs/kubernetes.md has the least one), or check quotas and policies"
+        }
+        404 => "check its name and the namespace (-n)",
+        409 => "try again",
+        _ => "see the message of the API server",
+    }
+}
+
+/// Whether the API server says that there is no such thing.
+pub(crate) fn is_missing(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
+}
+
+/// An error with its causes.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let words = cause.to_string();
+        if !text.contains(&words) {
+            text = format!("{text}: {words}");
+        }
+        next = cause.source();
+    }
+    text
+}

@@ -1,0 +1,371 @@
+//! Why a pod does not run, in words: the state and the events of its objects become a cause and a remedy.
+//!
+//! Pure: [`Sight`] is what was seen, [`Sight::judge`] says what it means. Some causes cannot go away by waiting and end the
+//! wait at once; others, such as a node that an autoscaler may still bring, only after a while.
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ContainerState, Event, PersistentVolumeClaim, Pod};
+use std::time::Duration;
+
+/// What was seen of a run's objects.
+#[derive(Debug, Clone, Default)]
+pub struct Sight {
+    /// The Job; `None` when it is gone.
+    pub job: Option<Job>,
+    /// Its pod, when there is one.
+    pub pod: Option<Pod>,
+    /// The claims of the pod.
+    pub claims: Vec<PersistentVolumeClaim>,
+    /// Events of all of these, oldest first.
+    pub events: Vec<Event>,
+}
+
+/// Where a pod stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// Its container runs.
+    Running,
+    /// It is on its way; what it waits for, in a few words.
+    Waiting(String),
+    /// Something hinders it.
+    Hindered(Hindrance),
+}
+
+/// What hinders a pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hindrance {
+    /// The cause, in the cluster's words where they are clear.
+    pub cause: String,
+    /// What to do about it.
+    pub remedy: String,
+    /// How long it may last before the wait ends: it may go away by itself.
+    pub patience: Duration,
+}
+
+/// It will not go away.
+const AT_ONCE: Duration = Duration::ZERO;
+/// Retries of kubelets and provisioners help within this time, or not at all.
+const RETRIES: Duration = Duration::from_secs(30);
+/// A node may be freed, or made by an autoscaler.
+const NODES: Duration = Duration::from_secs(120);
+
+impl Sight {
+    /// What it means.
+    pub fn judge(&self) -> State {
+        // What hindered it before is over.
+        if self.of_pod().is_none()
+            && self
+                .container_state()
+                .is_some_and(|state| state.running.is_some())
+        {
+            return State::Running;
+        }
+        if let Some(hindrance) = self.hindrance() {
+            return State::Hindered(hindrance);
+        }
+        let Some(pod) = &self.pod else {
+            return State::Waiting("the pod to be made".to_owned());
+        };
+        if node(pod).is_none() {
+            return State::Waiting("a node".to_owned());
+        }
+        let unbound = self.claims.iter().find(|claim| phase(claim) != "Bound");
+        State::Waiting(match unbound {
+            Some(_) => "the claim to be bound".to_owned(),
+            None => match self
+                .container_state()
+                .and_then(|state| state.waiting.as_ref())
+            {
+                Some(_) if self.has_event("Pulling") && !self.has_event("Pulled") => {
+                    "the image to be pulled".to_owned()
+                }
+                _ => "the volume to be mounted and the container to start".to_owned(),
+            },
+        })
+    }
+
+    /// The first thing that hinders, the most telling first.
+    fn hindrance(&self) -> Option<Hindrance> {
+        self.of_job()
+            .or_else(|| self.of_pod())
+            .or_else(|| self.of_container())
+            .or_else(|| self.of_volume())
+            .or_else(|| self.of_provisioning())
+            .or_else(|| self.of_scheduling())
+    }
+
+    fn of_job(&self) -> Option<Hindrance> {
+        if self.pod.is_none()
+            && let Some(event) = self.last_event(&["FailedCreate"])
+        {
+            return Some(not_created(message(event)));
+        }
+        let conditions = self.job.as_ref()?.status.as_ref()?.conditions.as_ref()?;
+        let failed = conditions
+            .iter()
+            .find(|condition| condition.type_ == "Failed" && condition.status == "True")?;
+        let is_deadline = failed.reason.as_deref() == Some("DeadlineExceeded");
+        is_deadline.then(|| {
+            hindrance(
+                "the run's deadline has passed",
+                "give it more time with --deadline",
+                AT_ONCE,
+            )
+        })
+    }
+
+    fn of_pod(&self) -> Option<Hindrance> {
+        let status = self.pod.as_ref()?.status.as_ref()?;
+        if status.phase.as_deref() != Some("Failed") {
+            return None;
+        }
+        let said = status.message.clone().unwrap_or_default();
+        match status.reason.as_deref() {
+            Some("Evicted") => Some(hindrance(
+                format!("the node evicted the pod: {said}"),
+                "free space on the node, choose another one with --node-selector, or use a smaller size",
+                AT_ONCE,
+            )),
+            Some(reason @ ("NodeLost" | "NodeShutdown" | "Terminated")) => Some(hindrance(
+                format!("{reason}: {said}"),
+                "run it again on another node",
+                AT_ONCE,
+            )),
+            _ => None,
+        }
+    }
+
+    fn of_container(&self) -> Option<Hindrance> {
+        let state = self.container_state()?;
+        if let Some(ended) = &state.terminated {
+            return Some(ended_early(
+                ended.exit_code,
+                ended.reason.as_deref().unwrap_or_default(),
+                ended.message.as_deref().unwrap_or_default(),
+            ));
+        }
+        let waiting = state.waiting.as_ref()?;
+        let said = waiting.message.clone().unwrap_or_default();
+        match waiting.reason.as_deref()? {
+            reason @ ("ErrImagePull" | "ImagePullBackOff" | "InvalidImageName"
+            | "ErrImageNeverPull") => Some(image(reason, &said, &self.image())),
+            reason @ ("CreateContainerConfigError"
+            | "CreateContainerError"
+            | "RunContainerError") => Some(hindrance(
+                format!("{reason}: {said}"),
+                "use an image that has `sh`, with --image; --run-as chooses the user",
+                Duration::from_secs(10),
+            )),
+            _ => None,
+        }
+    }
+
+    fn of_volume(&self) -> Option<Hindrance> {
+        let event = self.last_event(&["FailedMount", "FailedAttachVolume", "FailedMapVolume"])?;
+        let said = message(event);
+        if said.contains("is not a directory") || said.contains("hostPath type check failed") {
+            return Some(hindrance(
+                said,
+                "name a directory that exists on the node; --node-selector chooses the node",
+                AT_ONCE,
+            ));
+        }
+        let remedy = if said.contains("Multi-Attach") {
+            "another pod on another node uses this volume: end it, or choose its node with --node-selector"
+        } else {
+            "see `kubectl describe pod`, and the log of the storage class's driver on that node"
+        };
+        Some(hindrance(said, remedy, RETRIES))
+    }
+
+    fn of_provisioning(&self) -> Option<Hindrance> {
+        let claim = self.claims.iter().find(|claim| phase(claim) != "Bound")?;
+        if phase(claim) == "Lost" {
+            return Some(hindrance(
+                "the volume of the claim is gone",
+                "use another claim",
+                AT_ONCE,
+            ));
+        }
+        let event = self.last_event(&["ProvisioningFailed"])?;
+        Some(hindrance(
+            format!("the claim is not provisioned: {}", message(event)),
+            "check the class's parameters, the size, and the provisioner's log",
+            RETRIES,
+        ))
+    }
+
+    fn of_scheduling(&self) -> Option<Hindrance> {
+        let pod = self.pod.as_ref()?;
+        if node(pod).is_some() {
+            return None;
+        }
+        let event = self.last_event(&["FailedScheduling"])?;
+        let said = message(event);
+        // A step on the way: the claim is about to be made.
+        if said.contains("waiting for ephemeral volume controller") {
+            return None;
+        }
+        // The scheduler says this while claims that bind at once are on their way.
+        let patience = if said.contains("unbound immediate PersistentVolumeClaims") {
+            NODES
+        } else {
+            RETRIES
+        };
+        Some(hindrance(
+            format!("no node takes the pod: {said}"),
+            scheduling_remedy(&said),
+            patience,
+        ))
+    }
+
+    fn container_state(&self) -> Option<&ContainerState> {
+        let statuses = self
+            .pod
+            .as_ref()?
+            .status
+            .as_ref()?
+            .container_statuses
+            .as_ref()?;
+        statuses.first()?.state.as_ref()
+    }
+
+    fn image(&self) -> String {
+        let spec = self.pod.as_ref().and_then(|pod| pod.spec.as_ref());
+        spec.and_then(|spec| spec.containers.first()?.image.clone())
+            .unwrap_or_default()
+    }
+
+    fn has_event(&self, reason: &str) -> bool {
+        self.last_event(&[reason]).is_some()
+    }
+
+    fn last_event(&self, reasons: &[&str]) -> Option<&Event> {
+        let is_meant = |event: &&Event| {
+            let reason = event.reason.as_deref();
+            reason.is_some_and(|reason| reasons.contains(&reason))
+        };
+        self.events.iter().rev().find(is_meant)
+    }
+}
+
+fn not_created(said: &str) -> Hindrance {
+    let remedy = if said.contains("exceeded quota") {
+        "use a smaller --claim-size, remove what is not needed, or ask for more quota"
+    } else if said.contains("PodSecurity") || said.contains("violates") {
+        "use a namespace whose Pod Security level allows this kind of target"
+    } else if said.contains("LimitRange") || said.contains("minimum") || said.contains("maximum") {
+        "use another --claim-size, or a namespace with other limits"
+    } else {
+        "see the message of the cluster"
+    };
+    hindrance(format!("the pod is refused: {said}"), remedy, AT_ONCE)
+}
+
+fn ended_early(exit_code: i32, reason: &str, said: &str) -> Hindrance {
+    let detail = if said.is_empty() {
+        String::new()
+    } else {
+        format!(": {said}")
+    };
+    match (reason, exit_code) {
+        ("OOMKilled", _) => hindrance(
+            "the container ran out of memory (OOMKilled)",
+            "use fewer jobs or a smaller iodepth, or a namespace with a larger memory limit",
+            AT_ONCE,
+        ),
+        (_, 126 | 127) => hindrance(
+            format!("the image cannot run `sh` (exit status {exit_code}{detail})"),
+            "use an image that has `sh`, `head` and `sha256sum`, with --image",
+            AT_ONCE,
+        ),
+        (_, 0) => hindrance(
+            "the agent ended because no client asked for anything",
+            "run it again; look for a network that drops idle connections",
+            AT_ONCE,
+        ),
+        _ => hindrance(
+            format!("the container ended with status {exit_code} ({reason}{detail})"),
+            "see its last words with `kubectl logs`; --run-as chooses the user that may write to the volume",
+            AT_ONCE,
+        ),
+    }
+}
+
+fn image(reason: &str, said: &str, image: &str) -> Hindrance {
+    // The kubelet's first attempt may fail for a moment; its back-off, or an image that is not there, does not pass.
+    let is_final = reason != "ErrImagePull" || said.contains("not found") || said.contains("404");
+    hindrance(
+        format!("{reason}: the image {image} cannot be pulled: {said}"),
+        "name an image with `sh` that the cluster has or can pull, with --image",
+        if is_final { AT_ONCE } else { RETRIES },
+    )
+}
+
+fn scheduling_remedy(said: &str) -> &'static str {
+    let causes = [
+        (
+            "unbound immediate PersistentVolumeClaims",
+            "check that the class's provisioner runs: its pods, and its log",
+        ),
+        (
+            "didn't match Pod's node affinity/selector",
+            "choose other labels with --node-selector, or check the nodes' architecture",
+        ),
+        (
+            "volume node affinity conflict",
+            "the volume is bound to a node or zone that the pod cannot use: choose that one with --node-selector",
+        ),
+        (
+            "did not have enough free storage",
+            "use a smaller --claim-size",
+        ),
+        (
+            "Insufficient ephemeral-storage",
+            "use a smaller --claim-size, or nodes with more local disk",
+        ),
+        (
+            "disk-pressure",
+            "free space on the nodes: they are under disk pressure",
+        ),
+        (
+            "untolerated taint",
+            "choose nodes without this taint with --node-selector",
+        ),
+        ("Insufficient", "free resources, or add nodes"),
+        (
+            "persistentvolumeclaim",
+            "check the claim's name and namespace",
+        ),
+    ];
+    causes
+        .iter()
+        .find(|(words, _)| said.contains(words))
+        .map_or("see `kubectl describe pod`", |(_, remedy)| remedy)
+}
+
+fn hindrance(cause: impl Into<String>, remedy: &str, patience: Duration) -> Hindrance {
+    Hindrance {
+        cause: cause.into(),
+        remedy: remedy.to_owned(),
+        patience,
+    }
+}
+
+fn message(event: &Event) -> &str {
+    event.message.as_deref().unwrap_or_default().trim()
+}
+
+fn phase(claim: &PersistentVolumeClaim) -> &str {
+    let status = claim.status.as_ref();
+    status
+        .and_then(|status| status.phase.as_deref())
+        .unwrap_or("Pending")
+}
+
+fn node(pod: &Pod) -> Option<&str> {
+    pod.spec.as_ref()?.node_name.as_deref()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,247 @@
+use super::*;
+use serde_json::{Value, json};
+
+fn sight(job: Value, pod: Value, claims: Value, events: &[(&str, &str)]) -> Sight {
+    let events: Vec<Value> = events
+        .iter()
+        .map(|(reason, message)| {
+            json!({"reason": reason, "message": message, "metadata": {}, "involvedObject": {}})
+        })
+        .collect();
+    Sight {
+        job: serde_json::from_value(job).unwrap(),
+        pod: serde_json::from_value(pod).unwrap(),
+        claims: serde_json::from_value(claims).unwrap(),
+        events: serde_json::from_value(Value::from(events)).unwrap(),
+    }
+}
+
+fn placed(status: Value) -> Value {
+    json!({"metadata": {}, "spec": {"nodeName": "n1", "containers": [{"name": "iosonde", "image": "busy:1"}]}, "status": status})
+}
+
+fn unplaced() -> Value {
+    json!({"metadata": {}, "spec": {"containers": []}, "status": {"phase": "Pending"}})
+}
+
+fn container(state: Value) -> Value {
+    json!({"phase": "Pending", "containerStatuses": [
+        {"name": "iosonde", "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state}]})
+}
+
+fn claim(phase: &str) -> Value {
+    json!([{"metadata": {}, "spec": {}, "status": {"phase": phase}}])
+}
+
+fn hindered(sight: &Sight) -> Hindrance {
+    match sight.judge() {
+        State::Hindered(hindrance) => hindrance,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn on_its_way() {
+    let waits = |sight: Sight| match sight.judge() {
+        State::Waiting(what) => what,
+        other => panic!("{other:?}"),
+    };
+    let none = json!([]);
+    assert_eq!(waits(Sight::default()), "the pod to be made");
+    let seen = sight(Value::Null, unplaced(), claim("Pending"), &[]);
+    assert_eq!(waits(seen), "a node");
+    let seen = sight(
+        Value::Null,
+        unplaced(),
+        json!([]),
+        &[(
+            "FailedScheduling",
+            "0/1 nodes are available: waiting for ephemeral volume controller to create the claim",
+        )],
+    );
+    assert_eq!(waits(seen), "a node");
+    let pending = placed(json!({"phase": "Pending"}));
+    let seen = sight(Value::Null, pending.clone(), claim("Pending"), &[]);
+    assert_eq!(waits(seen), "the claim to be bound");
+    let creating = placed(container(
+        json!({"waiting": {"reason": "ContainerCreating"}}),
+    ));
+    let seen = sight(
+        Value::Null,
+        creating.clone(),
+        claim("Bound"),
+        &[("Pulling", "")],
+    );
+    assert_eq!(waits(seen), "the image to be pulled");
+    let seen = sight(Value::Null, creating, none.clone(), &[]);
+    assert!(waits(seen).contains("mounted"));
+    let running = placed(container(json!({"running": {}})));
+    let seen = sight(Value::Null, running, none, &[("FailedMount", "before")]);
+    assert_eq!(seen.judge(), State::Running);
+}
+
+/// What the cluster says, what is made of it, and whether the wait ends at once.
+#[test]
+fn every_hindrance_has_a_cause_and_a_remedy() {
+    let none = || json!([]);
+    let waiting = |reason: &str, message: &str| {
+        placed(container(
+            json!({"waiting": {"reason": reason, "message": message}}),
+        ))
+    };
+    let ended = |status: Value| placed(container(json!({"terminated": status})));
+    let cases = [
+        (
+            sight(
+                Value::Null,
+                Value::Null,
+                none(),
+                &[(
+                    "FailedCreate",
+                    "pods \"x\" is forbidden: exceeded quota: small",
+                )],
+            ),
+            "exceeded quota",
+            "--claim-size",
+            true,
+        ),
+        (
+            sight(
+                Value::Null,
+                Value::Null,
+                none(),
+                &[("FailedCreate", "violates PodSecurity \"restricted:latest\"")],
+            ),
+            "PodSecurity",
+            "Pod Security level",
+            true,
+        ),
+        (
+            sight(
+                Value::Null,
+                waiting("ErrImagePull", "no:such: not found"),
+                none(),
+                &[],
+            ),
+            "busy:1",
+            "--image",
+            true,
+        ),
+        (
+            sight(
+                Value::Null,
+                waiting("ErrImagePull", "i/o timeout"),
+                none(),
+                &[],
+            ),
+            "i/o timeout",
+            "--image",
+            false,
+        ),
+        (
+            sight(
+                Value::Null,
+                ended(json!({"exitCode": 137, "reason": "OOMKilled"})),
+                none(),
+                &[],
+            ),
+            "memory",
+            "iodepth",
+            true,
+        ),
+        (
+            sight(
+                Value::Null,
+                ended(json!({"exitCode": 127, "reason": "StartError"})),
+                none(),
+                &[],
+            ),
+            "`sh`",
+            "--image",
+            true,
+        ),
+        (
+            sight(
+                Value::Null,
+                placed(
+                    json!({"phase": "Failed", "reason": "Evicted", "message": "low on resource: ephemeral-storage"}),
+                ),
+                none(),
+                &[],
+            ),
+            "evicted",
+            "free space",
+            true,
+        ),
+        (
+            sight(
+                Value::Null,
+                placed(json!({})),
+                none(),
+                &[(
+                    "FailedMount",
+                    "hostPath type check failed: /x is not a directory",
+                )],
+            ),
+            "/x is not a directory",
+            "exists on the node",
+            true,
+        ),
+        (
+            sight(
+                Value::Null,
+                placed(json!({})),
+                none(),
+                &[("FailedAttachVolume", "Multi-Attach error for volume")],
+            ),
+            "Multi-Attach",
+            "another pod",
+            false,
+        ),
+        (
+            sight(
+                Value::Null,
+                unplaced(),
+                claim("Pending"),
+                &[("ProvisioningFailed", "no capacity")],
+            ),
+            "no capacity",
+            "provisioner",
+            false,
+        ),
+        (
+            sight(
+                Value::Null,
+                unplaced(),
+                none(),
+                &[(
+                    "FailedScheduling",
+                    "0/1 nodes are available: 1 node(s) had untolerated taint {a: b}.",
+                )],
+            ),
+            "untolerated taint",
+            "taint",
+            false,
+        ),
+        (
+            sight(Value::Null, unplaced(), claim("Lost"), &[]),
+            "gone",
+            "another claim",
+            true,
+        ),
+    ];
+    for (sight, cause, remedy, at_once) in cases {
+        let hindrance = hindered(&sight);
+        assert!(hindrance.cause.contains(cause), "{hindrance:?}");
+        assert!(hindrance.remedy.contains(remedy), "{hindrance:?}");
+        assert_eq!(hindrance.patience.is_zero(), at_once, "{hindrance:?}");
+    }
+}
+
+#[test]
+fn a_deadline_that_has_passed_is_named() {
+    let job = json!({"metadata": {}, "status": {"conditions": [
+        {"type": "Failed", "status": "True", "reason": "DeadlineExceeded"}]}});
+    let hindrance = hindered(&sight(job, Value::Null, json!([]), &[]));
+    assert!(hindrance.cause.contains("deadline") && hindrance.remedy.contains("--deadline"));
+}

@@ -1,0 +1,245 @@
+//! The life of a run's objects: created, waited for, deleted. Every wait ends in success, in an explained failure, or when the
+//! user no longer wants it.
+
+use crate::api;
+use crate::connect::Cluster;
+use crate::diagnose::{Hindrance, Sight, State};
+use crate::manifest::RUN_LABEL;
+use crate::session::{Told, Watch};
+use iosonde_result::session::RunError;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{Event, PersistentVolumeClaim, Pod};
+use kube::api::{Api, DeleteParams, ListParams, PostParams};
+use std::time::{Duration, Instant};
+
+/// How often the cluster is asked while something is waited for.
+const LOOK: Duration = Duration::from_millis(200);
+/// How long deleting may take before the user is told what is left: the grace period of the pod, and its volume.
+const REMOVAL: Duration = Duration::from_secs(90);
+
+/// The objects of one run.
+#[derive(Clone)]
+pub(crate) struct Objects {
+    pub(crate) cluster: Cluster,
+    pub(crate) id: String,
+    pub(crate) job: String,
+}
+
+impl Objects {
+    fn jobs(&self) -> Api<Job> {
+        Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace)
+    }
+
+    fn claims(&self) -> Api<PersistentVolumeClaim> {
+        Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace)
+    }
+
+    pub(crate) fn pods(&self) -> Api<Pod> {
+        Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace)
+    }
+
+    fn ours(&self) -> ListParams {
+        ListParams::default().labels(&format!("{RUN_LABEL}={}", self.id))
+    }
+
+    /// What removes all of it, whoever does it.
+    pub(crate) fn removal(&self) -> String {
+        format!(
+            "kubectl -n {} delete job {}",
+            self.cluster.namespace, self.job
+        )
+    }
+
+    /// Creates the root, which the cluster makes everything else from.
+    pub(crate) async fn create(&self, job: &Job) -> Result<(), RunError> {
+        let created = self.jobs().create(&PostParams::default(), job).await;
+        created
+            .map(drop)
+            .map_err(|error| api::failed(&format!("creating the job {}", self.job), &error))
+    }
+
+    /// What is there now, and what is said about it.
+    pub(crate) async fn sight(&self) -> Result<Sight, kube::Error> {
+        let ours = self.ours();
+        let (jobs, pods, claims) = (self.jobs(), self.pods(), self.claims());
+        let events: Api<Event> =
+            Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
+        let all = ListParams::default();
+        let (job, pods, claims, events) = futures::join!(
+            jobs.get_opt(&self.job),
+            pods.list(&ours),
+            claims.list(&ours),
+            events.list(&all),
+        );
+        let is_ours = |event: &Event| {
+            let name = event.involved_object.name.as_deref().unwrap_or_default();
+            name == self.job || name.starts_with(&format!("{}-", self.job))
+        };
+        let mut events: Vec<Event> = events?.items.into_iter().filter(is_ours).collect();
+        events.sort_by_key(|event| {
+            let last = event.last_timestamp.as_ref().map(|time| time.0);
+            last.or(event.event_time.as_ref().map(|time| time.0))
+        });
+        Ok(Sight {
+            job: job?,
+            pod: pods?.items.into_iter().next(),
+            claims: claims?.items,
+            events,
+        })
+    }
+
+    /// Waits until the pod's container runs.
+    pub(crate) async fn wait(
+        &self,
+        timeout: Duration,
+        watch: &mut Watch<'_>,
+    ) -> Result<Pod, RunError> {
+        let begun = Instant::now();
+        let mut hindered: Option<(Hindrance, Instant)> = None;
+        loop {
+            if (watch.interrupts)() > 0 {
+                return Err(RunError::Interrupted);
+            }
+            let sight = self
+                .sight()
+                .await
+                .map_err(|error| api::failed("watching the pod", &error))?;
+            let waits_for = match sight.judge() {
+                State::Running => return sight.pod.ok_or_else(|| self.vanished()),
+                State::Waiting(what) => {
+                    hindered = None;
+                    what
+                }
+                State::Hindered(hindrance) => {
+                    let since = match hindered.take() {
+                        Some((known, since)) if known.remedy == hindrance.remedy => since,
+                        _ => Instant::now(),
+                    };
+                    if since.elapsed() >= hindrance.patience {
+                        return Err(self.unready(hindrance));
+                    }
+                    let what = format!("this to go away: {}", hindrance.cause);
+                    hindered = Some((hindrance, since));
+                    what
+                }
+            };
+            if sight.job.is_none() && begun.elapsed() > Duration::from_secs(5) {
+                return Err(self.vanished());
+            }
+            if begun.elapsed() > timeout {
+                let last = hindered.map(|(hindrance, _)| hindrance);
+                return Err(self.unready(
+                    last.unwrap_or_else(|| Hindrance {
+                        cause: format!(
+                            "after {} s it still waits for {waits_for}",
+                            timeout.as_secs()
+                        ),
+                        remedy: "give it more time with --timeout, or see `kubectl describe pod`"
+                            .to_owned(),
+                        patience: Duration::ZERO,
+                    }),
+                ));
+            }
+            (watch.tell)(Told::Waiting(&waits_for));
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    fn unready(&self, hindrance: Hindrance) -> RunError {
+        RunError::Unready {
+            what: "the pod".to_owned(),
+            cause: hindrance.cause,
+            remedy: hindrance.remedy,
+        }
+    }
+
+    fn vanished(&self) -> RunError {
+        RunError::Unready {
+            what: "the pod".to_owned(),
+            cause: format!("somebody has deleted the job {}", self.job),
+            remedy: "run it again".to_owned(),
+        }
+    }
+
+    /// Why a connection to the agent broke: `None` while its container still runs.
+    pub(crate) async fn loss(&self) -> Result<Option<RunError>, kube::Error> {
+        let sight = self.sight().await?;
+        let is_deleted = sight
+            .pod
+            .as_ref()
+            .is_some_and(|pod| pod.metadata.deletion_timestamp.is_some());
+        let (cause, remedy) = match sight.judge() {
+            _ if is_deleted || sight.pod.is_none() => (
+                "somebody or something has deleted it".to_owned(),
+                "run it again".to_owned(),
+            ),
+            State::Running => return Ok(None),
+            State::Hindered(hindrance) => (hindrance.cause, hindrance.remedy),
+            State::Waiting(what) => (
+                format!("its container no longer runs; it waits for {what}"),
+                "see `kubectl describe pod`, and run it again".to_owned(),
+            ),
+        };
+        Ok(Some(RunError::Lost {
+            what: "the pod".to_owned(),
+            cause,
+            remedy,
+        }))
+    }
+
+    /// Deletes everything, and waits until it is gone: some classes keep the data of claims that are.
+    pub(crate) async fn delete(&self, interrupts: &dyn Fn() -> u32) -> Result<(), RunError> {
+        let before = interrupts();
+        let deleted = self
+            .jobs()
+            .delete(&self.job, &DeleteParams::foreground())
+            .await;
+        if let Err(error) = deleted
+            && !api::is_missing(&error)
+        {
+            return Err(self.left(&api::chain(&error)));
+        }
+        let begun = Instant::now();
+        loop {
+            match self.is_gone().await {
+                Ok(None) => return Ok(()),
+                Ok(Some(what)) if begun.elapsed() > REMOVAL => {
+                    return Err(self.left(&format!("{what} is still there")));
+                }
+                Ok(Some(what)) if interrupts() > before.max(1) => {
+                    return Err(self.left(&format!("{what} was still there when you interrupted")));
+                }
+                Ok(Some(_)) => {}
+                Err(error) if begun.elapsed() > REMOVAL => {
+                    return Err(self.left(&api::chain(&error)));
+                }
+                Err(_) => {}
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// The first object that is left.
+    async fn is_gone(&self) -> Result<Option<String>, kube::Error> {
+        let ours = self.ours();
+        if self.jobs().get_opt(&self.job).await?.is_some() {
+            return Ok(Some(format!("the job {}", self.job)));
+        }
+        if !self.pods().list(&ours).await?.items.is_empty() {
+            return Ok(Some("its pod".to_owned()));
+        }
+        let claims = self.claims().list(&ours).await?.items;
+        Ok((!claims.is_empty()).then(|| "its claim".to_owned()))
+    }
+
+    fn left(&self, why: &str) -> RunError {
+        RunError::Unready {
+            what: format!("removing the job {}", self.job),
+            cause: why.to_owned(),
+            remedy: format!(
+                "the cluster goes on removing it; if it does not: {}",
+                self.removal()
+            ),
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! The objects of a run. Pure: options in, manifests out.
+//!
+//! The Job is the root: its pod belongs to it, and the volume's claim to the pod, so that deleting the Job removes all.
+//! Its deadline and time-to-live let the cluster clean up when the client is gone.
+
+use crate::options::{ClusterOptions, VolumeMode};
+use iosonde_job::Target;
+use k8s_openapi::api::batch::v1::{Job, JobSpec};
+use k8s_openapi::api::core::v1::{
+    Capabilities, Container, EmptyDirVolumeSource, EphemeralVolumeSource, HostPathVolumeSource,
+    PersistentVolumeClaimSpec, PersistentVolumeClaimTemplate, PersistentVolumeClaimVolumeSource,
+    PodSecurityContext, PodSpec, PodTemplateSpec, ResourceRequirements, SeccompProfile,
+    SecurityContext, Volume, VolumeDevice, VolumeMount, VolumeResourceRequirements,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use std::collections::BTreeMap;
+
+/// The label that every object of a run has; its value is the run's id.
+pub const RUN_LABEL: &str = "iosonde/run";
+/// Where the volume is mounted.
+pub const MOUNT: &str = "/data";
+/// Where a block volume is.
+pub const DEVICE: &str = "/dev/iosonde";
+/// Where the agent and its socket are.
+pub const AGENT_DIRECTORY: &str = "/iosonde";
+/// The container's name.
+pub const CONTAINER: &str = "iosonde";
+/// Who runs unless the volume needs somebody else: nobody.
+const NOBODY: i64 = 65532;
+/// How long the objects of a run stay when it has ended by itself: long enough for its client to come back for the result.
+const TIME_TO_LIVE_S: i32 = 60;
+/// How long an agent waits for a client that is gone.
+const IDLE_S: u32 = 120;
+/// How long the agent has for removing its files.
+const GRACE_S: i64 = 30;
+
+/// A run, as its manifests need it.
+#[derive(Debug, Clone, Copy)]
+pub struct RunSpec<'a> {
+    /// The run's id: letters and digits.
+    pub id: &'a str,
+    /// The namespace.
+    pub namespace: &'a str,
+    /// The image.
+    pub image: &'a str,
+    /// Architecture of the agent, as nodes name it.
+    pub arch: &'a str,
+    /// The rest.
+    pub options: &'a ClusterOptions,
+}
+
+impl RunSpec<'_> {
+    /// Name of the Job.
+    pub fn name(&self) -> String {
+        format!("iosonde-{}", self.id)
+    }
+
+    /// The directory that files go to: ours alone, whatever else is in the volume.
+    pub fn scratch(&self) -> String {
+        format!("{MOUNT}/.iosonde-{}", self.id)
+    }
+
+    /// Whether the volume is a block device.
+    pub fn is_block(&self) -> bool {
+        let takes_mode = matches!(
+            self.options.target,
+            Target::StorageClass(_) | Target::Ephemeral(_) | Target::Claim { .. }
+        );
+        takes_mode && self.options.volume_mode == VolumeMode::Block
+    }
+
+    fn labels(&self) -> BTreeMap<String, String> {
+        [
+            ("app.kubernetes.io/name", "iosonde"),
+            ("app.kubernetes.io/managed-by", "iosonde"),
+            (RUN_LABEL, self.id),
+        ]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into()
+    }
+
+    /// The Job of the run.
+    pub fn job(&self) -> Job {
+        Job {
+            metadata: ObjectMeta {
+                name: Some(self.name()),
+                namespace: Some(self.namespace.to_owned()),
+                labels: Some(self.labels()),
+                ..ObjectMeta::default()
+            },
+            spec: Some(JobSpec {
+                completion_mode: Some("Indexed".to_owned()),
+                completions: Some(1),
+                parallelism: Some(1),
+                // A pod that failed has measured something else than its successor would.
+                backoff_limit: Some(0),
+                active_deadline_seconds: Some(self.options.deadline.as_secs() as i64),
+                ttl_seconds_after_finished: Some(TIME_TO_LIVE_S),
+                template: PodTemplateSpec {
+                    metadata: Some(ObjectMeta {
+                        labels: Some(self.labels()),
+                        ..ObjectMeta::default()
+                    }),
+                    spec: Some(self.pod()),
+                },
+                ..JobSpec::default()
+            }),
+            status: None,
+        }
+    }
+
+    fn pod(&self) -> PodSpec {
+        let mut node_selector = self.options.node_selector.clone();
+        node_selector.insert("kubernetes.io/arch".to_owned(), self.arch.to_owned());
+        node_selector.insert("kubernetes.io/os".to_owned(), "linux".to_owned());
+        PodSpec {
+            restart_policy: Some("Never".to_owned()),
+            automount_service_account_token: Some(false),
+            enable_service_links: Some(false),
+            termination_grace_period_seconds: Some(GRACE_S),
+            node_selector: Some(node_selector),
+            security_context: Some(self.pod_security()),
+            containers: vec![self.container()],
+            volumes: Some(vec![self.agent_volume(), self.data_volume()]),
+            ..PodSpec::default()
+        }
+    }
+
+    /// As the "restricted" Pod Security Standard wants it, unless the volume needs more.
+    fn pod_security(&self) -> PodSecurityContext {
+        let user = self.user();
+        // A claim that exists keeps the group that its files have.
+        let is_ours = matches!(
+            self.options.target,
+            Target::StorageClass(_) | Target::Ephemeral(_) | Target::EmptyDir
+        );
+        PodSecurityContext {
+            run_as_non_root: (user != 0).then_some(true),
+            run_as_user: Some(user),
+            run_as_group: Some(user),
+            fs_group: is_ours.then_some(user),
+            fs_group_change_policy: is_ours.then(|| "OnRootMismatch".to_owned()),
+            seccomp_profile: Some(SeccompProfile {
+                type_: "RuntimeDefault".to_owned(),
+                localhost_profile: None,
+            }),
+            ..PodSecurityContext::default()
+        }
+    }
+
+    /// Block devices belong to root, and so do most directories of nodes.
+    fn user(&self) -> i64 {
+        let needs_root = self.is_block() || matches!(self.options.target, Target::HostPath(_));
+        let usual = if needs_root { 0 } else { NOBODY };
+        self.options.run_as.unwrap_or(usual)
+    }
+
+    fn container(&self) -> Container {
+        let is_block = self.is_block();
+        let mount = |name: &str, path: &str| VolumeMount {
+            name: name.to_owned(),
+            mount_path: path.to_owned(),
+            ..VolumeMount::default()
+        };
+        let mut mounts = vec![mount("agent", AGENT_DIRECTORY)];
+        if !is_block {
+            mounts.push(mount("data", MOUNT));
+        }
+        Container {
+            name: CONTAINER.to_owned(),
+            image: Some(self.image.to_owned()),
+            image_pull_policy: Some("IfNotPresent".to_owned()),
+            command: Some(vec!["sh".to_owned(), "-c".to_owned(), self.script()]),
+            security_context: Some(SecurityContext {
+                allow_privilege_escalation: Some(false),
+                read_only_root_filesystem: Some(true),
+                capabilities: Some(Capabilities {
+                    drop: Some(vec!["ALL".to_owned()]),
+                    add: None,
+                }),
+                ..SecurityContext::default()
+            }),
+            resources: self.resources(),
+            volume_mounts: Some(mounts),
+            volume_devices: is_block.then(|| {
+                vec![VolumeDevice {
+                    name: "data".to_owned(),
+                    device_path: DEVICE.to_owned(),
+                }]
+            }),
+            ..Container::default()
+        }
+    }
+
+    /// Waits for the agent to be sent, a few minutes at most, and becomes it.
+    fn script(&self) -> String {
+        let use_of_volume = if self.is_block() {
+            format!("--allow-overwrite {DEVICE}")
+        } else {
+            format!("--scratch {}", self.scratch())
+        };
+        let agent = format!("{AGENT_DIRECTORY}/agent");
+        format!(
+            "trap 'exit 143' TERM; n=0; \
+             while [ ! -x {agent} ]; do n=$((n+1)); [ $n -lt 3000 ] || exit 1; sleep 0.1 2>/dev/null || sleep 1; done; \
+             exec {agent} serve --socket {AGENT_DIRECTORY}/socket --idle {IDLE_S} {use_of_volume}"
+        )
+    }
+
+    /// Space of an emptyDir is the node's, and is asked for.
+    fn resources(&self) -> Option<ResourceRequirements> {
+        (self.options.target == Target::EmptyDir).then(|| ResourceRequirements {
+            requests: Some(
+                [(
+                    "ephemeral-storage".to_owned(),
+                    quantity(self.options.claim_bytes),
+                )]
+                .into(),
+            ),
+            ..ResourceRequirements::default()
+        })
+    }
+
+    fn agent_volume(&self) -> Volume {
+        Volume {
+            name: "agent".to_owned(),
+            empty_dir: Some(EmptyDirVolumeSource {
+                size_limit: Some(quantity(64 << 20)),
+                medium: None,
+            }),
+            ..Volume::default()
+        }
+    }
+
+    fn data_volume(&self) -> Volume {
+        let mut volume = Volume {
+            name: "data".to_owned(),
+            ..Volume::default()
+        };
+        match &self.options.target {
+            Target::StorageClass(class) | Target::Ephemeral(class) => {
+                volume.ephemeral = Some(EphemeralVolumeSource {
+                    volume_claim_template: Some(self.claim(class)),
+                });
+            }
+            Target::Claim { name, .. } => {
+                volume.persistent_volume_claim = Some(PersistentVolumeClaimVolumeSource {
+                    claim_name: name.clone(),
+                    read_only: None,
+                });
+            }
+            Target::HostPath(path) => {
+                volume.host_path = Some(HostPathVolumeSource {
+                    path: path.clone(),
+                    type_: Some("Directory".to_owned()),
+                });
+            }
+            // The others are not of a cluster, and are refused before.
+            _ => volume.empty_dir = Some(EmptyDirVolumeSource::default()),
+        }
+        volume
+    }
+
+    fn claim(&self, class: &str) -> PersistentVolumeClaimTemplate {
+        let mode = match self.options.volume_mode {
+            VolumeMode::Filesystem => "Filesystem",
+            VolumeMode::Block => "Block",
+        };
+        PersistentVolumeClaimTemplate {
+            metadata: Some(ObjectMeta {
+                labels: Some(self.labels()),
+                ..ObjectMeta::default()
+            }),
+            spec: PersistentVolumeClaimSpec {
+                access_modes: Some(vec!["ReadWriteOnce".to_owned()]),
+                storage_class_name: Some(class.to_owned()),
+                volume_mode: Some(mode.to_owned()),
+                resources: Some(VolumeResourceRequirements {
+                    requests: Some(
+                        [("storage".to_owned(), quantity(self.options.claim_bytes))].into(),
+                    ),
+                    limits: None,
+                }),
+                ..PersistentVolumeClaimSpec::default()
+            },
+        }
+    }
+}
+
+/// Bytes as Kubernetes writes them: in the largest binary unit that is exact.
+pub fn quantity(bytes: u64) -> Quantity {
+    let units = [
+        (1 << 40, "Ti"),
+        (1 << 30, "Gi"),
+        (1 << 20, "Mi"),
+        (1 << 10, "Ki"),
+    ];
+    let exact = units
+        .iter()
+        .find(|(unit, _)| bytes > 0 && bytes % unit == 0);
+    Quantity(match exact {
+        Some((unit, name)) => format!("{}{name}", bytes / unit),
+        None => bytes.to_string(),
+    })
+}
+
+/// A quantity of bytes as a number; `None` if it is none.
+pub fn quantity_bytes(quantity: &Quantity) -> Option<u64> {
+    let text = quantity.0.trim();
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit {
+        "" => 1.0,
+        "m" => 1e-3,
+        "k" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        "T" => 1e12,
+        "P" => 1e15,
+        "Ki" => 1024.0,
+        "Mi" => 1024f64.powi(2),
+        "Gi" => 1024f64.powi(3),
+        "Ti" => 1024f64.powi(4),
+        "Pi" => 1024f64.powi(5),
+        exponent => {
+            return format!("{number}{exponent}")
+                .parse::<f64>()
+                .ok()
+                .map(|n| n as u64);
+        }
+    };
+    number.parse::<f64>().ok().map(|n| (n * factor) as u64)
+}
+
+#[cfg(test)]
+mod tests;

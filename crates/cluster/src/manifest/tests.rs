@@ -1,0 +1,110 @@
+use super::*;
+use proptest::prelude::*;
+
+fn job(target: &str, change: impl FnOnce(&mut ClusterOptions)) -> serde_json::Value {
+    let mut options = ClusterOptions::new(target.parse().unwrap());
+    change(&mut options);
+    let spec = RunSpec {
+        id: "3f2a9c",
+        namespace: "bench",
+        image: "docker.io/library/busybox:1.36",
+        arch: "amd64",
+        options: &options,
+    };
+    serde_json::to_value(spec.job()).unwrap()
+}
+
+fn pod(job: &serde_json::Value) -> &serde_json::Value {
+    &job["spec"]["template"]["spec"]
+}
+
+#[test]
+fn a_run_on_a_class() {
+    let job = job("sc://fast", |_| {});
+    insta::assert_snapshot!("class", serde_json::to_string_pretty(&job).unwrap());
+}
+
+#[test]
+fn a_block_volume_is_a_device_and_needs_root() {
+    let job = job("sc://fast", |options| {
+        options.volume_mode = VolumeMode::Block
+    });
+    let pod = pod(&job);
+    let container = &pod["containers"][0];
+    assert_eq!(container["volumeDevices"][0]["devicePath"], DEVICE);
+    assert_eq!(container["volumeMounts"].as_array().unwrap().len(), 1);
+    let script = container["command"][2].as_str().unwrap();
+    assert!(script.contains("--allow-overwrite /dev/iosonde") && !script.contains("--scratch"));
+    assert_eq!(pod["securityContext"]["runAsUser"], 0);
+    assert!(pod["securityContext"].get("runAsNonRoot").is_none());
+    let claim = &pod["volumes"][1]["ephemeral"]["volumeClaimTemplate"]["spec"];
+    assert_eq!(claim["volumeMode"], "Block");
+}
+
+#[test]
+fn a_claim_that_exists_keeps_its_group() {
+    let job = job("pvc://data", |options| options.run_as = Some(1000));
+    let pod = pod(&job);
+    let volume = &pod["volumes"][1];
+    assert_eq!(volume["persistentVolumeClaim"]["claimName"], "data");
+    assert!(pod["securityContext"].get("fsGroup").is_none());
+    assert_eq!(pod["securityContext"]["runAsUser"], 1000);
+}
+
+#[test]
+fn the_other_volumes() {
+    let volume = |target: &str| {
+        let job = job(target, |options| options.claim_bytes = 200 << 30);
+        let pod = pod(&job);
+        let resources = pod["containers"][0]["resources"].clone();
+        (pod["volumes"][1].clone(), resources)
+    };
+    let (empty, resources) = volume("emptydir://");
+    assert!(empty["emptyDir"].is_object());
+    assert_eq!(resources["requests"]["ephemeral-storage"], "200Gi");
+    let (host, _) = volume("hostpath:///mnt/ssd");
+    assert_eq!(host["hostPath"]["path"], "/mnt/ssd");
+    assert_eq!(host["hostPath"]["type"], "Directory");
+    let (ephemeral, _) = volume("ephemeral://fast");
+    let claim = &ephemeral["ephemeral"]["volumeClaimTemplate"];
+    assert_eq!(claim["spec"]["storageClassName"], "fast");
+    assert_eq!(claim["metadata"]["labels"][RUN_LABEL], "3f2a9c");
+}
+
+#[test]
+fn the_node_must_be_able_to_run_the_agent() {
+    let job = job("sc://fast", |options| {
+        options.node_selector = [("disk".to_owned(), "ssd".to_owned())].into();
+    });
+    let selector = &pod(&job)["nodeSelector"];
+    assert_eq!(selector["kubernetes.io/arch"], "amd64");
+    assert_eq!(selector["disk"], "ssd");
+}
+
+#[test]
+fn quantities_are_exact_and_read_in_all_notations() {
+    assert_eq!(quantity(5 << 30).0, "5Gi");
+    assert_eq!(quantity(1500).0, "1500");
+    for (text, bytes) in [
+        ("1k", 1000),
+        ("1.5Gi", 3 << 29),
+        ("2e3", 2000),
+        ("1E3", 1000),
+        ("500m", 0),
+        ("7", 7),
+    ] {
+        assert_eq!(
+            quantity_bytes(&Quantity(text.into())),
+            Some(bytes),
+            "{text}"
+        );
+    }
+    assert_eq!(quantity_bytes(&Quantity("x".into())), None);
+}
+
+proptest! {
+    #[test]
+    fn quantities_come_back(bytes in 0u64..1 << 50) {
+        prop_assert_eq!(quantity_bytes(&quantity(bytes)), Some(bytes));
+    }
+}

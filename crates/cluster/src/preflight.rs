@@ -1,0 +1,460 @@
+//! Whether a run can be done at all, asked before anything is created.
+//!
+//! [`look`] asks the cluster, [`Facts::judge`] decides: pure, on what was answered. What this user may not see is not
+//! judged; the run then finds out.
+
+use crate::api;
+use crate::connect::Cluster;
+use crate::manifest::quantity_bytes;
+use crate::options::{ClusterOptions, VolumeMode};
+use iosonde_job::Target;
+use iosonde_job::diagnostic::nearest;
+use iosonde_result::session::RunError;
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+};
+use k8s_openapi::api::core::v1::{Namespace, Node, PersistentVolumeClaim, ResourceQuota};
+use k8s_openapi::api::storage::v1::StorageClass;
+use kube::api::{Api, ListParams, PostParams};
+use std::collections::BTreeMap;
+
+/// Images with a shell, the smallest first: by the last part of their name.
+const SHELLS: [&str; 5] = ["busybox", "alpine", "debian", "ubuntu", "bash"];
+/// What is used where no node has any of them.
+const FALLBACK_IMAGE: &str = "busybox";
+
+/// What a run does in its namespace: verb, API group, resource, subresource.
+pub const RIGHTS: [(&str, &str, &str, &str); 8] = [
+    ("create", "batch", "jobs", ""),
+    ("get", "batch", "jobs", ""),
+    ("delete", "batch", "jobs", ""),
+    ("list", "", "pods", ""),
+    ("create", "", "pods", "exec"),
+    ("get", "", "pods", "exec"),
+    ("list", "", "persistentvolumeclaims", ""),
+    ("list", "", "events", ""),
+];
+
+/// What the cluster answered. `None`: this user may not ask.
+#[derive(Debug, Clone, Default)]
+pub struct Facts {
+    /// All storage classes.
+    pub classes: Option<Vec<StorageClass>>,
+    /// All nodes.
+    pub nodes: Option<Vec<Node>>,
+    /// The namespace.
+    pub namespace: Option<Namespace>,
+    /// The quotas of the namespace.
+    pub quotas: Option<Vec<ResourceQuota>>,
+    /// The claim, where one is the target and it exists.
+    pub claim: Option<PersistentVolumeClaim>,
+    /// What of [`RIGHTS`] this user does not have, in words.
+    pub missing_rights: Vec<String>,
+}
+
+/// What follows for the run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Readiness {
+    /// The image to use.
+    pub image: String,
+    /// What the user should know before anything is created.
+    pub notes: Vec<String>,
+    /// Labels of the result.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// Asks the cluster.
+///
+/// # Errors
+/// When it cannot be reached.
+pub(crate) async fn look(cluster: &Cluster, options: &ClusterOptions) -> Result<Facts, RunError> {
+    let client = &cluster.client;
+    let missing_rights = missing_rights(cluster).await?;
+    let all = ListParams::default();
+    let classes: Api<StorageClass> = Api::all(client.clone());
+    let nodes: Api<Node> = Api::all(client.clone());
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let quotas: Api<ResourceQuota> = Api::namespaced(client.clone(), &cluster.namespace);
+    let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), &cluster.namespace);
+    let (classes, nodes, namespace, quotas) = futures::join!(
+        classes.list(&all),
+        nodes.list(&all),
+        namespaces.get_opt(&cluster.namespace),
+        quotas.list(&all),
+    );
+    if let Ok(None) = &namespace {
+        return Err(RunError::Unsupported {
+            problem: format!("the namespace {} does not exist", cluster.namespace),
+            remedy: format!(
+                "choose another with -n, or make it: kubectl create namespace {}",
+                cluster.namespace
+            ),
+        });
+    }
+    let claim = match &options.target {
+        Target::Claim { name, .. } => claims
+            .get_opt(name)
+            .await
+            .map_err(|error| api::failed(&format!("reading the claim {name}"), &error))?,
+        _ => None,
+    };
+    Ok(Facts {
+        classes: classes.ok().map(|list| list.items),
+        nodes: nodes.ok().map(|list| list.items),
+        namespace: namespace.ok().flatten(),
+        quotas: quotas.ok().map(|list| list.items),
+        claim,
+        missing_rights,
+    })
+}
+
+async fn missing_rights(cluster: &Cluster) -> Result<Vec<String>, RunError> {
+    let reviews: Api<SelfSubjectAccessReview> = Api::all(cluster.client.clone());
+    let questions = RIGHTS.map(|right| review(&cluster.namespace, right));
+    let post = PostParams::default();
+    let asked = questions
+        .iter()
+        .map(|question| reviews.create(&post, question));
+    let mut missing = Vec::new();
+    for (answer, (verb, _, resource, sub)) in
+        futures::future::join_all(asked).await.iter().zip(RIGHTS)
+    {
+        let answer = answer
+            .as_ref()
+            .map_err(|error| api::failed("asking for this user's rights", error))?;
+        if !answer.status.as_ref().is_some_and(|status| status.allowed) {
+            let slash = if sub.is_empty() { "" } else { "/" };
+            missing.push(format!("{verb} {resource}{slash}{sub}"));
+        }
+    }
+    Ok(missing)
+}
+
+fn review(
+    namespace: &str,
+    (verb, group, resource, sub): (&str, &str, &str, &str),
+) -> SelfSubjectAccessReview {
+    SelfSubjectAccessReview {
+        spec: SelfSubjectAccessReviewSpec {
+            resource_attributes: Some(ResourceAttributes {
+                namespace: Some(namespace.to_owned()),
+                verb: Some(verb.to_owned()),
+                group: Some(group.to_owned()),
+                resource: Some(resource.to_owned()),
+                subresource: Some(sub.to_owned()),
+                ..ResourceAttributes::default()
+            }),
+            ..SelfSubjectAccessReviewSpec::default()
+        },
+        ..SelfSubjectAccessReview::default()
+    }
+}
+
+impl Facts {
+    /// Decides whether the run may begin, and how.
+    ///
+    /// # Errors
+    /// When it cannot succeed, with the cause and a remedy.
+    pub fn judge(&self, options: &ClusterOptions, arch: &str) -> Result<Readiness, RunError> {
+        self.judge_rights()?;
+        let mut ready = Readiness::default();
+        match &options.target {
+            Target::StorageClass(class) | Target::Ephemeral(class) => {
+                self.judge_class(class, &mut ready)?;
+                self.judge_quotas(class, options.claim_bytes)?;
+            }
+            Target::Claim { name, .. } => self.judge_claim(name, options, &mut ready)?,
+            Target::HostPath(path) => self.judge_level(path)?,
+            _ => {}
+        }
+        self.judge_nodes(options, arch)?;
+        ready.image = match &options.image {
+            Some(image) => image.clone(),
+            None => self.image(options, arch),
+        };
+        Ok(ready)
+    }
+
+    fn judge_rights(&self) -> Result<(), RunError> {
+        if self.missing_rights.is_empty() {
+            return Ok(());
+        }
+        Err(RunError::Unsupported {
+            problem: format!(
+                "this user may not do here what a run needs: {}",
+                self.missing_rights.join(", ")
+            ),
+            remedy: "ask for the role in docs/kubernetes.md, or choose another namespace with -n"
+                .to_owned(),
+        })
+    }
+
+    fn judge_class(&self, name: &str, ready: &mut Readiness) -> Result<(), RunError> {
+        ready
+            .labels
+            .insert("storage_class".to_owned(), name.to_owned());
+        let Some(classes) = &self.classes else {
+            return Ok(());
+        };
+        let named = |class: &&StorageClass| class.metadata.name.as_deref() == Some(name);
+        let Some(class) = classes.iter().find(named) else {
+            let names: Vec<&str> = classes
+                .iter()
+                .filter_map(|c| c.metadata.name.as_deref())
+                .collect();
+            return Err(no_class(name, &names));
+        };
+        ready
+            .labels
+            .insert("provisioner".to_owned(), class.provisioner.clone());
+        if class.provisioner == "kubernetes.io/no-provisioner" {
+            ready.notes.push(format!(
+                "the class {name} makes no volumes itself: one that was made by hand must be free"
+            ));
+        }
+        if class.reclaim_policy.as_deref() == Some("Retain") {
+            ready.notes.push(format!(
+                "the class {name} retains volumes: the one of this run stays when its claim is gone; \
+                 `kubectl get pv` shows it"
+            ));
+        }
+        Ok(())
+    }
+
+    fn judge_claim(
+        &self,
+        name: &str,
+        options: &ClusterOptions,
+        ready: &mut Readiness,
+    ) -> Result<(), RunError> {
+        let refuse = |problem: String, remedy: &str| {
+            Err(RunError::Target {
+                path: options.target.to_string(),
+                problem,
+                remedy: remedy.to_owned(),
+            })
+        };
+        let Some(claim) = &self.claim else {
+            return refuse(
+                format!("there is no claim {name} in this namespace"),
+                "see `kubectl get pvc`, or choose another namespace with -n",
+            );
+        };
+        let spec = claim.spec.clone().unwrap_or_default();
+        let is_block = spec.volume_mode.as_deref() == Some("Block");
+        if is_block {
+            return refuse(
+                "this claim is a block device, and what is on it may be somebody's".to_owned(),
+                "measure a claim of your own: sc://CLASS with --volume-mode block",
+            );
+        }
+        if options.volume_mode == VolumeMode::Block {
+            return refuse(
+                "this claim is a file system, not a block device".to_owned(),
+                "leave out --volume-mode",
+            );
+        }
+        let only_read = |mode: &String| mode == "ReadOnlyMany";
+        if spec.access_modes.iter().flatten().all(only_read) && spec.access_modes.is_some() {
+            return refuse(
+                "this claim can only be read".to_owned(),
+                "use a claim that can be written: a file is made in it and removed",
+            );
+        }
+        if let Some(class) = spec.storage_class_name {
+            ready.labels.insert("storage_class".to_owned(), class);
+        }
+        Ok(())
+    }
+
+    fn judge_level(&self, path: &str) -> Result<(), RunError> {
+        let labels = self
+            .namespace
+            .as_ref()
+            .and_then(|ns| ns.metadata.labels.as_ref());
+        let level = labels.and_then(|labels| labels.get("pod-security.kubernetes.io/enforce"));
+        match level.map(String::as_str) {
+            Some(level @ ("restricted" | "baseline")) => Err(RunError::Target {
+                path: format!("hostpath://{path}"),
+                problem: format!(
+                    "the namespace's Pod Security level `{level}` forbids hostPath volumes"
+                ),
+                remedy: "choose a namespace with the level `privileged` with -n".to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn judge_quotas(&self, class: &str, bytes: u64) -> Result<(), RunError> {
+        let of_class = format!("{class}.storageclass.storage.k8s.io/requests.storage");
+        let claims_of_class = format!("{class}.storageclass.storage.k8s.io/persistentvolumeclaims");
+        for quota in self.quotas.iter().flatten() {
+            let name = quota.metadata.name.as_deref().unwrap_or_default();
+            let left = |resource: &str| {
+                let status = quota.status.as_ref()?;
+                let hard = quantity_bytes(status.hard.as_ref()?.get(resource)?)?;
+                let used = status.used.as_ref().and_then(|used| used.get(resource));
+                let used = used.and_then(quantity_bytes).unwrap_or(0);
+                Some(hard.saturating_sub(used))
+            };
+            for resource in ["requests.storage", &of_class] {
+                if let Some(left) = left(resource).filter(|left| *left < bytes) {
+                    return Err(over_quota(
+                        name,
+                        resource,
+                        &format!(
+                            "{} is asked for, but {} is left",
+                            in_words(bytes),
+                            in_words(left),
+                        ),
+                    ));
+                }
+            }
+            for resource in ["persistentvolumeclaims", &claims_of_class] {
+                if left(resource) == Some(0) {
+                    return Err(over_quota(name, resource, "no further claim is allowed"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn judge_nodes(&self, options: &ClusterOptions, arch: &str) -> Result<(), RunError> {
+        let Some(nodes) = &self.nodes else {
+            return Ok(());
+        };
+        let selected: Vec<&Node> = nodes.iter().filter(|n| is_selected(n, options)).collect();
+        let refuse = |problem: String, remedy: &str| {
+            Err(RunError::Unsupported {
+                problem,
+                remedy: remedy.to_owned(),
+            })
+        };
+        if selected.is_empty() {
+            let wanted: Vec<String> = options
+                .node_selector
+                .iter()
+                .map(|(k, v)| format!("{k}={v}"))
+                .collect();
+            return refuse(
+                format!("no node has the labels {}", wanted.join(",")),
+                "see `kubectl get nodes --show-labels`",
+            );
+        }
+        let fitting: Vec<&&Node> = selected
+            .iter()
+            .filter(|node| node_arch(node) == arch)
+            .collect();
+        if fitting.is_empty() {
+            let mut found: Vec<&str> = selected.iter().map(|node| node_arch(node)).collect();
+            found.sort_unstable();
+            found.dedup();
+            return refuse(
+                format!(
+                    "the nodes are {}, but the agent at hand runs on {arch}",
+                    found.join(" and ")
+                ),
+                "use an iosonde that was built for these nodes",
+            );
+        }
+        if !fitting.iter().any(|node| is_usable(node)) {
+            return refuse(
+                "no node can take a pod: all are not ready, or closed to new pods".to_owned(),
+                "see `kubectl get nodes`",
+            );
+        }
+        Ok(())
+    }
+
+    /// An image with a shell that is on a node already, so that nothing need be pulled.
+    fn image(&self, options: &ClusterOptions, arch: &str) -> String {
+        let nodes = self.nodes.iter().flatten();
+        let fitting = nodes.filter(|node| is_selected(node, options) && node_arch(node) == arch);
+        let names: Vec<&String> = fitting
+            .filter_map(|node| node.status.as_ref()?.images.as_ref())
+            .flatten()
+            .filter_map(|image| image.names.as_ref())
+            .flatten()
+            // A name with a digest alone is as good, but says nothing to a reader.
+            .filter(|name| !name.contains('@'))
+            .collect();
+        let of = |shell: &&str| {
+            names.iter().find(|name| {
+                let last = name.rsplit('/').next().unwrap_or_default();
+                last.split(':').next() == Some(shell)
+            })
+        };
+        let found = SHELLS.iter().find_map(|shell| of(&shell));
+        found.map_or_else(|| FALLBACK_IMAGE.to_owned(), |name| (*name).clone())
+    }
+}
+
+fn no_class(name: &str, names: &[&str]) -> RunError {
+    let remedy = match nearest(name, names.iter().copied()) {
+        Some(meant) => format!("did you mean sc://{meant}?"),
+        None if names.is_empty() => "this cluster has no storage classes".to_owned(),
+        None => format!("there are {}", names.join(", ")),
+    };
+    RunError::Target {
+        path: format!("sc://{name}"),
+        problem: "there is no such storage class".to_owned(),
+        remedy,
+    }
+}
+
+fn over_quota(quota: &str, resource: &str, why: &str) -> RunError {
+    RunError::Unsupported {
+        problem: format!("the quota {quota} ({resource}) does not allow it: {why}"),
+        remedy: "use a smaller --claim-size, remove what is not needed, or ask for more quota"
+            .to_owned(),
+    }
+}
+
+fn in_words(bytes: u64) -> String {
+    crate::manifest::quantity(bytes).0
+}
+
+fn label<'a>(node: &'a Node, key: &str) -> Option<&'a str> {
+    node.metadata.labels.as_ref()?.get(key).map(String::as_str)
+}
+
+fn is_selected(node: &Node, options: &ClusterOptions) -> bool {
+    let mut wanted = options.node_selector.iter();
+    wanted.all(|(key, value)| label(node, key) == Some(value))
+}
+
+fn node_arch(node: &Node) -> &str {
+    label(node, "kubernetes.io/arch").unwrap_or("of an unknown kind")
+}
+
+fn is_usable(node: &Node) -> bool {
+    let is_closed = node
+        .spec
+        .as_ref()
+        .is_some_and(|spec| spec.unschedulable == Some(true));
+    let conditions = node
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_ref());
+    let is_ready = conditions
+        .into_iter()
+        .flatten()
+        .any(|condition| condition.type_ == "Ready" && condition.status == "True");
+    is_ready && !is_closed
+}
+
+/// Labels of a result that the node of its pod tells.
+pub(crate) fn node_labels(node: &Node) -> BTreeMap<String, String> {
+    let known = [
+        ("topology.kubernetes.io/region", "region"),
+        ("topology.kubernetes.io/zone", "zone"),
+        ("node.kubernetes.io/instance-type", "instance_type"),
+    ];
+    known
+        .iter()
+        .filter_map(|(key, ours)| Some(((*ours).to_owned(), label(node, key)?.to_owned())))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+use super::*;
+use serde_json::{Value, json};
+
+fn node(arch: &str, images: &[&str]) -> Value {
+    json!({
+        "metadata": {"name": "n1", "labels": {"kubernetes.io/arch": arch, "disk": "ssd", "topology.kubernetes.io/zone": "z1"}},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}], "images": [{"names": images}]},
+    })
+}
+
+fn class(name: &str, reclaim: &str) -> Value {
+    json!({"metadata": {"name": name}, "provisioner": "example.com/disk", "reclaimPolicy": reclaim})
+}
+
+fn facts(change: impl FnOnce(&mut Value)) -> Facts {
+    let mut facts = json!({
+        "classes": [class("fast", "Delete"), class("keep", "Retain")],
+        "nodes": [node("amd64", &["docker.io/library/busybox@sha256:0", "docker.io/library/busybox:1.36"])],
+        "quotas": [],
+        "claim": null,
+        "namespace": {"metadata": {"name": "bench"}},
+    });
+    change(&mut facts);
+    let part = |name: &str| facts[name].clone();
+    Facts {
+        classes: serde_json::from_value(part("classes")).unwrap(),
+        nodes: serde_json::from_value(part("nodes")).unwrap(),
+        namespace: serde_json::from_value(part("namespace")).unwrap(),
+        quotas: serde_json::from_value(part("quotas")).unwrap(),
+        claim: serde_json::from_value(part("claim")).unwrap(),
+        missing_rights: Vec::new(),
+    }
+}
+
+fn judge(facts: &Facts, target: &str) -> Result<Readiness, String> {
+    let options = ClusterOptions::new(target.parse().unwrap());
+    facts
+        .judge(&options, "amd64")
+        .map_err(|error| format!("{error}; {}", error.remedy()))
+}
+
+#[test]
+fn a_class_that_exists_is_measured_with_an_image_that_is_there() {
+    let ready = judge(&facts(|_| {}), "sc://fast").unwrap();
+    assert_eq!(ready.image, "docker.io/library/busybox:1.36");
+    assert_eq!(ready.labels["provisioner"], "example.com/disk");
+    assert!(ready.notes.is_empty());
+    let kept = judge(&facts(|_| {}), "ephemeral://keep").unwrap();
+    assert!(kept.notes[0].contains("retains"), "{:?}", kept.notes);
+    let bare = facts(|facts| facts["nodes"] = json!([node("amd64", &["k8s.gcr.io/pause:3"])]));
+    assert_eq!(judge(&bare, "emptydir://").unwrap().image, FALLBACK_IMAGE);
+}
+
+#[test]
+fn what_may_not_be_seen_is_not_judged() {
+    let blind = facts(|facts| {
+        for part in ["classes", "nodes", "quotas", "namespace"] {
+            facts[part] = Value::Null;
+        }
+    });
+    assert_eq!(judge(&blind, "sc://any").unwrap().image, FALLBACK_IMAGE);
+}
+
+#[test]
+fn what_cannot_succeed_is_refused_in_words() {
+    let refused = |change: fn(&mut Value), target: &str| judge(&facts(change), target).unwrap_err();
+    let same = |_: &mut Value| {};
+    for (text, words) in [
+        (
+            refused(same, "sc://fsat"),
+            ["no such storage class", "sc://fast?"],
+        ),
+        (
+            refused(same, "sc://nfs-client"),
+            ["sc://nfs-client", "fast, keep"],
+        ),
+        (
+            refused(same, "pvc://data"),
+            ["no claim data", "kubectl get pvc"],
+        ),
+        (
+            refused(|f| f["nodes"] = json!([node("arm64", &[])]), "sc://fast"),
+            ["the nodes are arm64", "runs on amd64"],
+        ),
+        (
+            refused(
+                |f| f["nodes"][0]["spec"] = json!({"unschedulable": true}),
+                "sc://fast",
+            ),
+            ["no node can take a pod", "kubectl get nodes"],
+        ),
+        (
+            refused(
+                |f| f["claim"] = json!({"metadata": {}, "spec": {"volumeMode": "Block"}}),
+                "pvc://data",
+            ),
+            ["block device", "sc://CLASS"],
+        ),
+        (
+            refused(
+                |f| f["claim"] = json!({"metadata": {}, "spec": {"accessModes": ["ReadOnlyMany"]}}),
+                "pvc://data",
+            ),
+            ["only be read", "can be written"],
+        ),
+        (
+            refused(
+                |f| {
+                    f["namespace"]["metadata"]["labels"] =
+                        json!({"pod-security.kubernetes.io/enforce": "baseline"})
+                },
+                "hostpath:///mnt",
+            ),
+            ["baseline", "-n"],
+        ),
+        (
+            refused(
+                |f| f["quotas"] = json!([{"metadata": {"name": "q"}, "status": {"hard": {"requests.storage": "6Gi"}, "used": {"requests.storage": "2Gi"}}}]),
+                "sc://fast",
+            ),
+            ["the quota q (requests.storage)", "4Gi is left"],
+        ),
+        (
+            refused(
+                |f| f["quotas"] = json!([{"metadata": {"name": "q"}, "status": {"hard": {"persistentvolumeclaims": "1"}, "used": {"persistentvolumeclaims": "1"}}}]),
+                "sc://fast",
+            ),
+            ["no further claim", "remove what is not needed"],
+        ),
+    ] {
+        assert!(words.iter().all(|words| text.contains(words)), "{text}");
+    }
+    let mut unprivileged = facts(|_| {});
+    unprivileged.missing_rights = vec!["create pods/exec".into()];
+    let text = judge(&unprivileged, "sc://fast").unwrap_err();
+    assert!(
+        text.contains("create pods/exec") && text.contains("docs/kubernetes.md"),
+        "{text}"
+    );
+}
+
+#[test]
+fn only_nodes_that_are_chosen_count() {
+    let facts = facts(|_| {});
+    let mut options = ClusterOptions::new("sc://fast".parse().unwrap());
+    options.node_selector = [("disk".to_owned(), "ssd".to_owned())].into();
+    assert!(facts.judge(&options, "amd64").is_ok());
+    options.node_selector = [("disk".to_owned(), "hdd".to_owned())].into();
+    let text = facts.judge(&options, "amd64").unwrap_err().to_string();
+    assert!(text.contains("disk=hdd"), "{text}");
+}
+
+#[test]
+fn a_result_is_labelled_with_where_its_node_is() {
+    let node: Node = serde_json::from_value(node("amd64", &[])).unwrap();
+    assert_eq!(
+        node_labels(&node),
+        [("zone".to_owned(), "z1".to_owned())].into()
+    );
+}

@@ -1,0 +1,433 @@
+//! A pod as a place where plans are run.
+
+use crate::connect::Cluster;
+use crate::lifecycle::Objects;
+use crate::manifest::{DEVICE, RunSpec};
+use crate::options::{AgentProgram, ClusterOptions, VolumeMode};
+use crate::transport::{Connection, Heard, send_agent};
+use crate::{place, preflight};
+use iosonde_job::{Plan, Target};
+use iosonde_result::observer::{Control, Observer};
+use iosonde_result::run::{Event, RunResult};
+use iosonde_result::session::{RunError, Session};
+use iosonde_result::wire::{Message, Place, Request, Stop};
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::Api;
+use std::collections::BTreeMap;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tokio::runtime::Runtime;
+
+/// How often the user's wish to stop is looked at.
+const TICK: Duration = Duration::from_millis(100);
+/// How long the agent may take for an answer that is no run.
+const ANSWER: Duration = Duration::from_secs(30);
+/// How long a lost connection is taken up again.
+const RECONNECT: Duration = Duration::from_secs(120);
+/// How long the agent may take to remove its files.
+const CLOSE: Duration = Duration::from_secs(30);
+
+/// What is told while a session is opened and closed.
+#[derive(Debug, Clone, Copy)]
+pub enum Told<'a> {
+    /// What is waited for: replaced by the next.
+    Waiting(&'a str),
+    /// What the user should know.
+    Note(&'a str),
+    /// Nothing is waited for any more.
+    Over,
+}
+
+/// The user's side of opening a session.
+pub struct Watch<'a> {
+    /// Tells something.
+    pub tell: &'a mut dyn FnMut(Told<'_>),
+    /// How often the user wished to stop.
+    pub interrupts: &'a (dyn Fn() -> u32 + Send + Sync),
+}
+
+/// How sessions in a cluster are made.
+#[derive(Debug, Clone)]
+pub struct ClusterRunner<'a> {
+    /// Which cluster and volume.
+    pub options: ClusterOptions,
+    /// What runs in the pod.
+    pub agent: AgentProgram<'a>,
+}
+
+impl ClusterRunner<'_> {
+    /// Creates the pod and its volume, and waits until plans can be run in it. Nothing is left if that fails.
+    ///
+    /// # Errors
+    /// Before anything is created: what cannot succeed. After it: what hindered it, explained.
+    pub fn open<'w>(&self, mut watch: Watch<'w>) -> Result<ClusterSession<'w>, RunError> {
+        let runtime = runtime()?;
+        let options = with_namespace(&self.options);
+        let (cluster, ready) = runtime.block_on(async {
+            let cluster = Cluster::connect(&options).await?;
+            (watch.tell)(Told::Waiting("the cluster's answer"));
+            let facts = preflight::look(&cluster, &options).await?;
+            Ok::<_, RunError>((cluster, facts.judge(&options, self.agent.arch)?))
+        })?;
+        for note in &ready.notes {
+            (watch.tell)(Told::Note(note));
+        }
+        let id = new_id();
+        let namespace = cluster.namespace.clone();
+        let spec = RunSpec {
+            id: &id,
+            namespace: &namespace,
+            image: &ready.image,
+            arch: self.agent.arch,
+            options: &options,
+        };
+        let objects = Objects {
+            cluster,
+            id: id.clone(),
+            job: spec.name(),
+        };
+        let job = spec.job();
+        let scratch = (!spec.is_block()).then(|| spec.scratch());
+        runtime.block_on(objects.create(&job))?;
+        let begun = runtime.block_on(begin(&objects, &self.agent, options.timeout, &mut watch));
+        let (pod, connection) = match begun {
+            Ok(begun) => begun,
+            Err(error) => {
+                (watch.tell)(Told::Waiting("everything to be removed"));
+                if let Err(left) = runtime.block_on(objects.delete(watch.interrupts)) {
+                    (watch.tell)(Told::Note(&format!("{left}; {}", left.remedy())));
+                }
+                return Err(error);
+            }
+        };
+        let mut labels = ready.labels;
+        (watch.tell)(Told::Over);
+        runtime.block_on(complete(&mut labels, &objects.cluster, &pod));
+        Ok(ClusterSession {
+            runtime,
+            objects,
+            pod: pod.metadata.name.unwrap_or_default(),
+            scratch,
+            labels,
+            connection,
+            watch,
+            runs: 0,
+            is_closed: false,
+        })
+    }
+}
+
+/// The pod runs, and the agent in it answers.
+async fn begin(
+    objects: &Objects,
+    agent: &AgentProgram<'_>,
+    timeout: Duration,
+    watch: &mut Watch<'_>,
+) -> Result<(Pod, Connection), RunError> {
+    let pod = objects.wait(timeout, watch).await?;
+    let name = pod.metadata.name.clone().unwrap_or_default();
+    (watch.tell)(Told::Waiting("the agent to be sent"));
+    let started = async {
+        send_agent(objects, &name, agent).await?;
+        Connection::open(objects, &name).await
+    };
+    match started.await {
+        Ok(connection) => Ok((pod, connection)),
+        // The pod may know better why.
+        Err(error) => Err(match objects.loss().await {
+            Ok(Some(RunError::Lost {
+                cause,
+                remedy,
+                what,
+            })) => RunError::Unready {
+                what,
+                cause,
+                remedy,
+            },
+            _ => error,
+        }),
+    }
+}
+
+pub(crate) fn runtime() -> Result<Runtime, RunError> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| RunError::Unsupported {
+            problem: format!("no thread can be made: {error}"),
+            remedy: "allow more threads (ulimit -u)".to_owned(),
+        })
+}
+
+/// A claim's own namespace is where its pod must be.
+fn with_namespace(options: &ClusterOptions) -> ClusterOptions {
+    let mut options = options.clone();
+    if let Target::Claim {
+        namespace: Some(namespace),
+        ..
+    } = &options.target
+    {
+        options.namespace = Some(namespace.clone());
+    }
+    options
+}
+
+/// Letters and digits that no other run has: from the time and the process.
+fn new_id() -> String {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let mixed = (now.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(40))
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    format!("{:08x}", mixed >> 32)
+}
+
+/// Where the pod is.
+async fn complete(labels: &mut BTreeMap<String, String>, cluster: &Cluster, pod: &Pod) {
+    labels.insert("namespace".to_owned(), cluster.namespace.clone());
+    if let Some(context) = &cluster.context {
+        labels.insert("context".to_owned(), context.clone());
+    }
+    let Some(name) = pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref()) else {
+        return;
+    };
+    labels.insert("node".to_owned(), name.clone());
+    let nodes: Api<Node> = Api::all(cluster.client.clone());
+    // Labels that this user may not see are not in the result.
+    if let Ok(node) = nodes.get(name).await {
+        labels.extend(preflight::node_labels(&node));
+    }
+}
+
+/// A pod that runs plans on its volume. Pod and volume are kept between runs, and removed when it is closed or dropped.
+pub struct ClusterSession<'w> {
+    runtime: Runtime,
+    objects: Objects,
+    pod: String,
+    scratch: Option<String>,
+    labels: BTreeMap<String, String>,
+    connection: Connection,
+    watch: Watch<'w>,
+    runs: u64,
+    is_closed: bool,
+}
+
+impl ClusterSession<'_> {
+    /// The path that plans use: a directory of the volume, or its device.
+    pub fn path(&self) -> &str {
+        self.scratch.as_deref().unwrap_or(DEVICE)
+    }
+
+    /// The mode of the volume.
+    pub fn volume_mode(&self) -> VolumeMode {
+        match self.scratch {
+            Some(_) => VolumeMode::Filesystem,
+            None => VolumeMode::Block,
+        }
+    }
+
+    /// Where the pod is, in a few words.
+    pub fn whereabouts(&self) -> String {
+        let node = self.labels.get("node").map_or("a node", String::as_str);
+        format!("pod {} on {node}", self.pod)
+    }
+
+    /// Moves all files of a plan into the volume. Returns what the user should know about it.
+    pub fn adopt(&self, plan: &mut Plan) -> Vec<String> {
+        place::into_volume(plan, self.scratch.as_deref())
+    }
+
+    /// What is at [`path`](Self::path).
+    ///
+    /// # Errors
+    /// When the volume cannot be used, or the agent does not answer.
+    pub fn look(&mut self) -> Result<Place, RunError> {
+        let path = self.path().to_owned();
+        self.connection.ask(&Request::Look { path });
+        let begun = Instant::now();
+        loop {
+            match self.connection.heard.recv_timeout(TICK) {
+                Ok(Heard::Message(Message::Place(place))) => return place,
+                Ok(Heard::Message(_)) => {}
+                Err(RecvTimeoutError::Timeout) if begun.elapsed() < ANSWER => {}
+                _ => return Err(self.lost()),
+            }
+        }
+    }
+
+    /// Why the agent no longer answers.
+    fn lost(&self) -> RunError {
+        let known = self.runtime.block_on(self.objects.loss());
+        known.ok().flatten().unwrap_or_else(|| RunError::Lost {
+            what: "the connection to the pod".to_owned(),
+            cause: "the agent does not answer".to_owned(),
+            remedy: "see `kubectl logs` of the pod, and the network between here and the cluster"
+                .to_owned(),
+        })
+    }
+
+    /// Why the pod was told to end, which it is only when somebody or something else wants it gone.
+    fn cut_short(&self) -> RunError {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(10) {
+            if let Ok(Some(lost)) = self.runtime.block_on(self.objects.loss()) {
+                return lost;
+            }
+            std::thread::sleep(TICK);
+        }
+        RunError::Lost {
+            what: "the pod".to_owned(),
+            cause: "it was told to end".to_owned(),
+            remedy: "run it again".to_owned(),
+        }
+    }
+
+    fn interrupts(&self) -> u32 {
+        (self.watch.interrupts)()
+    }
+
+    /// Follows the run to its end, over as many connections as it takes.
+    fn follow(&mut self, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        let run = self.runs;
+        let mut have = 0;
+        let mut passed_on = 0;
+        let mut is_enough = false;
+        let mut is_cut_short = false;
+        loop {
+            while passed_on < self.interrupts().min(2) {
+                passed_on += 1;
+                self.stop(Stop::Interrupt);
+            }
+            let control = match self.connection.heard.recv_timeout(TICK) {
+                Ok(Heard::Message(message)) => {
+                    have += usize::from(!matches!(message, Message::Progress(_)));
+                    match message {
+                        Message::Ending => {
+                            is_cut_short = true;
+                            Control::Continue
+                        }
+                        Message::Done(_) if is_cut_short => return Err(self.cut_short()),
+                        Message::Done(outcome) => return outcome.map(|result| *result),
+                        Message::Refused(problem) => return Err(refused(problem)),
+                        other => pass_on(&other, observer),
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => Control::Continue,
+                Ok(Heard::Ended) | Err(RecvTimeoutError::Disconnected) => {
+                    self.reconnect(observer)?;
+                    self.connection.ask(&Request::Follow { run, have });
+                    // The wish may have been lost with the connection.
+                    is_enough = false;
+                    passed_on = 0;
+                    Control::Continue
+                }
+            };
+            if control == Control::Stop && !is_enough {
+                is_enough = true;
+                self.stop(Stop::Enough);
+            }
+        }
+    }
+
+    fn stop(&self, stop: Stop) {
+        let run = self.runs;
+        self.connection.ask(&Request::Stop { run, stop });
+    }
+
+    /// Connects again, as long as the pod runs.
+    fn reconnect(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
+        let begun = Instant::now();
+        observer.event(&Event {
+            at_ns: 0,
+            message: "the connection to the pod is lost; the run goes on, connecting again"
+                .to_owned(),
+        });
+        loop {
+            let attempt = self.runtime.block_on(async {
+                if let Ok(Some(lost)) = self.objects.loss().await {
+                    return Err((lost, true));
+                }
+                let opened = Connection::open(&self.objects, &self.pod).await;
+                opened.map_err(|error| (error, false))
+            });
+            match attempt {
+                Ok(connection) => {
+                    self.connection = connection;
+                    return Ok(());
+                }
+                Err((error, is_final)) if is_final || begun.elapsed() > RECONNECT => {
+                    return Err(error);
+                }
+                Err(_) if self.interrupts() > 0 => return Err(RunError::Interrupted),
+                Err(_) => std::thread::sleep(Duration::from_millis(500)),
+            }
+        }
+    }
+
+    /// The agent removes its files, then the cluster everything else.
+    fn remove(&mut self) -> Result<(), RunError> {
+        if std::mem::replace(&mut self.is_closed, true) {
+            return Ok(());
+        }
+        (self.watch.tell)(Told::Waiting("pod and volume to be removed"));
+        self.connection.ask(&Request::Close);
+        let begun = Instant::now();
+        while begun.elapsed() < CLOSE && self.interrupts() < 2 {
+            match self.connection.heard.recv_timeout(TICK) {
+                Ok(Heard::Ended) | Err(RecvTimeoutError::Disconnected) => break,
+                _ => {}
+            }
+        }
+        let removed = self
+            .runtime
+            .block_on(self.objects.delete(self.watch.interrupts));
+        (self.watch.tell)(Told::Over);
+        removed
+    }
+}
+
+fn pass_on(message: &Message, observer: &mut dyn Observer) -> Control {
+    match message {
+        Message::Progress(progress) => observer.progress(&progress.view()),
+        Message::Interval(interval) => observer.interval(interval),
+        Message::Event(event) => {
+            observer.event(event);
+            Control::Continue
+        }
+        _ => Control::Continue,
+    }
+}
+
+fn refused(problem: String) -> RunError {
+    RunError::Unsupported {
+        problem: format!("the agent refuses: {problem}"),
+        remedy: "wait for the other run to end".to_owned(),
+    }
+}
+
+impl Session for ClusterSession<'_> {
+    fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        self.runs += 1;
+        self.connection.ask(&Request::Run {
+            run: self.runs,
+            plan: Box::new(plan.clone()),
+        });
+        let mut result = self.follow(observer)?;
+        result.labels.extend(self.labels.clone());
+        Ok(result)
+    }
+
+    fn close(mut self: Box<Self>) -> Result<(), RunError> {
+        self.remove()
+    }
+}
+
+/// Whatever went wrong, nothing is left.
+impl Drop for ClusterSession<'_> {
+    fn drop(&mut self) {
+        if let Err(left) = self.remove() {
+            (self.watch.tell)(Told::Note(&format!("{left}; {}", left.remedy())));
+        }
+    }
+}

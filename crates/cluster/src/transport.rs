@@ -1,0 +1,264 @@
+//! Into the pod: the agent's bytes, then its messages, over exec.
+
+use crate::api;
+use crate::lifecycle::Objects;
+use crate::manifest::{AGENT_DIRECTORY, CONTAINER};
+use crate::options::AgentProgram;
+use iosonde_result::session::RunError;
+use iosonde_result::wire::{Message, PROTOCOL, Request, line};
+use kube::api::{AttachParams, AttachedProcess};
+use sha2::{Digest, Sha256};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::timeout;
+
+/// How long sending the agent may take: a few megabytes over a bad line.
+const UPLOAD: Duration = Duration::from_secs(180);
+/// How long the agent may take to say its first word.
+const HELLO: Duration = Duration::from_secs(30);
+/// How often the agent is told that its client lives.
+const ALIVE: Duration = Duration::from_secs(10);
+/// Bytes on their way in each direction.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// Sends the agent into the pod, where its container waits for it, and has the pod check that all of it arrived.
+pub(crate) async fn send_agent(
+    objects: &Objects,
+    pod: &str,
+    agent: &AgentProgram<'_>,
+) -> Result<(), RunError> {
+    let script = receive(agent.bytes.len(), &hex(&Sha256::digest(agent.bytes)));
+    let sent = timeout(UPLOAD, send(objects, pod, &script, agent.bytes)).await;
+    let said = match sent {
+        Ok(said) => said.map_err(|error| api::failed("sending the agent into the pod", &error))?,
+        Err(_) => format!("not all of it arrived within {} s", UPLOAD.as_secs()),
+    };
+    if said.trim() == "sent" {
+        return Ok(());
+    }
+    Err(RunError::Unready {
+        what: "the pod".to_owned(),
+        cause: format!("the agent could not be sent into it: {}", said.trim()),
+        remedy: "use an image that has `sh`, `head` and `sha256sum`, such as busybox, with --image"
+            .to_owned(),
+    })
+}
+
+/// What receives the agent. The number of bytes ends it, not the end of its input, which some runtimes never pass on; and
+/// `head` must not be the last command, for the shell would become it, and containerd then cuts its input short.
+fn receive(bytes: usize, sha256: &str) -> String {
+    let part = format!("{AGENT_DIRECTORY}/agent.part");
+    format!(
+        "head -c {bytes} > {part}; rc=$?; [ $rc = 0 ] || exit $rc; \
+         if echo '{sha256}  {part}' | sha256sum -c > /dev/null 2>&1; \
+         then chmod 755 {part} && mv {part} {AGENT_DIRECTORY}/agent && echo sent; \
+         else echo \"its checksum differs: $(wc -c < {part}) of {bytes} bytes are there\"; exit 1; fi"
+    )
+}
+
+async fn send(
+    objects: &Objects,
+    pod: &str,
+    script: &str,
+    bytes: &[u8],
+) -> Result<String, kube::Error> {
+    let mut process = exec(objects, pod, &["sh", "-c", script], true).await?;
+    let mut stdin = process.stdin();
+    let (mut said, mut complaint) = (String::new(), String::new());
+    let stdout = process.stdout();
+    let stderr = process.stderr();
+    let write = async {
+        if let Some(stdin) = &mut stdin {
+            // Whether all of it arrived is for the other side to say.
+            let _ = stdin.write_all(bytes).await;
+            let _ = stdin.flush().await;
+        }
+    };
+    // The answer may come while there is still something to send: then sending is pointless.
+    tokio::select! {
+        () = async { write.await; std::future::pending::<()>().await } => {}
+        _ = read_to_end(stdout, &mut said) => {}
+    }
+    read_to_end(stderr, &mut complaint).await;
+    if said.trim().is_empty() {
+        said = complaint;
+    }
+    Ok(said)
+}
+
+async fn read_to_end(from: Option<impl AsyncRead + Unpin>, text: &mut String) {
+    if let Some(mut from) = from {
+        // What was read until a connection broke is all there is to say.
+        let _ = from.read_to_string(text).await;
+    }
+}
+
+async fn exec(
+    objects: &Objects,
+    pod: &str,
+    command: &[&str],
+    stderr: bool,
+) -> Result<AttachedProcess, kube::Error> {
+    let params = AttachParams::default()
+        .container(CONTAINER)
+        .stdin(true)
+        .stdout(true)
+        .stderr(stderr)
+        .max_stdin_buf_size(BUFFER_BYTES)
+        .max_stdout_buf_size(BUFFER_BYTES);
+    let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+    objects.pods().exec(pod, command, &params).await
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What comes from the agent.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    Message(Message),
+    /// The connection has ended.
+    Ended,
+}
+
+/// A connection to the agent. It ends when it is dropped; the agent then goes on.
+pub(crate) struct Connection {
+    asked: UnboundedSender<String>,
+    pub(crate) heard: Receiver<Heard>,
+    process: AttachedProcess,
+}
+
+impl Connection {
+    /// Connects with the agent that serves in the pod.
+    pub(crate) async fn open(objects: &Objects, pod: &str) -> Result<Connection, RunError> {
+        let agent = format!("{AGENT_DIRECTORY}/agent");
+        let socket = format!("{AGENT_DIRECTORY}/socket");
+        let command = [agent.as_str(), "call", "--socket", &socket];
+        let mut process = exec(objects, pod, &command, false)
+            .await
+            .map_err(|error| api::failed("connecting with the agent", &error))?;
+        let (asked, to_ask) = unbounded_channel();
+        let (tell, heard) = channel();
+        if let Some(stdin) = process.stdin() {
+            tokio::spawn(ask(stdin, to_ask));
+        }
+        let mut lines = match process.stdout() {
+            Some(stdout) => BufReader::new(stdout).lines(),
+            None => return Err(mute("it has no output")),
+        };
+        let first = timeout(HELLO, lines.next_line()).await;
+        let first = first.ok().and_then(Result::ok).flatten();
+        match first.as_deref().map(serde_json::from_str) {
+            Some(Ok(Message::Hello {
+                protocol: PROTOCOL, ..
+            })) => {}
+            Some(Ok(Message::Hello { program, .. })) => {
+                return Err(mute(&format!("it is of another version: {program}")));
+            }
+            _ => return Err(mute("it does not answer")),
+        }
+        tokio::spawn(async move {
+            while let Ok(Some(text)) = lines.next_line().await {
+                if !hear(&text, &tell) {
+                    return;
+                }
+            }
+            // Whoever does not listen any more need not know.
+            let _ = tell.send(Heard::Ended);
+        });
+        Ok(Connection {
+            asked,
+            heard,
+            process,
+        })
+    }
+
+    /// Asks for something. If the connection has ended, that is heard.
+    pub(crate) fn ask(&self, request: &Request) {
+        let _ = self.asked.send(line(request));
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.process.abort();
+    }
+}
+
+fn mute(why: &str) -> RunError {
+    RunError::Unready {
+        what: "the agent".to_owned(),
+        cause: why.to_owned(),
+        remedy: "see its last words with `kubectl logs`; --run-as chooses the user that may write to the volume"
+            .to_owned(),
+    }
+}
+
+/// Passes one line on; `false` if nobody listens.
+fn hear(text: &str, tell: &Sender<Heard>) -> bool {
+    match serde_json::from_str(text) {
+        Ok(message) => tell.send(Heard::Message(message)).is_ok(),
+        // Not of the agent: a line that the runtime has mixed in.
+        Err(_) => true,
+    }
+}
+
+async fn ask(mut stdin: impl tokio::io::AsyncWrite + Unpin, mut to_ask: UnboundedReceiver<String>) {
+    loop {
+        let text = match timeout(ALIVE, to_ask.recv()).await {
+            Ok(Some(text)) => text,
+            Ok(None) => return,
+            Err(_) => line(&Request::Alive),
+        };
+        let written = stdin.write_all(text.as_bytes()).await;
+        if written.is_err() || stdin.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+
+    /// What the receiving script says of these bytes, in a directory of this machine.
+    fn received(announced: &[u8], sent: &[u8]) -> (String, bool) {
+        let scratch = std::env::temp_dir().join(format!(
+            "iosonde-receive-{}-{}",
+            std::process::id(),
+            sent.len()
+        ));
+        std::fs::create_dir_all(&scratch).unwrap();
+        let script = receive(announced.len(), &hex(&Sha256::digest(announced)));
+        let script = script.replace(AGENT_DIRECTORY, scratch.to_str().unwrap());
+        let mut shell = Command::new("sh")
+            .args(["-c", &script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        shell.stdin.take().unwrap().write_all(sent).unwrap();
+        let output = shell.wait_with_output().unwrap();
+        let arrived = std::fs::read(scratch.join("agent")).is_ok_and(|there| there == announced);
+        std::fs::remove_dir_all(&scratch).unwrap();
+        (String::from_utf8(output.stdout).unwrap(), arrived)
+    }
+
+    #[test]
+    fn the_agent_arrives_whole_or_not_at_all() {
+        let agent: Vec<u8> = (0..100_000u32).map(|n| (n * 7) as u8).collect();
+        assert_eq!(received(&agent, &agent), ("sent\n".to_owned(), true));
+        let (said, arrived) = received(&agent, &agent[..50_000]);
+        assert!(said.contains("50000 of 100000 bytes") && !arrived, "{said}");
+        let mut other = agent.clone();
+        other[99_999] ^= 1;
+        other.push(0);
+        let (said, arrived) = received(&agent, &other);
+        assert!(said.contains("checksum differs") && !arrived, "{said}");
+    }
+}
