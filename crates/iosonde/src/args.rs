@@ -1,10 +1,12 @@
 //! The command line, in clap's terms. `iosonde fio` does not come here: its words are fio's.
 
+mod cluster;
 mod expect;
 mod history;
 mod load;
 mod sweep;
 
+pub(crate) use cluster::*;
 pub(crate) use expect::*;
 pub(crate) use history::*;
 pub(crate) use load::*;
@@ -109,13 +111,16 @@ Examples:
                                                 also written: destroys what is on it
   iosonde probe /mnt/data --expect aws-gp3:100GiB
                                                 is it what was bought? See `iosonde limits`
+  iosonde probe sc://fast sc://cheap --claim-size 10g
+                                                storage classes of a Kubernetes cluster
 
 A directory gets a working file named .iosonde-probe-*, which is removed at the end, also after
 Ctrl-C. A file or block device that exists is only read, unless --allow-overwrite names it.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ProbeArgs {
-    /// Directories, files or block devices
+    /// Directories, files or block devices; or volumes of a Kubernetes cluster: sc://CLASS,
+    /// pvc://[NAMESPACE/]NAME, emptydir://, hostpath:///PATH, ephemeral://CLASS
     #[arg(default_value = ".", value_name = "TARGET")]
     pub(crate) targets: Vec<String>,
     /// A first impression in about 20 seconds
@@ -154,6 +159,8 @@ pub(crate) struct ProbeArgs {
     pub(crate) fail_if_broken: bool,
     #[command(flatten)]
     pub(crate) keep: KeepArgs,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
 }
 
 const REPORT_EXAMPLES: &str = "\

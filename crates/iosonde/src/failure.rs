@@ -70,6 +70,10 @@ pub(crate) mod status {
     pub(crate) const BROKEN: u8 = 7;
     /// `doctor --fail-on`: something was found that would spoil a measurement.
     pub(crate) const UNFIT: u8 = 8;
+    /// A pod did not become ready, or what was made in a cluster could not be removed.
+    pub(crate) const UNREADY: u8 = 9;
+    /// A pod was lost while it measured.
+    pub(crate) const LOST: u8 = 10;
     /// Added to the number of a signal: 130 is Ctrl-C.
     pub(crate) const SIGNAL: u8 = 128;
 }
@@ -211,6 +215,8 @@ fn run_status(error: &RunError) -> u8 {
             status::TARGET
         }
         RunError::NoSpace { .. } => status::NO_SPACE,
+        RunError::Unready { .. } => status::UNREADY,
+        RunError::Lost { .. } => status::LOST,
         RunError::Interrupted => status::SIGNAL + 2,
         _ => status::INTERNAL,
     }
@@ -294,6 +300,8 @@ mod tests {
             status::SLOWER,
             status::BROKEN,
             status::UNFIT,
+            status::UNREADY,
+            status::LOST,
             status::SIGNAL + 2,
             status::SIGNAL + 15,
         ] {

@@ -2,6 +2,8 @@
 //!
 //! Results go to standard output or to `--output`; everything else goes to standard error, so that JSON stays JSON.
 
+mod elsewhere;
+
 use crate::args::KeepArgs;
 use crate::failure::Failure;
 use crate::live::fio::FioLive;
@@ -14,14 +16,16 @@ use iosonde_job::cmdline::Action;
 use iosonde_job::{CommandLine, Plan, help, parse};
 use iosonde_result::fio::{self, Formats};
 use iosonde_result::run::RunResult;
-use iosonde_result::session::Session;
+use iosonde_result::session::{RunError, Session};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::Path;
 
 /// Does what fio would do with these arguments.
 pub(crate) fn run(words: &[OsString], keep: &KeepArgs) -> Result<(), Failure> {
-    let parsed = parse(words, &SystemEnv::default()).map_err(|all| Failure::Jobs(Box::new(all)))?;
+    let (elsewhere, words) = elsewhere::split(words)?;
+    let parsed =
+        parse(&words, &SystemEnv::default()).map_err(|all| Failure::Jobs(Box::new(all)))?;
     if !parsed.warnings.list.is_empty() {
         eprintln!("{}", parsed.warnings);
     }
@@ -42,7 +46,10 @@ pub(crate) fn run(words: &[OsString], keep: &KeepArgs) -> Result<(), Failure> {
     if command.parse_only {
         return Ok(());
     }
-    measure(&parsed.plan, command, keep)
+    match elsewhere {
+        None => measure(&parsed.plan, command, keep),
+        Some(elsewhere) => elsewhere.measure(parsed.plan.clone(), command, keep),
+    }
 }
 
 /// Help and versions: what is printed instead of running anything.
@@ -77,7 +84,28 @@ fn measure(plan: &Plan, command: &CommandLine, keep: &KeepArgs) -> Result<(), Fa
         ..LocalRunner::default()
     }
     .open();
-    let mut live = FioLive::new(plan, command, formats, &mut output);
+    let (outcome, shown) = watched(&mut session, plan, command, formats, &mut output)?;
+    let closed = Box::new(session).close();
+    let result = outcome?;
+    let name = target(&result);
+    let result = report(result, &name, formats, &mut keeper, &mut output)?;
+    shown?;
+    closed?;
+    conclude(&result, &stop)
+}
+
+/// How a run ended, and whether what fio shows meanwhile could be written.
+type Watched = (Result<RunResult, RunError>, Result<(), Failure>);
+
+/// Runs it, and shows what fio shows meanwhile.
+fn watched(
+    session: &mut dyn Session,
+    plan: &Plan,
+    command: &CommandLine,
+    formats: Formats,
+    output: &mut Output,
+) -> Result<Watched, Failure> {
+    let mut live = FioLive::new(plan, command, formats, output);
     if let Some(prefix) = &command.bandwidth_log {
         live.log_bandwidth(prefix)?;
     }
@@ -85,14 +113,20 @@ fn measure(plan: &Plan, command: &CommandLine, keep: &KeepArgs) -> Result<(), Fa
     if outcome.is_ok() {
         live.begin();
     }
-    let shown = live.end();
-    let closed = Box::new(session).close();
-    let mut result = outcome?;
-    keeper.begin("fio", &target(&result));
+    Ok((outcome, live.end()))
+}
+
+/// Keeps the result, and prints it.
+fn report(
+    mut result: RunResult,
+    target: &str,
+    formats: Formats,
+    keeper: &mut Keeper,
+    output: &mut Output,
+) -> Result<RunResult, Failure> {
+    keeper.begin("fio", target);
     keeper.keep(&mut result);
     keeper.finish(None);
-    shown?;
-    closed?;
     output.write(&document(&result, &formats)?)?;
     for note in keeper.notes() {
         eprintln!("note: {note}");
@@ -103,7 +137,7 @@ fn measure(plan: &Plan, command: &CommandLine, keep: &KeepArgs) -> Result<(), Fa
             eprintln!("note: {finding}");
         }
     }
-    conclude(&result, &stop)
+    Ok(result)
 }
 
 /// The result in all formats that are asked for.

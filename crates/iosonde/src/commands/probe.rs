@@ -1,18 +1,22 @@
 //! `iosonde probe`: how fast is it?
 
+use super::cluster;
 use super::expect::promises;
 use super::target::{self, Opened};
 use crate::args::{Format, ProbeArgs};
 use crate::failure::Failure;
+use crate::live::cluster::PodLive;
 use crate::live::probe::ProbeLive;
 use crate::output::Output;
 use crate::report;
 use crate::signals::Stop;
 use crate::store::{Keeper, KeepingSession, probe_document, random_id};
+use iosonde_cluster::{Told, Watch};
 use iosonde_engine::local::LocalRunner;
-use iosonde_result::session::Session;
+use iosonde_job::Target;
+use iosonde_result::session::{RunError, Session};
 use iosonde_study::limits::{Held, Outcome, Promise};
-use iosonde_study::probe::{Budget, ProbeOptions, ProbeResult, Turns, Watcher, probe};
+use iosonde_study::probe::{Budget, ProbeError, ProbeOptions, ProbeResult, Turns, Watcher, probe};
 use std::thread::ScopedJoinHandle;
 
 /// Probes each target and prints what was found.
@@ -23,7 +27,9 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
     let mut output = Output::open(args.output.as_deref(), false)?;
     // All targets are looked at before the first is measured: a mistake in the last one should not take minutes to show.
     for name in &args.targets {
-        target::check(name, &args.allow_overwrite)?;
+        if cluster::target(name)?.is_none() {
+            target::check(name, &args.allow_overwrite)?;
+        }
     }
     let probes = Probes {
         args,
@@ -138,6 +144,27 @@ impl Probes<'_> {
         keeper: &mut Keeper,
     ) -> Result<ProbeResult, Failure> {
         let name = &self.args.targets[who];
+        let (outcome, closed) = match cluster::target(name)? {
+            Some(target) => self.in_cluster(who, target, &mut live, keeper)?,
+            None => self.here(who, &mut live, keeper)?,
+        };
+        let mut result = outcome?;
+        let held = self
+            .promises
+            .iter()
+            .map(|promise| Held::of(promise, &result));
+        result.expected = held.collect();
+        result.notes.extend(self.note_of_equals(who));
+        self.kept(name, keeper.finish(probe_document(&mut result).as_ref()));
+        for note in keeper.notes() {
+            eprintln!("note: {note}");
+        }
+        closed?;
+        Ok(result)
+    }
+
+    fn here(&self, who: usize, live: &mut ProbeLive, keeper: &mut Keeper) -> Result<Ended, Failure> {
+        let name = &self.args.targets[who];
         let consent = &self.args.allow_overwrite;
         let mut session = LocalRunner {
             consent: consent.clone(),
@@ -153,25 +180,49 @@ impl Probes<'_> {
             session: &mut taking,
             keeper,
         };
-        let outcome = probe(&mut keeping, &opened.target, &options(self.args), &mut live);
+        let outcome = probe(&mut keeping, &opened.target, &options(self.args), live);
         live.end();
         drop(taking);
         let closed = Box::new(session).close();
         // The working file goes before anything is printed: whoever reads the result finds the directory as it was.
         drop(opened);
-        let mut result = outcome?;
-        let held = self
-            .promises
-            .iter()
-            .map(|promise| Held::of(promise, &result));
-        result.expected = held.collect();
-        result.notes.extend(self.note_of_equals(who));
-        self.kept(name, keeper.finish(probe_document(&mut result).as_ref()));
-        for note in keeper.notes() {
-            eprintln!("note: {note}");
+        Ok((outcome, closed))
+    }
+
+    fn in_cluster(
+        &self,
+        who: usize,
+        target: Target,
+        live: &mut ProbeLive,
+        keeper: &mut Keeper,
+    ) -> Result<Ended, Failure> {
+        // The pod is made in the first turn, not beside what another target measures.
+        let _turn = self.turns.come(who);
+        let name = target.to_string();
+        let place = self.args.cluster.options(target.clone());
+        let mut pod_live = PodLive::new(&name);
+        let watch = Watch {
+            tell: &mut |told: Told<'_>| pod_live.tell(told),
+            interrupts: &|| self.stop.interrupt.count(),
+        };
+        let mut session = cluster::open(target, &self.args.cluster, watch)?;
+        let target = cluster::probe_target(&name, &mut session, &place)?;
+        let mut options = options(self.args);
+        if options.size_bytes.is_none() {
+            options.size_bytes = cluster::working_set(&place, options.budget.size_bytes);
         }
-        closed?;
-        Ok(result)
+        live.note(&format!("{name}: {}", session.whereabouts()));
+        keeper.begin("probe", &name);
+        let mut taking = self.turns.taken_by(who, &mut session);
+        let mut keeping = KeepingSession {
+            session: &mut taking,
+            keeper,
+        };
+        let outcome = probe(&mut keeping, &target, &options, live);
+        live.end();
+        drop(taking);
+        let closed = Box::new(session).close();
+        Ok((outcome, closed))
     }
 
     /// What is to be said where an earlier target is the same.
@@ -194,6 +245,9 @@ impl Probes<'_> {
         }
     }
 }
+
+/// What a probe found, and whether what was made for it could be removed.
+type Ended = (Result<ProbeResult, ProbeError>, Result<(), RunError>);
 
 /// The label that results of targets that were probed in turns have in common.
 const TOGETHER: &str = "together";

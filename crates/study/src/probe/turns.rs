@@ -63,6 +63,12 @@ impl Turns {
         }
     }
 
+    /// Waits for the first turn of somebody whose session is yet to be made, which may fail.
+    pub fn come(&self, who: usize) -> Present<'_> {
+        self.wait(who);
+        Present { turns: self, who }
+    }
+
     /// A session whose runs take their turns.
     pub fn taken_by<'a>(&'a self, who: usize, session: &'a mut dyn Session) -> Taking<'a> {
         Taking {
@@ -93,6 +99,18 @@ impl Turns {
     fn leave(&self, who: usize) {
         self.round().leave(who);
         self.changed.notify_all();
+    }
+}
+
+/// Somebody who has come. Dropped, they take turns no longer.
+pub struct Present<'a> {
+    turns: &'a Turns,
+    who: usize,
+}
+
+impl Drop for Present<'_> {
+    fn drop(&mut self) {
+        self.turns.leave(self.who);
     }
 }
 

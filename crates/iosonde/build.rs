@@ -1,0 +1,73 @@
+//! Builds the agent and hands it to the program, which carries it and sends it into pods.
+//!
+//! The agent is built for release only: checks, lints and tests of the program should not wait for it. A program without it
+//! says so, and takes the one that `IOSONDE_AGENT` names. The same variable, set while building, embeds a given file.
+
+use std::env;
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-env-changed=IOSONDE_AGENT");
+    println!("cargo::rerun-if-changed=build.rs");
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    let embedded = out.join("agent");
+    if let Some(given) = env::var_os("IOSONDE_AGENT") {
+        println!("cargo::rerun-if-changed={}", Path::new(&given).display());
+        fs::copy(given, embedded)?;
+    } else if env::var("PROFILE")? == "release" {
+        let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../..");
+        for part in [
+            "Cargo.lock",
+            "Cargo.toml",
+            "crates/agent",
+            "crates/engine",
+            "crates/job",
+            "crates/result",
+        ] {
+            println!("cargo::rerun-if-changed={}", root.join(part).display());
+        }
+        fs::copy(agent(&root, &out)?, embedded)?;
+    } else {
+        fs::write(embedded, [])?;
+    }
+    Ok(())
+}
+
+/// Builds the agent, statically linked, where nothing else is built: the outer build holds the lock of its own directory.
+fn agent(root: &Path, out: &Path) -> Result<PathBuf, Box<dyn Error>> {
+    let target = env::var("TARGET")?;
+    // OUT_DIR is TARGET-DIR/[TRIPLE/]release/build/iosonde-HASH/out.
+    let release = out.ancestors().nth(3).ok_or("OUT_DIR is too short")?;
+    let directory = release.join("agent");
+    let mut cargo = Command::new(env::var("CARGO")?);
+    cargo
+        .current_dir(root)
+        .args([
+            "build",
+            "--package",
+            "iosonde-agent",
+            "--profile",
+            "agent",
+            "--locked",
+        ])
+        .args(["--target", &target])
+        .arg("--target-dir")
+        .arg(&directory)
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .env("RUSTFLAGS", "-C target-feature=+crt-static");
+    // What cargo sets for this build is not meant for the other.
+    for name in [
+        "RUSTC_WRAPPER",
+        "RUSTC_WORKSPACE_WRAPPER",
+        "CARGO_TARGET_DIR",
+    ] {
+        cargo.env_remove(name);
+    }
+    if !cargo.status()?.success() {
+        return Err("the agent could not be built; its errors are above".into());
+    }
+    Ok(directory.join(target).join("agent/iosonde-agent"))
+}

@@ -1,0 +1,163 @@
+//! Targets in a Kubernetes cluster, for the commands that take any target.
+
+use crate::args::ClusterArgs;
+use crate::failure::Failure;
+use iosonde_cluster::options::own_arch;
+use iosonde_cluster::{AgentProgram, ClusterOptions, ClusterRunner, ClusterSession, Watch};
+use iosonde_job::{Plan, Target};
+use iosonde_result::session::RunError;
+use iosonde_result::wire::Place;
+use iosonde_study::probe::{ProbeTarget, TargetKind};
+use std::borrow::Cow;
+
+/// The agent that the build has embedded; empty in a build for development.
+static EMBEDDED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/agent"));
+
+/// What a name means, if it is a target in a cluster.
+pub(crate) fn target(name: &str) -> Result<Option<Target>, Failure> {
+    if !name.contains("://") {
+        return Ok(None);
+    }
+    let target: Target = name
+        .parse()
+        .map_err(|error: iosonde_job::target::TargetError| {
+            Failure::usage(
+                error.to_string(),
+                "see docs/kubernetes.md for the targets in a cluster",
+            )
+        })?;
+    Ok(target.is_in_cluster().then_some(target))
+}
+
+/// Makes a pod with the target's volume.
+pub(crate) fn open<'w>(
+    target: Target,
+    args: &ClusterArgs,
+    watch: Watch<'w>,
+) -> Result<ClusterSession<'w>, Failure> {
+    let bytes = agent()?;
+    let runner = ClusterRunner {
+        options: args.options(target),
+        agent: AgentProgram {
+            bytes: &bytes,
+            arch: own_arch(),
+        },
+    };
+    Ok(runner.open(watch)?)
+}
+
+fn agent() -> Result<Cow<'static, [u8]>, Failure> {
+    if let Some(path) = std::env::var_os("IOSONDE_AGENT") {
+        let read = std::fs::read(&path).map(Cow::Owned);
+        return read.map_err(|error| {
+            Failure::Run(RunError::Target {
+                path: path.to_string_lossy().into_owned(),
+                problem: error.to_string(),
+                remedy: "IOSONDE_AGENT must name the agent's executable, or be unset".to_owned(),
+            })
+        });
+    }
+    if EMBEDDED.is_empty() {
+        return Err(Failure::Run(RunError::Unsupported {
+            problem: "this build of iosonde carries no agent to send into pods".to_owned(),
+            remedy: "build it with `cargo build --release`, or set IOSONDE_AGENT to the agent's executable"
+                .to_owned(),
+        }));
+    }
+    Ok(Cow::Borrowed(EMBEDDED))
+}
+
+/// What a probe measures in the pod.
+pub(crate) fn probe_target(
+    name: &str,
+    session: &mut ClusterSession<'_>,
+    options: &ClusterOptions,
+) -> Result<ProbeTarget, Failure> {
+    let kind = match session.look()? {
+        Place::Directory { free_bytes } => TargetKind::Directory {
+            free_bytes: own_bytes(options).map_or(free_bytes, |own| own.min(free_bytes)),
+        },
+        // The claim is made for this run: nobody's data are on it.
+        Place::Existing { bytes, device } => TargetKind::Existing {
+            bytes,
+            device,
+            consent: true,
+        },
+    };
+    let path = match kind {
+        TargetKind::Directory { .. } => format!("{}/probe", session.path()),
+        _ => session.path().to_owned(),
+    };
+    Ok(ProbeTarget {
+        name: name.to_owned(),
+        path,
+        kind,
+    })
+}
+
+/// Room of a volume that is made for the run. Many file systems show that of the whole disk behind it.
+fn own_bytes(options: &ClusterOptions) -> Option<u64> {
+    match options.target {
+        Target::StorageClass(_) | Target::Ephemeral(_) | Target::EmptyDir => {
+            Some(options.claim_bytes)
+        }
+        _ => None,
+    }
+}
+
+/// How much of a volume that is made for the run is used, where nothing else is said: most of it, for nobody is disturbed.
+pub(crate) fn working_set(options: &ClusterOptions, usual_bytes: u64) -> Option<u64> {
+    own_bytes(options).map(|own| usual_bytes.min(own / 5 * 4))
+}
+
+/// What a job asks for that cannot be had in a pod.
+pub(crate) fn refuse_what_stays_behind(plan: &Plan) -> Result<(), Failure> {
+    let has_log = |job: &iosonde_job::plan::Job| {
+        let logs = &job.measure.logs;
+        [&logs.bw, &logs.iops, &logs.lat, &logs.hist]
+            .iter()
+            .any(|log| log.is_some())
+    };
+    match plan.jobs.iter().find(|job| has_log(job)) {
+        None => Ok(()),
+        Some(job) => Err(Failure::Run(RunError::Unsupported {
+            problem: format!(
+                "{}: logs (write_bw_log and its kin) would stay in the pod",
+                job.name
+            ),
+            remedy: "leave them out: --output-format=json has the run second by second".to_owned(),
+        })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_targets_in_a_cluster_are_meant() {
+        assert_eq!(target("/mnt").unwrap(), None);
+        assert_eq!(target("sim:iops=100").unwrap(), None);
+        assert!(matches!(
+            target("sc://fast").unwrap(),
+            Some(Target::StorageClass(_))
+        ));
+        let failure = target("cs://fast").unwrap_err();
+        assert_eq!(failure.status(), 2);
+        assert!(
+            failure.text(false).contains("did you mean `sc://`"),
+            "{}",
+            failure.text(false)
+        );
+    }
+
+    #[test]
+    fn a_volume_of_ours_is_used_for_the_most_part() {
+        let mut options = ClusterOptions::new(Target::StorageClass("fast".into()));
+        assert_eq!(working_set(&options, 4 << 30), Some(4 << 30));
+        options.claim_bytes = 1 << 30;
+        assert_eq!(working_set(&options, 4 << 30), Some((1 << 30) / 5 * 4));
+        options.target = Target::HostPath("/mnt".into());
+        assert_eq!(working_set(&options, 4 << 30), None);
+    }
+}

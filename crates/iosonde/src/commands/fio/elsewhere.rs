@@ -1,0 +1,132 @@
+//! `iosonde fio --target sc://CLASS ...`: the same job, in a pod.
+
+use super::{conclude, report, watched};
+use crate::args::{ClusterArgs, KeepArgs};
+use crate::commands::cluster;
+use crate::failure::Failure;
+use crate::live::cluster::PodLive;
+use crate::output::Output;
+use crate::signals::Stop;
+use crate::store::Keeper;
+use clap::{CommandFactory, Parser};
+use iosonde_cluster::{Told, Watch};
+use iosonde_job::{CommandLine, Plan, Target};
+use iosonde_result::fio::Formats;
+use iosonde_result::session::Session;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// Where a job is run instead of here.
+#[derive(Debug)]
+pub(super) struct Elsewhere {
+    target: Target,
+    args: ClusterArgs,
+}
+
+#[derive(Debug, Parser)]
+#[command(name = "iosonde fio", no_binary_name = true, disable_help_flag = true)]
+struct Words {
+    #[arg(long)]
+    target: String,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+/// Takes what is ours from fio's words: `--target`, and with it the options of targets in a cluster. Each has a value.
+pub(super) fn split(words: &[OsString]) -> Result<(Option<Elsewhere>, Vec<OsString>), Failure> {
+    let is_target =
+        |word: &OsString| word == "--target" || word.to_string_lossy().starts_with("--target=");
+    if !words.iter().any(is_target) {
+        return Ok((None, words.to_vec()));
+    }
+    let ours: Vec<String> = Words::command()
+        .get_arguments()
+        .filter_map(|argument| Some(format!("--{}", argument.get_long()?)))
+        .collect();
+    let (mut taken, mut rest) = (Vec::new(), Vec::new());
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let text = word.to_string_lossy();
+        let name = text.split('=').next().unwrap_or_default();
+        if !ours.iter().any(|ours| ours == name) {
+            rest.push(word.clone());
+            continue;
+        }
+        taken.push(word.clone());
+        if !text.contains('=') {
+            taken.extend(words.next().cloned());
+        }
+    }
+    let parsed = Words::try_parse_from(taken)?;
+    let Some(target) = cluster::target(&parsed.target)? else {
+        return Err(Failure::usage(
+            format!("--target={} is not in a Kubernetes cluster", parsed.target),
+            "on this machine the job says where: --directory=DIRECTORY or --filename=FILE",
+        ));
+    };
+    let args = parsed.cluster;
+    Ok((Some(Elsewhere { target, args }), rest))
+}
+
+impl Elsewhere {
+    /// Runs a job there, and prints its result as if it had run here.
+    pub(crate) fn measure(
+        self,
+        mut plan: Plan,
+        command: &CommandLine,
+        keep: &KeepArgs,
+    ) -> Result<(), Failure> {
+        cluster::refuse_what_stays_behind(&plan)?;
+        let formats = Formats::asked(command);
+        let stop = Stop::listen()?;
+        let mut keeper = Keeper::open(keep)?;
+        let mut output = Output::open(command.output.as_deref().map(Path::new), false)?;
+        let name = self.target.to_string();
+        let mut pod_live = PodLive::new(&name);
+        let watch = Watch {
+            tell: &mut |told: Told<'_>| pod_live.tell(told),
+            interrupts: &|| stop.interrupt.count(),
+        };
+        let mut session = cluster::open(self.target, &self.args, watch)?;
+        for note in session.adopt(&mut plan) {
+            eprintln!("note: {note}");
+        }
+        let (outcome, shown) = watched(&mut session, &plan, command, formats, &mut output)?;
+        let closed = Box::new(session).close();
+        let result = report(outcome?, &name, formats, &mut keeper, &mut output)?;
+        shown?;
+        closed?;
+        conclude(&result, &stop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn our_words_are_taken_only_where_a_target_is_named() {
+        let (elsewhere, rest) = split(&words("--name=a --timeout=5 job.fio")).unwrap();
+        assert!(elsewhere.is_none());
+        assert_eq!(rest, words("--name=a --timeout=5 job.fio"));
+        let line = "--target sc://fast --size=1g --claim-size 2g -n x job.fio --context=lab --namespace bench";
+        let (elsewhere, rest) = split(&words(line)).unwrap();
+        let elsewhere = elsewhere.unwrap();
+        assert_eq!(elsewhere.target.to_string(), "sc://fast");
+        assert_eq!(elsewhere.args.claim_size, Some(2 << 30));
+        assert_eq!(elsewhere.args.context.as_deref(), Some("lab"));
+        assert_eq!(elsewhere.args.namespace.as_deref(), Some("bench"));
+        assert_eq!(rest, words("--size=1g -n x job.fio"));
+    }
+
+    #[test]
+    fn a_target_on_this_machine_is_for_the_job_to_say() {
+        let failure = split(&words("--target=/mnt job.fio")).unwrap_err();
+        assert_eq!(failure.status(), 2);
+        assert!(failure.text(false).contains("--directory"));
+    }
+}

@@ -1,0 +1,77 @@
+//! A pod while it is made and removed: a line that is redrawn on a terminal, else a line for each step.
+
+use crate::output::is_live_terminal;
+use indicatif::{ProgressBar, ProgressStyle};
+use iosonde_cluster::Told;
+use std::io::Write;
+use std::time::Duration;
+
+/// Shows what is waited for, on standard error.
+pub(crate) struct PodLive {
+    name: String,
+    is_terminal: bool,
+    line: Option<ProgressBar>,
+    last: String,
+}
+
+impl PodLive {
+    /// For a target.
+    pub(crate) fn new(name: &str) -> PodLive {
+        PodLive {
+            name: name.to_owned(),
+            is_terminal: is_live_terminal(),
+            line: None,
+            last: String::new(),
+        }
+    }
+
+    /// Shows one thing.
+    pub(crate) fn tell(&mut self, told: Told<'_>) {
+        match told {
+            Told::Waiting(what) if what != self.last => {
+                self.last = what.to_owned();
+                self.wait(&format!("{}: waiting for {what}", self.name));
+            }
+            Told::Waiting(_) => {}
+            Told::Note(note) => {
+                self.clear();
+                say(&format!("note: {note}"));
+            }
+            Told::Over => self.clear(),
+        }
+    }
+
+    fn wait(&mut self, text: &str) {
+        if !self.is_terminal {
+            say(text);
+            return;
+        }
+        let line = self.line.get_or_insert_with(|| {
+            let line = ProgressBar::new_spinner();
+            if let Ok(style) = ProgressStyle::with_template("{wide_msg} {elapsed}") {
+                line.set_style(style);
+            }
+            line.enable_steady_tick(Duration::from_millis(250));
+            line
+        });
+        line.set_message(text.to_owned());
+    }
+
+    fn clear(&mut self) {
+        self.last.clear();
+        if let Some(line) = self.line.take() {
+            line.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for PodLive {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+fn say(text: &str) {
+    // Nobody to tell: the result will still be printed.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}

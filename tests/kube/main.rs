@@ -1,0 +1,165 @@
+//! iosonde on a real cluster. `tests/kube/run.sh` starts it, and names its directory in `IOSONDE_KUBE`.
+//!
+//! Each test has a namespace of its own, and ends with the proof that nothing of ours is left in it.
+
+mod faults;
+mod targets;
+
+use iosonde_e2e::program::iosonde;
+use rustix::process::{Pid, Signal, kill_process};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// The image that the cluster can pull and that has a shell.
+const IMAGE: &str = "busybox";
+/// A job that is over soon.
+const JOB: &str =
+    "--name=t --rw=randread --bs=4k --size=16m --runtime=1 --time_based --output-format=json";
+/// A job that does not end.
+const ENDLESS: &str = "--name=t --rw=randread --bs=4k --size=16m --runtime=600 --time_based";
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A namespace of the cluster, deleted when it is dropped.
+struct Lab {
+    namespace: String,
+}
+
+impl Lab {
+    fn new(name: &str) -> Lab {
+        let lab = Lab {
+            namespace: format!("{name}-{}", std::process::id()),
+        };
+        kubectl(&["create", "namespace", &lab.namespace]);
+        lab.wait_for("serviceaccount/default");
+        lab
+    }
+
+    fn wait_for(&self, what: &str) {
+        let begun = Instant::now();
+        while self
+            .kubectl(&["get", what, "--ignore-not-found", "-o", "name"])
+            .is_empty()
+        {
+            assert!(begun.elapsed() < PATIENCE, "no {what}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    fn kubectl(&self, words: &[&str]) -> String {
+        kubectl(&[&["-n", &self.namespace], words].concat())
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(iosonde());
+        command
+            .args(line.split_whitespace())
+            .env("KUBECONFIG", cluster().join("cfg/admin.kubeconfig"))
+            .env("IOSONDE_NO_SAVE", "1")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// `iosonde fio` on a target of this namespace.
+    fn fio(&self, target: &str, words: &str) -> Command {
+        let namespace = &self.namespace;
+        self.command(&format!(
+            "fio --target {target} --image {IMAGE} --namespace {namespace} {words}"
+        ))
+    }
+
+    /// What of ours is in the namespace.
+    fn ours(&self) -> String {
+        let all = self.kubectl(&["get", "jobs,pods,pvc", "-l", "iosonde/run", "-o", "name"]);
+        all.replace('\n', " ")
+    }
+
+    fn assert_clean(&self) {
+        assert_eq!(self.ours(), "", "left behind");
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        kubectl(&["delete", "namespace", &self.namespace, "--wait=false"]);
+    }
+}
+
+fn cluster() -> PathBuf {
+    let path = std::env::var_os("IOSONDE_KUBE");
+    path.expect("IOSONDE_KUBE: run tests/kube/run.sh").into()
+}
+
+fn kubectl(words: &[&str]) -> String {
+    kubectl_with(words, "")
+}
+
+/// kubectl with a text on its standard input.
+fn kubectl_with(words: &[&str], input: &str) -> String {
+    use std::io::Write;
+    let mut child = Command::new(cluster().join("bin/kubectl"))
+        .arg("--kubeconfig")
+        .arg(cluster().join("cfg/admin.kubeconfig"))
+        .args(words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("kubectl starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    stdin.write_all(input.as_bytes()).expect("kubectl reads");
+    drop(stdin);
+    let output = child.wait_with_output().expect("kubectl ends");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "kubectl {words:?}: {error}");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// Exit status, standard output, standard error.
+fn ended(output: &Output) -> (Option<i32>, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        output.status.code(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+fn run(mut command: Command) -> (Option<i32>, String, String) {
+    ended(&command.output().expect("iosonde starts"))
+}
+
+/// A run that measures: its agent has begun to serve.
+fn begun(lab: &Lab, mut command: Command) -> Child {
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("iosonde starts");
+    let begun = Instant::now();
+    let serving = || {
+        let pod = lab.kubectl(&["get", "pods", "-l", "iosonde/run", "-o", "name"]);
+        !pod.is_empty() && {
+            let words = [
+                "exec",
+                &pod,
+                "--",
+                "sh",
+                "-c",
+                "ls /data/.iosonde-*/t.0.0 2>/dev/null || true",
+            ];
+            // The container may not run yet.
+            std::panic::catch_unwind(|| lab.kubectl(&words)).is_ok_and(|found| !found.is_empty())
+        }
+    };
+    while !serving() {
+        assert!(begun.elapsed() < PATIENCE, "nothing is measured");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    child
+}
+
+fn signal(child: &Child, signal: Signal) {
+    let pid = i32::try_from(child.id()).expect("a process id");
+    kill_process(Pid::from_raw(pid).expect("a process id"), signal).expect("iosonde runs");
+}

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# tests/kube/run.sh: builds the cluster of tests/kube/cluster once, starts it, runs the tests on it, and removes it.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 2
+
+skip() { echo "tests on a Kubernetes cluster: $1" >>"${IOSONDE_SKIP_LOG:-/dev/stderr}"; exit 0; }
+
+((EUID == 0)) || skip "they need root"
+command -v apt-get >/dev/null || skip "they need Debian's packages"
+export PATH="$PATH:/usr/local/go/bin:/usr/lib/go-1.24/bin"
+command -v go >/dev/null || skip "they need Go 1.24 or newer"
+
+state=$(realpath -m "${CARGO_TARGET_DIR:-target}/kube")
+mkdir -p "$state"
+[[ ! -e $state/run/n1/pid ]] || "$state/down.sh"
+cp -a tests/kube/cluster/. "$state/"
+timeout 1800 "$state/setup.sh" >"$state/setup.log" 2>&1 || { tail -n 20 "$state/setup.log"; echo "the cluster could not be built"; exit 1; }
+trap '"$state/down.sh"' EXIT
+timeout 120 "$state/up.sh" --provisioners || { tail -n 5 "$state"/run/n1/log/*.log; echo "the cluster did not start"; exit 1; }
+
+export IOSONDE_KUBE="$state"
+timeout 900 cargo test --package iosonde-e2e --test kube --no-fail-fast --quiet -- --ignored --test-threads 2

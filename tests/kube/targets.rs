@@ -1,0 +1,131 @@
+//! Every kind of target.
+
+use super::{IMAGE, JOB, Lab, kubectl_with, run};
+
+fn read_ios(stdout: &str) -> u64 {
+    let json: serde_json::Value = serde_json::from_str(stdout).expect("fio's JSON");
+    json["jobs"][0]["read"]["total_ios"]
+        .as_u64()
+        .expect("a count")
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn a_job_on_each_kind_of_volume() {
+    let lab = Lab::new("kinds");
+    let block = "--claim-size 300m --volume-mode block";
+    for (target, words) in [
+        ("sc://local-path", "--claim-size 100m"),
+        ("sc://loop-ext4", block),
+        ("ephemeral://loop-ext4", "--claim-size 100m"),
+        ("emptydir://", "--claim-size 100m"),
+        ("hostpath:///var/lib/kubelet", ""),
+    ] {
+        let (status, stdout, stderr) = run(lab.fio(target, &format!("{words} {JOB}")));
+        assert_eq!(status, Some(0), "{target}: {stderr}");
+        assert!(read_ios(&stdout) > 0, "{target}");
+        lab.assert_clean();
+    }
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn a_probe_of_a_class_has_all_its_figures() {
+    let lab = Lab::new("probe");
+    let line = format!(
+        "probe sc://loop-ext4 --image {IMAGE} -n {} --claim-size 300m --quick --runtime 0.5 --format json",
+        lab.namespace
+    );
+    let (status, stdout, stderr) = run(lab.command(&line));
+    assert_eq!(status, Some(0), "{stderr}");
+    let json: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
+    let text = json.to_string();
+    assert!(
+        text.contains("\"sc://loop-ext4\""),
+        "the target is named as it was given"
+    );
+    assert!(
+        text.contains("\"node\":\"n1\"") && text.contains("\"provisioner\":\"example.com/loop\"")
+    );
+    lab.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn a_claim_that_exists_stays_and_only_our_directory_is_used() {
+    let lab = Lab::new("claim");
+    let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: kept}\n\
+        spec: {accessModes: [ReadWriteOnce], storageClassName: local-path, resources: {requests: {storage: 100Mi}}}\n";
+    kubectl_with(&["-n", &lab.namespace, "apply", "-f", "-"], claim);
+    let job = format!("{JOB} --filename=../escaped --directory=/elsewhere");
+    let (status, stdout, stderr) = run(lab.fio("pvc://kept", &job));
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(read_ios(&stdout) > 0);
+    assert_eq!(
+        lab.kubectl(&["get", "pvc", "-o", "name"]),
+        "persistentvolumeclaim/kept"
+    );
+    lab.assert_clean();
+    let node = super::cluster().join("run/n1/kubelet/local-path");
+    let volume = std::fs::read_dir(node)
+        .expect("the class's directory")
+        .flatten();
+    let suffix = format!("{}_kept", lab.namespace);
+    let ours = volume
+        .map(|entry| entry.path())
+        .find(|path| path.to_string_lossy().ends_with(&suffix));
+    let left = std::fs::read_dir(ours.expect("the volume")).expect("a directory");
+    assert_eq!(
+        left.count(),
+        0,
+        "our files are gone, and none was made elsewhere"
+    );
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn pods_fit_the_restricted_standard_and_the_documented_role() {
+    let lab = Lab::new("least");
+    let level = "pod-security.kubernetes.io/enforce=restricted";
+    super::kubectl(&["label", "namespace", &lab.namespace, level]);
+    let docs = include_str!("../../docs/kubernetes.md");
+    let role = docs
+        .split("```yaml")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next());
+    kubectl_with(
+        &["-n", &lab.namespace, "apply", "-f", "-"],
+        role.expect("a role in the docs"),
+    );
+    lab.kubectl(&[
+        "create",
+        "rolebinding",
+        "least",
+        "--role=iosonde",
+        "--serviceaccount=x:least",
+    ]);
+    let admin = std::fs::read_to_string(super::cluster().join("cfg/admin.kubeconfig"))
+        .expect("a kubeconfig");
+    let least = admin.replacen(
+        "user: {token",
+        "user: {as: \"system:serviceaccount:x:least\", token",
+        1,
+    );
+    let scratch = tempfile::tempdir().expect("a directory");
+    let path = scratch.path().join("least.kubeconfig");
+    std::fs::write(&path, least).expect("a file");
+    let words = format!("--kubeconfig {} --claim-size 100m {JOB}", path.display());
+    let (status, stdout, stderr) = run(lab.fio("sc://local-path", &words));
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(read_ios(&stdout) > 0);
+    lab.assert_clean();
+    // One verb less, and nothing is created.
+    let fewer = role
+        .expect("a role")
+        .replacen("verbs: [create, get]", "verbs: [get]", 1);
+    kubectl_with(&["-n", &lab.namespace, "apply", "-f", "-"], &fewer);
+    let (status, _, stderr) = run(lab.fio("sc://local-path", &words));
+    assert_eq!(status, Some(3), "{stderr}");
+    assert!(stderr.contains("create pods/exec"), "{stderr}");
+    lab.assert_clean();
+}
