@@ -6,7 +6,7 @@ use iosonde_result::observer::{Control, Observer, Progress};
 use iosonde_result::run::Event;
 use iosonde_result::wire::{Message, ProgressReport, line};
 use iosonde_result::{interval::Interval, run::RunResult, session::RunError};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,6 +15,8 @@ use std::time::Duration;
 pub(crate) struct Feed {
     state: Mutex<State>,
     changed: Condvar,
+    /// How long intervals are to be, as the run's client wants it.
+    interval_ns: AtomicU64,
     /// A client has seen enough.
     enough: AtomicBool,
 }
@@ -53,7 +55,7 @@ impl Feed {
     }
 
     /// Begins a run, unless one goes on.
-    pub(crate) fn begin(&self, run: u64) -> bool {
+    pub(crate) fn begin(&self, run: u64, interval_ns: u64) -> bool {
         let mut state = self.state();
         if state.is_running {
             return false;
@@ -63,6 +65,7 @@ impl Feed {
             is_running: true,
             ..State::default()
         };
+        self.interval_ns.store(interval_ns, Relaxed);
         self.enough.store(false, Relaxed);
         true
     }
@@ -145,6 +148,10 @@ impl Observer for &Feed {
         self.control()
     }
 
+    fn interval_ns(&self) -> u64 {
+        self.interval_ns.load(Relaxed)
+    }
+
     fn interval(&mut self, interval: &Interval) -> Control {
         self.tell(&Message::Interval(Box::new(interval.clone())));
         self.control()
@@ -160,6 +167,7 @@ mod tests {
     use super::*;
 
     const NOW: Duration = Duration::ZERO;
+    const SECOND: u64 = 1_000_000_000;
 
     fn event(message: &str) -> Event {
         Event {
@@ -171,7 +179,10 @@ mod tests {
     #[test]
     fn a_listener_that_comes_back_gets_what_it_missed_and_no_more() {
         let feed = Feed::default();
-        assert!(feed.begin(1) && !feed.begin(2), "one run at a time");
+        assert!(
+            feed.begin(1, SECOND) && !feed.begin(2, SECOND),
+            "one run at a time"
+        );
         (&feed).event(&event("a"));
         let mut position = Position::new(1, 0);
         assert_eq!(feed.news(&mut position, NOW).len(), 1);
@@ -190,13 +201,13 @@ mod tests {
     #[test]
     fn enough_ends_the_run_it_is_said_of() {
         let feed = Feed::default();
-        feed.begin(1);
+        feed.begin(1, SECOND);
         feed.stop(2);
         assert_eq!(feed.control(), Control::Continue);
         feed.stop(1);
         assert_eq!(feed.control(), Control::Stop);
         feed.end(Err(RunError::Interrupted));
-        feed.begin(2);
+        feed.begin(2, SECOND);
         assert_eq!(feed.control(), Control::Continue, "a new run begins afresh");
     }
 }

@@ -237,7 +237,11 @@ impl Client {
         match request {
             Request::Alive => {}
             Request::Look { path } => self.tell(&line(&Message::Place(look(&path)))),
-            Request::Run { run, plan } => self.start(run, *plan),
+            Request::Run {
+                run,
+                plan,
+                interval_ns,
+            } => self.start(run, *plan, interval_ns),
             Request::Follow { run, have } => self.follow_from(run, have),
             Request::Stop { run, stop } => match stop {
                 Stop::Enough => self.shared.feed.stop(run),
@@ -252,8 +256,8 @@ impl Client {
         }
     }
 
-    fn start(&self, run: u64, plan: Plan) {
-        if !self.shared.feed.begin(run) {
+    fn start(&self, run: u64, plan: Plan, interval_ns: u64) {
+        if !self.shared.feed.begin(run, interval_ns) {
             self.refuse("another run goes on".to_owned());
             return;
         }

@@ -98,7 +98,11 @@ impl Client {
 
     fn run(&mut self, run: u64, words: &str) {
         let plan = Box::new(plan(words));
-        self.ask(&Request::Run { run, plan });
+        self.ask(&Request::Run {
+            run,
+            plan,
+            interval_ns: 100_000_000,
+        });
     }
 
     fn next(&mut self) -> Message {
@@ -195,6 +199,17 @@ fn a_run_whose_client_is_gone_can_be_taken_up() {
     assert!(result.workers[0].directions.read.total_ios > 0);
     let layout = |message: &&Message| matches!(message, Message::Event(event) if event.message.contains("Laying out"));
     assert_eq!(rest.iter().filter(layout).count(), 0, "told already");
+}
+
+#[test]
+fn intervals_are_as_short_as_the_client_wants_them() {
+    let agent = Agent::start(60);
+    let mut client = agent.client();
+    client.run(1, "--name=t --ioengine=sim --filename=sim --size=1g --rw=randread --bs=4k --time_based --runtime=2");
+    let told = client.until_done();
+    let is_interval = |message: &&Message| matches!(message, Message::Interval(_));
+    let intervals = told.iter().filter(is_interval).count();
+    assert!((19..=21).contains(&intervals), "{intervals}");
 }
 
 #[test]

@@ -412,6 +412,7 @@ impl Session for ClusterSession<'_> {
         self.connection.ask(&Request::Run {
             run: self.runs,
             plan: Box::new(plan.clone()),
+            interval_ns: observer.interval_ns(),
         });
         let mut result = self.follow(observer)?;
         result.labels.extend(self.labels.clone());

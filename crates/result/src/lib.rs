@@ -15,5 +15,5 @@ pub mod run;
 pub mod series;
 pub mod session;
 pub mod stats;
-pub mod words;
 pub mod wire;
+pub mod words;

@@ -29,6 +29,8 @@ pub enum Request {
         run: u64,
         /// What to run.
         plan: Box<Plan>,
+        /// How long its intervals are to be: what [`Observer::interval_ns`](crate::observer::Observer::interval_ns) asks for.
+        interval_ns: u64,
     },
     /// Go on telling about a run.
     Follow {
