@@ -60,7 +60,8 @@ fn agent() -> Result<Cow<'static, [u8]>, Failure> {
     if EMBEDDED.is_empty() {
         return Err(Failure::Run(RunError::Unsupported {
             problem: "this build of iosonde carries no agent to send into pods".to_owned(),
-            remedy: "build it with `cargo build --release`, or set IOSONDE_AGENT to the agent's executable"
+            remedy: "build it with `cargo build --release` where the static C library is installed (Debian: libc6-dev, \
+                     Fedora: glibc-static), or set IOSONDE_AGENT to the agent's executable"
                 .to_owned(),
         }));
     }

@@ -17,7 +17,10 @@ fn formats_are_those_asked_for() {
     let both = of("--output-format=normal,json");
     assert!(both.normal && both.json.is_some() && both.terse.is_none());
     let minimal = of("--minimal --terse-version=5");
-    assert_eq!(minimal.terse, TerseVersion::from_number(5));
+    assert_eq!(
+        minimal.terse,
+        iosonde_result::fio::terse::TerseVersion::from_number(5)
+    );
     assert!(!minimal.normal);
     let appended = of("--append-terse");
     assert!(appended.normal && appended.terse.is_some());
