@@ -214,7 +214,7 @@ impl Sight {
         };
         Some(hindrance(
             format!("no node takes the pod: {said}"),
-            scheduling_remedy(&said),
+            scheduling_remedy(said),
             patience,
         ))
     }

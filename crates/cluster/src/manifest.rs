@@ -298,7 +298,7 @@ pub fn quantity(bytes: u64) -> Quantity {
     ];
     let exact = units
         .iter()
-        .find(|(unit, _)| bytes > 0 && bytes % unit == 0);
+        .find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit));
     Quantity(match exact {
         Some((unit, name)) => format!("{}{name}", bytes / unit),
         None => bytes.to_string(),

@@ -1,6 +1,6 @@
 //! Whether a run can be done at all, asked before anything is created.
 //!
-//! [`look`] asks the cluster, [`Facts::judge`] decides: pure, on what was answered. What this user may not see is not
+//! `look` asks the cluster, [`Facts::judge`] decides: pure, on what was answered. What this user may not see is not
 //! judged; the run then finds out.
 
 use crate::api;
@@ -384,7 +384,7 @@ impl Facts {
                 last.split(':').next() == Some(shell)
             })
         };
-        let found = SHELLS.iter().find_map(|shell| of(&shell));
+        let found = SHELLS.iter().find_map(of);
         found.map_or_else(|| FALLBACK_IMAGE.to_owned(), |name| (*name).clone())
     }
 }
