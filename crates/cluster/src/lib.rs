@@ -1,7 +1,7 @@
 //! The same contract as the local engine, kept by a pod of a Kubernetes cluster: plans to results, where the volume is.
 //!
 //! [`ClusterRunner::open`] asks whether the run can be done at all ([`preflight`]), creates one Job that owns everything else
-//! ([`manifest`]), waits for its pod ([`lifecycle`]) with what hinders it in words ([`diagnose`]), sends the agent into it
+//! ([`manifest`]), waits for its pod (`lifecycle`) with what hinders it in words ([`diagnose`]), sends the agent into it
 //! (`transport`), and is a [`Session`](iosonde_result::session::Session) from then on.
 
 mod api;
