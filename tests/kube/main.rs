@@ -2,6 +2,7 @@
 //!
 //! Each test has a namespace of its own, and ends with the proof that nothing of ours is left in it.
 
+mod clusters;
 mod faults;
 mod targets;
 

@@ -6,10 +6,16 @@ use crate::manifest::RUN_LABEL;
 use crate::options::ClusterOptions;
 use iosonde_result::session::RunError;
 use k8s_openapi::api::batch::v1::Job;
-use kube::api::{Api, DeleteParams, ListParams};
+use k8s_openapi::api::core::v1::PersistentVolume;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
+use serde::Serialize;
+use std::time::{Duration, Instant};
+
+/// How long removing may take.
+const REMOVAL: Duration = Duration::from_secs(90);
 
 /// A run whose Job is in the cluster: it goes on, or its client is gone.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Leftover {
     /// The namespace.
     pub namespace: String,
@@ -19,6 +25,17 @@ pub struct Leftover {
     pub created: String,
     /// Whether its pod still runs.
     pub is_running: bool,
+}
+
+/// A volume of a run whose claim is gone: its class retains volumes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LostVolume {
+    /// Its name.
+    pub name: String,
+    /// The namespace that its claim was in.
+    pub namespace: String,
+    /// Its size, as Kubernetes writes it.
+    pub size: String,
 }
 
 impl Leftover {
@@ -37,34 +54,114 @@ impl Leftover {
     }
 }
 
-/// Finds the runs that are in the cluster, in all namespaces that this user may see, and removes them if that is asked for.
+/// The runs that are in the cluster, in all namespaces that this user may see.
+pub(crate) async fn find(cluster: &Cluster) -> Result<Vec<Leftover>, RunError> {
+    let ours = ListParams::default().labels(RUN_LABEL);
+    let everywhere: Api<Job> = Api::all(cluster.client.clone());
+    let here: Api<Job> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
+    let found = match everywhere.list(&ours).await {
+        Err(kube::Error::Api(status)) if status.code == 403 => here.list(&ours).await,
+        answer => answer,
+    };
+    let found = found.map_err(|error| api::failed("listing jobs", &error))?;
+    Ok(found.items.iter().map(Leftover::of).collect())
+}
+
+/// This volume, if it is of a run whose claim is gone. Volumes have no labels of their claims, but remember their names.
+pub(crate) fn lost_volume(volume: &PersistentVolume) -> Option<LostVolume> {
+    let status = volume.status.as_ref()?;
+    let spec = volume.spec.as_ref()?;
+    let reference = spec.claim_ref.as_ref()?;
+    let claim = reference.name.as_deref()?;
+    let id = claim.strip_prefix("iosonde-")?.split('-').next()?;
+    let is_ours =
+        claim.ends_with("-data") && id.len() == 8 && id.chars().all(|c| c.is_ascii_hexdigit());
+    let is_lost = matches!(status.phase.as_deref(), Some("Released" | "Failed"));
+    (is_ours && is_lost).then(|| LostVolume {
+        name: volume.metadata.name.clone().unwrap_or_default(),
+        namespace: reference.namespace.clone().unwrap_or_default(),
+        size: spec
+            .capacity
+            .as_ref()
+            .and_then(|capacity| capacity.get("storage"))
+            .map_or_else(|| "of unknown size".to_owned(), |size| size.0.clone()),
+    })
+}
+
+/// Removes runs and lost volumes, and waits until they are gone.
 ///
 /// # Errors
-/// When the cluster cannot be asked, or does not delete.
-pub fn leftovers(options: &ClusterOptions, remove: bool) -> Result<Vec<Leftover>, RunError> {
+/// When the cluster does not delete, or something is still there after a while.
+pub fn remove(
+    options: &ClusterOptions,
+    runs: &[Leftover],
+    volumes: &[LostVolume],
+) -> Result<(), RunError> {
     let runtime = crate::session::runtime()?;
     runtime.block_on(async {
         let cluster = Cluster::connect(options).await?;
-        let ours = ListParams::default().labels(RUN_LABEL);
-        let everywhere: Api<Job> = Api::all(cluster.client.clone());
-        let here: Api<Job> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
-        let found = match everywhere.list(&ours).await {
-            Err(kube::Error::Api(status)) if status.code == 403 => here.list(&ours).await,
-            answer => answer,
-        };
-        let found = found.map_err(|error| api::failed("listing jobs", &error))?;
-        let all: Vec<Leftover> = found.items.iter().map(Leftover::of).collect();
-        for leftover in all.iter().filter(|_| remove) {
-            let jobs: Api<Job> = Api::namespaced(cluster.client.clone(), &leftover.namespace);
-            let deleted = jobs
-                .delete(&leftover.job, &DeleteParams::foreground())
+        for run in runs {
+            remove_run(&cluster, run).await?;
+        }
+        let all: Api<PersistentVolume> = Api::all(cluster.client.clone());
+        for volume in volumes {
+            // Only what makes volumes can remove their data: it is asked to, as for a class that deletes.
+            let delete = serde_json::json!({"spec": {"persistentVolumeReclaimPolicy": "Delete"}});
+            let patched = all
+                .patch(&volume.name, &PatchParams::default(), &Patch::Merge(delete))
                 .await;
-            if let Err(error) = deleted
-                && !api::is_missing(&error)
+            accept(
+                &format!("removing the volume {}", volume.name),
+                patched.map(drop),
+            )?;
+        }
+        let begun = Instant::now();
+        for volume in volumes {
+            while all
+                .get_opt(&volume.name)
+                .await
+                .is_ok_and(|there| there.is_some())
             {
-                return Err(api::failed(&format!("deleting {}", leftover.job), &error));
+                still_there(begun, &format!("the volume {}", volume.name))?;
+                tokio::time::sleep(Duration::from_millis(200)).await;
             }
         }
-        Ok(all)
+        Ok(())
+    })
+}
+
+async fn remove_run(cluster: &Cluster, run: &Leftover) -> Result<(), RunError> {
+    let jobs: Api<Job> = Api::namespaced(cluster.client.clone(), &run.namespace);
+    let deleted = jobs.delete(&run.job, &DeleteParams::foreground()).await;
+    accept(&format!("deleting {}", run.job), deleted.map(drop))?;
+    let begun = Instant::now();
+    while jobs
+        .get_opt(&run.job)
+        .await
+        .is_ok_and(|there| there.is_some())
+    {
+        still_there(begun, &format!("the job {}", run.job))?;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    Ok(())
+}
+
+/// What is gone already need not be removed.
+fn accept(doing: &str, answer: Result<(), kube::Error>) -> Result<(), RunError> {
+    match answer {
+        Err(error) if !api::is_missing(&error) => Err(api::failed(doing, &error)),
+        _ => Ok(()),
+    }
+}
+
+fn still_there(begun: Instant, what: &str) -> Result<(), RunError> {
+    if begun.elapsed() < REMOVAL {
+        return Ok(());
+    }
+    Err(RunError::Unready {
+        what: "removing what runs have left".to_owned(),
+        cause: format!("{what} is still there after {} s", REMOVAL.as_secs()),
+        remedy: "see `kubectl describe` of it: a finalizer, or a node that is gone, holds it"
+            .to_owned(),
     })
 }

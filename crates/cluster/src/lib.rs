@@ -11,9 +11,11 @@ pub mod leftovers;
 mod lifecycle;
 pub mod manifest;
 pub mod options;
+mod patch;
 pub mod place;
 pub mod preflight;
 mod session;
+pub mod survey;
 mod transport;
 
 pub use connect::Cluster;

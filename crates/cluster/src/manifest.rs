@@ -4,7 +4,9 @@
 //! Its deadline and time-to-live let the cluster clean up when the client is gone.
 
 use crate::options::{ClusterOptions, VolumeMode};
+use crate::patch::patched;
 use iosonde_job::Target;
+use iosonde_result::session::RunError;
 use k8s_openapi::api::batch::v1::{Job, JobSpec};
 use k8s_openapi::api::core::v1::{
     Capabilities, Container, EmptyDirVolumeSource, EphemeralVolumeSource, HostPathVolumeSource,
@@ -12,7 +14,7 @@ use k8s_openapi::api::core::v1::{
     PodSecurityContext, PodSpec, PodTemplateSpec, ResourceRequirements, SeccompProfile,
     SecurityContext, Volume, VolumeDevice, VolumeMount, VolumeResourceRequirements,
 };
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+pub use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use std::collections::BTreeMap;
 
@@ -81,8 +83,11 @@ impl RunSpec<'_> {
     }
 
     /// The Job of the run.
-    pub fn job(&self) -> Job {
-        Job {
+    ///
+    /// # Errors
+    /// When the user's patch does not fit a pod.
+    pub fn job(&self) -> Result<Job, RunError> {
+        Ok(Job {
             metadata: ObjectMeta {
                 name: Some(self.name()),
                 namespace: Some(self.namespace.to_owned()),
@@ -97,17 +102,29 @@ impl RunSpec<'_> {
                 backoff_limit: Some(0),
                 active_deadline_seconds: Some(self.options.deadline.as_secs() as i64),
                 ttl_seconds_after_finished: Some(TIME_TO_LIVE_S),
-                template: PodTemplateSpec {
-                    metadata: Some(ObjectMeta {
-                        labels: Some(self.labels()),
-                        ..ObjectMeta::default()
-                    }),
-                    spec: Some(self.pod()),
-                },
+                template: self.template()?,
                 ..JobSpec::default()
             }),
             status: None,
-        }
+        })
+    }
+
+    fn template(&self) -> Result<PodTemplateSpec, RunError> {
+        let template = PodTemplateSpec {
+            metadata: Some(ObjectMeta {
+                labels: Some(self.labels()),
+                ..ObjectMeta::default()
+            }),
+            spec: Some(self.pod()),
+        };
+        let Some(patch) = &self.options.pod_patch else {
+            return Ok(template);
+        };
+        let mut patched = patched(template, patch)?;
+        // By these the pod is found again.
+        let labels = &mut patched.metadata.get_or_insert_default().labels;
+        labels.get_or_insert_default().extend(self.labels());
+        Ok(patched)
     }
 
     fn pod(&self) -> PodSpec {
@@ -120,6 +137,8 @@ impl RunSpec<'_> {
             enable_service_links: Some(false),
             termination_grace_period_seconds: Some(GRACE_S),
             node_selector: Some(node_selector),
+            tolerations: (!self.options.tolerations.is_empty())
+                .then(|| self.options.tolerations.clone()),
             security_context: Some(self.pod_security()),
             containers: vec![self.container()],
             volumes: Some(vec![self.agent_volume(), self.data_volume()]),
@@ -210,7 +229,8 @@ impl RunSpec<'_> {
 
     /// Space of an emptyDir is the node's, and is asked for.
     fn resources(&self) -> Option<ResourceRequirements> {
-        (self.options.target == Target::EmptyDir).then(|| ResourceRequirements {
+        let takes_disk = self.options.target == Target::EmptyDir && !self.options.in_memory;
+        takes_disk.then(|| ResourceRequirements {
             requests: Some(
                 [(
                     "ephemeral-storage".to_owned(),
@@ -256,6 +276,12 @@ impl RunSpec<'_> {
                     type_: Some("Directory".to_owned()),
                 });
             }
+            Target::EmptyDir if self.options.in_memory => {
+                volume.empty_dir = Some(EmptyDirVolumeSource {
+                    medium: Some("Memory".to_owned()),
+                    size_limit: Some(quantity(self.options.claim_bytes)),
+                });
+            }
             // The others are not of a cluster, and are refused before.
             _ => volume.empty_dir = Some(EmptyDirVolumeSource::default()),
         }
@@ -273,7 +299,7 @@ impl RunSpec<'_> {
                 ..ObjectMeta::default()
             }),
             spec: PersistentVolumeClaimSpec {
-                access_modes: Some(vec!["ReadWriteOnce".to_owned()]),
+                access_modes: Some(vec![self.options.access_mode.clone()]),
                 storage_class_name: Some(class.to_owned()),
                 volume_mode: Some(mode.to_owned()),
                 resources: Some(VolumeResourceRequirements {

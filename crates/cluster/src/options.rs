@@ -1,12 +1,13 @@
 //! What a run in a cluster needs to know beyond its plan.
 
 use iosonde_job::Target;
+pub use k8s_openapi::api::core::v1::Toleration;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Which cluster, which volume, and what the pod is like.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ClusterOptions {
     /// The kubeconfig file; `None` is what kubectl would take.
     pub kubeconfig: Option<PathBuf>,
@@ -24,6 +25,14 @@ pub struct ClusterOptions {
     pub image: Option<String>,
     /// Labels that the node must have.
     pub node_selector: BTreeMap<String, String>,
+    /// Taints of nodes that the pod puts up with.
+    pub tolerations: Vec<Toleration>,
+    /// How the claim is mounted, as Kubernetes names it, such as `ReadWriteOnce`.
+    pub access_mode: String,
+    /// Whether an emptyDir is in the node's memory.
+    pub in_memory: bool,
+    /// Merged into the pod's template, with `metadata` and `spec`.
+    pub pod_patch: Option<serde_json::Value>,
     /// User and group in the pod; `None` is nobody, or root where the volume needs it.
     pub run_as: Option<i64>,
     /// How long may pass until the pod runs.
@@ -47,11 +56,37 @@ impl ClusterOptions {
             volume_mode: VolumeMode::Filesystem,
             image: None,
             node_selector: BTreeMap::new(),
+            tolerations: Vec::new(),
+            access_mode: "ReadWriteOnce".to_owned(),
+            in_memory: false,
+            pod_patch: None,
             run_as: None,
             timeout: Duration::from_secs(300),
             deadline: Duration::from_secs(24 * 3600),
         }
     }
+}
+
+/// A taint to put up with, as kubectl writes taints: `KEY[=VALUE][:EFFECT]`; `*` is every one.
+pub fn toleration(text: &str) -> Option<Toleration> {
+    const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+    let (rest, effect) = match text.rsplit_once(':') {
+        Some((rest, effect)) if EFFECTS.contains(&effect) => (rest, Some(effect.to_owned())),
+        Some(_) => return None,
+        None => (text, None),
+    };
+    let (key, value) = match rest.split_once('=') {
+        Some((key, value)) => (key, Some(value.to_owned())),
+        None => (rest, None),
+    };
+    let operator = if value.is_some() { "Equal" } else { "Exists" };
+    (!key.is_empty()).then(|| Toleration {
+        key: (key != "*").then(|| key.to_owned()),
+        operator: Some(operator.to_owned()),
+        value,
+        effect,
+        toleration_seconds: None,
+    })
 }
 
 /// What a claim gives.
@@ -79,5 +114,25 @@ pub fn own_arch() -> &'static str {
         "aarch64" => "arm64",
         "powerpc64" => "ppc64le",
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tolerations_are_written_as_taints() {
+        let read = |text| serde_json::to_value(toleration(text).unwrap()).unwrap();
+        let full = read("disk=ssd:NoSchedule");
+        assert_eq!(full["key"], "disk");
+        assert_eq!(full["operator"], "Equal");
+        assert_eq!(full["value"], "ssd");
+        assert_eq!(full["effect"], "NoSchedule");
+        let key = read("node-role.kubernetes.io/control-plane");
+        assert_eq!(key["operator"], "Exists");
+        assert!(key.get("effect").is_none());
+        assert!(read("*").get("key").is_none());
+        assert!(toleration("disk:Never").is_none() && toleration("").is_none());
     }
 }

@@ -414,7 +414,7 @@ fn in_words(bytes: u64) -> String {
     crate::manifest::quantity(bytes).0
 }
 
-fn label<'a>(node: &'a Node, key: &str) -> Option<&'a str> {
+pub(crate) fn label<'a>(node: &'a Node, key: &str) -> Option<&'a str> {
     node.metadata.labels.as_ref()?.get(key).map(String::as_str)
 }
 
@@ -427,7 +427,7 @@ fn node_arch(node: &Node) -> &str {
     label(node, "kubernetes.io/arch").unwrap_or("of an unknown kind")
 }
 
-fn is_usable(node: &Node) -> bool {
+pub(crate) fn is_usable(node: &Node) -> bool {
     let is_closed = node
         .spec
         .as_ref()

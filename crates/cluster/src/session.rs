@@ -86,7 +86,7 @@ impl ClusterRunner<'_> {
             id: id.clone(),
             job: spec.name(),
         };
-        let job = spec.job();
+        let job = spec.job()?;
         let scratch = (!spec.is_block()).then(|| spec.scratch());
         runtime.block_on(objects.create(&job))?;
         let begun = runtime.block_on(begin(&objects, &self.agent, options.timeout, &mut watch));

@@ -69,6 +69,8 @@ pub(crate) enum Command {
     /// Is this machine fit to be measured? What the target is, and what would spoil a measurement
     #[command(after_help = crate::commands::doctor::EXAMPLES)]
     Doctor(crate::commands::doctor::DoctorArgs),
+    /// Storage classes of a Kubernetes cluster, with kubestr's flags
+    K8s(crate::commands::k8s::K8sArgs),
     /// What was promised? The limits that a vendor publishes for a volume
     #[command(after_help = crate::commands::limits::EXAMPLES)]
     Limits(crate::commands::limits::LimitsArgs),

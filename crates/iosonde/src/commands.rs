@@ -7,6 +7,7 @@ mod expect;
 pub(crate) mod export;
 pub(crate) mod fio;
 pub(crate) mod import;
+pub(crate) mod k8s;
 pub(crate) mod limits;
 pub(crate) mod list;
 pub(crate) mod load;
@@ -38,6 +39,7 @@ pub(crate) fn dispatch(words: &[OsString]) -> Result<(), Failure> {
         Command::Load(args) => load::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::K8s(args) => k8s::run(&args),
         Command::Limits(args) => limits::run(&args),
         Command::Report(args) => report::run(&args),
         Command::List(args) => list::run(&args),

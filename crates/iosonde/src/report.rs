@@ -1,11 +1,13 @@
 //! Results as they are read: tables for people, documents for programs.
 
+pub(crate) mod cluster;
 pub(crate) mod comparison;
 pub(crate) mod doctor;
 pub(crate) mod facts;
 pub(crate) mod figures;
 pub(crate) mod history;
 pub(crate) mod html;
+pub(crate) mod k8s;
 pub(crate) mod load;
 pub(crate) mod probe;
 pub(crate) mod series;

@@ -11,7 +11,7 @@ fn job(target: &str, change: impl FnOnce(&mut ClusterOptions)) -> serde_json::Va
         arch: "amd64",
         options: &options,
     };
-    serde_json::to_value(spec.job()).unwrap()
+    serde_json::to_value(spec.job().unwrap()).unwrap()
 }
 
 fn pod(job: &serde_json::Value) -> &serde_json::Value {
@@ -107,4 +107,28 @@ proptest! {
     fn quantities_come_back(bytes in 0u64..1 << 50) {
         prop_assert_eq!(quantity_bytes(&quantity(bytes)), Some(bytes));
     }
+}
+
+#[test]
+fn a_pod_is_as_the_user_wants_it() {
+    let job = job("emptydir://", |options| {
+        options.in_memory = true;
+        options.tolerations = crate::options::toleration("disk=ssd:NoSchedule")
+            .into_iter()
+            .collect();
+        options.pod_patch = Some(serde_json::json!({
+            "metadata": {"labels": {"team": "storage", RUN_LABEL: "other"}},
+            "spec": {"serviceAccountName": "bench", "imagePullSecrets": [{"name": "registry"}]},
+        }));
+    });
+    let labels = &job["spec"]["template"]["metadata"]["labels"];
+    assert_eq!(labels["team"], "storage");
+    assert_eq!(labels[RUN_LABEL], "3f2a9c", "a run is found by its label");
+    let pod = pod(&job);
+    assert_eq!(pod["tolerations"][0]["value"], "ssd");
+    assert_eq!(pod["serviceAccountName"], "bench");
+    assert_eq!(pod["imagePullSecrets"][0]["name"], "registry");
+    assert_eq!(pod["volumes"][1]["emptyDir"]["medium"], "Memory");
+    assert_eq!(pod["volumes"][1]["emptyDir"]["sizeLimit"], "5Gi");
+    assert!(pod["containers"][0].get("resources").is_none());
 }

@@ -2,6 +2,7 @@
 
 use super::{seconds, size};
 use clap::{Args, ValueEnum};
+use iosonde_cluster::options::{Toleration, toleration};
 use iosonde_cluster::{ClusterOptions, VolumeMode};
 use iosonde_job::Target;
 use std::collections::BTreeMap;
@@ -28,11 +29,23 @@ pub(crate) struct ClusterArgs {
     #[arg(long, value_enum, value_name = "MODE")]
     pub(crate) volume_mode: Option<Mode>,
     /// Image of the pod: any with `sh` [default: one that a node has, else busybox]
-    #[arg(long, value_name = "IMAGE")]
+    #[arg(long, short, value_name = "IMAGE")]
     pub(crate) image: Option<String>,
     /// Labels that the node must have, e.g. disk=ssd,zone=a; may be repeated
-    #[arg(long, value_parser = label, value_delimiter = ',', value_name = "KEY=VALUE")]
+    #[arg(long, short = 'N', alias = "nodeselector", value_parser = label, value_delimiter = ',', value_name = "KEY=VALUE")]
     pub(crate) node_selector: Vec<(String, String)>,
+    /// Taints of nodes to put up with: KEY[=VALUE][:EFFECT], or * for all; may be repeated
+    #[arg(long = "toleration", value_parser = taint, value_delimiter = ',', value_name = "TAINT")]
+    pub(crate) tolerations: Vec<Toleration>,
+    /// How the claim is mounted [default: rwo]
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub(crate) access_mode: Option<AccessMode>,
+    /// Where an emptyDir is: on the node's disk, or in its memory [default: disk]
+    #[arg(long, value_enum, value_name = "MEDIUM")]
+    pub(crate) medium: Option<Medium>,
+    /// JSON that is merged into the pod's manifest (metadata and spec); @FILE reads it from a file
+    #[arg(long, value_parser = json, value_name = "JSON")]
+    pub(crate) pod_patch: Option<serde_json::Value>,
     /// User and group in the pod [default: 65532; root for block devices and hostPath]
     #[arg(long, value_name = "UID")]
     pub(crate) run_as: Option<i64>,
@@ -53,6 +66,36 @@ pub(crate) enum Mode {
     Block,
 }
 
+/// `--access-mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AccessMode {
+    /// ReadWriteOnce: by one node
+    Rwo,
+    /// ReadWriteMany: by many nodes
+    Rwx,
+    /// ReadWriteOncePod: by one pod
+    Rwop,
+}
+
+impl AccessMode {
+    fn name(self) -> &'static str {
+        match self {
+            AccessMode::Rwo => "ReadWriteOnce",
+            AccessMode::Rwx => "ReadWriteMany",
+            AccessMode::Rwop => "ReadWriteOncePod",
+        }
+    }
+}
+
+/// `--medium`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Medium {
+    /// The node's disk
+    Disk,
+    /// The node's memory
+    Memory,
+}
+
 impl ClusterArgs {
     /// These, for a target.
     pub(crate) fn options(&self, target: Target) -> ClusterOptions {
@@ -62,6 +105,7 @@ impl ClusterArgs {
             kubeconfig: self.kubeconfig.clone(),
             context: self.context.clone(),
             namespace: self.namespace.clone(),
+            target: usual.target,
             claim_bytes: self.claim_size.unwrap_or(usual.claim_bytes),
             volume_mode: match self.volume_mode {
                 Some(Mode::Block) => VolumeMode::Block,
@@ -73,10 +117,15 @@ impl ClusterArgs {
                 .iter()
                 .cloned()
                 .collect::<BTreeMap<_, _>>(),
+            tolerations: self.tolerations.clone(),
+            access_mode: self
+                .access_mode
+                .map_or(usual.access_mode, |mode| mode.name().to_owned()),
+            in_memory: self.medium == Some(Medium::Memory),
+            pod_patch: self.pod_patch.clone(),
             run_as: self.run_as,
             timeout: time(self.timeout, usual.timeout),
             deadline: time(self.deadline, usual.deadline),
-            ..usual
         }
     }
 }
@@ -86,4 +135,19 @@ fn label(text: &str) -> Result<(String, String), String> {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("write KEY=VALUE".to_owned()),
     }
+}
+
+fn taint(text: &str) -> Result<Toleration, String> {
+    toleration(text).ok_or_else(|| {
+        "write KEY, KEY=VALUE or KEY=VALUE:EFFECT with NoSchedule, PreferNoSchedule or NoExecute"
+            .to_owned()
+    })
+}
+
+fn json(text: &str) -> Result<serde_json::Value, String> {
+    let read = match text.strip_prefix('@') {
+        Some(path) => std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?,
+        None => text.to_owned(),
+    };
+    serde_json::from_str(&read).map_err(|error| error.to_string())
 }

@@ -1,5 +1,8 @@
 //! `iosonde doctor`: is this machine fit to be measured?
 
+mod cluster;
+
+use crate::args::ClusterArgs;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::report;
@@ -10,7 +13,7 @@ use iosonde_engine::device::conditions::conditions;
 use iosonde_engine::device::host::host;
 use iosonde_engine::device::identify::identify;
 use iosonde_engine::device::system::System;
-use iosonde_result::doctor::{Examination, ExaminedTarget, FORMAT, Severity};
+use iosonde_result::doctor::{Examination, ExaminedTarget, FORMAT, Finding, Severity};
 use iosonde_result::host::{TargetInfo, TargetKind};
 use iosonde_result::session::RunError;
 use iosonde_study::doctor;
@@ -24,8 +27,10 @@ Examples:
   iosonde doctor /mnt/data /dev/nvme1n1 two targets
   iosonde doctor --format json          for programs; docs/schema/doctor.json is its schema
   iosonde doctor --fail-on warning && iosonde probe
+  iosonde doctor --cluster              storage classes and nodes of a Kubernetes cluster
+  iosonde doctor --cluster --trial      ... and whether a claim of each class works
 
-Nothing is written, and nothing is asked over the network. It takes about a second, in which it
+Without --cluster, nothing is written, and nothing is asked over the network. It takes about a second, in which it
 watches what others do. docs/doctor.md explains each finding.";
 
 /// Arguments of `iosonde doctor`.
@@ -43,6 +48,17 @@ pub(crate) struct DoctorArgs {
     /// File to write it to, instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Look at a Kubernetes cluster instead: its storage classes, its nodes, what runs have left
+    #[arg(long, conflicts_with = "targets")]
+    pub(crate) cluster: bool,
+    /// With --cluster: make a claim of each class, mount it, and remove it
+    #[arg(long, requires = "cluster")]
+    pub(crate) trial: bool,
+    /// With --cluster: remove all runs, also those that go on, and the volumes that runs have left; with -n, in that namespace
+    #[arg(long, requires = "cluster")]
+    pub(crate) clean: bool,
+    #[command(flatten)]
+    pub(crate) place: ClusterArgs,
 }
 
 /// The mildest finding that fails.
@@ -80,6 +96,9 @@ const WATCHED: Duration = Duration::from_secs(1);
 
 /// Examines the machine and the targets, and prints what was found.
 pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
+    if args.cluster {
+        return cluster::run(args);
+    }
     let system = System::live();
     let targets: Vec<TargetInfo> = args
         .targets
@@ -112,7 +131,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
         DoctorFormat::Json => report::doctor::json(&examination),
     };
     output.write(text.as_bytes())?;
-    verdict(&examination, args.fail_on)
+    count_findings(&examination.findings, args.fail_on)
 }
 
 fn epoch_ms() -> u64 {
@@ -151,12 +170,11 @@ fn existing(path: &Path) -> Result<TargetInfo, Failure> {
     }
 }
 
-fn verdict(examination: &Examination, fail_on: Option<FailOn>) -> Result<(), Failure> {
+fn count_findings(findings: &[Finding], fail_on: Option<FailOn>) -> Result<(), Failure> {
     let Some(mildest) = fail_on.map(FailOn::severity) else {
         return Ok(());
     };
-    let counted = examination
-        .findings
+    let counted = findings
         .iter()
         .filter(|finding| finding.severity <= mildest);
     match counted.count() {
@@ -190,7 +208,7 @@ mod tests {
     fn findings_fail_from_the_severity_that_is_asked_for() {
         let mut examination = report::doctor::samples::laptop();
         let failed = |examination: &Examination, fail_on| {
-            verdict(examination, fail_on)
+            count_findings(&examination.findings, fail_on)
                 .err()
                 .map(|failure| failure.status())
         };

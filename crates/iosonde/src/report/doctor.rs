@@ -81,7 +81,7 @@ fn target_facts(target: &ExaminedTarget) -> Vec<facts::Fact> {
     all
 }
 
-fn headline(findings: &[Finding]) -> String {
+pub(super) fn headline(findings: &[Finding]) -> String {
     let count = |severity| {
         findings
             .iter()
@@ -119,7 +119,7 @@ fn headline(findings: &[Finding]) -> String {
 /// Width of the column with the severity.
 const MARGIN: u16 = 9;
 
-fn advice(finding: &Finding) -> String {
+pub(super) fn advice(finding: &Finding) -> String {
     let mut table = plain();
     table.add_row([
         finding.severity.name().to_owned(),

@@ -43,6 +43,14 @@ pub(crate) fn render(table: &Table) -> String {
     text
 }
 
+/// The same, with nothing before the first column and two blanks between them.
+pub(crate) fn render_left(table: &mut Table) -> String {
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    render(table)
+}
+
 pub(crate) fn right(text: impl ToString) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }

@@ -1,0 +1,165 @@
+//! What a user adds to the pod's manifest, merged as kubectl merges patches.
+
+use iosonde_result::session::RunError;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+/// A manifest with a patch merged into it.
+///
+/// # Errors
+/// When the result is no manifest of its kind, or has no place for something in the patch: a misspelt name would otherwise be lost
+/// without a word.
+pub(crate) fn patched<T: Serialize + DeserializeOwned>(
+    manifest: T,
+    patch: &Value,
+) -> Result<T, RunError> {
+    let mut merged = serde_json::to_value(manifest).map_err(|error| refused(&error.to_string()))?;
+    merge(&mut merged, patch);
+    let manifest: T =
+        serde_json::from_value(merged).map_err(|error| refused(&error.to_string()))?;
+    let there = serde_json::to_value(&manifest).map_err(|error| refused(&error.to_string()))?;
+    match lost(patch, &there, "") {
+        None => Ok(manifest),
+        Some(path) => Err(refused(&format!("a pod has no {path}"))),
+    }
+}
+
+fn refused(why: &str) -> RunError {
+    RunError::Unsupported {
+        problem: format!("--pod-patch cannot be used: {why}"),
+        remedy: "write the parts of a pod's manifest as JSON, e.g. '{\"spec\":{\"priorityClassName\":\"high\"}}'; \
+                 the container's name is iosonde"
+            .to_owned(),
+    }
+}
+
+/// Objects are merged key by key, lists of named things by name; everything else is replaced, and null removes.
+fn merge(base: &mut Value, patch: &Value) {
+    match (base, patch) {
+        (Value::Object(base), Value::Object(patch)) => {
+            for (key, value) in patch {
+                if value.is_null() {
+                    base.remove(key);
+                } else {
+                    merge(base.entry(key.clone()).or_insert(Value::Null), value);
+                }
+            }
+        }
+        (Value::Array(base), Value::Array(patch))
+            if patch.iter().all(|item| name(item).is_some()) =>
+        {
+            for item in patch {
+                match base.iter_mut().find(|known| name(known) == name(item)) {
+                    Some(known) => merge(known, item),
+                    None => base.push(item.clone()),
+                }
+            }
+        }
+        (base, patch) => {
+            // What was not there is still cleaned of its nulls.
+            *base = match patch {
+                Value::Object(_) => Value::Object(serde_json::Map::new()),
+                other => other.clone(),
+            };
+            if patch.is_object() {
+                merge(base, patch);
+            }
+        }
+    }
+}
+
+fn name(item: &Value) -> Option<&str> {
+    item.get("name")?.as_str()
+}
+
+/// The first thing of a patch that the manifest does not have.
+fn lost(patch: &Value, there: &Value, path: &str) -> Option<String> {
+    match (patch, there) {
+        (Value::Object(patch), there) => patch
+            .iter()
+            .filter(|(_, value)| !value.is_null())
+            .find_map(|(key, value)| {
+                let path = if path.is_empty() {
+                    key.clone()
+                } else {
+                    format!("{path}.{key}")
+                };
+                match there.get(key) {
+                    Some(there) => lost(value, there, &path),
+                    None => Some(path),
+                }
+            }),
+        (Value::Array(patch), Value::Array(there)) => {
+            patch.iter().enumerate().find_map(|(index, value)| {
+                let named = there
+                    .iter()
+                    .find(|known| name(known).is_some() && name(known) == name(value));
+                let found = named.or_else(|| there.get(index));
+                found.map_or_else(|| Some(path.to_owned()), |there| lost(value, there, path))
+            })
+        }
+        // Values may be written in another way, such as a quantity that is a number.
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::api::core::v1::PodTemplateSpec;
+    use serde_json::json;
+
+    fn template() -> PodTemplateSpec {
+        serde_json::from_value(json!({
+            "metadata": {"labels": {"a": "1"}},
+            "spec": {"containers": [{"name": "iosonde", "image": "busybox"}], "nodeSelector": {"x": "y"}},
+        }))
+        .unwrap()
+    }
+
+    fn with(patch: Value) -> Result<Value, String> {
+        let merged = patched(template(), &patch).map_err(|error| error.to_string())?;
+        Ok(serde_json::to_value(merged).unwrap())
+    }
+
+    #[test]
+    fn parts_are_merged_and_the_rest_stays() {
+        let merged = with(json!({
+            "metadata": {"annotations": {"why": "test"}},
+            "spec": {
+                "priorityClassName": "high",
+                "nodeSelector": null,
+                "containers": [{"name": "iosonde", "resources": {"limits": {"memory": "1Gi"}}}],
+                "tolerations": [{"operator": "Exists"}],
+            },
+        }))
+        .unwrap();
+        assert_eq!(merged["metadata"]["labels"]["a"], "1");
+        assert_eq!(merged["metadata"]["annotations"]["why"], "test");
+        assert_eq!(merged["spec"]["priorityClassName"], "high");
+        assert!(merged["spec"].get("nodeSelector").is_none());
+        let containers = merged["spec"]["containers"].as_array().unwrap();
+        assert_eq!(containers.len(), 1);
+        assert_eq!(containers[0]["image"], "busybox");
+        assert_eq!(containers[0]["resources"]["limits"]["memory"], "1Gi");
+        assert_eq!(merged["spec"]["tolerations"][0]["operator"], "Exists");
+    }
+
+    #[test]
+    fn what_a_pod_does_not_have_is_refused_by_name() {
+        for (patch, words) in [
+            (
+                json!({"spec": {"priorityclass": "high"}}),
+                "no spec.priorityclass",
+            ),
+            (
+                json!({"spec": {"containers": [{"name": "iosonde", "img": "x"}]}}),
+                "no spec.containers.img",
+            ),
+            (json!({"spec": {"containers": 7}}), "invalid type"),
+        ] {
+            let said = with(patch).unwrap_err();
+            assert!(said.contains(words), "{said}");
+        }
+    }
+}

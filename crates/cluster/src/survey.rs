@@ -1,0 +1,436 @@
+//! What a cluster has to measure, and what would spoil it: storage classes, nodes, and what runs have left.
+//!
+//! [`survey`] asks, [`Seen::survey`] decides: pure, on what was answered. What this user may not see is left out, and said.
+
+use crate::api;
+use crate::connect::Cluster;
+use crate::leftovers::{self, Leftover, LostVolume};
+use crate::manifest::{quantity, quantity_bytes};
+use crate::options::ClusterOptions;
+use crate::preflight::{is_usable, label};
+use iosonde_result::doctor::{Finding, Severity};
+use iosonde_result::session::RunError;
+use k8s_openapi::api::core::v1::{Node, PersistentVolume};
+use k8s_openapi::api::storage::v1::StorageClass;
+use kube::api::{Api, ListParams};
+use serde::Serialize;
+
+/// What is known of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Survey {
+    /// The context of the kubeconfig, where there is one.
+    pub context: Option<String>,
+    /// Version of the API server.
+    pub version: String,
+    /// Storage classes, by name. `None`: this user may not see them.
+    pub classes: Option<Vec<ClassFacts>>,
+    /// Nodes, by name. `None`: this user may not see them.
+    pub nodes: Option<Vec<NodeFacts>>,
+    /// Runs that are in the cluster.
+    pub leftovers: Vec<Leftover>,
+    /// Volumes of runs whose claims are gone.
+    pub lost_volumes: Vec<LostVolume>,
+    /// What would spoil a measurement, the worst first.
+    pub findings: Vec<Finding>,
+}
+
+/// A storage class.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ClassFacts {
+    /// Its name.
+    pub name: String,
+    /// What makes its volumes.
+    pub provisioner: String,
+    /// Whether claims without a class get this one.
+    pub is_default: bool,
+    /// Whether it binds when a pod needs the claim, not before.
+    pub waits_for_pod: bool,
+    /// What becomes of volumes whose claims are gone: `Delete` or `Retain`.
+    pub reclaim: String,
+    /// Whether claims can grow.
+    pub expands: bool,
+    /// Volumes of it that exist. `None`: this user may not see them.
+    pub volumes: Option<usize>,
+    /// What a trial claim showed, where one was made.
+    pub trial: Option<Trial>,
+}
+
+/// A claim and a pod that were made to see whether that works.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trial {
+    /// The claim was bound and mounted, and the agent answered from within.
+    Works {
+        /// From the request to the agent's answer.
+        elapsed_ms: u64,
+        /// Room in the volume, in bytes.
+        free_bytes: Option<u64>,
+    },
+    /// It did not come that far.
+    Fails {
+        /// Why.
+        cause: String,
+        /// What to do about it.
+        remedy: String,
+    },
+}
+
+/// A node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NodeFacts {
+    /// Its name.
+    pub name: String,
+    /// Whether it takes pods.
+    pub is_usable: bool,
+    /// Its processors' architecture.
+    pub arch: String,
+    /// The provider's machine type.
+    pub machine: Option<String>,
+    /// The provider's zone.
+    pub zone: Option<String>,
+    /// Local disk that pods may have, in bytes.
+    pub disk_bytes: Option<u64>,
+    /// Local SSDs, as its labels tell: how they are offered.
+    pub local_ssd: Vec<String>,
+    /// Taints, as kubectl writes them.
+    pub taints: Vec<String>,
+    /// What it is short of: `DiskPressure`, `MemoryPressure`, `PIDPressure`.
+    pub pressure: Vec<String>,
+}
+
+/// What was answered.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Seen {
+    pub(crate) context: Option<String>,
+    pub(crate) version: String,
+    pub(crate) classes: Option<Vec<StorageClass>>,
+    pub(crate) nodes: Option<Vec<Node>>,
+    pub(crate) volumes: Option<Vec<PersistentVolume>>,
+    pub(crate) leftovers: Vec<Leftover>,
+}
+
+/// Looks at a cluster. Nothing is created. With a namespace, only what runs have left in that one counts.
+///
+/// # Errors
+/// When it cannot be asked.
+pub fn survey(options: &ClusterOptions) -> Result<Survey, RunError> {
+    let runtime = crate::session::runtime()?;
+    let seen = runtime.block_on(async {
+        let cluster = Cluster::connect(options).await?;
+        let client = &cluster.client;
+        let version = client.apiserver_version().await;
+        let version =
+            version.map_err(|error| api::failed("asking the cluster for its version", &error))?;
+        let all = ListParams::default();
+        let classes: Api<StorageClass> = Api::all(client.clone());
+        let nodes: Api<Node> = Api::all(client.clone());
+        let volumes: Api<PersistentVolume> = Api::all(client.clone());
+        let (classes, nodes, volumes, leftovers) = futures::join!(
+            classes.list(&all),
+            nodes.list(&all),
+            volumes.list(&all),
+            leftovers::find(&cluster),
+        );
+        Ok::<_, RunError>(Seen {
+            context: cluster.context.clone(),
+            version: version.git_version,
+            classes: classes.ok().map(|list| list.items),
+            nodes: nodes.ok().map(|list| list.items),
+            volumes: volumes.ok().map(|list| list.items),
+            leftovers: leftovers?,
+        })
+    })?;
+    let mut survey = seen.survey();
+    if let Some(only) = &options.namespace {
+        survey.leftovers.retain(|run| run.namespace == *only);
+        survey
+            .lost_volumes
+            .retain(|volume| volume.namespace == *only);
+        survey.judge();
+    }
+    Ok(survey)
+}
+
+impl Seen {
+    /// What it means.
+    pub(crate) fn survey(&self) -> Survey {
+        let sorted = |classes: &Vec<StorageClass>| {
+            let mut facts: Vec<_> = classes.iter().map(|class| self.class(class)).collect();
+            facts.sort_by(|a, b| a.name.cmp(&b.name));
+            facts
+        };
+        let mut survey = Survey {
+            context: self.context.clone(),
+            version: self.version.clone(),
+            classes: self.classes.as_ref().map(sorted),
+            nodes: self
+                .nodes
+                .as_ref()
+                .map(|nodes| nodes.iter().map(node).collect()),
+            leftovers: self.leftovers.clone(),
+            lost_volumes: self
+                .volumes
+                .iter()
+                .flatten()
+                .filter_map(leftovers::lost_volume)
+                .collect(),
+            findings: Vec::new(),
+        };
+        survey.judge();
+        survey
+    }
+
+    fn class(&self, class: &StorageClass) -> ClassFacts {
+        let name = class.metadata.name.clone().unwrap_or_default();
+        let default = "storageclass.kubernetes.io/is-default-class";
+        let annotation = class
+            .metadata
+            .annotations
+            .as_ref()
+            .and_then(|all| all.get(default));
+        let is_of_class = |volume: &&PersistentVolume| {
+            let spec = volume.spec.as_ref();
+            spec.and_then(|spec| spec.storage_class_name.as_ref()) == Some(&name)
+        };
+        ClassFacts {
+            provisioner: class.provisioner.clone(),
+            is_default: annotation.is_some_and(|value| value == "true"),
+            waits_for_pod: class.volume_binding_mode.as_deref() == Some("WaitForFirstConsumer"),
+            reclaim: class
+                .reclaim_policy
+                .clone()
+                .unwrap_or_else(|| "Delete".to_owned()),
+            expands: class.allow_volume_expansion == Some(true),
+            volumes: self
+                .volumes
+                .as_ref()
+                .map(|volumes| volumes.iter().filter(is_of_class).count()),
+            trial: None,
+            name,
+        }
+    }
+}
+
+fn node(node: &Node) -> NodeFacts {
+    let text = |key: &str| label(node, key).map(str::to_owned);
+    let status = node.status.clone().unwrap_or_default();
+    let disk = status
+        .allocatable
+        .as_ref()
+        .and_then(|all| all.get("ephemeral-storage"));
+    let is_pressure = |condition: &str| condition.ends_with("Pressure");
+    NodeFacts {
+        name: node.metadata.name.clone().unwrap_or_default(),
+        is_usable: is_usable(node),
+        arch: text("kubernetes.io/arch").unwrap_or_default(),
+        machine: text("node.kubernetes.io/instance-type"),
+        zone: text("topology.kubernetes.io/zone"),
+        disk_bytes: disk.and_then(quantity_bytes),
+        local_ssd: local_ssd(node),
+        taints: taints(node),
+        pressure: status
+            .conditions
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|condition| condition.status == "True" && is_pressure(&condition.type_))
+            .map(|condition| condition.type_)
+            .collect(),
+    }
+}
+
+/// How providers say that a node has disks of its own.
+fn local_ssd(node: &Node) -> Vec<String> {
+    const LABELS: [&str; 5] = [
+        "cloud.google.com/gke-ephemeral-storage-local-ssd",
+        "cloud.google.com/gke-local-nvme-ssd",
+        "cloud.google.com/gke-local-ssd",
+        "karpenter.k8s.aws/instance-local-nvme",
+        "aws.amazon.com/eks-local-ssd",
+    ];
+    let shown = |key: &&str| Some(format!("{key}={}", label(node, key)?));
+    LABELS.iter().filter_map(shown).collect()
+}
+
+fn taints(node: &Node) -> Vec<String> {
+    let taints = node
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.taints.clone())
+        .unwrap_or_default();
+    let shown = |taint: k8s_openapi::api::core::v1::Taint| {
+        let value = taint.value.filter(|value| !value.is_empty());
+        let value = value.map_or(String::new(), |value| format!("={value}"));
+        format!("{}{value}:{}", taint.key, taint.effect)
+    };
+    taints.into_iter().map(shown).collect()
+}
+
+impl Survey {
+    /// Fills in the findings.
+    pub fn judge(&mut self) {
+        self.findings.clear();
+        let mut found = Vec::new();
+        for class in self.classes.iter().flatten() {
+            found.extend(of_class(class));
+        }
+        let defaults = self
+            .classes
+            .iter()
+            .flatten()
+            .filter(|class| class.is_default);
+        if defaults.count() > 1 {
+            found.push(finding(
+                "several_default_classes",
+                Severity::Note,
+                "storage classes",
+                "several are the default one".to_owned(),
+                "which of them a claim without a class gets is not for its author to say",
+                "leave the annotation storageclass.kubernetes.io/is-default-class to one",
+            ));
+        }
+        for node in self.nodes.iter().flatten() {
+            found.extend(of_node(node));
+        }
+        for leftover in &self.leftovers {
+            found.push(of_leftover(leftover));
+        }
+        for volume in &self.lost_volumes {
+            found.push(clean(finding(
+                "lost_volume",
+                Severity::Note,
+                &volume.name,
+                format!(
+                    "the volume of a run ({}) is still there: its class retains volumes",
+                    volume.size
+                ),
+                "it takes room, and may cost money",
+                "remove it, with its data",
+            )));
+        }
+        found.sort_by_key(|finding| finding.severity);
+        self.findings = found;
+    }
+}
+
+fn of_class(class: &ClassFacts) -> Option<Finding> {
+    match &class.trial {
+        Some(Trial::Fails { cause, remedy }) => Some(finding(
+            "class_does_not_work",
+            Severity::Problem,
+            &class.name,
+            cause.clone(),
+            "a claim of this class cannot be measured",
+            remedy,
+        )),
+        _ if class.reclaim == "Retain" => Some(finding(
+            "class_retains",
+            Severity::Note,
+            &class.name,
+            "the class keeps the volumes of claims that are gone".to_owned(),
+            "each run on it leaves a volume behind",
+            "after measuring: iosonde doctor --cluster --clean",
+        )),
+        _ => None,
+    }
+}
+
+fn of_node(node: &NodeFacts) -> Vec<Finding> {
+    let mut found = Vec::new();
+    if !node.is_usable {
+        found.push(finding(
+            "node_not_usable",
+            Severity::Warning,
+            &node.name,
+            "the node is not ready, or closed to new pods".to_owned(),
+            "volumes that only it reaches cannot be measured",
+            "see `kubectl describe node`",
+        ));
+    }
+    for pressure in &node.pressure {
+        let is_disk = pressure == "DiskPressure";
+        found.push(finding(
+            if is_disk {
+                "disk_pressure"
+            } else {
+                "node_pressure"
+            },
+            if is_disk {
+                Severity::Problem
+            } else {
+                Severity::Warning
+            },
+            &node.name,
+            format!("the node reports {pressure}"),
+            if is_disk {
+                "it takes no new pods, and evicts those that use its disk"
+            } else {
+                "pods on it may be evicted in the middle of a run"
+            },
+            "free space on it, or choose other nodes with --node-selector",
+        ));
+    }
+    found
+}
+
+fn of_leftover(leftover: &Leftover) -> Finding {
+    let subject = format!("{}/{}", leftover.namespace, leftover.job);
+    let (evidence, effect) = if leftover.is_running {
+        (
+            "a run is in the cluster",
+            "if it is not yours, or its client is gone, it disturbs what is measured beside it",
+        )
+    } else {
+        (
+            "a run that has ended is still in the cluster",
+            "it is removed a minute after its end, unless something holds it",
+        )
+    };
+    clean(finding(
+        "leftover_run",
+        Severity::Warning,
+        &subject,
+        format!("{evidence}, since {}", leftover.created),
+        effect,
+        "remove it if nobody waits for it",
+    ))
+}
+
+fn clean(finding: Finding) -> Finding {
+    Finding {
+        command: Some("iosonde doctor --cluster --clean".to_owned()),
+        ..finding
+    }
+}
+
+fn finding(
+    id: &str,
+    severity: Severity,
+    subject: &str,
+    evidence: String,
+    effect: &str,
+    remedy: &str,
+) -> Finding {
+    Finding {
+        id: id.to_owned(),
+        severity,
+        subject: subject.to_owned(),
+        evidence,
+        effect: effect.to_owned(),
+        remedy: remedy.to_owned(),
+        command: None,
+    }
+}
+
+/// Bytes as Kubernetes writes them.
+pub fn size(bytes: u64) -> String {
+    // A node's disk is seldom a round number: what matters is its order.
+    let rounded = if bytes > 10 << 30 {
+        bytes >> 30 << 30
+    } else {
+        bytes >> 20 << 20
+    };
+    quantity(rounded).0
+}
+
+#[cfg(test)]
+mod tests;

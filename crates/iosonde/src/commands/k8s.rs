@@ -1,0 +1,27 @@
+//! `iosonde k8s`: what only a cluster has.
+
+pub(crate) mod fio;
+
+use crate::failure::Failure;
+use clap::{Args, Subcommand};
+
+/// Arguments of `iosonde k8s`.
+#[derive(Debug, Args)]
+pub(crate) struct K8sArgs {
+    #[command(subcommand)]
+    command: K8sCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum K8sCommand {
+    /// fio jobs on storage classes, with kubestr's flags: one class, or several side by side
+    #[command(after_help = fio::EXAMPLES)]
+    Fio(fio::K8sFioArgs),
+}
+
+/// Does it.
+pub(crate) fn run(args: &K8sArgs) -> Result<(), Failure> {
+    match &args.command {
+        K8sCommand::Fio(args) => fio::run(args),
+    }
+}

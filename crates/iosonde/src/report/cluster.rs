@@ -1,0 +1,223 @@
+//! What `iosonde doctor --cluster` found, as it is read.
+
+use super::doctor::{advice, headline};
+use super::probe::table::{pairs, plain, render_left, right, wrapped};
+use comfy_table::Cell;
+use iosonde_cluster::survey::{ClassFacts, NodeFacts, Survey, Trial, size};
+
+/// For people, of 80 columns.
+pub(crate) fn text(survey: &Survey) -> String {
+    let mut text = "Cluster\n\n".to_owned();
+    let mut facts = vec![("version", survey.version.clone())];
+    facts.extend(survey.context.clone().map(|context| ("context", context)));
+    text.push_str(&pairs(&facts));
+    text.push_str("\nStorage classes\n\n");
+    text.push_str(&match &survey.classes {
+        None => "this user may not see them\n".to_owned(),
+        Some(none) if none.is_empty() => "none\n".to_owned(),
+        Some(all) => classes(all),
+    });
+    text.push_str("\nNodes\n\n");
+    text.push_str(&match &survey.nodes {
+        None => "this user may not see them\n".to_owned(),
+        Some(all) => nodes(all),
+    });
+    text.push_str(&format!(
+        "\n{}\n",
+        wrapped(&headline(&survey.findings)).trim_end()
+    ));
+    for finding in &survey.findings {
+        text.push('\n');
+        text.push_str(&advice(finding));
+    }
+    text
+}
+
+/// For programs.
+pub(crate) fn json(survey: &Survey) -> String {
+    // Plain data: there is nothing in it that could fail.
+    serde_json::to_string_pretty(survey).unwrap_or_default() + "\n"
+}
+
+fn classes(all: &[ClassFacts]) -> String {
+    let is_tried = all.iter().any(|class| class.trial.is_some());
+    let mut table = plain();
+    let mut head = vec![
+        "class",
+        "provisioner",
+        "binds",
+        "reclaim",
+        "grows",
+        "volumes",
+    ];
+    if is_tried {
+        head.push("trial");
+    }
+    table.set_header(head);
+    for class in all {
+        let default = if class.is_default { " *" } else { "" };
+        let volumes = class
+            .volumes
+            .map_or_else(|| "?".to_owned(), |volumes| volumes.to_string());
+        let mut cells = vec![
+            Cell::new(format!("{}{default}", class.name)),
+            Cell::new(&class.provisioner),
+            Cell::new(if class.waits_for_pod {
+                "with pod"
+            } else {
+                "at once"
+            }),
+            Cell::new(&class.reclaim),
+            Cell::new(if class.expands { "yes" } else { "no" }),
+            right(volumes),
+        ];
+        if is_tried {
+            cells.push(Cell::new(trial(class.trial.as_ref())));
+        }
+        table.add_row(cells);
+    }
+    let mut text = render_left(&mut table);
+    if all.iter().any(|class| class.is_default) {
+        text.push_str("* the default: for claims that name no class\n");
+    }
+    text
+}
+
+fn trial(trial: Option<&Trial>) -> String {
+    match trial {
+        None => String::new(),
+        Some(Trial::Works {
+            elapsed_ms,
+            free_bytes,
+        }) => {
+            let free = free_bytes.map_or(String::new(), |free| format!(", {} free", size(free)));
+            format!("works: {:.1} s{free}", *elapsed_ms as f64 / 1e3)
+        }
+        Some(Trial::Fails { .. }) => "fails".to_owned(),
+    }
+}
+
+fn nodes(all: &[NodeFacts]) -> String {
+    let mut table = plain();
+    table.set_header([
+        "node",
+        "ready",
+        "arch",
+        "disk",
+        "machine",
+        "local SSD, taints",
+    ]);
+    for node in all {
+        let place = [node.machine.clone(), node.zone.clone()]
+            .into_iter()
+            .flatten();
+        let more: Vec<String> = node
+            .local_ssd
+            .iter()
+            .map(|label| label.rsplit('/').next().unwrap_or(label))
+            .chain(node.taints.iter().map(String::as_str))
+            .map(str::to_owned)
+            .collect();
+        table.add_row([
+            node.name.clone(),
+            if node.is_usable { "yes" } else { "no" }.to_owned(),
+            node.arch.clone(),
+            node.disk_bytes.map_or_else(|| "?".to_owned(), size),
+            place.collect::<Vec<_>>().join(", "),
+            more.join("\n"),
+        ]);
+    }
+    render_left(&mut table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_cluster::leftovers::{Leftover, LostVolume};
+
+    fn class(name: &str, trial: Option<Trial>) -> ClassFacts {
+        ClassFacts {
+            name: name.to_owned(),
+            provisioner: "ebs.csi.aws.com".to_owned(),
+            is_default: name == "fast",
+            waits_for_pod: name == "fast",
+            reclaim: if name == "keep" { "Retain" } else { "Delete" }.to_owned(),
+            expands: true,
+            volumes: Some(3),
+            trial,
+        }
+    }
+
+    fn sample() -> Survey {
+        let mut survey = Survey {
+            context: Some("lab".to_owned()),
+            version: "v1.34.4".to_owned(),
+            classes: Some(vec![
+                class(
+                    "fast",
+                    Some(Trial::Works {
+                        elapsed_ms: 6200,
+                        free_bytes: Some(1 << 30),
+                    }),
+                ),
+                class(
+                    "keep",
+                    Some(Trial::Fails {
+                        cause: "the claim is not provisioned: no pool".to_owned(),
+                        remedy: "check the provisioner's log".to_owned(),
+                    }),
+                ),
+            ]),
+            nodes: Some(vec![NodeFacts {
+                name: "node-1".to_owned(),
+                is_usable: true,
+                arch: "amd64".to_owned(),
+                machine: Some("n2-standard-8".to_owned()),
+                zone: Some("europe-west4-a".to_owned()),
+                disk_bytes: Some(375 << 30),
+                local_ssd: vec!["cloud.google.com/gke-local-nvme-ssd=true".to_owned()],
+                taints: vec!["dedicated=db:NoSchedule".to_owned()],
+                pressure: vec!["DiskPressure".to_owned()],
+            }]),
+            leftovers: vec![Leftover {
+                namespace: "bench".to_owned(),
+                job: "iosonde-3f2a9c00".to_owned(),
+                created: "2026-01-01T00:00:00Z".to_owned(),
+                is_running: true,
+            }],
+            lost_volumes: vec![LostVolume {
+                name: "pvc-1".to_owned(),
+                namespace: "bench".to_owned(),
+                size: "5Gi".to_owned(),
+            }],
+            findings: Vec::new(),
+        };
+        survey.judge();
+        survey
+    }
+
+    #[test]
+    fn a_cluster_is_described_within_80_columns() {
+        let text = text(&sample());
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+        insta::assert_snapshot!("survey", text);
+    }
+
+    #[test]
+    fn what_may_not_be_seen_is_said() {
+        let blind = Survey {
+            classes: None,
+            nodes: None,
+            leftovers: Vec::new(),
+            lost_volumes: Vec::new(),
+            findings: Vec::new(),
+            ..sample()
+        };
+        assert_eq!(text(&blind).matches("may not see them").count(), 2);
+        let json: serde_json::Value = serde_json::from_str(&json(&sample())).unwrap();
+        assert_eq!(json["classes"][0]["trial"]["works"]["elapsed_ms"], 6200);
+    }
+}
