@@ -25,4 +25,4 @@ pub use study::{
 };
 pub(crate) use target::planned_bytes;
 pub use target::{ProbeTarget, TargetKind, WorkingSet, WorkingSetError};
-pub use turns::{Taking, Turns};
+pub use turns::{Present, Taking, Turns};

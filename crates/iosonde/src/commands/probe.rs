@@ -163,7 +163,12 @@ impl Probes<'_> {
         Ok(result)
     }
 
-    fn here(&self, who: usize, live: &mut ProbeLive, keeper: &mut Keeper) -> Result<Ended, Failure> {
+    fn here(
+        &self,
+        who: usize,
+        live: &mut ProbeLive,
+        keeper: &mut Keeper,
+    ) -> Result<Ended, Failure> {
         let name = &self.args.targets[who];
         let consent = &self.args.allow_overwrite;
         let mut session = LocalRunner {

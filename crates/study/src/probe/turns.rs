@@ -283,4 +283,16 @@ mod tests {
         round.leave(2);
         assert_eq!(round.holder(), None);
     }
+
+    #[test]
+    fn who_comes_and_fails_holds_up_nobody() {
+        let turns = Turns::new(2, 7);
+        std::thread::scope(|scope| {
+            for who in 0..2 {
+                let turns = &turns;
+                scope.spawn(move || drop(turns.come(who)));
+            }
+        });
+        assert_eq!(turns.round().holder(), None, "both have come, and are gone");
+    }
 }
