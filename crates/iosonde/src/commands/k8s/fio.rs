@@ -305,6 +305,8 @@ mod tests {
             ],
             "--runtime=15s" => vec!["--runtime=1s".into()],
             "--ramp_time=2s" => vec![],
+            // Each run is the same.
+            "--randrepeat=0" => vec![],
             word => vec![word.into()],
         };
         let words: Vec<OsString> = words(Test::DefaultFio, false)
