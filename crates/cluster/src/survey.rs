@@ -1,6 +1,6 @@
 //! What a cluster has to measure, and what would spoil it: storage classes, nodes, and what runs have left.
 //!
-//! [`survey`] asks, [`Seen::survey`] decides: pure, on what was answered. What this user may not see is left out, and said.
+//! [`survey`] asks, `Seen::survey` decides: pure, on what was answered. What this user may not see is left out, and said.
 
 use crate::api;
 use crate::connect::Cluster;

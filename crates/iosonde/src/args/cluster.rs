@@ -34,7 +34,7 @@ pub(crate) struct ClusterArgs {
     /// Labels that the node must have, e.g. disk=ssd,zone=a; may be repeated
     #[arg(long, short = 'N', alias = "nodeselector", value_parser = label, value_delimiter = ',', value_name = "KEY=VALUE")]
     pub(crate) node_selector: Vec<(String, String)>,
-    /// Taints of nodes to put up with: KEY[=VALUE][:EFFECT], or * for all; may be repeated
+    /// Taints of nodes to put up with: KEY, KEY=VALUE:EFFECT, or `*` for all; may be repeated
     #[arg(long = "toleration", value_parser = taint, value_delimiter = ',', value_name = "TAINT")]
     pub(crate) tolerations: Vec<Toleration>,
     /// How the claim is mounted [default: rwo]
