@@ -124,7 +124,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let runner = LocalRunner {
         consent: options.consent.clone(),
         interrupt: interrupt.clone(),
-        keep_files: false,
+        ..LocalRunner::default()
     };
     // A socket that an agent before this one has left.
     let _ = std::fs::remove_file(&options.socket);
