@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::mount::Mount;
 use crate::scratch::incompressible;
+use crate::undo::Note;
 
 /// Runs a system tool.
 ///
@@ -42,6 +43,7 @@ pub fn number(path: &Path) -> String {
 #[derive(Debug)]
 pub struct Zram {
     index: u32,
+    _note: Note,
 }
 
 impl Zram {
@@ -54,6 +56,7 @@ impl Zram {
         let index =
             fs::read_to_string("/sys/class/zram-control/hot_add").expect("a new zram device");
         let zram = Zram {
+            _note: Note::new("zram", index.trim()),
             index: index.trim().parse().expect("a device number"),
         };
         fs::write(zram.sys("disksize"), size_bytes.to_string())

@@ -13,6 +13,7 @@ pub mod scratch;
 pub mod skeleton;
 pub mod throttle;
 pub mod tree;
+mod undo;
 
 pub use need::Need;
 pub use program::{Program, Run};

@@ -6,6 +6,8 @@ use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use crate::undo::Note;
+
 /// Where the machine's control groups throttle block I/O.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hierarchy {
@@ -76,6 +78,7 @@ impl Caps {
 #[derive(Debug)]
 pub struct Throttle {
     group: PathBuf,
+    _note: Note,
 }
 
 impl Throttle {
@@ -135,7 +138,10 @@ impl Throttle {
         // create_dir fails where the group exists, so the one removed later is always our own.
         let group = root.join(name);
         fs::create_dir(&group).expect("a new control group");
-        Throttle { group }
+        Throttle {
+            _note: Note::new("group", &group.to_string_lossy()),
+            group,
+        }
     }
 
     fn set(&self, file: &str, value: &str) {

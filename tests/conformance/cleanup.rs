@@ -1,0 +1,62 @@
+//! What `./test` does about tests that were killed.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use iosonde_e2e::device::tool;
+use iosonde_e2e::{Scratch, require};
+
+fn clean_up(dir: &Path) -> bool {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("clean-up.sh");
+    let status = Command::new(script).arg(dir).status();
+    status.expect("the script starts").success()
+}
+
+#[test]
+fn nothing_of_killed_tests_is_left() {
+    require!(Root);
+    let scratch = Scratch::shared();
+    let dir = scratch.out().join("iosonde-test.killed");
+    let mounted = dir.join("deep/mounted");
+    fs::create_dir_all(&mounted).expect("a directory");
+    tool(&[
+        "mount",
+        "-t",
+        "tmpfs",
+        "iosonde-e2e",
+        &mounted.to_string_lossy(),
+    ]);
+    let inner = mounted.join("inner");
+    fs::create_dir(&inner).expect("a directory");
+    tool(&[
+        "mount",
+        "-t",
+        "tmpfs",
+        "iosonde-e2e",
+        &inner.to_string_lossy(),
+    ]);
+    let image = dir.join("image");
+    fs::write(&image, vec![0; 1 << 20]).expect("an image");
+    let device = tool(&["losetup", "--find", "--show", &image.to_string_lossy()]);
+    assert!(clean_up(&dir));
+    assert!(!dir.exists());
+    let mounts = fs::read_to_string("/proc/self/mountinfo").expect("the mounts");
+    assert!(!mounts.contains("iosonde-test.killed"), "{mounts}");
+    let loops = tool(&[
+        "losetup",
+        "--list",
+        "--noheadings",
+        "--output",
+        "NAME,BACK-FILE",
+    ]);
+    assert!(!loops.contains("iosonde-test.killed"), "{device}: {loops}");
+}
+
+#[test]
+fn no_other_directory_is_removed() {
+    let scratch = Scratch::shared();
+    scratch.write("data", "kept");
+    assert!(!clean_up(&scratch.work()));
+    assert_eq!(scratch.files(), ["data"]);
+}
