@@ -1,6 +1,6 @@
 //! Whether data will fit before any of it is written.
 
-use super::identify::nearest_existing;
+use super::identify::{identify, nearest_existing};
 use iosonde_result::host;
 use std::collections::BTreeMap;
 use std::io;
@@ -30,6 +30,16 @@ pub fn space(path: &Path) -> io::Result<Space> {
         total_bytes: stat.f_blocks.saturating_mul(stat.f_frsize),
         file_system: std::fs::metadata(&existing)?.dev(),
     })
+}
+
+/// The kind of the file system at a path when it is one that keeps no data, as proc, sysfs and others without blocks, which
+/// only show the kernel's state.
+pub fn view_of_kernel(path: &Path) -> Option<String> {
+    if space(path).ok()?.total_bytes > 0 {
+        return None;
+    }
+    let mount = identify(path).ok()?.mount;
+    Some(mount.map_or_else(|| "this file system".to_owned(), |mount| mount.fs_type))
 }
 
 /// The room at a path as results record it.
@@ -83,6 +93,14 @@ pub enum SpaceError {
     /// It does not.
     #[error(transparent)]
     Short(#[from] Shortage),
+    /// There is no room for data at all, ever.
+    #[error("{}: {fs_type} keeps no data, it shows the kernel's state", .path.display())]
+    View {
+        /// The path.
+        path: PathBuf,
+        /// The kind of file system.
+        fs_type: String,
+    },
     /// A path could not be asked.
     #[error("{}: the free space cannot be read: {source}", .path.display())]
     Unknown {
@@ -107,7 +125,13 @@ pub fn check(needs: &[Need]) -> Result<(), SpaceError> {
         Ok((need.clone(), space(&need.path).map_err(unknown)?))
     };
     let asked: Vec<(Need, Space)> = needs.iter().map(ask).collect::<Result<_, SpaceError>>()?;
-    Ok(fits(&asked)?)
+    fits(&asked).map_err(|short| match view_of_kernel(&short.path) {
+        Some(fs_type) => SpaceError::View {
+            path: short.path,
+            fs_type,
+        },
+        None => SpaceError::Short(short),
+    })
 }
 
 /// Holds needs against the room of their file systems.
@@ -174,6 +198,20 @@ mod tests {
             matches!(&error, SpaceError::Short(shortage) if shortage.needed_bytes == 1 << 60 && shortage.path == path)
         );
         check(&[Need::to_fill(&path, 4096)]).unwrap();
+    }
+
+    #[test]
+    fn a_view_of_the_kernel_is_not_a_full_disk() {
+        let error = check(&[Need::to_fill(Path::new("/proc/a.0.0"), 4096)]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "/proc/a.0.0: proc keeps no data, it shows the kernel's state"
+        );
+        assert_eq!(
+            view_of_kernel(Path::new("/sys/class")),
+            Some("sysfs".into())
+        );
+        assert_eq!(view_of_kernel(Path::new("/dev/shm/not-there")), None);
     }
 
     #[test]

@@ -124,6 +124,11 @@ impl Layout {
                 needed_bytes: short.needed_bytes,
                 available_bytes: short.available_bytes,
             },
+            SpaceError::View { path, fs_type } => RunError::Target {
+                path: path.display().to_string(),
+                problem: format!("{fs_type} keeps no data, it shows the kernel's state"),
+                remedy: "name a directory on a disk, e.g. directory=/var/tmp".to_owned(),
+            },
             SpaceError::Unknown { path, source } => target_error(&path, "measure", &source),
         })
     }

@@ -3,6 +3,7 @@
 mod working_file;
 
 use crate::failure::Failure;
+use iosonde_engine::device::space::view_of_kernel;
 use iosonde_result::session::RunError;
 use iosonde_study::probe::{ProbeTarget, TargetKind};
 use std::fs::{File, FileType};
@@ -77,6 +78,9 @@ pub(in crate::commands) fn check(name: &str, consent: &[PathBuf]) -> Result<Targ
         .map_err(|error| unusable(name, &error))?
         .file_type();
     if file_type.is_dir() {
+        if let Some(fs_type) = view_of_kernel(path) {
+            return Err(keeps_no_data(name, &fs_type));
+        }
         let free_bytes = free_bytes(path).map_err(|error| unusable(name, &error))?;
         return Ok(TargetKind::Directory { free_bytes });
     }
@@ -129,6 +133,14 @@ fn unusable(name: &str, error: &io::Error) -> Failure {
         path: name.to_owned(),
         problem: error.to_string(),
         remedy: remedy.to_owned(),
+    })
+}
+
+fn keeps_no_data(name: &str, fs_type: &str) -> Failure {
+    Failure::Run(RunError::Target {
+        path: name.to_owned(),
+        problem: format!("{fs_type} keeps no data, it shows the kernel's state"),
+        remedy: "name a directory on a disk, e.g. /var/tmp".to_owned(),
     })
 }
 
@@ -187,5 +199,7 @@ mod tests {
             let text = failure.text(false);
             assert!(text.contains(name) && text.contains("help: "), "{text}");
         }
+        let text = check("/proc", &[]).unwrap_err().text(false);
+        assert!(text.contains("/proc: proc keeps no data"), "{text}");
     }
 }
