@@ -4,6 +4,7 @@
 //! counts nothing and knows nothing about workloads.
 
 pub mod aio;
+pub mod at_once;
 pub mod mmap;
 pub mod null;
 pub mod sim;

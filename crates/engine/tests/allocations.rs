@@ -1,6 +1,7 @@
 //! The hot loop allocates nothing: a counting allocator watches a worker from its first step to its last.
 
 use iosonde_engine::backend::aio::Aio;
+use iosonde_engine::backend::at_once::AtOnce;
 use iosonde_engine::backend::mmap::Mmap;
 use iosonde_engine::backend::null::Null;
 use iosonde_engine::backend::sync::{Sync, Vsync};
@@ -158,7 +159,7 @@ fn assert_allocates_nothing(job: &Job) {
 
     // What null reads is not what was written.
     if job.verify.is_none() {
-        check("null", run(Null::new(DEPTH), of(DEPTH), clock));
+        check("null", run(AtOnce::new(Null, DEPTH), of(DEPTH), clock));
     }
     for register in [true, false] {
         let deep = of(DEPTH);
@@ -170,13 +171,14 @@ fn assert_allocates_nothing(job: &Job) {
     }
     let aio = Aio::new(DEPTH, false, 0).unwrap();
     check("libaio", run(ready(aio, &handles), of(DEPTH), clock));
-    let vsync = ready(Vsync::new(DEPTH, 0), &handles);
+    let vsync = ready(AtOnce::new(Vsync::new(DEPTH, 0), DEPTH), &handles);
     check("vsync", run(vsync, of(DEPTH), clock));
     for call in [Call::Seek, Call::Positioned, Call::Vectored2(0)] {
-        let sync = ready(Sync::new(call, 0), &handles);
+        let sync = ready(AtOnce::new(Sync::new(call, 0), 1), &handles);
         check("sync", run(sync, of(1), clock));
     }
-    let mmap = ready(Mmap::new(true, job.workload.rw.random, false), &handles);
+    let mmap = AtOnce::new(Mmap::new(true, job.workload.rw.random, false), 1);
+    let mmap = ready(mmap, &handles);
     check("mmap", run(mmap, of(1), clock));
 }
 

@@ -1,6 +1,7 @@
 //! Memory-mapped files.
 
-use super::{Backend, Completion, Handle, Op, Slab, uring::trim};
+use super::at_once::CarryOut;
+use super::{Completion, Handle, Op, Slab, uring::trim};
 use crate::sys::mapping::Mapping;
 use crate::sys::rw;
 use std::io;
@@ -12,7 +13,6 @@ pub struct Mmap {
     write: bool,
     random: bool,
     write_through: bool,
-    finished: Option<Completion>,
 }
 
 impl Mmap {
@@ -24,11 +24,10 @@ impl Mmap {
             write,
             random,
             write_through,
-            finished: None,
         }
     }
 
-    fn carry_out(&mut self, slab: &Slab, index: u32) -> i32 {
+    fn copy(&mut self, slab: &Slab, index: u32) -> i32 {
         let slot = &slab.slots[index as usize];
         let file = slot.file as usize;
         let mapping = &mut self.mappings[file];
@@ -56,27 +55,15 @@ impl Mmap {
     }
 }
 
-impl Backend for Mmap {
+impl CarryOut for Mmap {
     const SYNCHRONOUS: bool = true;
 
-    fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
-        let result = self.carry_out(slab, batch[0]);
-        self.finished = Some(Completion {
+    fn carry_out(&mut self, slab: &Slab, batch: &[u32], finished: &mut Vec<Completion>) {
+        let result = self.copy(slab, batch[0]);
+        finished.push(Completion {
             slot: batch[0],
             result,
         });
-        Ok(1)
-    }
-
-    fn reap(
-        &mut self,
-        _: &Slab,
-        _: usize,
-        _: Option<u64>,
-        done: &mut Vec<Completion>,
-    ) -> io::Result<()> {
-        done.extend(self.finished.take());
-        Ok(())
     }
 
     fn set_files(&mut self, handles: &[Handle]) -> io::Result<()> {

@@ -1,6 +1,7 @@
 //! The synchronous system calls: sync, psync, pvsync, pvsync2, and vsync, which joins neighbours.
 
-use super::{Backend, Completion, Handle, Op, Slab, uring::trim};
+use super::at_once::CarryOut;
+use super::{Completion, Handle, Op, Slab, uring::trim};
 use crate::sys::rw::{self, Call, Transfer};
 use crate::workload::rng::Rng;
 use std::io;
@@ -9,7 +10,6 @@ use std::io;
 pub struct Sync {
     call: Call,
     handles: Vec<Handle>,
-    finished: Option<Completion>,
     sync_range_flags: u32,
     /// Share of the I/Os that poll (RWF_HIPRI), in per cent.
     polling_percent: u8,
@@ -22,7 +22,6 @@ impl Sync {
         Sync {
             call,
             handles: Vec::new(),
-            finished: None,
             sync_range_flags,
             polling_percent: 0,
             rng: Rng::new(0),
@@ -48,7 +47,7 @@ impl Sync {
 }
 
 /// Carries out one slot and returns its result.
-fn carry_out(slab: &Slab, index: u32, handle: Handle, call: Call, sync_range_flags: u32) -> i32 {
+fn one_call(slab: &Slab, index: u32, handle: Handle, call: Call, sync_range_flags: u32) -> i32 {
     let slot = &slab.slots[index as usize];
     match slot.op {
         Op::Read | Op::Write => {
@@ -71,32 +70,19 @@ fn carry_out(slab: &Slab, index: u32, handle: Handle, call: Call, sync_range_fla
     }
 }
 
-impl Backend for Sync {
+impl CarryOut for Sync {
     const SYNCHRONOUS: bool = true;
 
     #[inline]
-    fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
+    fn carry_out(&mut self, slab: &Slab, batch: &[u32], finished: &mut Vec<Completion>) {
         let index = batch[0];
         let handle = self.handles[slab.slots[index as usize].file as usize];
         let call = self.next_call();
-        let result = carry_out(slab, index, handle, call, self.sync_range_flags);
-        self.finished = Some(Completion {
+        let result = one_call(slab, index, handle, call, self.sync_range_flags);
+        finished.push(Completion {
             slot: index,
             result,
         });
-        Ok(1)
-    }
-
-    #[inline]
-    fn reap(
-        &mut self,
-        _: &Slab,
-        _: usize,
-        _: Option<u64>,
-        done: &mut Vec<Completion>,
-    ) -> io::Result<()> {
-        done.extend(self.finished.take());
-        Ok(())
     }
 
     fn set_files(&mut self, handles: &[Handle]) -> io::Result<()> {
@@ -108,7 +94,6 @@ impl Backend for Sync {
 /// readv(2) and writev(2): neighbouring I/Os in one direction become one call.
 pub struct Vsync {
     handles: Vec<Handle>,
-    finished: Vec<Completion>,
     run: Vec<(u32, u32)>,
     sync_range_flags: u32,
 }
@@ -116,12 +101,9 @@ pub struct Vsync {
 impl Vsync {
     /// Joins up to `depth` I/Os.
     pub fn new(depth: u32, sync_range_flags: u32) -> Vsync {
-        let depth = depth as usize;
-        let (finished, run) = (Vec::with_capacity(depth), Vec::with_capacity(depth));
         Vsync {
             handles: Vec::new(),
-            finished,
-            run,
+            run: Vec::with_capacity(depth as usize),
             sync_range_flags,
         }
     }
@@ -147,7 +129,7 @@ impl Vsync {
 
     /// Moves neighbours by one call. How many of them are finished: those behind a short one or a failed one were not
     /// tried, and their turn comes by calls of their own.
-    fn move_run(&mut self, slab: &Slab, batch: &[u32]) -> usize {
+    fn move_run(&mut self, slab: &Slab, batch: &[u32], finished: &mut Vec<Completion>) -> usize {
         let first = &slab.slots[batch[0] as usize];
         self.run.clear();
         self.run.extend(
@@ -166,7 +148,7 @@ impl Vsync {
         let mut left = moved;
         for (count, (slot, length)) in (1..).zip(&self.run) {
             let result = left.min(i64::from(*length)) as i32;
-            self.finished.push(Completion {
+            finished.push(Completion {
                 slot: *slot,
                 result,
             });
@@ -179,39 +161,26 @@ impl Vsync {
     }
 }
 
-impl Backend for Vsync {
+impl CarryOut for Vsync {
     const SYNCHRONOUS: bool = false;
 
-    fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
+    fn carry_out(&mut self, slab: &Slab, batch: &[u32], finished: &mut Vec<Completion>) {
         let mut rest = batch;
         while !rest.is_empty() {
             let mut count = Self::neighbours(slab, rest);
             let slot = &slab.slots[rest[0] as usize];
             if count > 1 && slot.moved == 0 {
-                count = self.move_run(slab, &rest[..count]);
+                count = self.move_run(slab, &rest[..count], finished);
             } else {
                 let handle = self.handles[slot.file as usize];
-                let result =
-                    carry_out(slab, rest[0], handle, Call::Vectored, self.sync_range_flags);
-                self.finished.push(Completion {
+                let result = one_call(slab, rest[0], handle, Call::Vectored, self.sync_range_flags);
+                finished.push(Completion {
                     slot: rest[0],
                     result,
                 });
             }
             rest = &rest[count.max(1)..];
         }
-        Ok(batch.len())
-    }
-
-    fn reap(
-        &mut self,
-        _: &Slab,
-        _: usize,
-        _: Option<u64>,
-        done: &mut Vec<Completion>,
-    ) -> io::Result<()> {
-        done.append(&mut self.finished);
-        Ok(())
     }
 
     fn set_files(&mut self, handles: &[Handle]) -> io::Result<()> {

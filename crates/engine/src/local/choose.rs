@@ -1,6 +1,7 @@
 //! Which backend a job gets, and what it falls back to.
 
 use crate::backend::aio::Aio;
+use crate::backend::at_once::AtOnce;
 use crate::backend::mmap::Mmap;
 use crate::backend::null::Null;
 use crate::backend::sync::{Sync, Vsync};
@@ -18,10 +19,10 @@ use std::io;
 pub(super) enum AnyBackend {
     Uring(Box<Uring>),
     Aio(Aio),
-    Sync(Sync),
-    Vsync(Vsync),
-    Mmap(Mmap),
-    Null(Null),
+    Sync(AtOnce<Sync>),
+    Vsync(AtOnce<Vsync>),
+    Mmap(AtOnce<Mmap>),
+    Null(AtOnce<Null>),
 }
 
 /// Most I/Os that this engine keeps in flight for a job.
@@ -130,32 +131,31 @@ fn named(
             AnyBackend::Aio(Aio::new(depth, io.nowait, sync_flags)?),
             None,
         ),
-        Engine::Sync => (AnyBackend::Sync(Sync::new(Call::Seek, sync_flags)), None),
-        Engine::Psync => (
-            AnyBackend::Sync(Sync::new(Call::Positioned, sync_flags)),
-            None,
-        ),
-        Engine::Pvsync => (
-            AnyBackend::Sync(Sync::new(Call::Vectored, sync_flags)),
-            None,
-        ),
+        Engine::Sync => (one_by_one(Sync::new(Call::Seek, sync_flags)), None),
+        Engine::Psync => (one_by_one(Sync::new(Call::Positioned, sync_flags)), None),
+        Engine::Pvsync => (one_by_one(Sync::new(Call::Vectored, sync_flags)), None),
         Engine::Pvsync2 => {
             let flags = if io.nowait { libc::RWF_NOWAIT } else { 0 };
             let percent = if io.uring.hipri { io.hipri_percent } else { 0 };
             let sync = Sync::new(Call::Vectored2(flags), sync_flags).polling(percent);
-            (AnyBackend::Sync(sync), None)
+            (one_by_one(sync), None)
         }
-        Engine::Vsync => (AnyBackend::Vsync(Vsync::new(depth, sync_flags)), None),
+        Engine::Vsync => {
+            let vsync = AtOnce::new(Vsync::new(depth, sync_flags), depth);
+            (AnyBackend::Vsync(vsync), None)
+        }
         Engine::Mmap => {
             let write = rw.has(Direction::Write) || rw.has(Direction::Trim);
-            (
-                AnyBackend::Mmap(Mmap::new(write, rw.random, job.io.direct)),
-                None,
-            )
+            let mmap = AtOnce::new(Mmap::new(write, rw.random, job.io.direct), 1);
+            (AnyBackend::Mmap(mmap), None)
         }
-        Engine::Null => (AnyBackend::Null(Null::new(depth)), None),
+        Engine::Null => (AnyBackend::Null(AtOnce::new(Null, depth)), None),
         Engine::Sim => return Err(io::Error::from_raw_os_error(libc::ENOSYS)),
     })
+}
+
+fn one_by_one(sync: Sync) -> AnyBackend {
+    AnyBackend::Sync(AtOnce::new(sync, 1))
 }
 
 fn sync_range_flags(job: &Job) -> u32 {

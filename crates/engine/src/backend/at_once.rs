@@ -1,0 +1,59 @@
+//! Backends that have carried out what they were given when `submit` returns.
+
+use super::{Backend, Completion, Handle, Slab};
+use std::io;
+
+/// What carries out I/O in the call that submits it.
+pub trait CarryOut {
+    /// As [`Backend::SYNCHRONOUS`].
+    const SYNCHRONOUS: bool;
+
+    /// Carries out slots from the front of `batch`, and appends each that it took to `finished`.
+    fn carry_out(&mut self, slab: &Slab, batch: &[u32], finished: &mut Vec<Completion>);
+
+    /// As [`Backend::set_files`].
+    fn set_files(&mut self, handles: &[Handle]) -> io::Result<()>;
+}
+
+/// Keeps what is done until it is reaped.
+pub struct AtOnce<C> {
+    carrier: C,
+    finished: Vec<Completion>,
+}
+
+impl<C: CarryOut> AtOnce<C> {
+    /// A backend for `depth` I/Os between two reapings.
+    pub fn new(carrier: C, depth: u32) -> AtOnce<C> {
+        AtOnce {
+            carrier,
+            finished: Vec::with_capacity(depth as usize),
+        }
+    }
+}
+
+impl<C: CarryOut> Backend for AtOnce<C> {
+    const SYNCHRONOUS: bool = C::SYNCHRONOUS;
+
+    #[inline]
+    fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
+        let before = self.finished.len();
+        self.carrier.carry_out(slab, batch, &mut self.finished);
+        Ok(self.finished.len() - before)
+    }
+
+    #[inline]
+    fn reap(
+        &mut self,
+        _: &Slab,
+        _: usize,
+        _: Option<u64>,
+        done: &mut Vec<Completion>,
+    ) -> io::Result<()> {
+        done.append(&mut self.finished);
+        Ok(())
+    }
+
+    fn set_files(&mut self, handles: &[Handle]) -> io::Result<()> {
+        self.carrier.set_files(handles)
+    }
+}
