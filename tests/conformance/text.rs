@@ -137,6 +137,19 @@ fn several_formats_at_once() {
     }
 }
 
+/// A job that has failed is an X beside one that runs.
+#[test]
+fn the_status_line_has_a_letter_for_each_job() {
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        scratch.write("zeros", [0; 64 << 10]);
+        let line = "--eta=always --size=64k --output=result.txt --name=a --filename=zeros --rw=read --verify=crc32c --name=b --rw=randread --time_based --runtime=3 --thinktime=1000";
+        let run = program.line(&scratch, line).run();
+        assert!(!run.status.success(), "{program:?}: {run}");
+        assert!(run.text().contains("[X(1),r(1)]"), "{program:?}: {run}");
+    }
+}
+
 #[test]
 fn output_goes_to_the_file() {
     for program in Program::both() {

@@ -161,7 +161,7 @@ pub struct Shared {
 impl Shared {
     /// What the worker does now.
     pub fn state(&self) -> WorkerState {
-        const STATES: [WorkerState; 8] = [
+        const STATES: [WorkerState; 9] = [
             WorkerState::NotStarted,
             WorkerState::Layout,
             WorkerState::Ready,
@@ -170,6 +170,7 @@ impl Shared {
             WorkerState::Verifying,
             WorkerState::Syncing,
             WorkerState::Finished,
+            WorkerState::Failed,
         ];
         STATES[usize::from(self.state.load(Relaxed)).min(STATES.len() - 1)]
     }

@@ -108,4 +108,13 @@ pub enum WorkerState {
     Syncing,
     /// Done.
     Finished,
+    /// Ended by an error.
+    Failed,
+}
+
+impl WorkerState {
+    /// Whether it has ended.
+    pub fn is_over(self) -> bool {
+        matches!(self, WorkerState::Finished | WorkerState::Failed)
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::Member;
 use iosonde_job::plan::{Direction, Job, Plan};
-use iosonde_result::observer::{WorkerProgress, WorkerState};
+use iosonde_result::observer::WorkerProgress;
 
 /// Time left and share done. `None` where it cannot be told yet.
 pub(super) fn estimate(
@@ -46,7 +46,7 @@ fn of_worker(
     worker: &WorkerProgress,
     elapsed_ns: u64,
 ) -> Option<(u64, u64)> {
-    if worker.state == WorkerState::Finished {
+    if worker.state.is_over() {
         return Some((elapsed_ns, 0));
     }
     let schedule = &job.schedule;

@@ -3,6 +3,7 @@
 use super::Member;
 use crate::worker::{Outcome, Standing};
 use iosonde_job::plan::{Direction, Engine, Job, Plan};
+use iosonde_result::observer::WorkerState;
 use iosonde_result::run::{BackendUsed, CpuUse, WorkerResult};
 
 /// What the loop itself does not know of the measured part.
@@ -67,6 +68,14 @@ pub(super) fn of_outcome(
         log.finish(outcome.end_ns);
     }
     of_worker(plan, clone, &outcome.standing(), used, start_ns, measured)
+}
+
+/// How a worker has ended.
+pub(super) fn last_state(result: &WorkerResult) -> WorkerState {
+    match result.error {
+        Some(_) => WorkerState::Failed,
+        None => WorkerState::Finished,
+    }
 }
 
 /// The backend of a worker that has not run.

@@ -101,11 +101,12 @@ impl Seat<'_> {
         let start_ns = self.gate.wait();
         let result = prepared.and_then(|prepared| self.run(prepared, start_ns));
         self.shared.open_files.store(0, Relaxed);
-        self.shared.enter(WorkerState::Finished);
-        result.unwrap_or_else(|error| {
+        let result = result.unwrap_or_else(|error| {
             self.shared.failed.store(true, Relaxed);
             self.failed(&error)
-        })
+        });
+        self.shared.enter(report::last_state(&result));
+        result
     }
 
     fn prepare(&self) -> Result<Ready, RunError> {

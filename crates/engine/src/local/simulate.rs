@@ -286,11 +286,9 @@ impl Stage<'_> {
         let job = &self.plan.jobs[clone.job];
         debug_assert!(choose::depth(job) >= 1);
         let (used, measured) = (report::unused(job), actor.measured(number));
-        actor.shared.enter(WorkerState::Finished);
         let outcome = actor.worker.finish();
-        crew.done(
-            number,
-            report::of_outcome(self.plan, clone, outcome, used, actor.start_ns, measured),
-        );
+        let result = report::of_outcome(self.plan, clone, outcome, used, actor.start_ns, measured);
+        actor.shared.enter(report::last_state(&result));
+        crew.done(number, result);
     }
 }

@@ -46,7 +46,8 @@ fn is_running(state: WorkerState) -> bool {
         WorkerState::NotStarted
         | WorkerState::Layout
         | WorkerState::Ready
-        | WorkerState::Finished => false,
+        | WorkerState::Finished
+        | WorkerState::Failed => false,
     }
 }
 
@@ -109,12 +110,18 @@ fn letter(worker: &WorkerProgress, job: &Job) -> char {
         WorkerState::Verifying => 'V',
         WorkerState::Syncing => 'F',
         WorkerState::Finished => '_',
+        WorkerState::Failed => 'X',
         WorkerState::Running => {
             let letter = match job.workload.rw.mode {
                 Mode::Read => 'R',
                 Mode::Write | Mode::TrimWrite => 'W',
                 Mode::Trim => 'D',
-                Mode::ReadWrite => 'M',
+                // A mix of one direction is none.
+                Mode::ReadWrite => match job.workload.rwmix_read_percent {
+                    0 => 'W',
+                    100 => 'R',
+                    _ => 'M',
+                },
             };
             if job.workload.rw.random {
                 letter.to_ascii_lowercase()
@@ -215,19 +222,31 @@ mod tests {
 
     #[test]
     fn running_jobs() {
-        use WorkerState::{Finished, Ramp, Running};
+        use WorkerState::{Failed, Finished, Ramp, Running};
         let states = workers(&[
             (0, Running),
             (0, Running),
             (0, Ramp),
             (1, Running),
             (1, Finished),
+            (1, Failed),
         ]);
         assert_eq!(
             eta_line(&progress(&states), &plan(), 0),
-            "Jobs: 4 (f=4): [m(2),/(1),D(1),_(1)][60.0%][r=11.7MiB/s,w=11.7MiB/s][r=3000,w=3000 IOPS][eta 00m:02s]"
+            "Jobs: 4 (f=4): [m(2),/(1),D(1),_(1),X(1)][60.0%][r=11.7MiB/s,w=11.7MiB/s][r=3000,w=3000 IOPS][eta 00m:02s]"
         );
         assert_eq!(eta_line(&progress(&states), &plan(), 7), "Jobs: 4");
+    }
+
+    #[test]
+    fn a_mix_of_one_direction_has_its_letter() {
+        let states = workers(&[(0, WorkerState::Running)]);
+        for (percent, expected) in [(0, "[w(1)]"), (1, "[m(1)]"), (100, "[r(1)]")] {
+            let mut plan = plan();
+            plan.jobs[0].workload.rwmix_read_percent = percent;
+            let line = eta_line(&progress(&states), &plan, 0);
+            assert!(line.contains(expected), "{line}");
+        }
     }
 
     #[test]
