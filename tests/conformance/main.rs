@@ -2,6 +2,8 @@
 //!
 //! With `IOSONDE_E2E_PEER=fio` fio takes iosonde's place, which shows whether a failure is the test's own.
 
+mod cleanup;
+mod corners;
 mod counts;
 mod dialect;
 mod examples;
@@ -12,5 +14,6 @@ mod logs;
 mod published;
 mod safety;
 mod text;
+mod thinktime;
 mod truth;
 mod verify;

@@ -41,11 +41,35 @@ impl RateClock {
 #[derive(Debug, Clone)]
 struct Thinking {
     rule: ThinkTime,
-    /// Blocks since the last pause.
+    /// Blocks since the last pause became due.
     blocks: u32,
     /// When I/O began again after the last pause.
     since_ns: u64,
     due: bool,
+}
+
+impl Thinking {
+    fn is_enough(&self) -> bool {
+        self.blocks >= self.rule.blocks.max(1)
+    }
+
+    fn count(&mut self, now_ns: u64) {
+        self.blocks = self.blocks.saturating_add(1);
+        if self.due {
+            return;
+        }
+        // Whichever comes first, as in fio.
+        let iotime_ns = self.rule.iotime_ns;
+        let long = iotime_ns > 0 && now_ns.saturating_sub(self.since_ns) >= iotime_ns;
+        if long || self.is_enough() {
+            self.make_due();
+        }
+    }
+
+    fn make_due(&mut self) {
+        self.due = true;
+        self.blocks = 0;
+    }
 }
 
 /// Says when the next I/O of a worker may start.
@@ -145,35 +169,20 @@ impl Pacer {
         if let Some(clock) = &mut self.rates[direction] {
             clock.issue(bytes, &mut self.rng);
         }
-        if self
-            .thinking
-            .as_ref()
-            .is_some_and(|thinking| thinking.rule.count_issued)
-        {
-            self.count_block(now_ns);
+        match &mut self.thinking {
+            Some(thinking) if thinking.rule.count_issued => thinking.count(now_ns),
+            // As in fio, blocks that completed while the last pause was waited for count for the next one, after one I/O.
+            Some(thinking) if thinking.is_enough() => thinking.make_due(),
+            _ => {}
         }
     }
 
     /// An I/O has completed.
     pub fn completed(&mut self, now_ns: u64) {
-        if self
-            .thinking
-            .as_ref()
-            .is_some_and(|thinking| !thinking.rule.count_issued)
-        {
-            self.count_block(now_ns);
+        match &mut self.thinking {
+            Some(thinking) if !thinking.rule.count_issued => thinking.count(now_ns),
+            _ => {}
         }
-    }
-
-    fn count_block(&mut self, now_ns: u64) {
-        let Some(thinking) = &mut self.thinking else {
-            return;
-        };
-        let rule = &thinking.rule;
-        thinking.blocks += 1;
-        // Whichever comes first, as in fio.
-        let long = rule.iotime_ns > 0 && now_ns.saturating_sub(thinking.since_ns) >= rule.iotime_ns;
-        thinking.due |= long || thinking.blocks >= rule.blocks.max(1);
     }
 
     /// Whether a pause is due: no I/O may start, and the pause begins when nothing is in flight.
@@ -188,7 +197,6 @@ impl Pacer {
             return (now_ns, now_ns);
         };
         thinking.due = false;
-        thinking.blocks = 0;
         let pause_ns = thinking.rule.pause_ns;
         let end_ns = now_ns + pause_ns;
         thinking.since_ns = end_ns;

@@ -112,6 +112,24 @@ fn think_time_leaves_the_device_idle() {
 }
 
 #[test]
+fn blocks_that_were_in_flight_count_for_the_next_pause() {
+    let device = "read_us=100,parallel=8,read_dist=fixed";
+    for (blocks, expected) in [(1, 99.0), (4, 396.0)] {
+        let mut thinker = job(device, 8);
+        thinker.schedule.thinktime = Some(ThinkTime {
+            pause_ns: 10_000_000,
+            spin_ns: 0,
+            blocks,
+            count_issued: false,
+            iotime_ns: 0,
+        });
+        let measured = iops(&run(vec![thinker]));
+        let ratio = measured / expected;
+        assert!((0.9..1.2).contains(&ratio), "{blocks}: {measured}");
+    }
+}
+
+#[test]
 fn ramp_is_not_measured() {
     let mut ramped = job("read_us=100,parallel=1,read_dist=fixed", 1);
     ramped.schedule.ramp_time_ns = 5_000_000_000;

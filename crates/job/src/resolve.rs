@@ -6,7 +6,7 @@ mod settle;
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
 use crate::env::Env;
 use crate::options::{Builder, Row};
-use crate::plan::{Job, Plan};
+use crate::plan::{ExitWhat, Job, Plan};
 use crate::source::{Span, Spanned};
 use crate::syntax::{Section, SectionKind};
 use std::collections::BTreeSet;
@@ -36,6 +36,8 @@ pub fn resolve(
         diagnostics,
         plan: Plan::default(),
         places: Vec::new(),
+        exit_whats: Vec::new(),
+        exitall: false,
         met: BTreeSet::new(),
     };
     for (index, unit) in units.iter().enumerate() {
@@ -51,6 +53,10 @@ struct Resolver<'a> {
     plan: Plan,
     /// Of each job in the plan: its header, and its `wait_for`.
     places: Vec<(Span, Option<Span>)>,
+    /// Of each job in the plan: its `exit_what`.
+    exit_whats: Vec<ExitWhat>,
+    /// Whether some job has `exitall`.
+    exitall: bool,
     /// Names of `--section` that were met.
     met: BTreeSet<String>,
 }
@@ -132,6 +138,8 @@ impl Resolver<'_> {
             None => section.name.text.clone(),
         };
         let new_group = builder.new_group;
+        self.exitall |= builder.exitall;
+        self.exit_whats.push(builder.exit_what);
         let wait_for = builder.given.get("wait_for").copied();
         let mut settler = settle::Settler {
             env: self.env,
@@ -169,6 +177,9 @@ impl Resolver<'_> {
     fn finish(mut self) -> Plan {
         self.check_sections();
         self.check_waits();
+        if self.exitall {
+            self.exit_all();
+        }
         if self.plan.jobs.is_empty() && !self.diagnostics.has_errors() {
             self.diagnostics.push(
                 Diagnostic::error("no job is defined")
@@ -176,6 +187,13 @@ impl Resolver<'_> {
             );
         }
         self.plan
+    }
+
+    /// As in fio, `exitall` of one job is that of all, each with its own `exit_what`.
+    fn exit_all(&mut self) {
+        for (job, what) in self.plan.jobs.iter_mut().zip(&self.exit_whats) {
+            job.schedule.exitall = Some(*what);
+        }
     }
 
     fn check_sections(&mut self) {

@@ -182,14 +182,14 @@ fn file_name(format: &str, job: &str, clone: u32, file: u32) -> String {
         let tail = &rest[at..];
         let lower = tail.to_ascii_lowercase();
         let (value, length) = if lower.starts_with("$jobname") {
-            // A slash in a job's name would name a directory that is not there.
-            (job.replace('/', "_"), 8)
+            // As in fio, a slash in a job's name makes a directory.
+            (job.to_owned(), 8)
         } else if lower.starts_with("$jobnum") {
             (clone.to_string(), 7)
         } else if lower.starts_with("$filenum") {
             (file.to_string(), 8)
         } else if lower.starts_with("$clientuid") {
-            ("localhost".to_owned(), 10)
+            (String::new(), 10)
         } else {
             ("$".to_owned(), 1)
         };
@@ -333,6 +333,13 @@ fn existing(path: &Path) -> Result<(Option<u64>, FileKind), RunError> {
             block::size(file.as_raw_fd()).map_err(|error| target_error(path, "measure", &error))?;
         return Ok((Some(size), FileKind::BlockDevice));
     }
+    if kind.is_fifo() || kind.is_socket() {
+        return Err(RunError::Target {
+            path: path.display().to_string(),
+            problem: "a pipe or socket has neither a size nor offsets".to_owned(),
+            remedy: "name a file or a device; /dev/null and /dev/zero work with size=".to_owned(),
+        });
+    }
     match kind.is_file() {
         true => Ok((Some(metadata.len()), FileKind::Regular)),
         false => Ok((Some(0), FileKind::Stream)),
@@ -375,7 +382,10 @@ fn wanted_size(
     }
     Ok(match job.files.size {
         Some(Extent::Bytes(size)) => Some(size / count.max(1)),
-        Some(Extent::Percent(percent)) => Some((known as f64 * percent / 100.0) as u64),
+        Some(Extent::Percent(percent)) => {
+            let share = (known as f64 * percent / 100.0) as u64;
+            Some(share - share % min_block(job).max(1))
+        }
         None => None,
     })
 }
@@ -446,6 +456,7 @@ mod tests {
             "job.2.7"
         );
         assert_eq!(file_name("x$JobNum$$y", "job", 3, 0), "x3$$y");
-        assert_eq!(file_name("$jobname", "a/b", 0, 0), "a_b");
+        assert_eq!(file_name("$jobname", "a/b", 0, 0), "a/b");
+        assert_eq!(file_name("f.$clientuid.$jobnum", "a", 1, 0), "f..1");
     }
 }

@@ -161,7 +161,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                 let note = format!("verify_dump: the blocks cannot be saved here: {error}");
                 self.parts.shared.note(note);
             }
-            if verifier.is_fatal() || !self.parts.errors.continue_verify {
+            if verifier.is_fatal() || !survives_verify(&self.parts.errors, libc::EILSEQ) {
                 self.failure
                     .get_or_insert(found.in_file(&self.parts.file_names));
             } else {
@@ -233,12 +233,20 @@ impl<B: Backend, C: Clock> Worker<B, C> {
 /// Whether an error is one that the job survives. As in fio, continue_on_error alone means EIO and EILSEQ; ignore_error
 /// names others instead.
 fn survives(policy: &ErrorPolicy, slot: &Slot, errno: i32) -> bool {
-    let (kind, continues) = match slot.op {
-        Op::Read if slot.check => (2, policy.continue_verify),
-        Op::Read => (0, policy.continue_read),
-        _ => (1, policy.continue_write),
-    };
-    match &policy.ignore[kind][..] {
+    match slot.op {
+        Op::Read if slot.check => survives_verify(policy, errno),
+        Op::Read => is_listed(&policy.ignore[0], policy.continue_read, errno),
+        _ => is_listed(&policy.ignore[1], policy.continue_write, errno),
+    }
+}
+
+/// The same for a block that is not what was written.
+fn survives_verify(policy: &ErrorPolicy, errno: i32) -> bool {
+    is_listed(&policy.ignore[2], policy.continue_verify, errno)
+}
+
+fn is_listed(ignored: &[i32], continues: bool, errno: i32) -> bool {
+    match ignored {
         [] => continues && matches!(errno, libc::EIO | libc::EILSEQ),
         listed => listed.contains(&errno),
     }

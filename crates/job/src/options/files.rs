@@ -43,14 +43,14 @@ pub const ROWS: &[Row] = &[
             Ok(())
         },
     ),
-    Row::unsupported(
+    Row::new(
         "unique_filename",
         Kind::Bool,
         "1",
         "Put the client's address before file names in client/server mode.",
-        "there is no client/server mode",
-        "leave it out",
-    ),
+        |_, _| Ok(()),
+    )
+    .accepted("There is no client/server mode, so that names stay as they are."),
     Row::new(
         "opendir",
         Kind::Text,

@@ -72,7 +72,7 @@ pub const ROWS: &[Row] = &[
         "exitall",
         Kind::Flag,
         "0",
-        "When this job is done, end others too; exit_what says which.",
+        "When a job is done, end others too; exit_what says which. One job with it is enough.",
         |b, v| v.flag_to(&mut b.exitall),
     ),
     Row::new(

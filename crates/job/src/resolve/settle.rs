@@ -239,7 +239,6 @@ impl Settler<'_> {
 
     fn schedule(&mut self, b: &mut Builder) {
         let schedule = &mut b.job.schedule;
-        schedule.exitall = b.exitall.then_some(b.exit_what);
         if b.thinktime.pause_ns > 0 {
             b.thinktime.spin_ns = b.thinktime.spin_ns.min(b.thinktime.pause_ns);
             // With both, a pause is due by whichever comes first; the default of one block would leave nothing to iotime.

@@ -282,8 +282,16 @@ fn rules_across_options() {
 }
 
 #[test]
+fn exitall_of_one_job_is_that_of_all() {
+    let jobs = file("[a]\n[b]\nexitall\n[c]\nexit_what=stonewall");
+    let whats: Vec<_> = jobs.iter().map(|job| job.schedule.exitall).collect();
+    let group = Some(ExitWhat::Group);
+    assert_eq!(whats, [group, group, Some(ExitWhat::Stonewall)]);
+}
+
+#[test]
 fn harmless_values_of_unsupported_options_pass() {
-    assert_eq!(job("lockfile=none\nunique_filename=1\natomic=0").numjobs, 1);
+    assert_eq!(job("lockfile=none\natomic=0").numjobs, 1);
     assert!(errors("lockfile=exclusive").contains("not supported"));
     assert!(errors("verify_state_save=1").contains("not supported"));
 }

@@ -89,7 +89,9 @@ fn weighted(
     parse: impl Fn(&str) -> Parsed<u64>,
 ) -> Parsed<Vec<(u64, u8)>> {
     let mut parts: Vec<(u64, Option<u8>)> = Vec::new();
-    for part in field.split(':') {
+    // As in fio, a colon may stand at the end.
+    let listed = field.strip_suffix(':').unwrap_or(field);
+    for part in listed.split(':') {
         let (value, weight) = part.split_once('/').unwrap_or((part, ""));
         let value = parse(value.trim()).map_err(|error| error.within(field, value.trim()))?;
         let weight = match weight.trim() {
@@ -170,6 +172,7 @@ mod tests {
         );
         assert_eq!(split("4k:8k:16k"), [(4096, 33), (8192, 33), (16384, 34)]);
         assert_eq!(split("4k/30:8k/30"), [(4096, 30), (8192, 70)]);
+        assert_eq!(split("4k:8k/60:"), [(4096, 40), (8192, 60)]);
         assert!(block_sizes("4k/60:8k/60", Bytes::Binary).is_err());
         assert!(block_sizes("0/50:4k/50", Bytes::Binary).is_err());
     }

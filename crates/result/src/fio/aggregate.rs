@@ -235,7 +235,8 @@ impl<'a> Entry<'a> {
 
 fn continues_on_error(job: &Job) -> bool {
     let errors = &job.errors;
-    errors.continue_read || errors.continue_write || errors.continue_verify
+    let ignores = errors.ignore.iter().any(|list| !list.is_empty());
+    ignores || errors.continue_read || errors.continue_write || errors.continue_verify
 }
 
 fn add_each(sum: &mut [u64; 7], more: &[u64; 7]) {

@@ -1,0 +1,51 @@
+//! `thinktime` and its kin: pauses rule how many I/Os there are, so that both programs must count about the same.
+
+use iosonde_e2e::tree::number;
+use iosonde_e2e::{Program, Scratch};
+
+const DEPTH: &str = "--ioengine=libaio --direct=1 --iodepth=8";
+
+/// Reads and writes of a job of two seconds.
+fn counted(program: Program, options: &str) -> f64 {
+    let scratch = Scratch::alone();
+    let line = format!("--name=job --size=1m --time_based --runtime=2 {options}");
+    let document = program.line(&scratch, &line).json();
+    let of = |kind: &str| number(&document, &format!("/jobs/0/{kind}/total_ios"));
+    of("read") + of("write")
+}
+
+fn same(options: &str) {
+    let [reference, subject] = Program::both().map(|program| counted(program, options));
+    let ratio = subject / reference;
+    assert!(
+        (0.6..1.6).contains(&ratio),
+        "{options}: {reference} by fio, {subject} by the subject"
+    );
+}
+
+macro_rules! cases {
+    ($($name:ident $options:literal)+) => {
+        $(#[test] fn $name() { same($options); })+
+    };
+}
+
+cases! {
+    after_each_block "--rw=randread --thinktime=20ms"
+    after_four_blocks "--rw=randwrite --thinktime=20ms --thinktime_blocks=4"
+    in_a_mix "--rw=randrw --thinktime=20ms --thinktime_blocks=4"
+    partly_spinning "--rw=randread --thinktime=20ms --thinktime_spin=15ms"
+    after_some_time "--rw=randread --rate_iops=1000 --thinktime=500ms --thinktime_iotime=200ms"
+    after_blocks_or_some_time "--rw=randread --thinktime=50ms --thinktime_iotime=1s --thinktime_blocks=10"
+}
+
+/// The blocks in flight when a pause is due count for the next.
+#[test]
+fn at_depth() {
+    for kind in ["complete", "issue"] {
+        for blocks in [1, 4, 20] {
+            same(&format!(
+                "--rw=randread {DEPTH} --thinktime=20ms --thinktime_blocks={blocks} --thinktime_blocks_type={kind}"
+            ));
+        }
+    }
+}
