@@ -74,6 +74,8 @@ pub struct Sampler {
     interval_start_ns: u64,
     interval: Interval,
     ramp: bool,
+    /// Whether a ramp was seen to be on in this interval.
+    ramping: bool,
 }
 
 /// What one tick found.
@@ -94,6 +96,7 @@ impl Sampler {
             interval_start_ns: 0,
             interval: Interval::default(),
             ramp: true,
+            ramping: false,
         }
     }
 
@@ -139,8 +142,12 @@ impl Sampler {
                 }
             }
         }
-        self.ramp &= !self.watched.iter().any(|watched| watched.measured);
-        if now_ns.saturating_sub(self.interval_start_ns) >= self.interval_ns {
+        let measured = self.watched.iter().any(|watched| watched.measured);
+        // Where a ramp ends, its interval ends too: else the first one that counts would be ramp for the most part.
+        let ramp_ended = measured && self.ramping;
+        self.ramp &= !measured || ramp_ended;
+        self.ramping |= !measured && self.watched.iter().any(Watched::in_ramp);
+        if ramp_ended || now_ns.saturating_sub(self.interval_start_ns) >= self.interval_ns {
             tick.interval = Some(self.take_interval(now_ns));
         }
         tick
@@ -154,6 +161,7 @@ impl Sampler {
         interval.ramp = self.ramp;
         self.interval_start_ns = now_ns;
         self.ramp = true;
+        self.ramping = false;
         interval
     }
 
@@ -161,6 +169,7 @@ impl Sampler {
     pub fn begin(&mut self, now_ns: u64) {
         self.interval_start_ns = now_ns;
         self.interval = Interval::default();
+        self.ramping = false;
     }
 
     /// The samples of worker `number`.
@@ -186,6 +195,10 @@ impl Sampler {
 }
 
 impl Watched {
+    fn in_ramp(&self) -> bool {
+        self.shared.state() == WorkerState::Ramp
+    }
+
     /// Takes samples that are due. What was moved since the last look.
     fn look(&mut self, now_ns: u64, latency: &mut Histogram) -> Counts {
         let now = counts(&self.shared);
@@ -231,5 +244,65 @@ impl Watched {
                     .record(moved[direction].ios as f64 / seconds(elapsed_ns));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    #[test]
+    fn an_interval_ends_with_its_ramp() {
+        let mut sampler = Sampler::new(SECOND_NS);
+        let worker = Arc::new(Shared::default());
+        sampler.watch(
+            worker.clone(),
+            0,
+            PerDirection::all(true),
+            SECOND_NS,
+            SECOND_NS,
+        );
+        worker.enter(WorkerState::Ramp);
+        sampler.begin(0);
+        worker.add(Direction::Read, 500, 500 * 4096);
+        assert!(sampler.tick(900_000_000).interval.is_none());
+        worker.enter(WorkerState::Running);
+        worker.add(Direction::Read, 10, 10 * 4096);
+        // Just before it would have been complete.
+        let ramp = sampler.tick(990_000_000).interval.expect("the ramp's");
+        assert!(ramp.ramp);
+        assert_eq!(
+            (ramp.length_ns, ramp.directions.read.ios),
+            (990_000_000, 510)
+        );
+        worker.add(Direction::Read, 100, 100 * 4096);
+        assert!(sampler.tick(1_900_000_000).interval.is_none());
+        let measured = sampler.tick(1_990_000_000).interval.expect("complete");
+        assert!(!measured.ramp);
+        assert_eq!(
+            (measured.start_ns, measured.directions.read.ios),
+            (990_000_000, 100)
+        );
+    }
+
+    #[test]
+    fn without_a_ramp_intervals_are_whole() {
+        let mut sampler = Sampler::new(SECOND_NS);
+        let worker = Arc::new(Shared::default());
+        sampler.watch(
+            worker.clone(),
+            0,
+            PerDirection::all(true),
+            SECOND_NS,
+            SECOND_NS,
+        );
+        sampler.begin(0);
+        assert!(sampler.tick(100_000_000).interval.is_none());
+        worker.enter(WorkerState::Running);
+        assert!(sampler.tick(200_000_000).interval.is_none());
+        let interval = sampler.tick(SECOND_NS).interval.expect("complete");
+        assert!(!interval.ramp && interval.length_ns == SECOND_NS);
     }
 }
