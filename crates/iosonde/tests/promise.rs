@@ -101,6 +101,39 @@ fn a_promise_may_come_from_a_file_of_ones_own() {
 }
 
 #[test]
+fn a_stored_probe_can_be_held_against_a_promise_later() {
+    let scratch = Scratch::new("later");
+    let probe = scratch.run(&["probe", SLOW, "--runtime", "5"]);
+    assert_eq!(probe.status.code(), Some(0), "{}", error(&probe));
+    let listed = out(&scratch.run(&["list", "--format", "csv"]));
+    let id = &listed.lines().nth(1).unwrap()[..10];
+    assert!(!out(&scratch.run(&["show", id])).contains("promise"));
+    let expect = ["--expect", PD_SSD];
+    let told = scratch.run(&[&["show", id][..], &expect].concat());
+    assert!(out(&told).contains("The promise is broken: read IOPS at 60 %, write IOPS at 60 %"));
+    for (format, word) in [
+        ("json", "gcp-pd-ssd"),
+        ("csv", ",promised_per_s"),
+        ("markdown", "The promise is broken"),
+    ] {
+        let words = [&["export", id, "--format", format][..], &expect].concat();
+        let exported = out(&scratch.run(&words));
+        assert!(exported.contains(word), "{format}: {exported}");
+    }
+    // What is kept stays as it was.
+    assert!(!out(&scratch.run(&["show", id])).contains("promise"));
+    let one = format!("{id}.random_read");
+    let run = [&["show", &one][..], &expect].concat();
+    let refused = scratch.run(&run);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        error(&refused).contains("iosonde report"),
+        "{}",
+        error(&refused)
+    );
+}
+
+#[test]
 fn two_targets_take_turns_and_are_kept_apart() {
     let scratch = Scratch::new("turns");
     let other = SLOW.replace("9k", "6k");

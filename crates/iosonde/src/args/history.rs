@@ -1,6 +1,6 @@
 //! Arguments of the commands that keep, show and compare results.
 
-use super::Format;
+use super::{ExpectArgs, Format};
 use crate::store::split_label;
 use clap::{Args, ValueEnum};
 use jiff::{Span, Timestamp, Zoned, civil};
@@ -74,6 +74,8 @@ pub(crate) struct ShowArgs {
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
     #[command(flatten)]
+    pub(crate) expect: ExpectArgs,
+    #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
 
@@ -92,6 +94,8 @@ pub(crate) struct ExportArgs {
     /// File to write it to, instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) expect: ExpectArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }

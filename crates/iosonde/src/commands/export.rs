@@ -1,5 +1,6 @@
 //! `iosonde export`: one stored result as a document.
 
+use super::expect::{hold, promises};
 use crate::args::{ExportArgs, Format};
 use crate::failure::Failure;
 use crate::output::Output;
@@ -13,8 +14,10 @@ use jiff::tz::TimeZone;
 
 /// Writes one result in the format that is asked for.
 pub(crate) fn run(args: &ExportArgs) -> Result<(), Failure> {
+    let promises = promises(&args.expect)?;
     let place = Place::find(args.store.store.as_deref())?;
-    let loaded = Store::open(&place)?.load(&args.run)?;
+    let mut loaded = Store::open(&place)?.load(&args.run)?;
+    hold(&mut loaded, &promises)?;
     let text = match args.series {
         true => series(&loaded, args.format)?,
         false => exported(&loaded, args.format.unwrap_or(Format::Json))?,

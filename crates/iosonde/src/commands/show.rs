@@ -1,5 +1,6 @@
 //! `iosonde show`: one stored result.
 
+use super::expect::{hold, promises};
 use crate::args::ShowArgs;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -9,8 +10,10 @@ use jiff::tz::TimeZone;
 
 /// Prints one result.
 pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
+    let promises = promises(&args.expect)?;
     let place = Place::find(args.store.store.as_deref())?;
-    let loaded = Store::open(&place)?.load(&args.run)?;
+    let mut loaded = Store::open(&place)?.load(&args.run)?;
+    hold(&mut loaded, &promises)?;
     let text = history::show(&loaded, &TimeZone::system());
     Output::Standard.write(text.as_bytes())
 }
