@@ -9,6 +9,24 @@ export interface Report {
   studies: Study[];
   runs: Run[];
   promises: Promised[];
+  spreads: Spread[];
+}
+
+/** How far results of one label lie apart. */
+export interface Spread {
+  title: string;
+  rows: SpreadRow[];
+}
+
+export interface SpreadRow {
+  what: string;
+  unit: Unit;
+  mean: number;
+  runs: number;
+  machines: number;
+  /** Standard deviations in per cent of the mean. */
+  within_percent: number | null;
+  between_percent: number | null;
 }
 
 /** Facts are shown as they come, whatever their fields. */

@@ -47,8 +47,9 @@ function draw(place: HTMLElement, report: Report): void {
   const sections = [
     figuresSection(report, rows),
     promiseSection(report),
-    depthSection(rows),
+    depthSection(report, rows),
     comparisonSection(rows),
+    spreadSection(report),
     timelineSection(report),
     report.hosts.length > 0 ? { id: 'conditions', title: 'Machines and targets', content: [machines(report)] } : null,
     report.plans.length > 0 ? { id: 'plans', title: 'Plans', content: [plans(report)] } : null,
@@ -125,10 +126,10 @@ function promiseSection(report: Report): Section | null {
   return { id: 'promise', title: 'Promised and measured', content };
 }
 
-function depthSection(rows: Row[]): Section | null {
+function depthSection(report: Report, rows: Row[]): Section | null {
   const lines = depthLines(rows);
   if (lines.length === 0) return null;
-  return { id: 'depth', title: 'Over depth', content: [grid(depthSpecs(lines).map((spec) => new Panel(spec)))] };
+  return { id: 'depth', title: 'Over depth', content: [grid(depthSpecs(lines, report.promises).map((spec) => new Panel(spec)))] };
 }
 
 function comparisonSection(rows: Row[]): Section | null {
@@ -161,13 +162,27 @@ function comparisonSection(rows: Row[]): Section | null {
   };
 }
 
+function spreadSection(report: Report): Section | null {
+  if (report.spreads.length === 0) return null;
+  const share = (percent: number | null) => (percent === null ? '–' : `${percent.toFixed(1)} %`);
+  const tables = report.spreads.map((spread) =>
+    table({
+      caption: spread.title,
+      head: ['figure', 'mean', 'runs', 'machines', 'within a machine', 'between machines'],
+      rows: spread.rows.map((row) => [row.what, quantity(row.mean, row.unit), row.runs, row.machines, share(row.within_percent), share(row.between_percent)]),
+    }),
+  );
+  const about = 'Standard deviations in per cent of the mean: from run to run on one machine, and from machine to machine beyond that.';
+  return { id: 'spread', title: 'Spread', content: [h('p', {}, about), ...tables] };
+}
+
 function timelineSection(report: Report): Section | null {
   const shown = report.runs.filter((run) => run.series.length > 0 && !run.preparation);
   const [first] = shown;
   if (!first) return null;
   let run: Run = first;
   const select = h('select', { 'aria-label': 'Run shown over time' }, ...shown.map((each, index) => h('option', { value: index }, each.name)));
-  const panel = new Panel({ id: 'timeline', title: 'Over time', controls: [select], draw: () => timeline(run) });
+  const panel = new Panel({ id: 'timeline', title: 'Over time', controls: [select], draw: () => timeline(run, report.promises) });
   select.addEventListener('change', () => {
     run = shown[Number(select.value)] ?? first;
     panel.update();

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { close, documentOf, drawn, files, iosonde, launch, open, read, report, tableBehind, temporary } from './browser.mjs';
 
@@ -17,6 +17,11 @@ before(async () => {
   made.depth = report('depth', ...files('depth-'));
   made.mixed = report('mixed', ...files('mixed'));
   made.many = report('many', ...files('fleet-'));
+  const store = temporary('history.db');
+  for (const [node, begin] of [['a', 'fleet-00'], ['b', 'fleet-01']]) {
+    iosonde('import', '--store', store, '--label', 'fleet=one', '--label', `node=${node}`, ...files(begin).slice(0, 5));
+  }
+  made.spread = report('spread', '--store', store, 'fleet=one');
 });
 
 after(close);
@@ -111,6 +116,36 @@ describe('figures', () => {
     await close();
   });
 
+  test('promised limits are lines over depth and over time', async () => {
+    const { page, close } = await open(made.probe);
+    const { rows, place } = documentOf(made.probe).promises[0];
+    const promised = rows.find((row) => row.what === 'read IOPS');
+    const said = `Promised read IOPS: ${words(promised.promised)}`;
+    for (const id of ['depth-iops', 'timeline']) {
+      const panel = await drawn(page, id);
+      const select = panel.locator('select');
+      if ((await select.count()) > 0) await select.selectOption({ label: `${place}: random read` });
+      assert.ok((await panel.locator('.canvas').getAttribute('aria-label')).includes(said), id);
+      const lines = panel.locator('.canvas svg text', { hasText: 'promised' });
+      // What is out of all proportion is only said.
+      const shown = await settled(page, lines);
+      const near = rows.filter((row) => row.what.startsWith('read') || id === 'depth-iops').some((row) => row.promised <= 4 * row.measured.mean);
+      assert.equal(shown > 0, near, `${id}: ${shown}`);
+    }
+    await close();
+  });
+
+  test('the spread of a label is shown within a machine and between machines', async () => {
+    const { page, close } = await open(made.spread);
+    const text = await page.locator('#spread').innerText();
+    assert.ok(text.includes('fleet=one: 10 runs on 2 machines'), text);
+    const [{ rows }] = documentOf(made.spread).spreads;
+    const cells = await page.locator('#spread tbody tr').evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.innerText)));
+    assert.equal(cells.length, rows.length);
+    assert.deepEqual(cells[0].slice(2), ['10', '2', `${rows[0].within_percent.toFixed(1)} %`, `${rows[0].between_percent.toFixed(1)} %`]);
+    await close();
+  });
+
   test('the table can be sorted', async () => {
     const { page, close } = await open(made.depth);
     const head = page.locator('.headline thead th', { hasText: 'IOPS' });
@@ -178,6 +213,28 @@ describe('tables behind charts', () => {
     }
     await close();
   });
+});
+
+test('what the machine did stands below what the run did', async () => {
+  const directory = temporary('real');
+  mkdirSync(directory);
+  const result = temporary('real.json');
+  const store = temporary('real.db');
+  iosonde('--store', store, 'fio', '--name=real', '--rw=randread', '--bs=4k', '--size=8m', '--runtime=3', '--time_based', `--directory=${directory}`);
+  const [id] = iosonde('list', '--store', store, '--format', 'csv').split('\n')[1].split(',');
+  writeFileSync(result, iosonde('export', '--store', store, id));
+  const { series } = read(result);
+  const { page, trouble, close } = await open(report('real', result));
+  const panel = await drawn(page, 'timeline');
+  const { head, rows } = await tableBehind(panel);
+  const column = head.findIndex((title) => title.startsWith('machine processors user'));
+  assert.ok(column > 0, head);
+  const users = rows.map((row) => row[column]).filter((cell) => cell !== '');
+  assert.deepEqual(users.map(Number), series.slices.filter((slice) => slice.cpu).map((slice) => Number(slice.cpu.user.toPrecision(5))));
+  const devices = Object.keys(series.slices[0]?.devices ?? {});
+  assert.ok(devices.length === 0 || devices.some((device) => head.includes(`${device} busy %util (%)`)), `${devices}: ${head}`);
+  assert.deepEqual(trouble, []);
+  await close();
 });
 
 describe('keyboard', () => {

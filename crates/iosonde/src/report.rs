@@ -11,4 +11,5 @@ pub(crate) mod k8s;
 pub(crate) mod load;
 pub(crate) mod probe;
 pub(crate) mod series;
+pub(crate) mod spread;
 pub(crate) mod sweep;

@@ -1,10 +1,11 @@
 // Rate and latency over the number of I/Os in flight, for each pattern that was measured at several.
 
-import { percentile, type Unit } from '../document';
+import { percentile, type Promised, type Unit } from '../document';
 import { quantity } from '../format';
 import { groupBy, patternOf, type Row } from '../rows';
+import { limitLines, limitsInWords, limitsOf, near } from './limits';
 import type { Drawing, Spec } from './panel';
-import { colorOf, dashOf, linear, symbolOf, told, tooltip, valueAxis, whiskers, withError, xAxis } from './parts';
+import { colorOf, dashOf, linear, symbolOf, told, tooltip, upTo, valueAxis, whiskers, withError, xAxis } from './parts';
 
 export interface Line {
   name: string;
@@ -42,11 +43,11 @@ function tail(row: Row) {
   return ns === null ? null : { mean: ns, error: null };
 }
 
-export function depthSpecs(lines: Line[]): Spec[] {
-  return MEASURES.map((measure) => ({ id: measure.id, title: measure.title, draw: () => draw(lines, measure) }));
+export function depthSpecs(lines: Line[], promises: Promised[]): Spec[] {
+  return MEASURES.map((measure) => ({ id: measure.id, title: measure.title, draw: () => draw(lines, measure, promises) }));
 }
 
-function draw(lines: Line[], measure: Measure): Drawing {
+function draw(lines: Line[], measure: Measure, promises: Promised[]): Drawing {
   const points = lines.map((line) =>
     line.rows.flatMap((row) => {
       const rate = measure.of(row);
@@ -54,12 +55,17 @@ function draw(lines: Line[], measure: Measure): Drawing {
     }),
   );
   const depths = [...new Set(points.flat().map((point) => point.depth))].sort((a, b) => a - b);
+  const drawn = lines.flatMap((line) => line.rows);
+  const promised = limitsOf(promises, new Set(drawn.map((row) => row.run.place)), measure.unit, new Set(drawn.map((row) => row.figure.direction)));
+  const highest = Math.max(0, ...points.flat().map((point) => point.rate.mean + (point.rate.error ?? 0)));
+  const limits = near(promised, highest);
+  const most = Math.max(highest, ...limits.map((limit) => limit.value));
   const best = lines.map((line, index) => {
     const top = Math.max(0, ...(points[index] ?? []).map((point) => point.rate.mean));
     return `${line.name}: up to ${quantity(top, measure.unit)}.`;
   });
   return {
-    summary: best.join(' '),
+    summary: best.join(' ') + limitsInWords(promised),
     legend: lines.map((line, index) => ({ name: line.name, color: index, dash: dashOf(index) })),
     height: 300,
     option: (theme, hidden) => ({
@@ -69,24 +75,27 @@ function draw(lines: Line[], measure: Measure): Drawing {
         return told(head, hits.map((hit) => ({ color: hit.color, name: hit.seriesName, value: quantity(hit.value[1] ?? 0, measure.unit) })));
       }),
       xAxis: xAxis(theme, 'I/Os in flight', { type: 'log', logBase: 2, min: Math.min(...depths), max: Math.max(...depths) }),
-      yAxis: valueAxis(theme, '', measure.unit, linear(measure.unit, Math.max(0, ...points.flat().map((point) => point.rate.mean + (point.rate.error ?? 0))))),
-      series: lines.flatMap((line, index) => {
-        const shown = hidden.has(line.name) ? [] : (points[index] ?? []);
-        const color = colorOf(theme, index);
-        const errors = shown.flatMap(({ depth, rate }) => (rate.error === null ? [] : [[depth, rate.mean - rate.error, rate.mean + rate.error]]));
-        return [
-          {
-            type: 'line',
-            name: line.name,
-            data: shown.map(({ depth, rate }) => [depth, rate.mean]),
-            symbol: symbolOf(index),
-            symbolSize: 8,
-            lineStyle: { width: 2, type: dashOf(index) },
-            color,
-          },
-          whiskers(color, errors),
-        ];
-      }),
+      yAxis: valueAxis(theme, '', measure.unit, limits.length > 0 ? upTo(measure.unit, most) : linear(measure.unit, most)),
+      series: [
+        ...lines.flatMap((line, index) => {
+          const shown = hidden.has(line.name) ? [] : (points[index] ?? []);
+          const color = colorOf(theme, index);
+          const errors = shown.flatMap(({ depth, rate }) => (rate.error === null ? [] : [[depth, rate.mean - rate.error, rate.mean + rate.error]]));
+          return [
+            {
+              type: 'line',
+              name: line.name,
+              data: shown.map(({ depth, rate }) => [depth, rate.mean]),
+              symbol: symbolOf(index),
+              symbolSize: 8,
+              lineStyle: { width: 2, type: dashOf(index) },
+              color,
+            },
+            whiskers(color, errors),
+          ];
+        }),
+        ...limitLines(theme, limits),
+      ],
     }),
     table: () => ({
       caption: measure.title,

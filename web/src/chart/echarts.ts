@@ -1,10 +1,10 @@
 // The parts of ECharts that are used, and no others: the bundle is in every report.
 
 import { BarChart, CustomChart, LineChart } from 'echarts/charts';
-import { AxisPointerComponent, GridComponent, LegendComponent, MarkAreaComponent, TitleComponent, TooltipComponent } from 'echarts/components';
+import { AxisPointerComponent, GridComponent, LegendComponent, MarkAreaComponent, MarkLineComponent, TitleComponent, TooltipComponent } from 'echarts/components';
 import { init, use, type ECharts } from 'echarts/core';
 import { SVGRenderer } from 'echarts/renderers';
 
-use([AxisPointerComponent, BarChart, CustomChart, GridComponent, LegendComponent, LineChart, MarkAreaComponent, SVGRenderer, TitleComponent, TooltipComponent]);
+use([AxisPointerComponent, BarChart, CustomChart, GridComponent, LegendComponent, LineChart, MarkAreaComponent, MarkLineComponent, SVGRenderer, TitleComponent, TooltipComponent]);
 
 export { init, type ECharts };

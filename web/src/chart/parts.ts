@@ -85,6 +85,14 @@ export function linear(unit: Unit, most: number): Option {
   return { interval: step, max: step * Math.ceil((most * 1.01) / step) };
 }
 
+/** The same for what ECharts scales well, but without looking at lines that are no data, such as limits. */
+export function upTo(unit: Unit, most: number): Option {
+  if (unit === 'bytes_per_s' || !(most > 0)) return linear(unit, most);
+  const power = 10 ** Math.floor(Math.log10(most / 4));
+  const step = ([1, 2, 2.5, 5, 10].find((each) => each * power >= (most / 4) * 0.8) ?? 10) * power;
+  return { interval: step, max: step * Math.ceil((most * 1.01) / step) };
+}
+
 /** A logarithmic axis around these values, with labels at round numbers. */
 export function logarithmic(values: number[]): Option {
   const { min, max } = logBounds(values);

@@ -3,8 +3,9 @@
 use crate::args::{ListArgs, TextFormat};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::report::history;
+use crate::report::{history, spread};
 use crate::store::{Filter, Place, Store, StoreError};
+use iosonde_result::compare::Measured;
 use jiff::tz::TimeZone;
 
 /// Lists the results that are asked for, the oldest first.
@@ -26,6 +27,17 @@ pub(crate) fn run(args: &ListArgs) -> Result<(), Failure> {
         eprintln!("no results in {}", place.path.display());
         return Ok(());
     }
-    let text = history::list(&studies, args.format, &TimeZone::system());
+    let mut text = history::list(&studies, args.format, &TimeZone::system());
+    if args.format == TextFormat::Table && !args.labels.is_empty() {
+        let labels = args
+            .labels
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"));
+        let name = labels.collect::<Vec<_>>().join(" ");
+        let measured: Vec<Measured> = studies.iter().map(|study| study.measured()).collect();
+        if let Some(table) = spread::table(&name, &measured) {
+            text.push_str(&format!("\n{table}"));
+        }
+    }
     Output::Standard.write(text.as_bytes())
 }

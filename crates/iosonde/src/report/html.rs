@@ -11,6 +11,7 @@ mod foreign;
 mod machine;
 mod promised;
 mod series;
+mod spread;
 
 pub(crate) use build::Builder;
 

@@ -160,6 +160,15 @@ pub fn compare(a: &[Measured], b: &[Measured]) -> Comparison {
     }
 }
 
+/// Each figure that several of these results have, as one side of a comparison would have it: the part's name, of which I/O,
+/// what was measured, and how far the results lie apart.
+pub fn together(results: &[Measured]) -> Vec<(String, Subject, Measure, Side)> {
+    let rows = compare(results, results).rows.into_iter();
+    rows.filter(|row| row.a.spread.is_some())
+        .map(|row| (row.part, row.subject, row.measure, row.a))
+        .collect()
+}
+
 /// Figures that both parts have. Completion latency only where total latency cannot be had, and bandwidth only where it
 /// says something else than IOPS.
 fn shared_measures(a: &Part, b: &Part, subject: Subject) -> Vec<Measure> {

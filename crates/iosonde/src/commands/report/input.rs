@@ -4,6 +4,7 @@ use crate::commands::import::studies;
 use crate::failure::Failure;
 use crate::report::html::Builder;
 use crate::store::{Document, Filter, KeptStudy, Place, Store, StoreError, split_label};
+use iosonde_result::compare::Measured;
 use iosonde_result::fio::import::import;
 use std::path::Path;
 
@@ -63,6 +64,8 @@ fn labelled(
     if found.is_empty() {
         return Err(StoreError::UnknownLabel(word.to_owned()).into());
     }
+    let measured: Vec<Measured> = found.iter().map(|summary| summary.measured()).collect();
+    report.spread(word, &measured);
     for summary in found {
         let loaded = store.load(&summary.id)?;
         kept(report, &loaded.name(), loaded.study, None);

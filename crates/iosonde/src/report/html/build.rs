@@ -1,9 +1,10 @@
 //! Results, taken in one by one, so that of many only what is drawn stays in memory.
 
-use super::document::{Figure, Promise, Rate, Report, Run, Series, Study};
-use super::{figures, foreign, machine, page, promised, series};
+use super::document::{Figure, Promise, Rate, Report, Run, Series, Spread, Study};
+use super::{figures, foreign, machine, page, promised, series, spread};
 use crate::failure::Failure;
 use iosonde_job::plan::Plan;
+use iosonde_result::compare::Measured;
 use iosonde_result::fio::import::FioDocument;
 use iosonde_result::host::{Host, TargetInfo};
 use iosonde_result::run::{CpuUse, RunResult};
@@ -22,6 +23,8 @@ pub(crate) struct Builder {
     runs: Vec<Run>,
     /// What was held against probes.
     promises: Vec<Promise>,
+    /// How far results lie apart that a label holds together.
+    spreads: Vec<Spread>,
     /// What all that is taken in is held against.
     expected: Vec<limits::Promise>,
 }
@@ -103,7 +106,13 @@ impl Builder {
             studies: self.studies,
             runs: self.runs,
             promises: self.promises,
+            spreads: self.spreads,
         })
+    }
+
+    /// Takes in how far the results of a label lie apart.
+    pub(crate) fn spread(&mut self, label: &str, results: &[Measured]) {
+        self.spreads.extend(spread::of(label, results));
     }
 
     fn taken(&mut self, source: &str, name: String, place: String, mut result: RunResult) -> Run {

@@ -23,6 +23,31 @@ pub(super) struct Report {
     pub(super) studies: Vec<Study>,
     pub(super) runs: Vec<Run>,
     pub(super) promises: Vec<Promise>,
+    pub(super) spreads: Vec<Spread>,
+}
+
+/// How far results of one label lie apart.
+#[derive(Debug, Serialize)]
+pub(super) struct Spread {
+    /// `disk=old: 6 runs on 3 machines`.
+    pub(super) title: String,
+    pub(super) rows: Vec<SpreadRow>,
+}
+
+/// One figure of all results of a label.
+#[derive(Debug, Serialize)]
+pub(super) struct SpreadRow {
+    /// Which, e.g. `random_read read IOPS`.
+    pub(super) what: String,
+    pub(super) unit: Unit,
+    /// Geometric mean, in which each machine has the same weight.
+    pub(super) mean: f64,
+    pub(super) runs: usize,
+    pub(super) machines: usize,
+    /// Standard deviation from run to run on one machine, in per cent of the mean; `None` where no machine has two runs.
+    pub(super) within_percent: Option<f64>,
+    /// From machine to machine beyond that; `None` where there is only one.
+    pub(super) between_percent: Option<f64>,
 }
 
 /// A probe: several runs and what they say together.
@@ -132,7 +157,7 @@ pub(super) struct Latency {
 /// Values over time, all at the same points.
 #[derive(Debug, Serialize)]
 pub(super) struct Series {
-    /// Of what: the run itself, or a device.
+    /// Of what: the run itself, a device, or the machine.
     pub(super) of: String,
     /// Start of each slice, in seconds since the start of the run.
     pub(super) at_s: Vec<f64>,
