@@ -21,6 +21,7 @@ before(async () => {
   for (const [node, begin] of [['a', 'fleet-00'], ['b', 'fleet-01']]) {
     iosonde('import', '--store', store, '--label', 'fleet=one', '--label', `node=${node}`, ...files(begin).slice(0, 5));
   }
+  made.many10 = report('many10', ...files('fleet-00').slice(0, 10));
   made.spread = report('spread', '--store', store, 'fleet=one');
 });
 
@@ -322,6 +323,17 @@ describe('looks', () => {
       assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 360, name);
       await close();
     }
+  });
+
+  test('on a narrow screen bars keep most of the width, and their names differ', async () => {
+    const { page, close } = await open(made.many10, { viewport: { width: 360, height: 740 } });
+    const panel = await drawn(page, 'comparison-0');
+    const boxes = await panel.locator('.canvas svg text').evaluateAll((all) => all.map((text) => ({ text: text.textContent, right: text.getBoundingClientRect().right })));
+    const names = boxes.filter((box) => box.text.startsWith('machine-') || box.text.includes('…'));
+    assert.equal(new Set(names.map((box) => box.text)).size, 10, JSON.stringify(boxes));
+    const frame = await panel.locator('.canvas').evaluate((canvas) => canvas.getBoundingClientRect());
+    for (const { text, right } of names) assert.ok(right < frame.left + 0.5 * frame.width, `${text}: ${right}`);
+    await close();
   });
 
   test('on paper charts are as wide as their place', async () => {

@@ -4,7 +4,7 @@ import { percentile, type Rate, type Unit } from '../document';
 import { quantity, tick } from '../format';
 import { groupBy, type Row } from '../rows';
 import type { Drawing } from './panel';
-import { colorOf, linear, told, tooltip, valueAxis, whiskers, withError, xAxis, type Hit } from './parts';
+import { colorOf, elided, linear, roomForNames, told, tooltip, valueAxis, whiskers, withError, xAxis, type Hit } from './parts';
 
 /** What is compared; `unit` is that of a workload's rows. */
 export interface Measure {
@@ -69,7 +69,7 @@ export function comparison(match: Match, measure: Measure, places: Map<string, n
   const unit = measure.unit(match);
   const most = Math.max(0, ...bars.map(({ rate }) => rate.mean + (rate.error ?? 0)));
   const title = measure.key === 'rate' ? (unit === 'iops' ? 'IOPS' : 'bandwidth') : measure.title;
-  const names = Math.min(220, 16 + 7 * Math.max(0, ...bars.map((bar) => bar.name.length)));
+  const names = roomForNames(bars.map((bar) => bar.name));
   return {
     summary: bars.length === 0 ? 'Nothing was measured.' : `From ${quantity(Math.min(...means), unit)} to ${quantity(Math.max(...means), unit)}.`,
     legend: [],
@@ -79,18 +79,18 @@ export function comparison(match: Match, measure: Measure, places: Map<string, n
         type: 'category',
         data: bars.map((bar) => bar.name),
         inverse: !upright,
-        axisLabel: { show: !upright, color: theme.text, width: names - 14, overflow: 'truncate' },
+        axisLabel: { show: !upright, color: theme.text, formatter: (name: string) => elided(name, names) },
         axisTick: { show: false },
         axisLine: { lineStyle: { color: theme.line } },
       };
       const values = upright
         ? valueAxis(theme, '', unit, linear(unit, most))
         : xAxis(theme, '', { min: 0, splitNumber: 4, ...linear(unit, most), axisLabel: { color: theme.muted, hideOverlap: true, formatter: (value: number) => tick(value, unit) }, splitLine: { show: true, lineStyle: { color: theme.faint } } });
-      const errors = bars.flatMap(({ rate }, index) => {
-        if (rate.error === null) return [];
-        const [low, high] = [rate.mean - rate.error, rate.mean + rate.error];
-        return [upright ? [index, low, high] : [low, high, index]];
+      const errors = bars.map(({ rate }, index) => {
+        const [low, high] = [rate.mean - (rate.error ?? 0), rate.mean + (rate.error ?? 0)];
+        return upright ? [index, low, high] : [low, high, index];
       });
+      const labels = upright ? [] : bars.map(({ rate }) => quantity(rate.mean, unit));
       return {
         grid: upright ? { left: 76, right: 16, top: 20, bottom: 24 } : { left: names, right: 70, top: 6, bottom: 30 },
         tooltip: tooltip(theme, (hits) => tip(hits, bars[hits[0]?.dataIndex ?? 0]?.rate, title, unit)),
@@ -102,9 +102,8 @@ export function comparison(match: Match, measure: Measure, places: Map<string, n
             name: title,
             barMaxWidth: 20,
             data: bars.map((bar) => ({ value: bar.rate.mean, itemStyle: { color: colorOf(theme, upright ? 0 : (places.get(bar.row.run.place) ?? 0)) } })),
-            label: { show: !upright, position: 'right', distance: 8, color: theme.text, formatter: ({ value }: { value: number }) => quantity(value, unit) },
           },
-          whiskers(theme.text, errors, { lying: !upright, cap: upright ? Math.min(4, 200 / bars.length) : 4 }),
+          whiskers(theme.text, errors, { lying: !upright, cap: upright ? Math.min(4, 200 / bars.length) : 4, labels }),
         ],
       };
     },

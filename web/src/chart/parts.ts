@@ -79,7 +79,7 @@ export function byteStep(most: number): number {
 /** A linear axis from zero to at least `most`. */
 export function linear(unit: Unit, most: number): Option {
   // No share is more than the whole.
-  if (unit === 'percent' && most > 80) return { max: 100 };
+  if (unit === 'percent' && most > 80) return { interval: 50, max: 100 };
   if (unit !== 'bytes_per_s' || !(most > 0)) return {};
   const step = byteStep(most);
   return { interval: step, max: step * Math.ceil((most * 1.01) / step) };
@@ -151,8 +151,22 @@ export function withError(rate: Rate, unit: Unit): string {
   return rate.error === null ? mean : `${mean} ± ${quantity(rate.error, unit)}`;
 }
 
-/** Whiskers of confidence intervals: data are `[x, low, high]`, or `[low, high, y]` for bars that lie. */
-export function whiskers(color: string, data: number[][], { lying = false, cap = 4 } = {}): Option {
+/** Pixels for names beside bars that lie: as many as the longest takes, but no more than a third of a narrow screen. */
+export function roomForNames(names: string[]): number {
+  const longest = Math.max(0, ...names.map((name) => name.length));
+  return Math.min(220, 16 + 7 * longest, Math.max(96, document.documentElement.clientWidth * 0.34));
+}
+
+/** A name that fits into so many pixels. Names mostly differ at their end, so what is left out is in the middle. */
+export function elided(name: string, room: number): string {
+  const most = Math.floor((room - 14) / 6.6);
+  if (name.length <= most) return name;
+  const head = Math.floor((most - 1) / 3);
+  return `${name.slice(0, head)}…${name.slice(name.length - (most - 1 - head))}`;
+}
+
+/** Whiskers of confidence intervals: data are `[x, low, high]`, or `[low, high, y]` for bars that lie. Labels stand to their right. */
+export function whiskers(color: string, data: number[][], { lying = false, cap = 4, labels = [] as string[] } = {}): Option {
   return {
     type: 'custom',
     name: '95 % confidence',
@@ -161,7 +175,7 @@ export function whiskers(color: string, data: number[][], { lying = false, cap =
     tooltip: { show: false },
     encode: lying ? { x: [0, 1], y: 2 } : { x: 0, y: [1, 2] },
     data,
-    renderItem: (_: unknown, api: { value(at: number): number; coord(point: number[]): [number, number] }) => {
+    renderItem: ({ dataIndex }: { dataIndex: number }, api: { value(at: number): number; coord(point: number[]): [number, number] }) => {
       const [a, b, c] = [api.value(0), api.value(1), api.value(2)];
       const [from, to] = lying ? [api.coord([a, c]), api.coord([b, c])] : [api.coord([a, b]), api.coord([a, c])];
       const line = (x1: number, y1: number, x2: number, y2: number) => ({
@@ -170,13 +184,17 @@ export function whiskers(color: string, data: number[][], { lying = false, cap =
         style: { stroke: color, lineWidth: 1.5 },
       });
       const [dx, dy] = lying ? [0, cap] : [cap, 0];
+      const lines = [
+        line(from[0], from[1], to[0], to[1]),
+        line(from[0] - dx, from[1] - dy, from[0] + dx, from[1] + dy),
+        line(to[0] - dx, to[1] - dy, to[0] + dx, to[1] + dy),
+      ];
+      const text = labels[dataIndex];
+      const label = { type: 'text', x: to[0] + 8, y: to[1], style: { text, fill: color, fontSize: 12, verticalAlign: 'middle' } };
       return {
         type: 'group',
-        children: [
-          line(from[0], from[1], to[0], to[1]),
-          line(from[0] - dx, from[1] - dy, from[0] + dx, from[1] + dy),
-          line(to[0] - dx, to[1] - dy, to[0] + dx, to[1] + dy),
-        ],
+        // Where nothing is known of the error, there is only the label.
+        children: [...(from[0] === to[0] && from[1] === to[1] ? [] : lines), ...(text === undefined ? [] : [label])],
       };
     },
   };

@@ -19,6 +19,8 @@ const STRIP = 130;
 /** Height of a strip where devices have theirs too. */
 const LOW_STRIP = 84;
 const GAP = 52;
+/** Whose groups are of no device, and say enough. */
+const OF_ITS_OWN = ['run', 'machine', 'waiting'];
 const COLORS: { [name: string]: number } = { read: 0, write: 1, trim: 2, discard: 2, p50: 4, p99: 3, max: 5 };
 
 /** Tracks of one group of one series share a strip. */
@@ -27,7 +29,7 @@ function strips(run: Run, promises: Promised[]): Strip[] {
   return run.series.flatMap((series) => {
     const groups = groupBy(series.tracks, (track) => track.group);
     return [...groups].map(([group, tracks]) => ({
-      title: series.of === 'run' || !several ? capital(group) : `${series.of === 'machine' ? 'Machine' : series.of}: ${group}`,
+      title: !several || OF_ITS_OWN.includes(series.of) ? capital(group) : `${series.of}: ${group}`,
       tracks: tracks.map((track, index) => ({
         track,
         name: `${series.of === 'run' ? '' : `${series.of} `}${group} ${track.name}`.trim(),
