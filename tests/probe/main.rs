@@ -1,6 +1,7 @@
 //! `iosonde probe` as a user meets it: on a directory, a file and a device, on a full disk, and with Ctrl-C in each phase.
 
 mod history;
+mod knee;
 
 use std::fs;
 use std::thread;

@@ -9,20 +9,24 @@ mod class;
 #[cfg(test)]
 mod coverage;
 mod figure;
+mod knee;
 mod observer;
+mod outcome;
 mod phase;
 mod study;
 mod sure;
 mod target;
 mod turns;
+mod watcher;
 
 pub use class::{Classification, DeviceClass, Evidence, classify};
 pub use figure::{Estimate, Figure, Latency};
+pub use knee::{Knee, is_search};
+pub use outcome::{FORMAT, PhaseRun, ProbeOptions, ProbeResult, schema};
 pub use phase::{Budget, Phase};
 pub(crate) use study::is_direct_refused;
-pub use study::{
-    Announcement, FORMAT, PhaseRun, ProbeError, ProbeOptions, ProbeResult, Watcher, probe,
-};
+pub use study::{ProbeError, probe};
 pub(crate) use target::planned_bytes;
 pub use target::{ProbeTarget, TargetKind, WorkingSet, WorkingSetError};
 pub use turns::{Present, Taking, Turns};
+pub use watcher::{Announcement, Watcher};

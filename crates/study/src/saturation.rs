@@ -15,7 +15,7 @@ mod series;
 
 pub use cell::{Cell, Record};
 pub use curve::Curve;
-pub use measure::{CellRun, measure_cell};
+pub use measure::{CellRun, measure_cell, recorded};
 pub use outcome::{Ended, Point, Saturation};
 pub use search::{SoFar, find_knee, go_on};
 

@@ -271,7 +271,7 @@ fn options(args: &ProbeArgs) -> ProbeOptions {
         Budget::NORMAL
     };
     if let Some(runtime_ns) = args.runtime {
-        budget.runtime_ns = runtime_ns;
+        budget = budget.with_runtime(runtime_ns);
     }
     if let Some(bytes) = args.size {
         budget.size_bytes = bytes;

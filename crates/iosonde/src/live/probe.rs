@@ -1,4 +1,6 @@
-//! A probe while it runs: one line that is redrawn on a terminal, else a line every few seconds.
+//! A probe while it runs: one screen that is redrawn on a terminal, else a line every few seconds.
+
+mod screen;
 
 use crate::output::is_live_terminal;
 use crate::report::probe::{row, table};
@@ -6,8 +8,10 @@ use crate::signals::Stop;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use iosonde_result::interval::IntervalCounts;
 use iosonde_result::observer::Progress;
-use iosonde_study::probe::{Announcement, Figure, Phase, TargetKind, Watcher};
+use iosonde_study::probe::{Announcement, Figure, Knee, Phase, TargetKind, Watcher};
+use iosonde_study::saturation::Cell;
 use iosonde_study::words;
+use screen::Screen;
 use std::io::Write;
 
 /// Where there is no terminal, a line is written this often at most.
@@ -16,17 +20,18 @@ const LINE_EVERY_NS: u64 = 3_000_000_000;
 /// Shows a probe.
 pub(crate) struct ProbeLive {
     stop: Stop,
+    /// On a terminal: what is drawn, and where.
     bar: Option<ProgressBar>,
+    screen: Screen,
     lines: Box<dyn Write>,
     /// Stands before each line, where several targets are probed.
     prefix: String,
-    /// The phase that runs: its number, how many there are, and when its next line is due.
-    number: usize,
-    phases: usize,
+    /// When the next line of the phase is due, and how well its rate is known by now.
     next_line_ns: u64,
-    /// Time that the phases before take at most, and the one that runs.
-    before_ns: u64,
-    planned_ns: u64,
+    known: Option<f64>,
+    /// Whether the knee of its pattern is being searched, and for how long it has been.
+    searching: bool,
+    searched_ns: u64,
 }
 
 impl ProbeLive {
@@ -34,10 +39,10 @@ impl ProbeLive {
     pub(crate) fn new(stop: Stop) -> Self {
         let mut live = ProbeLive::on(Box::new(std::io::stderr()), stop);
         if is_live_terminal() {
-            let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(4));
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(4));
             // A template without colour: nothing is lost where colours are unwanted.
-            if let Ok(style) = ProgressStyle::with_template("{msg:46!} [{bar:16}] {prefix}") {
-                bar.set_style(style.progress_chars("=> "));
+            if let Ok(style) = ProgressStyle::with_template("{msg}") {
+                bar.set_style(style);
             }
             live.bar = Some(bar);
         }
@@ -58,15 +63,15 @@ impl ProbeLive {
             bar: None,
             lines,
             prefix: String::new(),
-            number: 0,
-            phases: 0,
+            screen: Screen::default(),
             next_line_ns: 0,
-            before_ns: 0,
-            planned_ns: 0,
+            known: None,
+            searching: false,
+            searched_ns: 0,
         }
     }
 
-    /// Takes the redrawn line away.
+    /// Takes the screen away.
     pub(crate) fn end(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
@@ -87,56 +92,91 @@ impl ProbeLive {
     }
 }
 
+impl ProbeLive {
+    fn draw(&self) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(self.screen.lines().join("\n"));
+        }
+    }
+
+    /// What there is to say in between, where nothing is drawn.
+    fn provisional(&mut self, phase: Phase, at_ns: u64, rate: &str) {
+        if at_ns < self.next_line_ns {
+            return;
+        }
+        self.next_line_ns = at_ns + LINE_EVERY_NS;
+        let known = self.known.map_or(String::new(), |error| {
+            format!(", +- {} so far", row::share(error))
+        });
+        self.line(&format!("{:<28} {rate}, provisional{known}", phase.title()));
+    }
+}
+
 impl Watcher for ProbeLive {
     fn begin(&mut self, announcement: &Announcement<'_>) {
-        self.phases = announcement.phases.len();
-        if let Some(bar) = &self.bar {
-            bar.set_length(announcement.total_ns);
-        }
+        self.screen = Screen::of(announcement);
         for text in announced(announcement) {
             self.line(&text);
         }
     }
 
-    fn phase(&mut self, phase: Phase, planned_ns: u64) {
-        self.before_ns += self.planned_ns;
-        self.number += 1;
-        self.planned_ns = planned_ns;
+    fn phase(&mut self, phase: Phase, _planned_ns: u64) {
         self.next_line_ns = LINE_EVERY_NS;
-        if let Some(bar) = &self.bar {
-            bar.set_message(format!(
-                "[{}/{}] {}",
-                self.number,
-                self.phases,
-                phase.title()
-            ));
-        }
+        self.known = None;
+        self.searching = false;
+        self.screen.begin(phase, false);
+        self.draw();
     }
 
     fn progress(&mut self, phase: Phase, progress: &Progress<'_>) {
         let rate = rate_now(phase, progress);
-        if let Some(bar) = &self.bar {
-            let position = self.before_ns + progress.at_ns.min(self.planned_ns);
-            let left = bar.length().unwrap_or(0).saturating_sub(position);
-            bar.set_position(position);
-            bar.set_prefix(format!("{} left", words::wait(left)));
-            let (number, phases, title) = (self.number, self.phases, phase.title());
-            bar.set_message(format!(
-                "[{number}/{phases}] {title}  {}",
-                rate.unwrap_or_default()
-            ));
-            return;
-        }
-        if let Some(rate) = rate
-            && progress.at_ns >= self.next_line_ns
-        {
-            self.next_line_ns = progress.at_ns + LINE_EVERY_NS;
-            self.line(&format!("{:<28} {rate}, provisional", phase.title()));
+        if self.bar.is_some() {
+            self.screen.progress(progress, rate);
+            self.draw();
+        } else if let Some(rate) = rate.filter(|_| !self.searching) {
+            self.provisional(phase, progress.at_ns, &rate);
         }
     }
 
+    fn confidence(&mut self, _phase: Phase, relative_error: f64) {
+        self.known = Some(relative_error);
+        self.screen.confidence(relative_error);
+    }
+
     fn figure(&mut self, figure: &Figure) {
-        self.line(&row::one_line(figure));
+        self.screen.figure(figure);
+        if self.bar.is_none() {
+            self.line(&row::one_line(figure));
+        }
+        self.draw();
+    }
+
+    fn search(&mut self, phase: Phase, _planned_ns: u64) {
+        self.next_line_ns = LINE_EVERY_NS;
+        self.searching = true;
+        self.searched_ns = 0;
+        self.screen.begin(phase, true);
+    }
+
+    fn cell_begins(&mut self, _phase: Phase, jobs: u32, iodepth: u32, _most_ns: u64) {
+        self.screen.next_run(row::cell(jobs, iodepth));
+    }
+
+    fn cell(&mut self, phase: Phase, cell: &Cell) {
+        self.searched_ns += cell.measured_ns;
+        if self.bar.is_none() && self.searched_ns >= self.next_line_ns {
+            self.next_line_ns = self.searched_ns + LINE_EVERY_NS;
+            let at = format!("{}, {}", phase.title(), row::cell(cell.jobs, cell.iodepth));
+            self.line(&format!("{at:<28} {} IOPS", words::iops(cell.iops.mean)));
+        }
+    }
+
+    fn knee(&mut self, knee: &Knee) {
+        self.screen.knee(knee);
+        if self.bar.is_none() {
+            self.line(&format!("{}: most {}", knee.phase.title(), row::knee(knee)));
+        }
+        self.draw();
     }
 
     fn note(&mut self, note: &str) {
@@ -176,13 +216,20 @@ fn announced(announcement: &Announcement<'_>) -> Vec<String> {
         }
         TargetKind::Simulated { .. } => format!("{name}: simulated, nothing is written"),
     };
-    let phases = announcement.phases.len();
-    let total = words::wait(announcement.total_ns);
+    let (phases, budget) = (announcement.phases, announcement.budget);
+    let total = words::wait(budget.total_ns(phases));
+    let searches = phases.iter().filter(|phase| budget.searches(**phase));
+    let steps = match searches.count() {
+        0 => format!("{} phases", phases.len()),
+        1 => format!("{} phases and the search for the best depth", phases.len()),
+        more => format!(
+            "{} phases and {more} searches for the best depth",
+            phases.len()
+        ),
+    };
     vec![
         what,
-        format!(
-            "{phases} phases, {total} at most; Ctrl-C ends it early and prints what is known by then"
-        ),
+        format!("{steps}, {total} at most; Ctrl-C ends it early and prints what is known by then"),
     ]
 }
 

@@ -3,6 +3,7 @@
 mod conditions;
 mod csv;
 mod json;
+mod limits;
 mod markdown;
 mod promise;
 pub(crate) mod row;

@@ -9,6 +9,7 @@ use iosonde_job::plan::Plan;
 use iosonde_result::observer::Observer;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
+use iosonde_study::probe::is_search;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -149,7 +150,10 @@ pub(crate) struct KeepingSession<'a> {
 impl Session for KeepingSession<'_> {
     fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
         let mut result = self.session.run(plan, observer)?;
-        self.keeper.keep(&mut result);
+        // The short runs of a search are cells of the knee that it finds.
+        if !is_search(plan) {
+            self.keeper.keep(&mut result);
+        }
         Ok(result)
     }
 

@@ -1,6 +1,7 @@
 //! The limits file: TOML, as docs/limits.md describes it.
 
 use super::term::Term;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -30,7 +31,7 @@ pub(super) struct Origin {
 }
 
 /// How a figure came into the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evidence {
     /// A copy of the vendor's own page.
@@ -244,7 +245,7 @@ pub(super) struct Size {
 }
 
 /// Whether reads and writes draw on one budget.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Shared {
     /// Of operations.
@@ -266,7 +267,7 @@ pub(super) struct IoRule {
 }
 
 /// The vendor's word on how much of it is delivered, and how often.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Delivery {
     /// Share of the limit, 0 to 1.

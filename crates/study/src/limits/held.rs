@@ -7,6 +7,7 @@ use crate::probe::{Figure, Phase, ProbeResult};
 use crate::words;
 use iosonde_result::host::DeviceInfo;
 use iosonde_result::run::{RunResult, VerdictKind};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Where many I/Os in flight wait hardly longer than one alone, more of them would do more: below this ratio of the mean
@@ -17,7 +18,7 @@ const SAME_SIZE: f64 = 0.01;
 const GIB: f64 = 1_073_741_824.0;
 
 /// A promise beside what a probe measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Held {
     /// What was promised.
     pub promise: Promise,
@@ -30,7 +31,7 @@ pub struct Held {
 }
 
 /// One figure of a promise.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldFigure {
     /// The phase that measured it.
     pub phase: Phase,
@@ -43,7 +44,7 @@ pub struct HeldFigure {
 }
 
 /// What became of a promise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Every figure that was measured is as promised.
@@ -55,7 +56,7 @@ pub enum Outcome {
 }
 
 /// Why a figure cannot be laid at the volume's door.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Doubt {
     /// A cache answered, not the volume.

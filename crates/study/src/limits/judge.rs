@@ -1,6 +1,7 @@
 //! The promise beside what was measured.
 
 use super::promise::{Metric, Promise, Promised};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A figure counts as kept from this share of the promise on, where the vendor does not say how much it delivers: a
@@ -23,7 +24,7 @@ pub struct Measured {
 }
 
 /// Whether a promise was kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Verdict {
     /// As promised.
@@ -38,7 +39,7 @@ pub enum Verdict {
 }
 
 /// The verdict on one figure.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Judged {
     /// What was measured.
     pub metric: Metric,

@@ -2,12 +2,15 @@
 
 use super::file::{Delivery, Evidence, Shared};
 use super::query::Query;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// What a figure is of. Where a vendor publishes one figure for reads and writes together, there is no figure for
 /// either alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
     /// Reads and writes per second, together.
@@ -76,7 +79,7 @@ impl fmt::Display for Metric {
 }
 
 /// The unit in which the vendor publishes a figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Unit {
     /// Operations per second.
     #[serde(rename = "IOPS")]
@@ -119,7 +122,7 @@ impl Unit {
 }
 
 /// What a figure is capped by.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", content = "name", rename_all = "snake_case")]
 pub enum Limiter {
     /// The size of the volume, or of all volumes of the type together.
@@ -169,7 +172,7 @@ impl fmt::Display for Limiter {
 }
 
 /// One cap: the figure is the smallest of all of them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bound {
     /// What caps.
     pub by: Limiter,
@@ -182,7 +185,7 @@ pub struct Bound {
 }
 
 /// One figure.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Promised {
     /// What it is of.
     pub metric: Metric,
@@ -209,7 +212,7 @@ impl Promised {
 }
 
 /// How long a burst lasts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BurstLength {
     /// What bursts.
     pub of: Limiter,
@@ -224,7 +227,7 @@ pub struct BurstLength {
 }
 
 /// Where figures were published.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Source {
     /// What came from there.
     pub of: String,
@@ -239,7 +242,7 @@ pub struct Source {
 }
 
 /// What a vendor publishes about a volume, or several, on a machine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Promise {
     /// Name of the product.
     pub product: String,

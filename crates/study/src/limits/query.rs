@@ -2,11 +2,12 @@
 
 use super::error::LimitsError;
 use iosonde_job::diagnostic::nearest;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
 /// A product and all that its limits may depend on. As text: `gcp-pd-ssd:size=375GiB,machine=n1,vcpus=8`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Query {
     /// Name or alias of the product.
@@ -34,7 +35,7 @@ pub struct Query {
 }
 
 /// A bandwidth with or without its unit; without one it is in the unit of the product.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChosenBandwidth {
     /// Bytes per second.

@@ -6,18 +6,19 @@
 //! sold shows as rates that hardly vary and are the same for reads and writes.
 
 use super::figure::Figure;
+use super::outcome::PhaseRun;
 use super::phase::Phase;
-use super::study::PhaseRun;
 use crate::words;
 use iosonde_result::host::Locality;
 use iosonde_result::run::VerdictKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const US: f64 = 1e3;
 const MS: f64 = 1e6;
 
 /// Classes of storage.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceClass {
     /// Memory that is made to look like a file system or disk.
@@ -114,7 +115,7 @@ impl Evidence {
 }
 
 /// A class, the reasons for it, and what the target is fit for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Classification {
     /// What it behaves like.
     pub class: DeviceClass,

@@ -1,8 +1,8 @@
 //! One phase while it runs: passes on what happens, and ends it when its rate is sure.
 
 use super::phase::{Budget, Phase};
-use super::study::Watcher;
 use super::sure::Stopping;
+use super::watcher::Watcher;
 use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer, Progress};
 

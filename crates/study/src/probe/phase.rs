@@ -3,12 +3,13 @@
 use iosonde_job::plan::{
     BlockSize, Direction, Engine, Extent, GivenOption, Job, Mode, PerDirection, Plan, ReadWrite,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// One step of a probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// The working set is written, from its start to its end.
@@ -102,6 +103,11 @@ impl Phase {
         }
     }
 
+    /// Whether the knee of its pattern is looked for: with large blocks a few I/Os in flight are enough everywhere.
+    pub fn has_knee(self) -> bool {
+        matches!(self, Phase::RandomRead | Phase::RandomWrite)
+    }
+
     /// Whether the phase asks for O_DIRECT when the probe does: a database's log goes through the page cache.
     fn may_be_direct(self) -> bool {
         self != Phase::SyncedWrite
@@ -109,7 +115,7 @@ impl Phase {
 }
 
 /// How long the phases run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Budget {
     /// Layout ends after this time, with whatever has been written.
     pub layout_ns: u64,
@@ -117,6 +123,9 @@ pub struct Budget {
     pub runtime_ns: u64,
     /// Run before it and not measured.
     pub ramp_ns: u64,
+    /// Each search for a knee ends after this time; 0 searches none.
+    #[serde(default)]
+    pub knee_ns: u64,
     /// Largest working set, unless a size is asked for.
     pub size_bytes: u64,
     /// A phase ends before its time when half the confidence interval of its rate is at most this share of the mean, and
@@ -131,6 +140,7 @@ impl Budget {
         layout_ns: 16 * SECOND_NS,
         runtime_ns: 6 * SECOND_NS,
         ramp_ns: SECOND_NS,
+        knee_ns: 10 * SECOND_NS,
         size_bytes: 4 << 30,
         width: 0.01,
     };
@@ -140,6 +150,7 @@ impl Budget {
         layout_ns: 4 * SECOND_NS,
         runtime_ns: 3 * SECOND_NS / 2,
         ramp_ns: SECOND_NS / 2,
+        knee_ns: 0,
         size_bytes: 1 << 30,
         width: 0.05,
     };
@@ -151,12 +162,38 @@ impl Budget {
         tenths.clamp(1, 10) * SHORTEST_NS
     }
 
-    /// Time that these phases take at most.
-    pub fn total_ns(&self, phases: &[Phase]) -> u64 {
-        let each = |phase: &Phase| match phase {
+    /// The same with another measured time of each phase, and searches that are longer or shorter by as much.
+    pub fn with_runtime(self, runtime_ns: u64) -> Budget {
+        let share = runtime_ns as f64 / self.runtime_ns as f64;
+        let knee_ns = (self.knee_ns as f64 * share) as u64;
+        Budget {
+            runtime_ns,
+            // A search of less says nothing.
+            knee_ns: knee_ns.max(self.knee_ns.min(3 * SECOND_NS)),
+            ..self
+        }
+    }
+
+    /// Time that one phase takes at most, without the search for its knee.
+    pub fn phase_ns(&self, phase: Phase) -> u64 {
+        match phase {
             Phase::Layout => self.layout_ns,
             _ => self.ramp_ns + self.runtime_ns,
+        }
+    }
+
+    /// Whether the knee of a phase's pattern is looked for after it.
+    pub fn searches(&self, phase: Phase) -> bool {
+        self.knee_ns > 0 && phase.has_knee()
+    }
+
+    /// Time that these phases take at most, and the searches for their knees.
+    pub fn total_ns(&self, phases: &[Phase]) -> u64 {
+        let knee_ns = |phase: &Phase| match self.searches(*phase) {
+            true => self.knee_ns,
+            false => 0,
         };
+        let each = |phase: &Phase| self.phase_ns(*phase) + knee_ns(phase);
         phases.iter().map(each).sum()
     }
 }
@@ -180,7 +217,15 @@ pub(super) struct Common<'a> {
 
 /// The plan of one phase.
 pub(super) fn plan(phase: Phase, common: &Common<'_>, budget: &Budget) -> Plan {
-    let mut job = Job::new(phase.key());
+    Plan {
+        jobs: vec![job(phase, phase.key(), common, budget)],
+        global_options: Vec::new(),
+    }
+}
+
+/// Its job, under a name.
+pub(super) fn job(phase: Phase, name: &str, common: &Common<'_>, budget: &Budget) -> Job {
+    let mut job = Job::new(name);
     job.files.filenames = vec![common.path.to_owned()];
     job.files.size = Some(Extent::Bytes(common.bytes));
     job.files.allow_mounted_write = common.consent;
@@ -214,10 +259,7 @@ pub(super) fn plan(phase: Phase, common: &Common<'_>, budget: &Budget) -> Plan {
         job.schedule.ramp_time_ns = budget.ramp_ns;
     }
     job.given = given(&job);
-    Plan {
-        jobs: vec![job],
-        global_options: Vec::new(),
-    }
+    job
 }
 
 /// The job in fio's words, for fio's formats and for whoever wants to repeat it there.
@@ -273,6 +315,15 @@ mod tests {
         let normal = Budget::NORMAL.total_ns(&all_phases());
         assert!(normal <= 86 * SECOND_NS, "leaves some of 90 s for the rest");
         assert!(Budget::QUICK.total_ns(&all_phases()) <= 19 * SECOND_NS);
+    }
+
+    #[test]
+    fn searches_are_as_long_as_phases_are() {
+        let of = |seconds: u64| Budget::NORMAL.with_runtime(seconds * SECOND_NS);
+        assert_eq!(of(6), Budget::NORMAL);
+        assert_eq!(of(30).knee_ns, 50 * SECOND_NS);
+        assert_eq!(of(1).knee_ns, 3 * SECOND_NS);
+        assert_eq!(Budget::QUICK.with_runtime(SECOND_NS).knee_ns, 0);
     }
 
     #[test]

@@ -1,145 +1,21 @@
 //! Running the phases of a probe, one after the other.
 
-use super::class::{Classification, Evidence, classify};
+use super::class::{Evidence, classify};
 use super::figure::Figure;
+use super::knee::{self, Knee};
 use super::observer::PhaseObserver;
-use super::phase::{self, Budget, Common, Phase};
+use super::outcome::{FORMAT, PhaseRun, ProbeOptions, ProbeResult};
+use super::phase::{self, Common, Phase};
 use super::target::{
     ProbeTarget, TargetKind, WorkingSet, WorkingSetError, laid_out_bytes, planned_bytes,
 };
-use crate::limits::Held;
+use super::watcher::{Announcement, Watcher};
 use iosonde_job::plan::Plan;
-use iosonde_result::observer::Progress;
 use iosonde_result::run::{IoFailure, RunResult};
 use iosonde_result::session::{RunError, Session};
-use serde::{Deserialize, Serialize};
-
-/// Version of [`ProbeResult`] as JSON; counts up when a field changes its meaning.
-pub const FORMAT: u32 = 1;
 
 /// errno of a system call that refuses its arguments: what O_DIRECT meets where it is not supported.
 const EINVAL: i32 = 22;
-
-/// How a probe is to be done.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ProbeOptions {
-    /// Time for each step.
-    pub budget: Budget,
-    /// Bytes of the working set; `None` chooses.
-    pub size_bytes: Option<u64>,
-    /// Whether to ask for O_DIRECT. Where it is refused, the probe goes on without it and says so.
-    pub direct: bool,
-    /// Seed of the offsets.
-    pub seed: u64,
-}
-
-/// What is about to happen.
-#[derive(Debug, Clone)]
-pub struct Announcement<'a> {
-    /// What is probed.
-    pub target: &'a ProbeTarget,
-    /// Bytes of the working set.
-    pub bytes: u64,
-    /// The phases to come.
-    pub phases: &'a [Phase],
-    /// How long they take at most.
-    pub total_ns: u64,
-    /// Whether O_DIRECT will be asked for.
-    pub direct: bool,
-}
-
-/// Sees a probe while it goes on.
-pub trait Watcher {
-    /// Nothing has been written yet.
-    fn begin(&mut self, announcement: &Announcement<'_>) {
-        let _ = announcement;
-    }
-
-    /// A phase begins, which takes this long at most.
-    fn phase(&mut self, phase: Phase, planned_ns: u64) {
-        let _ = (phase, planned_ns);
-    }
-
-    /// Called several times a second.
-    fn progress(&mut self, phase: Phase, progress: &Progress<'_>) {
-        let _ = (phase, progress);
-    }
-
-    /// The rate of the phase is known to this share of itself by now, with 95 % confidence.
-    fn confidence(&mut self, phase: Phase, relative_error: f64) {
-        let _ = (phase, relative_error);
-    }
-
-    /// A phase has ended with this figure.
-    fn figure(&mut self, figure: &Figure) {
-        let _ = figure;
-    }
-
-    /// Something that the user should know.
-    fn note(&mut self, note: &str) {
-        let _ = note;
-    }
-
-    /// Whether the user wants the probe to end now.
-    fn is_interrupted(&self) -> bool {
-        false
-    }
-}
-
-/// Watches nothing.
-impl Watcher for () {}
-
-/// What a probe found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ProbeResult {
-    /// [`FORMAT`] of the program that wrote it.
-    pub format: u32,
-    /// The target as the user wrote it.
-    pub target: String,
-    /// The file or device that I/O went to.
-    pub path: String,
-    /// What the target is.
-    pub kind: TargetKind,
-    /// How it was to be done.
-    pub options: ProbeOptions,
-    /// What was used of the target.
-    pub working_set: WorkingSet,
-    /// Whether the user ended it before all phases had run.
-    pub interrupted: bool,
-    /// One for each phase that measured something.
-    pub figures: Vec<Figure>,
-    /// What the figures mean.
-    pub classification: Classification,
-    /// What else the user should know, each in one sentence.
-    pub notes: Vec<String>,
-    /// Promises that the figures were held against.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub expected: Vec<Held>,
-    /// The runs behind the figures, layout included.
-    pub runs: Vec<PhaseRun>,
-}
-
-impl ProbeResult {
-    /// The figure of a phase.
-    pub fn figure(&self, phase: Phase) -> Option<&Figure> {
-        self.figures.iter().find(|figure| figure.phase == phase)
-    }
-
-    /// The first I/O error of any phase.
-    pub fn failure(&self) -> Option<&IoFailure> {
-        let workers = self.runs.iter().flat_map(|run| &run.result.workers);
-        workers.into_iter().find_map(|worker| worker.error.as_ref())
-    }
-}
-
-/// The run of one phase.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PhaseRun {
-    /// Which phase.
-    pub phase: Phase,
-    /// What was measured.
-    pub result: RunResult,
-}
 
 /// Why a probe has no result.
 #[derive(Debug, thiserror::Error)]
@@ -186,7 +62,7 @@ pub fn probe(
         target,
         bytes,
         phases: &phases,
-        total_ns: options.budget.total_ns(&phases),
+        budget: &options.budget,
         direct: options.direct,
     });
     let mut study = Study {
@@ -197,6 +73,7 @@ pub fn probe(
         bytes,
         direct: options.direct,
         figures: Vec::new(),
+        knees: Vec::new(),
         notes: Vec::new(),
         runs: Vec::new(),
     };
@@ -221,6 +98,7 @@ struct Study<'a> {
     bytes: u64,
     direct: bool,
     figures: Vec<Figure>,
+    knees: Vec<Knee>,
     notes: Vec<String>,
     runs: Vec<PhaseRun>,
 }
@@ -248,11 +126,37 @@ impl Study<'_> {
             self.figures.push(figure);
         }
         self.runs.push(PhaseRun { phase, result });
+        if self.options.budget.searches(phase) && !self.is_over() {
+            self.search()?;
+        }
         Ok(())
     }
 
+    /// Searches the knee of the phase that has just run.
+    fn search(&mut self) -> Result<(), ProbeError> {
+        let Some(PhaseRun { phase, result }) = self.runs.last() else {
+            return Ok(());
+        };
+        // What failed at one depth will fail at others.
+        if result.workers.iter().any(|worker| worker.error.is_some()) {
+            return Ok(());
+        }
+        let budget = &self.options.budget;
+        self.watcher.search(*phase, budget.knee_ns);
+        let common = common(self.target, self.options, self.bytes, self.direct);
+        match knee::search(self.session, *phase, &common, budget, result, self.watcher) {
+            Ok(knee) => {
+                self.watcher.knee(&knee);
+                self.knees.push(knee);
+                Ok(())
+            }
+            Err(RunError::Interrupted) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn run(&mut self, phase: Phase) -> Result<RunResult, RunError> {
-        let planned_ns = self.options.budget.total_ns(&[phase]);
+        let planned_ns = self.options.budget.phase_ns(phase);
         self.watcher.phase(phase, planned_ns);
         let plan = self.plan(phase);
         let mut observer = PhaseObserver::new(phase, &self.options.budget, self.watcher);
@@ -260,17 +164,7 @@ impl Study<'_> {
     }
 
     fn plan(&self, phase: Phase) -> Plan {
-        let common = Common {
-            path: &self.target.path,
-            bytes: self.bytes,
-            direct: self.direct,
-            seed: self.options.seed,
-            sim: match &self.target.kind {
-                TargetKind::Simulated { options } => Some(options),
-                _ => None,
-            },
-            consent: matches!(self.target.kind, TargetKind::Existing { consent: true, .. }),
-        };
+        let common = common(self.target, self.options, self.bytes, self.direct);
         phase::plan(phase, &common, &self.options.budget)
     }
 
@@ -332,6 +226,7 @@ impl Study<'_> {
             interrupted,
             classification: classify(&evidence),
             figures: self.figures,
+            knees: self.knees,
             notes: self.notes,
             expected: Vec::new(),
             runs: self.runs,
@@ -345,6 +240,26 @@ impl Study<'_> {
                     .to_owned(),
             );
         }
+    }
+}
+
+/// What all runs on a target share.
+fn common<'a>(
+    target: &'a ProbeTarget,
+    options: &ProbeOptions,
+    bytes: u64,
+    direct: bool,
+) -> Common<'a> {
+    Common {
+        path: &target.path,
+        bytes,
+        direct,
+        seed: options.seed,
+        sim: match &target.kind {
+            TargetKind::Simulated { options } => Some(options),
+            _ => None,
+        },
+        consent: matches!(target.kind, TargetKind::Existing { consent: true, .. }),
     }
 }
 
@@ -370,6 +285,7 @@ pub(crate) fn is_direct_refused(outcome: &Result<RunResult, RunError>) -> bool {
 mod tests {
     use super::*;
     use crate::fake::{FakeDevice, FakeSession};
+    use crate::probe::Budget;
 
     fn directory() -> ProbeTarget {
         ProbeTarget {
@@ -437,7 +353,8 @@ mod tests {
         assert!(result.figures.iter().all(|figure| !figure.direct));
         assert_eq!(result.figures.len(), 7);
         // Asked once, not in every phase.
-        assert_eq!(session.plans.len(), 9);
+        let phases = session.plans.iter().filter(|plan| !knee::is_search(plan));
+        assert_eq!(phases.count(), 9);
     }
 
     struct StopsAfter(usize);

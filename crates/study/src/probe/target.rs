@@ -2,6 +2,7 @@
 
 use super::phase::{Budget, Phase};
 use crate::words;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Working sets are whole multiples of this.
@@ -21,7 +22,7 @@ pub struct ProbeTarget {
 }
 
 /// The kinds of target.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
     /// A directory: a working file is made in it and removed.
@@ -65,7 +66,7 @@ impl TargetKind {
 }
 
 /// Which bytes of a target are used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkingSet {
     /// Bytes from the start of the file or device that phases may use at most.
     pub planned_bytes: u64,

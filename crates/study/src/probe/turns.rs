@@ -3,6 +3,7 @@
 //! The order of the first round is drawn from a seed, and each round turns the one before around: A B, B A, A B. So each
 //! phase of one target stands next to the same phase of the others, and over two rounds a steady drift meets all alike.
 
+use super::knee::is_search;
 use iosonde_job::plan::Plan;
 use iosonde_result::observer::Observer;
 use iosonde_result::run::RunResult;
@@ -132,7 +133,8 @@ impl Taking<'_> {
 impl Session for Taking<'_> {
     fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
         // The turn is kept until the next run, so that what is said of this one is said before the next one begins.
-        if self.has_run {
+        // So is it for the search that follows a phase: next to a phase of one stands the same phase of the others.
+        if self.has_run && !is_search(plan) {
             self.turns.pass();
         }
         self.turns.wait(self.who);

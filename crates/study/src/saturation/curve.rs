@@ -66,6 +66,26 @@ pub(super) fn top(steps: &[Step]) -> Option<Step> {
     Some(top)
 }
 
+/// By how much the dots of a step differ more than their errors allow, at least 1: Birge's ratio (R. T. Birge, Physical
+/// Review 40, 1932). Errors that were estimated while a neighbour of the device was quiet are too small by as much.
+pub(super) fn disagreement(dots: &[Dot], step: &Step) -> f64 {
+    let members = &dots[step.first..step.end];
+    if members.len() < 2 {
+        return 1.0;
+    }
+    let deviation = |dot: &Dot| {
+        // Half widths are of 95 %.
+        let sigma = (dot.error * dot.rate / 1.96).max(f64::MIN_POSITIVE);
+        ((dot.rate - step.rate) / sigma).powi(2)
+    };
+    let squares: f64 = members.iter().map(deviation).sum();
+    let ratio = (squares / (members.len() - 1) as f64).sqrt();
+    // Cells that are known exactly may differ by what is of no account.
+    let most = members.iter().map(|dot| (dot.rate / step.rate - 1.0).abs());
+    let widest = most.fold(0.0, f64::max) / step.error.max(f64::MIN_POSITIVE);
+    ratio.min(widest).max(1.0)
+}
+
 fn pooled(left: &Step, right: &Step) -> Step {
     let weight = |step: &Step| (step.error * step.rate).max(f64::MIN_POSITIVE).powi(-2);
     let (l, r) = (weight(left), weight(right));

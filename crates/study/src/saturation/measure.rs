@@ -98,6 +98,26 @@ pub(super) fn measure(
     })
 }
 
+/// What a run of something else tells about its cell, for a search to [go on](super::go_on) from; `None` when that is
+/// nothing.
+pub fn recorded(result: &RunResult) -> Option<Record> {
+    let job = result.plan.jobs.first()?;
+    let mut record = Record::new(job.numjobs, job.io.iodepth);
+    for interval in result.intervals.iter().filter(|interval| !interval.ramp) {
+        let ios: u64 = Direction::ALL
+            .iter()
+            .map(|direction| interval.directions[*direction].ios)
+            .sum();
+        // The last one is cut off.
+        if interval.length_ns >= LOOK_NS {
+            let per_second = ios as f64 * 1e9 / interval.length_ns as f64;
+            record.samples.push(per_second);
+        }
+    }
+    record.take(&found(result));
+    (record.found.ios > 0).then_some(record)
+}
+
 fn plan(job: &Job, record: &Record, effort: Effort) -> Plan {
     let mut job = job.clone();
     job.numjobs = record.jobs;

@@ -1,7 +1,7 @@
 //! Which cell next, and when it is enough.
 
 use super::cell::Record;
-use super::curve::{Curve, Dot, Step, steps, top};
+use super::curve::{Curve, Dot, Step, disagreement, steps, top};
 use super::measure::{Effort, measure};
 use super::outcome::{Ended, Point, Saturation};
 use super::{Question, Watcher};
@@ -453,7 +453,7 @@ impl Search<'_> {
         let block = cell.bytes_per_s.mean / cell.iops.mean.max(f64::MIN_POSITIVE);
         let estimate = |mean: f64| Estimate {
             mean,
-            error: Some(top.error * mean),
+            error: Some(top.error * disagreement(&known.dots, top) * mean),
             spread: cell.iops.spread,
         };
         Some(Saturation {

@@ -1,8 +1,9 @@
 //! What was really measured, and how: pairs of a name and a sentence.
 
+use super::limits;
 use crate::report::facts;
 use iosonde_job::plan::Engine;
-use iosonde_result::run::RunResult;
+use iosonde_result::run::{RunResult, Verdict};
 use iosonde_study::probe::{Phase, ProbeResult};
 
 /// All that is known. What is not known is left out.
@@ -60,7 +61,8 @@ fn how(result: &ProbeResult) -> String {
 fn verdicts(result: &ProbeResult) -> Vec<String> {
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();
     for run in &result.runs {
-        for verdict in &run.result.verdicts {
+        let elsewhere = |verdict: &&Verdict| !limits::is_shown_here(run, verdict);
+        for verdict in run.result.verdicts.iter().filter(elsewhere) {
             let title = run.phase.title();
             match found
                 .iter_mut()

@@ -1,6 +1,6 @@
 //! Tables for a report or an issue.
 
-use super::{conditions, promise, row, side_by_side};
+use super::{conditions, limits, promise, row, side_by_side};
 use iosonde_study::limits::Held;
 use iosonde_study::probe::ProbeResult;
 use iosonde_study::words;
@@ -34,6 +34,19 @@ fn one(result: &ProbeResult) -> String {
             row::doubts(figure).join("; "),
         ];
         text.push_str(&format!("| {} |\n", cells.join(" | ")));
+    }
+    let knees = limits::knees(result);
+    let most = knees
+        .into_iter()
+        .map(|(name, value)| (format!("{}, {name}", limits::MOST), value));
+    let held_back = limits::held_back(result).into_iter();
+    let held_back = held_back.map(|(name, value)| (name.to_owned(), value));
+    let lines: Vec<_> = most.chain(held_back).collect();
+    if !lines.is_empty() {
+        text.push('\n');
+    }
+    for (name, value) in lines {
+        text.push_str(&format!("- {name}: {value}\n"));
     }
     text.push_str(&format!(
         "\n| condition | |\n| --- | --- |\n| working set | {size} |\n"

@@ -1,7 +1,7 @@
 //! One figure in words.
 
 use iosonde_job::plan::Direction;
-use iosonde_study::probe::{Figure, Latency, Phase};
+use iosonde_study::probe::{Figure, Knee, Latency, Phase};
 use iosonde_study::words;
 
 /// The order in which people look for figures: throughput first.
@@ -17,23 +17,32 @@ pub(crate) const ORDER: [Phase; 7] = [
 
 /// What was measured: `4k random read, depth 64`.
 pub(crate) fn label(figure: &Figure) -> String {
-    let block = if figure.block_bytes >= 1 << 20 {
-        format!("{}M", figure.block_bytes >> 20)
+    pattern(figure.phase, figure.block_bytes, figure.iodepth)
+}
+
+/// The same of a phase to come.
+pub(crate) fn planned(phase: Phase) -> String {
+    pattern(phase, phase.block_bytes(), phase.iodepth())
+}
+
+fn pattern(phase: Phase, block_bytes: u64, iodepth: u32) -> String {
+    let block = if block_bytes >= 1 << 20 {
+        format!("{}M", block_bytes >> 20)
     } else {
-        format!("{}k", figure.block_bytes >> 10)
+        format!("{}k", block_bytes >> 10)
     };
-    let direction = match figure.phase.direction() {
+    let direction = match phase.direction() {
         Direction::Read => "read",
         _ => "write",
     };
-    let order = if figure.phase.is_random() {
+    let order = if phase.is_random() {
         "random"
     } else {
         "sequential"
     };
-    match figure.phase {
+    match phase {
         Phase::SyncedWrite => format!("{block} write + fdatasync"),
-        _ => format!("{block} {order} {direction}, depth {}", figure.iodepth),
+        _ => format!("{block} {order} {direction}, depth {iodepth}"),
     }
 }
 
@@ -44,11 +53,15 @@ pub(crate) fn latency(figure: &Figure) -> &Latency {
 
 /// The rate's confidence interval: `0.4 %`; `-` where it is not known.
 pub(crate) fn error(figure: &Figure) -> String {
-    match figure.iops.relative_error() {
-        Some(error) if error < 0.0995 => format!("{:.1} %", error * 100.0),
-        Some(error) if error < 1.0 => format!("{:.0} %", error * 100.0),
-        Some(_) => "> 100 %".to_owned(),
-        None => "-".to_owned(),
+    figure.iops.relative_error().map_or("-".to_owned(), share)
+}
+
+/// An error as a share of what it is of: `0.4 %`.
+pub(crate) fn share(error: f64) -> String {
+    match error {
+        error if error < 0.0995 => format!("{:.1} %", error * 100.0),
+        error if error < 1.0 => format!("{:.0} %", error * 100.0),
+        _ => ">100 %".to_owned(),
     }
 }
 
@@ -88,19 +101,61 @@ pub(crate) fn headline(figure: &Figure) -> String {
 
 /// The figure in one line, for the display.
 pub(crate) fn one_line(figure: &Figure) -> String {
-    let mut details = Vec::new();
-    if figure.iops.error.is_some() && !is_unsure(figure) {
-        details.push(format!("+- {}", error(figure)));
-    }
-    details.extend(doubts(figure));
-    if let Some(p99) = latency(figure).p99_ns {
-        details.push(format!("p99 {}", words::latency(p99 as f64)));
-    }
     let line = format!(
         "{:<28} {:<12} {}",
         label(figure),
         headline(figure),
-        details.join(", ")
+        details(figure)
     );
     line.trim_end().to_owned()
+}
+
+/// What is known of a figure besides: how sure it is, and its latency, or what speaks against believing it.
+pub(crate) fn details(figure: &Figure) -> String {
+    let mut details = doubts(figure);
+    if !is_unsure(figure) && figure.iops.error.is_some() {
+        details.insert(0, format!("+- {}", error(figure)));
+    }
+    let p99 = latency(figure).p99_ns.filter(|_| details.len() < 2);
+    details.extend(p99.map(|ns| format!("p99 {}", words::latency(ns as f64))));
+    details.join(", ")
+}
+
+/// The most that a pattern gives, and where: `412k IOPS` and `+- 0.4 % from depth 24 on`.
+pub(crate) fn knee_in_short(knee: &Knee) -> (String, String) {
+    let found = &knee.saturation;
+    let error = match found.maximum.relative_error() {
+        Some(error) if error <= found.rules.precision => format!("+- {}", share(error)),
+        Some(error) => format!("(not sure: +- {})", share(error)),
+        None => "(not sure)".to_owned(),
+    };
+    let at = cell(found.jobs, found.knee.iodepth);
+    let most = format!("{} IOPS", words::iops(found.maximum.mean));
+    (most, format!("{error} from {at} on"))
+}
+
+/// A cell of a search: `depth 32`, `2 jobs x depth 32`.
+pub(crate) fn cell(jobs: u32, iodepth: u32) -> String {
+    match jobs {
+        1 => format!("depth {iodepth}"),
+        jobs => format!("{jobs} jobs x depth {iodepth}"),
+    }
+}
+
+/// Where a pattern bends: `412k IOPS +- 0.4 % from depth 24 on; past 64 only latency grows`.
+pub(crate) fn knee(knee: &Knee) -> String {
+    let found = &knee.saturation;
+    let (most, at) = knee_in_short(knee);
+    let beyond = match found.latency_only {
+        None => format!("it still rises at depth {}", deepest(knee)),
+        Some(point) if point.iodepth <= found.knee.iodepth => "deeper only adds latency".to_owned(),
+        Some(point) => format!("past {} only latency grows", point.iodepth),
+    };
+    format!("{most} {at}; {beyond}")
+}
+
+/// The deepest queue that was tried.
+fn deepest(knee: &Knee) -> u32 {
+    let cells = knee.saturation.cells.iter();
+    cells.map(|cell| cell.iodepth).max().unwrap_or(1)
 }

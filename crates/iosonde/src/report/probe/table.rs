@@ -1,6 +1,6 @@
 //! For people: tables of 80 columns.
 
-use super::{conditions, promise, row};
+use super::{conditions, limits, promise, row};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use iosonde_study::probe::{Figure, ProbeResult};
 use iosonde_study::words;
@@ -15,6 +15,17 @@ pub(crate) fn text(result: &ProbeResult) -> String {
     text.push('\n');
     for remark in remarks(result) {
         text.push_str(&wrapped(&remark));
+    }
+    let blocks = [
+        (limits::MOST, limits::knees(result)),
+        ("", limits::held_back(result)),
+    ];
+    for (head, block) in blocks.iter().filter(|(_, block)| !block.is_empty()) {
+        text.push('\n');
+        if !head.is_empty() {
+            text.push_str(&format!("{head}\n"));
+        }
+        text.push_str(&pairs(block));
     }
     text.push('\n');
     text.push_str(&pairs(&conditions::of(result)));

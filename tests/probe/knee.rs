@@ -1,0 +1,90 @@
+//! The most at any depth on targets of known limits: a throttle of the kernel, and a server that waits.
+
+use std::time::Duration;
+
+use iosonde_e2e::device::{self, Zram};
+use iosonde_e2e::fuse::{Behaviour, FuseFile};
+use iosonde_e2e::throttle::{Caps, Throttle};
+use iosonde_e2e::{Scratch, require};
+use serde_json::Value;
+
+/// How often a probe may try: whatever else runs on the machine can disturb a measurement, but cannot put it right.
+const ATTEMPTS: usize = 3;
+
+/// What was found of a phase's pattern.
+fn saturation(document: &Value, phase: &str) -> Value {
+    let knees = document["probes"][0]["knees"].as_array().expect("knees");
+    let found = knees.iter().find(|knee| knee["phase"] == phase);
+    found.expect("the phase was searched")["saturation"].clone()
+}
+
+#[test]
+fn the_most_is_what_the_throttle_allows_from_depth_1_on() {
+    require!(Root, Zram, Throttle);
+    let scratch = Scratch::alone();
+    let disk = Zram::new(64 << 20);
+    let caps = Caps {
+        read_iops: Some(2000),
+        write_iops: Some(1000),
+        ..Caps::default()
+    };
+    let throttle = Throttle::new(&device::number(&disk.path()), caps);
+    let path = disk.path().display().to_string();
+    let line = format!("probe --runtime=3 --format=json --allow-overwrite={path} {path}");
+    let mut seen = Vec::new();
+    let held = (0..ATTEMPTS).any(|_| {
+        let document = super::run(&scratch, &line).throttled(&throttle).json();
+        let found = ["random_read", "random_write"].map(|phase| saturation(&document, phase));
+        let figures = found.map(|found| {
+            let mean = found["maximum"]["mean"].as_f64().expect("a rate");
+            let depth = found["knee"]["iodepth"].as_u64().expect("a depth");
+            (mean, depth, found["jobs"].as_u64().expect("jobs"))
+        });
+        seen.push(figures);
+        let right = |(mean, depth, jobs): (f64, u64, u64), cap: f64| {
+            (mean - cap).abs() <= 0.02 * cap && depth == 1 && jobs == 1
+        };
+        right(figures[0], 2000.0) && right(figures[1], 1000.0)
+    });
+    assert!(
+        held,
+        "2000 reads and 1000 writes a second are allowed: {seen:?}"
+    );
+    let table = super::run(&scratch, &format!("probe --quick {path}"))
+        .throttled(&throttle)
+        .ok();
+    assert!(table.stdout.contains("a throttle"), "{table}");
+    assert!(table.stdout.contains("not tried"), "{table}");
+}
+
+#[test]
+fn a_delay_is_worth_as_many_in_flight_as_it_takes() {
+    require!(Root, Nbdfuse);
+    let scratch = Scratch::alone();
+    let delay = Duration::from_millis(4);
+    let file = FuseFile::serve(
+        &scratch,
+        "slow",
+        64 << 20,
+        &Behaviour::plain().delayed(delay),
+    );
+    let line = format!("probe --runtime=3 --format=json {}", file.path().display());
+    let document = super::run(&scratch, &line).json();
+    let found = saturation(&document, "random_read");
+    for cell in found["cells"].as_array().expect("cells") {
+        let in_flight = cell["jobs"].as_f64().unwrap() * cell["iodepth"].as_f64().unwrap();
+        let rate = cell["iops"]["mean"].as_f64().unwrap();
+        // Little's law: none is faster than the delay, whatever else it meets.
+        assert!(
+            rate <= 1.02 * in_flight / delay.as_secs_f64(),
+            "{rate} a second with {in_flight} in flight: {cell}"
+        );
+    }
+    let most = found["maximum"]["mean"].as_f64().unwrap();
+    let in_flight = found["jobs"].as_f64().unwrap() * found["knee"]["iodepth"].as_f64().unwrap();
+    let needed = 0.95 * most * delay.as_secs_f64();
+    assert!(
+        in_flight >= needed,
+        "{most} a second need {needed} in flight, not {in_flight}"
+    );
+}
