@@ -11,6 +11,7 @@ use iosonde_study::saturation::Record;
 use iosonde_study::sweep::{Announcement, CurvePlan, Found, SweepResult, SweepWatcher};
 use iosonde_study::words;
 use std::io::Write;
+use std::time::Instant;
 
 /// Where there is no terminal, laying out is told of this often.
 const LINE_EVERY_NS: u64 = 3_000_000_000;
@@ -24,6 +25,8 @@ pub(crate) struct SweepLive {
     title: String,
     depth: Option<u32>,
     left_ns: Option<u64>,
+    /// When the first unit began, and how many were done before.
+    began: Option<(Instant, usize)>,
     most_ns: u64,
     next_line_ns: u64,
 }
@@ -46,6 +49,7 @@ impl SweepLive {
             title: String::new(),
             depth: None,
             left_ns: None,
+            began: None,
             most_ns: 0,
             next_line_ns: LINE_EVERY_NS,
         }
@@ -136,7 +140,11 @@ impl SweepWatcher for SweepLive {
 
     fn unit(&mut self, done: usize, of: usize, plan: &CurvePlan, left_ns: u64) {
         self.title = format!("[{}/{of}] {}", done + 1, unit_name(&plan.values));
-        self.left_ns = Some(left_ns);
+        let (began, before) = *self.began.get_or_insert((Instant::now(), done));
+        // What is between runs, waiting and preparing, takes time too.
+        let each_ns = (began.elapsed().as_nanos() as u64).checked_div((done - before) as u64);
+        let by_clock_ns = each_ns.map_or(0, |ns| ns * (of - done) as u64);
+        self.left_ns = Some(left_ns.max(by_clock_ns));
     }
 
     fn cell(&mut self, iodepth: u32, most_ns: u64) {

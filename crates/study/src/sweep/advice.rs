@@ -213,10 +213,10 @@ fn parallel((values, curves): &Group<'_>) -> Option<ParallelAdvice> {
             .iter()
             .find(|(_, mean, _)| *mean >= best.1 * (1.0 - REACHED));
         let evidence = format!(
-            "{} get {}, {} at any depth only {}",
-            of_jobs(jobs.unwrap_or(best).0),
+            "{} {}, {} at any depth only {}",
+            jobs_get(jobs.unwrap_or(best).0),
             rate(best.1),
-            of_jobs(fewest.numjobs),
+            jobs_get(fewest.numjobs),
             rate(alone)
         );
         return Some(ParallelAdvice {
@@ -229,18 +229,18 @@ fn parallel((values, curves): &Group<'_>) -> Option<ParallelAdvice> {
         Some((in_flight, with_depth, jobs, with_jobs)) => (
             Parallel::Depth,
             format!(
-                "with {in_flight} in flight {} get {}, {} only {}",
-                of_jobs(fewest.numjobs),
+                "with {in_flight} in flight {} {}, {} only {}",
+                jobs_get(fewest.numjobs),
                 rate(with_depth),
-                of_jobs(jobs),
+                jobs_get(jobs),
                 rate(with_jobs)
             ),
         ),
         None => (
             Parallel::Same,
             format!(
-                "{} get {} at depth {}, more jobs no more; depth costs fewer threads",
-                of_jobs(fewest.numjobs),
+                "{} {} at depth {}, more jobs no more; depth costs fewer threads",
+                jobs_get(fewest.numjobs),
                 rate(alone),
                 fewest.saturation.as_ref()?.knee.iodepth
             ),
@@ -253,10 +253,10 @@ fn parallel((values, curves): &Group<'_>) -> Option<ParallelAdvice> {
     })
 }
 
-fn of_jobs(jobs: u32) -> String {
+fn jobs_get(jobs: u32) -> String {
     match jobs {
-        1 => "1 job".to_owned(),
-        jobs => format!("{jobs} jobs"),
+        1 => "1 job gets".to_owned(),
+        jobs => format!("{jobs} jobs get"),
     }
 }
 

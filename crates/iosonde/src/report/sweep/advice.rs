@@ -153,22 +153,25 @@ fn blocks(result: &SweepResult, advice: &BlocksAdvice) -> String {
     let mut parts = Vec::new();
     let (sizes, iops, _) = of(BoundBy::Iops);
     if !sizes.is_empty() {
-        parts.push(format!("of {sizes} by I/Os ({} IOPS)", words::iops(iops)));
+        parts.push(format!(
+            "by I/Os those of {sizes} ({} IOPS)",
+            words::iops(iops)
+        ));
     }
     let (sizes, ..) = of(BoundBy::Both);
     if !sizes.is_empty() {
-        parts.push(format!("of {sizes} by both"));
+        parts.push(format!("by both those of {sizes}"));
     }
     let (sizes, _, bytes) = of(BoundBy::Bandwidth);
     if !sizes.is_empty() {
         parts.push(format!(
-            "of {sizes} by bandwidth ({})",
+            "by bandwidth those of {sizes} ({})",
             words::bandwidth(bytes)
         ));
     }
     let turning = words::bytes((advice.turning_bytes / 1024.0).round() as u64 * 1024);
     format!(
-        "{}: blocks are bound {}; blocks of {turning} would meet both limits",
+        "{}: blocks are bound {}; both limits meet at {turning}",
         subject(result, &advice.values, &["bs", "numjobs"]),
         parts.join(", ")
     )
