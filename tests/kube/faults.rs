@@ -133,3 +133,31 @@ fn deleting_the_job_removes_what_a_killed_client_left() {
         std::thread::sleep(std::time::Duration::from_millis(200));
     }
 }
+
+#[test]
+#[ignore = "needs a cluster"]
+fn a_run_whose_client_was_killed_is_taken_up() {
+    let lab = Lab::new("attach");
+    let job = "--name=t --rw=randread --bs=4k --size=16m --runtime=20 --time_based";
+    let mut child = begun(
+        &lab,
+        lab.fio("sc://local-path", &format!("--claim-size 100m {job}")),
+    );
+    signal(&child, Signal::KILL);
+    child.wait().expect("it is dead");
+    let name = lab.kubectl(&["get", "jobs", "-o", "jsonpath={.items[0].metadata.name}"]);
+    let id = name.strip_prefix("iosonde-").expect("a run of ours");
+    let (status, stdout, stderr) =
+        run(lab.command(&format!("k8s attach {id} --output-format json")));
+    assert_eq!(status, Some(0), "{stderr}");
+    let json: serde_json::Value = serde_json::from_str(&stdout).expect("fio's JSON");
+    let runtime = json["jobs"][0]["read"]["runtime"].as_u64();
+    assert!(
+        runtime >= Some(19_000),
+        "all of the run is in its result: {runtime:?} ms"
+    );
+    lab.assert_clean();
+    let (status, _, stderr) = run(lab.command(&format!("k8s attach {id}")));
+    assert_eq!(status, Some(3), "{stderr}");
+    assert!(stderr.contains("there is no run"), "{stderr}");
+}

@@ -162,7 +162,7 @@ impl Sight {
 
     fn of_volume(&self) -> Option<Hindrance> {
         let event = self.last_event(&["FailedMount", "FailedAttachVolume", "FailedMapVolume"])?;
-        let said = message(event);
+        let said = in_short(message(event));
         if said.contains("is not a directory") || said.contains("hostPath type check failed") {
             return Some(hindrance(
                 said,
@@ -189,7 +189,7 @@ impl Sight {
         }
         let event = self.last_event(&["ProvisioningFailed"])?;
         Some(hindrance(
-            format!("the claim is not provisioned: {}", message(event)),
+            format!("the claim is not provisioned: {}", in_short(message(event))),
             "check the class's parameters, the size, and the provisioner's log",
             RETRIES,
         ))
@@ -202,8 +202,10 @@ impl Sight {
         }
         let event = self.last_event(&["FailedScheduling"])?;
         let said = message(event);
-        // A step on the way: the claim is about to be made.
-        if said.contains("waiting for ephemeral volume controller") {
+        // Steps on the way: the claim is about to be made, or to be seen.
+        if said.contains("waiting for ephemeral volume controller")
+            || said.contains("could not find v1.PersistentVolumeClaim")
+        {
             return None;
         }
         // The scheduler says this while claims that bind at once are on their way.
@@ -349,6 +351,17 @@ fn hindrance(cause: impl Into<String>, remedy: &str, patience: Duration) -> Hind
         cause: cause.into(),
         remedy: remedy.to_owned(),
         patience,
+    }
+}
+
+/// The first line, and not more than can be read: some drivers pass on all that a command has printed.
+fn in_short(said: &str) -> String {
+    const LONGEST: usize = 400;
+    let line = said.lines().next().unwrap_or_default().trim_end();
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{} ...", &line[..end]),
+        None if line.len() < said.len() => format!("{line} ..."),
+        None => line.to_owned(),
     }
 }
 

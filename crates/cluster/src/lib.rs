@@ -5,6 +5,7 @@
 //! (`transport`), and is a [`Session`](iosonde_result::session::Session) from then on.
 
 mod api;
+mod attach;
 mod connect;
 pub mod diagnose;
 pub mod leftovers;
@@ -18,6 +19,7 @@ mod session;
 pub mod survey;
 mod transport;
 
+pub use attach::attach;
 pub use connect::Cluster;
 pub use options::{AgentProgram, ClusterOptions, VolumeMode};
 pub use session::{ClusterRunner, ClusterSession, Told, Watch};

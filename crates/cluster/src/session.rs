@@ -213,7 +213,53 @@ pub struct ClusterSession<'w> {
     is_closed: bool,
 }
 
-impl ClusterSession<'_> {
+impl<'w> ClusterSession<'w> {
+    /// The session of a pod that somebody else has made.
+    pub(crate) fn taken_up(
+        runtime: Runtime,
+        objects: Objects,
+        pod: Pod,
+        connection: Connection,
+        watch: Watch<'w>,
+    ) -> ClusterSession<'w> {
+        let mut labels = BTreeMap::new();
+        runtime.block_on(complete(&mut labels, &objects.cluster, &pod));
+        ClusterSession {
+            runtime,
+            objects,
+            pod: pod.metadata.name.unwrap_or_default(),
+            scratch: None,
+            labels,
+            connection,
+            watch,
+            runs: 1,
+            is_closed: false,
+        }
+    }
+
+    /// Follows the run that goes on, or has ended, to its result.
+    ///
+    /// # Errors
+    /// When the pod is lost, or has no run that can be taken up.
+    pub fn attend(&mut self, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        let follow = Request::Follow {
+            run: self.runs,
+            have: 0,
+        };
+        self.connection.ask(&follow);
+        // An agent that has this run says something of it at once: where it stands, or how it ended.
+        if self.connection.heard.recv_timeout(ANSWER).is_err() {
+            return Err(RunError::Unsupported {
+                problem: format!("{} is not the run of a single job", self.objects.job),
+                remedy: "only `iosonde fio` can be taken up; remove it with `iosonde doctor --cluster --clean`".to_owned(),
+            });
+        }
+        self.connection.ask(&follow);
+        let mut result = self.follow(observer)?;
+        result.labels.extend(self.labels.clone());
+        Ok(result)
+    }
+
     /// The path that plans use: a directory of the volume, or its device.
     pub fn path(&self) -> &str {
         self.scratch.as_deref().unwrap_or(DEVICE)

@@ -385,13 +385,14 @@ fn of_leftover(leftover: &Leftover) -> Finding {
             "it is removed a minute after its end, unless something holds it",
         )
     };
+    let id = leftover.job.trim_start_matches("iosonde-");
     clean(finding(
         "leftover_run",
         Severity::Warning,
         &subject,
         format!("{evidence}, since {}", leftover.created),
         effect,
-        "remove it if nobody waits for it",
+        &format!("a fio job can be taken up: iosonde k8s attach {id}; else remove it"),
     ))
 }
 

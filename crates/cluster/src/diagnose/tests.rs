@@ -245,3 +245,11 @@ fn a_deadline_that_has_passed_is_named() {
     let hindrance = hindered(&sight(job, Value::Null, json!([]), &[]));
     assert!(hindrance.cause.contains("deadline") && hindrance.remedy.contains("--deadline"));
 }
+
+#[test]
+fn what_a_driver_pours_out_is_cut_to_its_first_line() {
+    assert_eq!(in_short("too small.\nUsage: mkfs"), "too small. ...");
+    assert_eq!(in_short("plain"), "plain");
+    let long = "x".repeat(1000);
+    assert_eq!(in_short(&long).len(), 404);
+}

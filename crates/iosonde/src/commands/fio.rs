@@ -117,7 +117,7 @@ fn watched(
 }
 
 /// Keeps the result, and prints it.
-fn report(
+pub(super) fn report(
     mut result: RunResult,
     target: &str,
     formats: Formats,
@@ -151,7 +151,7 @@ pub(crate) fn document(result: &RunResult, formats: &Formats) -> Result<Vec<u8>,
 }
 
 /// The exit status, from what happened.
-fn conclude(result: &RunResult, stop: &Stop) -> Result<(), Failure> {
+pub(super) fn conclude(result: &RunResult, stop: &Stop) -> Result<(), Failure> {
     if let Some(signal) = stop.signal() {
         return Err(Failure::Interrupted(signal));
     }

@@ -1,5 +1,6 @@
 //! `iosonde k8s`: what only a cluster has.
 
+mod attach;
 pub(crate) mod fio;
 
 use crate::failure::Failure;
@@ -17,11 +18,14 @@ enum K8sCommand {
     /// fio jobs on storage classes, with kubestr's flags: one class, or several side by side
     #[command(after_help = fio::EXAMPLES)]
     Fio(fio::K8sFioArgs),
+    /// Take up the run of an `iosonde fio` whose client is gone: its result, then everything is removed
+    Attach(attach::AttachArgs),
 }
 
 /// Does it.
 pub(crate) fn run(args: &K8sArgs) -> Result<(), Failure> {
     match &args.command {
         K8sCommand::Fio(args) => fio::run(args),
+        K8sCommand::Attach(args) => attach::run(args),
     }
 }

@@ -41,6 +41,13 @@ impl PodLive {
         }
     }
 
+    /// Shows what changes all the time: only where a line can be redrawn.
+    pub(crate) fn redraw(&mut self, text: &str) {
+        if self.is_terminal {
+            self.wait(&format!("{}: {text}", self.name));
+        }
+    }
+
     fn wait(&mut self, text: &str) {
         if !self.is_terminal {
             say(text);

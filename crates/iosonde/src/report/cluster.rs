@@ -40,26 +40,21 @@ pub(crate) fn json(survey: &Survey) -> String {
 }
 
 fn classes(all: &[ClassFacts]) -> String {
-    let is_tried = all.iter().any(|class| class.trial.is_some());
     let mut table = plain();
-    let mut head = vec![
+    table.set_header([
         "class",
         "provisioner",
         "binds",
         "reclaim",
         "grows",
         "volumes",
-    ];
-    if is_tried {
-        head.push("trial");
-    }
-    table.set_header(head);
+    ]);
     for class in all {
         let default = if class.is_default { " *" } else { "" };
         let volumes = class
             .volumes
             .map_or_else(|| "?".to_owned(), |volumes| volumes.to_string());
-        let mut cells = vec![
+        table.add_row([
             Cell::new(format!("{}{default}", class.name)),
             Cell::new(&class.provisioner),
             Cell::new(if class.waits_for_pod {
@@ -70,30 +65,33 @@ fn classes(all: &[ClassFacts]) -> String {
             Cell::new(&class.reclaim),
             Cell::new(if class.expands { "yes" } else { "no" }),
             right(volumes),
-        ];
-        if is_tried {
-            cells.push(Cell::new(trial(class.trial.as_ref())));
-        }
-        table.add_row(cells);
+        ]);
     }
     let mut text = render_left(&mut table);
     if all.iter().any(|class| class.is_default) {
         text.push_str("* the default: for claims that name no class\n");
     }
+    let tried = all
+        .iter()
+        .filter_map(|class| Some((class.name.as_str(), trial(class.trial.as_ref()?))));
+    let tried: Vec<_> = tried.collect();
+    if !tried.is_empty() {
+        text.push_str(&format!("\nTrial claims\n\n{}", pairs(&tried)));
+    }
     text
 }
 
-fn trial(trial: Option<&Trial>) -> String {
+fn trial(trial: &Trial) -> String {
     match trial {
-        None => String::new(),
-        Some(Trial::Works {
+        Trial::Works {
             elapsed_ms,
             free_bytes,
-        }) => {
+        } => {
             let free = free_bytes.map_or(String::new(), |free| format!(", {} free", size(free)));
-            format!("works: {:.1} s{free}", *elapsed_ms as f64 / 1e3)
+            let seconds = *elapsed_ms as f64 / 1e3;
+            format!("works: bound and mounted after {seconds:.1} s{free}")
         }
-        Some(Trial::Fails { .. }) => "fails".to_owned(),
+        Trial::Fails { .. } => "fails: see below".to_owned(),
     }
 }
 

@@ -73,14 +73,12 @@ fn class(run: &ClassRun) -> String {
     let _ = writeln!(
         text,
         "Global options - {}",
-        options(
-            &run.fio["global options"],
-            &["ioengine", "verify", "direct"]
-        )
+        options(&run.fio["global options"])
     );
     for job in jobs(run) {
         let _ = writeln!(text, "\nJobName: {}", string(&job["jobname"]));
-        let _ = writeln!(text, "  {}", shape(&job["job options"]));
+        let shape = shape(&job["job options"], &run.fio["global options"]);
+        let _ = writeln!(text, "  {shape}");
         for direction in moved(job) {
             text.push_str(&side(direction, &job[direction]));
         }
@@ -109,15 +107,17 @@ fn moved(job: &Value) -> impl Iterator<Item = &'static str> {
         .filter(|direction| number(&job[*direction]["total_ios"]) > 0.0)
 }
 
-fn options(given: &Value, names: &[&str]) -> String {
-    let known = names
-        .iter()
-        .filter_map(|name| Some(format!("{name}={}", given.get(name)?.as_str()?)));
-    known.collect::<Vec<_>>().join(" ")
+fn options(given: &Value) -> String {
+    let given = given.as_object().into_iter().flatten();
+    let shown = given.map(|(name, value)| match string(value) {
+        "" => name.clone(),
+        value => format!("{name}={value}"),
+    });
+    shown.collect::<Vec<_>>().join(" ")
 }
 
-/// What a job does, in kubestr's names.
-fn shape(given: &Value) -> String {
+/// What a job does, in kubestr's names: by its own options, or by those of all jobs.
+fn shape(own: &Value, global: &Value) -> String {
     let names = [
         ("blocksize", ["bs", "blocksize"]),
         ("filesize", ["size", "filesize"]),
@@ -126,7 +126,9 @@ fn shape(given: &Value) -> String {
         ("rwmixread", ["rwmixread", "rwmixread"]),
     ];
     let said = names.iter().filter_map(|(shown, names)| {
-        let value = names.iter().find_map(|name| given.get(name)?.as_str())?;
+        let mut given = [own, global].into_iter();
+        let value =
+            given.find_map(|given| names.iter().find_map(|name| given.get(name)?.as_str()))?;
         Some(format!("{shown}={value}"))
     });
     said.collect::<Vec<_>>().join(" ")

@@ -1,0 +1,78 @@
+//! `iosonde k8s attach`: a run whose client is gone.
+
+use crate::args::{ClusterArgs, KeepArgs};
+use crate::commands::fio::{conclude, report};
+use crate::failure::Failure;
+use crate::live::cluster::PodLive;
+use crate::output::Output;
+use crate::signals::Stop;
+use crate::store::Keeper;
+use clap::Args;
+use iosonde_cluster::{Told, Watch, attach};
+use iosonde_job::Target;
+use iosonde_result::fio::Formats;
+use iosonde_result::observer::{Control, Observer, Progress};
+use iosonde_result::session::Session;
+use iosonde_result::words;
+use std::path::PathBuf;
+
+/// Arguments of `iosonde k8s attach`.
+#[derive(Debug, Args)]
+pub(crate) struct AttachArgs {
+    /// The run, as `iosonde doctor --cluster` names it
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// fio's output formats: normal, terse, json, json+
+    #[arg(long, default_value = "normal", value_name = "FORMATS")]
+    output_format: Formats,
+    /// File for the result, instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    keep: KeepArgs,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+pub(super) fn run(args: &AttachArgs) -> Result<(), Failure> {
+    let stop = Stop::listen()?;
+    let mut keeper = Keeper::open(&args.keep)?;
+    let mut output = Output::open(args.output.as_deref(), false)?;
+    let mut pod_live = PodLive::new(&args.run);
+    let watch = Watch {
+        tell: &mut |told: Told<'_>| pod_live.tell(told),
+        interrupts: &|| stop.interrupt.count(),
+    };
+    // The target of these options is not used.
+    let options = args.cluster.options(Target::EmptyDir);
+    let mut session = attach(&options, &args.run, watch)?;
+    let mut live = Following(PodLive::new(&args.run));
+    let outcome = session.attend(&mut live);
+    drop(live);
+    let closed = Box::new(session).close();
+    let result = report(
+        outcome?,
+        &args.run,
+        args.output_format,
+        &mut keeper,
+        &mut output,
+    )?;
+    closed?;
+    conclude(&result, &stop)
+}
+
+/// Shows where the run stands, in one line.
+struct Following(PodLive);
+
+impl Observer for Following {
+    fn progress(&mut self, progress: &Progress<'_>) -> Control {
+        let rate = &progress.rate;
+        let ios = rate.read.ios + rate.write.ios + rate.trim.ios;
+        let left = progress.left_ns.map_or(String::new(), |left| {
+            format!(", {} left", words::duration(left as f64 / 1e9))
+        });
+        self.0
+            .redraw(&format!("{} IOPS{left}", words::iops(ios as f64)));
+        Control::Continue
+    }
+}
