@@ -1,5 +1,6 @@
 //! What goes wrong is said with the errno's name, the file, the offset and a remedy; found files stay.
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -93,6 +94,48 @@ fn mapped_files_report_what_the_kernel_says_by_a_signal() {
     thread::sleep(Duration::from_millis(1000));
     fs::File::create(scratch.work().join("cut")).expect("the file, cut short");
     running.wait().refused_with(&["EIO", "cut", "offset"]);
+}
+
+#[test]
+fn a_refused_thread_ends_the_run() {
+    require!(Root);
+    ours!();
+    let scratch = Scratch::shared();
+    // Root itself may have as many as it likes. The user that has a limit must still reach the program.
+    let limited = "prlimit --nproc=20 setpriv --reuid=65534 --regid=65534 --clear-groups \
+                   --inh-caps=+dac_override --ambient-caps=+dac_override";
+    let line = "fio --name=job --ioengine=null --size=1m --rw=read --numjobs=100";
+    let words = limited.split_whitespace().map(OsString::from);
+    let words = words
+        .chain([iosonde().into()])
+        .chain(line.split_whitespace().map(OsString::from));
+    let run = Invocation::new(&scratch, words.collect())
+        .within(Duration::from_secs(20))
+        .run();
+    run.refused_with(&["no thread for worker", "EAGAIN", "numjobs", "pids.max"]);
+    assert_eq!(run.status.code(), Some(3), "{run}");
+}
+
+#[test]
+fn what_this_machine_cannot_do_is_not_an_error_of_io() {
+    ours!();
+    let base = "--name=job --filename=x --size=64k --rw=write";
+    for (option, needle) in [
+        ("--cpus_allowed=777", "cpus_allowed"),
+        (
+            "--mem=mmaphuge --hugepage-size=1g --iodepth=8 --ioengine=libaio",
+            "huge pages",
+        ),
+        ("--ioengine=io_uring --iodepth=100000", "32768"),
+        ("--iodepth=100000000 --ioengine=null", "of memory"),
+        ("--write_lat_log=/nowhere/log", "/nowhere/log"),
+    ] {
+        let scratch = Scratch::shared();
+        let run = Program::subject().line(&scratch, base).and(option).run();
+        run.refused_with(&[needle]);
+        assert_eq!(run.status.code(), Some(3), "{run}");
+        assert_eq!(scratch.files(), Vec::<String>::new(), "{run}");
+    }
 }
 
 #[test]

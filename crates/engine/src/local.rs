@@ -4,6 +4,7 @@
 //! not be written, lay out, run the jobs in their groups (`crew`), and put the result together.
 
 mod assemble;
+mod buffers;
 mod choose;
 mod crew;
 mod eta;
@@ -23,6 +24,7 @@ mod threads;
 mod watch;
 
 use crate::device;
+use crate::device::host::memory_to_take;
 use crate::interrupt::Interrupt;
 use crate::prepare::{FileKind, FileUse, Made};
 use crate::sys::thread::raise_open_files;
@@ -76,6 +78,7 @@ impl Session for LocalSession {
         }
         let started_at_ms = epoch_ms();
         raise_open_files();
+        buffers::check(plan, memory_to_take(&device::system::System::live()))?;
         let (clones, made) = files::make_ready(plan, &self.runner, begun, observer)?;
         let mut watch = watch::DeviceWatch::begin(plan, &clones);
         let around = crew::Around {
@@ -84,7 +87,8 @@ impl Session for LocalSession {
             started_at_ms,
             watch: Some(&mut watch),
         };
-        let mut outcome = threads::run(plan, &clones, &self.runner, around, observer);
+        let mut outcome = threads::run(plan, &clones, &self.runner, around, observer)
+            .inspect_err(|_| made.remove())?;
         let failed = outcome.workers.iter().any(|worker| worker.error.is_some());
         if failed || self.runner.interrupt.is_requested() {
             made.remove();

@@ -11,6 +11,9 @@ use crate::syntax::command_line::{self, Known};
 use crate::syntax::ini;
 use std::ffi::OsString;
 
+/// Most clones of all jobs together unless `--max-jobs` says otherwise, as in fio: more are a slip of the pen.
+const MOST_JOBS: u32 = 4096;
+
 /// What was asked for.
 #[derive(Debug, Clone)]
 pub struct Parsed {
@@ -91,10 +94,12 @@ fn utf8(args: &[OsString], diagnostics: &mut Diagnostics) -> Vec<String> {
 
 fn check_max_jobs(command: &CommandLine, plan: &Plan, diagnostics: &mut Diagnostics) {
     let clones: u64 = plan.jobs.iter().map(|job| u64::from(job.numjobs)).sum();
-    if let Some(max) = command.max_jobs
-        && clones > u64::from(max)
-    {
-        let message = format!("there are {clones} clones, more than the {max} of `--max-jobs`");
+    let max = command.max_jobs.unwrap_or(MOST_JOBS);
+    if clones > u64::from(max) {
+        let message = match command.max_jobs {
+            Some(_) => format!("there are {clones} clones, more than the {max} of `--max-jobs`"),
+            None => format!("there are {clones} clones, more than {max}; `--max-jobs` allows more"),
+        };
         diagnostics.push(Diagnostic::error(message));
     }
 }

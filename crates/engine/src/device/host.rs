@@ -34,6 +34,14 @@ pub fn host(system: &System) -> Host {
     }
 }
 
+/// Bytes of memory that this process may still take: what the machine has left, or the bound of its control group.
+pub fn memory_to_take(system: &System) -> Option<u64> {
+    let meminfo = system.text("/proc/meminfo").unwrap_or_default();
+    let left = kibibytes(&meminfo, "MemAvailable");
+    let bound = cgroup::limits(system).memory_bytes;
+    left.into_iter().chain(bound).min()
+}
+
 /// `PRETTY_NAME` of os-release(5), whose values may be quoted.
 fn os_name(text: &str) -> Option<String> {
     let value = text

@@ -44,12 +44,12 @@ pub(super) fn choose(
         Engine::Auto => automatic(job, slab, files_change)?,
         engine => {
             let (backend, reason) = named(job, engine, slab, files_change)
-                .map_err(|error| unavailable(engine, &error))?;
+                .map_err(|error| unavailable(job, engine, &error))?;
             (backend, used(job, engine, reason))
         }
     };
     let files = set_files(&mut backend, handles);
-    files.map_err(|error| unavailable(used.engine, &error))?;
+    files.map_err(|error| unavailable(job, used.engine, &error))?;
     if let AnyBackend::Uring(uring) = &backend {
         used.registered_files = uring.registered_files();
         used.fixed_buffers = uring.fixed_buffers();
@@ -178,7 +178,21 @@ fn set_files(backend: &mut AnyBackend, handles: &[Handle]) -> io::Result<()> {
     }
 }
 
-fn unavailable(engine: Engine, error: &io::Error) -> RunError {
+/// Most I/Os that one io_uring takes.
+const MOST_ENTRIES: u32 = 32_768;
+
+fn unavailable(job: &Job, engine: Engine, error: &io::Error) -> RunError {
+    if engine == Engine::IoUring && depth(job) > MOST_ENTRIES {
+        return RunError::Unsupported {
+            problem: format!(
+                "job {}: iodepth={} is more than the {MOST_ENTRIES} I/Os that io_uring keeps in flight",
+                job.name,
+                depth(job)
+            ),
+            remedy: "use a smaller iodepth, and more jobs (numjobs=) to have as many in flight"
+                .to_owned(),
+        };
+    }
     let remedy = match (engine, error.raw_os_error()) {
         (Engine::IoUring, Some(libc::EPERM | libc::ENOSYS)) => {
             "io_uring is blocked here (kernel.io_uring_disabled, or a container's seccomp profile); use ioengine=libaio"

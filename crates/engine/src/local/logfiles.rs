@@ -80,6 +80,14 @@ impl LogFiles {
         }))
     }
 
+    /// The same for a worker that begins at this time of the Unix epoch.
+    pub(super) fn begun_at(self, epoch_ms: u64) -> LogFiles {
+        LogFiles {
+            base_ms: if self.logs.unix_epoch { epoch_ms } else { 0 },
+            ..self
+        }
+    }
+
     /// Writes all that arrives, until the worker hangs up.
     pub(super) fn write(mut self, receiver: Receiver<LogBatch>) -> Result<(), RunError> {
         for batch in receiver {

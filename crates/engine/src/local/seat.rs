@@ -31,10 +31,13 @@ const NAP: Duration = Duration::from_millis(50);
 /// Where workers of one group wait for their common start.
 #[derive(Default)]
 pub(super) struct Gate {
-    /// The start on the run's clock; `u64::MAX` is never.
+    /// The start on the run's clock, or [`NEVER`].
     start_ns: Mutex<Option<u64>>,
     opened: Condvar,
 }
+
+/// The start of a group that does not run.
+const NEVER: u64 = u64::MAX;
 
 impl Gate {
     /// Lets all go at `start_ns`.
@@ -43,6 +46,15 @@ impl Gate {
             .start_ns
             .lock()
             .unwrap_or_else(|poison| poison.into_inner()) = Some(start_ns);
+        self.opened.notify_all();
+    }
+
+    /// Sends all home that still wait.
+    pub(super) fn call_off(&self) {
+        self.start_ns
+            .lock()
+            .unwrap_or_else(|poison| poison.into_inner())
+            .get_or_insert(NEVER);
         self.opened.notify_all();
     }
 
@@ -83,6 +95,7 @@ struct Ready {
     backend: AnyBackend,
     used: BackendUsed,
     keeper: Option<Box<FileKeeper>>,
+    logs: Option<LogFiles>,
     /// Kept open, and locked, for as long as the worker runs.
     files: OpenSet,
     _locked: Option<LockedMemory>,
@@ -93,13 +106,15 @@ impl Seat<'_> {
         &self.plan.jobs[self.clone.job]
     }
 
-    /// Runs the worker. `ready` is called when it waits at the gate, or has failed before.
-    pub(super) fn work(&self, ready: impl FnOnce()) -> WorkerResult {
+    /// Runs the worker. `ready` is called when it waits at the gate, with the reason if it cannot run.
+    pub(super) fn work(&self, ready: impl FnOnce(Option<RunError>)) -> WorkerResult {
         let prepared = self.prepare();
         self.shared.enter(WorkerState::Ready);
-        ready();
-        let start_ns = self.gate.wait();
-        let result = prepared.and_then(|prepared| self.run(prepared, start_ns));
+        ready(prepared.as_ref().err().cloned());
+        let result = match self.gate.wait() {
+            NEVER => Err(RunError::Interrupted),
+            start_ns => prepared.and_then(|prepared| self.run(prepared, start_ns)),
+        };
         self.shared.open_files.store(0, Relaxed);
         let result = result.unwrap_or_else(|error| {
             self.shared.failed.store(true, Relaxed);
@@ -147,16 +162,18 @@ impl Seat<'_> {
             backend,
             used,
             keeper: keeper.map(Box::new),
+            // Last, so that a worker that is refused leaves no empty logs.
+            logs: LogFiles::open(self.shelf, self.plan, self.clone, 0)?,
             files,
             _locked: locked,
         })
     }
 
-    fn run(&self, ready: Ready, gate_ns: u64) -> Result<WorkerResult, RunError> {
+    fn run(&self, mut ready: Ready, gate_ns: u64) -> Result<WorkerResult, RunError> {
         let job = self.job();
         let start_ns = gate_ns.saturating_add(self.delay_ns());
         self.sleep_until(start_ns);
-        let logs = LogFiles::open(self.shelf, self.plan, self.clone, epoch_ms())?;
+        let logs = ready.logs.take().map(|logs| logs.begun_at(epoch_ms()));
         let measured_ns = start_ns + job.schedule.ramp_time_ns;
         let log = logs
             .as_ref()
@@ -173,6 +190,7 @@ impl Seat<'_> {
                 used,
                 keeper,
                 files: opened,
+                logs: _,
                 _locked,
             } = ready;
             let company = assemble::Company {

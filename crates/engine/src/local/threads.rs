@@ -5,39 +5,79 @@ use super::logfiles::LogShelf;
 use super::seat::{Gate, Seat};
 use super::{CrewOutcome, LocalRunner, Member};
 use crate::clock::{Clock, RealClock};
+use crate::failure::in_words;
+use crate::tally::Shared;
 use iosonde_job::plan::Plan;
 use iosonde_result::observer::Observer;
 use iosonde_result::run::WorkerResult;
+use iosonde_result::session::RunError;
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::Builder;
 use std::time::Duration;
 
 /// From the moment that all workers of a group are ready to their common start.
 const START_AHEAD_NS: u64 = 2_000_000;
 
 enum Message {
-    Ready(usize),
+    /// It waits at the gate; what is said is why it cannot run.
+    Ready(usize, Option<RunError>),
     Done(usize, Box<WorkerResult>),
+    /// Its thread is gone, by a defect of this program.
+    Lost,
 }
 
-/// Runs all clones to their end.
+/// The way home for all workers, taken when the run is over for whatever reason: nobody waits for ever.
+struct WayHome {
+    gate: Arc<Gate>,
+    workers: Vec<Arc<Shared>>,
+}
+
+impl Drop for WayHome {
+    fn drop(&mut self) {
+        for worker in &self.workers {
+            worker.stop.store(true, Relaxed);
+        }
+        self.gate.call_off();
+    }
+}
+
+/// Tells of a thread that unwinds.
+struct LastWord(Sender<Message>);
+
+impl Drop for LastWord {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = self.0.send(Message::Lost);
+        }
+    }
+}
+
+/// Runs all clones to their end. An error means that nothing was run, or that a thread was refused.
 pub(super) fn run(
     plan: &Plan,
     clones: &[Member],
     runner: &LocalRunner,
     around: Around<'_>,
     observer: &mut dyn Observer,
-) -> CrewOutcome {
+) -> Result<CrewOutcome, RunError> {
     let clock = RealClock::starting_now();
     let mut crew = Crew::new(plan, clones, around, observer);
-    let mut gate = Arc::new(Gate::default());
     let (sender, receiver) = channel();
     let shelf = LogShelf::default();
+    let (mut any_prepared, mut refused) = (false, None);
     std::thread::scope(|scope| {
+        let mut way_home = WayHome {
+            gate: Arc::default(),
+            workers: (0..clones.len())
+                .map(|number| crew.shared(number))
+                .collect(),
+        };
         while !crew.is_finished() {
             let starting = crew.call_up();
             if !starting.is_empty() {
-                gate = Arc::new(Gate::default());
+                way_home.gate = Arc::default();
             }
             for number in starting {
                 let (clone, shared, flow) =
@@ -47,32 +87,55 @@ pub(super) fn run(
                     clone,
                     clock,
                     shared,
-                    gate: gate.clone(),
+                    gate: way_home.gate.clone(),
                     flow,
                     shelf: &shelf,
                     runner,
                 };
-                let sender = sender.clone();
-                scope.spawn(move || {
-                    // The receiver outlives all workers: sending cannot fail.
-                    let result = seat.work(|| drop(sender.send(Message::Ready(number))));
-                    let _ = sender.send(Message::Done(number, Box::new(result)));
-                });
+                let word = LastWord(sender.clone());
+                let work = move || {
+                    // Nobody listens any more when the run has been called off.
+                    let result =
+                        seat.work(|refusal| drop(word.0.send(Message::Ready(number, refusal))));
+                    let _ = word.0.send(Message::Done(number, Box::new(result)));
+                };
+                Builder::new()
+                    .spawn_scoped(scope, work)
+                    .map_err(|error| no_thread(number, clones.len(), &error))?;
             }
             let left_ns = crew.next_tick_ns().saturating_sub(clock.now_ns());
             match receiver.recv_timeout(Duration::from_nanos(left_ns)) {
-                Ok(Message::Ready(number)) => {
+                Ok(Message::Ready(number, refusal)) => {
+                    any_prepared |= refusal.is_none();
+                    refused = refused.or(refusal);
                     if crew.ready(number) {
+                        // Only when others have something to show is it one failed worker among them.
+                        if !any_prepared && let Some(error) = refused.take() {
+                            return Err(error);
+                        }
                         let now_ns = clock.now_ns();
                         crew.start(now_ns, now_ns + START_AHEAD_NS);
-                        gate.open(now_ns + START_AHEAD_NS);
+                        way_home.gate.open(now_ns + START_AHEAD_NS);
                     }
                 }
                 Ok(Message::Done(number, result)) => crew.done(number, *result),
                 Err(RecvTimeoutError::Timeout) => crew.tick(clock.now_ns()),
-                Err(RecvTimeoutError::Disconnected) => break,
+                Ok(Message::Lost) | Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-    });
-    crew.finish(clock.now_ns())
+        Ok(())
+    })?;
+    Ok(crew.finish(clock.now_ns()))
+}
+
+fn no_thread(number: usize, all: usize, error: &std::io::Error) -> RunError {
+    RunError::Unsupported {
+        problem: format!(
+            "no thread for worker {} of {all}: {}",
+            number + 1,
+            in_words(error)
+        ),
+        remedy: "use a smaller numjobs=, or raise the limit on threads (ulimit -u, the control group's pids.max) or memory"
+            .to_owned(),
+    }
 }

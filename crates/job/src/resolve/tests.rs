@@ -320,6 +320,18 @@ fn readonly_refuses_writers() {
 }
 
 #[test]
+fn more_clones_than_anybody_means_are_refused() {
+    let env = FakeEnv::new();
+    assert!(try_run("--name=a --numjobs=4096", &env).is_ok());
+    let error = try_run("--name=a --numjobs=4000 --name=b --numjobs=97", &env).unwrap_err();
+    assert!(
+        error.to_string().contains("there are 4097 clones"),
+        "{error}"
+    );
+    assert!(try_run("--name=a --numjobs=5000 --max-jobs=5000", &env).is_ok());
+}
+
+#[test]
 fn the_programs_own_options() {
     use crate::cmdline::{Action, Eta, OutputFormat};
     let env = FakeEnv::new();
