@@ -482,6 +482,25 @@ fn exitall_on_error_ends_all() {
 }
 
 #[test]
+fn a_later_group_does_not_start_earlier_workers_again() {
+    let slow = || {
+        let mut slow = job("read_us=100,read_dist=fixed", 1);
+        slow.name = "slow".to_owned();
+        slow.schedule.rate_iops_min = PerDirection::all(Some(1_000_000));
+        slow
+    };
+    let mut first = job("read_us=100,read_dist=fixed", 1);
+    first.name = "first".to_owned();
+    first.schedule.runtime_ns = 1_000_000_000;
+    let mut second = first.clone();
+    second.name = "second".to_owned();
+    second.schedule.wait_for = Some("first".to_owned());
+    let runtime = |jobs| run(jobs).workers[0].directions.read.runtime_ns;
+    // Whether a rate is held is looked at for as long, whoever starts meanwhile.
+    assert_eq!(runtime(vec![slow(), first, second]), runtime(vec![slow()]));
+}
+
+#[test]
 fn wait_for_waits_for_all_clones() {
     let mut first = job(SLOW, 1);
     first.name = "first".to_owned();

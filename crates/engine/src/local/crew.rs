@@ -55,7 +55,8 @@ pub(super) struct Crew<'a> {
     shared: Vec<Arc<Shared>>,
     life: Vec<Life>,
     results: Vec<Option<WorkerResult>>,
-    starts_ns: Vec<u64>,
+    /// When each worker's group started.
+    starts_ns: Vec<Option<u64>>,
     steady: BTreeMap<usize, SteadyWatch>,
     rates: BTreeMap<usize, RateWatch>,
     flows: BTreeMap<u32, Arc<FlowPool>>,
@@ -113,7 +114,7 @@ impl<'a> Crew<'a> {
                     only_laid_out(clone).then(|| report::blank(plan, clone, unused))
                 })
                 .collect(),
-            starts_ns: vec![0; clones.len()],
+            starts_ns: vec![None; clones.len()],
             steady: BTreeMap::new(),
             rates: BTreeMap::new(),
             flows: BTreeMap::new(),
@@ -213,10 +214,10 @@ impl<'a> Crew<'a> {
         self.sampler.tick(now_ns);
         self.sampler.begin(start_ns);
         for number in 0..self.clones.len() {
-            if self.life[number] != Life::Running || self.starts_ns[number] != 0 {
+            if self.life[number] != Life::Running || self.starts_ns[number].is_some() {
                 continue;
             }
-            self.starts_ns[number] = start_ns;
+            self.starts_ns[number] = Some(start_ns);
             let (job, index) = (self.job(number), self.clones[number].job);
             let measured_ns = start_ns + job.schedule.ramp_time_ns;
             if let Some(rule) = job.schedule.steady_state {
@@ -390,13 +391,12 @@ impl<'a> Crew<'a> {
         let mut attained = Vec::new();
         for (job, watch) in &mut self.steady {
             let (mut ios, mut bytes, mut latency_ns) = (0, 0, 0);
-            for (clone, shared) in self
+            for (_, shared) in self
                 .clones
                 .iter()
                 .zip(&self.shared)
                 .filter(|(clone, _)| clone.job == *job)
             {
-                debug_assert_eq!(clone.job, *job);
                 latency_ns += shared.latency_sum_ns.get();
                 for direction in Direction::ALL {
                     ios += shared.counts(direction).ios;

@@ -9,7 +9,7 @@ pub(super) fn estimate(
     plan: &Plan,
     clones: &[Member],
     workers: &[WorkerProgress],
-    starts_ns: &[u64],
+    starts_ns: &[Option<u64>],
     now_ns: u64,
 ) -> (Option<u64>, Option<f64>) {
     // Each stage takes as long as its slowest worker; stages follow each other.
@@ -20,11 +20,7 @@ pub(super) fn estimate(
             (total_ns, left_ns) = (total_ns + stage.0, left_ns + stage.1);
             stage = (0, 0);
         }
-        let elapsed_ns = if starts_ns[index] == 0 {
-            0
-        } else {
-            now_ns.saturating_sub(starts_ns[index])
-        };
+        let elapsed_ns = starts_ns[index].map_or(0, |start_ns| now_ns.saturating_sub(start_ns));
         let Some((all_ns, rest_ns)) = of_worker(job, clone, &workers[index], elapsed_ns) else {
             return (None, None);
         };
