@@ -17,7 +17,8 @@ pub const ROWS: &[Row] = &[
         Kind::Text,
         "0",
         "Check what was written: crc32c, crc32, crc16, crc7, crc64, md5, sha1, sha256, sha512, xxhash, pattern, \
-         null; meta checks as crc32c does; 0 is off.",
+         null; meta checks as crc32c does; 0 is off. Headers are iosonde's own: with any of them but pattern, fio \
+         does not read these blocks, nor iosonde fio's.",
         apply_verify,
     ),
     Row::new(

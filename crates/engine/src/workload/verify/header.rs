@@ -22,6 +22,8 @@ use iosonde_job::plan::VerifyMethod;
 pub const HEADER_BYTES: usize = 48;
 const MAGIC: u32 = 0x6973_6e64;
 const VERSION: u16 = 1;
+/// The first two bytes of fio's headers, little endian.
+const MAGIC_OF_FIO: u16 = 0xacca;
 
 /// The header of one interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +55,13 @@ impl Unreadable {
     /// The mismatch of a header at this position of the file.
     pub(super) fn at(self, offset: u64) -> Mismatch {
         let (what, expected, got) = match self {
-            Unreadable::Magic(got) => (Wrong::Magic, format!("{MAGIC:08x}"), format!("{got:08x}")),
+            Unreadable::Magic(got) => {
+                let what = match got as u16 == MAGIC_OF_FIO {
+                    true => Wrong::Foreign,
+                    false => Wrong::Magic,
+                };
+                (what, format!("{MAGIC:08x}"), format!("{got:08x}"))
+            }
             Unreadable::Version(got) => (
                 Wrong::Header,
                 format!("version {VERSION}"),

@@ -75,6 +75,8 @@ pub struct Mismatch {
 pub enum Wrong {
     /// No header: the block was never written, or was overwritten by something else.
     Magic,
+    /// A header of fio's, whose layout is its own.
+    Foreign,
     /// The header's own checksum fails.
     HeaderChecksum,
     /// A header of another check, length, or of a job with another seed.
@@ -95,6 +97,9 @@ impl std::fmt::Display for Wrong {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Wrong::Magic => "no header of a verified block",
+            Wrong::Foreign => {
+                "a block that fio wrote, whose header only fio reads (verify=pattern is read by both),"
+            }
             Wrong::HeaderChecksum => "header checksum",
             Wrong::Header => "header",
             Wrong::Offset => "block of another place",
