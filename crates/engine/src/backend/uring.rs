@@ -61,21 +61,21 @@ impl Uring {
 
     #[cold]
     fn submit_with_trims(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
+        let is_trim = |index: &&u32| slab.slots[**index as usize].op == Op::Trim;
         self.rest.clear();
-        for index in batch {
-            let slot = &slab.slots[*index as usize];
-            if slot.op == Op::Trim {
-                let handle = self.handles[slot.file as usize];
-                self.trimmed.push(Completion {
-                    slot: *index,
-                    result: trim(handle, slot.offset, slot.len),
-                });
-            } else {
-                self.rest.push(*index);
-            }
-        }
+        self.rest
+            .extend(batch.iter().filter(|index| !is_trim(index)));
+        // First what may be refused as a whole: then nothing of the batch has been done.
         if !self.rest.is_empty() {
             self.ring.submit(slab, &self.rest)?;
+        }
+        for index in batch.iter().filter(is_trim) {
+            let slot = &slab.slots[*index as usize];
+            let handle = self.handles[slot.file as usize];
+            self.trimmed.push(Completion {
+                slot: *index,
+                result: trim(handle, slot.offset, slot.len),
+            });
         }
         Ok(batch.len())
     }
