@@ -11,6 +11,7 @@ pub mod how;
 pub mod measure;
 pub mod other;
 pub mod row;
+mod skew;
 pub mod verify;
 pub mod what;
 pub mod when;

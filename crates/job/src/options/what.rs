@@ -1,7 +1,7 @@
 //! Options that say what is done: directions, block sizes, order, contents.
 
 use super::given::{bounded, choice};
-use super::{Builder, Given, Kind, Row};
+use super::{Builder, Given, Kind, Row, skew};
 use crate::plan::*;
 use crate::value::{self, Parsed, ValueError};
 
@@ -424,7 +424,7 @@ fn apply_distribution(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
                 .help("write them as `zoned:60/10:40/90`, accesses and sizes in per cent"));
         }
         ("zipf" | "pareto" | "normal" | "gauss", rest) => {
-            skewed(word, rest).map_err(|error| match rest {
+            skew::skewed(word, rest).map_err(|error| match rest {
                 Some(rest) => error.within(text, rest),
                 None => error,
             })?
@@ -435,45 +435,6 @@ fn apply_distribution(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
         }
     };
     Ok(())
-}
-
-/// `theta[:center]` of a skewed distribution; fio's defaults are 1.1 for zipf, 0.2 for pareto, 0 for normal.
-fn skewed(word: &str, rest: Option<&str>) -> Parsed<Distribution> {
-    let default = match word {
-        "zipf" => 1.1,
-        "pareto" => 0.2,
-        _ => 0.0,
-    };
-    let (first, center) = match rest {
-        Some(rest) => match rest.split_once(':') {
-            Some((first, center)) => (value::float(first)?, Some(value::float(center)?)),
-            None => (value::float(rest)?, None),
-        },
-        None => (default, None),
-    };
-    if center.is_some_and(|center| !(0.0..=1.0).contains(&center)) {
-        return Err(ValueError::new("the center is not between 0 and 1"));
-    }
-    match word {
-        "zipf" if first <= 0.0 || first == 1.0 => {
-            Err(ValueError::new("zipf's theta must be above 0 and not 1"))
-        }
-        "pareto" if first <= 0.0 || first >= 1.0 => {
-            Err(ValueError::new("pareto's h must lie between 0 and 1"))
-        }
-        "normal" | "gauss" if !(0.0..=100.0).contains(&first) => {
-            Err(ValueError::new("the deviation is not between 0 and 100"))
-        }
-        "zipf" => Ok(Distribution::Zipf {
-            theta: first,
-            center,
-        }),
-        "pareto" => Ok(Distribution::Pareto { h: first, center }),
-        _ => Ok(Distribution::Normal {
-            deviation_percent: first,
-            center,
-        }),
-    }
 }
 
 fn apply_sync_file_range(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
