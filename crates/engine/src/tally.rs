@@ -142,8 +142,6 @@ pub struct Shared {
     pub open_files: AtomicU32,
     /// Set to end the worker as if its time were over.
     pub stop: AtomicBool,
-    /// Set when it has ended because of an error.
-    pub failed: AtomicBool,
     /// Set when the worker is to publish its statistics; cleared when it has.
     pub asked: AtomicBool,
     /// The statistics that the worker published last.

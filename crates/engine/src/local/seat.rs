@@ -116,10 +116,7 @@ impl Seat<'_> {
             start_ns => prepared.and_then(|prepared| self.run(prepared, start_ns)),
         };
         self.shared.open_files.store(0, Relaxed);
-        let result = result.unwrap_or_else(|error| {
-            self.shared.failed.store(true, Relaxed);
-            self.failed(&error)
-        });
+        let result = result.unwrap_or_else(|error| self.failed(&error));
         self.shared.enter(report::last_state(&result));
         result
     }

@@ -5,7 +5,6 @@ use crate::backend::{Backend, Completion, Op, Slot};
 use crate::clock::Clock;
 use crate::depth::DepthControl;
 use iosonde_job::plan::{Direction, ErrorPolicy, PerDirection};
-use std::sync::atomic::Ordering::Relaxed;
 
 impl<B: Backend, C: Clock> Worker<B, C> {
     /// Reaps and records. Waits as far as the rules say.
@@ -219,7 +218,6 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             return self.survive(errno);
         }
         self.failure.get_or_insert(failure);
-        self.parts.shared.failed.store(true, Relaxed);
     }
 
     pub(super) fn survive(&mut self, errno: i32) {
