@@ -193,7 +193,11 @@ fn others_on_the_same_device() {
     };
     let neighbour = Program::Fio.line(
         &scratch,
-        &line("other", "--rw=randwrite --ioengine=libaio --runtime=60"),
+        // As threads: a process of its own would outlive the one that is killed, and hold the device.
+        &line(
+            "other",
+            "--rw=randwrite --ioengine=libaio --runtime=60 --thread",
+        ),
     );
     let _neighbour = neighbour.urgent().start();
     held_back_by("interference", &["more than this job asked for"], || {

@@ -35,7 +35,7 @@ fn load(scratch: &Scratch, disk: &Loop) -> Invocation {
     Program::Fio.line(
         scratch,
         &format!(
-            "--filename={} --direct=1 --time_based --runtime=30 --ioengine=libaio --iodepth=2 \
+            "--filename={} --direct=1 --thread --time_based --runtime=30 --ioengine=libaio --iodepth=2 \
              --name=reads --rw=randread --bs=16k --rate_iops=400 --name=writes --rw=randwrite --bs=4k --rate_iops=200",
             disk.path().display()
         ),

@@ -414,7 +414,10 @@ fn other_io(device: &DeviceInfo, traffic: &Traffic, now: &Conditions) -> Option<
             "other-io",
             &device.name,
             evidence,
-            "rates are too low and latencies too high, and they vary",
+            match disturbs {
+                true => "rates are too low and latencies too high, and they vary",
+                false => "it is little: single I/Os may wait for it",
+            },
         )
         .remedy("stop it, or measure when it is quiet")
         .command("sudo pidstat -d 1 5"),

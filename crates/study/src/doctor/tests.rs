@@ -515,11 +515,9 @@ fn what_goes_on_at_a_device() {
     };
     finds("other-io", Warning, reads(50.0));
     let hum = finds("other-io", Note, reads(10.0));
-    assert!(
-        hum.evidence
-            .contains("on it: 10 reads/s (0.00 B/s), busy 0 %"),
-        "{hum:?}"
-    );
+    let told = "on it: 10 reads/s (0.00 B/s), busy 0 %";
+    assert!(hum.evidence.contains(told), "{hum:?}");
+    assert!(hum.effect.contains("it is little"), "{hum:?}");
     finds_nothing(reads(9.0));
 }
 
