@@ -134,7 +134,9 @@ fn paths(job: &Job, clone: u32) -> Result<Vec<PathBuf>, RunError> {
     let prefix = match files.directories.len() {
         0 => String::new(),
         count => {
-            let directory = &files.directories[clone as usize % count];
+            // As in fio, files that have names of their own are all in the first.
+            let made_up = files.filenames.is_empty();
+            let directory = &files.directories[if made_up { clone as usize % count } else { 0 }];
             check_directory(job, directory)?;
             format!("{}/", directory.trim_end_matches('/'))
         }
