@@ -178,11 +178,10 @@ fn side(offered_per_s: f64, direction: Direction, result: &RunResult) -> Side {
 /// I/Os completed per second while the load was offered. The workers' own counts go by the start of an I/O, so with a
 /// backlog they hold what was completed only after the end.
 fn completed_per_s(direction: Direction, intervals: &[Interval]) -> f64 {
-    let whole_ns = intervals.iter().map(|interval| interval.length_ns).max();
+    let measured = || intervals.iter().filter(|interval| !interval.ramp);
+    let whole_ns = measured().map(|interval| interval.length_ns).max();
     let whole_ns = whole_ns.unwrap_or_default();
-    let offered = intervals
-        .iter()
-        .filter(|interval| !interval.ramp && interval.length_ns * 10 >= whole_ns * 9);
+    let offered = measured().filter(|interval| interval.length_ns * 10 >= whole_ns * 9);
     let (ios, ns) = offered.fold((0, 0), |(ios, ns), interval| {
         (
             ios + interval.directions[direction].ios,
