@@ -3,7 +3,7 @@
 # below it, loop devices over its files, and the memory disks and control groups that tests have noted in it (undo-*).
 set -u
 dir=$(realpath -- "${1:?the directory}") || exit 2
-[[ $dir == */iosonde-test.* ]] || { echo "not a directory of ./test: $dir" >&2; exit 2; }
+[[ ${dir##*/} == iosonde-test.* ]] || { echo "not a directory of ./test: $dir" >&2; exit 2; }
 
 # Innermost first: mountinfo is in the order of mounting.
 awk -v below="$dir/" 'index($5, below) == 1 { print $5 }' /proc/self/mountinfo | tac | while read -r point; do

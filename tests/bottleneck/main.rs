@@ -282,6 +282,7 @@ fn locks_in_the_file_system() {
         let _ = std::fs::remove_file(&file);
         Program::subject().line(&scratch, &line).urgent()
     });
+    std::fs::remove_file(&file).expect("the file");
     // Over the page cache: one write at a time as well.
     let line = format!(
         "--name=job --filename={} --size=64m --rw=write --bs=256k --ioengine=psync --numjobs=8 --time_based --runtime=1",

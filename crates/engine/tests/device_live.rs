@@ -90,6 +90,22 @@ fn a_device_that_a_program_holds_is_refused() {
     assert_eq!(check_writable(&device.device, &[]).unwrap(), []);
 }
 
+/// Clones of a job that start together look at their device at the same time, each for itself alone.
+#[test]
+#[ignore = "needs root and loop devices"]
+fn looking_at_a_device_does_not_disturb_others_that_look() {
+    let device = Loop::new(&[]);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..200 {
+                    assert_eq!(check_writable(&device.device, &[]).unwrap(), []);
+                }
+            });
+        }
+    });
+}
+
 #[test]
 #[ignore = "needs root and loop devices"]
 fn a_device_and_a_file_under_a_loop_device_are_refused() {

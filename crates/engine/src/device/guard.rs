@@ -14,6 +14,7 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// The option by which consent is given.
 pub const CONSENT_OPTION: &str = "--allow-overwrite";
@@ -167,6 +168,9 @@ fn same_target(facts: &PathFacts, other: &Path) -> bool {
 /// Looks at a device as a user of it would.
 fn contents(path: &Path, obstacles: &mut Vec<Obstacle>) -> io::Result<()> {
     use rustix::fs::{Mode, OFlags};
+    // Clones that start together look at the same device: while one has it for itself, the others wait.
+    static LOOKING: Mutex<()> = Mutex::new(());
+    let _alone = LOOKING.lock().unwrap_or_else(PoisonError::into_inner);
     let open = |flags| {
         rustix::fs::open(
             path,
