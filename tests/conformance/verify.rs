@@ -161,6 +161,8 @@ fn the_result_counts_verify_errors() {
             (Some(3), Some(84)),
             "{program:?}: {run}"
         );
+        // In JSON alone iosonde says nothing beside it.
+        let run = program.line(&scratch, line).run();
         for offset in [1000, 9000, 500_000] {
             let told = names_a_byte_in_the_block(&run.text(), offset);
             assert!(told, "{program:?} does not say where {offset} is: {run}");
