@@ -3,7 +3,7 @@
 use iosonde_job::plan::{Direction, Plan};
 use iosonde_result::histogram::Histogram;
 use iosonde_result::interval::Interval;
-use iosonde_result::run::{IoFailure, RunResult};
+use iosonde_result::run::{IoFailure, RunResult, VerdictKind};
 use iosonde_result::stats::LatencyStats;
 use serde::{Deserialize, Serialize};
 
@@ -144,6 +144,7 @@ impl Point {
             .find_map(|worker| worker.error.clone());
         let kept_up = failure.is_none() && [&read, &write].into_iter().flatten().all(keeps_up);
         let verdicts = result.verdicts.iter();
+        let verdicts = verdicts.filter(|verdict| concerns_a_load(verdict.kind));
         Point {
             offered,
             read,
@@ -153,6 +154,21 @@ impl Point {
             failure,
         }
     }
+}
+
+/// Whether a finding says something of I/O that comes at a rate of its own. What held such a run back is that rate, and past
+/// saturation the backlog is ours: neither is news.
+fn concerns_a_load(kind: VerdictKind) -> bool {
+    !matches!(
+        kind,
+        VerdictKind::JobLimit
+            | VerdictKind::QueueDepth
+            | VerdictKind::Device
+            | VerdictKind::Throttled
+            | VerdictKind::Network
+            | VerdictKind::LockContention
+            | VerdictKind::Unclear
+    )
 }
 
 /// The rate that was really asked for: whole numbers of I/Os for each thread.
