@@ -4,6 +4,7 @@ use super::cell::Record;
 use super::curve::{Curve, Dot, Step, disagreement, steps, top};
 use super::measure::{Effort, measure};
 use super::outcome::{Ended, Point, Saturation};
+use super::series::SAMPLE_S;
 use super::{Question, Watcher};
 use crate::probe::Estimate;
 use iosonde_result::run::IoFailure;
@@ -32,6 +33,9 @@ const FINE: f64 = 1.5;
 const KEPT: f64 = 0.98;
 /// The last I/Os of a run take up to this many times the mean latency.
 const DRAIN: f64 = 2.0;
+/// A cell's ramp and its measured time are whole samples. Throttles let I/O through in lumps, the kernel's ten times a second:
+/// what is cut between two of them has a lump's time and not its I/Os.
+const SAMPLE_NS: f64 = SAMPLE_S * 1e9;
 /// Longest ramp.
 const MOST_RAMP_NS: f64 = 3e9;
 /// Latency of an I/O before anything is known.
@@ -160,7 +164,8 @@ impl Search<'_> {
 
     fn ramp_ns(&self, jobs: u32, iodepth: u32) -> f64 {
         let turnover_ns = 2.0 * self.latency_ns(jobs, iodepth);
-        turnover_ns.clamp(self.question.rules.ramp_ns as f64, MOST_RAMP_NS)
+        let ramp_ns = turnover_ns.clamp(self.question.rules.ramp_ns as f64, MOST_RAMP_NS);
+        (ramp_ns / SAMPLE_NS).ceil() * SAMPLE_NS
     }
 
     /// Measures a cell for `least_ns` to `most_ns`, as far as there is time; whether there was.
@@ -184,6 +189,7 @@ impl Search<'_> {
             return Ok(false);
         }
         let most_ns = most_ns.min(affordable_ns).max(look_ns);
+        let most_ns = (most_ns / SAMPLE_NS).floor().max(1.0) * SAMPLE_NS;
         let effort = Effort {
             ramp_ns: ramp_ns as u64,
             least_ns: least_ns.min(most_ns) as u64,
