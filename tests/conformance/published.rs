@@ -166,19 +166,15 @@ fn kubestr() {
         .collect();
     assert_eq!(names, ["read_iops", "write_iops", "read_bw", "write_bw"]);
     for (index, kind) in ["read", "write", "read", "write"].iter().enumerate() {
-        for member in [
-            "iops",
-            "bw",
-            "iops_min",
-            "iops_max",
-            "iops_mean",
-            "bw_min",
-            "bw_max",
-            "bw_mean",
-        ] {
+        let figure = |member: &str| number(&document, &format!("/jobs/{index}/{kind}/{member}"));
+        for member in ["iops", "bw", "iops_max", "iops_mean", "bw_max", "bw_mean"] {
+            assert!(figure(member) > 0.0, "{member} of job {index}");
+        }
+        // A disk that others use may serve nothing for half a second.
+        for (least, most) in [("iops_min", "iops_max"), ("bw_min", "bw_max")] {
             assert!(
-                number(&document, &format!("/jobs/{index}/{kind}/{member}")) > 0.0,
-                "{member} of job {index}"
+                (0.0..=figure(most)).contains(&figure(least)),
+                "{least} of job {index}"
             );
         }
     }
