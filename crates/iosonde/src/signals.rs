@@ -1,5 +1,6 @@
 //! Ctrl-C and SIGTERM, handed to the engine as a wish to stop.
 
+use crate::failure::Failure;
 use iosonde_engine::interrupt::Interrupt;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -37,5 +38,16 @@ impl Stop {
             0 => None,
             signal => Some(signal),
         }
+    }
+    /// Fails if there was a signal.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.signal()
+            .map_or(Ok(()), |signal| Err(Failure::Interrupted(signal)))
+    }
+
+    /// How a command ends whose result has been printed: by a signal, by the error that is in the result, or well.
+    pub(crate) fn conclude(&self, error: Option<String>) -> Result<(), Failure> {
+        self.check()?;
+        error.map_or(Ok(()), |error| Err(Failure::Io(error)))
     }
 }

@@ -1,101 +1,13 @@
 //! The history from outside: several processes, crashes, damage, and files of others.
 
+mod common;
+
+use common::{JOB, Scratch, error, integrity, text};
 use rusqlite::Connection;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
-
-/// A directory of its own for each test.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Scratch {
-        let path = std::env::temp_dir().join(format!("iosonde-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Scratch(path)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    /// fio's JSON of one job, told apart by its number.
-    fn fio_json(&self, number: u32) -> PathBuf {
-        let path = self.path(&format!("{number}.json"));
-        let iops = 1000 + number;
-        let text = format!(
-            r#"{{"fio version": "fio-3.33", "timestamp_ms": {}, "jobs": [{{"jobname": "j", "groupid": 0, "elapsed": 10,
-            "job options": {{"rw": "read", "filename": "/dev/x"}},
-            "read": {{"total_ios": 10000, "iops": {iops}, "bw_bytes": {}, "iops_mean": {iops}, "iops_stddev": 10.5,
-            "iops_samples": 20}}}}]}}"#,
-            1_795_000_000_000u64 + u64::from(number) * 1000,
-            iops * 4096
-        );
-        fs::write(&path, text).unwrap();
-        path
-    }
-
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_iosonde"));
-        command
-            .args(words)
-            .current_dir(&self.0)
-            .env_remove("IOSONDE_STORE")
-            .env_remove("IOSONDE_NO_SAVE")
-            .env("HOME", &self.0)
-            .env("XDG_DATA_HOME", self.path("data"));
-        command
-    }
-
-    fn run(&self, words: &[&str]) -> Output {
-        self.command(words).output().unwrap()
-    }
-
-    fn store(&self) -> PathBuf {
-        self.path("data/iosonde/history.db")
-    }
-
-    fn listed(&self) -> Vec<String> {
-        let output = self.run(&["list", "--format", "csv"]);
-        assert!(output.status.success(), "{}", error(&output));
-        let lines = text(&output.stdout);
-        lines.lines().skip(1).map(str::to_owned).collect()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn error(output: &Output) -> String {
-    text(&output.stderr)
-}
-
-/// A job of a second on a simulated device.
-const JOB: [&str; 9] = [
-    "fio",
-    "--name=j",
-    "--ioengine=sim",
-    "--sim=parallel=1,read_us=10ms",
-    "--rw=randread",
-    "--size=1m",
-    "--runtime=8",
-    "--time_based",
-    "--output-format=json",
-];
-
-fn integrity(store: &Path) -> String {
-    let connection = Connection::open(store).unwrap();
-    let check = "PRAGMA integrity_check";
-    connection.query_row(check, [], |row| row.get(0)).unwrap()
-}
 
 #[test]
 fn a_job_is_kept_listed_shown_exported_and_removed() {

@@ -1,46 +1,29 @@
 //! `iosonde load` from outside: on a real directory, and interrupted.
 
+mod common;
+
+use common::Scratch;
 use std::fs;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Scratch {
-        let path = std::env::temp_dir().join(format!("iosonde-load-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Scratch(path)
-    }
-
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_iosonde"));
-        command
-            .args(["load", "--size", "16m"])
-            .args(words)
-            .current_dir(&self.0)
-            .env("IOSONDE_NO_SAVE", "1");
-        command
-    }
-
-    fn is_empty(&self) -> bool {
-        fs::read_dir(&self.0).unwrap().next().is_none()
-    }
+/// A study of a small file, which is not kept.
+fn load(scratch: &Scratch, words: &[&str]) -> Command {
+    let mut command = scratch.command(&["load", "--size", "16m", "--no-save"]);
+    command.args(words);
+    command
 }
 
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+fn is_empty(scratch: &Scratch) -> bool {
+    fs::read_dir(&scratch.0).unwrap().next().is_none()
 }
 
 #[test]
 fn a_light_load_on_a_directory_is_kept_up_with_and_leaves_nothing() {
-    let scratch = Scratch::new("light");
+    let scratch = Scratch::new("load-light");
     let words = "--rw randrw --rates 40 --runtime 1 --ramp 1 --format json --slo max=1m";
     let words: Vec<&str> = words.split(' ').collect();
-    let output = scratch.command(&words).output().unwrap();
+    let output = load(&scratch, &words).output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{told}");
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -52,20 +35,22 @@ fn a_light_load_on_a_directory_is_kept_up_with_and_leaves_nothing() {
             "{point}"
         );
     }
-    assert!(scratch.is_empty());
+    assert!(is_empty(&scratch));
 }
 
 #[test]
 fn ctrl_c_prints_what_is_known_and_removes_the_file() {
-    let scratch = Scratch::new("interrupt");
-    let mut child = scratch
-        .command(&["--rates", "100,200", "--runtime", "60", "--ramp", "1"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let scratch = Scratch::new("load-interrupt");
+    let mut child = load(
+        &scratch,
+        &["--rates", "100,200", "--runtime", "60", "--ramp", "1"],
+    )
+    .stdout(Stdio::piped())
+    .stderr(Stdio::piped())
+    .spawn()
+    .unwrap();
     // Until the file is there, and I/O under way.
-    while scratch.is_empty() {
+    while is_empty(&scratch) {
         std::thread::sleep(Duration::from_millis(20));
     }
     std::thread::sleep(Duration::from_millis(2500));
@@ -77,16 +62,16 @@ fn ctrl_c_prints_what_is_known_and_removes_the_file() {
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("interrupted: what ran until then"), "{text}");
-    assert!(scratch.is_empty());
+    assert!(is_empty(&scratch));
 }
 
 #[test]
 fn a_file_is_not_written_without_consent() {
-    let scratch = Scratch::new("consent");
+    let scratch = Scratch::new("load-consent");
     let file = scratch.0.join("precious");
     fs::write(&file, vec![7; 16 << 20]).unwrap();
     let words = ["precious", "--rw", "randwrite", "--rates", "10"];
-    let output = scratch.command(&words).output().unwrap();
+    let output = load(&scratch, &words).output().unwrap();
     assert_eq!(output.status.code(), Some(3));
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(told.contains("--allow-overwrite precious"), "{told}");

@@ -1,58 +1,18 @@
 //! What was promised beside what was measured, from outside: `probe --expect`.
 
+mod common;
+
+use common::{Scratch, error, out};
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
-
-/// A directory of its own for each test, with a history.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Scratch {
-        let path =
-            std::env::temp_dir().join(format!("iosonde-promise-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Scratch(path)
-    }
-
-    fn run(&self, words: &[&str]) -> Output {
-        self.command(words).output().unwrap()
-    }
-
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_iosonde"));
-        command
-            .args(words)
-            .current_dir(&self.0)
-            .env_remove("IOSONDE_STORE")
-            .env_remove("IOSONDE_NO_SAVE")
-            .env("HOME", &self.0)
-            .env("XDG_DATA_HOME", self.0.join("data"));
-        command
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn out(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn error(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
+use std::process::Stdio;
 
 const SLOW: &str = "sim:read_us=700,write_us=900,parallel=128,cap_iops=9k,cap_bw=420m";
 const PD_SSD: &str = "gcp-pd-ssd:375GiB,machine=n1,vcpus=8";
 
 #[test]
 fn a_broken_promise_fails_only_when_asked_and_is_kept_with_the_result() {
-    let scratch = Scratch::new("broken");
+    let scratch = Scratch::new("promise-broken");
     let probe = ["probe", SLOW, "--runtime", "5", "--expect", PD_SSD];
     let told = scratch.run(&probe);
     assert_eq!(told.status.code(), Some(0), "{}", error(&told));
@@ -75,7 +35,7 @@ fn a_broken_promise_fails_only_when_asked_and_is_kept_with_the_result() {
 
 #[test]
 fn a_promise_may_come_from_a_file_of_ones_own() {
-    let scratch = Scratch::new("own");
+    let scratch = Scratch::new("promise-own");
     let file = "schema = 1\n\n[[product]]\nname = \"acme\"\ntitle = \"Acme block storage\"\nfrom = \"2026\"\n\
         origin = { source = \"offer\", as_of = \"2026\", evidence = \"own\", verified = true }\n\
         size = { min_gib = 1, max_gib = 1000 }\nlimit.iops = 9000\nlimit.mib_per_s = 420\n";
@@ -102,7 +62,7 @@ fn a_promise_may_come_from_a_file_of_ones_own() {
 
 #[test]
 fn a_stored_probe_can_be_held_against_a_promise_later() {
-    let scratch = Scratch::new("later");
+    let scratch = Scratch::new("promise-later");
     let probe = scratch.run(&["probe", SLOW, "--runtime", "5"]);
     assert_eq!(probe.status.code(), Some(0), "{}", error(&probe));
     let listed = out(&scratch.run(&["list", "--format", "csv"]));
@@ -135,7 +95,7 @@ fn a_stored_probe_can_be_held_against_a_promise_later() {
 
 #[test]
 fn two_targets_take_turns_and_are_kept_apart() {
-    let scratch = Scratch::new("turns");
+    let scratch = Scratch::new("promise-turns");
     let other = SLOW.replace("9k", "6k");
     let output = scratch.run(&["probe", SLOW, &other, "--runtime", "5"]);
     assert_eq!(output.status.code(), Some(0), "{}", error(&output));
@@ -164,7 +124,7 @@ fn two_targets_take_turns_and_are_kept_apart() {
 
 #[test]
 fn an_interrupt_ends_all_and_leaves_nothing() {
-    let scratch = Scratch::new("interrupt");
+    let scratch = Scratch::new("promise-interrupt");
     for name in ["a", "b"] {
         fs::create_dir(scratch.0.join(name)).unwrap();
     }
@@ -191,7 +151,7 @@ fn an_interrupt_ends_all_and_leaves_nothing() {
 
 #[test]
 fn the_same_target_twice_is_an_a_a_test() {
-    let scratch = Scratch::new("again");
+    let scratch = Scratch::new("promise-again");
     fs::create_dir(scratch.0.join("data-dir")).unwrap();
     let words = ["probe", "data-dir", "./data-dir", "--size", "16M"];
     let output = scratch.run(&[&words[..], &["--runtime", "50ms"]].concat());
@@ -208,7 +168,7 @@ fn the_same_target_twice_is_an_a_a_test() {
 
 #[test]
 fn what_is_mistyped_is_said_before_anything_is_measured() {
-    let scratch = Scratch::new("mistyped");
+    let scratch = Scratch::new("promise-mistyped");
     for (expect, said) in [
         ("gcp-pd-sdd:375GiB", "did you mean `gcp-pd-ssd`?"),
         ("gcp-pd-ssd:siez=375", "did you mean `size`?"),

@@ -1,53 +1,10 @@
 //! Reports from outside: what may be named, and what is said of what may not.
 
+mod common;
+
+use common::{Scratch, error};
 use std::fs;
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
-
-/// A directory of its own for each test, with a history.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Scratch {
-        let path =
-            std::env::temp_dir().join(format!("iosonde-report-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Scratch(path)
-    }
-
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_iosonde"));
-        command
-            .args(words)
-            .current_dir(&self.0)
-            .env_remove("IOSONDE_STORE")
-            .env_remove("IOSONDE_NO_SAVE")
-            .env("HOME", &self.0)
-            .env("XDG_DATA_HOME", self.0.join("data"));
-        command
-    }
-
-    fn run(&self, words: &[&str]) -> Output {
-        self.command(words).output().unwrap()
-    }
-
-    /// Runs what must succeed, and gives its standard output.
-    fn done(&self, words: &[&str]) -> String {
-        let output = self.run(words);
-        assert!(output.status.success(), "{words:?}: {}", error(&output));
-        String::from_utf8(output.stdout).unwrap()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn error(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
+use std::process::Stdio;
 
 /// The document in a page.
 fn document(page: &str) -> serde_json::Value {
@@ -64,7 +21,7 @@ fn places(page: &str) -> Vec<String> {
 
 #[test]
 fn stored_results_are_named_by_id_run_or_label() {
-    let scratch = Scratch::new("stored");
+    let scratch = Scratch::new("report-stored");
     for (device, label) in [("sim:hdd", "disk=old"), ("sim:sata-ssd", "disk=new")] {
         scratch.done(&["probe", device, "--quick", "--label", label]);
     }
@@ -86,7 +43,7 @@ fn stored_results_are_named_by_id_run_or_label() {
 
 #[test]
 fn a_probe_can_be_piped_into_a_report() {
-    let scratch = Scratch::new("piped");
+    let scratch = Scratch::new("report-piped");
     let probe = scratch.done(&[
         "probe",
         "sim:hdd",
@@ -120,7 +77,7 @@ fn a_probe_can_be_piped_into_a_report() {
 
 #[test]
 fn what_is_no_result_ends_with_status_2_and_writes_nothing() {
-    let scratch = Scratch::new("wrong");
+    let scratch = Scratch::new("report-wrong");
     fs::write(scratch.0.join("text"), "hello").unwrap();
     for (words, told) in [
         (

@@ -152,9 +152,6 @@ pub(crate) fn document(result: &RunResult, formats: &Formats) -> Result<Vec<u8>,
 
 /// The exit status, from what happened.
 pub(super) fn conclude(result: &RunResult, stop: &Stop) -> Result<(), Failure> {
-    if let Some(signal) = stop.signal() {
-        return Err(Failure::Interrupted(signal));
-    }
     let failed: Vec<String> = result
         .workers
         .iter()
@@ -166,14 +163,11 @@ pub(super) fn conclude(result: &RunResult, stop: &Stop) -> Result<(), Failure> {
             ))
         })
         .collect();
-    match failed.split_first() {
-        None => Ok(()),
-        Some((first, [])) => Err(Failure::Io(first.clone())),
-        Some((first, rest)) => Err(Failure::Io(format!(
-            "{first} (and {} more clones failed)",
-            rest.len()
-        ))),
-    }
+    stop.conclude(match failed.split_first() {
+        None => None,
+        Some((first, [])) => Some(first.clone()),
+        Some((first, rest)) => Some(format!("{first} (and {} more clones failed)", rest.len())),
+    })
 }
 
 #[cfg(test)]

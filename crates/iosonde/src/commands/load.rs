@@ -27,13 +27,7 @@ pub(crate) fn run(args: &LoadArgs) -> Result<(), Failure> {
         TextFormat::Markdown => report::load::markdown(&result),
     };
     output.write(text.as_bytes())?;
-    if let Some(signal) = stop.signal() {
-        return Err(Failure::Interrupted(signal));
-    }
-    match result.failure() {
-        Some(failure) => Err(Failure::Io(failure.message.clone())),
-        None => Ok(()),
-    }
+    stop.conclude(result.failure().map(|failure| failure.message.clone()))
 }
 
 fn measure(args: &LoadArgs, stop: &Stop, keeper: &mut Keeper) -> Result<LoadResult, Failure> {

@@ -47,13 +47,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
         TextFormat::Markdown => report::sweep::markdown(&result),
     };
     output.write(text.as_bytes())?;
-    if let Some(signal) = stop.signal() {
-        return Err(Failure::Interrupted(signal));
-    }
-    match result.failure {
-        Some(failure) => Err(Failure::Io(failure)),
-        None => Ok(()),
-    }
+    stop.conclude(result.failure)
 }
 
 /// What the command line asks for.

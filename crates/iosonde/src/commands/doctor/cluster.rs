@@ -47,9 +47,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), Failure> {
 fn try_classes(found: &mut Survey, args: &ClusterArgs, stop: &Stop) -> Result<(), Failure> {
     for class in found.classes.iter_mut().flatten() {
         let outcome = try_class(&class.name, args, stop);
-        if let Some(signal) = stop.signal() {
-            return Err(Failure::Interrupted(signal));
-        }
+        stop.check()?;
         class.trial = Some(match outcome {
             Ok(works) => works,
             Err(Failure::Run(error)) => Trial::Fails {

@@ -157,13 +157,7 @@ pub(crate) fn run(args: &K8sFioArgs) -> Result<(), Failure> {
         output.write(text.as_bytes())?;
     }
     outcome?;
-    if let Some(signal) = stop.signal() {
-        return Err(Failure::Interrupted(signal));
-    }
-    match runs.iter().find_map(|run| run.error.clone()) {
-        Some(error) => Err(Failure::Io(error)),
-        None => Ok(()),
-    }
+    stop.conclude(runs.iter().find_map(|run| run.error.clone()))
 }
 
 fn measure(

@@ -1,0 +1,118 @@
+//! What the tests of the program have in common: a directory and a history of their own.
+
+// Each test program uses some of it.
+#![allow(dead_code)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A directory with a history, removed at the end.
+pub(crate) struct Scratch(pub(crate) PathBuf);
+
+impl Scratch {
+    /// `name` must differ from that of every other test.
+    pub(crate) fn new(name: &str) -> Scratch {
+        let path = std::env::temp_dir().join(format!("iosonde-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Scratch(path)
+    }
+
+    /// A file in it.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// The program, in this directory.
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iosonde"));
+        command
+            .args(words)
+            .current_dir(&self.0)
+            .env_remove("IOSONDE_STORE")
+            .env_remove("IOSONDE_NO_SAVE")
+            .env("HOME", &self.0)
+            .env("XDG_DATA_HOME", self.path("data"));
+        command
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn run(&self, words: &[&str]) -> Output {
+        self.command(words).output().unwrap()
+    }
+
+    /// Runs what must succeed, and gives its standard output.
+    pub(crate) fn done(&self, words: &[&str]) -> String {
+        let output = self.run(words);
+        assert!(output.status.success(), "{words:?}: {}", error(&output));
+        out(&output)
+    }
+
+    /// The file of the history.
+    pub(crate) fn store(&self) -> PathBuf {
+        self.path("data/iosonde/history.db")
+    }
+
+    /// Lines of what `list` finds, as CSV.
+    pub(crate) fn listed(&self) -> Vec<String> {
+        let lines = self.done(&["list", "--format", "csv"]);
+        lines.lines().skip(1).map(str::to_owned).collect()
+    }
+
+    /// fio's JSON of one job, told apart by its number.
+    pub(crate) fn fio_json(&self, number: u32) -> PathBuf {
+        let path = self.path(&format!("{number}.json"));
+        let iops = 1000 + number;
+        let text = format!(
+            r#"{{"fio version": "fio-3.33", "timestamp_ms": {}, "jobs": [{{"jobname": "j", "groupid": 0, "elapsed": 10,
+            "job options": {{"rw": "read", "filename": "/dev/x"}},
+            "read": {{"total_ios": 10000, "iops": {iops}, "bw_bytes": {}, "iops_mean": {iops}, "iops_stddev": 10.5,
+            "iops_samples": 20}}}}]}}"#,
+            1_795_000_000_000u64 + u64::from(number) * 1000,
+            iops * 4096
+        );
+        fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Bytes as text.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Standard output.
+pub(crate) fn out(output: &Output) -> String {
+    text(&output.stdout)
+}
+
+/// Standard error.
+pub(crate) fn error(output: &Output) -> String {
+    text(&output.stderr)
+}
+
+/// A job of a second on a simulated device.
+pub(crate) const JOB: [&str; 9] = [
+    "fio",
+    "--name=j",
+    "--ioengine=sim",
+    "--sim=parallel=1,read_us=10ms",
+    "--rw=randread",
+    "--size=1m",
+    "--runtime=8",
+    "--time_based",
+    "--output-format=json",
+];
+
+/// What SQLite says of the history's soundness.
+pub(crate) fn integrity(store: &Path) -> String {
+    let connection = rusqlite::Connection::open(store).unwrap();
+    let check = "PRAGMA integrity_check";
+    connection.query_row(check, [], |row| row.get(0)).unwrap()
+}
