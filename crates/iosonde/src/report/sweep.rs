@@ -7,10 +7,12 @@ mod grid;
 pub(crate) use csv::csv;
 
 use crate::failure::Failure;
+use crate::report::probe::row::share;
 use crate::report::probe::table::wrapped;
 use iosonde_study::saturation::Saturation;
 use iosonde_study::sweep::{
-    Basis, CurvePlan, CurveResult, CurveState, Found, LARGE_BYTES, SweepDocument, SweepResult,
+    Basis, CurvePlan, CurveResult, CurveState, Found, LARGE_BYTES, SweepCell, SweepDocument,
+    SweepResult,
 };
 use iosonde_study::words;
 
@@ -113,8 +115,10 @@ pub(crate) fn unit_name(values: &[String]) -> String {
 fn sentence(result: &SweepResult, curve: &CurveResult) -> Option<String> {
     let found = curve.saturation.as_ref()?;
     let error = match found.maximum.relative_error() {
+        // What is known worse than that has no knee that is known.
+        Some(error) if error > found.rules.tolerance => format!(" (not sure: +-{})", share(error)),
         Some(error) => format!(" (+-{:.1} %)", (error * 100.0).max(0.1)),
-        None => String::new(),
+        None => " (not sure: too short to tell)".to_owned(),
     };
     let end = match curve.state {
         CurveState::Complete => "",
@@ -139,7 +143,25 @@ fn sentence(result: &SweepResult, curve: &CurveResult) -> Option<String> {
         Some((most, at)) if most.contains("maximum") => format!("{most}{error} at depth{at}"),
         _ => format!("{told}{error}"),
     };
-    Some(format!("{subject}{told}{end}"))
+    let rival = rival(curve, found).unwrap_or_default();
+    Some(format!("{subject}{told}{rival}{end}"))
+}
+
+/// What a cell has shown that the maximum does not tell: more, but not for certain.
+fn rival(curve: &CurveResult, found: &Saturation) -> Option<String> {
+    let most = found.maximum.mean + found.maximum.error.unwrap_or_default();
+    let rate = |cell: &SweepCell| cell.iops.map_or(0.0, |iops| iops.mean);
+    let measured = curve.cells.iter().filter(|c| c.basis == Basis::Measured);
+    let best = measured.max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
+    let better = rate(best) > most * (1.0 + found.rules.tolerance);
+    better.then(|| {
+        let error = best.iops.and_then(|iops| iops.relative_error());
+        format!(
+            "; depth {} seemed faster, but is known to {} only",
+            best.iodepth,
+            error.map_or("nothing".to_owned(), |error| format!("+-{}", share(error)))
+        )
+    })
 }
 
 /// A value as people say it.
@@ -180,15 +202,15 @@ fn legend(result: &SweepResult) -> String {
     let mut parts = vec!["* the knee: the lowest depth that reaches the maximum".to_owned()];
     let doubts = cells()
         .filter(|cell| cell.basis == Basis::Predicted)
-        .filter_map(|cell| {
-            let value = cell.iops?;
-            Some(value.error? / value.mean.max(f64::MIN_POSITIVE))
-        });
+        .filter_map(|cell| cell.iops?.relative_error());
     if let Some(most) = doubts.max_by(f64::total_cmp) {
         parts.push(format!(
             "~ not measured but predicted, off by at most {:.0} % if the rate does not fall with the depth",
             (most * 100.0).ceil()
         ));
+    }
+    if cells().any(grid::is_unsure) {
+        parts.push(format!("? not known to {:.0} %", grid::UNSURE * 100.0));
     }
     if cells().any(|cell| cell.basis == Basis::Unknown) {
         parts.push("- neither measured nor to be predicted".to_owned());

@@ -133,6 +133,13 @@ pub struct Value {
     pub error: Option<f64>,
 }
 
+impl Value {
+    /// The error as a share of the figure.
+    pub fn relative_error(&self) -> Option<f64> {
+        Some(self.error? / self.mean.max(f64::MIN_POSITIVE))
+    }
+}
+
 /// One depth of a curve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepCell {

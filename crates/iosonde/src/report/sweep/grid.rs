@@ -10,6 +10,9 @@ const COLUMNS: usize = 4;
 const RATE: usize = 8;
 const LATENCY: usize = 7;
 
+/// A measured rate whose 95 % interval is wider than this share of it to either side is marked.
+pub(super) const UNSURE: f64 = 0.2;
+
 /// A table.
 pub(super) struct Table<'a> {
     /// What all its cells have in common.
@@ -147,15 +150,28 @@ fn rate(curve: &CurveResult, cell: &SweepCell) -> String {
         return "-".to_owned();
     };
     let knee = curve.saturation.as_ref().map(|found| found.knee.iodepth);
-    let mark = match cell.basis {
+    let knee = match cell.basis {
         Basis::Predicted => "~",
         _ if knee == Some(cell.iodepth) => "*",
         _ => "",
     };
+    let doubt = if is_unsure(cell) { "?" } else { "" };
+    let mark = format!("{knee}{doubt}");
     match unit(curve) {
         "MiB/s" => format!("{mark}{}", words::three_digits(bytes / f64::from(1 << 20))),
         _ => format!("{mark}{}", words::iops(iops.mean)),
     }
+}
+
+/// Whether a cell was measured, and is known badly. In a time too short for an interval what counts is how many I/Os there
+/// were: chance alone makes their number uncertain by its square root.
+pub(super) fn is_unsure(cell: &SweepCell) -> bool {
+    let Some(iops) = cell.iops.filter(|_| cell.basis == Basis::Measured) else {
+        return false;
+    };
+    let ios = iops.mean * cell.measured_ns as f64 / 1e9;
+    let chance = 1.96 / ios.max(1.0).sqrt();
+    iops.relative_error().unwrap_or(chance) > UNSURE
 }
 
 fn latency(cell: &SweepCell) -> String {

@@ -100,3 +100,32 @@ fn a_single_curve_needs_no_names() {
     fits(&text);
     insta::assert_snapshot!("single", text);
 }
+
+#[test]
+fn what_is_known_badly_is_marked() {
+    let short = SweepOptions {
+        runtime_ns: SECOND_NS,
+        ..options()
+    };
+    let result = measured("hdd", &[("bs", "4k,1m"), ("iodepth", "1..32")], &short);
+    let text = table(&result);
+    fits(&text);
+    insta::assert_snapshot!("unsure", text);
+}
+
+#[test]
+fn a_cell_above_the_maximum_is_told() {
+    let mut result = measured("net-iops-cap", &[("iodepth", "1,2,4,8,16")], &options());
+    let curve = &mut result.curves[0];
+    assert_eq!(rival(curve, curve.saturation.as_ref().unwrap()), None);
+    let cell = curve.cells.last_mut().unwrap();
+    cell.basis = Basis::Measured;
+    let iops = cell.iops.as_mut().unwrap();
+    iops.mean *= 1.5;
+    iops.error = Some(0.9 * iops.mean);
+    let told = sentence(&result, &result.curves[0]).unwrap();
+    assert!(
+        told.ends_with("; depth 16 seemed faster, but is known to +-90 % only"),
+        "{told}"
+    );
+}
