@@ -84,20 +84,14 @@ pub const ROWS: &[Row] = &[
         Kind::FloatList,
         "Repeat merged traces.",
     ),
-    Row::unsupported(
+    command(
         "exec_prerun",
-        Kind::Text,
-        "",
         "Run a command before the job.",
-        "no commands are run from jobs",
         "run the command before iosonde",
     ),
-    Row::unsupported(
+    command(
         "exec_postrun",
-        Kind::Text,
-        "",
         "Run a command after the job.",
-        "no commands are run from jobs",
         "run the command after iosonde",
     ),
     Row::unsupported(
@@ -145,42 +139,35 @@ pub const ROWS: &[Row] = &[
         "0",
         "How often zones are reset.",
     ),
-    Row::unsupported(
+    cgroup(
         "cgroup",
         Kind::Text,
         "",
         "Put the job into a control group.",
-        "control groups are reported, not changed",
         "start iosonde in the control group: `systemd-run --scope -p ...`",
     ),
-    Row::unsupported(
+    cgroup(
         "cgroup_nodelete",
         Kind::Bool,
         "0",
         "Keep the control group.",
-        "control groups are reported, not changed",
         "leave it out",
     ),
-    Row::unsupported(
+    cgroup(
         "cgroup_weight",
         Kind::Int(100, 1000),
         "",
         "Weight of the control group.",
-        "control groups are reported, not changed",
         "`systemd-run --scope -p IOWeight=N`",
     ),
-    Row::unsupported(
+    identity(
         "uid",
-        Kind::Int(0, U32),
-        "",
         "Run the job as this user.",
         "clones are threads and share one user",
         "start iosonde as that user",
     ),
-    Row::unsupported(
+    identity(
         "gid",
-        Kind::Int(0, U32),
-        "",
         "Run the job as this group.",
         "clones are threads and share one group",
         "start iosonde as that group",
@@ -315,6 +302,37 @@ const fn trace(name: &'static str, kind: Kind, doc: &'static str) -> Row {
 
 const fn zbd(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Row {
     Row::unsupported(name, kind, default, doc, NO_ZBD, NO_ZBD_WAY)
+}
+
+const fn command(name: &'static str, doc: &'static str, way: &'static str) -> Row {
+    Row::unsupported(
+        name,
+        Kind::Text,
+        "",
+        doc,
+        "no commands are run from jobs",
+        way,
+    )
+}
+
+const fn cgroup(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    doc: &'static str,
+    way: &'static str,
+) -> Row {
+    let why = "control groups are reported, not changed";
+    Row::unsupported(name, kind, default, doc, why, way)
+}
+
+const fn identity(
+    name: &'static str,
+    doc: &'static str,
+    why: &'static str,
+    way: &'static str,
+) -> Row {
+    Row::unsupported(name, Kind::Int(0, U32), "", doc, why, way)
 }
 
 /// fio reads these everywhere, but only its profiles look at them.
