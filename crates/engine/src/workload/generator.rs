@@ -435,5 +435,4 @@ fn simple_shape(
 }
 
 #[cfg(test)]
-#[path = "generator_tests.rs"]
 pub(crate) mod tests;

@@ -7,6 +7,10 @@ use iosonde_job::plan::{
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashSet};
 
+mod agreement;
+mod mixes;
+mod several_files;
+
 pub(crate) fn workload() -> Workload {
     Job::new("j").workload
 }
@@ -53,6 +57,17 @@ fn distinct(ios: &[Io]) -> usize {
         .map(|io| (io.file, io.offset))
         .collect::<HashSet<_>>()
         .len()
+}
+
+fn four_files(kib: u64) -> FileLayout {
+    FileLayout::new(vec![
+        FileRegion {
+            start_bytes: 0,
+            size_bytes: kib * KIB,
+            file_bytes: kib * KIB,
+        };
+        4
+    ])
 }
 
 // The expected sequences below are those that fio 3.33 wrote with --write_iolog for the same job, where the job fixes
@@ -330,145 +345,6 @@ fn number_ios_counts_for_each_loop() {
 }
 
 #[test]
-fn mixed_sizes_cover_each_byte_once() {
-    for block_size in [
-        BlockSize::Split(vec![(4096, 50), (32768, 50)]),
-        BlockSize::Range {
-            min: 4096,
-            max: 16384,
-        },
-    ] {
-        let mut job = job("randrw");
-        job.workload.block_size = PerDirection::all(block_size);
-        let mut ios = run_file(&job, 10_000);
-        assert!(ios.iter().any(|io| io.op == Op::Read) && ios.iter().any(|io| io.op == Op::Write));
-        ios.sort_by_key(|io| io.offset);
-        let mut end = 0;
-        for io in ios {
-            assert_eq!(io.offset, end);
-            end += u64::from(io.len);
-        }
-        assert_eq!(end, 10_000 * KIB);
-    }
-}
-
-#[test]
-fn a_mix_has_its_share_of_reads() {
-    let mut job = job("randrw");
-    job.workload.rwmix_read_percent = 70;
-    let ios = run_file(&job, 400_000);
-    let reads = ios.iter().filter(|io| io.op == Op::Read).count() as f64 / ios.len() as f64;
-    assert!((reads - 0.7).abs() < 0.01, "{reads}");
-}
-
-#[test]
-fn the_mix_does_not_move_the_offsets() {
-    let mut job = job("randrw");
-    let some = run_file(&job, 400);
-    job.workload.rwmix_read_percent = 90;
-    assert_eq!(at(&some), at(&run_file(&job, 400)));
-}
-
-#[test]
-fn sequential_reads_and_writes_have_positions_of_their_own() {
-    let ios = run_file(&job("rw"), 400);
-    for op in [Op::Read, Op::Write] {
-        let offsets: Vec<u64> = ios
-            .iter()
-            .filter(|io| io.op == op)
-            .map(|io| io.offset)
-            .collect();
-        assert!(
-            offsets
-                .iter()
-                .zip(0..)
-                .all(|(offset, i)| *offset == i * 4096)
-        );
-    }
-    assert_eq!(ios.len(), 100);
-}
-
-#[test]
-fn percentage_random_mixes_runs_in() {
-    let mut job = job("randread");
-    job.workload.percentage_random = PerDirection::all(30);
-    let ios = run_file(&job, 200_000);
-    let runs = ios
-        .windows(2)
-        .filter(|two| two[1].offset == two[0].offset + 4096)
-        .count();
-    assert!(
-        (runs as f64 / ios.len() as f64 - 0.7).abs() < 0.02,
-        "{runs}"
-    );
-}
-
-#[test]
-fn sizes_by_order_rather_than_direction() {
-    let mut job = job("randread");
-    job.workload.bs_is_seq_rand = true;
-    job.workload.percentage_random = PerDirection::all(50);
-    job.workload.block_size.write = BlockSize::Fixed(8192);
-    let ios = run_file(&job, 10_000);
-    for two in ios.windows(2) {
-        let follows = two[1].offset == two[0].offset + u64::from(two[0].len);
-        assert!(two[1].len == 8192 || follows);
-    }
-    assert!(ios.iter().any(|io| io.len == 4096) && ios.iter().any(|io| io.len == 8192));
-}
-
-fn four_files(kib: u64) -> FileLayout {
-    FileLayout::new(vec![
-        FileRegion {
-            start_bytes: 0,
-            size_bytes: kib * KIB,
-            file_bytes: kib * KIB,
-        };
-        4
-    ])
-}
-
-#[test]
-fn each_file_has_its_own_map() {
-    let ios = run(&job("randread"), &four_files(64));
-    assert_eq!(ios.len(), 64);
-    assert_eq!(distinct(&ios), 64);
-    let order = |file| {
-        at(&ios
-            .iter()
-            .copied()
-            .filter(|io| io.file == file)
-            .collect::<Vec<_>>())
-    };
-    assert_ne!(order(0), order(1));
-    assert!(
-        ios.iter()
-            .zip((0..4).cycle())
-            .all(|(io, file)| io.file == file)
-    );
-}
-
-#[test]
-fn files_of_unequal_length_are_all_read() {
-    let mut layout = four_files(16);
-    layout.files[2].size_bytes = 8 * KIB;
-    layout.files[2].file_bytes = 8 * KIB;
-    layout.size_bytes = 56 * KIB;
-    let mut per_file = BTreeMap::new();
-    for io in run(&job("read"), &layout) {
-        *per_file.entry(io.file).or_insert(0) += 1;
-    }
-    assert_eq!(per_file.into_values().collect::<Vec<_>>(), [4, 4, 2, 4]);
-}
-
-#[test]
-fn skewed_file_service_starts_files_over() {
-    let mut job = job("read");
-    job.files.file_service.kind = FileServiceKind::Zipf(1.1);
-    assert_eq!(run(&job, &four_files(16)).len(), 16);
-}
-
-#[test]
 fn time_based_never_ends() {
     for rw in ["randread", "read", "randwrite", "randrw", "randtrimwrite"] {
         for layout in [FileLayout::whole_file(18 * KIB), four_files(16)] {
@@ -512,114 +388,11 @@ fn errors_name_what_is_wrong() {
 }
 
 #[test]
-fn a_direction_can_be_asked_for() {
-    let layout = FileLayout::whole_file(400 * KIB);
-    let mut generator = Generator::new(&job("randrw"), &layout, Seeds::from_u64(1)).unwrap();
-    for _ in 0..20 {
-        assert_eq!(
-            generator.next_io_of(Direction::Write).unwrap().op,
-            Op::Write
-        );
-    }
-}
-
-#[test]
 fn issued_bytes_are_those_handed_out() {
     let layout = FileLayout::whole_file(400 * KIB);
     let mut generator = Generator::new(&job("randread"), &layout, Seeds::from_u64(1)).unwrap();
     for count in 1..=30 {
         generator.next_io();
         assert_eq!(generator.issued_bytes(), count * 4096);
-    }
-}
-
-fn any_job() -> impl Strategy<Value = Job> {
-    let rw = prop::sample::select(vec![
-        "randread",
-        "randwrite",
-        "randrw",
-        "randtrim",
-        "read",
-        "write",
-        "rw",
-        "randtrimwrite",
-    ]);
-    let zone = |access_percent, size_percent| PercentZone {
-        access_percent,
-        size_percent,
-    };
-    let distribution = prop::sample::select(vec![
-        Distribution::Random,
-        Distribution::Random,
-        Distribution::Zipf {
-            theta: 1.2,
-            center: None,
-        },
-        Distribution::Zoned(PerDirection::all(vec![zone(80, 20), zone(20, 80)])),
-    ]);
-    let block_size = prop::sample::select(vec![
-        BlockSize::Fixed(4096),
-        BlockSize::Fixed(4096),
-        BlockSize::Range {
-            min: 4096,
-            max: 16384,
-        },
-    ]);
-    let rest = (
-        any::<bool>(),
-        any::<bool>(),
-        1u32..4,
-        0u32..4,
-        prop::option::of(1u64..300),
-        0u8..=100,
-        1u32..4,
-    );
-    (rw, distribution, block_size, rest).prop_map(|(rw, distribution, block_size, rest)| {
-        let (map, time_based, loops, fsync, ios, mix, every) = rest;
-        let mut job = job(rw);
-        job.workload.distribution = distribution;
-        job.workload.block_size = PerDirection::all(block_size);
-        job.workload.random_map = if map {
-            RandomMap::Exact
-        } else {
-            RandomMap::None
-        };
-        job.workload.fsync_every = fsync / 2;
-        job.workload.number_ios = ios;
-        job.workload.rwmix_read_percent = mix;
-        job.workload.sequencer.every = if every == 3 { 3 } else { 1 };
-        job.schedule.time_based = time_based;
-        job.schedule.loops = loops;
-        job
-    })
-}
-
-proptest! {
-    /// Batches, the short way and the general way must make the same sequence, inside of the region.
-    #[test]
-    fn fill_and_next_agree(job in any_job(), kib in 40u64..600, behind in 0u64..9000, io_kib in prop::option::of(1u64..2000), batch in 1usize..70, seed: u64) {
-        let region = FileRegion { start_bytes: 8192, size_bytes: kib * KIB, file_bytes: 8192 + kib * KIB + behind };
-        let mut layout = FileLayout::new(vec![region]);
-        layout.io_bytes = io_kib.map(|kib| kib * KIB);
-        let mut batches = Generator::new(&job, &layout, Seeds::from_u64(seed)).unwrap();
-        let mut general = batches.clone();
-        general.simple = None;
-        let expected: Vec<Io> = general.by_ref().take(1000).collect();
-        let mut filled = vec![Io::EMPTY; 0];
-        let mut buf = vec![Io::EMPTY; batch];
-        while filled.len() < 1000 {
-            // Now and then one by one in between.
-            filled.extend((0..batch % 3).map_while(|_| batches.next_io()));
-            let n = batches.fill(&mut buf);
-            filled.extend_from_slice(&buf[..n]);
-            if n < batch {
-                break;
-            }
-        }
-        filled.truncate(1000);
-        prop_assert_eq!(&filled, &expected);
-        for io in expected.iter().filter(|io| io.op.direction().is_some()) {
-            prop_assert!(io.offset >= 8192 && io.offset + u64::from(io.len) <= region.file_bytes);
-        }
     }
 }

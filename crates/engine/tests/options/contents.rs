@@ -1,0 +1,151 @@
+//! Layout, verification and logs.
+
+use super::*;
+
+#[test]
+fn create_only_lays_out_and_stops() {
+    let dir = directory();
+    let text =
+        "[x]\nfilename=f\ncreate_only=1\nsize=64k\nrw=read\n[y]\nfilename=g\nsize=64k\nrw=write\n";
+    let result = run(dir.path(), text);
+    assert_eq!((result.workers.len(), counts(&result)), (2, (0, 16)));
+    let data = std::fs::read(dir.path().join("f")).unwrap();
+    assert_eq!(data.len(), 65536);
+    assert!(
+        data.chunks(512)
+            .all(|sector| sector.iter().any(|byte| *byte != 0))
+    );
+}
+
+#[test]
+fn laid_out_data_differ_and_do_not_repeat() {
+    let dir = directory();
+    run(
+        dir.path(),
+        "[x]\nnrfiles=2\nsize=20m\nrw=read\nnumber_ios=1\n",
+    );
+    let mut sectors = BTreeSet::new();
+    for name in names(dir.path()) {
+        let data = std::fs::read(dir.path().join(name)).unwrap();
+        sectors.extend(data.chunks(512).map(<[u8]>::to_vec));
+    }
+    assert_eq!(sectors.len(), (20 << 20) / 512);
+}
+
+#[test]
+fn layout_is_seen_and_can_be_interrupted() {
+    let dir = directory();
+    let runner = LocalRunner {
+        keep_files: true,
+        ..LocalRunner::default()
+    };
+    let mut seen = Seen {
+        interrupt: Some(runner.interrupt.clone()),
+        ..Seen::default()
+    };
+    let text = "[x]\nfilename=sub/f:g\nsize=4g\nrw=read\ncreate_fsync=0\n";
+    let outcome = runner.open().run(&plan(dir.path(), text), &mut seen);
+    assert!(matches!(outcome, Err(RunError::Interrupted)), "{outcome:?}");
+    assert!(seen.states.contains(&(WorkerState::Layout as u8)));
+    assert_eq!(names(dir.path()), [] as [&str; 0]);
+}
+
+#[test]
+fn what_a_failed_run_made_is_removed_and_what_it_found_is_left() {
+    let dir = directory();
+    std::fs::write(dir.path().join("found"), [1; 4096]).unwrap();
+    let text = "[x]\nfilename=found:made\ncreate_on_open=1\nsize=64m\nrw=write\nmax_latency=1us\n";
+    let result = run_watched(dir.path(), text, &mut ()).unwrap();
+    let failure = result.workers[0]
+        .error
+        .clone()
+        .expect("no write takes less than 1 us");
+    assert_eq!((failure.errno, failure.operation.as_str()), (110, "write"));
+    assert!(
+        failure.message.contains("ETIMEDOUT") && failure.file.is_some(),
+        "{}",
+        failure.message
+    );
+    assert_eq!(names(dir.path()), ["found"]);
+}
+
+#[test]
+fn each_loop_is_verified() {
+    // fio 3.33: 48 reads, 48 writes.
+    for rw in ["write", "randwrite"] {
+        let dir = directory();
+        let text = format!("[x]\nsize=64k\nrw={rw}\nloops=3\nverify=crc32c\n");
+        assert_eq!(counts(&run(dir.path(), &text)), (48, 48), "{rw}");
+    }
+}
+
+#[test]
+fn verification_with_few_open_files_and_a_backlog() {
+    for extra in [
+        "",
+        "verify_backlog=8",
+        "verify_backlog=8\nverify_backlog_batch=3",
+    ] {
+        let dir = directory();
+        let text = format!(
+            "[x]\nioengine=io_uring\niodepth=8\nnrfiles=8\nopenfiles=2\nsize=512k\nrw=randwrite\nverify=md5\n{extra}\n"
+        );
+        assert_eq!(counts(&run(dir.path(), &text)), (128, 128), "{extra}");
+    }
+}
+
+#[test]
+fn time_that_is_over_is_not_prolonged_by_verification() {
+    let dir = directory();
+    let text = "[x]\nsize=64m\nrw=randwrite\nverify=crc32c\ntime_based\nruntime=200ms\n";
+    let result = run(dir.path(), text);
+    assert_eq!(
+        counts(&result).0,
+        0,
+        "as in fio, writing uses all of the time"
+    );
+}
+
+#[test]
+fn blocks_that_overlap_in_part_are_not_verified() {
+    for (extra, refused) in [
+        (
+            "rw=randwrite\nbsrange=512-4k\nbs_unaligned=1\nnorandommap=1",
+            true,
+        ),
+        ("rw=randwrite\nbs=4k\nblockalign=512", true),
+        ("rw=randwrite\nbs=4k\nblockalign=8k", false),
+        ("rw=randwrite\nbsrange=512-4k\nnorandommap=1", false),
+        ("rw=randwrite\nbsrange=512-4k\nbs_unaligned=1", false),
+    ] {
+        let dir = directory();
+        let text = format!("[x]\nsize=256k\nverify=crc32c\n{extra}\n");
+        match run_watched(dir.path(), &text, &mut ()) {
+            Ok(result) => {
+                let error = result.workers[0].error.as_ref();
+                assert_eq!((refused, error), (false, None), "{extra}");
+            }
+            Err(error) => {
+                let said = error.to_string().contains("overlap in part");
+                assert!(refused && said, "{extra}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn without_per_job_logs_clones_share_a_file() {
+    let dir = directory();
+    let prefix = dir.path().join("log");
+    for _ in 0..2 {
+        let text = format!(
+            "[x]\nnumjobs=4\nsize=4m\nrw=write\nper_job_logs=0\nwrite_lat_log={}\n",
+            prefix.display()
+        );
+        run(dir.path(), &text);
+        let text = std::fs::read_to_string(dir.path().join("log_clat.log")).unwrap();
+        assert_eq!(text.lines().count(), 4096);
+        let whole = text.lines().all(|line| line.split(", ").count() == 5);
+        assert!(whole, "lines of several workers never mix");
+    }
+}

@@ -1,0 +1,146 @@
+//! Devices and full file systems, as root.
+
+use super::*;
+
+// Other tests use the rest of it.
+#[allow(dead_code)]
+#[path = "../common/loop_device.rs"]
+mod loop_device;
+
+/// A file system of 8 MiB in memory; unmounted at the end.
+struct Small(tempfile::TempDir);
+
+impl Small {
+    fn mount() -> Small {
+        let dir = directory();
+        let path = dir.path().to_str().unwrap();
+        loop_device::run("mount", &["-t", "tmpfs", "-o", "size=8m", "none", path]);
+        Small(dir)
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        loop_device::run("umount", &[self.0.path().to_str().unwrap()]);
+    }
+}
+
+#[test]
+#[ignore = "needs root"]
+fn fill_device_ends_when_the_file_system_is_full() {
+    // fio 3.33: 129 writes, of which the last one moves nothing; 128 reads.
+    for (text, expected) in [
+        ("rw=write", (0, 129)),
+        ("rw=read", (128, 0)),
+        ("rw=write\nsize=1m", (0, 16)),
+    ] {
+        let small = Small::mount();
+        let text = format!("[x]\nbs=64k\nfill_device=1\n{text}\n");
+        let result = run(small.0.path(), &text);
+        assert_eq!(counts(&result), expected, "{text}");
+        let bytes = result.workers[0].directions.write.io_bytes;
+        assert!(expected.1 != 129 || bytes == 8 << 20, "{bytes}");
+    }
+}
+
+#[test]
+#[ignore = "needs root"]
+fn a_later_job_reads_what_an_earlier_one_has_filled() {
+    // fio's example surface-scan.
+    let small = Small::mount();
+    let text = "[global]\nfilename=f\nbs=64k\nverify=crc32c\n[w]\nrw=write\nfill_device=1\ndo_verify=0\n\
+                [r]\nstonewall\ncreate_serialize=0\nrw=read\n";
+    let result = run(small.0.path(), text);
+    assert!(result.workers.iter().all(|worker| worker.error.is_none()));
+    assert_eq!(result.workers[1].directions.read.total_ios, 128);
+}
+
+#[test]
+fn a_later_job_without_a_size_takes_files_as_they_have_become() {
+    let scratch = tempfile::tempdir().unwrap();
+    let read = |text: &str| {
+        std::fs::write(scratch.path().join("f"), vec![1; 64 << 10]).unwrap();
+        let result = run(scratch.path(), &format!("[global]\nbs=4k\n{text}"));
+        result.workers.last().unwrap().directions.read.total_ios
+    };
+    let append = "[w]\nfilename=f\nrw=write\nfile_append=1\nsize=64k\n";
+    assert_eq!(
+        read(&format!("{append}[r]\nstonewall\nfilename=f\nrw=read\n")),
+        32
+    );
+    let waits = "[r]\nwait_for=w\nfilename=f\nrw=read\nsize=50%\n";
+    assert_eq!(read(&format!("{append}{waits}")), 16);
+    let says = "[r]\nstonewall\nfilename=f\nrw=read\nsize=32k\n";
+    assert_eq!(read(&format!("{append}{says}")), 8);
+}
+
+#[test]
+fn a_later_job_whose_file_nobody_makes_is_refused_at_once() {
+    let scratch = tempfile::tempdir().unwrap();
+    let text = "[w]\nfilename=made\nrw=write\nsize=64k\n[r]\nstonewall\nfilename=other\nrw=read\n";
+    let error = run_watched(scratch.path(), text, &mut ()).unwrap_err();
+    assert!(error.to_string().contains("says no size"), "{error}");
+    assert!(!scratch.path().join("made").exists());
+}
+
+#[test]
+#[ignore = "needs root"]
+fn a_full_file_system_is_an_error_otherwise() {
+    let small = Small::mount();
+    let text = "[x]\nfilename=f\nfile_append=1\nsize=4m\nbs=64k\nrw=write\n";
+    run(small.0.path(), text);
+    let text = text.replace("size=4m", "size=5m");
+    let outcome = run_watched(small.0.path(), &text, &mut ());
+    let message = match outcome {
+        Err(error) => error.to_string(),
+        Ok(result) => result.workers[0].error.clone().unwrap().message,
+    };
+    assert!(
+        message.contains("available") || message.contains("ENOSPC"),
+        "{message}"
+    );
+    let length = std::fs::metadata(small.0.path().join("f")).unwrap().len();
+    assert_eq!(length, 4 << 20, "refused before anything is written");
+}
+
+#[test]
+#[ignore = "needs root and loop devices"]
+fn trims_of_a_device_reach_it() {
+    for (mode, engine, expected) in [
+        ("trim", "psync", (0, 256)),
+        ("randtrim", "libaio", (0, 256)),
+        ("trimwrite", "io_uring", (256, 256)),
+        ("randtrimwrite", "psync", (256, 256)),
+    ] {
+        let device = loop_device::Loop::new(&[]);
+        std::fs::write(device.file(), vec![1; 16 << 20]).unwrap();
+        let text = format!(
+            "[x]\nfilename={}\nioengine={engine}\nbs=64k\nrw={mode}\n",
+            device.path().trim_start_matches("/dev/")
+        );
+        let result = run(Path::new("/dev"), &text);
+        let directions = &result.workers[0].directions;
+        let found = (directions.write.total_ios, directions.trim.total_ios);
+        assert_eq!(found, expected, "{mode}");
+        if mode.ends_with("trim") {
+            let blocks = std::fs::metadata(device.file()).unwrap().blocks();
+            assert_eq!(blocks, 0, "{mode}: the file behind the device has holes");
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs root and loop devices"]
+fn sizes_and_offsets_of_a_device() {
+    let device = loop_device::Loop::new(&[]);
+    let count = |extra: &str| {
+        let name = device.path().trim_start_matches("/dev/");
+        let text = format!("[x]\nfilename={name}\nbs=64k\nrw=read\n{extra}\n");
+        counts(&run(Path::new("/dev"), &text)).0
+    };
+    // As fio 3.33 counts them on a device of 16 MiB.
+    assert_eq!(count("size=25%\noffset=50%"), 64);
+    assert_eq!(count("offset=12m"), 64);
+    assert_eq!(count("size=1g"), 256, "a device does not grow");
+    assert_eq!(count("numjobs=4\noffset_increment=25%\nsize=25%"), 256);
+}

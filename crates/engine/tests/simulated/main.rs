@@ -1,0 +1,308 @@
+//! The loop on simulated devices, where the right answer is known.
+
+use iosonde_engine::local::LocalRunner;
+use iosonde_job::plan::*;
+use iosonde_result::interval::Interval;
+use iosonde_result::observer::{Control, Observer, Progress};
+use iosonde_result::run::RunResult;
+use iosonde_result::session::Session;
+
+mod company;
+mod errors;
+mod observed;
+
+fn job(device: &str, iodepth: u32) -> Job {
+    let mut job = Job::new("sim");
+    job.io.engine = Engine::Sim;
+    job.io.sim = Some(device.to_owned());
+    job.io.iodepth = iodepth;
+    job.io.direct = true;
+    job.files.size = Some(Extent::Bytes(1 << 30));
+    job.workload.rw = ReadWrite {
+        mode: Mode::Read,
+        random: true,
+    };
+    job.workload.percentage_random = PerDirection::all(100);
+    job.schedule.time_based = true;
+    job.schedule.runtime_ns = 10_000_000_000;
+    job
+}
+
+fn run(jobs: Vec<Job>) -> RunResult {
+    let mut session = LocalRunner::default().open();
+    session
+        .run(
+            &Plan {
+                jobs,
+                global_options: Vec::new(),
+            },
+            &mut (),
+        )
+        .unwrap()
+}
+
+fn iops(result: &RunResult) -> f64 {
+    let total = |worker: &iosonde_result::run::WorkerResult| {
+        let read = &worker.directions.read;
+        read.total_ios as f64 * 1e9 / read.runtime_ns as f64
+    };
+    result.workers.iter().map(total).sum()
+}
+
+/// One worker's result, and its error's number.
+fn single(job: Job) -> (iosonde_result::run::WorkerResult, i32) {
+    let worker = run(vec![job]).workers.remove(0);
+    let errno = worker.error.as_ref().map_or(0, |failure| failure.errno);
+    (worker, errno)
+}
+
+#[test]
+fn a_device_of_four_servers_of_100_us_serves_what_it_must() {
+    for (depth, expected) in [(1, 10_000.0), (2, 20_000.0), (4, 40_000.0), (64, 40_000.0)] {
+        let result = run(vec![job("read_us=100,parallel=4,read_dist=fixed", depth)]);
+        let measured = iops(&result);
+        assert!(
+            (measured / expected - 1.0).abs() < 0.001,
+            "depth {depth}: {measured}"
+        );
+        let clat = result.workers[0].directions.read.clat.moments.mean;
+        let little = depth as f64 / expected * 1e9;
+        assert!(
+            (clat / little - 1.0).abs() < 0.01,
+            "depth {depth}: {clat} ns, {little} by Little's law"
+        );
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_result() {
+    let once = || {
+        let mut jobs = vec![job("nvme,seed=3", 16), job("nvme,seed=3", 4)];
+        jobs[1].numjobs = 2;
+        jobs[1].schedule.rate_iops.read = Some(5_000);
+        let mut result = run(jobs);
+        result.elapsed_ns = 0;
+        serde_json::to_string(&result).unwrap()
+    };
+    assert_eq!(once(), once());
+}
+
+#[test]
+fn open_loop_latency_counts_from_the_intended_start() {
+    // One server of 10 ms and a request each 5 ms: the queue grows, and total latency with it; completion latency is that
+    // of the device alone.
+    let mut paced = job("read_us=10000,parallel=1,read_dist=fixed", 1);
+    paced.schedule.rate_iops.read = Some(200);
+    paced.schedule.runtime_ns = 1_000_000_000;
+    let result = run(vec![paced]);
+    let read = &result.workers[0].directions.read;
+    assert_eq!(read.clat.moments.max, 10e6);
+    assert!(read.lat.moments.max > 400e6, "{}", read.lat.moments.max);
+}
+
+#[test]
+fn think_time_leaves_the_device_idle() {
+    let mut thinker = job("read_us=1000,parallel=1,read_dist=fixed", 1);
+    thinker.schedule.thinktime = Some(ThinkTime {
+        pause_ns: 3_000_000,
+        spin_ns: 0,
+        blocks: 1,
+        count_issued: false,
+        iotime_ns: 0,
+    });
+    let measured = iops(&run(vec![thinker.clone()]));
+    assert!((measured - 250.0).abs() < 1.0, "{measured}");
+    // Busy or not, a pause is as long.
+    for spin_ns in [1_000_000, 3_000_000] {
+        if let Some(rule) = &mut thinker.schedule.thinktime {
+            rule.spin_ns = spin_ns;
+        }
+        let measured = iops(&run(vec![thinker.clone()]));
+        assert!((measured - 250.0).abs() < 1.0, "{measured}");
+    }
+}
+
+#[test]
+fn blocks_that_were_in_flight_count_for_the_next_pause() {
+    let device = "read_us=100,parallel=8,read_dist=fixed";
+    for (blocks, expected) in [(1, 99.0), (4, 396.0)] {
+        let mut thinker = job(device, 8);
+        thinker.schedule.thinktime = Some(ThinkTime {
+            pause_ns: 10_000_000,
+            spin_ns: 0,
+            blocks,
+            count_issued: false,
+            iotime_ns: 0,
+        });
+        let measured = iops(&run(vec![thinker]));
+        let ratio = measured / expected;
+        assert!((0.9..1.2).contains(&ratio), "{blocks}: {measured}");
+    }
+}
+
+#[test]
+fn ramp_is_not_measured() {
+    let mut ramped = job("read_us=100,parallel=1,read_dist=fixed", 1);
+    ramped.schedule.ramp_time_ns = 5_000_000_000;
+    ramped.schedule.runtime_ns = 1_000_000_000;
+    let result = run(vec![ramped]);
+    let read = &result.workers[0].directions.read;
+    assert!(
+        (9_999..=10_001).contains(&read.total_ios),
+        "{}",
+        read.total_ios
+    );
+    assert!((iops(&result) - 10_000.0).abs() < 2.0);
+}
+
+#[test]
+fn a_latency_target_finds_the_depth() {
+    let mut target = job("read_us=1000,parallel=1,read_dist=fixed", 64);
+    target.schedule.latency_target = Some(LatencyTarget {
+        target_ns: 8_500_000,
+        window_ns: 500_000_000,
+        percentile: 100.0,
+        run: false,
+    });
+    assert_eq!(run(vec![target]).workers[0].latency_depth, 8);
+}
+
+const SLOW: &str = "read_us=1000,parallel=1,read_dist=fixed";
+
+#[test]
+fn pauses_after_blocks_or_time_whichever_comes_first() {
+    let paused = |blocks: u32, iotime_ms: u64| {
+        let mut paused = job(SLOW, 1);
+        paused.schedule.thinktime = Some(ThinkTime {
+            pause_ns: 100_000_000,
+            spin_ns: 0,
+            blocks,
+            count_issued: false,
+            iotime_ns: iotime_ms * 1_000_000,
+        });
+        iops(&run(vec![paused]))
+    };
+    // 100 I/Os take 100 ms, then 100 ms of rest.
+    for (blocks, iotime_ms, expected) in [
+        (100, 0, 500.0),
+        (u32::MAX, 100, 500.0),
+        (100, 900, 500.0),
+        (900, 100, 500.0),
+        (u32::MAX, 900, 900.0),
+    ] {
+        let measured = paused(blocks, iotime_ms);
+        assert!(
+            (measured / expected - 1.0).abs() < 0.02,
+            "{blocks} {iotime_ms}: {measured}"
+        );
+    }
+}
+
+#[test]
+fn latencies_are_kept_by_priority() {
+    let high = IoPriority { class: 1, level: 3 };
+    let own = IoPriority { class: 2, level: 4 };
+    let mut mixed = job("read_us=100,parallel=1,read_dist=fixed", 4);
+    mixed.io.ioprio = Some(own);
+    mixed.io.cmdprio_percent.read = 20;
+    mixed.io.cmdprio.read = high;
+    let (worker, _) = single(mixed.clone());
+    let read = &worker.directions.read;
+    let count = |priority| {
+        let mut each = read
+            .by_priority
+            .iter()
+            .filter(|each| each.priority == priority);
+        each.next().map_or(0, |each| each.latency.moments.count)
+    };
+    assert_eq!(count(high) + count(own), read.clat.moments.count);
+    let share = count(high) as f64 / read.total_ios as f64;
+    assert!((share - 0.2).abs() < 0.01, "{share}");
+    assert_eq!(worker.directions.write.by_priority, []);
+
+    // By block size: half of the 4k blocks, a quarter of them in another class; none of 8k.
+    let part = |percent, priority| CmdprioPart {
+        block_bytes: 4096,
+        percent,
+        priority,
+    };
+    let idle = IoPriority { class: 3, level: 0 };
+    mixed.io.cmdprio_percent.read = 0;
+    mixed.io.cmdprio_split = Some(PerDirection::all(vec![part(50, high), part(25, idle)]));
+    mixed.workload.block_size = PerDirection::all(BlockSize::Split(vec![(4096, 50), (8192, 50)]));
+    mixed.workload.random_map = RandomMap::None;
+    let read = single(mixed).0.directions.read;
+    let share = |priority| {
+        let mut each = read
+            .by_priority
+            .iter()
+            .filter(|each| each.priority == priority);
+        each.next().map_or(0, |each| each.latency.moments.count) as f64 / read.total_ios as f64
+    };
+    for (priority, expected) in [(high, 0.25), (idle, 0.125), (own, 0.625)] {
+        assert!(
+            (share(priority) - expected).abs() < 0.01,
+            "{priority:?}: {}",
+            share(priority)
+        );
+    }
+}
+
+#[test]
+fn completions_are_collected_as_the_job_says() {
+    let mut batched = job("read_us=100,parallel=16,read_dist=fixed", 16);
+    batched.io.batch_complete_min = 8;
+    batched.io.batch_complete_max = Some(8);
+    let (worker, _) = single(batched.clone());
+    // Upper bounds: 0, 4, 8, 16, ...: those of exactly 8 are all but the last few.
+    assert!(
+        worker.iodepth_complete[2] > 1_000,
+        "{:?}",
+        worker.iodepth_complete
+    );
+    assert_eq!(worker.iodepth_complete[3..], [0; 4]);
+    batched.io.batch_complete_min = 1;
+    batched.io.batch_complete_max = Some(3);
+    let (worker, _) = single(batched);
+    assert!(worker.iodepth_complete[1] > 1_000);
+    assert_eq!(worker.iodepth_complete[2..], [0; 5]);
+}
+
+#[test]
+fn latency_run_goes_on_at_the_depth_that_was_found() {
+    let mut target = job(SLOW, 64);
+    target.schedule.latency_target = Some(LatencyTarget {
+        target_ns: 8_500_000,
+        window_ns: 100_000_000,
+        percentile: 100.0,
+        run: true,
+    });
+    let (worker, errno) = single(target);
+    assert_eq!((errno, worker.latency_depth), (0, 8));
+    assert!(worker.runtime_ns >= 9_900_000_000, "{}", worker.runtime_ns);
+}
+
+#[test]
+fn steady_state_ends_a_job_before_its_time() {
+    let mut steady = job(SLOW, 1);
+    steady.schedule.steady_state = Some(SteadyState {
+        metric: SteadyMetric::Iops,
+        slope: false,
+        limit: 2.0,
+        percent: true,
+        duration_ns: 3_000_000_000,
+        ramp_ns: 1_000_000_000,
+        interval_ns: 1_000_000_000,
+    });
+    let (worker, _) = single(steady);
+    let state = worker.steady_state.expect("it was looked for");
+    assert!(
+        state.attained && state.iops.iter().all(|iops| (990..=1010).contains(iops)),
+        "{state:?}"
+    );
+    assert!(
+        (4_000_000_000..5_500_000_000).contains(&worker.runtime_ns),
+        "{}",
+        worker.runtime_ns
+    );
+}
