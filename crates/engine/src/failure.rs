@@ -134,3 +134,12 @@ fn remedy(errno: i32, slot: &Slot) -> &'static str {
         _ => "see errno(3)",
     }
 }
+
+/// The kernel refuses a thread. `whose` goes on from "no thread".
+pub fn no_thread(whose: &str, error: &std::io::Error) -> RunError {
+    RunError::Unsupported {
+        problem: format!("no thread {whose}: {}", in_words(error)),
+        remedy: "use a smaller numjobs=, or raise the limit on threads (ulimit -u, the control group's pids.max) or memory"
+            .to_owned(),
+    }
+}

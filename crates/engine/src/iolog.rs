@@ -1,13 +1,17 @@
 //! Logs of single I/Os or of windows: `write_lat_log`, `write_bw_log`, `write_iops_log`, `write_hist_log`.
 //!
 //! A worker fills a chunk of entries and hands it to a writing thread when it is full, so that logs are on disk while the
-//! run goes on and are not lost when it fails. A worker whose chunks are all with the writer waits for one; nothing is
-//! dropped.
+//! run goes on and are not lost when it fails. Chunks are made at the start and go round: a worker whose chunks are all with
+//! the writer waits for one; nothing is dropped, and nothing is allocated on the way.
+
+mod exchange;
 
 use crate::backend::{Slab, Slot};
+use exchange::ToWriter;
 use iosonde_job::plan::{Direction, Logs};
 use iosonde_result::histogram::{BUCKETS, index_of};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+pub use exchange::FromWorker;
 
 /// Entries handed over at once.
 const CHUNK: usize = 4096;
@@ -87,7 +91,7 @@ pub struct IoLog {
     /// What times count from: the worker's start, or the end of its ramp.
     start_ns: u64,
     chunk: Vec<LogEntry>,
-    to_writer: SyncSender<LogBatch>,
+    to_writer: ToWriter,
     windows: [[Window; 3]; 5],
     /// Whether there was an I/O.
     used: [[bool; 3]; 5],
@@ -99,8 +103,8 @@ impl IoLog {
     /// A log whose times count from `start_ns`, and the end where its batches arrive. I/Os that started before are left
     /// out: they are the ramp's. `own_priority` is that of the job, in
     /// the kernel's encoding.
-    pub fn new(rule: &Logs, own_priority: u16, start_ns: u64) -> (IoLog, Receiver<LogBatch>) {
-        let (to_writer, receiver) = sync_channel(64);
+    pub fn new(rule: &Logs, own_priority: u16, start_ns: u64) -> (IoLog, FromWorker) {
+        let (to_writer, from_worker) = exchange::exchange(rule.hist.is_some());
         let empty = || vec![0u64; BUCKETS].into_boxed_slice();
         let log = IoLog {
             chunk: Vec::with_capacity(CHUNK),
@@ -116,7 +120,7 @@ impl IoLog {
             own_priority,
             rule: rule.clone(),
         };
-        (log, receiver)
+        (log, from_worker)
     }
 
     /// A batch has been submitted.
@@ -240,9 +244,14 @@ impl IoLog {
     }
 
     fn hand_over(&mut self) {
-        let full = std::mem::replace(&mut self.chunk, Vec::with_capacity(CHUNK));
-        // The writer is gone only when it has failed, which it reports itself.
-        let _ = self.to_writer.send(LogBatch::Entries(full));
+        match self.to_writer.empty_chunk() {
+            Some(empty) => {
+                let full = std::mem::replace(&mut self.chunk, empty);
+                self.to_writer.hand_over(LogBatch::Entries(full));
+            }
+            // The writer is gone only when it has failed, which it reports itself.
+            None => self.chunk.clear(),
+        }
     }
 
     fn close_histograms(&mut self, now_ns: u64) {
@@ -251,13 +260,16 @@ impl IoLog {
             return;
         };
         for (direction, counts) in Direction::ALL.into_iter().zip(histograms) {
-            if counts.iter().any(|count| *count > 0) {
-                let counts = std::mem::replace(counts, vec![0; BUCKETS].into_boxed_slice());
-                let _ = self.to_writer.send(LogBatch::Histogram {
+            if counts.iter().all(|count| *count == 0) {
+                continue;
+            }
+            match self.to_writer.empty_histogram() {
+                Some(empty) => self.to_writer.hand_over(LogBatch::Histogram {
                     direction,
                     at_ns,
-                    counts,
-                });
+                    counts: std::mem::replace(counts, empty),
+                }),
+                None => counts.fill(0),
             }
         }
         self.histogram_start_ns = now_ns;
@@ -278,7 +290,8 @@ impl IoLog {
         if self.histograms.is_some() {
             self.close_histograms(now_ns);
         }
-        self.hand_over();
+        let last = std::mem::take(&mut self.chunk);
+        self.to_writer.hand_over(LogBatch::Entries(last));
     }
 
     /// Writes out the window that the end has cut short. Latencies are as good as any; a rate over a few milliseconds says
@@ -308,7 +321,7 @@ mod tests {
             avg_ms: 100,
             ..Logs::default()
         };
-        let (mut log, receiver) = IoLog::new(&rule, 0, 0);
+        let (mut log, from_worker) = IoLog::new(&rule, 0, 0);
         for (at_ms, op) in ios {
             let slot = Slot {
                 len: 1024 * 1024,
@@ -320,7 +333,7 @@ mod tests {
             log.completed(&slot, at_ms * MS);
         }
         log.finish(end_ms * MS);
-        let batches = receiver.into_iter().flat_map(|batch| match batch {
+        let batches = std::iter::from_fn(|| from_worker.take()).flat_map(|batch| match batch {
             LogBatch::Entries(entries) => entries,
             LogBatch::Histogram { .. } => Vec::new(),
         });

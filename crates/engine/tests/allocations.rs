@@ -9,6 +9,7 @@ use iosonde_engine::backend::uring::Uring;
 use iosonde_engine::backend::{Backend, Handle, Slab, Slot};
 use iosonde_engine::clock::{Clock, RealClock};
 use iosonde_engine::contents::Contents;
+use iosonde_engine::iolog::IoLog;
 use iosonde_engine::pacing::Pacer;
 use iosonde_engine::recorder::Recorder;
 use iosonde_engine::sys::memory::{IoMemory, MemoryKind};
@@ -79,6 +80,7 @@ fn parts(job: &Job, depth: u32, clock: RealClock) -> Parts {
     contents.prepare(&mut memory);
     let shared = Arc::new(Shared::default());
     let start_ns = clock.now_ns();
+    let logs = &job.measure.logs;
     Parts {
         slab: Slab {
             slots: vec![Slot::IDLE; depth as usize].into(),
@@ -90,7 +92,7 @@ fn parts(job: &Job, depth: u32, clock: RealClock) -> Parts {
         pacer: Pacer::new(job, start_ns, seeds.stream(Stream::Arrival, 0)),
         depth_control: None,
         flow: None,
-        log: None,
+        log: (*logs != Logs::default()).then(|| log(logs, start_ns)),
         recorder: Recorder::new(&job.measure, 0, shared.clone()),
         shared,
         rules: DepthRules {
@@ -117,6 +119,17 @@ fn parts(job: &Job, depth: u32, clock: RealClock) -> Parts {
         dump_directory: Default::default(),
         verifies_each_pass: false,
     }
+}
+
+/// A log, and a thread that takes what the worker writes to it.
+fn log(logs: &Logs, start_ns: u64) -> IoLog {
+    let (log, from_worker) = IoLog::new(logs, 0, start_ns);
+    std::thread::spawn(move || {
+        while let Some(batch) = from_worker.take() {
+            from_worker.give_back(batch);
+        }
+    });
+    log
 }
 
 /// Runs the job to its end and returns how often memory was asked for on the way, and how many I/Os that were.
@@ -260,6 +273,32 @@ fn verification_with_a_backlog() {
         sort: true,
     });
     assert_allocates_nothing(&job);
+}
+
+/// All logs: of single I/Os, or of windows of a millisecond.
+fn logged(avg_ms: u64) -> Job {
+    let mut job = job(Mode::ReadWrite, true);
+    let name = Some("log".to_owned());
+    job.measure.logs = Logs {
+        bw: name.clone(),
+        lat: name.clone(),
+        iops: name.clone(),
+        hist: name,
+        hist_ms: 1,
+        avg_ms,
+        ..Logs::default()
+    };
+    job
+}
+
+#[test]
+fn logs_of_single_ios() {
+    assert_allocates_nothing(&logged(0));
+}
+
+#[test]
+fn logs_of_windows() {
+    assert_allocates_nothing(&logged(1));
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! The thread that writes a worker's logs.
 
 use super::Member;
-use crate::iolog::{LogBatch, LogEntry, LogKind as Kind};
+use crate::failure::no_thread;
+use crate::iolog::{FromWorker, LogBatch, LogEntry, LogKind as Kind};
 use crate::prepare::target_error;
-use iosonde_job::plan::{Logs, Plan};
+use iosonde_job::plan::{Direction, Logs, Plan};
 use iosonde_result::fio::log::{LogKind, LogRecord, file_name, write_histogram};
 use iosonde_result::histogram::Histogram;
 use iosonde_result::session::RunError;
@@ -11,8 +12,18 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+/// A thread that writes the logs of one worker.
+pub(super) struct Writing<'scope>(ScopedJoinHandle<'scope, Result<(), RunError>>);
+
+impl Writing<'_> {
+    /// Waits until all is written, after the worker has ended.
+    pub(super) fn end(self) -> Result<(), RunError> {
+        self.0.join().expect("the log writer does not panic")
+    }
+}
 
 /// A log file, which several workers may write.
 type Shared = Arc<Mutex<BufWriter<File>>>;
@@ -88,10 +99,22 @@ impl LogFiles {
         }
     }
 
-    /// Writes all that arrives, until the worker hangs up.
-    pub(super) fn write(mut self, receiver: Receiver<LogBatch>) -> Result<(), RunError> {
-        for batch in receiver {
-            let written = match batch {
+    /// Writes in a thread of its own.
+    pub(super) fn write_aside<'scope>(
+        self,
+        from_worker: FromWorker,
+        scope: &'scope Scope<'scope, '_>,
+    ) -> Result<Writing<'scope>, RunError> {
+        Builder::new()
+            .spawn_scoped(scope, move || self.write(from_worker))
+            .map(Writing)
+            .map_err(|error| no_thread("that writes a job's logs", &error))
+    }
+
+    /// Writes all that arrives, until the worker has ended.
+    fn write(mut self, from_worker: FromWorker) -> Result<(), RunError> {
+        while let Some(batch) = from_worker.take() {
+            let written = match &batch {
                 LogBatch::Entries(entries) => {
                     entries.iter().try_for_each(|entry| self.entry(entry))
                 }
@@ -99,20 +122,10 @@ impl LogFiles {
                     direction,
                     at_ns,
                     counts,
-                } => {
-                    let mut histogram = Histogram::default();
-                    for (index, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0)
-                    {
-                        histogram.add_bucket(index, *count);
-                    }
-                    let (at_ms, block) = (self.base_ms + at_ns / 1_000_000, self.block_bytes);
-                    let coarseness = self.logs.hist_coarseness;
-                    self.with_file(LogKind::ClatHistogram, |file, _| {
-                        write_histogram(file, at_ms, direction, block, &histogram, coarseness)
-                    })
-                }
+                } => self.histogram(*direction, *at_ns, counts),
             };
             written.map_err(|(path, error)| target_error(&path, "write", &error))?;
+            from_worker.give_back(batch);
         }
         for (_, path, file) in &self.files {
             file.lock()
@@ -121,6 +134,23 @@ impl LogFiles {
                 .map_err(|error| target_error(path, "write", &error))?;
         }
         Ok(())
+    }
+
+    fn histogram(
+        &mut self,
+        direction: Direction,
+        at_ns: u64,
+        counts: &[u64],
+    ) -> Result<(), (PathBuf, std::io::Error)> {
+        let mut histogram = Histogram::default();
+        for (index, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            histogram.add_bucket(index, *count);
+        }
+        let (at_ms, block) = (self.base_ms + at_ns / 1_000_000, self.block_bytes);
+        let coarseness = self.logs.hist_coarseness;
+        self.with_file(LogKind::ClatHistogram, |file, _| {
+            write_histogram(file, at_ms, direction, block, &histogram, coarseness)
+        })
     }
 
     fn entry(&mut self, entry: &LogEntry) -> Result<(), (PathBuf, std::io::Error)> {

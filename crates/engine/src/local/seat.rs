@@ -2,7 +2,7 @@
 
 use super::assemble::{self, Kit};
 use super::choose::{self, AnyBackend};
-use super::logfiles::{LogFiles, LogShelf};
+use super::logfiles::{LogFiles, LogShelf, Writing};
 use super::report::{self, Measured};
 use super::{LocalRunner, Member, epoch_ms};
 use crate::backend::Backend;
@@ -175,11 +175,12 @@ impl Seat<'_> {
         let log = logs
             .as_ref()
             .map(|_| IoLog::new(&job.measure.logs, own_priority(job), measured_ns));
-        let (log, receiver) = log.unzip();
+        let (log, from_worker) = log.unzip();
         std::thread::scope(|scope| {
             let writing = logs
-                .zip(receiver)
-                .map(|(logs, receiver)| scope.spawn(move || logs.write(receiver)));
+                .zip(from_worker)
+                .map(|(logs, from_worker)| logs.write_aside(from_worker, scope))
+                .transpose()?;
             let files = self.clone.files();
             let Ready {
                 kit,
@@ -222,11 +223,7 @@ impl Seat<'_> {
                 start_ns,
                 driven.measured,
             );
-            if let Some(Err(error)) =
-                writing.map(|writing| writing.join().expect("the log writer does not panic"))
-            {
-                return Err(error);
-            }
+            writing.map_or(Ok(()), Writing::end)?;
             Ok(result)
         })
     }

@@ -5,14 +5,14 @@
 
 use super::assemble;
 use super::crew::{Around, Crew};
-use super::logfiles::{LogFiles, LogShelf};
+use super::logfiles::{LogFiles, LogShelf, Writing};
 use super::report::{self, Measured};
 use super::{CrewOutcome, Member, choose};
 use crate::backend::sim::{SimBackend, SimDevice, SimSpec};
 use crate::backend::{Backend, Handle};
 use crate::clock::{Clock, SimClock};
 use crate::interrupt::Interrupt;
-use crate::iolog::IoLog;
+use crate::iolog::{FromWorker, IoLog};
 use crate::tally::Shared;
 use crate::worker::{Step, Worker};
 use crate::workload::Seeds;
@@ -91,7 +91,7 @@ pub(super) fn run(
         watch: None,
     };
     let mut crew = Crew::new(plan, clones, around, observer);
-    let mut stage = Stage {
+    let stage = Stage {
         shelf: LogShelf::default(),
         plan,
         clones,
@@ -101,12 +101,15 @@ pub(super) fn run(
         agenda: BinaryHeap::new(),
     };
     std::thread::scope(|scope| {
+        // Gone before its threads are waited for, which write until the workers are gone.
+        let mut stage = stage;
+        let mut writing = Vec::new();
         while !crew.is_finished() {
             let starting = crew.call_up();
             for number in &starting {
                 let logs = stage.enter(*number, &mut crew)?;
-                if let Some((logs, receiver)) = logs {
-                    scope.spawn(move || logs.write(receiver));
+                if let Some((logs, from_worker)) = logs {
+                    writing.push(logs.write_aside(from_worker, scope)?);
                 }
                 crew.ready(*number);
             }
@@ -115,12 +118,12 @@ pub(super) fn run(
             }
             stage.go_on(&mut crew);
         }
-        Ok(())
+        writing.into_iter().try_for_each(Writing::end)
     })?;
     Ok(crew.finish(clock.now_ns()))
 }
 
-type Logs = Option<(LogFiles, std::sync::mpsc::Receiver<crate::iolog::LogBatch>)>;
+type Logs = Option<(LogFiles, FromWorker)>;
 
 impl Stage<'_> {
     /// Makes a worker that begins now.
@@ -135,8 +138,8 @@ impl Stage<'_> {
         let (log, logs) = match LogFiles::open(&self.shelf, self.plan, clone, 0)? {
             Some(logs) => {
                 let measured_ns = start_ns + job.schedule.ramp_time_ns;
-                let (log, receiver) = IoLog::new(&job.measure.logs, 0, measured_ns);
-                (Some(log), Some((logs, receiver)))
+                let (log, from_worker) = IoLog::new(&job.measure.logs, 0, measured_ns);
+                (Some(log), Some((logs, from_worker)))
             }
             None => (None, None),
         };

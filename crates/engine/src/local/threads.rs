@@ -5,7 +5,7 @@ use super::logfiles::LogShelf;
 use super::seat::{Gate, Seat};
 use super::{CrewOutcome, LocalRunner, Member};
 use crate::clock::{Clock, RealClock};
-use crate::failure::in_words;
+use crate::failure::no_thread;
 use crate::tally::Shared;
 use iosonde_job::plan::Plan;
 use iosonde_result::observer::Observer;
@@ -99,9 +99,10 @@ pub(super) fn run(
                         seat.work(|refusal| drop(word.0.send(Message::Ready(number, refusal))));
                     let _ = word.0.send(Message::Done(number, Box::new(result)));
                 };
-                Builder::new()
-                    .spawn_scoped(scope, work)
-                    .map_err(|error| no_thread(number, clones.len(), &error))?;
+                Builder::new().spawn_scoped(scope, work).map_err(|error| {
+                    let whose = format!("for worker {} of {}", number + 1, clones.len());
+                    no_thread(&whose, &error)
+                })?;
             }
             let left_ns = crew.next_tick_ns().saturating_sub(clock.now_ns());
             match receiver.recv_timeout(Duration::from_nanos(left_ns)) {
@@ -126,16 +127,4 @@ pub(super) fn run(
         Ok(())
     })?;
     Ok(crew.finish(clock.now_ns()))
-}
-
-fn no_thread(number: usize, all: usize, error: &std::io::Error) -> RunError {
-    RunError::Unsupported {
-        problem: format!(
-            "no thread for worker {} of {all}: {}",
-            number + 1,
-            in_words(error)
-        ),
-        remedy: "use a smaller numjobs=, or raise the limit on threads (ulimit -u, the control group's pids.max) or memory"
-            .to_owned(),
-    }
 }

@@ -1,6 +1,7 @@
 //! Filling files with data that neither compress nor repeat.
 
 use super::resolve::target_error;
+use crate::failure::no_thread;
 use crate::interrupt::Interrupt;
 use crate::sys::memory::{IoMemory, MemoryKind};
 use crate::workload::rng::{Rng, mix64};
@@ -11,6 +12,7 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
+use std::thread::Builder;
 
 /// Bytes written by one call.
 const CHUNK: usize = 4 << 20;
@@ -83,6 +85,7 @@ impl Filler {
         written: &mut dyn FnMut(u64),
     ) -> Result<(), RunError> {
         let target = Target {
+            path,
             file,
             direct: OpenOptions::new()
                 .write(true)
@@ -102,7 +105,7 @@ impl Filler {
             let data = memory.slot(0, length);
             target
                 .write(data, from)
-                .map_err(|error| target_error(path, "write", &error))?;
+                .map_err(|error| target.failed(&error))?;
             written(length as u64);
             return Ok(());
         }
@@ -112,7 +115,7 @@ impl Filler {
         match outcome {
             Ok(true) => Ok(()),
             Ok(false) => Err(RunError::Interrupted),
-            Err(error) => Err(target_error(path, "write", &error)),
+            Err(error) => Err(error),
         }
     }
 
@@ -138,17 +141,20 @@ fn pipeline(
     until: Until,
     stops: &[&Interrupt],
     written: &mut dyn FnMut(u64),
-) -> (Vec<IoMemory>, io::Result<bool>) {
+) -> (Vec<IoMemory>, Result<bool, RunError>) {
     let (to_write, chunks) = sync_channel::<Chunk>(AHEAD);
     let (to_fill, done) = sync_channel::<(Chunk, io::Result<()>)>(AHEAD);
     std::thread::scope(|scope| {
-        scope.spawn(move || {
+        let write_all = move || {
             for chunk in chunks {
                 let outcome = target.write(chunk.memory.slot(0, chunk.length), chunk.offset);
                 // Nobody listens any more when the other side has given up.
                 let _ = to_fill.send((chunk, outcome));
             }
-        });
+        };
+        if let Err(error) = Builder::new().spawn_scoped(scope, write_all) {
+            return (free, Err(no_thread("that lays out files", &error)));
+        }
         let (mut offset, mut in_flight, mut outcome) = (from, 0, Ok(true));
         loop {
             // All chunks but the first begin at a multiple of their size, as O_DIRECT wants it.
@@ -188,7 +194,8 @@ fn pipeline(
         }
         drop(to_write);
         let full = until == Until::Full && matches!(&outcome, Err(error) if is_full(error));
-        (free, if full { Ok(true) } else { outcome })
+        let outcome = if full { Ok(true) } else { outcome };
+        (free, outcome.map_err(|error| target.failed(&error)))
     })
 }
 
@@ -209,11 +216,16 @@ fn is_aligned(bytes: u64) -> bool {
 }
 
 struct Target<'a> {
+    path: &'a Path,
     file: &'a File,
     direct: Option<File>,
 }
 
 impl Target<'_> {
+    fn failed(&self, error: &io::Error) -> RunError {
+        target_error(self.path, "write", error)
+    }
+
     fn write(&self, data: &[u8], offset: u64) -> io::Result<()> {
         match &self.direct {
             Some(direct) if is_aligned(data.len() as u64) && is_aligned(offset) => direct
