@@ -7,7 +7,7 @@ use iosonde_e2e::device::{self, Loop};
 use iosonde_e2e::fuse::{Behaviour, FuseFile};
 use iosonde_e2e::mount::Mount;
 use iosonde_e2e::program::{Invocation, iosonde};
-use iosonde_e2e::throttle::{Caps, Throttle};
+use iosonde_e2e::throttle::Throttle;
 use iosonde_e2e::{Scratch, ours, require};
 use serde_json::Value;
 
@@ -96,11 +96,7 @@ fn a_bound_of_a_control_group_and_holes_in_a_file() {
     std::fs::File::create(&sparse)
         .and_then(|file| file.set_len(8 << 20))
         .expect("a sparse file");
-    let caps = Caps {
-        read_iops: Some(500),
-        ..Caps::default()
-    };
-    let throttle = Throttle::new(&device::number(&disk.path()), caps);
+    let throttle = Throttle::of_reads(&disk.path(), 500);
     let run = |path: &Path| doctor(&scratch, &path.display().to_string()).throttled(&throttle);
     finds(run(&sparse), &["cgroup-io", "sparse-file", "memory-device"]);
     let text = run(&sparse).ok().stdout;

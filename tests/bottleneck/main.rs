@@ -6,17 +6,14 @@ mod watch;
 
 use std::time::Duration;
 
-use iosonde_e2e::device::{self, Loop, Zram};
+use iosonde_e2e::device::{Loop, Zram};
 use iosonde_e2e::fuse::{Behaviour, FuseFile};
 use iosonde_e2e::mount::Mount;
 use iosonde_e2e::program::Invocation;
-use iosonde_e2e::throttle::{Caps, Throttle};
-use iosonde_e2e::{Program, Scratch, ours, require};
+use iosonde_e2e::throttle::Throttle;
+use iosonde_e2e::{Program, Scratch, ensure, one_good_try, ours, require};
 
 const MIB: usize = 1 << 20;
-
-/// How often a run may be tried: whatever else the machine does can become the bottleneck itself.
-const ATTEMPTS: usize = 3;
 
 /// A disk that nobody else uses, whatever goes on at the machine.
 fn quiet_disk(scratch: &Scratch, size_bytes: usize) -> (Mount, Loop) {
@@ -25,17 +22,17 @@ fn quiet_disk(scratch: &Scratch, size_bytes: usize) -> (Mount, Loop) {
     (memory, disk)
 }
 
-/// Runs a job until its first verdict is of this kind and has these words, as it must have within a few tries.
+/// Runs a job until its first verdict is of this kind and has these words, as it must have in one of a few tries: whatever
+/// else the machine does can become the bottleneck itself.
 fn held_back_by(kind: &str, words: &[&str], mut job: impl FnMut() -> Invocation) {
-    let mut told = Vec::new();
-    let found = (0..ATTEMPTS).any(|_| {
+    one_good_try(|| {
         let verdicts = job().json()["iosonde"]["verdicts"].take();
         let evidence = verdicts[0]["evidence"].as_str().unwrap_or_default();
         let found = verdicts[0]["kind"] == kind && words.iter().all(|word| evidence.contains(word));
-        told.push(verdicts);
-        found
+        ensure(found, || {
+            format!("not {kind} with {words:?}, but {verdicts:#}")
+        })
     });
-    assert!(found, "not {kind} with {words:?}, but {told:#?}");
 }
 
 #[test]
@@ -44,11 +41,7 @@ fn a_throttle_of_a_control_group() {
     ours!();
     let scratch = Scratch::alone();
     let disk = Zram::new(64 * MIB);
-    let caps = Caps {
-        read_iops: Some(500),
-        ..Caps::default()
-    };
-    let throttle = Throttle::new(&device::number(&disk.path()), caps);
+    let throttle = Throttle::of_reads(&disk.path(), 500);
     let line = format!(
         "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=io_uring --iodepth=16 --time_based --runtime=2",
         disk.path().display()
@@ -57,6 +50,7 @@ fn a_throttle_of_a_control_group() {
         Program::subject()
             .line(&scratch, &line)
             .throttled(&throttle)
+            .urgent()
     });
 }
 
@@ -67,11 +61,7 @@ fn a_throttle_that_cannot_be_seen() {
     ours!();
     let scratch = Scratch::alone();
     let disk = Zram::new(64 * MIB);
-    let caps = Caps {
-        read_iops: Some(500),
-        ..Caps::default()
-    };
-    let throttle = Throttle::new(&device::number(&disk.path()), caps);
+    let throttle = Throttle::of_reads(&disk.path(), 500);
     let line = format!(
         "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=io_uring --iodepth=16 --time_based --runtime=2",
         disk.path().display()
@@ -94,11 +84,7 @@ fn a_throttle_below_the_device() {
     let below = Zram::new(96 * MIB);
     let files = Mount::ext4(scratch.work().join("files"), &below.path());
     let disk = Loop::with_file(&files.dir().join("disk"), 64 * MIB);
-    let caps = Caps {
-        read_iops: Some(500),
-        ..Caps::default()
-    };
-    let throttle = Throttle::new(&device::number(&below.path()), caps);
+    let throttle = Throttle::of_reads(&below.path(), 500);
     let line = format!(
         "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=io_uring --iodepth=16 --ramp_time=1 --time_based --runtime=6",
         disk.path().display()
@@ -157,12 +143,16 @@ fn a_process_that_serves_the_files_slowly() {
     };
     let served = ["waited 1", " ms for each I/O", "the process that serves"];
     held_back_by("network", &served, || {
-        Program::subject().line(&scratch, &line(file.path()))
+        Program::subject()
+            .line(&scratch, &line(file.path()))
+            .urgent()
     });
     // The same below a block device.
     let disk = Loop::new(file.path());
     held_back_by("network", &served, || {
-        Program::subject().line(&scratch, &line(disk.path()))
+        Program::subject()
+            .line(&scratch, &line(disk.path()))
+            .urgent()
     });
 }
 
@@ -196,7 +186,7 @@ fn others_on_the_same_device() {
         // As threads: a process of its own would outlive the one that is killed, and hold the device.
         &line(
             "other",
-            "--rw=randwrite --ioengine=libaio --runtime=60 --thread",
+            "--rw=randwrite --ioengine=libaio --runtime=600 --thread",
         ),
     );
     let _neighbour = neighbour.urgent().start();
@@ -257,11 +247,14 @@ fn nobody_is_blamed_on_a_quiet_disk() {
             "--name=job --filename={} --direct=1 --time_based --runtime=1 {job}",
             disk.path().display()
         );
-        let result = Program::subject().line(&scratch, &line).urgent().json();
-        let verdicts = result["iosonde"]["verdicts"].to_string();
-        for blamed in ["interference", "throttled", "network", "lock_contention"] {
-            assert!(!verdicts.contains(blamed), "{job}: {verdicts}");
-        }
+        // Whoever takes the machine's processors away for a while (its host, for one) is a fact that may be told.
+        one_good_try(|| {
+            let result = Program::subject().line(&scratch, &line).urgent().json();
+            let verdicts = result["iosonde"]["verdicts"].to_string();
+            let blamed = ["interference", "throttled", "network", "lock_contention"];
+            let blames = blamed.into_iter().any(|kind| verdicts.contains(kind));
+            ensure(!blames, || format!("{job}: {verdicts}"))
+        });
     }
 }
 

@@ -222,18 +222,22 @@ fn documents_on_the_way() {
     let [reference, subject] = documents;
     let differences = tree::differences(&reference[0], &subject[0], OURS);
     assert!(differences.is_empty(), "{}", differences.join("\n"));
-    for document in [&reference[0], &subject[0]] {
-        let first = &document["jobs"][0];
+    for documents in [&reference, &subject] {
+        // A disk that others use may serve nothing in the first second. The last document is that of the end.
+        let on_the_way = &documents[..documents.len() - 1];
+        let has_begun = |document: &&Value| {
+            let ios = |kind: &str| number(document, &format!("/jobs/0/{kind}/total_ios"));
+            ios("read") > 0.0 && ios("write") > 0.0
+        };
+        let document = on_the_way.iter().find(has_begun).expect("I/Os on the way");
         for kind in ["read", "write"] {
+            let first = &document["jobs"][0];
             let (ios, latencies) = (
                 number(first, &format!("/{kind}/total_ios")),
                 number(first, &format!("/{kind}/clat_ns/N")),
             );
-            assert!(
-                ios > 0.0 && ios - latencies <= 2.0,
-                "{kind}: {ios} {latencies}"
-            );
+            assert!(ios - latencies <= 2.0, "{kind}: {ios} {latencies}");
         }
-        assert_eq!(document["jobs"][1]["read"]["total_ios"], 0);
+        assert_eq!(documents[0]["jobs"][1]["read"]["total_ios"], 0);
     }
 }

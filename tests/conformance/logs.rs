@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use iosonde_e2e::{Program, Scratch};
+use iosonde_e2e::{Program, Scratch, ensure, one_good_try};
 
 /// Each log's name with the number of its lines and the number of columns in each.
 fn logs(program: Program, line: &str) -> BTreeMap<String, (usize, Vec<usize>)> {
@@ -37,20 +37,25 @@ fn same_logs(line: &str) {
 /// One line for each period: names and columns must be equal, the number of lines about so: fio leaves out what is left of the
 /// last period.
 fn like_logs(line: &str) {
-    let (subject, reference) = (logs(Program::subject(), line), logs(Program::Fio, line));
-    assert_eq!(
-        subject.keys().collect::<Vec<_>>(),
-        reference.keys().collect::<Vec<_>>(),
-        "{line}"
-    );
-    for (name, (lines, columns)) in &reference {
-        assert_eq!(&subject[name].1, columns, "columns of {name}: {line}");
-        assert!(
-            subject[name].0.abs_diff(*lines) <= 4,
-            "{name} has {} lines, fio's {lines}: {line}",
-            subject[name].0
+    // A disk that others use may serve nothing for a while, and what is not served has no line.
+    one_good_try(|| {
+        let (subject, reference) = (logs(Program::subject(), line), logs(Program::Fio, line));
+        assert_eq!(
+            subject.keys().collect::<Vec<_>>(),
+            reference.keys().collect::<Vec<_>>(),
+            "{line}"
         );
-    }
+        for (name, (lines, columns)) in &reference {
+            let ours = &subject[name];
+            ensure(&ours.1 == columns, || {
+                format!("{name} has {:?} columns, fio's {columns:?}", ours.1)
+            })?;
+            ensure(ours.0.abs_diff(*lines) <= 4, || {
+                format!("{name} has {} lines, fio's {lines}: {line}", ours.0)
+            })?;
+        }
+        Ok(())
+    });
 }
 
 macro_rules! lines {
@@ -141,12 +146,17 @@ fn the_bandwidth_of_all_jobs_together() {
         {
             let path = scratch.work().join(format!("agg-{name}_bw.log"));
             let text = fs::read_to_string(path).expect("a log");
-            for line in text.lines() {
-                let fields: Vec<u64> = line
-                    .split(", ")
+            let fields = |line: &str| -> Vec<u64> {
+                let fields = line.split(", ");
+                fields
                     .map(|field| field.parse().expect("a number"))
-                    .collect();
-                assert_eq!(fields[1] > 0, moves, "{program:?}: {text}");
+                    .collect()
+            };
+            let lines: Vec<_> = text.lines().map(fields).collect();
+            // A disk that others use may serve nothing for a second, but not all the time.
+            let moved = lines.iter().any(|fields| fields[1] > 0);
+            assert_eq!(moved, moves, "{program:?}: {text}");
+            for fields in lines {
                 assert_eq!(fields[2..], [direction, 0, 0], "{program:?}: {text}");
             }
         }

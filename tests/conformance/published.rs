@@ -76,10 +76,8 @@ fn gke_local_ssd() {
             "read"
         };
         let runtime = number(&json, &format!("/jobs/0/{kind}/runtime"));
-        assert!(
-            (1900.0..5000.0).contains(&runtime),
-            "ran for {runtime} ms: {command}"
-        );
+        // No upper bound: a job may wait in the kernel for as long as a disk that others use is full of requests.
+        assert!(runtime >= 1900.0, "ran for {runtime} ms: {command}");
         assert!(text.contains("Run status group 0 (all jobs):"), "{text}");
     }
 }

@@ -6,12 +6,9 @@ use iosonde_e2e::device::{self, Zram};
 use iosonde_e2e::fuse::{Behaviour, FuseFile};
 use iosonde_e2e::throttle::{Caps, Throttle};
 use iosonde_e2e::tree::number;
-use iosonde_e2e::{Program, Scratch, require};
+use iosonde_e2e::{Program, Scratch, ensure, one_good_try, require};
 
 const MIB: usize = 1 << 20;
-
-/// How often a program may try: whatever else runs on the machine can disturb a measurement, but cannot put it right.
-const ATTEMPTS: usize = 3;
 
 /// Runs a job on a throttled memory disk; the member at `pointer` must be within 1 % of `cap`, by fio and by the subject.
 ///
@@ -26,17 +23,13 @@ fn measures_the_cap(caps: Caps, job: &str, pointer: &str, cap: f64) {
         disk.path().display()
     );
     for program in Program::both() {
-        let mut measured = Vec::new();
-        let holds = (0..ATTEMPTS).any(|_| {
-            let document = program.line(&scratch, &line).throttled(&throttle).json();
-            let figure = number(&document, pointer);
-            measured.push(figure);
-            (figure - cap).abs() <= cap * 0.01
+        one_good_try(|| {
+            let run = program.line(&scratch, &line).throttled(&throttle).urgent();
+            let figure = number(&run.json(), pointer);
+            ensure((figure - cap).abs() <= cap * 0.01, || {
+                format!("{program:?} measured {figure} where the cap is {cap}: {job}")
+            })
         });
-        assert!(
-            holds,
-            "{program:?} measured {measured:?} where the cap is {cap}: {job}"
-        );
     }
 }
 
@@ -115,21 +108,24 @@ fn the_device_counts_what_the_result_claims() {
     require!(Root, Zram);
     let scratch = Scratch::shared();
     let disk = Zram::new(16 * MIB);
-    let (reads_before, writes_before) = disk.completed();
     let line = format!(
         "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=libaio --iodepth=8 --number_ios=2000 --norandommap",
         disk.path().display()
     );
-    let document = Program::subject().line(&scratch, &line).json();
-    let (reads, writes) = disk.completed();
-    let claimed = number(&document, "/jobs/0/read/total_ios");
-    assert_eq!((claimed, writes - writes_before), (2000.0, 0));
-    // Opening and probing a device reads a few blocks of it.
-    let extra = reads - reads_before - 2000;
-    assert!(
-        extra <= 16,
-        "{extra} reads beside those that were asked for"
-    );
+    // A new device is looked at by udev, too.
+    one_good_try(|| {
+        let (reads_before, writes_before) = disk.completed();
+        let document = Program::subject().line(&scratch, &line).json();
+        let (reads, writes) = disk.completed();
+        let claimed = number(&document, "/jobs/0/read/total_ios");
+        assert_eq!((claimed, writes - writes_before), (2000.0, 0));
+        let reads = reads - reads_before;
+        assert!(reads >= 2000, "only {reads} reads");
+        // Opening and probing a device reads a few blocks of it.
+        ensure(reads <= 2016, || {
+            format!("{reads} reads, where 2000 were asked for")
+        })
+    });
 }
 
 /// 10 ms are added to each request, so that the lowest and the median latency are 10 ms and a little.
@@ -147,18 +143,17 @@ fn finds_ten_milliseconds(job: &str, kind: &str) {
             "--name=job --filename={} --direct=1 --bs=4k --size=16m --time_based --runtime=3 {job}",
             file.path().display()
         );
-        let document = program.line(&scratch, &line).json();
-        let latency =
-            |member: &str| number(&document, &format!("/jobs/0/{kind}/clat_ns/{member}")) / 1e6;
-        let (least, median) = (latency("min"), latency("percentile/50.000000"));
-        assert!(
-            (10.0..11.0).contains(&least),
-            "{program:?}: least latency {least} ms"
-        );
-        assert!(
-            (10.0..11.5).contains(&median),
-            "{program:?}: median latency {median} ms"
-        );
+        one_good_try(|| {
+            let document = program.line(&scratch, &line).urgent().json();
+            let latency =
+                |member: &str| number(&document, &format!("/jobs/0/{kind}/clat_ns/{member}")) / 1e6;
+            let (least, median) = (latency("min"), latency("percentile/50.000000"));
+            assert!(least >= 10.0, "{program:?}: least latency {least} ms");
+            // The server has to be woken as well.
+            ensure(least < 11.0 && (least..11.5).contains(&median), || {
+                format!("{program:?}: latencies of {least} ms at least, {median} ms in the median")
+            })
+        });
     }
 }
 

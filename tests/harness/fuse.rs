@@ -95,7 +95,8 @@ impl FuseFile {
     }
 
     fn wait_until_served(&self, size_bytes: u64) {
-        for _ in 0..500 {
+        // A minute: it takes a few hundredths of a second, but not on every machine.
+        for _ in 0..6000 {
             if fs::metadata(&self.path).is_ok_and(|metadata| metadata.len() == size_bytes) {
                 return;
             }

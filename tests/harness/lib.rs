@@ -13,8 +13,10 @@ pub mod scratch;
 pub mod skeleton;
 pub mod throttle;
 pub mod tree;
+pub mod tries;
 mod undo;
 
 pub use need::Need;
 pub use program::{Program, Run};
 pub use scratch::Scratch;
+pub use tries::{ensure, one_good_try};

@@ -101,6 +101,9 @@ pub fn iosonde() -> &'static Path {
     })
 }
 
+/// How long a program may run. All of them end within a minute or two on a quiet machine; what takes longer than this hangs.
+pub const PATIENCE: Duration = Duration::from_secs(600);
+
 /// One run that is about to start.
 #[derive(Debug)]
 pub struct Invocation {
@@ -131,7 +134,7 @@ impl Invocation {
             dir: scratch.work(),
             out: scratch.out(),
             input: "/dev/null".into(),
-            timeout: Duration::from_secs(120),
+            timeout: PATIENCE,
         }
     }
 
@@ -186,7 +189,7 @@ impl Invocation {
         self
     }
 
-    /// Changes how long the run may take before it is killed and the test fails; two minutes by default.
+    /// Changes how long the run may take before it is killed and the test fails; [`PATIENCE`] by default.
     #[must_use]
     pub fn within(mut self, timeout: Duration) -> Invocation {
         self.timeout = timeout;
@@ -287,6 +290,12 @@ impl Running {
         lossy(&self.stdout)
     }
 
+    /// What the program has printed to standard error so far.
+    #[must_use]
+    pub fn told(&self) -> String {
+        lossy(&self.stderr)
+    }
+
     /// The process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
@@ -318,6 +327,20 @@ impl Running {
         kill_process(pid, signal).expect("a process to send a signal to");
     }
 
+    /// Waits until a condition holds.
+    ///
+    /// # Panics
+    /// When the program ended or its time ran out before.
+    pub fn must_reach(&mut self, what: &str, condition: impl FnMut(&Running) -> bool) {
+        assert!(
+            self.until(condition),
+            "{:?} never came to this: {what}\n{}{}",
+            self.words,
+            lossy(&self.stdout),
+            lossy(&self.stderr)
+        );
+    }
+
     /// Changes how long the program may still run.
     #[must_use]
     pub fn within(mut self, timeout: Duration) -> Running {
@@ -336,10 +359,10 @@ impl Running {
                 break status;
             }
             if Instant::now() > self.deadline {
-                self.child.kill().expect("a child that can be killed");
-                self.child.wait().expect("a child to wait for");
+                let waits = what_it_waits_for(self.pid());
+                self.end();
                 panic!(
-                    "{:?} did not end in time\n{}{}",
+                    "{:?} did not end in time\n{waits}{}{}",
                     self.words,
                     lossy(&self.stdout),
                     lossy(&self.stderr)
@@ -356,14 +379,46 @@ impl Running {
     }
 }
 
+impl Running {
+    /// Kills the program, and waits for its end; not for ever, because the kernel may not let go of it.
+    fn end(&mut self) {
+        let _ = self.child.kill();
+        for _ in 0..6000 {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        eprintln!("left behind: process {}", self.pid());
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
         // A test that fails between start and wait must not leave its program behind.
         if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
+            self.end();
         }
     }
+}
+
+/// Each thread of a process with its state, and where in the kernel it waits.
+fn what_it_waits_for(pid: u32) -> String {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"));
+    let told = tasks.into_iter().flatten().flatten().map(|task| {
+        let of = |name: &str| lossy(&task.path().join(name));
+        let status = of("status");
+        let state = status.lines().find(|line| line.starts_with("State:"));
+        format!(
+            "thread {}: {}, {}, system call {}{}",
+            of("comm").trim_end(),
+            state.unwrap_or("ended"),
+            of("wchan"),
+            of("syscall"),
+            of("stack"),
+        )
+    });
+    told.collect()
 }
 
 fn lossy(path: &Path) -> String {

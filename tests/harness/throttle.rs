@@ -6,6 +6,7 @@ use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use crate::device::number;
 use crate::undo::Note;
 
 /// Where the machine's control groups throttle block I/O.
@@ -102,6 +103,19 @@ impl Throttle {
             }
         }
         throttle
+    }
+
+    /// Allows this many reads per second of a device.
+    ///
+    /// # Panics
+    /// As [`Throttle::new`].
+    #[must_use]
+    pub fn of_reads(device: &Path, iops: u64) -> Throttle {
+        let caps = Caps {
+            read_iops: Some(iops),
+            ..Caps::default()
+        };
+        Throttle::new(&number(device), caps)
     }
 
     /// Limits programs to this many thousandths of a processor's time.

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use iosonde_e2e::device::{Loop, tool};
 use iosonde_e2e::mount::Mount;
-use iosonde_e2e::program::{Invocation, iosonde};
+use iosonde_e2e::program::{Invocation, Running, iosonde};
 use iosonde_e2e::scratch::lay_out;
-use iosonde_e2e::{Scratch, require};
+use iosonde_e2e::{Scratch, ensure, one_good_try, require};
 use rustix::process::Signal;
 
 /// Prepares to run iosonde in the scratch directory.
@@ -71,26 +71,37 @@ fn several_targets_stand_side_by_side() {
     assert_eq!(scratch.files(), Vec::<String>::new());
 }
 
+/// Figures that a probe has told so far: one for each phase after the layout.
+fn figures_told(running: &Running) -> usize {
+    let told = running.told();
+    let begins_as_a_figure = |line: &&str| line.starts_with("4k ") || line.starts_with("1M ");
+    told.lines().filter(begins_as_a_figure).count()
+}
+
+/// Interrupts a probe some time after so many of its figures are known. `Err` when it had come to its end before.
+fn interrupted_probe(figures: usize, after: Duration) -> Result<(), String> {
+    let scratch = Scratch::shared();
+    scratch.write("mine.txt", "not yours");
+    let mut running = run(&scratch, "probe --quick --size=256m --runtime=1").start();
+    running.must_reach("so many figures", |running| {
+        figures_told(running) >= figures
+    });
+    thread::sleep(after);
+    running.signal(Signal::INT);
+    let run = running.wait();
+    let when = format!("interrupted {after:?} after {figures} figures");
+    assert_eq!(scratch.files(), ["mine.txt"], "{when}: {run}");
+    // With little delay the program has not yet asked to be told of signals, and then it has not written either.
+    ensure(!run.status.success(), || format!("{when}: {run}"))
+}
+
 #[test]
 fn ctrl_c_in_each_phase_leaves_nothing() {
     // A quick probe lays out at once, and then has seven phases of a second each.
-    for after_ms in [30, 200, 600, 1500, 2500, 3500, 4500, 5500, 6500, 7500] {
-        let scratch = Scratch::shared();
-        scratch.write("mine.txt", "not yours");
-        let running = run(&scratch, "probe --quick --size=256m --runtime=1").start();
-        thread::sleep(Duration::from_millis(after_ms));
-        running.signal(Signal::INT);
-        let run = running.within(Duration::from_secs(20)).wait();
-        // With little delay the program has not yet asked to be told of signals, and then it has not written either.
-        assert!(
-            !run.status.success(),
-            "interrupted after {after_ms} ms: {run}"
-        );
-        assert_eq!(
-            scratch.files(),
-            ["mine.txt"],
-            "interrupted after {after_ms} ms: {run}"
-        );
+    let at_once = [30, 200, 600].map(|after_ms| (0, after_ms));
+    let in_each_phase = (1..7).map(|figures| (figures, 300));
+    for (figures, after_ms) in at_once.into_iter().chain(in_each_phase) {
+        one_good_try(|| interrupted_probe(figures, Duration::from_millis(after_ms)));
     }
 }
 
