@@ -12,6 +12,9 @@ const program = needed('IOSONDE');
 const results = needed('IOSONDE_RESULTS');
 const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((path) => existsSync(path));
 
+/** How long a page may take for anything, in milliseconds: a browser on a busy machine is slow, and nothing here is about speed. */
+const patience = 300_000;
+
 function needed(name) {
   const value = process.env[name];
   if (!value) throw new Error(`${name} is not set: run web/check.sh`);
@@ -52,6 +55,7 @@ export async function launch() {
   if (!executablePath) throw new Error('Chromium is missing: apt-get install chromium');
   browser = await chromium.launch({
     executablePath,
+    timeout: patience,
     args: ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
   });
 }
@@ -63,6 +67,7 @@ export async function close() {
 /** Opens a report. `trouble` gathers whatever a report must never do: errors, warnings, requests. */
 export async function open(path, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true, ...options });
+  context.setDefaultTimeout(patience);
   const page = await context.newPage();
   const trouble = [];
   page.on('console', (message) => {

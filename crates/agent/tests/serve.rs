@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const AGENT: &str = env!("CARGO_BIN_EXE_iosonde-agent");
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// An agent that serves in a directory of its own.
 struct Agent {

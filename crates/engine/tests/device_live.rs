@@ -181,7 +181,16 @@ fn direct_reads_reach_the_device() {
         (target.devices[0].kind, target.size_bytes),
         (DeviceKind::Loop, Some(SIZE))
     );
-    let snapshot = during(|| read(&device, &["iflag=direct"]));
+    // udev looks at a device that was written, a moment later.
+    let snapshot = (0..10)
+        .map(|_| during(|| read(&device, &["iflag=direct"])))
+        .find(|snapshot| {
+            moved(std::slice::from_ref(&target), snapshot)
+                .unwrap()
+                .read_bytes
+                == SIZE
+        })
+        .expect("a time when nobody else reads");
     let asked = Traffic {
         read_bytes: SIZE,
         written_bytes: 0,

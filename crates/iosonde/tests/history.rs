@@ -119,7 +119,11 @@ fn several_writers_wait_for_each_other() {
 fn what_is_said_to_be_kept_survives_a_kill() {
     let scratch = Scratch::new("kill");
     let mut said: Vec<String> = Vec::new();
-    for round in 0..12 {
+    // On a busy machine the first dozen may all be killed before they have kept anything.
+    for round in 0..100 {
+        if round >= 12 && !said.is_empty() {
+            break;
+        }
         let files: Vec<PathBuf> = (0..40)
             .map(|number| scratch.fio_json(round * 40 + number))
             .collect();

@@ -50,7 +50,7 @@ fn ctrl_c_prints_what_is_known_and_removes_the_file() {
     .spawn()
     .unwrap();
     // Until the file is there, and I/O under way.
-    while is_empty(&scratch) {
+    while is_empty(&scratch) && child.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_millis(20));
     }
     std::thread::sleep(Duration::from_millis(2500));

@@ -248,7 +248,7 @@ fn no_more_than_openfiles_are_open() {
             ..Seen::default()
         };
         let text = format!(
-            "[x]\nioengine={engine}\niodepth=4\nnrfiles=8\nopenfiles=3\nsize=256k\nrw=randwrite\nrate_iops=150\nend_fsync=1\n"
+            "[x]\nioengine={engine}\niodepth=4\nnrfiles=8\nopenfiles=3\nsize=256k\nrw=randwrite\nrate_iops=60\nend_fsync=1\n"
         );
         let result = run_watched(dir.path(), &text, &mut seen).unwrap();
         assert_eq!(result.workers[0].error, None, "{engine}");
@@ -271,7 +271,7 @@ fn unlink_each_loop_begins_with_new_files() {
         watched: Some(dir.path().join("f")),
         ..Seen::default()
     };
-    let text = "[x]\nfilename=f\nsize=64k\nrw=write\nloops=3\nunlink_each_loop=1\nrate_iops=40\n";
+    let text = "[x]\nfilename=f\nsize=64k\nrw=write\nloops=3\nunlink_each_loop=1\nrate_iops=20\n";
     let result = run_watched(dir.path(), text, &mut seen).unwrap();
     assert_eq!(
         (result.workers[0].error.clone(), counts(&result)),
