@@ -90,6 +90,25 @@ fn a_device_that_a_program_holds_is_refused() {
     assert_eq!(check_writable(&device.device, &[]).unwrap(), []);
 }
 
+#[test]
+#[ignore = "needs root and loop devices"]
+fn a_program_that_lets_go_of_a_device_soon_does_not_use_it() {
+    use std::os::unix::fs::OpenOptionsExt;
+    let device = Loop::new(&[]);
+    let alone = |path: &Path| {
+        let mut options = File::options();
+        options.read(true).custom_flags(libc::O_EXCL).open(path)
+    };
+    let looker = alone(&device.device).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            drop(looker);
+        });
+        assert_eq!(check_writable(&device.device, &[]).unwrap(), []);
+    });
+}
+
 /// Clones of a job that start together look at their device at the same time, each for itself alone.
 #[test]
 #[ignore = "needs root and loop devices"]

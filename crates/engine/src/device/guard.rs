@@ -10,11 +10,14 @@ use super::mounts;
 use super::signature::{self, Signature};
 use super::system::System;
 use iosonde_result::host::{DeviceNumber, Mount, TargetKind};
+use rustix::io::Errno;
 use std::fmt;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The option by which consent is given.
 pub const CONSENT_OPTION: &str = "--allow-overwrite";
@@ -165,6 +168,9 @@ fn same_target(facts: &PathFacts, other: &Path) -> bool {
     })
 }
 
+/// Who has a device for itself for longer than this, is using it.
+const MOMENT: Duration = Duration::from_millis(500);
+
 /// Looks at a device as a user of it would.
 fn contents(path: &Path, obstacles: &mut Vec<Obstacle>) -> io::Result<()> {
     use rustix::fs::{Mode, OFlags};
@@ -178,9 +184,16 @@ fn contents(path: &Path, obstacles: &mut Vec<Obstacle>) -> io::Result<()> {
             Mode::empty(),
         )
     };
-    let device: File = match open(OFlags::EXCL) {
+    let mut alone = open(OFlags::EXCL);
+    // A program that only looks soon lets go, and so does a child of this process that has not yet begun its own program.
+    let deadline = Instant::now() + MOMENT;
+    while obstacles.is_empty() && matches!(alone, Err(Errno::BUSY)) && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(10));
+        alone = open(OFlags::EXCL);
+    }
+    let device: File = match alone {
         Ok(device) => device.into(),
-        Err(rustix::io::Errno::BUSY) => {
+        Err(Errno::BUSY) => {
             // The others say why where they know; this one catches what they cannot see, as in another namespace.
             if obstacles.is_empty() {
                 obstacles.push(Obstacle::Busy);
