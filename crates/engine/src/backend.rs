@@ -17,9 +17,10 @@ use std::os::fd::RawFd;
 
 pub use crate::workload::Op;
 
-/// One I/O from its preparation to its completion. A slot's index is its identity everywhere.
+/// One I/O from its preparation to its completion. A slot's index is its identity everywhere. It fills a cache line of its
+/// own.
 #[derive(Debug, Clone, Copy)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Slot {
     /// Position in the file, in bytes.
     pub offset: u64,

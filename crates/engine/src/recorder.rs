@@ -28,15 +28,16 @@ const NO_GROUP: Group = Group {
 };
 
 #[derive(Debug)]
+#[repr(C)]
 struct DirectionTally {
-    issued: u64,
-    ios: u64,
-    bytes: u64,
-    short: u64,
-    dropped: u64,
-    slat: LatencyTally,
     clat: LatencyTally,
     lat: LatencyTally,
+    slat: LatencyTally,
+    ios: u64,
+    bytes: u64,
+    issued: u64,
+    short: u64,
+    dropped: u64,
 }
 
 impl DirectionTally {
@@ -54,25 +55,26 @@ impl DirectionTally {
     }
 }
 
-/// The measurements of one worker.
+/// The measurements of one worker. What each round touches comes first.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Recorder {
+    group: Group,
+    shared: Arc<Shared>,
     /// I/Os that started before are not measured (`ramp_time`).
     measure_from_ns: u64,
     slat: bool,
     clat: bool,
     lat: bool,
+    /// Reaps by size.
+    pub complete: [u64; 7],
+    /// Submissions by size: 0, up to 4, 8, 16, 32, 64, and more.
+    pub submit: [u64; 7],
+    /// I/Os by depth at submission: 1, 2, 4, 8, 16, 32, 64 and more.
+    pub level: [u64; 7],
     directions: [DirectionTally; 3],
     syncs: u64,
     sync_latency: LatencyTally,
-    /// I/Os by depth at submission: 1, 2, 4, 8, 16, 32, 64 and more.
-    pub level: [u64; 7],
-    /// Submissions by size: 0, up to 4, 8, 16, 32, 64, and more.
-    pub submit: [u64; 7],
-    /// Reaps by size.
-    pub complete: [u64; 7],
-    group: Group,
-    shared: Arc<Shared>,
 }
 
 impl Recorder {

@@ -86,81 +86,90 @@ pub struct Limits {
     pub fill_device: bool,
 }
 
-/// What a worker is made of beside its backend and clock.
+/// What a worker is made of beside its backend and clock. What each round touches comes first and lies together.
+#[repr(C)]
 pub struct Parts {
+    /// Whether latencies are wanted at all.
+    pub timed: bool,
+    /// Whether each pass over the files is verified before the next is begun.
+    pub verifies_each_pass: bool,
+    /// Submission rules.
+    pub rules: DepthRules,
+    /// What others see.
+    pub shared: Arc<Shared>,
+    /// Ends.
+    pub limits: Limits,
     /// Descriptors and buffers, one more than `iodepth` never needed: exactly `iodepth` slots.
     pub slab: Slab,
+    /// Measurements.
+    pub recorder: Recorder,
     /// The job's I/O.
     pub generator: Generator,
     /// What write buffers hold.
     pub contents: Contents,
-    /// Checks contents, where the job verifies.
-    pub verifier: Option<Verification>,
+    /// Priorities of single I/Os, where the job has some.
+    pub cmdprio: Option<Box<Cmdprio>>,
+    /// Opens and closes files on the way, where not all are open from start to end.
+    pub keeper: Option<Box<FileKeeper>>,
     /// Rates and think times.
     pub pacer: Pacer,
+    /// Checks contents, where the job verifies.
+    pub verifier: Option<Verification>,
     /// Depth by latency, where the job has a latency target.
     pub depth_control: Option<DepthControl>,
     /// Share of a flow, where the job has one.
     pub flow: Option<FlowShare>,
     /// Logs of single I/Os, where the job writes some.
     pub log: Option<IoLog>,
-    /// Measurements.
-    pub recorder: Recorder,
-    /// What others see.
-    pub shared: Arc<Shared>,
-    /// Submission rules.
-    pub rules: DepthRules,
-    /// Ends.
-    pub limits: Limits,
     /// Which errors are survived.
     pub errors: ErrorPolicy,
     /// Names of the files, for errors.
     pub file_names: Vec<String>,
     /// Files to flush at the end (`end_fsync`).
     pub end_sync_files: Vec<u32>,
-    /// Whether latencies are wanted at all.
-    pub timed: bool,
-    /// Priorities of single I/Os, where the job has some.
-    pub cmdprio: Option<Box<Cmdprio>>,
-    /// Opens and closes files on the way, where not all are open from start to end.
-    pub keeper: Option<Box<FileKeeper>>,
     /// Where blocks that fail verification are saved (`verify_dump`).
     pub dump_directory: PathBuf,
-    /// Whether each pass over the files is verified before the next is begun.
-    pub verifies_each_pass: bool,
 }
 
 /// One clone of a job at work.
+///
+/// What each round touches comes first and lies together: where completions come one by one, the kernel's work between two of
+/// them has driven all of it out of the nearest cache.
+#[repr(C)]
 pub struct Worker<B, C> {
-    /// Dropped before `parts`, so that nothing is in flight when the buffers go.
-    backend: B,
-    clock: C,
-    parts: Parts,
-    phase: Phase,
     /// The last reading of the clock: after the last reap.
     now_ns: u64,
-    /// Slots that are not in flight.
-    free: Vec<u32>,
-    /// Prepared slots that the backend has not taken.
-    batch: Vec<u32>,
-    prepared_ns: u64,
-    /// Data I/Os in `batch`, by direction.
-    batched: [u64; 3],
     /// When the last batch had been submitted.
     submitted_ns: u64,
-    /// Room for what the generator hands out at once.
-    ios: Box<[Io]>,
-    done: Vec<Completion>,
+    prepared_ns: u64,
     in_flight: u32,
+    phase: Phase,
+    dry: bool,
     /// `iodepth_low`: filled up, now draining.
     draining: bool,
+    /// Whether I/Os are taken from the generator as they come, without pauses, rates, flows or verification.
+    plain: bool,
+    /// Whether completions need more than to be counted, in whatever phase.
+    special: bool,
+    clock: C,
+    done: Vec<Completion>,
+    /// Prepared slots that the backend has not taken.
+    batch: Vec<u32>,
+    /// Slots that are not in flight.
+    free: Vec<u32>,
+    /// Data I/Os in `batch`, by direction.
+    batched: [u64; 3],
+    /// Room for what the generator hands out at once.
+    ios: Box<[Io]>,
+    /// Dropped before `parts`, so that nothing is in flight when the buffers go.
+    backend: B,
+    parts: Parts,
     /// An I/O whose time has not come, and whether it checks.
     held: Option<(Io, bool)>,
     /// The first I/O of the next pass, which waits until this one is verified.
     next_pass: Option<Io>,
     /// The pass that I/Os are of.
     pass: u64,
-    dry: bool,
     resume_ns: u64,
     spin_until_ns: u64,
     /// When the phase began.
@@ -237,6 +246,26 @@ impl Outcome {
     }
 }
 
+/// Whether I/Os can be taken from the generator as they come.
+fn is_plain(parts: &Parts) -> bool {
+    parts.pacer.is_free()
+        && parts.verifier.is_none()
+        && parts.flow.is_none()
+        && parts.keeper.is_none()
+        && !parts.rules.serialize_overlap
+}
+
+/// Whether completions need more than to be counted.
+fn is_special(parts: &Parts) -> bool {
+    parts.verifier.is_some()
+        || parts.log.is_some()
+        || parts.keeper.is_some()
+        || parts.cmdprio.is_some()
+        || parts.depth_control.is_some()
+        || !parts.pacer.is_free()
+        || parts.limits.max_latency_ns != PerDirection::default()
+}
+
 impl<B: Backend, C: Clock> Worker<B, C> {
     /// A worker that is ready to step.
     pub fn new(backend: B, clock: C, mut parts: Parts) -> Worker<B, C> {
@@ -250,6 +279,8 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             _ => Phase::Main,
         };
         Worker {
+            plain: is_plain(&parts),
+            special: is_special(&parts),
             backend,
             clock,
             phase,

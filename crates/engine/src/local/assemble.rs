@@ -218,12 +218,7 @@ pub(crate) fn parts(
             batch_submit: job.io.batch_submit.unwrap_or(depth).clamp(1, depth),
             complete_min: job.io.batch_complete_min,
             complete_max: job.io.batch_complete_max.unwrap_or(u32::MAX),
-            // A job that sets batches itself gets those, and in a simulation submitting costs nothing.
-            refill: match (job.io.batch_submit, job.io.engine) {
-                (None, Engine::Sim) | (Some(_), _) => 1,
-                (None, _) if are_in_memory(files) => (depth / REFILL_SHARE_IN_MEMORY).max(1),
-                (None, _) => (depth / REFILL_SHARE).max(1),
-            },
+            refill: refill(job, depth, || are_in_memory(files)),
             low: job.io.iodepth_low.unwrap_or(depth).clamp(1, depth),
             serialize_overlap: job.io.serialize_overlap,
         },
@@ -253,6 +248,24 @@ pub(crate) fn parts(
     }
 }
 
+/// Free slots worth a submission of their own.
+fn refill(job: &Job, depth: u32, is_in_memory: impl FnOnce() -> bool) -> u32 {
+    // A job that sets batches itself gets those, and in a simulation submitting costs nothing. Where the depth is searched for,
+    // it has to be kept exactly, and most depths that are tried are far below the job's.
+    let exact = job.io.batch_submit.is_some()
+        || job.io.engine == Engine::Sim
+        || job.schedule.latency_target.is_some();
+    if exact {
+        return 1;
+    }
+    let share = if is_in_memory() {
+        REFILL_SHARE_IN_MEMORY
+    } else {
+        REFILL_SHARE
+    };
+    (depth / share).max(1)
+}
+
 /// Whether all files are on a file system that is memory.
 fn are_in_memory(files: &WorkerFiles) -> bool {
     let in_memory = |file: &FileUse| {
@@ -260,4 +273,29 @@ fn are_in_memory(files: &WorkerFiles) -> bool {
         matches!(kind, Ok(TMPFS | RAMFS))
     };
     !files.files.is_empty() && files.files.iter().all(in_memory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_job::plan::LatencyTarget;
+
+    #[test]
+    fn slots_wait_for_company_only_where_nothing_is_said_of_the_depth() {
+        let refill = |job: &Job, in_memory| refill(job, job.io.iodepth, || in_memory);
+        let mut job = Job::new("x");
+        assert_eq!(refill(&job, false), 1);
+        job.io.iodepth = 64;
+        assert_eq!((refill(&job, false), refill(&job, true)), (4, 16));
+        job.io.batch_submit = Some(8);
+        assert_eq!(refill(&job, true), 1);
+        job.io.batch_submit = None;
+        job.schedule.latency_target = Some(LatencyTarget {
+            target_ns: 100_000,
+            window_ns: 1_000_000,
+            percentile: 99.0,
+            run: false,
+        });
+        assert_eq!(refill(&job, true), 1, "a depth of 2 must not become 1");
+    }
 }

@@ -31,24 +31,24 @@ pub struct RingOptions {
 
 /// Builds the entry for a slot. A macro, because the types of registered and plain files share no public trait.
 macro_rules! operation {
-    ($ring:ident, $fd:expr, $slab:ident, $slot:ident, $index:ident) => {{
+    ($maker:ident, $fd:expr, $slab:ident, $slot:ident, $index:ident) => {{
         let (address, length) = remaining($slab, $slot, $index);
         let offset = $slot.offset + u64::from($slot.moved);
         let ioprio = $slot.priority;
-        let flags = if $ring.options.nowait { libc::RWF_NOWAIT } else { 0 };
+        let flags = if $maker.options.nowait { libc::RWF_NOWAIT } else { 0 };
         match $slot.op {
-            Op::Read if $ring.fixed_buffers => {
+            Op::Read if $maker.fixed_buffers => {
                 opcode::ReadFixed::new($fd, address, length, 0).offset(offset).ioprio(ioprio).rw_flags(flags).build()
             }
-            Op::Write if $ring.fixed_buffers => {
+            Op::Write if $maker.fixed_buffers => {
                 opcode::WriteFixed::new($fd, address, length, 0).offset(offset).ioprio(ioprio).rw_flags(flags).build()
             }
-            Op::Read if $ring.options.vectored => {
-                let vector = $ring.vector($slab, $slot, $index);
+            Op::Read if $maker.options.vectored => {
+                let vector = $maker.vector($slab, $slot, $index);
                 opcode::Readv::new($fd, vector, 1).offset(offset).ioprio(ioprio).rw_flags(flags).build()
             }
-            Op::Write if $ring.options.vectored => {
-                let vector = $ring.vector($slab, $slot, $index);
+            Op::Write if $maker.options.vectored => {
+                let vector = $maker.vector($slab, $slot, $index);
                 opcode::Writev::new($fd, vector, 1).offset(offset).ioprio(ioprio).rw_flags(flags).build()
             }
             Op::Read => opcode::Read::new($fd, address, length).offset(offset).ioprio(ioprio).rw_flags(flags).build(),
@@ -56,7 +56,7 @@ macro_rules! operation {
             Op::Fsync => opcode::Fsync::new($fd).build(),
             Op::Fdatasync => opcode::Fsync::new($fd).flags(FsyncFlags::DATASYNC).build(),
             Op::SyncFileRange => opcode::SyncFileRange::new($fd, $slot.len)
-                .offset($slot.offset).flags($ring.options.sync_range_flags).build(),
+                .offset($slot.offset).flags($maker.options.sync_range_flags).build(),
             // The backend carries out trims itself, as no opcode of this kind is as old as the ring.
             Op::Trim => opcode::Nop::new().build(),
         }
@@ -67,8 +67,13 @@ macro_rules! operation {
 pub struct Ring {
     /// Dropped first: closing the ring ends all I/O in flight before `vectors` and, in the owner, the buffers go away.
     ring: IoUring,
-    options: RingOptions,
     deferred: bool,
+    maker: EntryMaker,
+}
+
+/// What entries are made of.
+struct EntryMaker {
+    options: RingOptions,
     files: Vec<RawFd>,
     registered_files: bool,
     fixed_buffers: bool,
@@ -96,26 +101,28 @@ impl Ring {
         };
         Ok(Ring {
             ring,
-            options,
             deferred: deferred && !options.sqpoll,
-            files: Vec::new(),
-            registered_files: false,
-            fixed_buffers: false,
-            issued: 0,
-            vectors: vec![empty; vectors].into_boxed_slice(),
+            maker: EntryMaker {
+                options,
+                files: Vec::new(),
+                registered_files: false,
+                fixed_buffers: false,
+                issued: 0,
+                vectors: vec![empty; vectors].into_boxed_slice(),
+            },
         })
     }
 
     /// Sets the files that slots number; with `register`, also with the kernel.
     pub fn set_files(&mut self, files: &[RawFd], register: bool) -> io::Result<()> {
-        if self.registered_files {
+        if self.maker.registered_files {
             self.ring.submitter().unregister_files()?;
-            self.registered_files = false;
+            self.maker.registered_files = false;
         }
-        self.files = files.to_vec();
+        self.maker.files = files.to_vec();
         if register && !files.is_empty() {
             self.ring.submitter().register_files(files)?;
-            self.registered_files = true;
+            self.maker.registered_files = true;
         }
         Ok(())
     }
@@ -124,34 +131,37 @@ impl Ring {
     pub fn register_buffers(&mut self, memory: &IoMemory) -> io::Result<()> {
         // SAFETY: the area is mapped for as long as `memory` lives; the worker drops its backend before its memory.
         unsafe { self.ring.submitter().register_buffers(&[memory.area()]) }?;
-        self.fixed_buffers = true;
+        self.maker.fixed_buffers = true;
         Ok(())
     }
 
     /// Whether buffers are registered.
     pub fn fixed_buffers(&self) -> bool {
-        self.fixed_buffers
+        self.maker.fixed_buffers
     }
 
     /// Whether files are registered.
     pub fn registered_files(&self) -> bool {
-        self.registered_files
+        self.maker.registered_files
     }
 
     /// Queues and submits a batch. The number taken.
     #[inline]
     pub fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
+        let mut queue = self.ring.submission();
         for index in batch {
-            let entry = self.entry(slab, *index);
+            let entry = self.maker.entry(slab, *index);
             // SAFETY: the buffer of a slot stays mapped and is left alone until its completion is reaped (see IoMemory);
             // vectors live as long as the ring.
-            if unsafe { self.ring.submission().push(&entry) }.is_err() {
+            if unsafe { queue.push(&entry) }.is_err() {
                 break;
             }
         }
+        let queued = queue.len() as u32;
+        drop(queue);
         let entered = if self.deferred {
             // GETEVENTS without waiting runs deferred completions on the way, which often saves a call to wait for them.
-            self.enter(0)
+            self.enter(queued, 0)
         } else {
             self.ring.submitter().submit().map(|_| ())
         };
@@ -164,8 +174,7 @@ impl Ring {
     }
 
     #[inline]
-    fn enter(&mut self, min: u32) -> io::Result<()> {
-        let queued = self.ring.submission().len() as u32;
+    fn enter(&self, queued: u32, min: u32) -> io::Result<()> {
         // SAFETY: no signal mask or timeout is passed.
         unsafe {
             self.ring
@@ -186,7 +195,8 @@ impl Ring {
         self.drain(done);
         if min == 0 {
             if done.is_empty()
-                && (self.options.iopoll || (self.deferred && self.ring.submission().taskrun()))
+                && (self.maker.options.iopoll
+                    || (self.deferred && self.ring.submission().taskrun()))
             {
                 self.wait(0, None)?;
                 self.drain(done);
@@ -215,7 +225,10 @@ impl Ring {
                     .submit_with_args(min, &SubmitArgs::new().timespec(&time))
                     .map(|_| ())
             }
-            None => self.enter(min as u32),
+            None => {
+                let queued = self.ring.submission().len() as u32;
+                self.enter(queued, min as u32)
+            }
         };
         match returned {
             Ok(()) => Ok(false),
@@ -234,7 +247,9 @@ impl Ring {
             });
         }
     }
+}
 
+impl EntryMaker {
     #[inline(always)]
     fn entry(&mut self, slab: &Slab, index: u32) -> squeue::Entry {
         let slot = &slab.slots[index as usize];

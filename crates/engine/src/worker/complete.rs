@@ -4,7 +4,7 @@ use super::{Phase, Step, Worker};
 use crate::backend::{Backend, Completion, Op, Slot};
 use crate::clock::Clock;
 use crate::depth::DepthControl;
-use iosonde_job::plan::{Direction, ErrorPolicy, PerDirection};
+use iosonde_job::plan::{Direction, ErrorPolicy};
 
 impl<B: Backend, C: Clock> Worker<B, C> {
     /// Reaps and records. Waits as far as the rules say.
@@ -48,6 +48,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         Step::Again
     }
 
+    #[cold]
     pub(super) fn nothing_reaped(&mut self, min: usize, wake_ns: Option<u64>) -> Step {
         match self.backend.next_completion_ns() {
             Some(next_ns) if min > 0 => {
@@ -64,18 +65,18 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     pub(super) fn record(&mut self) {
         let now_ns = self.now_ns;
         let count = self.done.len().min(self.parts.rules.complete_max as usize);
-        let special = self.is_special();
+        let special = self.special || self.phase == Phase::EndSync;
         for position in 0..count {
             let Completion {
                 slot: index,
                 result,
             } = self.done[position];
-            let slot = self.parts.slab.slots[index as usize];
+            let slot = &self.parts.slab.slots[index as usize];
             if result != (slot.len - slot.moved) as i32 || special {
                 self.record_special(index, result);
                 continue;
             }
-            self.parts.recorder.completed(&slot, now_ns);
+            self.parts.recorder.completed(slot, now_ns);
             self.free.push(index);
             self.in_flight -= 1;
         }
@@ -87,21 +88,8 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         }
     }
 
-    /// Whether completions need more than to be counted.
-    #[inline(always)]
-    pub(super) fn is_special(&self) -> bool {
-        let parts = &self.parts;
-        parts.verifier.is_some()
-            || parts.log.is_some()
-            || parts.keeper.is_some()
-            || parts.cmdprio.is_some()
-            || parts.depth_control.is_some()
-            || !parts.pacer.is_free()
-            || parts.limits.max_latency_ns != PerDirection::default()
-            || self.phase == Phase::EndSync
-    }
-
     /// A completion with an error, a short one, or one that others want to see.
+    #[inline(never)]
     pub(super) fn record_special(&mut self, index: u32, result: i32) {
         let slot = self.parts.slab.slots[index as usize];
         let asked = (slot.len - slot.moved) as i32;

@@ -27,7 +27,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             return None;
         }
         self.prepared_ns = self.now_ns;
-        let wake_ns = if self.phase == Phase::Main && self.is_plain() {
+        let wake_ns = if self.phase == Phase::Main && self.plain {
             self.prepare_plain(room)
         } else {
             self.prepare_one_by_one(room)
@@ -49,17 +49,6 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             && self.now_ns.saturating_sub(self.submitted_ns) < HOLD_NS
     }
 
-    /// Whether I/Os can be taken from the generator as they come.
-    #[inline(always)]
-    pub(super) fn is_plain(&self) -> bool {
-        let parts = &self.parts;
-        parts.pacer.is_free()
-            && parts.verifier.is_none()
-            && parts.flow.is_none()
-            && parts.keeper.is_none()
-            && !parts.rules.serialize_overlap
-    }
-
     #[inline(always)]
     pub(super) fn prepare_plain(&mut self, room: u32) -> Option<u64> {
         let wanted = room as usize;
@@ -72,6 +61,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     }
 
     /// The general case: pauses, rates, flows, verification, overlaps.
+    #[inline(never)]
     pub(super) fn prepare_one_by_one(&mut self, room: u32) -> Option<u64> {
         for _ in 0..room {
             if self.parts.pacer.pause_due() {
