@@ -253,8 +253,8 @@ mod tests {
 
     const SECOND_NS: u64 = 1_000_000_000;
 
-    #[test]
-    fn an_interval_ends_with_its_ramp() {
+    /// Intervals of a second, of one worker.
+    fn watching() -> (Sampler, Arc<Shared>) {
         let mut sampler = Sampler::new(SECOND_NS);
         let worker = Arc::new(Shared::default());
         sampler.watch(
@@ -264,6 +264,12 @@ mod tests {
             SECOND_NS,
             SECOND_NS,
         );
+        (sampler, worker)
+    }
+
+    #[test]
+    fn an_interval_ends_with_its_ramp() {
+        let (mut sampler, worker) = watching();
         worker.enter(WorkerState::Ramp);
         sampler.begin(0);
         worker.add(Direction::Read, 500, 500 * 4096);
@@ -289,15 +295,7 @@ mod tests {
 
     #[test]
     fn without_a_ramp_intervals_are_whole() {
-        let mut sampler = Sampler::new(SECOND_NS);
-        let worker = Arc::new(Shared::default());
-        sampler.watch(
-            worker.clone(),
-            0,
-            PerDirection::all(true),
-            SECOND_NS,
-            SECOND_NS,
-        );
+        let (mut sampler, worker) = watching();
         sampler.begin(0);
         assert!(sampler.tick(100_000_000).interval.is_none());
         worker.enter(WorkerState::Running);

@@ -421,18 +421,9 @@ mod tests {
         let mut job = Job::new("x");
         job.workload.rw.mode = Mode::Write;
         job.verify = Some(Verify {
-            method: VerifyMethod::Crc32c,
-            do_verify: true,
-            verify_only: false,
-            fatal: false,
             dump: true,
             interval_bytes: 512,
-            header_offset_bytes: 0,
-            pattern: None,
-            backlog: 0,
-            backlog_batch: 0,
-            r#async: 0,
-            sort: true,
+            ..Verify::new(VerifyMethod::Crc32c)
         });
         let layout = FileLayout::whole_file(64 << 10);
         let generator = Generator::new(&job, &layout, Seeds::from_u64(1)).unwrap();

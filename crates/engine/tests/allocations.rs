@@ -259,18 +259,9 @@ fn refilled_buffers() {
 fn verification_with_a_backlog() {
     let mut job = job(Mode::Write, true);
     job.verify = Some(Verify {
-        method: VerifyMethod::Crc32c,
-        do_verify: true,
-        verify_only: false,
-        fatal: false,
-        dump: false,
-        interval_bytes: 0,
-        header_offset_bytes: 0,
-        pattern: None,
         backlog: 64,
         backlog_batch: 10,
-        r#async: 0,
-        sort: true,
+        ..Verify::new(VerifyMethod::Crc32c)
     });
     assert_allocates_nothing(&job);
 }

@@ -86,10 +86,7 @@ fn what_is_written_is_verified_and_damage_is_found() {
         write.files.filename_format = Some("file".to_owned());
         write.io.engine = engine;
         write.io.iodepth = 4;
-        write.verify = Some(Verify {
-            method: VerifyMethod::Crc32c,
-            ..verify()
-        });
+        write.verify = Some(Verify::new(VerifyMethod::Crc32c));
         let result = run(vec![write.clone()]).unwrap();
         assert_eq!(result.workers[0].error, None, "{engine:?}");
         assert_eq!(
@@ -117,20 +114,7 @@ fn what_is_written_is_verified_and_damage_is_found() {
 }
 
 fn verify() -> Verify {
-    Verify {
-        method: VerifyMethod::Md5,
-        do_verify: true,
-        verify_only: false,
-        fatal: false,
-        dump: false,
-        interval_bytes: 0,
-        header_offset_bytes: 0,
-        pattern: None,
-        backlog: 0,
-        backlog_batch: 0,
-        r#async: 0,
-        sort: true,
-    }
+    Verify::new(VerifyMethod::Md5)
 }
 
 #[test]

@@ -29,18 +29,8 @@ fn run(job: Job) -> RunResult {
 fn verified(device: &str) -> RunResult {
     let mut job = job(device, Mode::Write);
     job.verify = Some(Verify {
-        method: VerifyMethod::Crc32c,
-        do_verify: true,
-        verify_only: false,
         fatal: true,
-        dump: false,
-        interval_bytes: 0,
-        header_offset_bytes: 0,
-        pattern: None,
-        backlog: 0,
-        backlog_batch: 0,
-        r#async: 0,
-        sort: true,
+        ..Verify::new(VerifyMethod::Crc32c)
     });
     run(job)
 }

@@ -141,7 +141,7 @@ impl Builder {
                 sleep_ns: 0,
             },
             verify_method: None,
-            verify: default_verify(),
+            verify: Verify::new(VerifyMethod::Null),
             alternate_epoch: false,
             alternate_clock: 0,
             new_group: false,
@@ -157,22 +157,5 @@ impl Builder {
 impl Default for Builder {
     fn default() -> Self {
         Builder::new()
-    }
-}
-
-fn default_verify() -> Verify {
-    Verify {
-        method: VerifyMethod::Null,
-        do_verify: true,
-        verify_only: false,
-        fatal: false,
-        dump: false,
-        interval_bytes: 0,
-        header_offset_bytes: 0,
-        pattern: None,
-        backlog: 0,
-        backlog_batch: 0,
-        r#async: 0,
-        sort: true,
     }
 }

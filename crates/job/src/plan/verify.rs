@@ -32,6 +32,26 @@ pub struct Verify {
     pub sort: bool,
 }
 
+impl Verify {
+    /// This check, and fio's defaults otherwise.
+    pub fn new(method: VerifyMethod) -> Verify {
+        Verify {
+            method,
+            do_verify: true,
+            verify_only: false,
+            fatal: false,
+            dump: false,
+            interval_bytes: 0,
+            header_offset_bytes: 0,
+            pattern: None,
+            backlog: 0,
+            backlog_batch: 0,
+            r#async: 0,
+            sort: true,
+        }
+    }
+}
+
 /// The checks of `verify`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -24,18 +24,8 @@ fn verify(method: VerifyMethod) -> Verify {
             }
         });
     Verify {
-        method,
-        do_verify: true,
-        verify_only: false,
-        fatal: false,
-        dump: false,
-        interval_bytes: 0,
-        header_offset_bytes: 0,
         pattern,
-        backlog: 0,
-        backlog_batch: 0,
-        r#async: 0,
-        sort: true,
+        ..Verify::new(method)
     }
 }
 
