@@ -1,5 +1,7 @@
 //! `iosonde sweep` as a user meets it: on a directory, on a device whose plateau is known, stopped and gone on with.
 
+mod suite;
+
 use std::fs;
 
 use iosonde_e2e::device::Zram;

@@ -4,12 +4,14 @@ mod cluster;
 mod expect;
 mod history;
 mod load;
+mod run;
 mod sweep;
 
 pub(crate) use cluster::*;
 pub(crate) use expect::*;
 pub(crate) use history::*;
 pub(crate) use load::*;
+pub(crate) use run::*;
 pub(crate) use sweep::*;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -63,6 +65,9 @@ pub(crate) enum Command {
     /// What latency at which load? Latency over offered rate, and the rate that keeps an objective
     #[command(after_help = LOAD_EXAMPLES)]
     Load(LoadArgs),
+    /// Measure all this, every time, the same way: a suite kept in a file, or a built-in one
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunArgs),
     /// What is the disk doing now? The columns of sar -d, live
     #[command(after_help = crate::commands::watch::EXAMPLES)]
     Watch(crate::commands::watch::WatchArgs),
@@ -76,7 +81,7 @@ pub(crate) enum Command {
     Limits(crate::commands::limits::LimitsArgs),
     /// What has been measured: results in the history
     List(ListArgs),
-    /// One result of the history, as it was printed
+    /// One result of the history, as it was printed; or one figure of all, by their labels
     Show(ShowArgs),
     /// Is B faster than A? Ratios with their intervals
     #[command(after_help = COMPARE_EXAMPLES)]

@@ -7,13 +7,16 @@ mod expect;
 pub(crate) mod export;
 pub(crate) mod fio;
 pub(crate) mod import;
+pub(crate) mod journal;
 pub(crate) mod k8s;
 pub(crate) mod limits;
 pub(crate) mod list;
 pub(crate) mod load;
+mod pivot;
 pub(crate) mod probe;
 pub(crate) mod report;
 pub(crate) mod rm;
+pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod sweep;
 mod target;
@@ -37,6 +40,7 @@ pub(crate) fn dispatch(words: &[OsString]) -> Result<(), Failure> {
         Command::Fio { args } => fio::run(&args, &KeepArgs::default()),
         Command::Sweep(args) => sweep::run(&args),
         Command::Load(args) => load::run(&args),
+        Command::Run(args) => run::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::K8s(args) => k8s::run(&args),

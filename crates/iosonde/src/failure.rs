@@ -48,6 +48,8 @@ pub(crate) enum Failure {
     Broken(String),
     /// `doctor --fail-on`: something was found.
     Unfit(String),
+    /// A suite expects what is not so.
+    Missed(String),
     /// Nothing that a user can cause.
     Other(anyhow::Error),
 }
@@ -74,6 +76,8 @@ pub(crate) mod status {
     pub(crate) const UNREADY: u8 = 9;
     /// A pod was lost while it measured.
     pub(crate) const LOST: u8 = 10;
+    /// A suite expects what is shown not to be so, or what could not be measured.
+    pub(crate) const MISSED: u8 = 11;
     /// Added to the number of a signal: 130 is Ctrl-C.
     pub(crate) const SIGNAL: u8 = 128;
 }
@@ -110,6 +114,7 @@ impl Failure {
             Failure::Slower(_) => status::SLOWER,
             Failure::Broken(_) => status::BROKEN,
             Failure::Unfit(_) => status::UNFIT,
+            Failure::Missed(_) => status::MISSED,
             Failure::Interrupted(signal) => status::SIGNAL.saturating_add(*signal as u8),
         }
     }
@@ -158,6 +163,7 @@ impl Failure {
             Failure::Io(problem)
             | Failure::Slower(problem)
             | Failure::Broken(problem)
+            | Failure::Missed(problem)
             | Failure::Unfit(problem) => problem.clone(),
             Failure::Store(error) => error.to_string(),
             Failure::Output(path, error) => format!("{}: {error}", path.display()),
@@ -302,6 +308,7 @@ mod tests {
             status::UNFIT,
             status::UNREADY,
             status::LOST,
+            status::MISSED,
             status::SIGNAL + 2,
             status::SIGNAL + 15,
         ] {

@@ -5,4 +5,5 @@ pub(crate) mod cluster;
 pub(crate) mod fio;
 pub(crate) mod load;
 pub(crate) mod probe;
+pub(crate) mod suite;
 pub(crate) mod sweep;

@@ -24,7 +24,7 @@ pub(crate) use interval::bounds_of_samples;
 pub use interval::{LEVEL, Ratio};
 pub use reduce::parts;
 pub(crate) use reduce::{is_telling, tell_apart};
-pub use sides::{Comparison, Row, Side, Verdict, compare, together};
+pub use sides::{Comparison, Row, Side, Verdict, compare, figure_of, together};
 
 #[cfg(test)]
 mod tests;

@@ -10,6 +10,7 @@ pub mod limits;
 pub mod load;
 pub mod probe;
 pub mod saturation;
+pub mod suite;
 pub mod sweep;
 
 pub use iosonde_result::words;

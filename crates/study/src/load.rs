@@ -18,4 +18,4 @@ pub use objective::{Objective, ObjectiveError};
 pub use plan::{Arrivals, Mix, Pattern};
 pub use point::{LoadLatency, Offered, Point, Side};
 pub use search::{Answer, highest};
-pub use study::{LoadError, LoadOptions, LoadResult, LoadWatcher, Step, load};
+pub use study::{LoadError, LoadOptions, LoadResult, LoadWatcher, Step, load, planned_ns};

@@ -22,6 +22,7 @@ mod watch;
 pub use advice::{Advice, Blocks, BlocksAdvice, BoundBy, Choice, Parallel, ParallelAdvice, Spot};
 pub use axis::{Axis, TARGET, parse_axes, size_name};
 pub use grid::{Base, CurvePlan, Grid, LEAST_DEPTH_AXIS};
+pub(crate) use grid::{combinations, ordered, with_options};
 pub use outcome::{
     Basis, CurveResult, CurveState, FORMAT, SweepCell, SweepDocument, SweepResult, Value, schema,
 };

@@ -71,8 +71,21 @@ pub(crate) struct ListArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
     /// Id of a result, as `list` shows it; ID.N is one run of it
-    #[arg(value_name = "RUN")]
-    pub(crate) run: String,
+    #[arg(value_name = "RUN", required_unless_present = "pivot")]
+    pub(crate) run: Option<String>,
+    /// Instead: one figure of all results, by two of their labels (or target, machine, kind), e.g.
+    /// --pivot region x device --value randread.max_iops
+    #[arg(long, num_args = 1..=3, value_name = "LABEL x LABEL", requires = "value", conflicts_with_all = ["run", "expect"])]
+    pub(crate) pivot: Option<Vec<String>>,
+    /// The figure: a job, phase or pattern, and what of it: iops, bw, p99, max_iops, ...
+    #[arg(long, value_name = "FIGURE", requires = "pivot")]
+    pub(crate) value: Option<String>,
+    /// Only results with this label; may be repeated
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = split_label, requires = "pivot")]
+    pub(crate) labels: Vec<(String, String)>,
+    /// How the table is written
+    #[arg(long, value_enum, default_value_t = TextFormat::Table, requires = "pivot")]
+    pub(crate) format: TextFormat,
     #[command(flatten)]
     pub(crate) expect: ExpectArgs,
     #[command(flatten)]

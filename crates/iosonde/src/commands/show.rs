@@ -1,4 +1,4 @@
-//! `iosonde show`: one stored result.
+//! `iosonde show`: one stored result, or one figure of all.
 
 use super::expect::{hold, promises};
 use crate::args::ShowArgs;
@@ -10,9 +10,12 @@ use jiff::tz::TimeZone;
 
 /// Prints one result.
 pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
+    if let Some(words) = &args.pivot {
+        return super::pivot::run(args, words);
+    }
     let promises = promises(&args.expect)?;
     let place = Place::find(args.store.store.as_deref())?;
-    let mut loaded = Store::open(&place)?.load(&args.run)?;
+    let mut loaded = Store::open(&place)?.load(args.run.as_deref().unwrap_or_default())?;
     hold(&mut loaded, &promises)?;
     let text = history::show(&loaded, &TimeZone::system());
     Output::Standard.write(text.as_bytes())

@@ -12,7 +12,7 @@ use crate::live::sweep::SweepLive;
 use crate::output::Output;
 use crate::report;
 use crate::signals::Stop;
-use crate::store::{Keeper, KeepingSession, Place};
+use crate::store::{Keeper, KeepingSession};
 use around::Around;
 use export::FioFiles;
 use iosonde_engine::local::LocalRunner;
@@ -182,7 +182,7 @@ fn measure(
         seed: args.seed,
     };
     let journal = Journal::open(
-        journal_directory(args).as_deref(),
+        super::journal::directory(args.keep.store.as_deref(), "sweeps").as_deref(),
         &(
             &asked.targets,
             &base_text(&asked.base),
@@ -248,10 +248,4 @@ fn base_text(base: &Base) -> &str {
         Base::Plain => "",
         Base::File { text, .. } => text,
     }
-}
-
-/// Beside the history, whether or not anything is kept there.
-fn journal_directory(args: &SweepArgs) -> Option<std::path::PathBuf> {
-    let place = Place::find(args.keep.store.as_deref()).ok()?;
-    Some(place.path.parent()?.join("sweeps"))
 }

@@ -220,7 +220,10 @@ pub(crate) fn show(loaded: &Loaded, zone: &TimeZone) -> String {
     let told = match (study.probe(loaded.run), study.sweep(loaded.run)) {
         (Some(probe), _) => super::probe::table::text(&probe),
         (None, Some(sweep)) => format!("\n{}", super::sweep::table(&sweep)),
-        (None, None) => runs(loaded),
+        (None, None) => match study.suite(loaded.run) {
+            Some(suite) => format!("\n{}", super::suite::table(&suite)),
+            None => runs(loaded),
+        },
     };
     text.push_str(&told);
     text

@@ -83,6 +83,30 @@ impl Keeper {
         });
     }
 
+    /// Goes on with a study that was cut off, if the history has it; else these runs of it are kept in the one that has begun.
+    pub(crate) fn take_up(&mut self, id: Option<&str>, runs: Vec<RunResult>) {
+        let known = match (&self.store, id) {
+            (Some(store), Some(id)) => store.find(id).ok(),
+            _ => None,
+        };
+        match (known, &mut self.study) {
+            (Some(id), Some(begun)) => {
+                begun.id = Some(id);
+                begun.kept.runs = runs.into_iter().map(KeptRun::of).collect();
+            }
+            _ => {
+                for mut run in runs {
+                    self.keep(&mut run);
+                }
+            }
+        }
+    }
+
+    /// The whole id of the study that goes on, once it has a run.
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.study.as_ref()?.id.as_deref()
+    }
+
     /// Labels a run, and keeps it as part of the study.
     pub(crate) fn keep(&mut self, result: &mut RunResult) {
         result.labels.extend(self.labels.clone());

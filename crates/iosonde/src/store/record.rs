@@ -4,6 +4,7 @@ use iosonde_result::compare::{Measured, Part, parts};
 use iosonde_result::fio::import::FioDocument;
 use iosonde_result::run::RunResult;
 use iosonde_study::probe::{Phase, PhaseRun, ProbeResult};
+use iosonde_study::suite::SuiteResult;
 use iosonde_study::sweep::SweepResult;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -169,6 +170,14 @@ impl KeptStudy {
         serde_json::from_value(self.document.clone()?).ok()
     }
 
+    /// What a suite found, if it is one that came to its end and all of it is wanted (no single `run`).
+    pub(crate) fn suite(&self, run: Option<u32>) -> Option<SuiteResult> {
+        if self.kind != "suite" || run.is_some() {
+            return None;
+        }
+        serde_json::from_value(self.document.clone()?).ok()
+    }
+
     /// As one result of a comparison. Laying out is not what a probe measures.
     pub(crate) fn measured(&self, name: &str) -> Measured {
         let parts = self.runs.iter().flat_map(|run| &run.parts);
@@ -208,7 +217,8 @@ impl KeptStudy {
 
 /// The parts of a study that a comparison looks at.
 pub(super) fn compared_parts<'a>(kind: &str, parts: impl Iterator<Item = &'a Part>) -> Vec<Part> {
-    let is_layout = |part: &&Part| kind == "probe" && part.name == Phase::Layout.key();
+    let is_layout =
+        |part: &&Part| matches!(kind, "probe" | "suite") && part.name == Phase::Layout.key();
     parts.filter(|part| !is_layout(part)).cloned().collect()
 }
 

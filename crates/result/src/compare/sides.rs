@@ -169,6 +169,16 @@ pub fn together(results: &[Measured]) -> Vec<(String, Subject, Measure, Side)> {
         .collect()
 }
 
+/// One figure of several results of a side, with the interval that they give together; `None` where no result has it.
+pub fn figure_of(
+    results: &[Measured],
+    part: &str,
+    subject: Subject,
+    measure: Measure,
+) -> Option<Side> {
+    Group::of(results, part, subject, measure).map(|group| side(&group))
+}
+
 /// Figures that both parts have. Completion latency only where total latency cannot be had, and bandwidth only where it
 /// says something else than IOPS.
 fn shared_measures(a: &Part, b: &Part, subject: Subject) -> Vec<Measure> {

@@ -219,6 +219,20 @@ pub fn load(
     study.run()
 }
 
+/// Steps without layout and searches.
+fn steps(options: &LoadOptions) -> usize {
+    let curve = match options.rates.len() {
+        0 => 1 + SHARES.len(),
+        given => given,
+    };
+    curve + options.matrix.map_or(0, |matrix| matrix.most_cells())
+}
+
+/// Time of all steps but layout and searches, in nanoseconds.
+pub fn planned_ns(options: &LoadOptions) -> u64 {
+    steps(options) as u64 * (options.ramp_ns + options.runtime_ns)
+}
+
 pub(super) struct Study<'a> {
     session: &'a mut dyn Session,
     target: &'a ProbeTarget,
@@ -232,16 +246,9 @@ pub(super) struct Study<'a> {
 
 impl Study<'_> {
     fn announce(&mut self) {
-        let options = self.options;
-        let curve = match options.rates.len() {
-            0 => 1 + SHARES.len(),
-            given => given,
-        };
-        let cells = options.matrix.map_or(0, |matrix| matrix.most_cells());
-        let steps = curve + cells;
-        let planned_ns = steps as u64 * self.step_ns();
+        let planned_ns = planned_ns(self.options);
         self.watcher
-            .begin(self.target, self.bytes, steps, planned_ns);
+            .begin(self.target, self.bytes, steps(self.options), planned_ns);
     }
 
     fn step_ns(&self) -> u64 {

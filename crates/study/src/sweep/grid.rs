@@ -5,7 +5,7 @@ use super::target::SweepTarget;
 use crate::probe::TargetKind;
 use iosonde_job::Env;
 use iosonde_job::diagnostic::{Diagnostic, Diagnostics};
-use iosonde_job::plan::Job;
+use iosonde_job::plan::{Engine, Extent, Job};
 use iosonde_job::resolve::{Wishes, resolve};
 use iosonde_job::syntax::{SectionKind, ini};
 use iosonde_job::value::{Bytes, bytes};
@@ -52,6 +52,8 @@ pub struct Grid {
     pub curves: Vec<CurvePlan>,
     /// Depths, ascending.
     pub depths: Vec<u32>,
+    /// Whether the base is the plain job, whose size is that of the target.
+    is_plain: bool,
 }
 
 impl Grid {
@@ -109,7 +111,24 @@ impl Grid {
             axes,
             curves,
             depths,
+            is_plain: matches!(base, Base::Plain),
         })
+    }
+
+    /// The same on a target that was not known when it was made.
+    pub fn on(&self, target: &SweepTarget) -> Grid {
+        let mut grid = self.clone();
+        for curve in &mut grid.curves {
+            place(&mut curve.job, target);
+            if curve.job.files.size.is_none() || self.is_plain {
+                curve.job.files.size = Some(Extent::Bytes(target.bytes));
+            }
+            if let TargetKind::Simulated { options } = &target.kind {
+                curve.job.io.engine = Engine::Sim;
+                curve.job.io.sim = Some(options.clone());
+            }
+        }
+        grid
     }
 
     /// Cells, measured or not.
@@ -138,7 +157,7 @@ fn depths(axes: &[Axis], all: &mut Diagnostics) -> Vec<u32> {
 }
 
 /// Patterns first, then blocks, then the others as they were given; jobs and depth last.
-fn ordered(axes: &[Axis]) -> Vec<Axis> {
+pub(crate) fn ordered(axes: &[Axis]) -> Vec<Axis> {
     let rank = |name: &str| match name {
         "rw" => 0,
         "bs" => 1,
@@ -152,7 +171,7 @@ fn ordered(axes: &[Axis]) -> Vec<Axis> {
 }
 
 /// Every combination of indices, the last axis changing fastest.
-fn combinations(axes: &[Axis]) -> Vec<Vec<usize>> {
+pub(crate) fn combinations(axes: &[Axis]) -> Vec<Vec<usize>> {
     axes.iter().fold(vec![Vec::new()], |before, axis| {
         let with_each = |at: &Vec<usize>| {
             let at = at.clone();
@@ -274,20 +293,31 @@ impl Maker<'_> {
             Base::Plain => ("sweep", plain(target)),
             Base::File { name, text } => (name.as_str(), text.clone()),
         };
-        let mut sections = ini::parse(name, text, self.env, found);
-        let lines: String = pairs
-            .iter()
-            .map(|(name, value)| format!("{name}={value}\n"))
-            .collect();
-        let added = ini::parse("axes", format!("[axes]\n{lines}"), self.env, found);
-        let entries = added.into_iter().next().map(|section| section.entries);
-        for section in &mut sections {
-            if section.kind == SectionKind::Job {
-                section.entries.extend(entries.iter().flatten().cloned());
-            }
-        }
-        resolve(&[sections], &Wishes::default(), self.env, found).jobs
+        with_options(name, text, pairs, self.env, found)
     }
+}
+
+/// The jobs of a job file's text, with options added to each of them.
+pub(crate) fn with_options(
+    name: &str,
+    text: String,
+    pairs: &[(&str, &str)],
+    env: &dyn Env,
+    found: &mut Diagnostics,
+) -> Vec<Job> {
+    let mut sections = ini::parse(name, text, env, found);
+    let lines: String = pairs
+        .iter()
+        .map(|(name, value)| format!("{name}={value}\n"))
+        .collect();
+    let added = ini::parse("axes", format!("[axes]\n{lines}"), env, found);
+    let entries = added.into_iter().next().map(|section| section.entries);
+    for section in &mut sections {
+        if section.kind == SectionKind::Job {
+            section.entries.extend(entries.iter().flatten().cloned());
+        }
+    }
+    resolve(&[sections], &Wishes::default(), env, found).jobs
 }
 
 /// The plain job. Its file is put in afterwards: a name may have any character.

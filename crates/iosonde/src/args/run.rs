@@ -1,0 +1,68 @@
+//! Arguments of `iosonde run`.
+
+use super::{KeepArgs, TextFormat};
+use clap::Args;
+use std::path::PathBuf;
+
+/// What `iosonde run --help` ends with.
+pub(crate) const RUN_EXAMPLES: &str = "\
+Examples:
+  iosonde run --list                            the suites that come with iosonde
+  iosonde run etcd /var/lib/etcd                is this disk good enough for etcd?
+  iosonde run --show etcd > etcd.toml           a suite to start from
+  iosonde run suite.toml --check                is it right? Nothing is read or written
+  iosonde run suite.toml --junit result.xml     for CI: exit status 11 if an expectation is missed
+  iosonde run suite.toml --var size=1g --label build=main /mnt/data
+
+docs/suites.md describes the files; `iosonde run --schema` prints their JSON Schema for editors.";
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// A suite: a TOML or YAML file, or the name of a built-in one
+    #[arg(value_name = "SUITE", required_unless_present_any = ["list", "show", "schema"])]
+    pub(crate) suite: Option<String>,
+    /// Directories, files or block devices, in place of those that the suite names
+    #[arg(value_name = "TARGET")]
+    pub(crate) targets: Vec<String>,
+    /// List the built-in suites
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Print the file of a built-in suite
+    #[arg(long, value_name = "SUITE")]
+    pub(crate) show: Option<String>,
+    /// Print the JSON Schema of suite files
+    #[arg(long)]
+    pub(crate) schema: bool,
+    /// Tell all that is wrong with the suite, and measure nothing
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Show what would be run and how long it takes, and measure nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Set a variable of the suite; may be repeated
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = crate::store::split_label)]
+    pub(crate) variables: Vec<(String, String)>,
+    /// Go on where the same suite was stopped
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Also write the verdicts as a JUnit file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Exit with status 11 also if an expectation cannot be told
+    #[arg(long)]
+    pub(crate) fail_if_unclear: bool,
+    /// How the result is written
+    #[arg(long, value_enum, default_value_t = TextFormat::Table)]
+    pub(crate) format: TextFormat,
+    /// File to write the result to, instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Consent to overwrite this file or block device; may be repeated
+    #[arg(long, value_name = "PATH")]
+    pub(crate) allow_overwrite: Vec<PathBuf>,
+    /// A limits file of your own, beside the published one; docs/limits.md describes it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) limits_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) keep: KeepArgs,
+}

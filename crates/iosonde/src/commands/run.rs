@@ -1,0 +1,175 @@
+//! `iosonde run`: all this, every time, the same way.
+
+mod baseline;
+mod measure;
+mod place;
+
+use crate::args::{RunArgs, TextFormat};
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::report;
+use crate::signals::Stop;
+use iosonde_engine::system_env::SystemEnv;
+use iosonde_job::Env;
+use iosonde_job::diagnostic::nearest;
+use iosonde_study::suite::{
+    BUILTIN, Judged, Suite, SuiteResult, SuiteTarget, Verdict, builtin, suite, suite_schema,
+};
+use std::path::Path;
+
+/// Runs a suite and prints what was found.
+pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    let mut output = Output::open(args.output.as_deref(), false)?;
+    if let Some(text) = told(args)? {
+        return output.write(text.as_bytes());
+    }
+    let suite = read(args)?;
+    let baselines = baseline::find(&suite, args.keep.store.as_deref())?;
+    if args.check {
+        let text = format!("{}: all is well\n", suite.name);
+        return output.write(text.as_bytes());
+    }
+    let targets = targets(args, &suite);
+    for target in &targets {
+        super::target::check(&target.name, &args.allow_overwrite)?;
+    }
+    if args.dry_run {
+        return output.write(report::suite::plan(&suite, &targets).as_bytes());
+    }
+    let mut junit = match &args.junit {
+        Some(path) => Some(Output::open(Some(path), false)?),
+        None => None,
+    };
+    let stop = Stop::listen()?;
+    let results = measure::measure(args, &suite, &targets, &baselines, &stop)?;
+    let text = match args.format {
+        TextFormat::Table => results
+            .iter()
+            .map(report::suite::table)
+            .collect::<Vec<_>>()
+            .join("\n"),
+        TextFormat::Json => report::suite::json(&results)?,
+        TextFormat::Csv => report::suite::csv(&results),
+        TextFormat::Markdown => report::suite::markdown(&results),
+    };
+    output.write(text.as_bytes())?;
+    if let Some(junit) = &mut junit {
+        junit.write(report::suite::junit(&results).as_bytes())?;
+    }
+    match stop.signal() {
+        Some(signal) => Err(Failure::Interrupted(signal)),
+        None => conclude(args, &results),
+    }
+}
+
+/// The exit status, from what was found.
+fn conclude(args: &RunArgs, results: &[SuiteResult]) -> Result<(), Failure> {
+    let steps = results.iter().flat_map(|result| &result.steps);
+    if let Some((step, failure)) = steps
+        .filter_map(|step| Some((step, step.failure.as_ref()?)))
+        .next()
+    {
+        return Err(Failure::Io(format!("{}: {failure}", step.name)));
+    }
+    let fails = |judged: &&Judged| match judged.verdict {
+        Verdict::Missed | Verdict::NotMeasured => true,
+        Verdict::CannotBeTold => args.fail_if_unclear,
+        Verdict::Met => false,
+    };
+    let missed: Vec<String> = results
+        .iter()
+        .flat_map(|result| {
+            result
+                .judged
+                .iter()
+                .filter(fails)
+                .map(move |judged| (result, judged))
+        })
+        .map(|(result, judged)| {
+            format!(
+                "{}: {} {}: {}",
+                result.target,
+                judged.figure,
+                judged.verdict.words(),
+                judged.evidence
+            )
+        })
+        .collect();
+    match missed.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Missed(missed.join("\n"))),
+    }
+}
+
+/// What is printed instead of running anything.
+fn told(args: &RunArgs) -> Result<Option<String>, Failure> {
+    if args.list {
+        return Ok(Some(report::suite::list()));
+    }
+    if args.schema {
+        let text = serde_json::to_string_pretty(&suite_schema()).map_err(anyhow::Error::from)?;
+        return Ok(Some(text + "\n"));
+    }
+    match &args.show {
+        None => Ok(None),
+        Some(name) => match builtin(name) {
+            Some(suite) => Ok(Some(suite.text.to_owned())),
+            None => Err(unknown(name)),
+        },
+    }
+}
+
+fn unknown(name: &str) -> Failure {
+    let help = match nearest(name, BUILTIN.iter().map(|suite| suite.name)) {
+        Some(meant) => format!("did you mean `{meant}`? `iosonde run --list` shows all"),
+        None => "name a file that ends with .toml, .yaml or .yml, or one of `iosonde run --list`"
+            .to_owned(),
+    };
+    Failure::usage(format!("there is no suite `{name}`"), help)
+}
+
+/// The suite that is asked for. A file counts more than a built-in suite of the same name.
+fn read(args: &RunArgs) -> Result<Suite, Failure> {
+    let env = SystemEnv::default();
+    let name = args.suite.as_deref().unwrap_or_default();
+    let limits = super::limits::read(args.limits_file.as_deref())?;
+    let (file, text) = match builtin(name) {
+        Some(suite) if !Path::new(name).is_file() => (suite.file_name(), suite.text.to_owned()),
+        _ => {
+            let is_file = Path::new(name).is_file() || name.contains(['.', '/']);
+            if !is_file {
+                return Err(unknown(name));
+            }
+            let bytes = env.read_file(name).map_err(|error| {
+                Failure::usage(
+                    format!("{name}: {error}"),
+                    "name a suite file that can be read, or one of `iosonde run --list`",
+                )
+            })?;
+            (
+                name.to_owned(),
+                String::from_utf8_lossy(&bytes).into_owned(),
+            )
+        }
+    };
+    let overrides = args.variables.iter().cloned().collect();
+    let suite = suite(&file, &text, &overrides, &limits, &env);
+    let suite = suite.map_err(|all| Failure::Jobs(Box::new(all)))?;
+    if !suite.warnings.list.is_empty() {
+        eprintln!("{}", suite.warnings);
+    }
+    Ok(suite)
+}
+
+/// Targets of the command line, else of the suite, else this directory.
+fn targets(args: &RunArgs, suite: &Suite) -> Vec<SuiteTarget> {
+    let plain = |name: &str| SuiteTarget {
+        name: name.to_owned(),
+        labels: Default::default(),
+    };
+    match (&args.targets[..], &suite.targets[..]) {
+        ([], []) => vec![plain(".")],
+        ([], of_suite) => of_suite.to_vec(),
+        (given, _) => given.iter().map(|name| plain(name)).collect(),
+    }
+}

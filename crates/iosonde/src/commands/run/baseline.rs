@@ -1,0 +1,56 @@
+//! Results of the history that a suite holds its figures against, found before anything is measured.
+
+use crate::failure::Failure;
+use crate::store::{Filter, Place, Store};
+use iosonde_result::compare::Measured;
+use iosonde_study::suite::{Baseline, Baselines, Claim, Suite};
+use std::path::Path;
+
+/// All that the suite names; one that is not there is an error.
+pub(super) fn find(suite: &Suite, store: Option<&Path>) -> Result<Baselines, Failure> {
+    let mut found = Baselines::new();
+    for expected in &suite.expectations {
+        let Claim::NotSlower { than, .. } = &expected.expectation.claim else {
+            continue;
+        };
+        if found.contains_key(than) {
+            continue;
+        }
+        let measured = results(than, store)?;
+        let text = &expected.expectation.text;
+        let has = |name: &str| {
+            let mut parts = measured.iter().flat_map(|result| &result.parts);
+            parts.any(|part| part.name == name)
+        };
+        if measured.is_empty() {
+            return Err(Failure::usage(
+                format!("`{text}`: no such result is in the history"),
+                "measure it first: iosonde run SUITE --label KEY=VALUE, without that expectation",
+            ));
+        }
+        let (parts, _) = expected.parts(&suite.parts);
+        if !parts.iter().any(|part| has(&part.name)) {
+            let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
+            return Err(Failure::usage(
+                format!("`{text}`: those results have no {}", names.join(", ")),
+                "hold it against results of the same suite",
+            ));
+        }
+        found.insert(than.clone(), measured);
+    }
+    Ok(found)
+}
+
+fn results(than: &Baseline, store: Option<&Path>) -> Result<Vec<Measured>, Failure> {
+    let store = Store::open(&Place::find(store)?)?;
+    let filter = match than {
+        Baseline::Run(id) => return Ok(vec![store.load(id)?.measured()]),
+        Baseline::Label(key, Some(value)) => Filter::label(key, value),
+        Baseline::Label(..) => Filter::default(),
+    };
+    let mut studies = store.list(&filter)?;
+    if let Baseline::Label(key, None) = than {
+        studies.retain(|study| study.labels.contains_key(key));
+    }
+    Ok(studies.iter().map(|study| study.measured()).collect())
+}

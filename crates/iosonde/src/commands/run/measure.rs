@@ -1,0 +1,360 @@
+//! Runs the steps of a suite on its targets, keeps what ends, and judges it.
+
+use super::place::Ground;
+use crate::args::RunArgs;
+use crate::commands::journal::{Lines, directory};
+use crate::commands::target::{Opened, check};
+use crate::failure::Failure;
+use crate::live::load::LoadLive;
+use crate::live::probe::ProbeLive;
+use crate::live::suite::SuiteLive;
+use crate::live::sweep::SweepLive;
+use crate::report::suite::plan;
+use crate::signals::Stop;
+use crate::store::{Keeper, KeepingSession, random_id};
+use iosonde_engine::local::{LocalRunner, LocalSession};
+use iosonde_result::session::{RunError, Session};
+use iosonde_study::load::load;
+use iosonde_study::probe::probe;
+use iosonde_study::suite::{
+    Baselines, FORMAT, StepOutcome, StepResult, Suite, SuiteResult, SuiteStep, SuiteTarget, What,
+    judge,
+};
+use iosonde_study::sweep::{SweepTarget, sweep};
+use serde::{Deserialize, Serialize};
+
+/// What is written down of a repetition of a step that has ended.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    target: usize,
+    step: usize,
+    repetition: u32,
+    /// The study in the history that it is part of.
+    study: Option<String>,
+    outcome: StepOutcome,
+}
+
+/// A target while the suite runs on it.
+struct Site<'a> {
+    target: &'a SuiteTarget,
+    ground: Ground,
+    keeper: Keeper,
+    results: Vec<(usize, StepResult)>,
+}
+
+/// Runs all of it. Steps that were measured count, also where another fails.
+pub(super) fn measure(
+    args: &RunArgs,
+    suite: &Suite,
+    targets: &[SuiteTarget],
+    baselines: &Baselines,
+    stop: &Stop,
+) -> Result<Vec<SuiteResult>, Failure> {
+    let mut live = SuiteLive::new(stop.clone());
+    let steps: Vec<_> = suite
+        .steps
+        .iter()
+        .map(|step| (&step.name, format!("{:?}", step.what)))
+        .collect();
+    let names: Vec<&String> = targets.iter().map(|target| &target.name).collect();
+    let (lines, known) = Lines::open::<Line>(
+        directory(args.keep.store.as_deref(), "suites").as_deref(),
+        "suite",
+        &(&suite.name, names, steps),
+        args.resume,
+        &mut |note| live.line(note),
+    )?;
+    eprint!("{}", plan(suite, targets));
+    let mut sites = Vec::new();
+    let together = random_id().map_err(anyhow::Error::from)?;
+    for target in targets {
+        let kind = check(&target.name, &args.allow_overwrite)?;
+        let ground = Ground::open(&target.name, kind, &mut |note| live.line(note))?;
+        let mut keeper = Keeper::open(&args.keep)?;
+        label(&mut keeper, args, suite, target);
+        if targets.len() > 1 {
+            keeper.label("together", &together);
+        }
+        keeper.begin("suite", &target.name);
+        sites.push(Site {
+            target,
+            ground,
+            keeper,
+            results: Vec::new(),
+        });
+    }
+    take_up(&mut sites, &known, suite);
+    let mut session = LocalRunner {
+        consent: args.allow_overwrite.clone(),
+        interrupt: stop.interrupt.clone(),
+        ..LocalRunner::default()
+    }
+    .open();
+    let mut runner = Runner {
+        args,
+        suite,
+        stop,
+        session: &mut session,
+        lines,
+        live: &mut live,
+        first_failure: None,
+    };
+    runner.all(&mut sites, &known);
+    let Runner {
+        lines,
+        first_failure,
+        ..
+    } = runner;
+    live.end();
+    let closed = Box::new(session).close();
+    let interrupted = stop.interrupt.is_requested();
+    let mut results = Vec::new();
+    for site in sites {
+        results.push(conclude(site, suite, baselines, interrupted));
+    }
+    if interrupted {
+        if lines.is_kept() {
+            eprintln!("what has ended is kept: the same command with --resume goes on there");
+        }
+    } else {
+        lines.remove();
+    }
+    if let (Some(failure), true) = (
+        first_failure,
+        results.iter().all(|result| !has_figures(result)),
+    ) {
+        return Err(failure);
+    }
+    closed?;
+    Ok(results)
+}
+
+fn has_figures(result: &SuiteResult) -> bool {
+    let mut steps = result.steps.iter();
+    steps.any(|step| !step.parts.is_empty() || !step.found.is_empty())
+}
+
+/// Labels of the command line count more than those of the target, and those more than the suite's.
+fn label(keeper: &mut Keeper, args: &RunArgs, suite: &Suite, target: &SuiteTarget) {
+    let given = |key: &str| args.keep.labels.iter().any(|(label, _)| label == key);
+    if !given("suite") {
+        keeper.label("suite", &suite.name);
+    }
+    for (key, value) in suite.labels.iter().chain(&target.labels) {
+        if !given(key) {
+            keeper.label(key, value);
+        }
+    }
+}
+
+/// What was measured before goes into the results, and its study goes on.
+fn take_up(sites: &mut [Site<'_>], known: &[Line], suite: &Suite) {
+    for (index, site) in sites.iter_mut().enumerate() {
+        let of_it = || known.iter().filter(|line| line.target == index);
+        let Some(last) = of_it().last() else { continue };
+        let runs = of_it().flat_map(|line| line.outcome.runs().into_iter().cloned());
+        site.keeper.take_up(last.study.as_deref(), runs.collect());
+        for line in of_it() {
+            if let Some(step) = suite.steps.get(line.step) {
+                let result = line
+                    .outcome
+                    .result(&step.workload, &step.name, line.repetition);
+                site.results.push((line.step, result));
+            }
+        }
+    }
+}
+
+fn conclude(
+    mut site: Site<'_>,
+    suite: &Suite,
+    baselines: &Baselines,
+    interrupted: bool,
+) -> SuiteResult {
+    // The files go before anything is printed: whoever reads the result finds the directory as it was.
+    drop(site.ground);
+    site.results
+        .sort_by_key(|(step, result)| (*step, result.repetition));
+    let steps: Vec<StepResult> = site.results.into_iter().map(|(_, result)| result).collect();
+    let result = SuiteResult {
+        format: FORMAT,
+        suite: suite.name.clone(),
+        about: suite.about.clone(),
+        target: site.target.name.clone(),
+        labels: suite
+            .labels
+            .iter()
+            .chain(&site.target.labels)
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect(),
+        judged: judge(suite, &steps, baselines),
+        steps,
+        interrupted,
+    };
+    // One that was interrupted stays open, to be gone on with.
+    if !interrupted {
+        let document = serde_json::to_value(&result).ok();
+        if let Some(id) = site.keeper.finish(document.as_ref()) {
+            eprintln!("{}: kept in the history as {id}", result.target);
+        }
+    }
+    for note in site.keeper.notes() {
+        eprintln!("note: {note}");
+    }
+    result
+}
+
+struct Runner<'a> {
+    args: &'a RunArgs,
+    suite: &'a Suite,
+    stop: &'a Stop,
+    session: &'a mut LocalSession,
+    lines: Lines,
+    live: &'a mut SuiteLive,
+    /// Why the first step that failed did.
+    first_failure: Option<Failure>,
+}
+
+impl Runner<'_> {
+    /// Repetition by repetition and step by step, each on all targets: a drift of the machine favours none.
+    fn all(&mut self, sites: &mut [Site<'_>], known: &[Line]) {
+        let steps = &self.suite.steps;
+        let most = steps.iter().map(|step| step.repetitions).max().unwrap_or(0);
+        let count: usize = steps.iter().map(|step| step.repetitions as usize).sum();
+        let sites_count = sites.len();
+        let mut number = 0;
+        for repetition in 1..=most {
+            for (index, step) in steps.iter().enumerate() {
+                if repetition > step.repetitions {
+                    continue;
+                }
+                for (target, site) in sites.iter_mut().enumerate() {
+                    number += 1;
+                    let is_it = |line: &Line| {
+                        (line.target, line.step, line.repetition) == (target, index, repetition)
+                    };
+                    if known.iter().any(is_it) {
+                        continue;
+                    }
+                    if self.live.is_over() {
+                        return;
+                    }
+                    let title = format!(
+                        "[{number}/{}] {} on {}",
+                        count * sites_count,
+                        step.name,
+                        site.target.name
+                    );
+                    self.one(site, (target, index, repetition), step, &title);
+                }
+            }
+        }
+    }
+
+    fn one(
+        &mut self,
+        site: &mut Site<'_>,
+        (target, index, repetition): (usize, usize, u32),
+        step: &SuiteStep,
+        title: &str,
+    ) {
+        self.live.begin(title, step.planned_ns());
+        let outcome = self.outcome(site, step);
+        self.live.end();
+        // What was cut short is measured again.
+        if self.live.is_over() {
+            return;
+        }
+        let result = match outcome {
+            Ok(outcome) => {
+                let result = outcome.result(&step.workload, &step.name, repetition);
+                let line = Line {
+                    target,
+                    step: index,
+                    repetition,
+                    study: site.keeper.id().map(str::to_owned),
+                    outcome,
+                };
+                let live = &self.live;
+                self.lines.write(&line, &mut |note| live.line(note));
+                result
+            }
+            Err(failure) => {
+                let text = failure.text(false);
+                let text = text.trim_start_matches("error: ").to_owned();
+                self.live.line(&format!("{}: {text}", step.name));
+                self.first_failure.get_or_insert(failure);
+                StepResult {
+                    workload: step.workload.clone(),
+                    name: step.name.clone(),
+                    repetition,
+                    parts: Vec::new(),
+                    found: Vec::new(),
+                    findings: Vec::new(),
+                    failure: Some(text),
+                }
+            }
+        };
+        site.results.push((index, result));
+    }
+
+    fn outcome(&mut self, site: &mut Site<'_>, step: &SuiteStep) -> Result<StepOutcome, Failure> {
+        let mut keeping = KeepingSession {
+            session: self.session,
+            keeper: &mut site.keeper,
+        };
+        if let What::Jobs(plan) = &step.what {
+            let mut plan = plan.as_ref().clone();
+            for note in site.ground.put(&mut plan)? {
+                self.live.line(&format!("note: {note}"));
+            }
+            let run = keeping.run(&plan, self.live)?;
+            return Ok(StepOutcome::Run(Box::new(run)));
+        }
+        // A study has a working file of its own.
+        self.live.end();
+        let live = &self.live;
+        let opened = Opened::open(&site.target.name, &self.args.allow_overwrite, &mut |note| {
+            live.line(note)
+        })?;
+        study(&mut keeping, &opened, step, self.stop)
+    }
+}
+
+fn study(
+    session: &mut dyn Session,
+    opened: &Opened,
+    step: &SuiteStep,
+    stop: &Stop,
+) -> Result<StepOutcome, Failure> {
+    match &step.what {
+        What::Jobs(_) => Err(Failure::Run(RunError::Interrupted)),
+        What::Sweep(wanted) => {
+            let target = SweepTarget::new(&opened.target, wanted.size_bytes)?;
+            let grid = wanted.grid.on(&target);
+            let mut live = SweepLive::new(stop.clone());
+            let outcome = sweep(
+                session,
+                &[target],
+                &grid,
+                &wanted.options,
+                Vec::new(),
+                &mut live,
+            );
+            live.end();
+            Ok(StepOutcome::Sweep(Box::new(outcome?)))
+        }
+        What::Load(options) => {
+            let mut live = LoadLive::new(stop.clone());
+            let outcome = load(session, &opened.target, options, &mut live);
+            live.end();
+            Ok(StepOutcome::Load(Box::new(outcome?)))
+        }
+        What::Probe(options) => {
+            let mut live = ProbeLive::new(stop.clone());
+            let outcome = probe(session, &opened.target, options, &mut live);
+            live.end();
+            Ok(StepOutcome::Probe(Box::new(outcome?)))
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Where the files of a suite's jobs are on a target: below a scratch directory of ours, or the file or device itself.
+
+use crate::failure::Failure;
+use iosonde_cluster::place::into_volume;
+use iosonde_job::plan::{Engine, Extent, Plan};
+use iosonde_result::session::RunError;
+use iosonde_study::probe::TargetKind;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// How names of scratch directories begin.
+const PREFIX: &str = ".iosonde-suite-";
+/// Marks a scratch directory as in use.
+const LOCK: &str = "in-use";
+
+/// A target on which jobs can be put.
+pub(super) struct Ground {
+    name: String,
+    kind: TargetKind,
+    scratch: Option<Scratch>,
+}
+
+impl Ground {
+    /// Makes the scratch directory, if the target is a directory, and removes those that killed runs have left.
+    pub(super) fn open(
+        name: &str,
+        kind: TargetKind,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Ground, Failure> {
+        let scratch = match &kind {
+            TargetKind::Directory { .. } => Some(scratch(name, tell).map_err(|error| {
+                Failure::Run(RunError::Target {
+                    path: name.to_owned(),
+                    problem: error.to_string(),
+                    remedy: "name a directory that can be written".to_owned(),
+                })
+            })?),
+            _ => None,
+        };
+        Ok(Ground {
+            name: name.to_owned(),
+            kind,
+            scratch,
+        })
+    }
+
+    /// Puts a plan on the target; what it must not do there is an error. Returns what the user should know.
+    pub(super) fn put(&self, plan: &mut Plan) -> Result<Vec<String>, RunError> {
+        match (&self.kind, &self.scratch) {
+            (TargetKind::Simulated { options }, _) => {
+                for job in &mut plan.jobs {
+                    if job.io.engine != Engine::Null {
+                        job.io.engine = Engine::Sim;
+                        job.io.sim = Some(options.clone());
+                    }
+                }
+                Ok(Vec::new())
+            }
+            (_, Some(scratch)) => Ok(into_volume(plan, Some(&scratch.path.to_string_lossy()))),
+            (TargetKind::Existing { bytes, consent, .. }, None) => {
+                self.put_on_file(plan, *bytes, *consent)
+            }
+            (TargetKind::Directory { .. }, None) => Ok(Vec::new()),
+        }
+    }
+
+    fn put_on_file(
+        &self,
+        plan: &mut Plan,
+        bytes: u64,
+        consent: bool,
+    ) -> Result<Vec<String>, RunError> {
+        let mut notes = Vec::new();
+        for job in &mut plan.jobs {
+            let rw = &job.workload.rw;
+            if rw.name().contains("write") || rw.name().contains("trim") || rw.name() == "rw" {
+                if !consent {
+                    return Err(RunError::Refused {
+                        device: self.name.clone(),
+                        found: format!("what it holds would be overwritten by {}", rw.name()),
+                        remedy: format!(
+                            "name a directory, or consent to lose its contents with --allow-overwrite {}",
+                            self.name
+                        ),
+                    });
+                }
+            }
+            let files = &mut job.files;
+            files.filenames = vec![self.name.clone()];
+            files.directories.clear();
+            files.opendir = None;
+            files.allow_mounted_write |= consent;
+            if matches!(files.size, Some(Extent::Bytes(size)) if size > bytes) {
+                files.size = Some(Extent::Bytes(bytes));
+                notes.push(format!(
+                    "{}: {} is smaller than the job's size, so all of it is used",
+                    job.name, self.name
+                ));
+            }
+        }
+        Ok(notes)
+    }
+}
+
+/// A directory of ours; removed with all that is in it when it is dropped.
+struct Scratch {
+    path: PathBuf,
+    _lock: File,
+}
+
+fn scratch(name: &str, tell: &mut dyn FnMut(&str)) -> io::Result<Scratch> {
+    let directory = Path::new(name).canonicalize()?;
+    for entry in fs::read_dir(&directory)?.flatten() {
+        let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        if is_ours && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_leftover(&entry.path(), tell);
+        }
+    }
+    let pid = std::process::id();
+    let mut attempt = 0;
+    loop {
+        let path = directory.join(format!("{PREFIX}{pid}-{attempt}"));
+        match fs::create_dir(&path) {
+            Ok(()) => {
+                let lock = File::create_new(path.join(LOCK))?;
+                // Where locks are not supported, leftovers stay and are told.
+                let _ = lock.try_lock();
+                return Ok(Scratch { path, _lock: lock });
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => attempt += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn remove_leftover(path: &Path, tell: &mut dyn FnMut(&str)) {
+    let shown = path.display();
+    let lock = File::open(path.join(LOCK));
+    let in_use = lock.as_ref().is_ok_and(|lock| {
+        let tried = lock.try_lock();
+        !matches!(tried, Ok(())) && !matches!(tried, Err(TryLockError::Error(_)))
+    });
+    match (in_use, lock) {
+        (true, _) => tell(&format!(
+            "{shown}: another suite is running here, so both will see less than the target can do"
+        )),
+        (false, Err(_)) => tell(&format!(
+            "{shown} may be a leftover of a killed suite; remove it if it is"
+        )),
+        (false, Ok(_)) => match fs::remove_dir_all(path) {
+            Ok(()) => tell(&format!("removed {shown}, which a killed suite had left")),
+            Err(error) => tell(&format!(
+                "{shown} was left by a killed suite and cannot be removed: {error}"
+            )),
+        },
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.path) {
+            eprintln!(
+                "warning: {} could not be removed: {error}",
+                self.path.display()
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_job::env::FakeEnv;
+
+    fn plan(words: &str) -> Plan {
+        let words: Vec<_> = words.split(' ').map(Into::into).collect();
+        iosonde_job::parse(&words, &FakeEnv::new()).unwrap().plan
+    }
+
+    #[test]
+    fn files_are_within_the_scratch_directory_which_goes() {
+        let base = std::env::temp_dir().join(format!("iosonde-ground-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&base);
+        fs::create_dir_all(base.join(format!("{PREFIX}1-0"))).unwrap();
+        fs::write(base.join(format!("{PREFIX}1-0/{LOCK}")), "").unwrap();
+        let name = base.to_str().unwrap();
+        let mut told = Vec::new();
+        let kind = TargetKind::Directory {
+            free_bytes: 1 << 40,
+        };
+        let ground = Ground::open(name, kind, &mut |note| told.push(note.to_owned())).unwrap();
+        assert!(told.len() == 1 && told[0].contains("removed"), "{told:?}");
+        let mut plan = plan("--name=a --size=1m --filename=/etc/passwd");
+        ground.put(&mut plan).unwrap();
+        let files = &plan.jobs[0].files;
+        assert_eq!(files.filenames, ["passwd"]);
+        assert!(files.directories[0].contains(PREFIX));
+        drop(ground);
+        assert_eq!(fs::read_dir(&base).unwrap().count(), 0);
+        fs::remove_dir_all(&base).unwrap();
+    }
+
+    #[test]
+    fn what_exists_is_not_written_without_consent() {
+        let ground = |consent| Ground {
+            name: "/dev/x".into(),
+            kind: TargetKind::Existing {
+                bytes: 4096,
+                device: true,
+                consent,
+            },
+            scratch: None,
+        };
+        for rw in ["write", "randrw", "rw", "randtrim"] {
+            let mut plan = plan(&format!("--name=a --size=1m --rw={rw}"));
+            assert!(ground(false).put(&mut plan).is_err(), "{rw}");
+            assert_eq!(ground(true).put(&mut plan).unwrap().len(), 1);
+            assert_eq!(plan.jobs[0].files.filenames, ["/dev/x"]);
+            assert_eq!(plan.jobs[0].files.size, Some(Extent::Bytes(4096)));
+        }
+        let mut reads = plan("--name=a --size=1k --rw=randread");
+        assert!(ground(false).put(&mut reads).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,92 @@
+//! A suite while it runs: one line that is redrawn on a terminal, and a line for each step that begins.
+
+use crate::output::is_live_terminal;
+use crate::signals::Stop;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use iosonde_result::observer::{Control, Observer, Progress};
+use iosonde_study::words;
+use std::io::Write;
+
+/// Shows a suite on standard error.
+pub(crate) struct SuiteLive {
+    stop: Stop,
+    bar: Option<ProgressBar>,
+    title: String,
+    planned_ns: Option<u64>,
+}
+
+impl SuiteLive {
+    /// Shows it in the way that suits where standard error goes.
+    pub(crate) fn new(stop: Stop) -> SuiteLive {
+        SuiteLive {
+            stop,
+            bar: None,
+            title: String::new(),
+            planned_ns: None,
+        }
+    }
+
+    /// Jobs begin that take this long at most.
+    pub(crate) fn begin(&mut self, title: &str, planned_ns: Option<u64>) {
+        (self.title, self.planned_ns) = (title.to_owned(), planned_ns);
+        self.line(title);
+        self.bar = is_live_terminal().then(|| {
+            let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(4));
+            // A template without colour: nothing is lost where colours are unwanted.
+            if let Ok(style) = ProgressStyle::with_template("{msg:56!} [{bar:16}]") {
+                bar.set_style(style.progress_chars("=> "));
+            }
+            bar
+        });
+    }
+
+    /// They have ended.
+    pub(crate) fn end(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// Tells something.
+    pub(crate) fn line(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{text}")),
+            None => {
+                // Nobody to tell: the result will still be printed.
+                let _ = writeln!(std::io::stderr(), "{text}");
+            }
+        }
+    }
+
+    /// Whether the user wants it to end.
+    pub(crate) fn is_over(&self) -> bool {
+        self.stop.interrupt.is_requested()
+    }
+}
+
+impl Observer for SuiteLive {
+    fn progress(&mut self, progress: &Progress<'_>) -> Control {
+        if let Some(bar) = &self.bar {
+            let ios: u64 = progress.rate.iter().map(|(_, counts)| counts.ios).sum();
+            let bytes: u64 = progress.rate.iter().map(|(_, counts)| counts.bytes).sum();
+            bar.set_length(1000);
+            bar.set_position(match (progress.done, self.planned_ns) {
+                (Some(done), _) => (done * 1000.0) as u64,
+                (None, Some(planned_ns)) => {
+                    progress.at_ns.min(planned_ns) * 1000 / planned_ns.max(1)
+                }
+                (None, None) => 0,
+            });
+            bar.set_message(format!(
+                "{}  {} IOPS  {}",
+                self.title,
+                words::iops(ios as f64),
+                words::bandwidth(bytes as f64)
+            ));
+        }
+        match self.is_over() {
+            true => Control::Stop,
+            false => Control::Continue,
+        }
+    }
+}

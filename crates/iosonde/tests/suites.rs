@@ -1,0 +1,265 @@
+//! `iosonde run` and `iosonde show --pivot` from outside, on simulated devices: what is printed, kept and returned.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Scratch {
+        let path = std::env::temp_dir().join(format!("iosonde-run-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Scratch(path)
+    }
+
+    fn file(&self, name: &str, text: &str) {
+        fs::write(self.0.join(name), text).unwrap();
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iosonde"));
+        command
+            .args(words)
+            .current_dir(&self.0)
+            .env("IOSONDE_STORE", self.0.join("history.db"))
+            .env_remove("IOSONDE_NO_SAVE");
+        command.output().unwrap()
+    }
+
+    /// Standard output of a command that ends with a status.
+    fn text(&self, status: i32, words: &[&str]) -> String {
+        let output = self.run(words);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{words:?}: {errors}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Devices that do few I/Os, so that simulating them takes no time.
+const NET: &str = "sim:read_us=500,write_us=300,parallel=4,fsync_us=2ms";
+const SLOWER: &str = "sim:read_us=900,write_us=300,parallel=4";
+const BROKEN: &str = "sim:read_us=500,parallel=4,write_error=1";
+const SUITE: &str = r#"
+about = "a small suite"
+[variables]
+runtime = 2
+[labels]
+team = "db"
+[[workload]]
+name = "disk"
+options = { size = "1g", bs = "4k", direct = 1, time_based = true, runtime = "${runtime}" }
+axes = { rw = ["randread", "randwrite"], iodepth = [1, 8] }
+expect = ["disk-randread-8.iops >= 5k", "max_iops >= 1M", "disk-randread-1.p99 <= 1ms"]
+[[workload]]
+name = "log"
+options = { rw = "write", bs = "8k", size = "16m", fdatasync = 1 }
+expect = ["sync.p99 <= 10ms", "log.sync.p99.9 <= 10ms"]
+"#;
+
+#[test]
+fn verdicts_are_printed_written_for_ci_and_returned() {
+    let scratch = Scratch::new("verdicts");
+    scratch.file("suite.toml", SUITE);
+    let words = ["run", "suite.toml", NET, "--junit", "out.xml"];
+    insta::assert_snapshot!("table", scratch.text(11, &words));
+    let junit = fs::read_to_string(scratch.0.join("out.xml")).unwrap();
+    insta::assert_snapshot!("junit", junit);
+    let words = ["run", "suite.toml", NET, "--format", "markdown"];
+    insta::assert_snapshot!("markdown", scratch.text(11, &words));
+    let json = scratch.text(11, &["run", "suite.toml", NET, "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["suites"][0]["judged"][0]["verdict"], "met");
+    let csv = scratch.text(11, &["run", "suite.toml", NET, "--format", "csv"]);
+    assert!(
+        csv.contains(",disk,1,disk-randread-8,randread,4096,8,1,read,iops,"),
+        "{csv}"
+    );
+    // Every run of a suite is a child of one result, which can be shown again.
+    let list = scratch.text(0, &["list", "--label", "team=db", "--format", "json"]);
+    let list: serde_json::Value = serde_json::from_str(&list).unwrap();
+    let first = &list["results"][0];
+    assert_eq!(
+        (first["kind"].as_str(), first["labels"]["suite"].as_str()),
+        (Some("suite"), Some("suite"))
+    );
+    assert_eq!(first["parts"].as_array().unwrap().len(), 5);
+    let shown = scratch.text(0, &["show", first["id"].as_str().unwrap()]);
+    assert!(
+        shown.contains("met           log sync p99 latency"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn repetitions_give_an_interval_and_a_baseline_is_kept() {
+    let scratch = Scratch::new("baseline");
+    let suite = |expect: &str| {
+        format!(
+            "repetitions = 3\n[[workload]]\nname = \"a\"\nexpect = [\"{expect}\"]\n\
+             options = {{ rw = \"randread\", size = \"1g\", time_based = 1, runtime = 2, direct = 1 }}\n"
+        )
+    };
+    scratch.file("first.toml", &suite("iops >= 1"));
+    scratch.file(
+        "second.toml",
+        &suite("iops not slower than label:build=main by 5%"),
+    );
+    // What it is held against is looked for before anything runs.
+    let output = scratch.run(&["run", "second.toml", NET]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    scratch.text(0, &["run", "first.toml", NET, "--label", "build=main"]);
+    let same = scratch.text(0, &["run", "second.toml", NET]);
+    assert!(same.contains("met  a IOPS: 1.000 of before"), "{same}");
+    let slower = scratch.text(11, &["run", "second.toml", SLOWER]);
+    assert!(slower.contains("missed  a IOPS: 0."), "{slower}");
+}
+
+#[test]
+fn what_would_run_is_shown_and_nothing_is_done() {
+    let scratch = Scratch::new("dry");
+    scratch.file("suite.toml", SUITE);
+    let targets = [NET, "sim:hdd"];
+    let words = [&["run", "suite.toml", "--dry-run"], &targets[..]].concat();
+    insta::assert_snapshot!("plan", scratch.text(0, &words));
+    assert_eq!(
+        scratch.text(0, &["run", "suite.toml", "--check"]),
+        "suite: all is well\n"
+    );
+    assert!(!scratch.0.join("history.db").exists());
+    insta::assert_snapshot!("list", scratch.text(0, &["run", "--list"]));
+    let shown = scratch.text(0, &["run", "--show", "etcd"]);
+    assert_eq!(shown, include_str!("../../../data/suites/etcd.toml"));
+    let output = scratch.run(&["run", "etdc"]);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("did you mean `etcd`?"), "{error}");
+    let output = scratch.run(&["run", "suite.toml", "--var", "runtim=3"]);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("did you mean `runtime`?"), "{error}");
+}
+
+#[test]
+fn a_run_that_fails_leaves_the_others_and_a_stopped_suite_goes_on() {
+    let scratch = Scratch::new("resume");
+    scratch.file("suite.toml", SUITE);
+    let lines = |words: &[&str]| {
+        let output = scratch.run(words);
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let target = NET;
+    let all = lines(&["run", "suite.toml", target]);
+    assert!(all.contains("[5/5] log on"), "{all}");
+    // As if it had been killed after three runs: their lines are what is known.
+    let whole = lines(&["run", "suite.toml", target, "--resume"]);
+    assert!(
+        whole.contains("nothing is known of this suite yet"),
+        "{whole}"
+    );
+    let failing = scratch.text(1, &["run", "suite.toml", BROKEN]);
+    assert!(
+        failing.contains("disk-randread-8") && failing.contains("failed:"),
+        "{failing}"
+    );
+}
+
+#[test]
+fn one_figure_by_two_labels() {
+    let scratch = Scratch::new("pivot");
+    scratch.file("suite.toml", SUITE);
+    for (region, device, target) in [
+        ("asia", "ssd", NET),
+        ("asia", "standard", "sim:hdd"),
+        ("europe", "ssd", SLOWER),
+    ] {
+        let labels = [format!("region={region}"), format!("device={device}")];
+        let output = scratch.run(&[
+            "run",
+            "suite.toml",
+            target,
+            "--label",
+            &labels[0],
+            "--label",
+            &labels[1],
+        ]);
+        assert!(
+            output.status.code().is_some_and(|status| status == 11),
+            "{output:?}"
+        );
+    }
+    let pivot = |more: &[&str]| {
+        let words = [
+            "show",
+            "--pivot",
+            "region",
+            "x",
+            "device",
+            "--value",
+            "randread.max_iops",
+        ];
+        scratch.text(0, &[&words[..], more].concat())
+    };
+    insta::assert_snapshot!("pivot", pivot(&[]));
+    insta::assert_snapshot!("pivot_csv", pivot(&["--format", "csv"]));
+    insta::assert_snapshot!("pivot_markdown", pivot(&["--format", "markdown"]));
+    assert!(!pivot(&["--label", "region=asia"]).contains("europe"));
+    for (words, told) in [
+        (
+            [
+                "show",
+                "--pivot",
+                "regoin x device",
+                "--value",
+                "randread.iops",
+            ],
+            "did you mean `region`",
+        ),
+        (
+            [
+                "show",
+                "--pivot",
+                "region x device",
+                "--value",
+                "randread.iopss",
+            ],
+            "did you mean `iops`",
+        ),
+        (
+            [
+                "show",
+                "--pivot",
+                "region x device",
+                "--value",
+                "randread.iops",
+            ],
+            "several parts",
+        ),
+        (
+            [
+                "show",
+                "--pivot",
+                "region x device",
+                "--value",
+                "trim.max_iops",
+            ],
+            "no result has",
+        ),
+        (
+            ["show", "--pivot", "region", "--value", "randread.iops"],
+            "not two labels",
+        ),
+    ] {
+        let output = scratch.run(&words);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            output.status.code() == Some(2) && error.contains(told),
+            "{words:?}: {error}"
+        );
+    }
+}

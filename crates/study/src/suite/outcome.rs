@@ -1,0 +1,251 @@
+//! What a suite found on one target.
+
+use super::spec::PartSpec;
+use crate::load::LoadResult;
+use crate::probe::ProbeResult;
+use crate::sweep::SweepResult;
+use iosonde_result::compare::{Part, parts};
+use iosonde_result::run::RunResult;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of [`SuiteResult`] as JSON; counts up when a member changes its meaning.
+pub const FORMAT: u32 = 1;
+
+/// What a suite found on one target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SuiteResult {
+    /// [`FORMAT`] of the program that wrote it.
+    pub format: u32,
+    /// Name of the suite.
+    pub suite: String,
+    /// What it is for.
+    pub about: Option<String>,
+    /// The target as the user wrote it.
+    pub target: String,
+    /// Labels of the suite and of the target.
+    pub labels: BTreeMap<String, String>,
+    /// What was measured, in the order of the suite; repetitions of a step follow each other.
+    pub steps: Vec<StepResult>,
+    /// One verdict for each figure that something is expected of.
+    pub judged: Vec<Judged>,
+    /// Whether the user ended it before all was measured.
+    pub interrupted: bool,
+}
+
+/// One repetition of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepResult {
+    /// The workload.
+    pub workload: String,
+    /// The workload with the values of its axes.
+    pub name: String,
+    /// Which repetition, from 1.
+    pub repetition: u32,
+    /// Figures of its runs.
+    pub parts: Vec<Part>,
+    /// Figures that a study found beyond its runs.
+    pub found: Vec<Found>,
+    /// What its figures mean, each in one sentence.
+    pub findings: Vec<String>,
+    /// The error that ended it.
+    pub failure: Option<String>,
+}
+
+/// A figure that a study found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Found {
+    /// Which part of it: a curve.
+    pub part: String,
+    /// fio's `rw`.
+    pub rw: String,
+    /// What.
+    pub kind: FoundKind,
+    /// The number.
+    pub value: f64,
+    /// Its 95 % interval, where it is known.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// What a study found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FoundKind {
+    /// The most I/Os per second of a curve.
+    MaxIops,
+    /// The most bytes per second of a curve.
+    MaxBytesPerS,
+    /// The lowest depth that reaches it.
+    Knee,
+    /// The highest rate that keeps the objective.
+    Rate,
+}
+
+/// How a figure stands to what is expected of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// As expected, with its whole interval where that is known.
+    Met,
+    /// Shown not to be as expected.
+    Missed,
+    /// The interval holds the bound.
+    CannotBeTold,
+    /// There is no such figure: the run failed, was too short for it, or was not reached.
+    NotMeasured,
+}
+
+impl Verdict {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Verdict::Met => "met",
+            Verdict::Missed => "missed",
+            Verdict::CannotBeTold => "cannot be told",
+            Verdict::NotMeasured => "not measured",
+        }
+    }
+}
+
+/// A verdict with its evidence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Judged {
+    /// The expectation as it was written.
+    pub expectation: String,
+    /// The workload that it is about.
+    pub workload: String,
+    /// The figure, e.g. `wal sync p99 latency`.
+    pub figure: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why, in one sentence.
+    pub evidence: String,
+}
+
+/// What one repetition of a step gave, as it is written down to be taken up again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepOutcome {
+    /// Of jobs.
+    Run(Box<RunResult>),
+    /// Of a sweep.
+    Sweep(Box<SweepResult>),
+    /// Of a load study.
+    Load(Box<LoadResult>),
+    /// Of a probe.
+    Probe(Box<ProbeResult>),
+}
+
+impl StepOutcome {
+    /// Reduced to its figures.
+    pub fn result(&self, workload: &str, name: &str, repetition: u32) -> StepResult {
+        let mut result = StepResult {
+            workload: workload.to_owned(),
+            name: name.to_owned(),
+            repetition,
+            parts: Vec::new(),
+            found: Vec::new(),
+            findings: Vec::new(),
+            failure: None,
+        };
+        match self {
+            StepOutcome::Run(run) => result.take_run(run),
+            StepOutcome::Sweep(sweep) => result.take_sweep(sweep),
+            StepOutcome::Load(load) => result.take_load(load),
+            StepOutcome::Probe(probe) => {
+                for run in &probe.runs {
+                    result.take_run(&run.result);
+                }
+                result.findings.clone_from(&probe.notes);
+            }
+        }
+        result
+    }
+
+    /// Its runs, for the history.
+    pub fn runs(&self) -> Vec<&RunResult> {
+        match self {
+            StepOutcome::Run(run) => vec![run],
+            StepOutcome::Probe(probe) => probe.runs.iter().map(|run| &run.result).collect(),
+            StepOutcome::Sweep(_) | StepOutcome::Load(_) => Vec::new(),
+        }
+    }
+}
+
+impl Found {
+    /// Maximum and knee of each curve of a sweep. Curves are named by the workload, if it has a name, and the values of the
+    /// axes.
+    pub fn of_sweep(workload: &str, sweep: &SweepResult) -> Vec<Found> {
+        let mut found = Vec::new();
+        for curve in &sweep.curves {
+            let Some(saturation) = &curve.saturation else {
+                continue;
+            };
+            let part = super::workload::curve_name(workload, &curve.values);
+            let around =
+                |mean: f64, error: Option<f64>| error.map(|error| (mean - error, mean + error));
+            let (iops, bytes) = (saturation.maximum, saturation.maximum_bytes_per_s);
+            let knee = f64::from(saturation.knee.iodepth);
+            for (kind, value, interval) in [
+                (FoundKind::MaxIops, iops.mean, around(iops.mean, iops.error)),
+                (
+                    FoundKind::MaxBytesPerS,
+                    bytes.mean,
+                    around(bytes.mean, bytes.error),
+                ),
+                (FoundKind::Knee, knee, None),
+            ] {
+                found.push(Found {
+                    part: part.clone(),
+                    rw: curve.rw.clone(),
+                    kind,
+                    value,
+                    interval,
+                });
+            }
+        }
+        found
+    }
+}
+
+impl StepResult {
+    fn take_run(&mut self, run: &RunResult) {
+        self.parts.extend(parts(run));
+        self.findings.extend(run.findings());
+        let failed = run.workers.iter().find_map(|worker| worker.error.as_ref());
+        self.failure = self
+            .failure
+            .take()
+            .or(failed.map(|error| error.message.clone()));
+    }
+
+    fn take_sweep(&mut self, sweep: &SweepResult) {
+        self.found = Found::of_sweep(&self.workload, sweep);
+        self.findings.clone_from(&sweep.notes);
+        self.failure.clone_from(&sweep.failure);
+    }
+
+    fn take_load(&mut self, load: &LoadResult) {
+        for answer in &load.objectives {
+            if let Some(rate) = answer.answer.held {
+                self.found.push(Found {
+                    part: self.workload.clone(),
+                    rw: String::new(),
+                    kind: FoundKind::Rate,
+                    value: rate,
+                    // The border lies between a rate that was kept and one that was not.
+                    interval: answer.answer.failed.map(|failed| (rate, failed)),
+                });
+            }
+        }
+        self.findings.clone_from(&load.notes);
+        self.failure = load.failure().map(|failure| failure.message.clone());
+    }
+}
+
+impl PartSpec {
+    /// Whether a figure that a study found is of it.
+    pub(super) fn is_of(&self, found: &Found) -> bool {
+        self.name == found.part
+    }
+}

@@ -1,0 +1,182 @@
+//! A tree held against the JSON Schema of suites: every member that is not in it, and every value of another kind, with its
+//! place. Only as much of JSON Schema as the types of `model` give.
+
+use super::text::{Node, Value};
+use iosonde_job::diagnostic::{Diagnostic, Diagnostics, nearest};
+use serde_json::Value as Json;
+
+/// Tells all that the schema does not allow.
+pub(super) fn check(node: &Node, schema: &Json, all: &mut Diagnostics) {
+    Checker {
+        definitions: &schema["$defs"],
+    }
+    .check(node, schema, "the suite", all);
+}
+
+struct Checker<'a> {
+    definitions: &'a Json,
+}
+
+impl<'a> Checker<'a> {
+    /// What a reference stands for.
+    fn resolved(&self, schema: &'a Json) -> &'a Json {
+        match schema["$ref"]
+            .as_str()
+            .and_then(|name| name.rsplit('/').next())
+        {
+            Some(name) => &self.definitions[name],
+            None => schema,
+        }
+    }
+
+    fn check(&self, node: &Node, schema: &'a Json, name: &str, all: &mut Diagnostics) {
+        let schema = self.resolved(schema);
+        if let Some(choices) = schema["anyOf"].as_array() {
+            self.check_choices(node, choices, name, all);
+            return;
+        }
+        if !self.is_kind(node, schema) {
+            let wanted = kinds(schema);
+            all.push(
+                Diagnostic::error(format!("`{name}` is {}", article(&node.value)))
+                    .at(node.span)
+                    .label(format!("write {}", wanted.join(" or "))),
+            );
+            return;
+        }
+        match &node.value {
+            Value::Table(_) => self.check_table(node, schema, name, all),
+            Value::List(items) => {
+                for item in items {
+                    self.check(item, &schema["items"], name, all);
+                }
+            }
+            Value::Number(number) => {
+                let value = number.as_f64().unwrap_or_default();
+                let least = schema["minimum"].as_f64();
+                let most = schema["maximum"].as_f64();
+                if least.is_some_and(|least| value < least) || most.is_some_and(|most| value > most)
+                {
+                    let range = [
+                        least.map(|least| format!("at least {least}")),
+                        most.map(|most| format!("at most {most}")),
+                    ];
+                    let range: Vec<String> = range.into_iter().flatten().collect();
+                    all.push(
+                        Diagnostic::error(format!("`{name}` is {number}"))
+                            .at(node.span)
+                            .label(range.join(", ")),
+                    );
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The choice of the same kind says what is wrong within; where there is none, all kinds are named.
+    fn check_choices(&self, node: &Node, choices: &'a [Json], name: &str, all: &mut Diagnostics) {
+        let flat = self.flat(choices);
+        match flat.iter().find(|choice| self.is_kind(node, choice)) {
+            Some(choice) => self.check(node, choice, name, all),
+            None => {
+                let mut wanted: Vec<String> =
+                    flat.iter().flat_map(|choice| kinds(choice)).collect();
+                wanted.dedup();
+                all.push(
+                    Diagnostic::error(format!("`{name}` is {}", article(&node.value)))
+                        .at(node.span)
+                        .label(format!("write {}", wanted.join(" or "))),
+                );
+            }
+        }
+    }
+
+    fn flat(&self, choices: &'a [Json]) -> Vec<&'a Json> {
+        let mut flat = Vec::new();
+        for choice in choices {
+            let choice = self.resolved(choice);
+            match choice["anyOf"].as_array() {
+                Some(inner) => flat.extend(self.flat(inner)),
+                None => flat.push(choice),
+            }
+        }
+        flat
+    }
+
+    fn is_kind(&self, node: &Node, schema: &Json) -> bool {
+        let is = |kind: &str| match (&node.value, kind) {
+            (Value::Table(_), "object")
+            | (Value::List(_), "array")
+            | (Value::Text(_), "string")
+            | (Value::Number(_), "number")
+            | (Value::Switch(_), "boolean") => true,
+            (Value::Number(number), "integer") => !number.is_f64(),
+            _ => false,
+        };
+        match &schema["type"] {
+            Json::String(kind) => is(kind),
+            Json::Array(kinds) => kinds.iter().filter_map(Json::as_str).any(is),
+            _ => true,
+        }
+    }
+
+    fn check_table(&self, node: &Node, schema: &'a Json, name: &str, all: &mut Diagnostics) {
+        let properties = schema["properties"].as_object();
+        let rest = &schema["additionalProperties"];
+        for entry in node.entries() {
+            let known = properties.and_then(|known| known.get(&entry.key));
+            match known {
+                Some(schema) => self.check(&entry.node, schema, &entry.key, all),
+                None if rest.is_object() => self.check(&entry.node, rest, &entry.key, all),
+                None => {
+                    let names = || properties.into_iter().flat_map(|known| known.keys());
+                    let unknown =
+                        Diagnostic::error(format!("there is no `{}` in {name}", entry.key))
+                            .at(entry.key_span);
+                    all.push(match nearest(&entry.key, names().map(String::as_str)) {
+                        Some(meant) => unknown.help(format!("did you mean `{meant}`?")),
+                        None => {
+                            let shown = names().filter(|name| !name.starts_with('$'));
+                            let shown: Vec<&str> = shown.map(String::as_str).collect();
+                            unknown.help(format!("it may have {}", shown.join(", ")))
+                        }
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// The kinds that a schema allows, in words.
+fn kinds(schema: &Json) -> Vec<String> {
+    let word = |kind: &str| match kind {
+        "object" => Some("a table"),
+        "array" => Some("a list"),
+        "string" => Some("a text"),
+        "number" => Some("a number"),
+        "integer" => Some("a whole number"),
+        "boolean" => Some("true or false"),
+        _ => None,
+    };
+    let names: Vec<&str> = match &schema["type"] {
+        Json::String(kind) => vec![kind],
+        Json::Array(kinds) => kinds.iter().filter_map(Json::as_str).collect(),
+        _ => Vec::new(),
+    };
+    names
+        .into_iter()
+        .filter_map(word)
+        .map(str::to_owned)
+        .collect()
+}
+
+fn article(value: &Value) -> &'static str {
+    match value {
+        Value::Table(_) => "a table",
+        Value::List(_) => "a list",
+        Value::Text(_) => "a text",
+        Value::Number(_) => "a number",
+        Value::Switch(_) => "true or false",
+        Value::Nothing => "empty",
+    }
+}

@@ -1,0 +1,453 @@
+//! One workload of a suite: from its job file, options or study to what is run, and to the figures that it will have.
+
+use super::model::Load;
+use super::spec::{Has, PartSpec, SweepStep};
+use super::text::{Node, Value};
+use crate::load::{Arrivals, LoadOptions, Mix, Objective, Pattern};
+use crate::probe::Phase;
+use crate::sweep::{
+    Axis, Base, CurvePlan, Grid, SweepOptions, combinations, planned_ns as sweep_ns, with_options,
+};
+use iosonde_job::Env;
+use iosonde_job::diagnostic::{Diagnostic, Diagnostics};
+use iosonde_job::plan::{Direction, Job, Plan, UnifiedReporting};
+use iosonde_job::source::{Sources, Span};
+use iosonde_result::compare::Subject;
+use std::collections::{BTreeMap, HashSet};
+use std::io;
+
+/// Runs of one workload: more are a slip of the pen.
+const MOST_RUNS: usize = 10_000;
+/// Most errors of one workload that are told.
+const MOST_ERRORS: usize = 20;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// The world with the variables of a suite: job files look them up as they do those of the environment.
+pub(super) struct Vars<'a> {
+    pub(super) env: &'a dyn Env,
+    pub(super) variables: &'a BTreeMap<String, String>,
+}
+
+impl Env for Vars<'_> {
+    fn var(&self, name: &str) -> Option<String> {
+        self.variables
+            .get(name)
+            .cloned()
+            .or_else(|| self.env.var(name))
+    }
+    fn read_file(&self, path: &str) -> io::Result<Vec<u8>> {
+        self.env.read_file(path)
+    }
+    fn read_stdin(&self) -> io::Result<Vec<u8>> {
+        self.env.read_stdin()
+    }
+    fn is_device(&self, path: &str) -> bool {
+        self.env.is_device(path)
+    }
+    fn page_size(&self) -> u64 {
+        self.env.page_size()
+    }
+    fn cpus(&self) -> u64 {
+        self.env.cpus()
+    }
+    fn memory_mib(&self) -> u64 {
+        self.env.memory_mib()
+    }
+}
+
+/// A job file, and how places in it are places in what the user wrote.
+pub(super) struct JobText {
+    name: String,
+    text: String,
+    origin: Origin,
+}
+
+enum Origin {
+    /// Stands in the suite; as it is from `start` on, if that is known.
+    Within { start: Option<usize>, span: Span },
+    /// A file of its own, which is named here.
+    File { span: Span },
+    /// A table of options: the place of each line.
+    Options { lines: Vec<Span> },
+}
+
+impl JobText {
+    pub(super) fn within(name: String, text: &str, node: &Node, sources: &Sources) -> JobText {
+        let found = sources.slice(node.span).find(text);
+        JobText {
+            name,
+            text: text.to_owned(),
+            origin: Origin::Within {
+                start: found.map(|at| node.span.start + at),
+                span: node.span,
+            },
+        }
+    }
+
+    pub(super) fn file(name: String, text: String, span: Span) -> JobText {
+        JobText {
+            name,
+            text,
+            origin: Origin::File { span },
+        }
+    }
+
+    pub(super) fn options(workload: &str, node: &Node) -> JobText {
+        let mut text = format!("[{workload}]\n");
+        let mut lines = vec![node.span];
+        for entry in node.entries() {
+            let value = match &entry.node.value {
+                Value::Text(text) => text.clone(),
+                Value::Switch(on) => u8::from(*on).to_string(),
+                Value::Number(number) => number.to_string(),
+                _ => continue,
+            };
+            text.push_str(&format!("{}={}\n", entry.key, value.replace('\n', " ")));
+            lines.push(Span {
+                end: entry.node.span.end,
+                ..entry.key_span
+            });
+        }
+        JobText {
+            name: workload.to_owned(),
+            text,
+            origin: Origin::Options { lines },
+        }
+    }
+
+    /// Tells what was found in the text as found in the suite; each message once.
+    fn tell(
+        &self,
+        found: Diagnostics,
+        axes: Span,
+        met: &mut HashSet<String>,
+        all: &mut Diagnostics,
+    ) {
+        for mut one in found.list {
+            if met.len() >= MOST_ERRORS || !met.insert(one.message.clone()) {
+                continue;
+            }
+            one.span = Some(match one.span {
+                // The first text is the job, the second the options of the axes.
+                Some(span) if span.source == 0 => self.place(span, &found.sources, &mut one, all),
+                Some(span) if span.source == 1 => axes,
+                _ => self.whole(),
+            });
+            all.push(one);
+        }
+    }
+
+    fn whole(&self) -> Span {
+        match &self.origin {
+            Origin::Within { span, .. } | Origin::File { span } => *span,
+            Origin::Options { lines } => lines[0],
+        }
+    }
+
+    fn place(
+        &self,
+        span: Span,
+        sources: &Sources,
+        one: &mut Diagnostic,
+        all: &mut Diagnostics,
+    ) -> Span {
+        match &self.origin {
+            Origin::Within {
+                start: Some(start),
+                span: own,
+            } => Span {
+                source: own.source,
+                start: start + span.start,
+                end: start + span.end,
+            },
+            Origin::Within { span: own, .. } => {
+                let line = sources.position(span).line;
+                one.help.push(format!("it is line {line} of the job"));
+                *own
+            }
+            Origin::File { .. } => Span {
+                source: all.sources.add(self.name.clone(), self.text.clone()),
+                ..span
+            },
+            Origin::Options { lines } => {
+                let line = sources.position(span).line - 1;
+                lines.get(line).copied().unwrap_or(lines[0])
+            }
+        }
+    }
+}
+
+/// The plan of each combination of axes, with its name.
+pub(super) fn runs(
+    workload: &str,
+    base: &JobText,
+    axes: &[Axis],
+    at: Span,
+    vars: &Vars<'_>,
+    all: &mut Diagnostics,
+) -> Option<Vec<(String, Plan)>> {
+    let count = axes
+        .iter()
+        .fold(1usize, |all, axis| all.saturating_mul(axis.values.len()));
+    if count > MOST_RUNS {
+        let many = Diagnostic::error(format!(
+            "`{workload}` has {count} runs, more than {MOST_RUNS}"
+        ));
+        all.push(
+            many.at(at)
+                .help("leave out values, or sweep the axes: sweep = {}"),
+        );
+        return None;
+    }
+    let mut met = HashSet::new();
+    let mut made = Vec::new();
+    let mut failed = false;
+    for place in combinations(axes) {
+        let values: Vec<&str> = axes
+            .iter()
+            .zip(&place)
+            .map(|(axis, index)| axis.values[*index].as_str())
+            .collect();
+        let pairs: Vec<(&str, &str)> = axes
+            .iter()
+            .map(|axis| axis.name.as_str())
+            .zip(values.iter().copied())
+            .collect();
+        let mut found = Diagnostics::default();
+        let mut jobs = with_options(&base.name, base.text.clone(), &pairs, vars, &mut found);
+        let wrong = found.has_errors();
+        base.tell(found, at, &mut met, all);
+        if !wrong && jobs.is_empty() {
+            let none = Diagnostic::error(format!("`{workload}` has no job"));
+            all.push(
+                none.at(base.whole())
+                    .help("a job file has a [section] for each job"),
+            );
+            return None;
+        }
+        if wrong {
+            failed = true;
+            continue;
+        }
+        for job in jobs.iter_mut().filter(|_| !values.is_empty()) {
+            label(job, &values);
+        }
+        let name = [&[workload], &values[..]].concat().join(" ");
+        let global_options = Vec::new();
+        made.push((
+            name,
+            Plan {
+                jobs,
+                global_options,
+            },
+        ));
+    }
+    (!failed).then_some(made)
+}
+
+/// Names a job by the values of the axes. Its files keep their names: one layout serves all.
+fn label(job: &mut Job, values: &[&str]) {
+    let files = &mut job.files;
+    let named = !files.filenames.is_empty() || files.opendir.is_some();
+    if !named && files.filename_format.is_none() {
+        files.filename_format = Some(format!("{}.$jobnum.$filenum", job.name));
+    }
+    job.name = format!("{}-{}", job.name, values.join("-"));
+}
+
+/// What will be known of the jobs of a plan, one part for each name.
+pub(super) fn parts(workload: &str, plan: &Plan) -> Vec<PartSpec> {
+    let counted = plan.jobs.iter().filter(|job| job.measure.stats);
+    let mut parts: Vec<PartSpec> = Vec::new();
+    for job in counted {
+        let part = part(workload, job);
+        if !parts.contains(&part) {
+            parts.push(part);
+        }
+    }
+    parts
+}
+
+fn part(workload: &str, job: &Job) -> PartSpec {
+    let directions = Direction::ALL
+        .into_iter()
+        .filter(|direction| job.workload.rw.has(*direction));
+    let mut subjects: Vec<Subject> = match job.measure.unified {
+        UnifiedReporting::Mixed => vec![Subject::Mixed],
+        _ => directions.map(Subject::from).collect(),
+    };
+    if job.workload.fsync_every > 0 || job.workload.fdatasync_every > 0 {
+        subjects.push(Subject::Sync);
+    }
+    PartSpec {
+        name: job.name.clone(),
+        workload: workload.to_owned(),
+        rw: job.workload.rw.name().to_owned(),
+        subjects,
+        has: Has::Run {
+            latency: job.measure.lat || job.measure.clat,
+        },
+    }
+}
+
+/// Time that a plan takes at most without layout; `None` where a job ends with its data.
+pub(super) fn planned_ns(plan: &Plan) -> Option<u64> {
+    let mut total_ns = 0;
+    let mut wave_ns = 0;
+    for job in &plan.jobs {
+        let schedule = &job.schedule;
+        if schedule.stonewall {
+            total_ns += std::mem::take(&mut wave_ns);
+        }
+        if schedule.runtime_ns == 0 {
+            return None;
+        }
+        wave_ns =
+            wave_ns.max(schedule.startdelay_ns.1 + schedule.ramp_time_ns + schedule.runtime_ns);
+    }
+    Some(total_ns + wave_ns)
+}
+
+/// A sweep, and what will be known of its curves.
+pub(super) fn swept(
+    workload: &str,
+    base: Option<JobText>,
+    axes: Vec<Axis>,
+    (options, size_bytes): (SweepOptions, Option<u64>),
+    at: Span,
+    vars: &Vars<'_>,
+    all: &mut Diagnostics,
+) -> Option<(SweepStep, Vec<PartSpec>)> {
+    let grid_base = match &base {
+        None => Base::Plain,
+        Some(job) => Base::File {
+            name: job.name.clone(),
+            text: job.text.clone(),
+        },
+    };
+    match Grid::new(&grid_base, &[], &axes, vars) {
+        Err(found) => {
+            let mut met = HashSet::new();
+            match &base {
+                Some(job) => job.tell(found, at, &mut met, all),
+                None => {
+                    for mut one in found.list {
+                        one.span = Some(at);
+                        all.push(one);
+                    }
+                }
+            }
+            None
+        }
+        Ok(grid) => {
+            let parts = grid.curves.iter().map(|curve| curve_part(workload, curve));
+            let parts = parts.collect();
+            let planned_ns = sweep_ns(&grid, &options);
+            let step = SweepStep {
+                grid,
+                options,
+                size_bytes,
+                planned_ns,
+            };
+            Some((step, parts))
+        }
+    }
+}
+
+fn curve_part(workload: &str, curve: &CurvePlan) -> PartSpec {
+    PartSpec {
+        name: curve_name(workload, &curve.values),
+        workload: workload.to_owned(),
+        rw: curve.job.workload.rw.name().to_owned(),
+        subjects: Vec::new(),
+        has: Has::Curve,
+    }
+}
+
+/// The name of a curve: the workload, and the values of its axes but the depth.
+pub(super) fn curve_name(workload: &str, values: &[String]) -> String {
+    let words = std::iter::once(workload).chain(values.iter().map(String::as_str));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join("-")
+}
+
+/// What will be known of the phases of a probe.
+pub(super) fn probe_parts(workload: &str) -> Vec<PartSpec> {
+    let part = |phase: Phase| {
+        let order = if phase.is_random() { "rand" } else { "" };
+        let mut subjects = vec![Subject::from(phase.direction())];
+        if phase == Phase::SyncedWrite {
+            subjects.push(Subject::Sync);
+        }
+        PartSpec {
+            name: phase.key().to_owned(),
+            workload: workload.to_owned(),
+            rw: format!("{order}{}", phase.direction().name()),
+            subjects,
+            has: Has::Run { latency: true },
+        }
+    };
+    Phase::MEASURED.into_iter().map(part).collect()
+}
+
+/// The options of a load study; else the member that is wrong, what is wrong, and what to write.
+pub(super) fn load_options(
+    load: &Load,
+    runtime_ns: Option<u64>,
+    size_bytes: Option<u64>,
+    block_bytes: u64,
+) -> Result<LoadOptions, (&'static str, String, String)> {
+    let rw = load.rw.as_deref().unwrap_or("randread");
+    let known = ["read", "write", "randread", "randwrite", "rw", "randrw"];
+    if !known.contains(&rw) {
+        let problem = format!("`{rw}` cannot be offered as a load");
+        return Err(("rw", problem, format!("write {}", known.join(", "))));
+    }
+    let read_percent = load.rwmixread.unwrap_or(50);
+    if !(1..=99).contains(&read_percent) {
+        let problem = format!("rwmixread is {read_percent}");
+        return Err(("rwmixread", problem, "write 1 to 99".to_owned()));
+    }
+    if load
+        .rates
+        .iter()
+        .any(|rate| !rate.is_finite() || *rate < 1.0)
+    {
+        let problem = "a rate is below 1 per second".to_owned();
+        return Err((
+            "rates",
+            problem,
+            "write I/Os per second, e.g. [500, 1000]".to_owned(),
+        ));
+    }
+    let objectives: Vec<Objective> = match &load.slo {
+        None => Vec::new(),
+        Some(text) => vec![text.parse().map_err(|error: crate::load::ObjectiveError| {
+            let help = "write for example p99=2ms".to_owned();
+            ("slo", error.to_string(), help)
+        })?],
+    };
+    let mix = match rw {
+        "read" | "randread" => Mix::READ,
+        "write" | "randwrite" => Mix::WRITE,
+        _ => Mix { read_percent },
+    };
+    Ok(LoadOptions {
+        pattern: Pattern {
+            block_bytes,
+            random: rw.starts_with("rand"),
+        },
+        mix,
+        arrivals: Arrivals::Poisson,
+        rates: load.rates.clone(),
+        objectives,
+        matrix: None,
+        runtime_ns: runtime_ns.unwrap_or(4 * SECOND_NS),
+        ramp_ns: SECOND_NS,
+        numjobs: 1,
+        iodepth: 1024,
+        size_bytes,
+        direct: true,
+        seed: 1,
+    })
+}

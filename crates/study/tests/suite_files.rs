@@ -1,0 +1,191 @@
+//! Suite files: the schema, the suites that come with the program, and what is told of files that are wrong.
+
+use iosonde_job::env::FakeEnv;
+use iosonde_study::limits::Limits;
+use iosonde_study::suite::{BUILTIN, Suite, What, suite, suite_schema};
+use std::collections::BTreeMap;
+
+fn read(name: &str, text: &str, env: &FakeEnv) -> Result<Suite, String> {
+    let limits = Limits::published();
+    suite(name, text, &BTreeMap::new(), limits, env).map_err(|all| all.render(false))
+}
+
+/// `UPDATE_SCHEMA=1 cargo test -p iosonde-study` writes the file anew.
+#[test]
+fn the_committed_schema_is_current() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/suite.json");
+    let current = serde_json::to_string_pretty(&suite_schema()).unwrap() + "\n";
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        std::fs::write(path, &current).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(path).unwrap() == current,
+        "docs/schema/suite.json is out of date: run UPDATE_SCHEMA=1 cargo test -p iosonde-study"
+    );
+}
+
+#[test]
+fn built_in_suites_are_right_and_follow_the_schema() {
+    let validator = jsonschema::validator_for(&suite_schema()).unwrap();
+    for built_in in BUILTIN {
+        let suite = read(&built_in.file_name(), built_in.text, &FakeEnv::new());
+        let suite = suite.unwrap_or_else(|errors| panic!("{}: {errors}", built_in.name));
+        assert_eq!(suite.name, built_in.name);
+        assert!(suite.warnings.list.is_empty(), "{}", suite.warnings);
+        assert!(
+            suite.about.is_some() && !suite.parts.is_empty(),
+            "{}",
+            built_in.name
+        );
+        assert!(
+            built_in.text.contains("Source"),
+            "{} says no source",
+            built_in.name
+        );
+        let value: toml::Value = toml::from_str(built_in.text).unwrap();
+        let value = serde_json::to_value(value).unwrap();
+        assert!(validator.is_valid(&value), "{}", built_in.name);
+    }
+}
+
+#[test]
+fn axes_make_a_run_each_and_variables_reach_job_files() {
+    let text = r#"
+repetitions = 3
+[variables]
+bs = "8k"
+[[workload]]
+name = "a"
+options = { rw = "randread", size = "1g", bs = "${bs}" }
+axes = { iodepth = "1..4", numjobs = [1, 16] }
+expect = ["iops >= 1k", "a-16-4.p99 <= 1ms"]
+[[workload]]
+name = "b"
+repetitions = 1
+job = """
+[one]
+rw=write
+fdatasync=1
+size=1g
+bs=${bs}
+runtime=5
+"""
+expect = ["one.sync.p99 <= 10ms"]
+"#;
+    let suite = read("x.toml", text, &FakeEnv::new()).unwrap();
+    let names: Vec<&str> = suite.steps.iter().map(|step| step.name.as_str()).collect();
+    assert_eq!(names.len(), 7);
+    assert_eq!((names[0], names[6]), ("a 1 1", "b"));
+    assert_eq!(
+        (suite.steps[0].repetitions, suite.steps[6].repetitions),
+        (3, 1)
+    );
+    let What::Jobs(plan) = &suite.steps[0].what else {
+        panic!("not jobs");
+    };
+    let job = &plan.jobs[0];
+    assert_eq!(
+        (job.name.as_str(), job.workload.block_size.read.max()),
+        ("a-1-1", 8192)
+    );
+    // One layout serves all depths.
+    assert_eq!(
+        job.files.filename_format.as_deref(),
+        Some("a.$jobnum.$filenum")
+    );
+    assert_eq!(suite.steps[0].planned_ns(), None);
+    assert_eq!(suite.steps[6].planned_ns(), Some(5_000_000_000));
+    assert_eq!(suite.expectations[0].parts(&suite.parts).0.len(), 6);
+}
+
+#[test]
+fn includes_are_taken_first_and_yaml_says_the_same() {
+    let env = FakeEnv::new().file(
+        "dir/common.toml",
+        "[variables]\nsize = \"1g\"\n[labels]\nteam = \"db\"\n[[workload]]\nname = \"a\"\noptions = { rw = \"read\", size = \"${size}\" }\n",
+    );
+    let text = "include: [common.toml, etcd]\nvariables: {size: 2g}\ntargets:\n  - path: /mnt/${size}\n    labels: {disk: new}\nexpect: ['a.iops >= 100']\n";
+    let suite = read("dir/x.yaml", text, &env).unwrap();
+    assert_eq!(suite.name, "x");
+    assert_eq!(suite.targets[0].name, "/mnt/2g");
+    assert_eq!(suite.targets[0].labels["disk"], "new");
+    assert_eq!(suite.labels["team"], "db");
+    let names: Vec<&str> = suite
+        .steps
+        .iter()
+        .map(|step| step.workload.as_str())
+        .collect();
+    assert_eq!(names, ["a", "wal"]);
+    assert_eq!(suite.expectations.len(), 2);
+}
+
+#[test]
+fn all_that_is_wrong_is_told_at_once_with_its_place() {
+    let text = r#"
+targts = ["."]
+repetitions = 0
+[[workload]]
+name = "a"
+option = { rw = "read" }
+expect = "iops >= 1"
+"#;
+    insta::assert_snapshot!(
+        "shape",
+        read("suite.toml", text, &FakeEnv::new()).unwrap_err()
+    );
+    let text = "include = [\"headlin\"]\n";
+    insta::assert_snapshot!(
+        "include",
+        read("suite.toml", text, &FakeEnv::new()).unwrap_err()
+    );
+    let text = r#"
+labels = { disk = "${disc}" }
+[variables]
+disk = "new"
+[[workload]]
+name = "a"
+options = { rw = "randraed", size = "1g", iodept = 4 }
+[[workload]]
+name = "b"
+axes = { bs = "4k,,8k", iodepth = "8..1" }
+options = { rw = "read", size = "1g" }
+[[workload]]
+name = "c"
+job = """
+[c]
+rw=read
+bs=4y
+"""
+[[workload]]
+name = "d"
+probe = {}
+options = { rw = "read" }
+[[workload]]
+name = "e"
+[[workload]]
+name = "f"
+load = { rw = "sideways" }
+"#;
+    insta::assert_snapshot!(
+        "meaning",
+        read("suite.toml", text, &FakeEnv::new()).unwrap_err()
+    );
+}
+
+#[test]
+fn expectations_of_what_is_not_measured_are_told_before_anything_runs() {
+    let text = r#"
+expect = [
+    "wal.sync.p99 <= 10ms",
+    "wla.iops >= 10",
+    "wal.read.iops >= 10",
+    "wal.knee <= 8",
+    "wal.p99 <= 10",
+    "wal.iops >= 90% of limits:gcp-pd-sdd:100GiB",
+]
+[[workload]]
+name = "wal"
+options = { rw = "write", size = "1g", fdatasync = 1, bs = "8k" }
+"#;
+    insta::assert_snapshot!(read("suite.toml", text, &FakeEnv::new()).unwrap_err());
+}
