@@ -151,7 +151,9 @@ fn label(keeper: &mut Keeper, args: &RunArgs, suite: &Suite, target: &SuiteTarge
 fn take_up(sites: &mut [Site<'_>], known: &[Line], suite: &Suite) {
     for (index, site) in sites.iter_mut().enumerate() {
         let of_it = || known.iter().filter(|line| line.target == index);
-        let Some(last) = of_it().last() else { continue };
+        let Some(last) = of_it().next_back() else {
+            continue;
+        };
         let runs = of_it().flat_map(|line| line.outcome.runs().into_iter().cloned());
         site.keeper.take_up(last.study.as_deref(), runs.collect());
         for line in of_it() {

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use iosonde_cluster::place::into_volume;
-use iosonde_job::plan::{Engine, Extent, Plan};
+use iosonde_job::plan::{Direction, Engine, Extent, Plan};
 use iosonde_result::session::RunError;
 use iosonde_study::probe::TargetKind;
 use std::fs::{self, File, TryLockError};
@@ -74,17 +74,16 @@ impl Ground {
         let mut notes = Vec::new();
         for job in &mut plan.jobs {
             let rw = &job.workload.rw;
-            if rw.name().contains("write") || rw.name().contains("trim") || rw.name() == "rw" {
-                if !consent {
-                    return Err(RunError::Refused {
-                        device: self.name.clone(),
-                        found: format!("what it holds would be overwritten by {}", rw.name()),
-                        remedy: format!(
-                            "name a directory, or consent to lose its contents with --allow-overwrite {}",
-                            self.name
-                        ),
-                    });
-                }
+            let writes = rw.has(Direction::Write) || rw.has(Direction::Trim);
+            if writes && !consent {
+                return Err(RunError::Refused {
+                    device: self.name.clone(),
+                    found: format!("what it holds would be overwritten by {}", rw.name()),
+                    remedy: format!(
+                        "name a directory, or consent to lose its contents with --allow-overwrite {}",
+                        self.name
+                    ),
+                });
             }
             let files = &mut job.files;
             files.filenames = vec![self.name.clone()];
@@ -212,14 +211,14 @@ mod tests {
             },
             scratch: None,
         };
-        for rw in ["write", "randrw", "rw", "randtrim"] {
+        for rw in ["write", "randrw", "rw", "randwrite"] {
             let mut plan = plan(&format!("--name=a --size=1m --rw={rw}"));
             assert!(ground(false).put(&mut plan).is_err(), "{rw}");
             assert_eq!(ground(true).put(&mut plan).unwrap().len(), 1);
             assert_eq!(plan.jobs[0].files.filenames, ["/dev/x"]);
             assert_eq!(plan.jobs[0].files.size, Some(Extent::Bytes(4096)));
         }
-        let mut reads = plan("--name=a --size=1k --rw=randread");
+        let mut reads = plan("--name=a --size=4k --rw=randread");
         assert!(ground(false).put(&mut reads).unwrap().is_empty());
     }
 }
