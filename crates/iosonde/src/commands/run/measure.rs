@@ -11,11 +11,14 @@ use crate::live::suite::SuiteLive;
 use crate::live::sweep::SweepLive;
 use crate::report::suite::plan;
 use crate::signals::Stop;
-use crate::store::{Keeper, KeepingSession, random_id};
+use crate::store::{Keeper, random_id};
 use iosonde_engine::local::{LocalRunner, LocalSession};
+use iosonde_job::plan::Plan;
+use iosonde_result::observer::Observer;
+use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
 use iosonde_study::load::load;
-use iosonde_study::probe::probe;
+use iosonde_study::probe::{is_search, probe};
 use iosonde_study::suite::{
     Baselines, FORMAT, StepOutcome, StepResult, Suite, SuiteResult, SuiteStep, SuiteTarget, What,
     judge,
@@ -301,9 +304,10 @@ impl Runner<'_> {
     }
 
     fn outcome(&mut self, site: &mut Site<'_>, step: &SuiteStep) -> Result<StepOutcome, Failure> {
-        let mut keeping = KeepingSession {
+        let mut keeping = KeepingWhole {
             session: self.session,
             keeper: &mut site.keeper,
+            stop: self.stop,
         };
         if let What::Jobs(plan) = &step.what {
             let mut plan = plan.as_ref().clone();
@@ -320,6 +324,29 @@ impl Runner<'_> {
             live.line(note)
         })?;
         study(&mut keeping, &opened, step, self.stop)
+    }
+}
+
+/// A session whose runs are kept as they end, but for one that is cut short: it is measured again when the suite goes on.
+struct KeepingWhole<'a> {
+    session: &'a mut dyn Session,
+    keeper: &'a mut Keeper,
+    stop: &'a Stop,
+}
+
+impl Session for KeepingWhole<'_> {
+    fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        let mut result = self.session.run(plan, observer)?;
+        // The short runs of a search are cells of the knee that it finds.
+        if !is_search(plan) && !self.stop.interrupt.is_requested() {
+            self.keeper.keep(&mut result);
+        }
+        Ok(result)
+    }
+
+    /// The session belongs to somebody else, who closes it.
+    fn close(self: Box<Self>) -> Result<(), RunError> {
+        Ok(())
     }
 }
 
