@@ -4,6 +4,8 @@
 
 mod clusters;
 mod faults;
+mod pods;
+mod studies;
 mod targets;
 
 use iosonde_e2e::program::iosonde;
@@ -139,11 +141,11 @@ fn begun(lab: &Lab, mut command: Command) -> Child {
         .expect("iosonde starts");
     let begun = Instant::now();
     let serving = || {
-        let pod = lab.kubectl(&["get", "pods", "-l", "iosonde/run", "-o", "name"]);
-        !pod.is_empty() && {
+        let pods = lab.kubectl(&["get", "pods", "-l", "iosonde/run", "-o", "name"]);
+        !pods.is_empty() && {
             let words = [
                 "exec",
-                &pod,
+                pods.lines().next().unwrap_or_default(),
                 "--",
                 "sh",
                 "-c",

@@ -66,12 +66,14 @@ fn a_claim_that_exists_stays_and_only_our_directory_is_used() {
         "persistentvolumeclaim/kept"
     );
     lab.assert_clean();
-    let node = super::cluster().join("run/n1/kubelet/local-path");
-    let volume = std::fs::read_dir(node)
-        .expect("the class's directory")
-        .flatten();
+    let directory = |node| super::cluster().join(format!("run/{node}/kubelet/local-path"));
+    let volumes = ["n1", "n2"]
+        .into_iter()
+        .filter_map(|node| std::fs::read_dir(directory(node)).ok());
     let suffix = format!("{}_kept", lab.namespace);
-    let ours = volume
+    let ours = volumes
+        .flatten()
+        .flatten()
         .map(|entry| entry.path())
         .find(|path| path.to_string_lossy().ends_with(&suffix));
     let left = std::fs::read_dir(ours.expect("the volume")).expect("a directory");

@@ -2,13 +2,13 @@
 //!
 //! The run writes here and never waits for a client: a connection that is slow or gone must not change what is measured.
 
-use iosonde_result::observer::{Control, Observer, Progress};
+use iosonde_result::observer::{Control, Observer, Progress, Start};
 use iosonde_result::run::Event;
 use iosonde_result::wire::{Message, ProgressReport, line};
 use iosonde_result::{interval::Interval, run::RunResult, session::RunError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What the listeners of a run share.
 #[derive(Debug, Default)]
@@ -19,6 +19,21 @@ pub(crate) struct Feed {
     interval_ns: AtomicU64,
     /// A client has seen enough.
     enough: AtomicBool,
+    hold: Mutex<Hold>,
+}
+
+/// Whether the jobs of a run wait for a word, once they are prepared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Hold {
+    /// They do not, or no longer.
+    #[default]
+    Free,
+    /// They will.
+    Wanted,
+    /// They do.
+    Standing,
+    /// They start then.
+    Until(Instant),
 }
 
 #[derive(Debug, Default)]
@@ -55,7 +70,7 @@ impl Feed {
     }
 
     /// Begins a run, unless one goes on.
-    pub(crate) fn begin(&self, run: u64, interval_ns: u64) -> bool {
+    pub(crate) fn begin(&self, run: u64, interval_ns: u64, hold: bool) -> bool {
         let mut state = self.state();
         if state.is_running {
             return false;
@@ -67,7 +82,27 @@ impl Feed {
         };
         self.interval_ns.store(interval_ns, Relaxed);
         self.enough.store(false, Relaxed);
+        *self.hold() = if hold { Hold::Wanted } else { Hold::Free };
         true
+    }
+
+    fn hold(&self) -> MutexGuard<'_, Hold> {
+        self.hold.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Jobs that wait, or will, start then.
+    pub(crate) fn release(&self, run: u64, at: Instant) {
+        if self.state().run == run {
+            let mut hold = self.hold();
+            if *hold != Hold::Free {
+                *hold = Hold::Until(at);
+            }
+        }
+    }
+
+    /// Whether jobs wait for a word.
+    pub(crate) fn is_held(&self) -> bool {
+        *self.hold() == Hold::Standing
     }
 
     /// The agent was told to end.
@@ -157,6 +192,21 @@ impl Observer for &Feed {
         self.control()
     }
 
+    fn start(&mut self) -> Start {
+        let mut hold = self.hold();
+        match *hold {
+            Hold::Free => Start::Now,
+            Hold::Until(at) => Start::At(at),
+            Hold::Standing => Start::Wait,
+            Hold::Wanted => {
+                *hold = Hold::Standing;
+                drop(hold);
+                self.tell(&Message::Ready);
+                Start::Wait
+            }
+        }
+    }
+
     fn event(&mut self, event: &Event) {
         self.tell(&Message::Event(event.clone()));
     }
@@ -180,7 +230,7 @@ mod tests {
     fn a_listener_that_comes_back_gets_what_it_missed_and_no_more() {
         let feed = Feed::default();
         assert!(
-            feed.begin(1, SECOND) && !feed.begin(2, SECOND),
+            feed.begin(1, SECOND, false) && !feed.begin(2, SECOND, false),
             "one run at a time"
         );
         (&feed).event(&event("a"));
@@ -201,13 +251,33 @@ mod tests {
     #[test]
     fn enough_ends_the_run_it_is_said_of() {
         let feed = Feed::default();
-        feed.begin(1, SECOND);
+        feed.begin(1, SECOND, false);
         feed.stop(2);
         assert_eq!(feed.control(), Control::Continue);
         feed.stop(1);
         assert_eq!(feed.control(), Control::Stop);
         feed.end(Err(RunError::Interrupted));
-        feed.begin(2, SECOND);
+        feed.begin(2, SECOND, false);
         assert_eq!(feed.control(), Control::Continue, "a new run begins afresh");
+    }
+
+    #[test]
+    fn jobs_that_are_held_wait_for_the_word_of_their_run() {
+        let feed = Feed::default();
+        feed.begin(1, SECOND, true);
+        assert!(!feed.is_held(), "not prepared yet");
+        assert_eq!((&feed).start(), Start::Wait);
+        assert!(feed.is_held());
+        let news = feed.news(&mut Position::new(1, 0), NOW);
+        assert!(news[0].contains("ready") && news.len() == 1, "{news:?}");
+        let at = Instant::now();
+        feed.release(2, at);
+        assert_eq!((&feed).start(), Start::Wait, "of another run");
+        feed.release(1, at);
+        assert_eq!((&feed).start(), Start::At(at));
+        feed.end(Err(RunError::Interrupted));
+        feed.begin(2, SECOND, false);
+        feed.release(2, at);
+        assert_eq!((&feed).start(), Start::Now);
     }
 }

@@ -153,6 +153,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             thread::spawn(move || serve_client(&shared, stream));
         }
     });
+    let (held, idle) = (shared.clone(), options.idle);
+    thread::spawn(move || give_up_waiting(&held, idle));
     let session = session_loop(runner.open(), &shared, &plans, options.idle);
     let closed = Box::new(session).close();
     let _ = std::fs::remove_file(&options.socket);
@@ -194,6 +196,17 @@ fn session_loop(
         thread::sleep(TICK);
     }
     session
+}
+
+/// Jobs that wait for the word of a client that is gone would wait for ever.
+fn give_up_waiting(shared: &Shared, idle: Duration) {
+    loop {
+        thread::sleep(TICK);
+        if shared.feed.is_held() && shared.silence() >= idle {
+            shared.interrupt.request();
+            return;
+        }
+    }
 }
 
 fn serve_client(shared: &Arc<Shared>, stream: UnixStream) {
@@ -241,7 +254,16 @@ impl Client {
                 run,
                 plan,
                 interval_ns,
-            } => self.start(run, *plan, interval_ns),
+                hold,
+            } => self.start(run, *plan, interval_ns, hold),
+            Request::Clock => {
+                let now_ns = self.shared.begun.elapsed().as_nanos() as u64;
+                self.tell(&line(&Message::Clock { now_ns }));
+            }
+            Request::Start { run, at_ns } => {
+                let at = self.shared.begun + Duration::from_nanos(at_ns);
+                self.shared.feed.release(run, at);
+            }
             Request::Follow { run, have } => self.follow_from(run, have),
             Request::Stop { run, stop } => match stop {
                 Stop::Enough => self.shared.feed.stop(run),
@@ -256,8 +278,8 @@ impl Client {
         }
     }
 
-    fn start(&self, run: u64, plan: Plan, interval_ns: u64) {
-        if !self.shared.feed.begin(run, interval_ns) {
+    fn start(&self, run: u64, plan: Plan, interval_ns: u64, hold: bool) {
+        if !self.shared.feed.begin(run, interval_ns, hold) {
             self.refuse("another run goes on".to_owned());
             return;
         }

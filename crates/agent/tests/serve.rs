@@ -102,6 +102,7 @@ impl Client {
             run,
             plan,
             interval_ns: 100_000_000,
+            hold: false,
         });
     }
 
@@ -313,4 +314,81 @@ fn called_fio_it_speaks_fio() {
         fio("--name=t --rw=read --filename=/nonexistent/x").0,
         Some(3)
     );
+}
+
+/// Its clock, as far as it can be known: nanoseconds that it is ahead of `begun`, and how far off that may be.
+fn clock(client: &mut Client, begun: Instant) -> (i128, u128) {
+    let sent_ns = begun.elapsed().as_nanos() as i128;
+    client.ask(&Request::Clock);
+    let Message::Clock { now_ns } = client.next() else {
+        panic!("no clock");
+    };
+    let heard_ns = begun.elapsed().as_nanos() as i128;
+    let offset_ns = i128::from(now_ns) - (sent_ns + heard_ns) / 2;
+    (offset_ns, (heard_ns - sent_ns) as u128 / 2)
+}
+
+#[test]
+fn agents_with_different_clocks_start_when_they_are_told() {
+    let begun = Instant::now();
+    let first = Agent::start(60);
+    let mut one = first.client();
+    std::thread::sleep(Duration::from_millis(300));
+    let second = Agent::start(60);
+    let mut two = second.client();
+    let (ahead_ns, error_ns) = clock(&mut one, begun);
+    let (behind_ns, other_error_ns) = clock(&mut two, begun);
+    let apart_ns = ahead_ns - behind_ns + (error_ns + other_error_ns) as i128;
+    assert!(
+        apart_ns >= 300_000_000,
+        "each counts from its own start: {apart_ns}"
+    );
+    for client in [&mut one, &mut two] {
+        client.ask(&Request::Run {
+            run: 1,
+            plan: Box::new(plan(
+                "--name=t --ioengine=null --size=1g --rw=read --bs=1m --io_size=1m",
+            )),
+            interval_ns: 100_000_000,
+            hold: true,
+        });
+        let ready = loop {
+            match client.next() {
+                Message::Progress(_) => {}
+                other => break other,
+            }
+        };
+        assert_eq!(ready, Message::Ready);
+    }
+    let at_ns = begun.elapsed().as_nanos() as i128 + 200_000_000;
+    for (client, offset_ns) in [(&mut one, ahead_ns), (&mut two, behind_ns)] {
+        let at_ns = (at_ns + offset_ns) as u64;
+        client.ask(&Request::Start { run: 1, at_ns });
+    }
+    for client in [&mut one, &mut two] {
+        let result = client.result();
+        assert_eq!(result.workers[0].directions.read.total_ios, 1);
+        let over_ns = begun.elapsed().as_nanos() as i128;
+        assert!(over_ns >= at_ns, "it waited");
+        let delay_ns = i128::from(result.workers[0].start_delay_ns);
+        assert!(
+            at_ns + delay_ns <= over_ns,
+            "what it says of its start is true"
+        );
+    }
+}
+
+#[test]
+fn jobs_that_wait_for_a_client_that_is_gone_are_given_up() {
+    let mut agent = Agent::start(1);
+    let mut client = agent.client();
+    client.ask(&Request::Run {
+        run: 1,
+        plan: Box::new(plan("--name=t --ioengine=null --size=1g --rw=read --bs=1m")),
+        interval_ns: 100_000_000,
+        hold: true,
+    });
+    while client.next() != Message::Ready {}
+    drop(client);
+    assert!(agent.wait().success());
 }

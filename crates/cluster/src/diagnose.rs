@@ -50,6 +50,57 @@ const RETRIES: Duration = Duration::from_secs(30);
 const NODES: Duration = Duration::from_secs(120);
 
 impl Sight {
+    /// What was seen of a run, pod by pod: to each what is about it, and what is about all. Pods that are not there yet are
+    /// one more sight, without a pod.
+    pub(crate) fn each(
+        name: &str,
+        job: Option<Job>,
+        pods: Vec<Pod>,
+        claims: &[PersistentVolumeClaim],
+        events: &[Event],
+    ) -> Vec<Sight> {
+        let shared = format!("{name}-data");
+        let is_none_there = pods.is_empty();
+        let about = |pod: Option<&str>, object: &str| {
+            let of_pod =
+                pod.is_some_and(|pod| object == pod || object.starts_with(&format!("{pod}-")));
+            let no_pod = pod.is_none() && is_none_there && object.starts_with(&format!("{name}-"));
+            object == name || object == shared || of_pod || no_pod
+        };
+        let sight = |pod: Option<Pod>| {
+            let pod_name = pod.as_ref().and_then(|pod| pod.metadata.name.clone());
+            let is_about = |object: Option<&String>| {
+                about(pod_name.as_deref(), object.map_or("", String::as_str))
+            };
+            Sight {
+                job: job.clone(),
+                claims: claims
+                    .iter()
+                    .filter(|claim| is_about(claim.metadata.name.as_ref()))
+                    .cloned()
+                    .collect(),
+                events: events
+                    .iter()
+                    .filter(|event| is_about(event.involved_object.name.as_ref()))
+                    .cloned()
+                    .collect(),
+                pod,
+            }
+        };
+        let expected = job.as_ref().and_then(|job| job.spec.as_ref()?.completions);
+        let is_short = pods.len() < expected.unwrap_or(1).max(1) as usize;
+        let mut sights: Vec<Sight> = pods.into_iter().map(|pod| sight(Some(pod))).collect();
+        if is_short {
+            sights.push(sight(None));
+        }
+        sights
+    }
+
+    /// Name of its pod.
+    pub(crate) fn pod_name(&self) -> Option<&str> {
+        self.pod.as_ref()?.metadata.name.as_deref()
+    }
+
     /// What it means.
     pub fn judge(&self) -> State {
         // What hindered it before is over.

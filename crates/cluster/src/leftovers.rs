@@ -97,7 +97,7 @@ pub fn remove(
     runs: &[Leftover],
     volumes: &[LostVolume],
 ) -> Result<(), RunError> {
-    let runtime = crate::session::runtime()?;
+    let runtime = crate::runner::runtime()?;
     runtime.block_on(async {
         let cluster = Cluster::connect(options).await?;
         for run in runs {

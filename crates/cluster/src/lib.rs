@@ -6,6 +6,7 @@
 
 mod api;
 mod attach;
+pub mod clock;
 mod connect;
 pub mod diagnose;
 pub mod leftovers;
@@ -14,12 +15,17 @@ pub mod manifest;
 pub mod options;
 mod patch;
 pub mod place;
+mod pods;
 pub mod preflight;
+mod runner;
 mod session;
 pub mod survey;
+mod together;
 mod transport;
 
 pub use attach::attach;
 pub use connect::Cluster;
-pub use options::{AgentProgram, ClusterOptions, VolumeMode};
-pub use session::{ClusterRunner, ClusterSession, Told, Watch};
+pub use options::{AgentProgram, ClusterOptions, Placement, Pods, VolumeMode};
+pub use pods::PodsSession;
+pub use runner::ClusterRunner;
+pub use session::{ClusterSession, Told, Watch};

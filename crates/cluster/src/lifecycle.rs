@@ -4,7 +4,7 @@
 use crate::api;
 use crate::connect::Cluster;
 use crate::diagnose::{Hindrance, Sight, State};
-use crate::manifest::RUN_LABEL;
+use crate::manifest::{RUN_LABEL, RunSpec};
 use crate::session::{Told, Watch};
 use iosonde_result::session::RunError;
 use k8s_openapi::api::batch::v1::Job;
@@ -50,16 +50,29 @@ impl Objects {
         )
     }
 
-    /// Creates the root, which the cluster makes everything else from.
-    pub(crate) async fn create(&self, job: &Job) -> Result<(), RunError> {
-        let created = self.jobs().create(&PostParams::default(), job).await;
-        created
-            .map(drop)
-            .map_err(|error| api::failed(&format!("creating the job {}", self.job), &error))
+    /// Creates the root, which the cluster makes everything else from, and the claim that its pods share, if they do.
+    pub(crate) async fn create(&self, spec: &RunSpec<'_>) -> Result<(), RunError> {
+        let post = PostParams::default();
+        let created = self.jobs().create(&post, &spec.job()?).await;
+        let job = created
+            .map_err(|error| api::failed(&format!("creating the job {}", self.job), &error))?;
+        let uid = job.metadata.uid.unwrap_or_default();
+        let Some(claim) = spec.shared_claim(&uid) else {
+            return Ok(());
+        };
+        match self.claims().create(&post, &claim).await {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                // The pods would wait for it for ever.
+                let removed = self.delete(&|| 0).await;
+                let failed = api::failed("creating the claim that the pods share", &error);
+                Err(removed.err().unwrap_or(failed))
+            }
+        }
     }
 
-    /// What is there now, and what is said about it.
-    pub(crate) async fn sight(&self) -> Result<Sight, kube::Error> {
+    /// What is there now of each pod, and what is said about it: at least one, also when there are no pods yet.
+    pub(crate) async fn sights(&self) -> Result<Vec<Sight>, kube::Error> {
         let ours = self.ours();
         let (jobs, pods, claims) = (self.jobs(), self.pods(), self.claims());
         let events: Api<Event> =
@@ -71,41 +84,41 @@ impl Objects {
             claims.list(&ours),
             events.list(&all),
         );
-        let is_ours = |event: &Event| {
-            let name = event.involved_object.name.as_deref().unwrap_or_default();
-            name == self.job || name.starts_with(&format!("{}-", self.job))
-        };
-        let mut events: Vec<Event> = events?.items.into_iter().filter(is_ours).collect();
+        let mut events = events?.items;
         events.sort_by_key(|event| {
             let last = event.last_timestamp.as_ref().map(|time| time.0);
             last.or(event.event_time.as_ref().map(|time| time.0))
         });
-        Ok(Sight {
-            job: job?,
-            pod: pods?.items.into_iter().next(),
-            claims: claims?.items,
-            events,
-        })
+        Ok(Sight::each(
+            &self.job,
+            job?,
+            pods?.items,
+            &claims?.items,
+            &events,
+        ))
     }
 
-    /// Waits until the pod's container runs.
+    /// Waits until the containers of all pods run.
     pub(crate) async fn wait(
         &self,
+        pods: u32,
         timeout: Duration,
         watch: &mut Watch<'_>,
-    ) -> Result<Pod, RunError> {
+    ) -> Result<Vec<Pod>, RunError> {
         let begun = Instant::now();
         let mut hindered: Option<(Hindrance, Instant)> = None;
         loop {
             if (watch.interrupts)() > 0 {
                 return Err(RunError::Interrupted);
             }
-            let sight = self
-                .sight()
+            let sights = self
+                .sights()
                 .await
                 .map_err(|error| api::failed("watching the pod", &error))?;
-            let waits_for = match sight.judge() {
-                State::Running => return sight.pod.ok_or_else(|| self.vanished()),
+            let waits_for = match judge_all(&sights, pods) {
+                State::Running => {
+                    return Ok(sights.into_iter().filter_map(|sight| sight.pod).collect());
+                }
                 State::Waiting(what) => {
                     hindered = None;
                     what
@@ -123,22 +136,13 @@ impl Objects {
                     what
                 }
             };
-            if sight.job.is_none() && begun.elapsed() > Duration::from_secs(5) {
+            let has_job = sights.iter().any(|sight| sight.job.is_some());
+            if !has_job && begun.elapsed() > Duration::from_secs(5) {
                 return Err(self.vanished());
             }
             if begun.elapsed() > timeout {
                 let last = hindered.map(|(hindrance, _)| hindrance);
-                return Err(self.unready(
-                    last.unwrap_or_else(|| Hindrance {
-                        cause: format!(
-                            "after {} s it still waits for {waits_for}",
-                            timeout.as_secs()
-                        ),
-                        remedy: "give it more time with --timeout, or see `kubectl describe pod`"
-                            .to_owned(),
-                        patience: Duration::ZERO,
-                    }),
-                ));
+                return Err(self.unready(last.unwrap_or_else(|| too_late(timeout, &waits_for))));
             }
             (watch.tell)(Told::Waiting(&waits_for));
             tokio::time::sleep(LOOK).await;
@@ -161,9 +165,12 @@ impl Objects {
         }
     }
 
-    /// Why a connection to the agent broke: `None` while its container still runs.
-    pub(crate) async fn loss(&self) -> Result<Option<RunError>, kube::Error> {
-        let sight = self.sight().await?;
+    /// Why a connection to the agent of this pod broke: `None` while its container still runs.
+    pub(crate) async fn loss(&self, pod: &str) -> Result<Option<RunError>, kube::Error> {
+        let sights = self.sights().await?;
+        let is_meant = |sight: &&Sight| sight.pod_name() == Some(pod);
+        let gone = Sight::default();
+        let sight = sights.iter().find(is_meant).unwrap_or(&gone);
         let is_deleted = sight
             .pod
             .as_ref()
@@ -241,5 +248,41 @@ impl Objects {
                 self.removal()
             ),
         }
+    }
+}
+
+/// Where all pods stand together: what hinders one hinders all, and the last to run is waited for.
+fn judge_all(sights: &[Sight], pods: u32) -> State {
+    let states: Vec<State> = sights.iter().map(Sight::judge).collect();
+    if let Some(hindered) = states
+        .iter()
+        .find(|state| matches!(state, State::Hindered(_)))
+    {
+        return hindered.clone();
+    }
+    let running = states
+        .iter()
+        .filter(|state| **state == State::Running)
+        .count();
+    let waiting = states.into_iter().find(|state| *state != State::Running);
+    let what = match waiting {
+        Some(State::Waiting(what)) => what,
+        _ if running >= pods as usize => return State::Running,
+        _ => "the pod to be made".to_owned(),
+    };
+    State::Waiting(match pods {
+        1 => what,
+        pods => format!("{what}; {running} of {pods} pods run"),
+    })
+}
+
+fn too_late(timeout: Duration, waits_for: &str) -> Hindrance {
+    Hindrance {
+        cause: format!(
+            "after {} s it still waits for {waits_for}",
+            timeout.as_secs()
+        ),
+        remedy: "give it more time with --timeout, or see `kubectl describe pod`".to_owned(),
+        patience: Duration::ZERO,
     }
 }

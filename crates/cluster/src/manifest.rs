@@ -3,19 +3,21 @@
 //! The Job is the root: its pod belongs to it, and the volume's claim to the pod, so that deleting the Job removes all.
 //! Its deadline and time-to-live let the cluster clean up when the client is gone.
 
-use crate::options::{ClusterOptions, VolumeMode};
+use crate::options::{ClusterOptions, Placement, VolumeMode};
 use crate::patch::patched;
 use iosonde_job::Target;
 use iosonde_result::session::RunError;
 use k8s_openapi::api::batch::v1::{Job, JobSpec};
 use k8s_openapi::api::core::v1::{
-    Capabilities, Container, EmptyDirVolumeSource, EphemeralVolumeSource, HostPathVolumeSource,
-    PersistentVolumeClaimSpec, PersistentVolumeClaimTemplate, PersistentVolumeClaimVolumeSource,
-    PodSecurityContext, PodSpec, PodTemplateSpec, ResourceRequirements, SeccompProfile,
-    SecurityContext, Volume, VolumeDevice, VolumeMount, VolumeResourceRequirements,
+    Affinity, Capabilities, Container, EmptyDirVolumeSource, EphemeralVolumeSource,
+    HostPathVolumeSource, PersistentVolumeClaim, PersistentVolumeClaimSpec,
+    PersistentVolumeClaimTemplate, PersistentVolumeClaimVolumeSource, PodAffinity, PodAffinityTerm,
+    PodAntiAffinity, PodSecurityContext, PodSpec, PodTemplateSpec, ResourceRequirements,
+    SeccompProfile, SecurityContext, TopologySpreadConstraint, Volume, VolumeDevice, VolumeMount,
+    VolumeResourceRequirements,
 };
 pub use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, OwnerReference};
 use std::collections::BTreeMap;
 
 /// The label that every object of a run has; its value is the run's id.
@@ -28,6 +30,8 @@ pub const DEVICE: &str = "/dev/iosonde";
 pub const AGENT_DIRECTORY: &str = "/iosonde";
 /// The container's name.
 pub const CONTAINER: &str = "iosonde";
+/// The label that tells nodes apart.
+const HOSTNAME: &str = "kubernetes.io/hostname";
 /// Who runs unless the volume needs somebody else: nobody.
 const NOBODY: i64 = 65532;
 /// How long the objects of a run stay when it has ended by itself: long enough for its client to come back for the result.
@@ -48,6 +52,8 @@ pub struct RunSpec<'a> {
     pub image: &'a str,
     /// Architecture of the agent, as nodes name it.
     pub arch: &'a str,
+    /// How many pods.
+    pub pods: u32,
     /// The rest.
     pub options: &'a ClusterOptions,
 }
@@ -58,9 +64,43 @@ impl RunSpec<'_> {
         format!("iosonde-{}", self.id)
     }
 
-    /// The directory that files go to: ours alone, whatever else is in the volume.
-    pub fn scratch(&self) -> String {
-        format!("{MOUNT}/.iosonde-{}", self.id)
+    /// The directory that files go to: ours alone, whatever else is in the volume. Pods that share it have one each, by index.
+    pub fn scratch(&self, index: Option<&str>) -> String {
+        let index = index.map_or(String::new(), |index| format!("-{index}"));
+        format!("{MOUNT}/.iosonde-{}{index}", self.id)
+    }
+
+    /// Whether all pods have the same claim.
+    pub fn is_shared(&self) -> bool {
+        self.options.pods.is_some_and(|pods| pods.shared)
+    }
+
+    /// The claim that all pods have, owned by the Job of this identifier; `None` where each has its own.
+    pub fn shared_claim(&self, job_uid: &str) -> Option<PersistentVolumeClaim> {
+        let Target::StorageClass(class) = &self.options.target else {
+            return None;
+        };
+        let template = self.is_shared().then(|| self.claim(class))?;
+        Some(PersistentVolumeClaim {
+            metadata: ObjectMeta {
+                name: Some(self.claim_name()),
+                namespace: Some(self.namespace.to_owned()),
+                owner_references: Some(vec![OwnerReference {
+                    api_version: "batch/v1".to_owned(),
+                    kind: "Job".to_owned(),
+                    name: self.name(),
+                    uid: job_uid.to_owned(),
+                    ..OwnerReference::default()
+                }]),
+                ..template.metadata.unwrap_or_default()
+            },
+            spec: Some(template.spec),
+            status: None,
+        })
+    }
+
+    fn claim_name(&self) -> String {
+        format!("{}-data", self.name())
     }
 
     /// Whether the volume is a block device.
@@ -96,8 +136,8 @@ impl RunSpec<'_> {
             },
             spec: Some(JobSpec {
                 completion_mode: Some("Indexed".to_owned()),
-                completions: Some(1),
-                parallelism: Some(1),
+                completions: Some(self.pods as i32),
+                parallelism: Some(self.pods as i32),
                 // A pod that failed has measured something else than its successor would.
                 backoff_limit: Some(0),
                 active_deadline_seconds: Some(self.options.deadline.as_secs() as i64),
@@ -131,7 +171,13 @@ impl RunSpec<'_> {
         let mut node_selector = self.options.node_selector.clone();
         node_selector.insert("kubernetes.io/arch".to_owned(), self.arch.to_owned());
         node_selector.insert("kubernetes.io/os".to_owned(), "linux".to_owned());
+        let placement = self
+            .options
+            .pods
+            .map_or(Placement::Any, |pods| pods.placement);
         PodSpec {
+            affinity: self.affinity(placement),
+            topology_spread_constraints: self.spread(placement),
             restart_policy: Some("Never".to_owned()),
             automount_service_account_token: Some(false),
             enable_service_links: Some(false),
@@ -144,6 +190,53 @@ impl RunSpec<'_> {
             volumes: Some(vec![self.agent_volume(), self.data_volume()]),
             ..PodSpec::default()
         }
+    }
+
+    /// The pods of this run, node by node.
+    fn selector(&self) -> LabelSelector {
+        LabelSelector {
+            match_labels: Some([(RUN_LABEL.to_owned(), self.id.to_owned())].into()),
+            match_expressions: None,
+        }
+    }
+
+    fn affinity(&self, placement: Placement) -> Option<Affinity> {
+        let same_node = vec![PodAffinityTerm {
+            label_selector: Some(self.selector()),
+            topology_key: HOSTNAME.to_owned(),
+            ..PodAffinityTerm::default()
+        }];
+        match placement {
+            Placement::Any | Placement::Spread => None,
+            Placement::Pack => Some(Affinity {
+                pod_affinity: Some(PodAffinity {
+                    required_during_scheduling_ignored_during_execution: Some(same_node),
+                    ..PodAffinity::default()
+                }),
+                ..Affinity::default()
+            }),
+            Placement::PerNode => Some(Affinity {
+                pod_anti_affinity: Some(PodAntiAffinity {
+                    required_during_scheduling_ignored_during_execution: Some(same_node),
+                    ..PodAntiAffinity::default()
+                }),
+                ..Affinity::default()
+            }),
+        }
+    }
+
+    fn spread(&self, placement: Placement) -> Option<Vec<TopologySpreadConstraint>> {
+        (placement == Placement::Spread).then(|| {
+            vec![TopologySpreadConstraint {
+                label_selector: Some(self.selector()),
+                max_skew: 1,
+                topology_key: HOSTNAME.to_owned(),
+                when_unsatisfiable: "DoNotSchedule".to_owned(),
+                // Nodes that no pod of ours may use do not count.
+                node_taints_policy: Some("Honor".to_owned()),
+                ..TopologySpreadConstraint::default()
+            }]
+        })
     }
 
     /// As the "restricted" Pod Security Standard wants it, unless the volume needs more.
@@ -217,7 +310,10 @@ impl RunSpec<'_> {
         let use_of_volume = if self.is_block() {
             format!("--allow-overwrite {DEVICE}")
         } else {
-            format!("--scratch {}", self.scratch())
+            format!(
+                "--scratch {}",
+                self.scratch(self.is_shared().then_some("$JOB_COMPLETION_INDEX"))
+            )
         };
         let agent = format!("{AGENT_DIRECTORY}/agent");
         format!(
@@ -259,6 +355,12 @@ impl RunSpec<'_> {
             ..Volume::default()
         };
         match &self.options.target {
+            Target::StorageClass(_) if self.is_shared() => {
+                volume.persistent_volume_claim = Some(PersistentVolumeClaimVolumeSource {
+                    claim_name: self.claim_name(),
+                    read_only: None,
+                });
+            }
             Target::StorageClass(class) | Target::Ephemeral(class) => {
                 volume.ephemeral = Some(EphemeralVolumeSource {
                     volume_claim_template: Some(self.claim(class)),

@@ -39,6 +39,32 @@ pub struct ClusterOptions {
     pub timeout: Duration,
     /// When the cluster ends the run by itself.
     pub deadline: Duration,
+    /// Several pods, which start together; `None` is one pod.
+    pub pods: Option<Pods>,
+}
+
+/// Pods that run a plan at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pods {
+    /// How many; `None` is one on each node that can take one.
+    pub count: Option<u32>,
+    /// On which nodes.
+    pub placement: Placement,
+    /// Whether all have one claim, each a directory of its own in it, instead of a claim each.
+    pub shared: bool,
+}
+
+/// How pods are spread over nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// As the scheduler likes.
+    Any,
+    /// Evenly.
+    Spread,
+    /// All on one node.
+    Pack,
+    /// At most one on a node.
+    PerNode,
 }
 
 impl ClusterOptions {
@@ -63,6 +89,7 @@ impl ClusterOptions {
             run_as: None,
             timeout: Duration::from_secs(300),
             deadline: Duration::from_secs(24 * 3600),
+            pods: None,
         }
     }
 }

@@ -3,6 +3,8 @@
 //! `look` asks the cluster, [`Facts::judge`] decides: pure, on what was answered. What this user may not see is not
 //! judged; the run then finds out.
 
+mod count;
+
 use crate::api;
 use crate::connect::Cluster;
 use crate::manifest::quantity_bytes;
@@ -34,6 +36,8 @@ pub const RIGHTS: [(&str, &str, &str, &str); 8] = [
     ("list", "", "persistentvolumeclaims", ""),
     ("list", "", "events", ""),
 ];
+/// What a claim that several pods share needs besides.
+const RIGHT_TO_CLAIM: (&str, &str, &str, &str) = ("create", "", "persistentvolumeclaims", "");
 
 /// What the cluster answered. `None`: this user may not ask.
 #[derive(Debug, Clone, Default)]
@@ -61,6 +65,8 @@ pub struct Readiness {
     pub notes: Vec<String>,
     /// Labels of the result.
     pub labels: BTreeMap<String, String>,
+    /// How many pods.
+    pub pods: u32,
 }
 
 /// Asks the cluster.
@@ -69,7 +75,7 @@ pub struct Readiness {
 /// When it cannot be reached.
 pub(crate) async fn look(cluster: &Cluster, options: &ClusterOptions) -> Result<Facts, RunError> {
     let client = &cluster.client;
-    let missing_rights = missing_rights(cluster).await?;
+    let missing_rights = missing_rights(cluster, options).await?;
     let all = ListParams::default();
     let classes: Api<StorageClass> = Api::all(client.clone());
     let nodes: Api<Node> = Api::all(client.clone());
@@ -108,16 +114,26 @@ pub(crate) async fn look(cluster: &Cluster, options: &ClusterOptions) -> Result<
     })
 }
 
-async fn missing_rights(cluster: &Cluster) -> Result<Vec<String>, RunError> {
+async fn missing_rights(
+    cluster: &Cluster,
+    options: &ClusterOptions,
+) -> Result<Vec<String>, RunError> {
+    let mut rights = RIGHTS.to_vec();
+    if options.pods.is_some_and(|pods| pods.shared) {
+        rights.push(RIGHT_TO_CLAIM);
+    }
     let reviews: Api<SelfSubjectAccessReview> = Api::all(cluster.client.clone());
-    let questions = RIGHTS.map(|right| review(&cluster.namespace, right));
+    let questions: Vec<_> = rights
+        .iter()
+        .map(|right| review(&cluster.namespace, *right))
+        .collect();
     let post = PostParams::default();
     let asked = questions
         .iter()
         .map(|question| reviews.create(&post, question));
     let mut missing = Vec::new();
     for (answer, (verb, _, resource, sub)) in
-        futures::future::join_all(asked).await.iter().zip(RIGHTS)
+        futures::future::join_all(asked).await.iter().zip(rights)
     {
         let answer = answer
             .as_ref()
@@ -157,11 +173,18 @@ impl Facts {
     /// When it cannot succeed, with the cause and a remedy.
     pub fn judge(&self, options: &ClusterOptions, arch: &str) -> Result<Readiness, RunError> {
         self.judge_rights()?;
-        let mut ready = Readiness::default();
+        let mut ready = Readiness {
+            pods: self.pods(options, arch)?,
+            ..Readiness::default()
+        };
+        let claims = match options.pods {
+            Some(pods) if pods.shared => 1,
+            _ => u64::from(ready.pods),
+        };
         match &options.target {
             Target::StorageClass(class) | Target::Ephemeral(class) => {
                 self.judge_class(class, &mut ready)?;
-                self.judge_quotas(class, options.claim_bytes)?;
+                self.judge_quotas(class, options.claim_bytes, claims)?;
             }
             Target::Claim { name, .. } => self.judge_claim(name, options, &mut ready)?,
             Target::HostPath(path) => self.judge_level(path)?,
@@ -285,7 +308,8 @@ impl Facts {
         }
     }
 
-    fn judge_quotas(&self, class: &str, bytes: u64) -> Result<(), RunError> {
+    fn judge_quotas(&self, class: &str, claim_bytes: u64, claims: u64) -> Result<(), RunError> {
+        let bytes = claim_bytes.saturating_mul(claims);
         let of_class = format!("{class}.storageclass.storage.k8s.io/requests.storage");
         let claims_of_class = format!("{class}.storageclass.storage.k8s.io/persistentvolumeclaims");
         for quota in self.quotas.iter().flatten() {
@@ -311,7 +335,7 @@ impl Facts {
                 }
             }
             for resource in ["persistentvolumeclaims", &claims_of_class] {
-                if left(resource) == Some(0) {
+                if left(resource).is_some_and(|left| left < claims) {
                     return Err(over_quota(name, resource, "no further claim is allowed"));
                 }
             }

@@ -1,31 +1,30 @@
 //! A pod as a place where plans are run.
 
-use crate::connect::Cluster;
 use crate::lifecycle::Objects;
-use crate::manifest::{DEVICE, RunSpec};
-use crate::options::{AgentProgram, ClusterOptions, VolumeMode};
-use crate::transport::{Connection, Heard, send_agent};
-use crate::{place, preflight};
-use iosonde_job::{Plan, Target};
+use crate::manifest::DEVICE;
+use crate::options::VolumeMode;
+use crate::place;
+use crate::runner::{Made, complete};
+use crate::transport::{Connection, Heard};
+use iosonde_job::Plan;
 use iosonde_result::observer::{Control, Observer};
 use iosonde_result::run::{Event, RunResult};
 use iosonde_result::session::{RunError, Session};
 use iosonde_result::wire::{Message, Place, Request, Stop};
-use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::api::Api;
+use k8s_openapi::api::core::v1::Pod;
 use std::collections::BTreeMap;
 use std::sync::mpsc::RecvTimeoutError;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
 /// How often the user's wish to stop is looked at.
-const TICK: Duration = Duration::from_millis(100);
+pub(crate) const TICK: Duration = Duration::from_millis(100);
 /// How long the agent may take for an answer that is no run.
-const ANSWER: Duration = Duration::from_secs(30);
+pub(crate) const ANSWER: Duration = Duration::from_secs(30);
 /// How long a lost connection is taken up again.
-const RECONNECT: Duration = Duration::from_secs(120);
+pub(crate) const RECONNECT: Duration = Duration::from_secs(120);
 /// How long the agent may take to remove its files.
-const CLOSE: Duration = Duration::from_secs(30);
+pub(crate) const CLOSE: Duration = Duration::from_secs(30);
 
 /// What is told while a session is opened and closed.
 #[derive(Debug, Clone, Copy)]
@@ -46,160 +45,6 @@ pub struct Watch<'a> {
     pub interrupts: &'a (dyn Fn() -> u32 + Send + Sync),
 }
 
-/// How sessions in a cluster are made.
-#[derive(Debug, Clone)]
-pub struct ClusterRunner<'a> {
-    /// Which cluster and volume.
-    pub options: ClusterOptions,
-    /// What runs in the pod.
-    pub agent: AgentProgram<'a>,
-}
-
-impl ClusterRunner<'_> {
-    /// Creates the pod and its volume, and waits until plans can be run in it. Nothing is left if that fails.
-    ///
-    /// # Errors
-    /// Before anything is created: what cannot succeed. After it: what hindered it, explained.
-    pub fn open<'w>(&self, mut watch: Watch<'w>) -> Result<ClusterSession<'w>, RunError> {
-        let runtime = runtime()?;
-        let options = with_namespace(&self.options);
-        let (cluster, ready) = runtime.block_on(async {
-            let cluster = Cluster::connect(&options).await?;
-            (watch.tell)(Told::Waiting("the cluster's answer"));
-            let facts = preflight::look(&cluster, &options).await?;
-            Ok::<_, RunError>((cluster, facts.judge(&options, self.agent.arch)?))
-        })?;
-        for note in &ready.notes {
-            (watch.tell)(Told::Note(note));
-        }
-        let id = new_id();
-        let namespace = cluster.namespace.clone();
-        let spec = RunSpec {
-            id: &id,
-            namespace: &namespace,
-            image: &ready.image,
-            arch: self.agent.arch,
-            options: &options,
-        };
-        let objects = Objects {
-            cluster,
-            id: id.clone(),
-            job: spec.name(),
-        };
-        let job = spec.job()?;
-        let scratch = (!spec.is_block()).then(|| spec.scratch());
-        runtime.block_on(objects.create(&job))?;
-        let begun = runtime.block_on(begin(&objects, &self.agent, options.timeout, &mut watch));
-        let (pod, connection) = match begun {
-            Ok(begun) => begun,
-            Err(error) => {
-                (watch.tell)(Told::Waiting("everything to be removed"));
-                if let Err(left) = runtime.block_on(objects.delete(watch.interrupts)) {
-                    (watch.tell)(Told::Note(&format!("{left}; {}", left.remedy())));
-                }
-                return Err(error);
-            }
-        };
-        let mut labels = ready.labels;
-        (watch.tell)(Told::Over);
-        runtime.block_on(complete(&mut labels, &objects.cluster, &pod));
-        Ok(ClusterSession {
-            runtime,
-            objects,
-            pod: pod.metadata.name.unwrap_or_default(),
-            scratch,
-            labels,
-            connection,
-            watch,
-            runs: 0,
-            is_closed: false,
-        })
-    }
-}
-
-/// The pod runs, and the agent in it answers.
-async fn begin(
-    objects: &Objects,
-    agent: &AgentProgram<'_>,
-    timeout: Duration,
-    watch: &mut Watch<'_>,
-) -> Result<(Pod, Connection), RunError> {
-    let pod = objects.wait(timeout, watch).await?;
-    let name = pod.metadata.name.clone().unwrap_or_default();
-    (watch.tell)(Told::Waiting("the agent to be sent"));
-    let started = async {
-        send_agent(objects, &name, agent).await?;
-        Connection::open(objects, &name).await
-    };
-    match started.await {
-        Ok(connection) => Ok((pod, connection)),
-        // The pod may know better why.
-        Err(error) => Err(match objects.loss().await {
-            Ok(Some(RunError::Lost {
-                cause,
-                remedy,
-                what,
-            })) => RunError::Unready {
-                what,
-                cause,
-                remedy,
-            },
-            _ => error,
-        }),
-    }
-}
-
-pub(crate) fn runtime() -> Result<Runtime, RunError> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| RunError::Unsupported {
-            problem: format!("no thread can be made: {error}"),
-            remedy: "allow more threads (ulimit -u)".to_owned(),
-        })
-}
-
-/// A claim's own namespace is where its pod must be.
-fn with_namespace(options: &ClusterOptions) -> ClusterOptions {
-    let mut options = options.clone();
-    if let Target::Claim {
-        namespace: Some(namespace),
-        ..
-    } = &options.target
-    {
-        options.namespace = Some(namespace.clone());
-    }
-    options
-}
-
-/// Letters and digits that no other run has: from the time and the process.
-fn new_id() -> String {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    let mixed = (now.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(40))
-        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    format!("{:08x}", mixed >> 32)
-}
-
-/// Where the pod is.
-async fn complete(labels: &mut BTreeMap<String, String>, cluster: &Cluster, pod: &Pod) {
-    labels.insert("namespace".to_owned(), cluster.namespace.clone());
-    if let Some(context) = &cluster.context {
-        labels.insert("context".to_owned(), context.clone());
-    }
-    let Some(name) = pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref()) else {
-        return;
-    };
-    labels.insert("node".to_owned(), name.clone());
-    let nodes: Api<Node> = Api::all(cluster.client.clone());
-    // Labels that this user may not see are not in the result.
-    if let Ok(node) = nodes.get(name).await {
-        labels.extend(preflight::node_labels(&node));
-    }
-}
-
 /// A pod that runs plans on its volume. Pod and volume are kept between runs, and removed when it is closed or dropped.
 pub struct ClusterSession<'w> {
     runtime: Runtime,
@@ -214,6 +59,30 @@ pub struct ClusterSession<'w> {
 }
 
 impl<'w> ClusterSession<'w> {
+    /// The session of the one pod that was made.
+    pub(crate) fn new(made: Made, watch: Watch<'w>) -> ClusterSession<'w> {
+        let Made {
+            runtime,
+            objects,
+            mut labels,
+            mut pods,
+            is_block,
+        } = made;
+        let first = pods.swap_remove(0);
+        labels.extend(first.labels);
+        ClusterSession {
+            runtime,
+            objects,
+            pod: first.name,
+            scratch: (!is_block).then_some(first.scratch),
+            labels,
+            connection: first.connection,
+            watch,
+            runs: 0,
+            is_closed: false,
+        }
+    }
+
     /// The session of a pod that somebody else has made.
     pub(crate) fn taken_up(
         runtime: Runtime,
@@ -304,7 +173,7 @@ impl<'w> ClusterSession<'w> {
 
     /// Why the agent no longer answers.
     fn lost(&self) -> RunError {
-        let known = self.runtime.block_on(self.objects.loss());
+        let known = self.runtime.block_on(self.objects.loss(&self.pod));
         known.ok().flatten().unwrap_or_else(|| RunError::Lost {
             what: "the connection to the pod".to_owned(),
             cause: "the agent does not answer".to_owned(),
@@ -317,7 +186,7 @@ impl<'w> ClusterSession<'w> {
     fn cut_short(&self) -> RunError {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(10) {
-            if let Ok(Some(lost)) = self.runtime.block_on(self.objects.loss()) {
+            if let Ok(Some(lost)) = self.runtime.block_on(self.objects.loss(&self.pod)) {
                 return lost;
             }
             std::thread::sleep(TICK);
@@ -383,32 +252,15 @@ impl<'w> ClusterSession<'w> {
 
     /// Connects again, as long as the pod runs.
     fn reconnect(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
-        let begun = Instant::now();
-        observer.event(&Event {
-            at_ns: 0,
-            message: "the connection to the pod is lost; the run goes on, connecting again"
-                .to_owned(),
-        });
-        loop {
-            let attempt = self.runtime.block_on(async {
-                if let Ok(Some(lost)) = self.objects.loss().await {
-                    return Err((lost, true));
-                }
-                let opened = Connection::open(&self.objects, &self.pod).await;
-                opened.map_err(|error| (error, false))
-            });
-            match attempt {
-                Ok(connection) => {
-                    self.connection = connection;
-                    return Ok(());
-                }
-                Err((error, is_final)) if is_final || begun.elapsed() > RECONNECT => {
-                    return Err(error);
-                }
-                Err(_) if self.interrupts() > 0 => return Err(RunError::Interrupted),
-                Err(_) => std::thread::sleep(Duration::from_millis(500)),
-            }
-        }
+        let interrupts = self.watch.interrupts;
+        self.connection = reconnected(
+            &self.runtime,
+            &self.objects,
+            &self.pod,
+            interrupts,
+            observer,
+        )?;
+        Ok(())
     }
 
     /// The agent removes its files, then the cluster everything else.
@@ -433,6 +285,38 @@ impl<'w> ClusterSession<'w> {
     }
 }
 
+/// A new connection in place of one that is lost, as long as the pod runs.
+pub(crate) fn reconnected(
+    runtime: &Runtime,
+    objects: &Objects,
+    pod: &str,
+    interrupts: &dyn Fn() -> u32,
+    observer: &mut dyn Observer,
+) -> Result<Connection, RunError> {
+    let begun = Instant::now();
+    observer.event(&Event {
+        at_ns: 0,
+        message: "the connection to the pod is lost; the run goes on, connecting again".to_owned(),
+    });
+    loop {
+        let attempt = runtime.block_on(async {
+            if let Ok(Some(lost)) = objects.loss(pod).await {
+                return Err((lost, true));
+            }
+            let opened = Connection::open(objects, pod).await;
+            opened.map_err(|error| (error, false))
+        });
+        match attempt {
+            Ok(connection) => return Ok(connection),
+            Err((error, is_final)) if is_final || begun.elapsed() > RECONNECT => {
+                return Err(error);
+            }
+            Err(_) if interrupts() > 0 => return Err(RunError::Interrupted),
+            Err(_) => std::thread::sleep(Duration::from_millis(500)),
+        }
+    }
+}
+
 fn pass_on(message: &Message, observer: &mut dyn Observer) -> Control {
     match message {
         Message::Progress(progress) => observer.progress(&progress.view()),
@@ -445,7 +329,7 @@ fn pass_on(message: &Message, observer: &mut dyn Observer) -> Control {
     }
 }
 
-fn refused(problem: String) -> RunError {
+pub(crate) fn refused(problem: String) -> RunError {
     RunError::Unsupported {
         problem: format!("the agent refuses: {problem}"),
         remedy: "wait for the other run to end".to_owned(),
@@ -459,6 +343,7 @@ impl Session for ClusterSession<'_> {
             run: self.runs,
             plan: Box::new(plan.clone()),
             interval_ns: observer.interval_ns(),
+            hold: false,
         });
         let mut result = self.follow(observer)?;
         result.labels.extend(self.labels.clone());

@@ -114,7 +114,7 @@ pub(crate) struct Seen {
 /// # Errors
 /// When it cannot be asked.
 pub fn survey(options: &ClusterOptions) -> Result<Survey, RunError> {
-    let runtime = crate::session::runtime()?;
+    let runtime = crate::runner::runtime()?;
     let seen = runtime.block_on(async {
         let cluster = Cluster::connect(options).await?;
         let client = &cluster.client;

@@ -143,6 +143,7 @@ fn result(plan: &Plan, outcome: CrewOutcome, started_at_ms: u64, elapsed_ns: u64
         disks: Vec::new(),
         intervals: outcome.intervals,
         series: outcome.series,
+        pods: Vec::new(),
         events: outcome.events,
         verdicts: Vec::new(),
     }

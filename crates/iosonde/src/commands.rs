@@ -13,6 +13,7 @@ pub(crate) mod limits;
 pub(crate) mod list;
 pub(crate) mod load;
 mod pivot;
+mod places;
 pub(crate) mod probe;
 pub(crate) mod report;
 pub(crate) mod rm;

@@ -10,6 +10,7 @@ pub(crate) mod html;
 pub(crate) mod k8s;
 pub(crate) mod load;
 pub(crate) mod pivot;
+pub(crate) mod pods;
 pub(crate) mod probe;
 pub(crate) mod series;
 pub(crate) mod spread;

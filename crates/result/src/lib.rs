@@ -11,6 +11,7 @@ pub mod host;
 pub mod interval;
 pub mod machine;
 pub mod observer;
+pub mod pods;
 pub mod run;
 pub mod series;
 pub mod session;

@@ -4,6 +4,7 @@ use crate::interval::{Interval, IntervalCounts};
 use crate::run::{Event, RunResult};
 use iosonde_job::plan::PerDirection;
 use serde::{Deserialize, Serialize};
+use std::time::Instant;
 
 /// Length of an interval where the observer asks for no other, as in fio.
 pub const INTERVAL_NS: u64 = 1_000_000_000;
@@ -15,6 +16,17 @@ pub enum Control {
     Continue,
     /// End it as if its time were over: what was measured counts.
     Stop,
+}
+
+/// When the first jobs of a run start, once all of them are prepared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// At once.
+    Now,
+    /// At this instant; at once if it has passed.
+    At(Instant),
+    /// Not yet: asked again soon.
+    Wait,
 }
 
 /// Sees a run while it goes on. It is called from the thread that called `Session::run`, never from a worker.
@@ -47,6 +59,12 @@ pub trait Observer {
     fn interval(&mut self, interval: &Interval) -> Control {
         let _ = interval;
         Control::Continue
+    }
+
+    /// All jobs that start first are prepared: when do they? Who measures in several places at once lets them wait for each
+    /// other here. Asked again every few milliseconds as long as they wait. Not asked in simulations.
+    fn start(&mut self) -> Start {
+        Start::Now
     }
 
     /// Something happened: layout began, an error was survived, a job group began, ...

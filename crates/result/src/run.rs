@@ -6,6 +6,7 @@
 use crate::host::{Host, TargetInfo};
 use crate::interval::Interval;
 use crate::machine::MachineSeries;
+use crate::pods::PodResult;
 use crate::stats::{LatencyStats, Moments};
 use iosonde_job::plan::{Engine, IoPriority, PerDirection, Plan};
 use schemars::JsonSchema;
@@ -43,6 +44,9 @@ pub struct RunResult {
     /// What the devices and the machine did meanwhile, slice by slice. Empty in simulations.
     #[serde(default)]
     pub series: MachineSeries,
+    /// What each pod has done, where several ran the plan at the same time; the rest is then the sum of them.
+    #[serde(default)]
+    pub pods: Vec<PodResult>,
     /// What happened on the way.
     pub events: Vec<Event>,
     /// What the numbers mean, or why they may not be believed.
@@ -64,6 +68,9 @@ pub struct WorkerResult {
     pub backend: BackendUsed,
     /// When the measured part began: milliseconds of the Unix epoch.
     pub started_at_ms: u64,
+    /// How much later than agreed the worker began: it was still asleep, or the instant had passed.
+    #[serde(default)]
+    pub start_delay_ns: u64,
     /// Length of the measured part (ramp excluded).
     pub runtime_ns: u64,
     /// From the worker's start to its end, ramp and verification included.

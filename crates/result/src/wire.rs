@@ -12,7 +12,7 @@ use iosonde_job::plan::{PerDirection, Plan};
 use serde::{Deserialize, Serialize};
 
 /// Version of this protocol. Both sides must have the same.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// What a client asks of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,6 +31,17 @@ pub enum Request {
         plan: Box<Plan>,
         /// How long its intervals are to be: what [`Observer::interval_ns`](crate::observer::Observer::interval_ns) asks for.
         interval_ns: u64,
+        /// Whether its first jobs, once prepared, wait for [`Request::Start`].
+        hold: bool,
+    },
+    /// What does the agent's clock read? Answered with [`Message::Clock`].
+    Clock,
+    /// Let the jobs of a run that waits start.
+    Start {
+        /// Number of the run.
+        run: u64,
+        /// When: nanoseconds on the agent's clock. At once if that has passed.
+        at_ns: u64,
     },
     /// Go on telling about a run.
     Follow {
@@ -75,6 +86,13 @@ pub enum Message {
     },
     /// Answer to [`Request::Look`].
     Place(Result<Place, RunError>),
+    /// Answer to [`Request::Clock`]: nanoseconds since the agent began, by a clock that nobody sets.
+    Clock {
+        /// The reading.
+        now_ns: u64,
+    },
+    /// The first jobs of a run that was asked to wait are prepared, and wait.
+    Ready,
     /// Where the run stands. Only the latest is told.
     Progress(ProgressReport),
     /// A slice of the measured time is complete.

@@ -157,6 +157,7 @@ fn worker(index: usize, job: &Value, tid: u32) -> WorkerResult {
             fixed_buffers: false,
         },
         started_at_ms: 0,
+        start_delay_ns: 0,
         runtime_ns: runtime_ms * 1_000_000,
         elapsed_ns: runtime_ms * 1_000_000,
         directions,
@@ -271,6 +272,7 @@ fn result(recorded: &Recorded, mut jobs: Vec<Job>) -> RunResult {
             .collect(),
         intervals: Vec::new(),
         series: Default::default(),
+        pods: Vec::new(),
         events: Vec::new(),
         verdicts: Vec::new(),
     }

@@ -294,6 +294,7 @@ impl FakeSession {
             disks: Vec::new(),
             intervals,
             series: Default::default(),
+            pods: Vec::new(),
             events: Vec::new(),
             verdicts: self.device.verdicts.clone(),
         }
@@ -416,6 +417,7 @@ fn worker(
             fixed_buffers: engine == Engine::IoUring,
         },
         started_at_ms: 1_795_226_283_000,
+        start_delay_ns: 0,
         runtime_ns,
         elapsed_ns: runtime_ns,
         directions,

@@ -1,4 +1,5 @@
 use super::*;
+use crate::options::Pods;
 use proptest::prelude::*;
 
 fn job(target: &str, change: impl FnOnce(&mut ClusterOptions)) -> serde_json::Value {
@@ -9,6 +10,7 @@ fn job(target: &str, change: impl FnOnce(&mut ClusterOptions)) -> serde_json::Va
         namespace: "bench",
         image: "docker.io/library/busybox:1.36",
         arch: "amd64",
+        pods: options.pods.and_then(|pods| pods.count).unwrap_or(1),
         options: &options,
     };
     serde_json::to_value(spec.job().unwrap()).unwrap()
@@ -131,4 +133,67 @@ fn a_pod_is_as_the_user_wants_it() {
     assert_eq!(pod["volumes"][1]["emptyDir"]["medium"], "Memory");
     assert_eq!(pod["volumes"][1]["emptyDir"]["sizeLimit"], "5Gi");
     assert!(pod["containers"][0].get("resources").is_none());
+}
+
+#[test]
+fn several_pods_are_placed_as_asked() {
+    let placed = |placement, shared| {
+        job("sc://fast", |options| {
+            options.pods = Some(Pods {
+                count: Some(8),
+                placement,
+                shared,
+            });
+        })
+    };
+    let spread = placed(Placement::Spread, false);
+    assert_eq!(spread["spec"]["completions"], 8);
+    assert_eq!(spread["spec"]["parallelism"], 8);
+    assert_eq!(spread["spec"]["completionMode"], "Indexed");
+    let constraint = &pod(&spread)["topologySpreadConstraints"][0];
+    assert_eq!(
+        constraint["labelSelector"]["matchLabels"][RUN_LABEL],
+        "3f2a9c"
+    );
+    let term = "requiredDuringSchedulingIgnoredDuringExecution";
+    let pack = placed(Placement::Pack, false);
+    let key = &pod(&pack)["affinity"]["podAffinity"][term][0]["topologyKey"];
+    assert_eq!(key, HOSTNAME);
+    let per_node = placed(Placement::PerNode, false);
+    let key = &pod(&per_node)["affinity"]["podAntiAffinity"][term][0]["topologyKey"];
+    assert_eq!(key, HOSTNAME);
+    assert!(
+        pod(&placed(Placement::Any, false))
+            .get("affinity")
+            .is_none()
+    );
+}
+
+#[test]
+fn pods_that_share_a_claim_have_a_directory_each() {
+    let mut options = ClusterOptions::new("sc://fast".parse().unwrap());
+    options.access_mode = "ReadWriteMany".to_owned();
+    options.pods = Some(Pods {
+        count: Some(2),
+        placement: Placement::Any,
+        shared: true,
+    });
+    let spec = RunSpec {
+        id: "3f2a9c",
+        namespace: "bench",
+        image: "busybox",
+        arch: "amd64",
+        pods: 2,
+        options: &options,
+    };
+    let job = serde_json::to_value(spec.job().unwrap()).unwrap();
+    let claim = serde_json::to_value(spec.shared_claim("u1").unwrap()).unwrap();
+    let volume = &pod(&job)["volumes"][1]["persistentVolumeClaim"]["claimName"];
+    assert_eq!(*volume, claim["metadata"]["name"]);
+    assert_eq!(claim["metadata"]["ownerReferences"][0]["uid"], "u1");
+    assert_eq!(claim["metadata"]["labels"][RUN_LABEL], "3f2a9c");
+    assert_eq!(claim["spec"]["accessModes"][0], "ReadWriteMany");
+    let script = pod(&job)["containers"][0]["command"][2].as_str().unwrap();
+    assert!(script.contains("--scratch /data/.iosonde-3f2a9c-$JOB_COMPLETION_INDEX"));
+    assert_eq!(spec.scratch(Some("1")), "/data/.iosonde-3f2a9c-1");
 }

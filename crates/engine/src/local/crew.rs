@@ -14,7 +14,7 @@ use crate::sampler::Sampler;
 use crate::tally::Shared;
 use iosonde_job::plan::{Direction, ExitWhat, Job, PerDirection, Plan};
 use iosonde_result::interval::{Interval, IntervalCounts};
-use iosonde_result::observer::{Control, Observer, Progress, WorkerState};
+use iosonde_result::observer::{Control, Observer, Progress, Start, WorkerState};
 use iosonde_result::run::{Event, RunResult, WorkerResult};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -207,6 +207,14 @@ impl<'a> Crew<'a> {
             watch.machine().begin();
         }
         complete
+    }
+
+    /// When those who wait at the gate start. A run that is ended meanwhile is not waited for.
+    pub(super) fn may_start(&mut self) -> Start {
+        match self.stopping {
+            true => Start::Now,
+            false => self.observer.start(),
+        }
     }
 
     /// The group that is ready starts at `start_ns`.

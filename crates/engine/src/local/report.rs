@@ -103,6 +103,7 @@ pub(super) fn blank(plan: &Plan, clone: &Member, backend: BackendUsed) -> Worker
         tid: 0,
         backend,
         started_at_ms: 0,
+        start_delay_ns: 0,
         runtime_ns: 0,
         elapsed_ns: 0,
         directions: Default::default(),

@@ -170,6 +170,7 @@ impl Seat<'_> {
         let job = self.job();
         let start_ns = gate_ns.saturating_add(self.delay_ns());
         self.sleep_until(start_ns);
+        let start_delay_ns = self.clock.now_ns().saturating_sub(start_ns);
         let logs = ready.logs.take().map(|logs| logs.begun_at(epoch_ms()));
         let measured_ns = start_ns + job.schedule.ramp_time_ns;
         let log = logs
@@ -215,14 +216,17 @@ impl Seat<'_> {
                 let failure = crate::failure::of_target(&error);
                 driven.outcome.failure.get_or_insert(failure);
             }
-            let result = report::of_outcome(
-                self.plan,
-                self.clone,
-                driven.outcome,
-                used,
-                start_ns,
-                driven.measured,
-            );
+            let result = WorkerResult {
+                start_delay_ns,
+                ..report::of_outcome(
+                    self.plan,
+                    self.clone,
+                    driven.outcome,
+                    used,
+                    start_ns,
+                    driven.measured,
+                )
+            };
             writing.map_or(Ok(()), Writing::end)?;
             Ok(result)
         })

@@ -8,17 +8,20 @@ use crate::clock::{Clock, RealClock};
 use crate::failure::no_thread;
 use crate::tally::Shared;
 use iosonde_job::plan::Plan;
-use iosonde_result::observer::Observer;
+use iosonde_result::observer::{Observer, Start};
 use iosonde_result::run::WorkerResult;
 use iosonde_result::session::RunError;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::Builder;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// From the moment that all workers of a group are ready to their common start.
 const START_AHEAD_NS: u64 = 2_000_000;
+
+/// How often those at the gate ask whether they may start.
+const START_LOOK_NS: u64 = 2_000_000;
 
 enum Message {
     /// It waits at the gate; what is said is why it cannot run.
@@ -40,6 +43,41 @@ impl Drop for WayHome {
             worker.stop.store(true, Relaxed);
         }
         self.gate.call_off();
+    }
+}
+
+/// A group whose workers are all at the gate.
+#[derive(Default)]
+struct StartLine {
+    is_complete: bool,
+    /// The first group has started: who measures elsewhere at the same time waits for that alone.
+    is_begun: bool,
+}
+
+impl StartLine {
+    /// Now, and the common start once it is known, on the run's clock.
+    fn start_ns(&mut self, crew: &mut Crew<'_>, clock: RealClock) -> Option<(u64, u64)> {
+        if !self.is_complete {
+            return None;
+        }
+        let start = match self.is_begun {
+            true => Start::Now,
+            false => crew.may_start(),
+        };
+        let now_ns = clock.now_ns();
+        let start_ns = match start {
+            Start::Wait => return None,
+            Start::Now => now_ns + START_AHEAD_NS,
+            Start::At(at) => match at.checked_duration_since(Instant::now()) {
+                Some(ahead) => now_ns + ahead.as_nanos() as u64,
+                None => now_ns.saturating_sub(at.elapsed().as_nanos() as u64),
+            },
+        };
+        *self = StartLine {
+            is_complete: false,
+            is_begun: true,
+        };
+        Some((now_ns, start_ns))
     }
 }
 
@@ -67,6 +105,7 @@ pub(super) fn run(
     let (sender, receiver) = channel();
     let shelf = LogShelf::default();
     let (mut any_prepared, mut refused) = (false, None);
+    let mut line = StartLine::default();
     std::thread::scope(|scope| {
         let mut way_home = WayHome {
             gate: Arc::default(),
@@ -105,6 +144,11 @@ pub(super) fn run(
                 })?;
             }
             let left_ns = crew.next_tick_ns().saturating_sub(clock.now_ns());
+            let left_ns = if line.is_complete {
+                left_ns.min(START_LOOK_NS)
+            } else {
+                left_ns
+            };
             match receiver.recv_timeout(Duration::from_nanos(left_ns)) {
                 Ok(Message::Ready(number, refusal)) => {
                     any_prepared |= refusal.is_none();
@@ -114,14 +158,16 @@ pub(super) fn run(
                         if !any_prepared && let Some(error) = refused.take() {
                             return Err(error);
                         }
-                        let now_ns = clock.now_ns();
-                        crew.start(now_ns, now_ns + START_AHEAD_NS);
-                        way_home.gate.open(now_ns + START_AHEAD_NS);
+                        line.is_complete = true;
                     }
                 }
                 Ok(Message::Done(number, result)) => crew.done(number, *result),
                 Err(RecvTimeoutError::Timeout) => crew.tick(clock.now_ns()),
                 Ok(Message::Lost) | Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if let Some((now_ns, start_ns)) = line.start_ns(&mut crew, clock) {
+                crew.start(now_ns, start_ns);
+                way_home.gate.open(start_ns);
             }
         }
         Ok(())

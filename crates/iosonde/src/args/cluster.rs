@@ -3,7 +3,7 @@
 use super::{seconds, size};
 use clap::{Args, ValueEnum};
 use iosonde_cluster::options::{Toleration, toleration};
-use iosonde_cluster::{ClusterOptions, VolumeMode};
+use iosonde_cluster::{ClusterOptions, Placement, Pods, VolumeMode};
 use iosonde_job::Target;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -55,6 +55,52 @@ pub(crate) struct ClusterArgs {
     /// When the cluster ends the run by itself [default: 24h]
     #[arg(long, value_parser = seconds, value_name = "TIME")]
     pub(crate) deadline: Option<u64>,
+}
+
+/// Options of several pods that start together.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Several pods")]
+pub(crate) struct PodsArgs {
+    /// Pods that run the job at the same time, each on a volume of its own
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) pods: Option<u32>,
+    /// One pod on each node that can take one
+    #[arg(long, conflicts_with_all = ["pods", "placement"])]
+    pub(crate) per_node: bool,
+    /// All pods on one claim (access mode rwx), each in a directory of its own
+    #[arg(long)]
+    pub(crate) shared: bool,
+    /// On which nodes the pods are [default: any]
+    #[arg(long, value_enum, value_name = "WHERE")]
+    pub(crate) placement: Option<Where>,
+}
+
+/// `--placement`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Where {
+    /// As the scheduler likes
+    Any,
+    /// Evenly over the nodes
+    Spread,
+    /// All on one node
+    Pack,
+}
+
+impl PodsArgs {
+    /// These; `None` is one pod.
+    pub(crate) fn pods(&self) -> Option<Pods> {
+        let placement = match (self.per_node, self.placement) {
+            (true, _) => Placement::PerNode,
+            (_, Some(Where::Spread)) => Placement::Spread,
+            (_, Some(Where::Pack)) => Placement::Pack,
+            _ => Placement::Any,
+        };
+        (self.pods.is_some() || self.per_node).then_some(Pods {
+            count: self.pods,
+            placement,
+            shared: self.shared,
+        })
+    }
 }
 
 /// `--volume-mode`.
@@ -126,6 +172,7 @@ impl ClusterArgs {
             run_as: self.run_as,
             timeout: time(self.timeout, usual.timeout),
             deadline: time(self.deadline, usual.deadline),
+            pods: None,
         }
     }
 }

@@ -3,7 +3,9 @@
 use crate::args::ClusterArgs;
 use crate::failure::Failure;
 use iosonde_cluster::options::own_arch;
-use iosonde_cluster::{AgentProgram, ClusterOptions, ClusterRunner, ClusterSession, Watch};
+use iosonde_cluster::{
+    AgentProgram, ClusterOptions, ClusterRunner, ClusterSession, Pods, PodsSession, Watch,
+};
 use iosonde_job::{Plan, Target};
 use iosonde_result::session::RunError;
 use iosonde_result::wire::Place;
@@ -44,6 +46,38 @@ pub(crate) fn open<'w>(
         },
     };
     Ok(runner.open(watch)?)
+}
+
+/// Makes several pods, each with the target's volume.
+pub(crate) fn open_pods<'w>(
+    target: Target,
+    args: &ClusterArgs,
+    pods: Pods,
+    watch: Watch<'w>,
+) -> Result<PodsSession<'w>, Failure> {
+    let is_class = matches!(target, Target::StorageClass(_));
+    if pods.shared && !is_class {
+        return Err(Failure::usage(
+            format!("{target}: only a claim of a storage class is made for several pods to share"),
+            "use sc://CLASS, or leave out --shared",
+        ));
+    }
+    let bytes = agent()?;
+    let mut options = args.options(target);
+    if pods.shared && args.access_mode.is_none() {
+        options.access_mode = "ReadWriteMany".to_owned();
+    }
+    let runner = ClusterRunner {
+        options: ClusterOptions {
+            pods: Some(pods),
+            ..options
+        },
+        agent: AgentProgram {
+            bytes: &bytes,
+            arch: own_arch(),
+        },
+    };
+    Ok(runner.open_pods(watch)?)
 }
 
 fn agent() -> Result<Cow<'static, [u8]>, Failure> {

@@ -128,6 +128,9 @@ pub(super) fn report(
     keeper.keep(&mut result);
     keeper.finish(None);
     output.write(&document(&result, &formats)?)?;
+    if formats.normal && !result.pods.is_empty() {
+        output.write(crate::report::pods::text(&result.pods).as_bytes())?;
+    }
     for note in keeper.notes() {
         eprintln!("note: {note}");
     }

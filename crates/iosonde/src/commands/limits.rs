@@ -36,7 +36,7 @@ pub(crate) struct LimitsArgs {
     #[arg(long, value_parser = limits::size_gib, value_name = "SIZE")]
     pub(crate) size: Option<f64>,
     /// Number of volumes or local disks, all on one machine
-    #[arg(long, value_parser = limits::count, value_name = "N")]
+    #[arg(long, visible_alias = "count", value_parser = limits::count, value_name = "N")]
     pub(crate) disks: Option<u32>,
     /// Machine type or family, e.g. n1-standard-8, n1, m5.large
     #[arg(long, value_name = "TYPE")]

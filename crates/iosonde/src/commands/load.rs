@@ -1,6 +1,6 @@
 //! `iosonde load`: what latency at which load?
 
-use super::target::Opened;
+use super::places::{Place, Places, tells};
 use crate::args::{ArrivalKind, LoadArgs, LoadKind, TextFormat};
 use crate::failure::Failure;
 use crate::live::load::LoadLive;
@@ -8,7 +8,6 @@ use crate::output::Output;
 use crate::report;
 use crate::signals::Stop;
 use crate::store::{Keeper, KeepingSession};
-use iosonde_engine::local::LocalRunner;
 use iosonde_result::session::Session;
 use iosonde_study::load::{
     Arrivals, LoadOptions, LoadResult, LoadWatcher, MatrixOptions, Mix, Pattern, load,
@@ -32,25 +31,32 @@ pub(crate) fn run(args: &LoadArgs) -> Result<(), Failure> {
 
 fn measure(args: &LoadArgs, stop: &Stop, keeper: &mut Keeper) -> Result<LoadResult, Failure> {
     let mut live = LoadLive::new(stop.clone());
-    let opened = Opened::open(&args.target, &args.allow_overwrite, &mut |note| {
-        live.note(note)
-    })?;
-    let mut session = LocalRunner {
-        consent: args.allow_overwrite.clone(),
-        interrupt: stop.interrupt.clone(),
-        ..LocalRunner::default()
-    }
-    .open();
-    keeper.begin("load", &opened.target.name);
+    let names = [args.target.clone()];
+    let (mut tells, interrupts) = (tells(&names), || stop.interrupt.count());
+    let consent = &args.allow_overwrite;
+    let mut places = Places::open(
+        &names,
+        consent,
+        &args.cluster,
+        stop,
+        &interrupts,
+        &mut tells,
+        &mut |note| live.note(note),
+    )?;
+    let Place { target, size_bytes } = places.all.remove(0);
+    let options = LoadOptions {
+        size_bytes: args.size.or(size_bytes),
+        ..options(args)
+    };
+    keeper.begin("load", &target.name);
     let mut keeping = KeepingSession {
-        session: &mut session,
+        session: &mut places,
         keeper,
     };
-    let outcome = load(&mut keeping, &opened.target, &options(args), &mut live);
+    let outcome = load(&mut keeping, &target, &options, &mut live);
     live.end();
-    let closed = Box::new(session).close();
-    // The working file goes before anything is printed: whoever reads the result finds the directory as it was.
-    drop(opened);
+    // What was made goes before anything is printed: whoever reads the result finds the target as it was.
+    let closed = Box::new(places).close();
     let result = outcome?;
     let document = serde_json::to_value(&result).map_err(anyhow::Error::from)?;
     if let Some(id) = keeper.finish(Some(&document)) {

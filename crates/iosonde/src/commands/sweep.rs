@@ -5,7 +5,7 @@ mod export;
 pub(crate) mod journal;
 mod quiet;
 
-use super::target::Opened;
+use super::places::{Places, tells};
 use crate::args::{SweepArgs, TextFormat};
 use crate::failure::Failure;
 use crate::live::sweep::SweepLive;
@@ -15,7 +15,6 @@ use crate::signals::Stop;
 use crate::store::{Keeper, KeepingSession};
 use around::Around;
 use export::FioFiles;
-use iosonde_engine::local::LocalRunner;
 use iosonde_engine::system_env::SystemEnv;
 use iosonde_job::Env;
 use iosonde_job::diagnostic::{Diagnostic, Diagnostics};
@@ -164,15 +163,20 @@ fn measure(
     keeper: &mut Keeper,
 ) -> Result<SweepResult, Failure> {
     let mut live = SweepLive::new(stop.clone());
-    let mut opened = Vec::new();
-    for name in &asked.targets {
-        opened.push(Opened::open(name, &args.allow_overwrite, &mut |note| {
-            live.line(note)
-        })?);
-    }
-    let targets: Vec<SweepTarget> = opened
+    let (mut tells, interrupts) = (tells(&asked.targets), || stop.interrupt.count());
+    let mut places = Places::open(
+        &asked.targets,
+        &args.allow_overwrite,
+        &args.cluster,
+        stop,
+        &interrupts,
+        &mut tells,
+        &mut |note| live.line(note),
+    )?;
+    let targets: Vec<SweepTarget> = places
+        .all
         .iter()
-        .map(|opened| SweepTarget::new(&opened.target, asked.size()))
+        .map(|place| SweepTarget::new(&place.target, asked.size().or(place.size_bytes)))
         .collect::<Result<_, _>>()?;
     let grid = asked.grid(&targets)?;
     let options = SweepOptions {
@@ -197,19 +201,13 @@ fn measure(
     )?;
     let so_far = journal.so_far();
     live.journal(journal);
-    let mut session = LocalRunner {
-        consent: args.allow_overwrite.clone(),
-        interrupt: stop.interrupt.clone(),
-        ..LocalRunner::default()
-    }
-    .open();
     let study_name = match &asked.job_file {
         Some(file) => file.clone(),
         None => asked.targets.join(" "),
     };
     keeper.begin("sweep", &study_name);
     let mut keeping = KeepingSession {
-        session: &mut session,
+        session: &mut places,
         keeper,
     };
     let mut around = Around {
@@ -225,9 +223,8 @@ fn measure(
     let mut notes = around.gate.notes();
     notes.extend(around.files.iter().flat_map(FioFiles::notes));
     live.end();
-    let closed = Box::new(session).close();
-    // The working files go before anything is printed: whoever reads the result finds the directories as they were.
-    drop(opened);
+    // What was made goes before anything is printed: whoever reads the result finds the targets as they were.
+    let closed = Box::new(places).close();
     let mut result = outcome?;
     result.job_file.clone_from(&asked.job_file);
     result.notes.extend(notes);

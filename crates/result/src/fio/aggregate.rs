@@ -239,13 +239,13 @@ fn continues_on_error(job: &Job) -> bool {
     ignores || errors.continue_read || errors.continue_write || errors.continue_verify
 }
 
-fn add_each(sum: &mut [u64; 7], more: &[u64; 7]) {
+pub(crate) fn add_each(sum: &mut [u64; 7], more: &[u64; 7]) {
     for (sum, more) in sum.iter_mut().zip(more) {
         *sum += more;
     }
 }
 
-fn add_cpu(sum: &mut CpuUse, more: &CpuUse) {
+pub(crate) fn add_cpu(sum: &mut CpuUse, more: &CpuUse) {
     sum.user_ns += more.user_ns;
     sum.system_ns += more.system_ns;
     sum.context_switches += more.context_switches;
@@ -253,7 +253,7 @@ fn add_cpu(sum: &mut CpuUse, more: &CpuUse) {
     sum.minor_faults += more.minor_faults;
 }
 
-fn add_direction(sum: &mut DirectionStats, more: &DirectionStats) {
+pub(crate) fn add_direction(sum: &mut DirectionStats, more: &DirectionStats) {
     sum.io_bytes += more.io_bytes;
     sum.total_ios += more.total_ios;
     sum.short_ios += more.short_ios;

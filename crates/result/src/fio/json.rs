@@ -5,6 +5,7 @@ use super::disks::{self, mean_of_below};
 use super::levels::LatencyLevels;
 use super::text::ascending;
 use super::{VERSION, bins, steady, time};
+use crate::pods;
 use crate::run::{DirectionStats, DiskUtil, RunResult};
 use crate::stats::{LatencyStats, Moments};
 use iosonde_job::plan::{Direction, GivenOption};
@@ -38,10 +39,11 @@ pub fn json_in(result: &RunResult, plus: bool, zone: &TimeZone) -> Value {
         let disks = disks::in_order(&result.disks).into_iter().map(disk);
         root.insert("disk_util".into(), disks.collect());
     }
-    root.insert(
-        "iosonde".into(),
-        value!({"program": result.program, "verdicts": result.verdicts}),
-    );
+    let mut ours = value!({"program": result.program, "verdicts": result.verdicts});
+    if !result.pods.is_empty() {
+        ours["pods"] = pods::summary(&result.pods);
+    }
+    root.insert("iosonde".into(), ours);
     Value::Object(root)
 }
 

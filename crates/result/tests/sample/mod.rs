@@ -67,6 +67,7 @@ pub(crate) fn worker(
             fixed_buffers: false,
         },
         started_at_ms: 1_795_225_508_000,
+        start_delay_ns: 0,
         runtime_ns: 2_000_300_000,
         elapsed_ns: 2_100_000_000,
         directions,
@@ -123,6 +124,7 @@ pub(crate) fn result(jobs: Vec<Job>, workers: Vec<WorkerResult>) -> RunResult {
             ramp: false,
         }],
         series: Default::default(),
+        pods: Vec::new(),
         events: vec![Event {
             at_ns: 5,
             message: "layout began".into(),

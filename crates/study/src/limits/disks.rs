@@ -299,6 +299,24 @@ impl Limits {
     }
 }
 
+impl Limits {
+    /// How the service of a query is told to make its machine with its disks.
+    pub(super) fn commands(&self, product: &str, query: &Query) -> Vec<String> {
+        let (Some(service), Some(disks)) = (&query.service, query.disks) else {
+            return Vec::new();
+        };
+        let machine = query.machine.as_deref().unwrap_or("TYPE");
+        self.count_tables(product)
+            .filter(|table| table.service.as_ref() == Some(service))
+            .filter_map(|table| table.command.as_ref())
+            .map(|command| {
+                let command = command.get_ref().replace("{disks}", &disks.to_string());
+                command.replace("{machine}", machine)
+            })
+            .collect()
+    }
+}
+
 impl CountRow {
     fn takes(&self, vcpus: u32) -> bool {
         self.machine.is_none()

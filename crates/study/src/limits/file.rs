@@ -354,6 +354,8 @@ pub(super) struct DiskCounts {
     /// Holds only within this service, e.g. `gke`.
     pub(super) service: Option<String>,
     pub(super) origin: Origin,
+    /// How the service is told to make such a machine, with `{disks}` and `{machine}` to be filled in, and what it needs.
+    pub(super) command: Option<Spanned<String>>,
     pub(super) rows: Vec<CountRow>,
 }
 

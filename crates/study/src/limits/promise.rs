@@ -266,6 +266,9 @@ pub struct Promise {
     pub method: Option<String>,
     /// What must be known to read the figures.
     pub remarks: Vec<String>,
+    /// How the service that was named is told to make it.
+    #[serde(default)]
+    pub commands: Vec<String>,
     /// The vendor's own fine print.
     pub notes: Vec<String>,
     /// Where all that was published.

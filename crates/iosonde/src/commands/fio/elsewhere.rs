@@ -1,7 +1,7 @@
 //! `iosonde fio --target sc://CLASS ...`: the same job, in a pod.
 
 use super::{conclude, report, watched};
-use crate::args::{ClusterArgs, KeepArgs};
+use crate::args::{ClusterArgs, KeepArgs, PodsArgs};
 use crate::commands::cluster;
 use crate::failure::Failure;
 use crate::live::cluster::PodLive;
@@ -9,7 +9,7 @@ use crate::output::Output;
 use crate::signals::Stop;
 use crate::store::Keeper;
 use clap::{CommandFactory, Parser};
-use iosonde_cluster::{Told, Watch};
+use iosonde_cluster::{Pods, Told, Watch};
 use iosonde_job::{CommandLine, Plan, Target};
 use iosonde_result::fio::Formats;
 use iosonde_result::session::Session;
@@ -21,6 +21,7 @@ use std::path::Path;
 pub(super) struct Elsewhere {
     target: Target,
     args: ClusterArgs,
+    pods: Option<Pods>,
 }
 
 #[derive(Debug, Parser)]
@@ -30,30 +31,35 @@ struct Words {
     target: String,
     #[command(flatten)]
     cluster: ClusterArgs,
+    #[command(flatten)]
+    pods: PodsArgs,
 }
 
-/// Takes what is ours from fio's words: `--target`, and with it the options of targets in a cluster. Each has a value.
+/// Takes what is ours from fio's words: `--target`, and with it the options of targets in a cluster.
 pub(super) fn split(words: &[OsString]) -> Result<(Option<Elsewhere>, Vec<OsString>), Failure> {
     let is_target =
         |word: &OsString| word == "--target" || word.to_string_lossy().starts_with("--target=");
     if !words.iter().any(is_target) {
         return Ok((None, words.to_vec()));
     }
-    let ours: Vec<String> = Words::command()
+    let ours: Vec<(String, bool)> = Words::command()
         .get_arguments()
-        .filter_map(|argument| Some(format!("--{}", argument.get_long()?)))
+        .filter_map(|argument| {
+            let name = format!("--{}", argument.get_long()?);
+            Some((name, argument.get_action().takes_values()))
+        })
         .collect();
     let (mut taken, mut rest) = (Vec::new(), Vec::new());
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let text = word.to_string_lossy();
         let name = text.split('=').next().unwrap_or_default();
-        if !ours.iter().any(|ours| ours == name) {
+        let Some((_, has_value)) = ours.iter().find(|(ours, _)| ours == name) else {
             rest.push(word.clone());
             continue;
-        }
+        };
         taken.push(word.clone());
-        if !text.contains('=') {
+        if *has_value && !text.contains('=') {
             taken.extend(words.next().cloned());
         }
     }
@@ -64,8 +70,12 @@ pub(super) fn split(words: &[OsString]) -> Result<(Option<Elsewhere>, Vec<OsStri
             "on this machine the job says where: --directory=DIRECTORY or --filename=FILE",
         ));
     };
-    let args = parsed.cluster;
-    Ok((Some(Elsewhere { target, args }), rest))
+    let elsewhere = Elsewhere {
+        target,
+        args: parsed.cluster,
+        pods: parsed.pods.pods(),
+    };
+    Ok((Some(elsewhere), rest))
 }
 
 impl Elsewhere {
@@ -87,12 +97,23 @@ impl Elsewhere {
             tell: &mut |told: Told<'_>| pod_live.tell(told),
             interrupts: &|| stop.interrupt.count(),
         };
-        let mut session = cluster::open(self.target, &self.args, watch)?;
-        for note in session.adopt(&mut plan) {
+        let (mut session, notes): (Box<dyn Session + '_>, _) = match self.pods {
+            Some(pods) => {
+                let session = cluster::open_pods(self.target, &self.args, pods, watch)?;
+                let notes = session.notes(&plan);
+                (Box::new(session), notes)
+            }
+            None => {
+                let session = cluster::open(self.target, &self.args, watch)?;
+                let notes = session.adopt(&mut plan);
+                (Box::new(session), notes)
+            }
+        };
+        for note in notes {
             eprintln!("note: {note}");
         }
-        let (outcome, shown) = watched(&mut session, &plan, command, formats, &mut output)?;
-        let closed = Box::new(session).close();
+        let (outcome, shown) = watched(session.as_mut(), &plan, command, formats, &mut output)?;
+        let closed = session.close();
         let result = report(outcome?, &name, formats, &mut keeper, &mut output)?;
         shown?;
         closed?;
@@ -121,6 +142,11 @@ mod tests {
         assert_eq!(elsewhere.args.context.as_deref(), Some("lab"));
         assert_eq!(elsewhere.args.namespace.as_deref(), Some("bench"));
         assert_eq!(rest, words("--size=1g -n x job.fio"));
+        let line = "--target sc://fast --pods 3 --shared --placement=spread job.fio";
+        let (elsewhere, rest) = split(&words(line)).unwrap();
+        let pods = elsewhere.unwrap().pods.unwrap();
+        assert_eq!((pods.count, pods.shared), (Some(3), true));
+        assert_eq!(rest, words("job.fio"), "a switch has no value");
     }
 
     #[test]

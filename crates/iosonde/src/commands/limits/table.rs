@@ -17,6 +17,12 @@ pub(super) fn promise(promise: &Promise) -> String {
         text.push('\n');
         text.extend(remarks.iter().map(|remark| wrapped(remark)));
     }
+    if !promise.commands.is_empty() {
+        text.push_str("\nMade by\n");
+        // Not wrapped, however long: it is there to be copied.
+        let lines = promise.commands.iter().flat_map(|command| command.lines());
+        text.extend(lines.map(|line| format!("  {line}\n")));
+    }
     for (title, lines) in [
         ("Fine print", promise.notes.clone()),
         (

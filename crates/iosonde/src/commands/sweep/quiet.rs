@@ -34,7 +34,9 @@ impl Gate {
     pub(super) fn new(targets: &[SweepTarget], stop: Stop) -> Gate {
         let real = targets
             .iter()
-            .filter(|target| !matches!(target.kind, TargetKind::Simulated { .. }));
+            .filter(|target| !matches!(target.kind, TargetKind::Simulated { .. }))
+            // The path of a target in a cluster is one of its pod.
+            .filter(|target| !target.name.contains("://"));
         let found = real.filter_map(|target| identify(Path::new(&target.path)).ok());
         let numbers = found.flat_map(|info| info.devices.into_iter().map(|device| device.number));
         Gate {

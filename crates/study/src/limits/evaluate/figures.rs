@@ -17,6 +17,7 @@ impl Evaluation<'_> {
         let max_io_bytes = self.product.io.max_kib.map(|kib| u64::from(kib) << 10);
         self.small_io(&figures, max_io_bytes);
         Promise {
+            commands: self.limits.commands(self.name, &self.query),
             product: self.name.to_owned(),
             title: self.product.title.clone(),
             query: self.query,

@@ -4,6 +4,17 @@ use super::*;
 use Unit::{Iops, MbPerS, MibPerS};
 
 #[test]
+fn a_service_is_told_how_many_disks() {
+    let promise = ask("gcp-local-ssd:disks=4,machine=n1-standard-8,service=gke");
+    let command = promise.commands.concat();
+    assert!(command.contains("--machine-type=n1-standard-8 --ephemeral-storage-local-ssd count=4"));
+    let elsewhere = ask("gcp-local-ssd:disks=4,machine=n1-standard-8");
+    assert!(elsewhere.commands.is_empty());
+    let error = try_ask("gcp-local-ssd:disks=24,machine=n1-standard-8,service=gke").unwrap_err();
+    assert!(error.remedy().contains("1 to 8"), "{}", error.remedy());
+}
+
+#[test]
 fn ssd_persistent_disk_is_capped_by_the_machine() {
     for machine in ["n1", "n2", "e2"] {
         let promise = ask(&format!("gcp-pd-ssd:size=375GiB,machine={machine},vcpus=8"));

@@ -1,0 +1,435 @@
+//! Several pods as one place where plans are run: all prepare, start at one instant, and are one result.
+
+use crate::clock::{Exchange, Offset};
+use crate::lifecycle::Objects;
+use crate::place;
+use crate::runner::{Made, MadePod};
+use crate::session::{ANSWER, CLOSE, TICK, Told, Watch, reconnected, refused};
+use crate::together::Together;
+use crate::transport::{Connection, Heard};
+use iosonde_job::Plan;
+use iosonde_result::interval::Interval;
+use iosonde_result::observer::{Control, Observer};
+use iosonde_result::pods::{PodRun, combined};
+use iosonde_result::run::RunResult;
+use iosonde_result::session::{RunError, Session};
+use iosonde_result::wire::{Message, ProgressReport, Request, Stop};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
+use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
+
+/// How often the pods are listened to.
+const LISTEN: Duration = Duration::from_millis(5);
+/// Questions for the clock of each pod.
+const EXCHANGES: usize = 10;
+/// From the agreement to the start: the word must have reached all pods by then.
+const AHEAD: Duration = Duration::from_millis(200);
+
+/// Pods that run a plan at the same time, each on its volume. They are kept between runs, and removed when this is closed or
+/// dropped.
+pub struct PodsSession<'w> {
+    runtime: Runtime,
+    objects: Objects,
+    labels: BTreeMap<String, String>,
+    links: Vec<Link>,
+    watch: Watch<'w>,
+    /// The client's clock counts from here.
+    begun: Instant,
+    runs: u64,
+    is_closed: bool,
+}
+
+/// One pod, and what it has told of the current run.
+struct Link {
+    name: String,
+    labels: BTreeMap<String, String>,
+    scratch: Option<String>,
+    connection: Connection,
+    offset: Option<Offset>,
+    /// The start that it was told, on its own clock.
+    start_ns: Option<u64>,
+    have: usize,
+    is_ready: bool,
+    is_cut_short: bool,
+    progress: Option<ProgressReport>,
+    intervals: VecDeque<Interval>,
+    clock_ns: Option<u64>,
+    result: Option<RunResult>,
+}
+
+impl Link {
+    fn new(pod: MadePod, is_block: bool) -> Link {
+        Link {
+            name: pod.name,
+            labels: pod.labels,
+            scratch: (!is_block).then_some(pod.scratch),
+            connection: pod.connection,
+            offset: None,
+            start_ns: None,
+            have: 0,
+            is_ready: false,
+            is_cut_short: false,
+            progress: None,
+            intervals: VecDeque::new(),
+            clock_ns: None,
+            result: None,
+        }
+    }
+
+    /// Nothing is known of the run that begins.
+    fn begin(&mut self) {
+        self.start_ns = None;
+        self.have = 0;
+        (self.is_ready, self.is_cut_short) = (false, false);
+        self.progress = None;
+        self.intervals.clear();
+        self.result = None;
+    }
+
+    fn hear(&mut self, message: Message, observer: &mut dyn Observer) -> Result<(), RunError> {
+        self.have += usize::from(matches!(
+            message,
+            Message::Ready
+                | Message::Interval(_)
+                | Message::Event(_)
+                | Message::Ending
+                | Message::Done(_)
+        ));
+        match message {
+            Message::Ready => self.is_ready = true,
+            Message::Clock { now_ns } => self.clock_ns = Some(now_ns),
+            Message::Progress(progress) => self.progress = Some(progress),
+            Message::Interval(interval) => self.intervals.push_back(*interval),
+            Message::Event(event) => observer.event(&event),
+            Message::Ending => self.is_cut_short = true,
+            Message::Done(Ok(result)) if !self.is_cut_short => self.result = Some(*result),
+            Message::Done(Ok(_)) => {
+                return Err(RunError::Lost {
+                    what: format!("the pod {}", self.name),
+                    cause: "it was told to end".to_owned(),
+                    remedy: "see `kubectl describe pod`, and run it again".to_owned(),
+                });
+            }
+            Message::Done(Err(error)) => return Err(error),
+            Message::Refused(problem) => return Err(refused(problem)),
+            Message::Hello { .. } | Message::Place(_) => {}
+        }
+        Ok(())
+    }
+
+    fn node(&self) -> String {
+        self.labels.get("node").cloned().unwrap_or_default()
+    }
+}
+
+impl<'w> PodsSession<'w> {
+    pub(crate) fn new(made: Made, watch: Watch<'w>) -> PodsSession<'w> {
+        let is_block = made.is_block;
+        PodsSession {
+            runtime: made.runtime,
+            objects: made.objects,
+            labels: made.labels,
+            links: made
+                .pods
+                .into_iter()
+                .map(|pod| Link::new(pod, is_block))
+                .collect(),
+            watch,
+            begun: Instant::now(),
+            runs: 0,
+            is_closed: false,
+        }
+    }
+
+    /// What the user should know about a plan whose files are moved into volumes.
+    pub fn notes(&self, plan: &Plan) -> Vec<String> {
+        let scratch = self.links.first().and_then(|link| link.scratch.as_deref());
+        place::into_volume(&mut plan.clone(), scratch)
+    }
+
+    /// All pods get their plan, with the files of their volume.
+    fn ask_all(&mut self, plan: &Plan, interval_ns: u64) {
+        for link in &mut self.links {
+            link.begin();
+            let mut plan = plan.clone();
+            place::into_volume(&mut plan, link.scratch.as_deref());
+            link.connection.ask(&Request::Run {
+                run: self.runs,
+                plan: Box::new(plan),
+                interval_ns,
+                hold: true,
+            });
+        }
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.begun.elapsed().as_nanos() as u64
+    }
+
+    /// Hears what all pods have said so far. A connection that broke is taken up again.
+    fn listen(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
+        for index in 0..self.links.len() {
+            loop {
+                let link = &mut self.links[index];
+                match link.connection.heard.try_recv() {
+                    Ok(Heard::Message(message)) => link
+                        .hear(message, observer)
+                        .map_err(|error| self.better(index, error))?,
+                    Err(TryRecvError::Empty) => break,
+                    Ok(Heard::Ended) | Err(TryRecvError::Disconnected) if link.result.is_some() => {
+                        break;
+                    }
+                    Ok(Heard::Ended) | Err(TryRecvError::Disconnected) => {
+                        self.take_up(index, observer)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A pod that was told to end is known to the cluster, which says why.
+    fn better(&self, index: usize, error: RunError) -> RunError {
+        let name = &self.links[index].name;
+        let RunError::Lost { .. } = error else {
+            return error;
+        };
+        let known = self.runtime.block_on(self.objects.loss(name));
+        named(known.ok().flatten().unwrap_or(error), name)
+    }
+
+    fn take_up(&mut self, index: usize, observer: &mut dyn Observer) -> Result<(), RunError> {
+        let run = self.runs;
+        let link = &mut self.links[index];
+        let interrupts = self.watch.interrupts;
+        let again = reconnected(
+            &self.runtime,
+            &self.objects,
+            &link.name,
+            interrupts,
+            observer,
+        );
+        link.connection = again.map_err(|error| named(error, &link.name))?;
+        let have = link.have;
+        link.connection.ask(&Request::Follow { run, have });
+        // The word may have been lost with the connection.
+        if let Some(at_ns) = link.start_ns {
+            link.connection.ask(&Request::Start { run, at_ns });
+        }
+        Ok(())
+    }
+
+    /// Learns how all clocks stand, and tells all pods when to start.
+    fn start(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
+        for index in 0..self.links.len() {
+            let mut exchanges = Vec::with_capacity(EXCHANGES);
+            while exchanges.len() < EXCHANGES && self.links[index].result.is_none() {
+                exchanges.push(self.exchange(index, observer)?);
+            }
+            self.links[index].offset = Offset::estimate(&exchanges);
+        }
+        let run = self.runs;
+        let here_ns = self.now_ns() + AHEAD.as_nanos() as u64;
+        for link in &mut self.links {
+            if let Some(offset) = link.offset {
+                let at_ns = offset.there_ns(here_ns);
+                link.start_ns = Some(at_ns);
+                link.connection.ask(&Request::Start { run, at_ns });
+            }
+        }
+        Ok(())
+    }
+
+    fn exchange(
+        &mut self,
+        index: usize,
+        observer: &mut dyn Observer,
+    ) -> Result<Exchange, RunError> {
+        let mut asked_ns = self.now_ns();
+        self.links[index].clock_ns = None;
+        self.links[index].connection.ask(&Request::Clock);
+        let begun = Instant::now();
+        loop {
+            let link = &mut self.links[index];
+            match link.connection.heard.recv_timeout(TICK) {
+                Ok(Heard::Message(message)) => {
+                    let heard_ns = self.begun.elapsed().as_nanos() as u64;
+                    link.hear(message, observer)?;
+                    if let Some(answer_ns) = link.clock_ns {
+                        return Ok(Exchange {
+                            asked_ns,
+                            answer_ns,
+                            heard_ns,
+                        });
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) if begun.elapsed() < ANSWER => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(RunError::Lost {
+                        what: format!("the connection to the pod {}", link.name),
+                        cause: "the agent does not answer".to_owned(),
+                        remedy: "see `kubectl logs` of the pod".to_owned(),
+                    });
+                }
+                Ok(Heard::Ended) | Err(RecvTimeoutError::Disconnected) => {
+                    self.take_up(index, observer)?;
+                    asked_ns = self.now_ns();
+                    self.links[index].connection.ask(&Request::Clock);
+                }
+            }
+            if (self.watch.interrupts)() > 0 {
+                return Err(RunError::Interrupted);
+            }
+        }
+    }
+
+    fn stop_all(&self, stop: Stop) {
+        let run = self.runs;
+        for link in &self.links {
+            link.connection.ask(&Request::Stop { run, stop });
+        }
+    }
+
+    /// Follows all pods to the end of the run.
+    fn follow(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
+        let mut together = Together::default();
+        let (mut passed_on, mut is_started, mut is_enough) = (0, false, false);
+        loop {
+            while passed_on < (self.watch.interrupts)().min(2) {
+                passed_on += 1;
+                self.stop_all(Stop::Interrupt);
+            }
+            self.listen(observer)?;
+            if !is_started
+                && self
+                    .links
+                    .iter()
+                    .all(|link| link.is_ready || link.result.is_some())
+            {
+                is_started = true;
+                if passed_on == 0 {
+                    self.start(observer)?;
+                }
+            }
+            let control = self.show(&mut together, observer);
+            if control == Control::Stop && !is_enough {
+                is_enough = true;
+                self.stop_all(Stop::Enough);
+            }
+            if self.links.iter().all(|link| link.result.is_some()) {
+                return Ok(());
+            }
+            std::thread::sleep(LISTEN);
+        }
+    }
+
+    /// Tells the observer of all pods together.
+    fn show(&mut self, together: &mut Together, observer: &mut dyn Observer) -> Control {
+        let mut control = Control::Continue;
+        let reports = self.links.iter().map(|link| link.progress.as_ref());
+        if let Some(progress) = together.progress(reports) {
+            control = observer.progress(&progress.view());
+        }
+        loop {
+            // Those that have ended have no more slices than they have told.
+            let is_due = |link: &Link| !link.intervals.is_empty() || link.result.is_some();
+            let slices: Vec<Interval> = match self.links.iter().all(is_due) {
+                true => self
+                    .links
+                    .iter_mut()
+                    .filter_map(|link| link.intervals.pop_front())
+                    .collect(),
+                false => return control,
+            };
+            if slices.is_empty() {
+                return control;
+            }
+            let sum = iosonde_result::pods::interval(slices.iter());
+            if observer.interval(&sum) == Control::Stop {
+                control = Control::Stop;
+            }
+        }
+    }
+
+    /// What all have brought home.
+    fn gather(&mut self) -> Option<RunResult> {
+        let labels = &self.labels;
+        let run = |link: &mut Link| {
+            let mut result = link.result.take()?;
+            result.labels.extend(labels.clone());
+            result.labels.extend(link.labels.clone());
+            let delay_ns = result
+                .workers
+                .first()
+                .map_or(0, |worker| worker.start_delay_ns);
+            Some(PodRun {
+                name: link.name.clone(),
+                node: link.node(),
+                started_ns: delay_ns,
+                clock_error_ns: link.offset.map_or(0, |offset| offset.error_ns),
+                result,
+            })
+        };
+        combined(self.links.iter_mut().filter_map(run).collect())
+    }
+
+    /// The agents remove their files, then the cluster everything else.
+    fn remove(&mut self) -> Result<(), RunError> {
+        if std::mem::replace(&mut self.is_closed, true) {
+            return Ok(());
+        }
+        (self.watch.tell)(Told::Waiting("pods and volumes to be removed"));
+        for link in &self.links {
+            link.connection.ask(&Request::Close);
+        }
+        let begun = Instant::now();
+        for link in &self.links {
+            while begun.elapsed() < CLOSE && (self.watch.interrupts)() < 2 {
+                match link.connection.heard.recv_timeout(TICK) {
+                    Ok(Heard::Ended) | Err(RecvTimeoutError::Disconnected) => break,
+                    _ => {}
+                }
+            }
+        }
+        let removed = self
+            .runtime
+            .block_on(self.objects.delete(self.watch.interrupts));
+        (self.watch.tell)(Told::Over);
+        removed
+    }
+}
+
+/// Which of the pods was lost.
+fn named(error: RunError, pod: &str) -> RunError {
+    match error {
+        RunError::Lost { cause, remedy, .. } => RunError::Lost {
+            what: format!("the pod {pod}"),
+            cause,
+            remedy,
+        },
+        other => other,
+    }
+}
+
+impl Session for PodsSession<'_> {
+    fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        self.runs += 1;
+        self.ask_all(plan, observer.interval_ns());
+        self.follow(observer)?;
+        self.gather().ok_or(RunError::Interrupted)
+    }
+
+    fn close(mut self: Box<Self>) -> Result<(), RunError> {
+        self.remove()
+    }
+}
+
+/// Whatever went wrong, nothing is left.
+impl Drop for PodsSession<'_> {
+    fn drop(&mut self) {
+        if let Err(left) = self.remove() {
+            (self.watch.tell)(Told::Note(&format!("{left}; {}", left.remedy())));
+        }
+    }
+}

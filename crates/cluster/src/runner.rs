@@ -1,0 +1,235 @@
+//! From options to pods whose agents answer: asked, created, waited for, or removed again.
+
+use crate::connect::Cluster;
+use crate::lifecycle::Objects;
+use crate::manifest::RunSpec;
+use crate::options::{AgentProgram, ClusterOptions};
+use crate::pods::PodsSession;
+use crate::preflight;
+use crate::session::{ClusterSession, Told, Watch};
+use crate::transport::{Connection, send_agent};
+use futures::future::try_join_all;
+use iosonde_job::Target;
+use iosonde_result::session::RunError;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::Api;
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::runtime::Runtime;
+
+/// How sessions in a cluster are made.
+#[derive(Debug, Clone)]
+pub struct ClusterRunner<'a> {
+    /// Which cluster and volume.
+    pub options: ClusterOptions,
+    /// What runs in the pod.
+    pub agent: AgentProgram<'a>,
+}
+
+/// What has been made: pods with agents that answer.
+pub(crate) struct Made {
+    pub(crate) runtime: Runtime,
+    pub(crate) objects: Objects,
+    /// Labels of the result that are the same for all pods.
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) pods: Vec<MadePod>,
+    pub(crate) is_block: bool,
+}
+
+pub(crate) struct MadePod {
+    pub(crate) name: String,
+    /// Labels that say where it is.
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) scratch: String,
+    pub(crate) connection: Connection,
+}
+
+impl ClusterRunner<'_> {
+    /// Creates the pod and its volume, and waits until plans can be run in it. Nothing is left if that fails.
+    ///
+    /// # Errors
+    /// Before anything is created: what cannot succeed. After it: what hindered it, explained.
+    pub fn open<'w>(&self, mut watch: Watch<'w>) -> Result<ClusterSession<'w>, RunError> {
+        let made = self.make(&mut watch)?;
+        Ok(ClusterSession::new(made, watch))
+    }
+
+    /// As [`open`](Self::open), with as many pods as the options ask for.
+    ///
+    /// # Errors
+    /// As those of [`open`](Self::open).
+    pub fn open_pods<'w>(&self, mut watch: Watch<'w>) -> Result<PodsSession<'w>, RunError> {
+        let made = self.make(&mut watch)?;
+        Ok(PodsSession::new(made, watch))
+    }
+
+    fn make(&self, watch: &mut Watch<'_>) -> Result<Made, RunError> {
+        let runtime = runtime()?;
+        let options = with_namespace(&self.options);
+        let (cluster, ready) = runtime.block_on(async {
+            let cluster = Cluster::connect(&options).await?;
+            (watch.tell)(Told::Waiting("the cluster's answer"));
+            let facts = preflight::look(&cluster, &options).await?;
+            Ok::<_, RunError>((cluster, facts.judge(&options, self.agent.arch)?))
+        })?;
+        for note in &ready.notes {
+            (watch.tell)(Told::Note(note));
+        }
+        let id = new_id();
+        let namespace = cluster.namespace.clone();
+        let spec = RunSpec {
+            id: &id,
+            namespace: &namespace,
+            image: &ready.image,
+            arch: self.agent.arch,
+            pods: ready.pods,
+            options: &options,
+        };
+        let objects = Objects {
+            cluster,
+            id: id.clone(),
+            job: spec.name(),
+        };
+        runtime.block_on(objects.create(&spec))?;
+        match runtime.block_on(begin(&objects, &spec, &self.agent, watch)) {
+            Ok(pods) => {
+                (watch.tell)(Told::Over);
+                Ok(Made {
+                    is_block: spec.is_block(),
+                    labels: ready.labels,
+                    runtime,
+                    objects,
+                    pods,
+                })
+            }
+            Err(error) => {
+                (watch.tell)(Told::Waiting("everything to be removed"));
+                if let Err(left) = runtime.block_on(objects.delete(watch.interrupts)) {
+                    (watch.tell)(Told::Note(&format!("{left}; {}", left.remedy())));
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The pods run, and the agents in them answer.
+async fn begin(
+    objects: &Objects,
+    spec: &RunSpec<'_>,
+    agent: &AgentProgram<'_>,
+    watch: &mut Watch<'_>,
+) -> Result<Vec<MadePod>, RunError> {
+    let pods = objects.wait(spec.pods, spec.options.timeout, watch).await?;
+    let what = match pods.len() {
+        1 => "the agent to be sent".to_owned(),
+        all => format!("the agent to be sent into {all} pods"),
+    };
+    (watch.tell)(Told::Waiting(&what));
+    let mut pods: Vec<(u32, Pod)> = pods.into_iter().map(|pod| (index(&pod), pod)).collect();
+    pods.sort_by_key(|(index, _)| *index);
+    try_join_all(
+        pods.iter()
+            .map(|(index, pod)| start(objects, spec, agent, *index, pod)),
+    )
+    .await
+}
+
+async fn start(
+    objects: &Objects,
+    spec: &RunSpec<'_>,
+    agent: &AgentProgram<'_>,
+    index: u32,
+    pod: &Pod,
+) -> Result<MadePod, RunError> {
+    let name = pod.metadata.name.clone().unwrap_or_default();
+    let started = async {
+        send_agent(objects, &name, agent).await?;
+        Connection::open(objects, &name).await
+    };
+    let connection = match started.await {
+        Ok(connection) => connection,
+        // The pod may know better why.
+        Err(error) => {
+            return Err(match objects.loss(&name).await {
+                Ok(Some(RunError::Lost {
+                    cause,
+                    remedy,
+                    what,
+                })) => RunError::Unready {
+                    what,
+                    cause,
+                    remedy,
+                },
+                _ => error,
+            });
+        }
+    };
+    let mut labels = BTreeMap::new();
+    complete(&mut labels, &objects.cluster, pod).await;
+    let index = spec.is_shared().then(|| index.to_string());
+    Ok(MadePod {
+        name,
+        labels,
+        scratch: spec.scratch(index.as_deref()),
+        connection,
+    })
+}
+
+/// Which of the Job's pods this is.
+fn index(pod: &Pod) -> u32 {
+    let annotations = pod.metadata.annotations.as_ref();
+    let index = annotations.and_then(|all| all.get("batch.kubernetes.io/job-completion-index"));
+    index.and_then(|index| index.parse().ok()).unwrap_or(0)
+}
+
+pub(crate) fn runtime() -> Result<Runtime, RunError> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| RunError::Unsupported {
+            problem: format!("no thread can be made: {error}"),
+            remedy: "allow more threads (ulimit -u)".to_owned(),
+        })
+}
+
+/// A claim's own namespace is where its pod must be.
+fn with_namespace(options: &ClusterOptions) -> ClusterOptions {
+    let mut options = options.clone();
+    if let Target::Claim {
+        namespace: Some(namespace),
+        ..
+    } = &options.target
+    {
+        options.namespace = Some(namespace.clone());
+    }
+    options
+}
+
+/// Letters and digits that no other run has: from the time and the process.
+fn new_id() -> String {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let mixed = (now.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(40))
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    format!("{:08x}", mixed >> 32)
+}
+
+/// Where the pod is.
+pub(crate) async fn complete(labels: &mut BTreeMap<String, String>, cluster: &Cluster, pod: &Pod) {
+    labels.insert("namespace".to_owned(), cluster.namespace.clone());
+    if let Some(context) = &cluster.context {
+        labels.insert("context".to_owned(), context.clone());
+    }
+    let Some(name) = pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref()) else {
+        return;
+    };
+    labels.insert("node".to_owned(), name.clone());
+    let nodes: Api<Node> = Api::all(cluster.client.clone());
+    // Labels that this user may not see are not in the result.
+    if let Ok(node) = nodes.get(name).await {
+        labels.extend(preflight::node_labels(&node));
+    }
+}

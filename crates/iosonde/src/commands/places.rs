@@ -1,0 +1,147 @@
+//! Where the runs of one study go: all targets on this machine share a session, each target in a cluster has a pod of its own.
+
+use super::cluster;
+use super::target::Opened;
+use crate::args::ClusterArgs;
+use crate::failure::Failure;
+use crate::live::cluster::PodLive;
+use crate::signals::Stop;
+use iosonde_cluster::{ClusterSession, Told, Watch};
+use iosonde_engine::local::{LocalRunner, LocalSession};
+use iosonde_job::plan::{Job, Plan};
+use iosonde_result::observer::Observer;
+use iosonde_result::run::RunResult;
+use iosonde_result::session::{RunError, Session};
+use iosonde_study::probe::{Budget, ProbeTarget};
+use std::path::PathBuf;
+
+/// What shows a pod while it is made and removed.
+pub(super) type Tell = Box<dyn FnMut(Told<'_>)>;
+
+/// One for each target.
+pub(super) fn tells(names: &[String]) -> Vec<Tell> {
+    let tell = |name: &String| -> Tell {
+        let mut live = PodLive::new(name);
+        Box::new(move |told| live.tell(told))
+    };
+    names.iter().map(tell).collect()
+}
+
+/// A target that is ready to be measured.
+pub(super) struct Place {
+    pub(super) target: ProbeTarget,
+    /// How much of it is used where nothing is said; `None` is what the study takes.
+    pub(super) size_bytes: Option<u64>,
+}
+
+/// Targets that are ready, as one session. Everything that was made for them is removed when it is closed or dropped.
+pub(super) struct Places<'a> {
+    pub(super) all: Vec<Place>,
+    local: LocalSession,
+    _opened: Vec<Opened>,
+    pods: Vec<ClusterSession<'a>>,
+}
+
+impl<'a> Places<'a> {
+    /// Opens all targets, in order.
+    pub(super) fn open(
+        names: &[String],
+        consent: &[PathBuf],
+        args: &ClusterArgs,
+        stop: &Stop,
+        interrupts: &'a (dyn Fn() -> u32 + Send + Sync),
+        tells: &'a mut [Tell],
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Places<'a>, Failure> {
+        let mut places = Places {
+            all: Vec::new(),
+            local: LocalRunner {
+                consent: consent.to_vec(),
+                interrupt: stop.interrupt.clone(),
+                ..LocalRunner::default()
+            }
+            .open(),
+            _opened: Vec::new(),
+            pods: Vec::new(),
+        };
+        for (name, tell) in names.iter().zip(tells) {
+            match cluster::target(name)? {
+                Some(target) => places.open_pod(target, args, interrupts, tell, note)?,
+                None => {
+                    let opened = Opened::open(name, consent, note)?;
+                    places.all.push(Place {
+                        target: opened.target.clone(),
+                        size_bytes: None,
+                    });
+                    places._opened.push(opened);
+                }
+            }
+        }
+        Ok(places)
+    }
+
+    fn open_pod(
+        &mut self,
+        target: iosonde_job::Target,
+        args: &ClusterArgs,
+        interrupts: &'a (dyn Fn() -> u32 + Send + Sync),
+        tell: &'a mut Tell,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<(), Failure> {
+        let name = target.to_string();
+        let options = args.options(target.clone());
+        let watch = Watch {
+            tell: tell.as_mut(),
+            interrupts,
+        };
+        let mut session = cluster::open(target, args, watch)?;
+        let target = cluster::probe_target(&name, &mut session, &options)?;
+        if self.pods.iter().any(|other| other.path() == session.path()) {
+            return Err(Failure::usage(
+                format!("{name}: several block volumes cannot be told apart in one study"),
+                "measure one after the other",
+            ));
+        }
+        note(&format!("{name}: {}", session.whereabouts()));
+        self.all.push(Place {
+            target,
+            size_bytes: cluster::working_set(&options, Budget::NORMAL.size_bytes),
+        });
+        self.pods.push(session);
+        Ok(())
+    }
+
+    /// Where a plan belongs: its files say so.
+    fn session(&mut self, plan: &Plan) -> &mut dyn Session {
+        let is_alone = self._opened.is_empty() && self.pods.len() == 1;
+        let of = |pod: &ClusterSession<'_>| {
+            is_alone || plan.jobs.iter().any(|job| is_in(job, pod.path()))
+        };
+        match self.pods.iter_mut().find(|pod| of(pod)) {
+            Some(pod) => pod,
+            None => &mut self.local,
+        }
+    }
+}
+
+fn is_in(job: &Job, path: &str) -> bool {
+    let files = &job.files;
+    let mut names = files.filenames.iter().chain(&files.directories);
+    names.any(|name| name.starts_with(path))
+}
+
+impl Session for Places<'_> {
+    fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        self.session(plan).run(plan, observer)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), RunError> {
+        let mut outcome = Box::new(self.local).close();
+        for pod in self.pods {
+            let closed = Box::new(pod).close();
+            outcome = outcome.and(closed);
+        }
+        // The working files go with `_opened`.
+        outcome
+    }
+}

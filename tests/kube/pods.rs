@@ -1,0 +1,99 @@
+//! Several pods at once.
+
+use super::{ENDLESS, JOB, Lab, begun, ended, run, signal};
+use rustix::process::Signal;
+use serde_json::Value;
+
+fn json(stdout: &str) -> Value {
+    serde_json::from_str(stdout).expect("fio's JSON")
+}
+
+fn ios(shares: &Value) -> f64 {
+    shares[0]["iops"].as_f64().expect("a rate")
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn pods_start_together_and_are_one_result() {
+    let lab = Lab::new("pods");
+    for (target, words) in [
+        (
+            "sc://local-path",
+            "--pods 4 --claim-size 50m --placement spread",
+        ),
+        (
+            "sc://loop-ext4",
+            "--pods 2 --claim-size 50m --shared --access-mode rwo --placement pack",
+        ),
+        ("emptydir://", "--per-node --claim-size 50m"),
+    ] {
+        let (status, stdout, stderr) = run(lab.fio(target, &format!("{words} {JOB}")));
+        assert_eq!(status, Some(0), "{target}: {stderr}");
+        let json = json(&stdout);
+        assert_eq!(
+            json["jobs"].as_array().map(Vec::len),
+            Some(1),
+            "one job, as in its file"
+        );
+        let pods = &json["iosonde"]["pods"];
+        let each = pods["each"].as_array().expect("pods");
+        let expected = if words.contains("--pods 4") { 4 } else { 2 };
+        assert_eq!(each.len(), expected, "{target}: {pods}");
+        let sum: f64 = each.iter().map(|pod| ios(&pod["shares"])).sum();
+        assert!((ios(&pods["all"]) - sum).abs() < 1e-6 * sum, "{pods}");
+        assert!(pods["start_skew_ns"].is_u64() && each[0]["clock_error_ns"].as_u64() > Some(0));
+        let nodes = pods["nodes"].as_array().expect("nodes");
+        let packed = words.contains("pack");
+        assert_eq!(nodes.len(), if packed { 1 } else { 2 }, "{target}: {pods}");
+        lab.assert_clean();
+    }
+    let (status, stdout, stderr) = run(lab.command(&format!(
+        "fio --target emptydir:// --pods 2 --image {} --namespace {} --claim-size 50m --name=t --rw=randread --bs=4k --size=4m",
+        super::IMAGE, lab.namespace
+    )));
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(
+        stdout.contains("Pods: 2 on ") && stdout.contains("started within"),
+        "{stdout}"
+    );
+    lab.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn what_happens_to_one_pod_is_said_and_all_are_removed() {
+    let lab = Lab::new("podfaults");
+    let words = format!("--pods 2 --claim-size 50m {ENDLESS}");
+    let child = begun(&lab, lab.fio("sc://local-path", &words));
+    signal(&child, Signal::INT);
+    let (status, stdout, stderr) = ended(&child.wait_with_output().expect("it ends"));
+    assert_eq!(status, Some(130), "{stderr}");
+    assert!(
+        stdout.contains("Pods: 2"),
+        "what is known is printed: {stdout}"
+    );
+    lab.assert_clean();
+    let child = begun(&lab, lab.fio("sc://local-path", &words));
+    let pods = lab.kubectl(&["get", "pods", "-l", "iosonde/run", "-o", "name"]);
+    let one = pods.lines().next().expect("a pod");
+    lab.kubectl(&["delete", one, "--wait=false"]);
+    let (status, _, stderr) = ended(&child.wait_with_output().expect("it ends"));
+    assert_eq!(status, Some(10), "{stderr}");
+    let name = one.trim_start_matches("pod/");
+    assert!(
+        stderr.contains(name) && stderr.contains("was lost"),
+        "{stderr}"
+    );
+    lab.assert_clean();
+    // Not enough room for all of them: the pods that cannot be are named, and none is left.
+    let quota =
+        "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: few}\nspec: {hard: {pods: \"1\"}}\n";
+    super::kubectl_with(&["-n", &lab.namespace, "apply", "-f", "-"], quota);
+    let status = "--for=jsonpath={.status.hard}";
+    lab.kubectl(&["wait", status, "resourcequota/few", "--timeout=30s"]);
+    let (status, _, stderr) =
+        run(lab.fio("emptydir://", &format!("--pods 2 --claim-size 50m {JOB}")));
+    assert_eq!(status, Some(9), "{stderr}");
+    assert!(stderr.contains("exceeded quota"), "{stderr}");
+    lab.assert_clean();
+}
