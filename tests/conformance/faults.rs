@@ -4,12 +4,10 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Command;
-use std::thread;
-use std::time::Duration;
 
 use iosonde_e2e::fuse::{Behaviour, FuseFile};
 use iosonde_e2e::mount::Mount;
-use iosonde_e2e::program::{Invocation, iosonde};
+use iosonde_e2e::program::{Invocation, Run, iosonde};
 use iosonde_e2e::scratch::lay_out;
 use iosonde_e2e::{Program, Scratch, ours, require};
 use serde_json::Value;
@@ -93,22 +91,48 @@ fn mapped_files_report_what_the_kernel_says_by_a_signal() {
     running.wait().refused_with(&["EIO", "cut", "offset"]);
 }
 
+/// `iosonde fio LINE` by a user who may have so many threads.
+fn with_threads(most: u32, line: &str) -> Run {
+    let scratch = Scratch::shared();
+    // Root itself may have as many as it likes. The user that has a limit must still reach the program.
+    let limited = format!(
+        "prlimit --nproc={most} setpriv --reuid=65533 --regid=65533 --clear-groups \
+         --inh-caps=+dac_override --ambient-caps=+dac_override"
+    );
+    let words = limited.split_whitespace().map(OsString::from);
+    let line = format!("fio --name=job --size=16m --rw=read --bs=1m {line}");
+    let words = words
+        .chain([iosonde().into()])
+        .chain(line.split_whitespace().map(OsString::from));
+    Invocation::new(&scratch, words.collect()).run()
+}
+
 #[test]
 fn a_refused_thread_ends_the_run() {
     require!(Root);
     ours!();
-    let scratch = Scratch::shared();
-    // Root itself may have as many as it likes. The user that has a limit must still reach the program.
-    let limited = "prlimit --nproc=20 setpriv --reuid=65534 --regid=65534 --clear-groups \
-                   --inh-caps=+dac_override --ambient-caps=+dac_override";
-    let line = "fio --name=job --ioengine=null --size=1m --rw=read --numjobs=100";
-    let words = limited.split_whitespace().map(OsString::from);
-    let words = words
-        .chain([iosonde().into()])
-        .chain(line.split_whitespace().map(OsString::from));
-    let run = Invocation::new(&scratch, words.collect()).run();
+    let run = with_threads(20, "--ioengine=null --numjobs=100");
     run.refused_with(&["no thread for worker", "EAGAIN", "numjobs", "pids.max"]);
     assert_eq!(run.status.code(), Some(3), "{run}");
+}
+
+#[test]
+fn no_thread_to_write_is_no_crash() {
+    require!(Root);
+    ours!();
+    // Whatever threads the program itself has: with one more and one more, this one is the first to be refused.
+    for (line, whose) in [
+        ("--filename=data", "no thread that lays out files"),
+        (
+            "--ioengine=null --write_lat_log=log",
+            "no thread that writes a job's logs",
+        ),
+    ] {
+        let refused = (2..8).map(|most| with_threads(most, line));
+        let mut refused = refused.filter(|run| run.stderr.contains(whose));
+        let run = refused.next().unwrap_or_else(|| panic!("{whose}: never"));
+        run.refused_with(&["EAGAIN", "pids.max"]);
+    }
 }
 
 #[test]
@@ -229,21 +253,26 @@ fn a_missing_file_is_named() {
 
 #[test]
 fn a_file_that_vanishes_while_it_is_opened_again() {
-    // Each loop opens the files anew.
+    // Of two files one is open at a time; each loop opens both anew.
     ours!();
     let scratch = Scratch::shared();
-    lay_out(&scratch.work().join("data"), 1 << 20);
-    let line = "--name=job --filename=data --size=1m --rw=read --loops=100000 --allow_file_create=0 --runtime=60";
-    let mut running = Program::subject().line(&scratch, line).start();
-    let path = scratch.work().join("data");
-    thread::sleep(Duration::from_secs(1));
-    fs::remove_file(path).expect("a file to remove");
-    running.until(|_| false);
-    let run = running.wait();
-    // Either the open file served to the end, or the loss is named.
-    if !run.status.success() {
-        run.refused_with(&["ENOENT", "data"]);
+    let paths = ["data.0", "data.1"].map(|name| scratch.work().join(name));
+    for path in &paths {
+        lay_out(path, 1 << 20);
     }
+    let line = "--name=job --filename=data.0:data.1 --openfiles=1 --size=2m --rw=read --bs=64k --allow_file_create=0 \
+                --loops=1000000 --runtime=60";
+    let mut running = Program::subject().line(&scratch, line).start();
+    assert!(running.until(|running| bytes_read(running.pid()) > 8 << 20));
+    fs::remove_file(&paths[1]).expect("a file to remove");
+    running.wait().refused_with(&["ENOENT", "data.1"]);
+}
+
+/// Bytes that a process has read so far, as the kernel counts its calls.
+fn bytes_read(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
+    let count = text.lines().find_map(|line| line.strip_prefix("rchar: "));
+    count.map_or(0, |count| count.parse().expect("a number"))
 }
 
 #[test]
