@@ -11,6 +11,7 @@ pub mod program;
 pub mod requests;
 pub mod scratch;
 pub mod skeleton;
+pub mod terminal;
 pub mod throttle;
 pub mod tree;
 pub mod tries;

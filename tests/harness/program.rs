@@ -107,12 +107,12 @@ pub const PATIENCE: Duration = Duration::from_secs(600);
 /// One run that is about to start.
 #[derive(Debug)]
 pub struct Invocation {
-    words: Vec<OsString>,
-    envs: Vec<(OsString, OsString)>,
-    dir: PathBuf,
+    pub(crate) words: Vec<OsString>,
+    pub(crate) envs: Vec<(OsString, OsString)>,
+    pub(crate) dir: PathBuf,
     out: PathBuf,
     input: PathBuf,
-    timeout: Duration,
+    pub(crate) timeout: Duration,
 }
 
 impl Invocation {

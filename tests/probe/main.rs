@@ -1,7 +1,9 @@
 //! `iosonde probe` as a user meets it: on a directory, a file and a device, on a full disk, and with Ctrl-C in each phase.
 
+mod faults;
 mod history;
 mod knee;
+mod live;
 
 use std::fs;
 use std::thread;

@@ -116,12 +116,29 @@ impl Histogram {
     /// The value below or at which `percent` per cent of the values lie: the middle of the bucket in which the running
     /// count first reaches that share, as fio computes it. `None` when empty.
     pub fn percentile(&self, percent: f64) -> Option<u64> {
+        self.percentile_bucket(percent).map(middle)
+    }
+
+    /// The least and the greatest value that the percentile may stand for: the ends of its bucket. `None` when empty.
+    pub fn percentile_bounds(&self, percent: f64) -> Option<(u64, u64)> {
+        let index = self.percentile_bucket(percent)?;
+        Some((lowest(index), lowest(index) + width(index) - 1))
+    }
+
+    /// The share of values that lie above the bucket of this one, 0 to 1. `None` when empty.
+    pub fn share_above(&self, value: u64) -> Option<f64> {
+        let bound = index_of(value);
+        let above: u64 = self.counts[bound + 1..].iter().sum();
+        (self.total > 0).then(|| above as f64 / self.total as f64)
+    }
+
+    fn percentile_bucket(&self, percent: f64) -> Option<usize> {
         let wanted = percent / 100.0 * self.total as f64;
         let mut seen = 0u64;
         let mut last = None;
         for (index, count) in self.buckets() {
             seen += count;
-            last = Some(middle(index));
+            last = Some(index);
             if seen as f64 >= wanted {
                 break;
             }
@@ -192,6 +209,16 @@ mod tests {
             assert_eq!(index_of(middle(index)), index);
         }
         assert_eq!(index_of(u64::MAX), BUCKETS - 1);
+    }
+
+    #[test]
+    fn shares_and_bounds_go_with_percentiles() {
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.share_above(5), None);
+        (1..=100).for_each(|value| histogram.record(value * 1000));
+        assert_eq!(histogram.share_above(90_000), Some(0.1));
+        let (low, high) = histogram.percentile_bounds(90.0).unwrap();
+        assert!(low <= 90_000 && 90_000 <= high && high - low < 1000);
     }
 
     #[test]

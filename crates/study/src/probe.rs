@@ -12,6 +12,7 @@ mod figure;
 mod knee;
 mod observer;
 mod outcome;
+mod percentile;
 mod phase;
 mod study;
 mod sure;

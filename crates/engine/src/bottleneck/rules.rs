@@ -321,7 +321,8 @@ fn variation(rates: &[f64]) -> Option<(f64, f64)> {
         .then(|| (mean, (squares / (n - 1.0)).sqrt() / mean))
 }
 
-/// A provider's allowance: the rate stands still while I/Os wait in line.
+/// A provider's allowance: the rate stands still while I/Os wait in line. From inside it cannot be told from a device that
+/// takes the same time for every I/O, so the evidence says that it is a guess.
 fn flat_top(seen: &Observed) -> Option<Verdict> {
     let device = seen.device.as_ref()?;
     let (rate, varies) = variation(&seen.rates).filter(|(_, varies)| *varies <= FLAT)?;
@@ -333,7 +334,7 @@ fn flat_top(seen: &Observed) -> Option<Verdict> {
         && device.busy >= DEVICE_BUSY;
     bound.then(|| {
         let evidence = format!(
-            "{} IOPS, even to {:.1} % from interval to interval, while latency rose to {} from {}: the allowance of a virtual disk or machine looks like this",
+            "{} IOPS, even to {:.1} % from interval to interval, while latency rose to {} from {}; that the provider holds it there is a guess, as a device that takes the same time for every I/O looks alike: see what is published for it (iosonde limits)",
             words::iops(rate),
             100.0 * varies,
             words::latency(callers.latency_ns),

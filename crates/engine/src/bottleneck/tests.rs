@@ -166,6 +166,7 @@ fn a_flat_rate_with_long_latency_in_a_virtual_machine_is_an_allowance() {
         VerdictKind::Throttled,
         &[
             "3.00k IOPS, even to 0.0 % from interval to interval, while latency rose to 1.60 ms from 120 us",
+            "is a guess",
         ],
     );
     seen.rates[3] = 2500.0;

@@ -1,17 +1,19 @@
 //! A probe while it runs: one screen that is redrawn on a terminal, else a line every few seconds.
 
+mod moment;
 mod screen;
 
 use crate::output::is_live_terminal;
 use crate::report::probe::{row, table};
 use crate::signals::Stop;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use iosonde_result::interval::IntervalCounts;
+use iosonde_result::interval::{Interval, IntervalCounts};
 use iosonde_result::observer::Progress;
 use iosonde_study::probe::{Announcement, Figure, Knee, Phase, TargetKind, Watcher};
 use iosonde_study::saturation::Cell;
 use iosonde_study::words;
-use screen::Screen;
+use moment::Moment;
+use screen::{Screen, USUAL_COLUMNS};
 use std::io::Write;
 
 /// Where there is no terminal, a line is written this often at most.
@@ -23,6 +25,7 @@ pub(crate) struct ProbeLive {
     /// On a terminal: what is drawn, and where.
     bar: Option<ProgressBar>,
     screen: Screen,
+    moment: Moment,
     lines: Box<dyn Write>,
     /// Stands before each line, where several targets are probed.
     prefix: String,
@@ -64,6 +67,7 @@ impl ProbeLive {
             lines,
             prefix: String::new(),
             screen: Screen::default(),
+            moment: Moment::default(),
             next_line_ns: 0,
             known: None,
             searching: false,
@@ -95,7 +99,8 @@ impl ProbeLive {
 impl ProbeLive {
     fn draw(&self) {
         if let Some(bar) = &self.bar {
-            bar.set_message(self.screen.lines().join("\n"));
+            // Asked each time: terminals are resized.
+            bar.set_message(self.screen.lines(columns()).join("\n"));
         }
     }
 
@@ -115,6 +120,9 @@ impl ProbeLive {
 impl Watcher for ProbeLive {
     fn begin(&mut self, announcement: &Announcement<'_>) {
         self.screen = Screen::of(announcement);
+        if self.bar.is_some() {
+            self.moment = Moment::of(announcement.target);
+        }
         for text in announced(announcement) {
             self.line(&text);
         }
@@ -125,16 +133,24 @@ impl Watcher for ProbeLive {
         self.known = None;
         self.searching = false;
         self.screen.begin(phase, false);
+        self.moment.begin();
         self.draw();
     }
 
     fn progress(&mut self, phase: Phase, progress: &Progress<'_>) {
         let rate = rate_now(phase, progress);
         if self.bar.is_some() {
-            self.screen.progress(progress, rate);
+            let now = self.moment.words(&progress.rate[phase.direction()]);
+            self.screen.progress(progress, rate, now);
             self.draw();
         } else if let Some(rate) = rate.filter(|_| !self.searching) {
             self.provisional(phase, progress.at_ns, &rate);
+        }
+    }
+
+    fn interval(&mut self, _phase: Phase, interval: &Interval) {
+        if self.bar.is_some() {
+            self.moment.interval(interval);
         }
     }
 
@@ -156,6 +172,7 @@ impl Watcher for ProbeLive {
         self.searching = true;
         self.searched_ns = 0;
         self.screen.begin(phase, true);
+        self.moment.begin();
     }
 
     fn cell_begins(&mut self, _phase: Phase, jobs: u32, iodepth: u32, _most_ns: u64) {
@@ -167,7 +184,7 @@ impl Watcher for ProbeLive {
         if self.bar.is_none() && self.searched_ns >= self.next_line_ns {
             self.next_line_ns = self.searched_ns + LINE_EVERY_NS;
             let at = format!("{}, {}", phase.title(), row::cell(cell.jobs, cell.iodepth));
-            self.line(&format!("{at:<28} {} IOPS", words::iops(cell.iops.mean)));
+            self.line(&format!("{at:<28} {}", row::rate(phase, cell.iops.mean)));
         }
     }
 
@@ -231,6 +248,15 @@ fn announced(announcement: &Announcement<'_>) -> Vec<String> {
         what,
         format!("{steps}, {total} at most; Ctrl-C ends it early and prints what is known by then"),
     ]
+}
+
+/// Columns of the terminal.
+fn columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr());
+    match size.map_or(0, |size| usize::from(size.ws_col)) {
+        0 => USUAL_COLUMNS,
+        columns => columns,
+    }
 }
 
 /// The rate at this moment; `None` while nothing moves.

@@ -1,5 +1,6 @@
 //! One figure for each phase: rate, bandwidth and latency, with what is known about their error.
 
+use super::percentile::between;
 use super::phase::Phase;
 use super::sure::{LEVEL, half_width, held_still};
 use iosonde_job::plan::{Direction, Engine};
@@ -69,6 +70,15 @@ pub struct Latency {
     pub p99_9_ns: Option<u64>,
     /// The longest.
     pub max_ns: f64,
+    /// 95 % confidence interval of the median; `None` where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50_between_ns: Option<(u64, u64)>,
+    /// That of the 99th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_between_ns: Option<(u64, u64)>,
+    /// That of the 99.9th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_9_between_ns: Option<(u64, u64)>,
 }
 
 impl Latency {
@@ -91,6 +101,22 @@ impl Latency {
             p99_ns: percentile(99.0),
             p99_9_ns: percentile(99.9),
             max_ns: stats.moments.max,
+            ..Latency::default()
+        }
+    }
+
+    /// The same with the confidence intervals of percentiles, from the latencies of each interval of the run.
+    fn with_intervals(self, stats: &LatencyStats, intervals: &[&Interval]) -> Latency {
+        let Some(all) = &stats.histogram else {
+            return self;
+        };
+        let slices: Vec<_> = intervals.iter().map(|each| &each.latency).collect();
+        let between = |percent, known: Option<u64>| known.and(between(all, &slices, percent));
+        Latency {
+            p50_between_ns: between(50.0, self.p50_ns),
+            p99_between_ns: between(99.0, self.p99_ns),
+            p99_9_between_ns: between(99.9, self.p99_9_ns),
+            ..self
         }
     }
 }
@@ -123,7 +149,7 @@ impl Figure {
             direct: worker.backend.direct,
             iops,
             bytes_per_s: Estimate::of(bytes, &self::rates(&complete, direction, |c| c.bytes)),
-            latency: Latency::of(&stats.lat),
+            latency: Latency::of(&stats.lat).with_intervals(&stats.lat, &complete),
             sync_latency: (worker.sync.total_ios > 0).then(|| Latency::of(&worker.sync.lat)),
             measured_ns: worker.runtime_ns,
             sure: (width > 0.0).then(|| iops.relative_error().is_some_and(|error| error <= width)),

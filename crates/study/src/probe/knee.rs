@@ -1,4 +1,4 @@
-//! Where the random patterns of a probe bend: how deep a queue is worth it.
+//! Where the patterns of a probe bend: how deep a queue is worth it.
 
 use super::phase::{self, Budget, Common, Phase};
 use super::watcher::Watcher;
@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 
 /// The deepest queue that is tried.
 const DEEPEST: u32 = 256;
-/// Jobs at once that are tried, where more gain something.
+/// The deepest with large blocks, of which a few in flight are enough everywhere.
+const DEEPEST_SEQUENTIAL: u32 = 32;
+/// Jobs at once that are tried, where more gain something. Several jobs that each read in sequence are another pattern.
 const JOBS: [u32; 3] = [1, 2, 4];
 /// What the jobs of a search are called after their phase.
 const SUFFIX: &str = "_knee";
@@ -43,11 +45,15 @@ pub(super) fn search(
     watcher: &mut dyn Watcher,
 ) -> Result<Knee, RunError> {
     let job = phase::job(phase, &format!("{}{SUFFIX}", phase.key()), common, budget);
+    let (deepest, jobs) = match phase.is_random() {
+        true => (DEEPEST, &JOBS[..]),
+        false => (DEEPEST_SEQUENTIAL, &JOBS[..1]),
+    };
     let question = Question {
         job: &job,
-        depths: &doubling(DEEPEST),
-        jobs: &JOBS,
-        rules: rules(budget),
+        depths: &doubling(deepest),
+        jobs,
+        rules: rules(phase, budget),
     };
     let mut passing = Passing { phase, watcher };
     let so_far = SoFar {
@@ -59,12 +65,14 @@ pub(super) fn search(
 }
 
 /// A search that ends in the time of a probe.
-fn rules(budget: &Budget) -> Rules {
-    let budget_ns = budget.knee_ns;
+fn rules(phase: Phase, budget: &Budget) -> Rules {
+    let budget_ns = budget.search_ns(phase);
+    // Fewer depths have more of the time each; large blocks need it.
+    let looks = if phase.is_random() { 25 } else { 10 };
     Rules {
         budget_ns,
         ramp_ns: budget_ns / 100,
-        look_ns: budget_ns / 25,
+        look_ns: budget_ns / looks,
         least_ns: budget_ns / 5,
         precision: budget.width.max(0.005),
         ..Rules::THOROUGH
@@ -125,18 +133,25 @@ mod tests {
         let device = "read_us=1600,write_us=4000,parallel=8,read_dist=exp";
         let result = probed(device, Budget::NORMAL);
         let phases: Vec<Phase> = result.knees.iter().map(|knee| knee.phase).collect();
-        assert_eq!(phases, [Phase::RandomRead, Phase::RandomWrite]);
-        for (knee, most, depth) in [
-            (&result.knees[0], 5000.0, 8..=16),
-            (&result.knees[1], 2000.0, 8..=8),
+        let searched = [
+            Phase::RandomRead,
+            Phase::SequentialRead,
+            Phase::RandomWrite,
+            Phase::SequentialWrite,
+        ];
+        assert_eq!(phases, searched);
+        for (phase, most, depth) in [
+            (Phase::RandomRead, 5000.0, 8..=16),
+            (Phase::RandomWrite, 2000.0, 8..=8),
         ] {
+            let knee = result
+                .knees
+                .iter()
+                .find(|knee| knee.phase == phase)
+                .unwrap();
             let found = &knee.saturation;
             let mean = found.maximum.mean;
-            assert!(
-                (mean - most).abs() < 0.02 * most,
-                "{}: {mean}",
-                phases[0].key()
-            );
+            assert!((mean - most).abs() < 0.02 * most, "{}: {mean}", phase.key());
             assert!(depth.contains(&found.knee.iodepth), "{:?}", found.knee);
             assert!(found.spent_ns <= Budget::NORMAL.knee_ns);
             assert_eq!(found.jobs, 1);
@@ -149,6 +164,48 @@ mod tests {
             );
         }
         assert!(result.runs.iter().all(|run| !is_search(&run.result.plan)));
+    }
+
+    #[test]
+    fn streams_bend_where_the_bandwidth_is_reached() {
+        // 10 ms for each block, and no more than 400 MiB/s: four in flight are enough.
+        let result = probed(
+            "read_us=10ms,write_us=10ms,parallel=64,cap_bw=400m",
+            Budget::NORMAL,
+        );
+        for phase in [Phase::SequentialRead, Phase::SequentialWrite] {
+            let knee = result
+                .knees
+                .iter()
+                .find(|knee| knee.phase == phase)
+                .unwrap();
+            let found = &knee.saturation;
+            let mean = found.maximum.mean;
+            assert!((mean - 400.0).abs() < 8.0, "{}: {mean}", phase.key());
+            assert!((4..=8).contains(&found.knee.iodepth), "{:?}", found.knee);
+            assert!(
+                found
+                    .cells
+                    .iter()
+                    .all(|cell| cell.jobs == 1 && cell.iodepth <= 32)
+            );
+            assert!(found.spent_ns <= Budget::NORMAL.search_ns(phase));
+        }
+    }
+
+    #[test]
+    fn the_time_is_kept_on_devices_that_are_slow_to_end() {
+        // 100 I/Os a second and 10 MB/s: what is in flight when a phase ends takes most of a second.
+        let device = "read_us=500,write_us=500,parallel=64,cap_iops=100,cap_bw=10m";
+        let target = TargetKind::Directory { free_bytes: 0 };
+        for (budget, most_s) in [(Budget::QUICK, 20.0), (Budget::NORMAL, 90.0)] {
+            let result = probed(device, budget);
+            let runs = result.runs.iter().map(|run| run.result.elapsed_ns);
+            let searches = result.knees.iter().map(|knee| knee.saturation.spent_ns);
+            let total_s = runs.chain(searches).sum::<u64>() as f64 / 1e9;
+            assert_eq!(result.figures.len(), target.phases().len() - 1);
+            assert!(total_s < most_s, "{total_s} of {most_s}");
+        }
     }
 
     #[test]

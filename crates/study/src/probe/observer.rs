@@ -49,6 +49,7 @@ impl Observer for PhaseObserver<'_> {
     }
 
     fn interval(&mut self, interval: &Interval) -> Control {
+        self.watcher.interval(self.phase, interval);
         if interval.ramp || self.phase == Phase::Layout {
             return self.control();
         }

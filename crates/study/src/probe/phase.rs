@@ -103,9 +103,9 @@ impl Phase {
         }
     }
 
-    /// Whether the knee of its pattern is looked for: with large blocks a few I/Os in flight are enough everywhere.
+    /// Whether the knee of its pattern is looked for: of those that keep many I/Os in flight.
     pub fn has_knee(self) -> bool {
-        matches!(self, Phase::RandomRead | Phase::RandomWrite)
+        self != Phase::Layout && self.iodepth() > 1
     }
 
     /// Whether the phase asks for O_DIRECT when the probe does: a database's log goes through the page cache.
@@ -123,7 +123,8 @@ pub struct Budget {
     pub runtime_ns: u64,
     /// Run before it and not measured.
     pub ramp_ns: u64,
-    /// Each search for a knee ends after this time; 0 searches none.
+    /// The search for the knee of a random pattern ends after this time, that of a sequential one, where few depths
+    /// are worth trying, after [a part of it](Budget::search_ns); 0 searches none.
     #[serde(default)]
     pub knee_ns: u64,
     /// Largest working set, unless a size is asked for.
@@ -137,7 +138,7 @@ pub struct Budget {
 impl Budget {
     /// 90 seconds in all at most, less where rates are sure before.
     pub const NORMAL: Budget = Budget {
-        layout_ns: 16 * SECOND_NS,
+        layout_ns: 12 * SECOND_NS,
         runtime_ns: 6 * SECOND_NS,
         ramp_ns: SECOND_NS,
         knee_ns: 10 * SECOND_NS,
@@ -182,18 +183,34 @@ impl Budget {
         }
     }
 
+    /// Time that the search for the knee of a phase's pattern takes at most; 0 where there is none.
+    pub fn search_ns(&self, phase: Phase) -> u64 {
+        match phase.is_random() {
+            _ if !phase.has_knee() => 0,
+            true => self.knee_ns,
+            false => self.knee_ns / 4,
+        }
+    }
+
+    /// The same for a step that begins late, because devices took long to end what they had in flight: the time is made up
+    /// for, but at least half of it is measured.
+    pub(super) fn made_up(self, late_ns: u64) -> Budget {
+        let shorter = |ns: u64| ns.saturating_sub(late_ns).max(ns / 2);
+        Budget {
+            runtime_ns: shorter(self.runtime_ns),
+            knee_ns: shorter(self.knee_ns),
+            ..self
+        }
+    }
+
     /// Whether the knee of a phase's pattern is looked for after it.
     pub fn searches(&self, phase: Phase) -> bool {
-        self.knee_ns > 0 && phase.has_knee()
+        self.search_ns(phase) > 0
     }
 
     /// Time that these phases take at most, and the searches for their knees.
     pub fn total_ns(&self, phases: &[Phase]) -> u64 {
-        let knee_ns = |phase: &Phase| match self.searches(*phase) {
-            true => self.knee_ns,
-            false => 0,
-        };
-        let each = |phase: &Phase| self.phase_ns(*phase) + knee_ns(phase);
+        let each = |phase: &Phase| self.phase_ns(*phase) + self.search_ns(*phase);
         phases.iter().map(each).sum()
     }
 }
@@ -324,6 +341,17 @@ mod tests {
         assert_eq!(of(30).knee_ns, 50 * SECOND_NS);
         assert_eq!(of(1).knee_ns, 3 * SECOND_NS);
         assert_eq!(Budget::QUICK.with_runtime(SECOND_NS).knee_ns, 0);
+    }
+
+    #[test]
+    fn time_that_was_lost_is_made_up_for_by_half_at_most() {
+        let budget = Budget::NORMAL.made_up(SECOND_NS);
+        assert_eq!(budget.runtime_ns, 5 * SECOND_NS);
+        assert_eq!(budget.knee_ns, 9 * SECOND_NS);
+        assert_eq!(
+            Budget::NORMAL.made_up(60 * SECOND_NS).runtime_ns,
+            3 * SECOND_NS
+        );
     }
 
     #[test]

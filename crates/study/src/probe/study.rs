@@ -5,7 +5,7 @@ use super::figure::Figure;
 use super::knee::{self, Knee};
 use super::observer::PhaseObserver;
 use super::outcome::{FORMAT, PhaseRun, ProbeOptions, ProbeResult};
-use super::phase::{self, Common, Phase};
+use super::phase::{self, Budget, Common, Phase};
 use super::target::{
     ProbeTarget, TargetKind, WorkingSet, WorkingSetError, laid_out_bytes, planned_bytes,
 };
@@ -76,6 +76,8 @@ pub fn probe(
         knees: Vec::new(),
         notes: Vec::new(),
         runs: Vec::new(),
+        planned_ns: 0,
+        spent_ns: 0,
     };
     for phase in &phases {
         if study.is_over() {
@@ -101,6 +103,9 @@ struct Study<'a> {
     knees: Vec<Knee>,
     notes: Vec<String>,
     runs: Vec<PhaseRun>,
+    /// Time that the steps so far were to take at most, and took.
+    planned_ns: u64,
+    spent_ns: u64,
 }
 
 impl Study<'_> {
@@ -141,11 +146,14 @@ impl Study<'_> {
         if result.workers.iter().any(|worker| worker.error.is_some()) {
             return Ok(());
         }
-        let budget = &self.options.budget;
-        self.watcher.search(*phase, budget.knee_ns);
+        let budget = self.budget();
+        let searched_ns = budget.search_ns(*phase);
+        self.watcher.search(*phase, searched_ns);
         let common = common(self.target, self.options, self.bytes, self.direct);
-        match knee::search(self.session, *phase, &common, budget, result, self.watcher) {
+        match knee::search(self.session, *phase, &common, &budget, result, self.watcher) {
             Ok(knee) => {
+                self.planned_ns += self.options.budget.search_ns(*phase);
+                self.spent_ns += knee.saturation.spent_ns;
                 self.watcher.knee(&knee);
                 self.knees.push(knee);
                 Ok(())
@@ -156,16 +164,25 @@ impl Study<'_> {
     }
 
     fn run(&mut self, phase: Phase) -> Result<RunResult, RunError> {
-        let planned_ns = self.options.budget.phase_ns(phase);
-        self.watcher.phase(phase, planned_ns);
-        let plan = self.plan(phase);
-        let mut observer = PhaseObserver::new(phase, &self.options.budget, self.watcher);
-        self.session.run(&plan, &mut observer)
+        let budget = self.budget();
+        self.watcher.phase(phase, budget.phase_ns(phase));
+        let plan = self.plan(phase, &budget);
+        let mut observer = PhaseObserver::new(phase, &budget, self.watcher);
+        let result = self.session.run(&plan, &mut observer)?;
+        self.planned_ns += self.options.budget.phase_ns(phase);
+        self.spent_ns += result.elapsed_ns;
+        Ok(result)
     }
 
-    fn plan(&self, phase: Phase) -> Plan {
+    /// What the next step may take, so that the whole takes no longer than announced.
+    fn budget(&self) -> Budget {
+        let late_ns = self.spent_ns.saturating_sub(self.planned_ns);
+        self.options.budget.made_up(late_ns)
+    }
+
+    fn plan(&self, phase: Phase, budget: &Budget) -> Plan {
         let common = common(self.target, self.options, self.bytes, self.direct);
-        phase::plan(phase, &common, &self.options.budget)
+        phase::plan(phase, &common, budget)
     }
 
     /// Later phases use what has been written, and nothing else.
@@ -285,7 +302,6 @@ pub(crate) fn is_direct_refused(outcome: &Result<RunResult, RunError>) -> bool {
 mod tests {
     use super::*;
     use crate::fake::{FakeDevice, FakeSession};
-    use crate::probe::Budget;
 
     fn directory() -> ProbeTarget {
         ProbeTarget {
@@ -331,7 +347,7 @@ mod tests {
         let result = probe(&mut session, &directory(), &options(), &mut ()).unwrap();
         assert!(result.working_set.bytes < result.working_set.planned_bytes);
         assert!(result.working_set.bytes > 90 << 20);
-        assert!(result.notes[0].starts_with("layout ended after 16 s"));
+        assert!(result.notes[0].starts_with("layout ended after 12 s"));
         let sizes: Vec<_> = session
             .plans
             .iter()

@@ -5,6 +5,7 @@ use super::knee::Knee;
 use super::phase::{Budget, Phase};
 use super::target::ProbeTarget;
 use crate::saturation::Cell;
+use iosonde_result::interval::Interval;
 use iosonde_result::observer::Progress;
 
 /// What is about to happen.
@@ -37,6 +38,11 @@ pub trait Watcher {
     /// Called several times a second.
     fn progress(&mut self, phase: Phase, progress: &Progress<'_>) {
         let _ = (phase, progress);
+    }
+
+    /// A slice of the phase's run is complete, perhaps one of its ramp. Searches tell none.
+    fn interval(&mut self, phase: Phase, interval: &Interval) {
+        let _ = (phase, interval);
     }
 
     /// The rate of the phase is known to this share of itself by now, with 95 % confidence.

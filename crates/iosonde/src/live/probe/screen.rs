@@ -1,13 +1,15 @@
-//! What the live view of a probe shows: a line for each step, at most 80 columns wide.
+//! What the live view of a probe shows: a line for each step, and what moves at this moment. It is as wide as the terminal.
 
 use crate::report::probe::row;
 use iosonde_result::observer::Progress;
 use iosonde_study::probe::{Announcement, Figure, Knee, Phase};
 use iosonde_study::words;
 
-const COLUMNS: usize = 79;
-/// Width of the bar of the step that runs.
+/// Where the terminal does not say how wide it is.
+pub(super) const USUAL_COLUMNS: usize = 80;
+/// Width of the bar of the step that runs, and what it takes to have one.
 const BAR: usize = 12;
+const COLUMNS_WITH_BAR: usize = 76;
 
 /// The steps of a probe and how far they are.
 #[derive(Debug, Default)]
@@ -20,6 +22,8 @@ pub(super) struct Screen {
     before_ns: u64,
     /// When its run began to be of it, at most.
     run_ns: u64,
+    /// What moves at this moment, the most important first.
+    now: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -50,7 +54,7 @@ impl Screen {
         for phase in announcement.phases {
             steps.push(Step::of(*phase, false, budget.phase_ns(*phase)));
             if budget.searches(*phase) {
-                steps.push(Step::of(*phase, true, budget.knee_ns));
+                steps.push(Step::of(*phase, true, budget.search_ns(*phase)));
             }
         }
         Screen {
@@ -71,6 +75,7 @@ impl Screen {
             self.steps[index].shown = Shown::default();
         }
         (self.before_ns, self.run_ns) = (0, 0);
+        self.now.clear();
     }
 
     /// A further run of the step that runs begins.
@@ -82,9 +87,15 @@ impl Screen {
         }
     }
 
-    /// What moves now.
-    pub(super) fn progress(&mut self, progress: &Progress<'_>, rate: Option<String>) {
+    /// What moves now: the rate in the unit of the step, and all that is known of this moment.
+    pub(super) fn progress(
+        &mut self,
+        progress: &Progress<'_>,
+        rate: Option<String>,
+        now: Vec<String>,
+    ) {
         self.run_ns = progress.at_ns;
+        self.now = now;
         if let Some(step) = self.steps.get_mut(self.current) {
             step.shown.at_ns = (self.before_ns + progress.at_ns).min(step.planned_ns);
             step.shown.rate = rate.unwrap_or_default();
@@ -126,15 +137,26 @@ impl Screen {
         self.steps.iter().map(left).sum()
     }
 
-    /// All lines.
-    pub(super) fn lines(&self) -> Vec<String> {
+    /// All lines, for a terminal of this width.
+    pub(super) fn lines(&self, columns: usize) -> Vec<String> {
         let left = words::wait(self.left_ns());
-        let head = format!("{}: at most {left} left; Ctrl-C ends it early", self.target);
-        let mut lines = vec![cut(&head)];
+        let head = format!("at most {left} left, Ctrl-C ends it early: {}", self.target);
+        let mut lines = vec![head];
         for (index, step) in self.steps.iter().enumerate() {
-            lines.push(cut(&step.line(index == self.current)));
+            lines.push(step.line(index == self.current, columns));
         }
-        lines
+        let mut now = "now".to_owned();
+        for (index, part) in self.now.iter().enumerate() {
+            let separator = if index == 0 { " " } else { ", " };
+            if now.len() + separator.len() + part.len() < columns {
+                now.push_str(separator);
+                now.push_str(part);
+            }
+        }
+        lines.push(now);
+        // Some terminals wrap in the last column.
+        let cut = |line: String| line.chars().take(columns.saturating_sub(1)).collect();
+        lines.into_iter().map(cut).collect()
     }
 }
 
@@ -156,7 +178,7 @@ impl Step {
         }
     }
 
-    fn line(&self, current: bool) -> String {
+    fn line(&self, current: bool, columns: usize) -> String {
         let Shown {
             at_ns,
             rate,
@@ -166,18 +188,77 @@ impl Step {
         let runs = current && !done;
         let mark = if runs { '>' } else { ' ' };
         let title = self.title();
-        let mut line = format!("{mark} {title:<28} {rate:<12} {known}");
-        if runs {
-            let share = *at_ns as f64 / self.planned_ns.max(1) as f64;
-            let full = "=".repeat((share * BAR as f64).round() as usize);
-            let left = words::wait(self.planned_ns - at_ns);
-            line = format!("{line:<55} [{full:<BAR$}] {left}");
+        if !runs {
+            let line = format!("{mark} {title:<28} {rate:<12} {known}");
+            return line.trim_end().to_owned();
         }
-        line.trim_end().to_owned()
+        let left = words::wait(self.planned_ns - at_ns);
+        if columns < COLUMNS_WITH_BAR {
+            return format!("{mark} {title:<28} {rate:<12} {left}");
+        }
+        let share = *at_ns as f64 / self.planned_ns.max(1) as f64;
+        let full = "=".repeat((share * BAR as f64).round() as usize);
+        let line = format!("{mark} {title:<28} {rate:<12} {known}");
+        format!("{line:<55} [{full:<BAR$}] {left}")
     }
 }
 
-/// As much of a line as the screen is wide.
-fn cut(line: &str) -> String {
-    line.chars().take(COLUMNS).collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_job::plan::PerDirection;
+    use iosonde_study::probe::{Budget, ProbeTarget, TargetKind};
+
+    /// A screen in the middle of a phase.
+    fn screen() -> Screen {
+        let target = ProbeTarget {
+            name: "/a/directory/with/a/long/name/that/fills/most/of/the/first/line".into(),
+            path: "/a/.iosonde-probe-1-0".into(),
+            kind: TargetKind::Directory { free_bytes: 1 },
+        };
+        let mut screen = Screen::of(&Announcement {
+            target: &target,
+            bytes: 1,
+            phases: &target.kind.phases(),
+            budget: &Budget::NORMAL,
+            direct: true,
+        });
+        screen.begin(Phase::RandomRead, false);
+        screen.confidence(0.034);
+        let progress = Progress {
+            at_ns: 3_500_000_000,
+            workers: &[],
+            rate: PerDirection::default(),
+            left_ns: None,
+            done: None,
+        };
+        let now = [
+            "84.2k IOPS",
+            "329 MiB/s",
+            "p50 740 us",
+            "p99 1.20 ms",
+            "nvme0n1 98 % busy",
+        ];
+        let now = now.map(str::to_owned).to_vec();
+        screen.progress(&progress, Some("84.2k IOPS".to_owned()), now);
+        screen
+    }
+
+    #[test]
+    fn it_fits_the_terminal() {
+        insta::assert_snapshot!("screen_80_columns", screen().lines(80).join("\n"));
+        insta::assert_snapshot!("screen_60_columns", screen().lines(60).join("\n"));
+        for columns in 1..130 {
+            let lines = screen().lines(columns);
+            let widest = lines.iter().map(|line| line.chars().count()).max();
+            assert!(widest < Some(columns), "{columns}: {lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_step_that_begins_shows_nothing_of_the_one_before() {
+        let mut screen = screen();
+        screen.begin(Phase::SequentialRead, false);
+        assert_eq!(screen.lines(80).pop().unwrap(), "now");
+    }
 }

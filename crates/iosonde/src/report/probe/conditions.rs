@@ -57,29 +57,49 @@ fn how(result: &ProbeResult) -> String {
     format!("{}; {direct}", engines.join(", "))
 }
 
-/// The findings of all phases, each once, with the phases it was made in.
+/// The findings of all phases, each once, with the phases it was made in. Of one that is made in most phases with other
+/// figures in each, the first stands for all.
 fn verdicts(result: &ProbeResult) -> Vec<String> {
-    let mut found: Vec<(String, Vec<&str>)> = Vec::new();
-    for run in &result.runs {
-        let elsewhere = |verdict: &&Verdict| !limits::is_shown_here(run, verdict);
-        for verdict in run.result.verdicts.iter().filter(elsewhere) {
-            let title = run.phase.title();
-            match found
-                .iter_mut()
-                .find(|(evidence, _)| *evidence == verdict.evidence)
-            {
-                Some((_, phases)) => phases.push(title),
-                None => found.push((verdict.evidence.clone(), vec![title])),
-            }
-        }
-    }
-    let all = result.runs.len();
-    found
-        .into_iter()
-        .map(|(evidence, phases)| match phases.len() {
-            count if count == all => format!("all phases: {evidence}"),
-            count if count > 2 => format!("{count} of {all} phases: {evidence}"),
-            _ => format!("{}: {evidence}", phases.join("; ")),
+    const MANY: usize = 3;
+    let found = || {
+        result.runs.iter().flat_map(|run| {
+            let verdicts = run.result.verdicts.iter();
+            let elsewhere = |verdict: &&Verdict| !limits::is_shown_here(run, verdict);
+            verdicts
+                .filter(elsewhere)
+                .map(|verdict| (run.phase.title(), verdict))
         })
-        .collect()
+    };
+    let of_kind = |kind| found().filter(move |(_, verdict)| verdict.kind == kind);
+    let mut said: Vec<&Verdict> = Vec::new();
+    let mut lines = Vec::new();
+    let all = result.runs.len();
+    for (title, verdict) in found() {
+        let many = of_kind(verdict.kind).count() >= MANY;
+        let is_same = |other: &Verdict| match many {
+            true => other.kind == verdict.kind,
+            false => other == verdict,
+        };
+        if said.iter().any(|other| is_same(other)) {
+            continue;
+        }
+        said.push(verdict);
+        let evidence = &verdict.evidence;
+        let alike: Vec<_> = found().filter(|(_, other)| is_same(other)).collect();
+        let differs = alike.iter().any(|(_, other)| *other != verdict);
+        let such_as = if differs {
+            format!(", such as {title}")
+        } else {
+            String::new()
+        };
+        lines.push(match alike.len() {
+            count if count == all => format!("all phases{such_as}: {evidence}"),
+            count if count >= MANY => format!("{count} of {all} phases{such_as}: {evidence}"),
+            _ => {
+                let titles: Vec<_> = alike.iter().map(|(title, _)| *title).collect();
+                format!("{}: {evidence}", titles.join("; "))
+            }
+        });
+    }
+    lines
 }

@@ -4,6 +4,9 @@ use iosonde_job::plan::Direction;
 use iosonde_study::probe::{Figure, Knee, Latency, Phase};
 use iosonde_study::words;
 
+/// Of blocks from this size on people ask for bandwidth.
+const LARGE_BYTES: u64 = 1 << 20;
+
 /// The order in which people look for figures: throughput first.
 pub(crate) const ORDER: [Phase; 7] = [
     Phase::RandomRead,
@@ -90,6 +93,18 @@ pub(crate) fn percentile(ns: Option<u64>) -> String {
     ns.map_or("-".to_owned(), |ns| words::latency(ns as f64))
 }
 
+/// The confidence interval of a percentile: `388-396 us`, `980 us-1.20 ms`; `-` where it is not known.
+pub(crate) fn between(ns: Option<(u64, u64)>) -> String {
+    let Some((low, high)) = ns else {
+        return "-".to_owned();
+    };
+    let [low, high] = [low, high].map(|ns| words::latency(ns as f64));
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number}-{high}"),
+        _ => format!("{low}-{high}"),
+    }
+}
+
 /// The figure that a phase is about: IOPS, or the bandwidth of large blocks.
 pub(crate) fn headline(figure: &Figure) -> String {
     if figure.block_bytes >= 1 << 20 {
@@ -130,8 +145,16 @@ pub(crate) fn knee_in_short(knee: &Knee) -> (String, String) {
         None => "(not sure)".to_owned(),
     };
     let at = cell(found.jobs, found.knee.iodepth);
-    let most = format!("{} IOPS", words::iops(found.maximum.mean));
+    let most = rate(knee.phase, found.maximum.mean);
     (most, format!("{error} from {at} on"))
+}
+
+/// A rate of I/Os in the unit of its phase: IOPS, or the bandwidth of large blocks.
+pub(crate) fn rate(phase: Phase, iops: f64) -> String {
+    match phase.block_bytes() {
+        bytes @ LARGE_BYTES.. => words::bandwidth(iops * bytes as f64),
+        _ => format!("{} IOPS", words::iops(iops)),
+    }
 }
 
 /// A cell of a search: `depth 32`, `2 jobs x depth 32`.

@@ -2,7 +2,7 @@
 
 use super::{conditions, limits, promise, row};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
-use iosonde_study::probe::{Figure, ProbeResult};
+use iosonde_study::probe::{Figure, Latency, ProbeResult};
 use iosonde_study::words;
 
 const COLUMNS: u16 = 80;
@@ -16,6 +16,7 @@ pub(crate) fn text(result: &ProbeResult) -> String {
     for remark in remarks(result) {
         text.push_str(&wrapped(&remark));
     }
+    text.push_str(&latencies(result));
     let blocks = [
         (limits::MOST, limits::knees(result)),
         ("", limits::held_back(result)),
@@ -93,6 +94,39 @@ fn figures(result: &ProbeResult) -> String {
     render(&table)
 }
 
+/// Between which values the percentiles of latency lie; empty where none is known.
+fn latencies(result: &ProbeResult) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    let head = ["95 % intervals of latency", "p50", "p99", "p99.9"];
+    table.set_header([
+        Cell::new(head[0]),
+        right(head[1]),
+        right(head[2]),
+        right(head[3]),
+    ]);
+    for figure in row::ORDER.iter().filter_map(|phase| result.figure(*phase)) {
+        let latency = row::latency(figure);
+        let all = [
+            latency.p50_between_ns,
+            latency.p99_between_ns,
+            latency.p99_9_between_ns,
+        ];
+        if all.iter().any(Option::is_some) {
+            let mut cells = vec![Cell::new(row::label(figure))];
+            cells.extend(all.map(|between| right(row::between(between))));
+            table.add_row(cells);
+        }
+    }
+    if table.is_empty() {
+        return String::new();
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    format!("\n{}", render(&table))
+}
+
 fn mark(figure: &Figure) -> &'static str {
     match figure.settled {
         Some(false) => "*",
@@ -120,6 +154,11 @@ fn remarks(result: &ProbeResult) -> Vec<String> {
             "! not sure: not known to +- {asked} % when its time was over; --runtime 30 measures longer."
         ));
     }
+    let percentiles = |latency: &Latency| [latency.p50_ns, latency.p99_ns, latency.p99_9_ns];
+    let is_missing = |figure: &Figure| percentiles(row::latency(figure)).contains(&None);
+    if result.figures.iter().any(is_missing) {
+        remarks.push("- fewer than ten I/Os were slower: too few to tell.".to_owned());
+    }
     if let Some(write) = result
         .figures
         .iter()
@@ -130,11 +169,13 @@ fn remarks(result: &ProbeResult) -> Vec<String> {
             "write + fdatasync: sequential, through the page cache, as a database writes its log; latency is that of fdatasync (the write before it: p50 {p50}).",
         ));
     }
-    for figure in &result.figures {
-        if let Some(failure) = &figure.failure {
+    // Also of those that have no figure because of it.
+    for run in &result.runs {
+        let mut workers = run.result.workers.iter();
+        if let Some(failure) = workers.find_map(|worker| worker.error.as_ref()) {
             remarks.push(format!(
                 "{}: ended by an error: {}",
-                row::label(figure),
+                row::planned(run.phase),
                 failure.message
             ));
         }

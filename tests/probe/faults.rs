@@ -1,0 +1,58 @@
+//! What happens to a probe from outside: it is killed, its device goes away.
+
+use std::fs;
+
+use iosonde_e2e::device::Loop;
+use iosonde_e2e::{Scratch, require};
+use rustix::process::Signal;
+
+use super::run;
+
+#[test]
+fn what_a_killed_probe_leaves_is_named_and_removed_by_the_next() {
+    let scratch = Scratch::shared();
+    scratch.write("mine.txt", "not yours");
+    let mut killed = run(&scratch, "probe --quick --size=32m --runtime=1").start();
+    let is_there = |scratch: &Scratch| scratch.files().len() > 1;
+    assert!(killed.until(|_| is_there(&scratch)), "{}", killed.printed());
+    killed.signal(Signal::KILL);
+    assert!(!killed.wait().status.success());
+    let left = scratch.files();
+    assert!(left[0].starts_with(".iosonde-probe-"), "{left:?}");
+    let next = run(&scratch, "probe --quick --size=16m --runtime=1").ok();
+    assert!(
+        next.stderr.contains("which a killed probe had left"),
+        "{next}"
+    );
+    let words: String = next.stderr.split_whitespace().collect();
+    assert!(words.contains(&left[0]), "{next}");
+    assert_eq!(scratch.files(), ["mine.txt"]);
+}
+
+#[test]
+fn a_device_that_goes_away_is_an_error_and_what_was_known_is_printed() {
+    require!(Root);
+    let scratch = Scratch::shared();
+    let image = scratch.out().join("image");
+    let device = Loop::with_file(&image, 64 << 20);
+    let line = format!(
+        "probe --no-save --quick --precision=0 --runtime=1 {}",
+        device.path().display()
+    );
+    let mut running = run(&scratch, &line).start();
+    // In the middle of the second of three phases: the first has its figure.
+    let known = running.until(|running| running.told().contains("4k random read, depth 1 "));
+    assert!(known, "{}", running.told());
+    let file = fs::File::options().write(true).open(&image);
+    file.and_then(|file| file.set_len(0))
+        .expect("a file that can be cut");
+    let run = running.wait();
+    assert_eq!(run.status.code(), Some(1), "{run}");
+    run.refused_with(&["EIO", &device.path().display().to_string(), "kernel log"]);
+    assert!(run.stdout.contains("4k random read, depth 1 "), "{run}");
+    assert!(
+        run.stdout
+            .contains("1M sequential read, depth 8: ended by an error"),
+        "{run}"
+    );
+}

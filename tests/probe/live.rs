@@ -1,0 +1,107 @@
+//! The live view, as a person at a terminal sees it.
+
+use iosonde_e2e::Scratch;
+use iosonde_e2e::terminal::Terminal;
+
+use super::run;
+
+const PROBE: &str = "probe --no-save --quick --size=32m --runtime=1";
+const STEPS: [&str; 4] = ["layout", "random read", "fdatasync", "sequential write"];
+
+/// Whether one screen shows all steps, and what moves at this moment.
+fn is_complete(screen: &str) -> bool {
+    let shows = |words: &str| screen.contains(words);
+    STEPS.iter().all(|step| shows(step))
+        && ["at most", "Ctrl-C", "now ", "IOPS", "iB/s", "p50", "+- "]
+            .iter()
+            .all(|each| shows(each))
+}
+
+/// Nothing of the live view is left, and the terminal is as it was.
+fn is_clean(terminal: &Terminal) {
+    let screen = terminal.screen();
+    assert!(terminal.has_cursor(), "the cursor is hidden: {screen}");
+    for remains in ["Ctrl-C ends it early:", "now ", "> "] {
+        let left = screen.lines().any(|line| line.starts_with(remains));
+        assert!(!left, "{remains:?} is left: {screen}");
+    }
+}
+
+#[test]
+fn it_draws_one_screen_and_takes_it_away() {
+    for (rows, columns) in [(24, 80), (24, 60)] {
+        let scratch = Scratch::shared();
+        let mut terminal = run(&scratch, PROBE).on_terminal(rows, columns);
+        let drawn = terminal.until(is_complete);
+        assert!(drawn, "{columns} columns: {terminal:?}");
+        // What was drawn before is drawn over: each step is there once.
+        let screen = terminal.screen();
+        let times = screen.matches("1M sequential write, depth 8").count();
+        assert_eq!(times, 1, "{columns} columns: {screen}");
+        let status = terminal.wait();
+        assert!(status.success(), "{columns} columns: {terminal:?}");
+        is_clean(&terminal);
+        assert!(
+            terminal.screen().contains("This behaves like"),
+            "{terminal:?}"
+        );
+        assert_eq!(scratch.files(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn it_follows_a_window_that_is_resized() {
+    let scratch = Scratch::shared();
+    let mut terminal = run(&scratch, PROBE).on_terminal(24, 60);
+    assert!(
+        terminal.until(|screen| screen.contains("now ")),
+        "{terminal:?}"
+    );
+    assert!(!terminal.screen().contains('['), "{terminal:?}");
+    terminal.resize(30, 100);
+    let wider = terminal.until(|screen| is_complete(screen) && screen.contains('['));
+    assert!(wider, "{terminal:?}");
+    assert!(terminal.wait().success(), "{terminal:?}");
+    is_clean(&terminal);
+}
+
+#[test]
+fn ctrl_c_leaves_the_terminal_as_it_was() {
+    let scratch = Scratch::shared();
+    let mut terminal = run(&scratch, PROBE).on_terminal(24, 80);
+    assert!(
+        terminal.until(|screen| screen.contains("> 1M sequential read")),
+        "{terminal:?}"
+    );
+    terminal.types("\x03");
+    let status = terminal.wait();
+    assert_eq!(status.code(), Some(130), "{terminal:?}");
+    is_clean(&terminal);
+    assert!(terminal.screen().contains("interrupted"), "{terminal:?}");
+    assert_eq!(scratch.files(), Vec::<String>::new());
+}
+
+#[test]
+fn colours_are_not_sent_where_none_are_wanted_and_a_dumb_terminal_gets_lines() {
+    let scratch = Scratch::shared();
+    let quiet = |terminal: &mut Terminal| {
+        assert!(terminal.wait().success(), "{terminal:?}");
+        terminal.sent()
+    };
+    let plain = quiet(
+        &mut run(&scratch, PROBE)
+            .env("NO_COLOR", "1")
+            .on_terminal(24, 80),
+    );
+    assert!(plain.contains("now ") && plain.contains("\x1b["), "{plain}");
+    let colours = plain.split("\x1b[").skip(1).filter(|rest| {
+        let end = rest.find(|c: char| c.is_ascii_alphabetic());
+        end.is_some_and(|end| rest[end..].starts_with('m') && &rest[..end] != "0")
+    });
+    assert_eq!(colours.count(), 0, "{plain}");
+    let dumb = quiet(&mut run(&scratch, PROBE).env("TERM", "dumb").on_terminal(24, 80));
+    assert!(
+        !dumb.contains('\x1b') && dumb.contains("8 phases"),
+        "{dumb}"
+    );
+}
