@@ -183,10 +183,11 @@ impl Asked {
         if self.synced {
             return (1e9 / (device.sync_ns * 1.02 + 4_000.0), 4_000.0);
         }
-        if self.iodepth == 1 {
+        let large = self.block > 4096;
+        if self.iodepth == 1 && !large {
             return (1e9 / (one * 1.02), one);
         }
-        let rate = if self.block > 4096 {
+        let rate = if large {
             stream / self.block as f64
         } else {
             random

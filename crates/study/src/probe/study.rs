@@ -129,6 +129,11 @@ impl Study<'_> {
         } else if let Some(figure) = Figure::of(phase, &result, self.options.budget.width) {
             self.watcher.figure(&figure);
             self.figures.push(figure);
+        } else if result.workers.iter().all(|worker| worker.error.is_none()) && !self.is_over() {
+            self.note(format!(
+                "{}: nothing was measured, as no I/O ended in its time",
+                phase.title()
+            ));
         }
         self.runs.push(PhaseRun { phase, result });
         if self.options.budget.searches(phase) && !self.is_over() {

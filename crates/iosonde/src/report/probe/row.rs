@@ -99,6 +99,9 @@ pub(crate) fn between(ns: Option<(u64, u64)>) -> String {
         return "-".to_owned();
     };
     let [low, high] = [low, high].map(|ns| words::latency(ns as f64));
+    if low == high {
+        return low;
+    }
     match (low.split_once(' '), high.split_once(' ')) {
         (Some((number, unit)), Some((_, same))) if unit == same => format!("{number}-{high}"),
         _ => format!("{low}-{high}"),
