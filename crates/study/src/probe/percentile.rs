@@ -92,7 +92,13 @@ mod tests {
     fn latencies_that_drift_are_less_sure() {
         let width = |(low, high): (u64, u64)| high - low;
         let even = width(interval(&slices(1, |_| 1.0), 50.0).unwrap());
-        let waves = |index: usize| if index / 10 % 2 == 0 { 0.8 } else { 1.2 };
+        let waves = |index: usize| {
+            if (index / 10).is_multiple_of(2) {
+                0.8
+            } else {
+                1.2
+            }
+        };
         let wavy = width(interval(&slices(1, waves), 50.0).unwrap());
         assert!(wavy > 2 * even, "{wavy} {even}");
     }
