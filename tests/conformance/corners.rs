@@ -118,6 +118,9 @@ lines! {
     shares_of_one_file "--name=a --filename=data --rw=read --size=10% --offset_increment=20% --numjobs=3"
     a_colon_at_the_end_of_a_split "--name=a --rw=read --bssplit=4k/100: --size=64k"
     errors_of_verification_are_ignored_by_their_list "--name=a --filename=zeros --rw=read --verify=crc32c --ignore_error=,,84"
+    posix_aio "--name=a --rw=randread --bs=4k --size=256k --ioengine=posixaio --iodepth=8 --nrfiles=4"
+    posix_aio_flushed_and_checked "--name=a --rw=randwrite --bs=4k --size=256k --ioengine=posixaio --fsync=8 --verify=crc32c"
+    a_command_before_and_one_after "--name=a --rw=read --size=64k --exec_prerun=true --exec_postrun=false"
     a_name_with_a_slash_is_a_directory "--name=sub/job --rw=write --size=64k"
 }
 
@@ -136,6 +139,8 @@ files! {
     names_by_format "" "[a]\nrw=write\nfilename_format=$jobname-$jobnum-$filenum.dat\nnrfiles=2\nnumjobs=2\nsize=64k\n"
     no_client_has_no_name "" "[a]\nrw=write\nfilename_format=f.$clientuid.$jobnum\nunique_filename=0\nsize=64k\n"
     clones_over_directories "" "[a]\nrw=write\ndirectory=one:two\nnumjobs=3\nsize=64k\n"
+    files_are_named_after_the_section "" "[a]\nname=b\nrw=write\nsize=64k\n[c]\nname=d\nrw=write\nfilename_format=$jobname.x\nsize=4k\n"
+    commands_of_all_jobs "" "[global]\nexec_prerun=echo one\nsize=4k\n[a]\nrw=write\n[b]\nexec_postrun=false\nrw=write\nstonewall\n"
     one_file_in_two_directories "" "[a]\nrw=write\ndirectory=one:two\nfilename=x\nnumjobs=2\nsize=64k\n"
     directories_are_made_for_names "" "[a]\nrw=write\nfilename=new/x\nsize=64k\n"
     chosen_sections "--section=b --section=c" "[a]\nrw=write\nsize=64k\n[b]\nrw=write\nsize=32k\n[c]\nrw=write\nsize=16k\n"

@@ -68,6 +68,7 @@ lines! {
     without_bandwidth "--name=job --size=1m --rw=randread --disable_bw_measurement=1"
     errors_allowed "--name=job --size=1m --rw=randread --continue_on_error=all"
     null_engine "--name=job --size=64m --rw=randread --ioengine=null"
+    only_laid_out "--name=job --size=1m --create_only=1"
     described "--name=job --size=1m --description=abc"
     mmap_engine "--name=job --size=1m --rw=randread --ioengine=mmap"
     steady_state "--name=job --size=1m --rw=randread --time_based --runtime=8 --steadystate=iops:50% --steadystate_duration=2 --thinktime=1000"

@@ -155,6 +155,20 @@ fn the_status_line_has_a_letter_for_each_job() {
     }
 }
 
+/// Scripts that ask for the line read it beside the text.
+#[test]
+fn a_status_line_that_is_asked_for_is_among_the_text() {
+    for program in Program::both() {
+        let line =
+            "--eta=always --name=a --rw=read --size=64k --time_based --runtime=3 --thinktime=1000";
+        let text = printed(program, line);
+        assert!(
+            text.contains("Jobs: 1 (f=1): [R(1)]"),
+            "{program:?}: {text}"
+        );
+    }
+}
+
 #[test]
 fn output_goes_to_the_file() {
     for program in Program::both() {

@@ -7,6 +7,7 @@ pub mod aio;
 pub mod at_once;
 pub mod mmap;
 pub mod null;
+pub mod posix_aio;
 pub mod sim;
 pub mod sync;
 pub mod uring;

@@ -6,6 +6,7 @@
 mod assemble;
 mod buffers;
 mod choose;
+mod commands;
 mod crew;
 mod eta;
 mod evidence;

@@ -9,6 +9,7 @@ pub mod block;
 mod bus_error;
 pub mod mapping;
 pub mod memory;
+pub mod posix_aio;
 pub mod ring;
 pub mod rw;
 pub mod thread;

@@ -6,10 +6,11 @@ use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
 use std::path::Path;
 
-const ENGINES: [Engine; 9] = [
+const ENGINES: [Engine; 10] = [
     Engine::Auto,
     Engine::IoUring,
     Engine::Libaio,
+    Engine::Posixaio,
     Engine::Sync,
     Engine::Psync,
     Engine::Vsync,

@@ -36,6 +36,7 @@ impl Default for Files {
             filenames: Vec::new(),
             directories: Vec::new(),
             filename_format: None,
+            section: None,
             opendir: None,
             nrfiles: 1,
             openfiles: 0,
@@ -157,6 +158,8 @@ impl Default for Schedule {
         Schedule {
             stonewall: false,
             wait_for: None,
+            exec_prerun: None,
+            exec_postrun: None,
             startdelay_ns: (0, 0),
             runtime_ns: 0,
             time_based: false,

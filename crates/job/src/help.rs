@@ -218,7 +218,7 @@ mod tests {
         );
         assert!(engine_help(Some("psync")).unwrap().contains("no options"));
         assert!(
-            engine_help(Some("posixaio"))
+            engine_help(Some("splice"))
                 .unwrap_err()
                 .contains("not supported")
         );

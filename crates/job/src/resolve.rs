@@ -134,7 +134,12 @@ impl Resolver<'_> {
         }
         builder.job.given = found.given;
         builder.job.name = match builder.name.clone() {
-            Some(name) => name,
+            Some(name) => {
+                // As in fio, files are named after the section.
+                let section = &section.name.text;
+                builder.job.files.section = (name != *section).then(|| section.clone());
+                name
+            }
             None => section.name.text.clone(),
         };
         let new_group = builder.new_group;

@@ -4,6 +4,7 @@ use crate::backend::aio::Aio;
 use crate::backend::at_once::AtOnce;
 use crate::backend::mmap::Mmap;
 use crate::backend::null::Null;
+use crate::backend::posix_aio::PosixAio;
 use crate::backend::sync::{Sync, Vsync};
 use crate::backend::uring::Uring;
 use crate::backend::{Backend, Handle, Slab};
@@ -19,6 +20,7 @@ use std::io;
 pub(super) enum AnyBackend {
     Uring(Box<Uring>),
     Aio(Aio),
+    PosixAio(PosixAio),
     Sync(AtOnce<Sync>),
     Vsync(AtOnce<Vsync>),
     Mmap(AtOnce<Mmap>),
@@ -131,6 +133,10 @@ fn named(
             AnyBackend::Aio(Aio::new(depth, io.nowait, sync_flags)?),
             None,
         ),
+        Engine::Posixaio => {
+            let posix = PosixAio::new(depth, sync_flags);
+            (AnyBackend::PosixAio(posix), None)
+        }
         Engine::Sync => (one_by_one(Sync::new(Call::Seek, sync_flags)), None),
         Engine::Psync => (one_by_one(Sync::new(Call::Positioned, sync_flags)), None),
         Engine::Pvsync => (one_by_one(Sync::new(Call::Vectored, sync_flags)), None),
@@ -171,6 +177,7 @@ fn set_files(backend: &mut AnyBackend, handles: &[Handle]) -> io::Result<()> {
     match backend {
         AnyBackend::Uring(backend) => backend.set_files(handles),
         AnyBackend::Aio(backend) => backend.set_files(handles),
+        AnyBackend::PosixAio(backend) => backend.set_files(handles),
         AnyBackend::Sync(backend) => backend.set_files(handles),
         AnyBackend::Vsync(backend) => backend.set_files(handles),
         AnyBackend::Mmap(backend) => backend.set_files(handles),

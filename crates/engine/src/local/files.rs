@@ -256,9 +256,11 @@ impl<'a> Search<'a> {
 fn announcements(layout: &Layout) -> impl Iterator<Item = String> {
     let lines = layout.announcements().into_iter();
     lines.map(|(job, files, bytes)| {
-        let plural = if files == 1 { "file" } else { "files" };
         let mebibytes = bytes >> 20;
-        format!("{job}: Laying out IO {plural} ({files} {plural} / {mebibytes}MiB)")
+        match files {
+            1 => format!("{job}: Laying out IO file (1 file / {mebibytes}MiB)"),
+            _ => format!("{job}: Laying out IO files ({files} files / total {mebibytes}MiB)"),
+        }
     })
 }
 

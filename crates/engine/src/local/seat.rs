@@ -2,6 +2,7 @@
 
 use super::assemble::{self, Kit};
 use super::choose::{self, AnyBackend};
+use super::commands;
 use super::logfiles::{LogFiles, LogShelf, Writing};
 use super::report::{self, Measured};
 use super::{LocalRunner, Member, epoch_ms};
@@ -154,6 +155,9 @@ impl Seat<'_> {
         self.shared
             .open_files
             .store(files.handles().len() as u32, Relaxed);
+        if let Some(said) = commands::before(job)? {
+            self.shared.note(said);
+        }
         Ok(Ready {
             kit,
             backend,
@@ -203,6 +207,7 @@ impl Seat<'_> {
             let mut driven = match backend {
                 AnyBackend::Uring(backend) => self.drive(*backend, parts, &used),
                 AnyBackend::Aio(backend) => self.drive(backend, parts, &used),
+                AnyBackend::PosixAio(backend) => self.drive(backend, parts, &used),
                 AnyBackend::Sync(backend) => self.drive(backend, parts, &used),
                 AnyBackend::Vsync(backend) => self.drive(backend, parts, &used),
                 AnyBackend::Mmap(backend) => self.drive(backend, parts, &used),
@@ -215,6 +220,9 @@ impl Seat<'_> {
             if let Err(error) = closed {
                 let failure = crate::failure::of_target(&error);
                 driven.outcome.failure.get_or_insert(failure);
+            }
+            if let Some(said) = commands::after(job) {
+                self.shared.note(said);
             }
             let result = WorkerResult {
                 start_delay_ns,

@@ -146,8 +146,9 @@ fn paths(job: &Job, clone: u32) -> Result<Vec<PathBuf>, RunError> {
             .filename_format
             .as_deref()
             .unwrap_or("$jobname.$jobnum.$filenum");
+        let job_name = files.section.as_ref().unwrap_or(&job.name);
         (0..files.nrfiles)
-            .map(|file| file_name(format, &job.name, clone, file))
+            .map(|file| file_name(format, job_name, clone, file))
             .collect()
     } else {
         files.filenames.clone()

@@ -180,7 +180,7 @@ fn thousands_of_files_are_one_announcement() {
         .iter()
         .filter(|line| line.contains("Laying out"))
         .collect();
-    assert_eq!(lines, ["x: Laying out IO files (3000 files / 11MiB)"]);
+    assert_eq!(lines, ["x: Laying out IO files (3000 files / total 11MiB)"]);
 }
 
 #[test]

@@ -13,12 +13,13 @@ use iosonde_result::observer::{Control, Observer, Progress};
 use iosonde_result::run::{Event, RunResult};
 use std::io::{self, IsTerminal, Write};
 
-/// Shows jobs as fio does, on standard error: results alone go to standard output.
+/// Shows jobs as fio does, on standard error: results alone go to standard output. Only where `--eta=always` asks for the line
+/// among the text, tools look for it there.
 pub(crate) struct FioLive<'a> {
     plan: &'a Plan,
     formats: Formats,
     output: &'a mut Output,
-    line: Option<StatusLine<io::Stderr>>,
+    line: Option<StatusLine<Box<dyn Write>>>,
     status: Option<Every>,
     bandwidth: Option<AggregateLog>,
     /// What is said before the jobs start, until it has been said. A job that is refused does not get that far.
@@ -68,7 +69,7 @@ impl<'a> FioLive<'a> {
             plan,
             formats,
             output,
-            line: is_wanted.then(|| StatusLine::new(io::stderr(), width(), command)),
+            line: is_wanted.then(|| status_line(command, formats)),
             status: command.status_interval_ns.map(Every::new),
             bandwidth: None,
             header: formats.normal.then(|| header(plan)),
@@ -199,10 +200,19 @@ impl<W: Write> StatusLine<W> {
     }
 }
 
+/// The line, where it is looked for. JSON on standard output stays JSON.
+fn status_line(command: &CommandLine, formats: Formats) -> StatusLine<Box<dyn Write>> {
+    let among_text = formats.normal || command.output.is_some();
+    if command.eta == Eta::Always && among_text {
+        StatusLine::new(Box::new(io::stdout()), width(io::stdout()), command)
+    } else {
+        StatusLine::new(Box::new(io::stderr()), width(io::stderr()), command)
+    }
+}
+
 /// Columns of the terminal, less the last, in which some terminals wrap; 0 where there is none.
-fn width() -> usize {
-    rustix::termios::tcgetwinsize(io::stderr())
-        .map_or(0, |size| usize::from(size.ws_col).saturating_sub(1))
+fn width(out: impl std::os::fd::AsFd) -> usize {
+    rustix::termios::tcgetwinsize(out).map_or(0, |size| usize::from(size.ws_col).saturating_sub(1))
 }
 
 #[cfg(test)]

@@ -16,6 +16,10 @@ pub const ENGINES: &[(Engine, &str)] = &[
         Engine::Libaio,
         "Linux native asynchronous I/O, by its system calls",
     ),
+    (
+        Engine::Posixaio,
+        "POSIX AIO: threads of the C library, one I/O at a time for each file",
+    ),
     (Engine::Sync, "lseek with read and write"),
     (Engine::Psync, "pread and pwrite"),
     (
@@ -35,11 +39,6 @@ pub const ENGINES: &[(Engine, &str)] = &[
 
 /// fio's engines that are refused, with the reason and the nearest way.
 pub const REFUSED: &[(&[&str], &str, &str)] = &[
-    (
-        &["posixaio"],
-        "POSIX AIO is threads of the C library and says nothing about storage",
-        "libaio or io_uring",
-    ),
     (
         &["splice", "netsplice"],
         "splice moves no data through buffers",

@@ -13,8 +13,8 @@ pub const ROWS: &[Row] = &[
         "ioengine",
         Kind::Text,
         "psync",
-        "How I/O reaches the kernel: io_uring, libaio, sync, psync, vsync, pvsync, pvsync2, mmap; null does nothing, \
-         sim is a simulated device, auto is the best that the kernel allows.",
+        "How I/O reaches the kernel: io_uring, libaio, posixaio, sync, psync, vsync, pvsync, pvsync2, mmap; null does \
+         nothing, sim is a simulated device, auto is the best that the kernel allows.",
         |b, v| {
             b.engine = Some(v.str().to_owned());
             b.job.io.engine = super::engines::engine(v.str())?;

@@ -84,15 +84,19 @@ pub const ROWS: &[Row] = &[
         Kind::FloatList,
         "Repeat merged traces.",
     ),
-    command(
+    Row::new(
         "exec_prerun",
-        "Run a command before the job.",
-        "run the command before iosonde",
+        Kind::Text,
+        "",
+        "Run a command by the shell before the I/O of each clone; its output goes to JOB.prerun.txt.",
+        |b, v| v.text_to(&mut b.job.schedule.exec_prerun),
     ),
-    command(
+    Row::new(
         "exec_postrun",
-        "Run a command after the job.",
-        "run the command after iosonde",
+        Kind::Text,
+        "",
+        "Run a command by the shell after the I/O of each clone; its output goes to JOB.postrun.txt.",
+        |b, v| v.text_to(&mut b.job.schedule.exec_postrun),
     ),
     Row::unsupported(
         "ioscheduler",
@@ -302,17 +306,6 @@ const fn trace(name: &'static str, kind: Kind, doc: &'static str) -> Row {
 
 const fn zbd(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Row {
     Row::unsupported(name, kind, default, doc, NO_ZBD, NO_ZBD_WAY)
-}
-
-const fn command(name: &'static str, doc: &'static str, way: &'static str) -> Row {
-    Row::unsupported(
-        name,
-        Kind::Text,
-        "",
-        doc,
-        "no commands are run from jobs",
-        way,
-    )
 }
 
 const fn cgroup(

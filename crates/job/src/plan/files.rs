@@ -22,6 +22,9 @@ pub struct Files {
     pub directories: Vec<String>,
     /// `filename_format`; fio's default is `$jobname.$jobnum.$filenum`.
     pub filename_format: Option<String>,
+    /// What `$jobname` is in [`Files::filename_format`] where it is not the job's name: the section's, when `name=` renames it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub section: Option<String>,
     /// `opendir`: take all files below this directory.
     pub opendir: Option<String>,
     /// `nrfiles`: files per clone, at least 1.

@@ -14,6 +14,8 @@ pub enum Engine {
     IoUring,
     /// Linux native AIO.
     Libaio,
+    /// POSIX AIO, by threads of the C library.
+    Posixaio,
     /// lseek and read/write.
     Sync,
     /// pread/pwrite.
@@ -39,6 +41,7 @@ impl Engine {
             Engine::Auto => "auto",
             Engine::IoUring => "io_uring",
             Engine::Libaio => "libaio",
+            Engine::Posixaio => "posixaio",
             Engine::Sync => "sync",
             Engine::Psync => "psync",
             Engine::Vsync => "vsync",

@@ -11,6 +11,12 @@ pub struct Schedule {
     pub stonewall: bool,
     /// `wait_for`: wait for the job of this name to end.
     pub wait_for: Option<String>,
+    /// `exec_prerun`: a shell command before the I/O.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exec_prerun: Option<String>,
+    /// `exec_postrun`: a shell command after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exec_postrun: Option<String>,
     /// `startdelay` drawn from this range, in nanoseconds.
     pub startdelay_ns: (u64, u64),
     /// `runtime`; 0 is no limit.

@@ -205,6 +205,12 @@ impl Settler<'_> {
             self.error(b, "cmdprio_bssplit", message);
         }
         self.depth_of_waiting_engines(b);
+        for option in ["exec_prerun", "exec_postrun"] {
+            if b.job.io.engine == Engine::Sim && b.is_given(option) {
+                let message = format!("`{option}` is not supported with the simulated device");
+                self.error(b, option, message);
+            }
+        }
     }
 
     fn depth_of_waiting_engines(&mut self, b: &Builder) {
@@ -230,6 +236,13 @@ impl Settler<'_> {
                 "`{}` waits for each I/O, so that the depth is 1 whatever `iodepth` says",
                 engine.name()
             );
+            let warning = Diagnostic::warning(message)
+                .at(self.place(b, "iodepth"))
+                .help("`ioengine=io_uring` or `ioengine=libaio` keep several I/Os in flight");
+            self.diagnostics.push(warning);
+        } else if engine == Engine::Posixaio && b.job.io.iodepth > 1 && !b.is_refused() {
+            let message = "the C library serves `posixaio` one I/O at a time for each file: the device sees a depth of 1 \
+                           for each, and the rest wait as if it were slow";
             let warning = Diagnostic::warning(message)
                 .at(self.place(b, "iodepth"))
                 .help("`ioengine=io_uring` or `ioengine=libaio` keep several I/Os in flight");

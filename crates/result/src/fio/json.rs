@@ -82,10 +82,13 @@ fn job(entry: &Entry<'_>, group: &Group, elapsed_s: u64, plus: bool) -> Value {
         job.insert("first_error".into(), entry.first_error.into());
     }
     let (target_ns, window_us, percentile) = latency_target(entry);
-    job.insert("latency_depth".into(), entry.latency_depth.into());
-    job.insert("latency_target".into(), target_ns.into());
-    job.insert("latency_percentile".into(), percentile.into());
-    job.insert("latency_window".into(), window_us.into());
+    // As in fio, a job that only lays out files has no depth.
+    if !entry.job.files.create_only {
+        job.insert("latency_depth".into(), entry.latency_depth.into());
+        job.insert("latency_target".into(), target_ns.into());
+        job.insert("latency_percentile".into(), percentile.into());
+        job.insert("latency_window".into(), window_us.into());
+    }
     if let Some(description) = &entry.job.description {
         job.insert("desc".into(), description.clone().into());
     }
