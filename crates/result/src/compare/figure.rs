@@ -83,6 +83,8 @@ pub struct Bounds {
 pub enum Basis {
     /// The run interval by interval.
     Series,
+    /// How far the thirds of a short run lie apart.
+    Thirds,
     /// Number, mean and deviation of its samples only.
     Samples,
     /// Several runs on one machine.
@@ -96,6 +98,7 @@ impl Basis {
     pub fn name(self) -> &'static str {
         match self {
             Basis::Series => "series",
+            Basis::Thirds => "thirds",
             Basis::Samples => "samples",
             Basis::Runs => "runs",
             Basis::Machines => "machines",
@@ -104,8 +107,8 @@ impl Basis {
 
     /// From [`Basis::name`].
     pub fn from_name(name: &str) -> Option<Basis> {
-        use Basis::{Machines, Runs, Samples, Series};
-        [Series, Samples, Runs, Machines]
+        use Basis::{Machines, Runs, Samples, Series, Thirds};
+        [Series, Thirds, Samples, Runs, Machines]
             .into_iter()
             .find(|basis| basis.name() == name)
     }

@@ -151,7 +151,13 @@ fn part(result: &RunResult, workers: &[&WorkerResult], intervals: &[&Interval]) 
         sync.total_ios += worker.sync.total_ios;
         sync.lat.merge(&worker.sync.lat);
     }
-    latencies(Subject::Sync, &sync.lat, TOTAL, &[], &mut figures);
+    latencies(
+        Subject::Sync,
+        &sync.lat,
+        TOTAL,
+        Course::default(),
+        &mut figures,
+    );
     Part {
         name: job.name.clone(),
         pattern: pattern(job),
@@ -230,8 +236,9 @@ impl Context<'_> {
             }
             let value = amount as f64 / seconds;
             let rates = rates(self.intervals, directions, count);
-            let bounds = bounds_of_rates(value, &rates, stats.total_ios)
-                .or_else(|| bounds_of_samples(value, &sum.samples));
+            let bounds =
+                bounds_of_rates(value, &rates, stats.total_ios, measured_s(self.intervals))
+                    .or_else(|| bounds_of_samples(value, &sum.samples));
             figures.push(Figure {
                 subject,
                 measure,
@@ -246,12 +253,12 @@ impl Context<'_> {
         };
         // The intervals hold total latencies if those were recorded.
         let recorded = stats.lat.moments.count > 0;
-        let (total, completion): (&[_], &[_]) = match recorded {
-            true => (&histograms, &[]),
-            false => (&[], &histograms),
+        let course = |is_of_it: bool| Course {
+            latencies: if is_of_it { &histograms } else { &[] },
+            measured_s: measured_s(self.intervals),
         };
-        latencies(subject, &stats.lat, TOTAL, total, figures);
-        latencies(subject, &stats.clat, COMPLETION, completion, figures);
+        latencies(subject, &stats.lat, TOTAL, course(recorded), figures);
+        latencies(subject, &stats.clat, COMPLETION, course(!recorded), figures);
     }
 
     fn settled(&self, rates: &[f64]) -> Option<bool> {
@@ -274,6 +281,21 @@ fn rates(
         each.sum::<u64>() as f64 * 1e9 / interval.length_ns as f64
     };
     intervals.iter().map(rate).collect()
+}
+
+/// How long these intervals took together.
+fn measured_s(intervals: &[&Interval]) -> f64 {
+    intervals
+        .iter()
+        .map(|each| each.length_ns as f64 / 1e9)
+        .sum()
+}
+
+/// Latencies from interval to interval; none where it is not known whose they are.
+#[derive(Clone, Copy, Default)]
+struct Course<'a> {
+    latencies: &'a [&'a Histogram],
+    measured_s: f64,
 }
 
 /// Mean and percentiles, as measures.
@@ -300,7 +322,7 @@ fn latencies(
     subject: Subject,
     stats: &LatencyStats,
     (mean, percentiles): Latencies,
-    intervals: &[&Histogram],
+    course: Course<'_>,
     figures: &mut Vec<Figure>,
 ) {
     let count = stats.moments.count;
@@ -317,7 +339,11 @@ fn latencies(
         });
     };
     let value = stats.moments.mean;
-    push(mean, value, bounds_of_mean(value, intervals));
+    let Course {
+        latencies,
+        measured_s,
+    } = course;
+    push(mean, value, bounds_of_mean(value, latencies, measured_s));
     for (percent, measure) in percentiles {
         let value = stats.histogram.as_ref().and_then(|h| h.percentile(percent));
         if let (true, Some(value @ 1..)) = (is_telling(count, percent), value) {
@@ -325,7 +351,7 @@ fn latencies(
             push(
                 measure,
                 value,
-                bounds_of_percentile(value, percent, intervals),
+                bounds_of_percentile(value, percent, latencies, measured_s),
             );
         }
     }

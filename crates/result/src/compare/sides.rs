@@ -296,6 +296,14 @@ fn notes(rows: &[Row], pairs: &[(&Part, &Part)]) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if any(&|side| basis(side) == Some(Basis::Thirds)) {
+        notes.push(
+            "Some runs are too short to see how far their device drifts from minute to minute: their \
+             intervals are those of a third of the run, and wide. Longer runs, or several with a label, \
+             tell more"
+                .to_owned(),
+        );
+    }
     if rows.iter().any(|row| row.paired) {
         notes.push("Both sides ran on the same machines: each is compared with itself".to_owned());
     }

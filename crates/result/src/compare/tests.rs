@@ -71,7 +71,7 @@ fn one(value: f64) -> Measured {
 
 fn of_rates(rates: &[f64]) -> Measured {
     let value = rates.iter().sum::<f64>() / rates.len() as f64;
-    let bounds = bounds_of_rates(value, rates, 1 << 40);
+    let bounds = bounds_of_rates(value, rates, 1 << 40, rates.len() as f64);
     measured(
         None,
         vec![part("a", vec![figure(Measure::Iops, value, bounds)])],
@@ -97,6 +97,40 @@ fn equal_devices_are_called_different_at_most_five_times_of_a_hundred() {
         let called = called_different(1.0, seed);
         assert!(called <= 50, "{called} of 1000 with seed {seed}");
     }
+}
+
+/// A device whose level wanders: the same for seconds, another one a minute later.
+fn wandering(random: &mut Random) -> Vec<f64> {
+    // Sums of processes of 1, 4, 16, 64 and 256 intervals, each of the same size, are flicker noise over that range.
+    let octaves = [1, 4, 16, 64, 256].map(|step| {
+        let rho = (-1.0 / f64::from(step)).exp();
+        noisy(1.0, 0.15, rho, 16, random)
+    });
+    let level = |index: usize| octaves.iter().map(|octave| octave[index]).product::<f64>();
+    (0..16).map(|index| 10_000.0 * level(index)).collect()
+}
+
+#[test]
+fn short_runs_of_a_wandering_device_are_seldom_called_different() {
+    let mut random = Random::seed_from_u64(11);
+    let called = |measured_s: f64, random: &mut Random| {
+        let mut side = || {
+            let rates = wandering(random);
+            let value = rates.iter().sum::<f64>() / rates.len() as f64;
+            let bounds = bounds_of_rates(value, &rates, 1 << 40, measured_s);
+            measured(
+                None,
+                vec![part("a", vec![figure(Measure::Iops, value, bounds)])],
+            )
+        };
+        let comparison = compare(&[side()], &[side()]);
+        comparison.rows[0].verdict != Verdict::NoDifferenceShown
+    };
+    let short = (0..1000).filter(|_| called(1.6, &mut random)).count();
+    assert!(short <= 60, "{short} of 1000");
+    // As if the same values were a second each of a long run.
+    let long = (0..1000).filter(|_| called(1e6, &mut random)).count();
+    assert!(long > 2 * short, "{long} of 1000 without");
 }
 
 #[test]
@@ -152,13 +186,13 @@ fn intervals_of_latencies_cover_the_truth() {
         let mut all = Histogram::default();
         run.iter().for_each(|each| all.merge(each));
         let value = all.percentile(99.0).unwrap() as f64;
-        let bounds = bounds_of_percentile(value, 99.0, &run).unwrap();
+        let bounds = bounds_of_percentile(value, 99.0, &run, 60.0).unwrap();
         percentiles += usize::from((bounds.low..=bounds.high).contains(&truth));
         let sum: f64 = all
             .buckets()
             .map(|(index, count)| crate::histogram::middle(index) as f64 * count as f64)
             .sum();
-        let bounds = bounds_of_mean(sum / all.total() as f64, &run).unwrap();
+        let bounds = bounds_of_mean(sum / all.total() as f64, &run, 60.0).unwrap();
         means += usize::from((bounds.low..=bounds.high).contains(&1e6));
     }
     assert!((136..=149).contains(&means), "{means} of 150 means");
