@@ -10,6 +10,73 @@ export interface Report {
   runs: Run[];
   promises: Promised[];
   spreads: Spread[];
+  sweeps: Sweep[];
+  loads: Load[];
+}
+
+/** A grid of measurements. */
+export interface Sweep {
+  source: string;
+  headline: string;
+  /** The last is `iodepth`. */
+  axes: Axis[];
+  curves: SweepCurve[];
+  notes: string[];
+}
+
+export interface Axis {
+  name: string;
+  values: string[];
+}
+
+/** All depths of one combination of the other axes. */
+export interface SweepCurve {
+  /** The value of each axis but the last. */
+  values: string[];
+  sentence: string | null;
+  /** The lowest depth that reaches the maximum. */
+  knee: number | null;
+  cells: SweepCell[];
+}
+
+export interface SweepCell {
+  iodepth: number;
+  basis: 'measured' | 'predicted' | 'unknown';
+  iops: Rate | null;
+  bytes_per_s: number | null;
+  mean_ns: number | null;
+  p99_ns: number | null;
+}
+
+/** Latency over offered rate. */
+export interface Load {
+  source: string;
+  headline: string;
+  capacity_iops: number | null;
+  points: LoadPoint[];
+  notes: string[];
+  matrix: LoadMatrix | null;
+}
+
+export interface LoadPoint {
+  offered_per_s: number;
+  achieved_per_s: number;
+  kept_up: boolean;
+  /** 50, 95, 99 and 99.9. */
+  percentiles_ns: (number | null)[];
+  max_ns: number;
+}
+
+/** Pairs of read rates, by column, and write rates, by row. */
+export interface LoadMatrix {
+  reads_per_s: number[];
+  writes_per_s: number[];
+  cells: LoadCell[][];
+}
+
+export interface LoadCell {
+  state: 'measured' | 'not_reached' | 'predicted' | 'predicted_not_reached' | 'unknown';
+  p99_ns: number | null;
 }
 
 /** How far results of one label lie apart. */
@@ -64,6 +131,8 @@ export interface Run {
   study: number | null;
   place: string;
   preparation: boolean;
+  /** One of many of a sweep or a load study, which is drawn as a whole. */
+  of_grid: boolean;
   program: string;
   started_at_ms: number;
   elapsed_ns: number;

@@ -15,6 +15,7 @@ import { Choice, groupBy, rowsOf, type Row } from './rows';
 import { machines, plans, runs } from './section/conditions';
 import { findings, lead } from './section/findings';
 import { headline } from './section/headline';
+import { loadContent, sweepContent } from './section/sweeps';
 import './style.css';
 import { choose, chosen, setPrinting, type Choice as Colours } from './theme';
 
@@ -45,7 +46,9 @@ function draw(place: HTMLElement, report: Report): void {
   document.title = report.title;
   const rows = rowsOf(report);
   const sections = [
-    figuresSection(report, rows),
+    ...report.sweeps.map((sweep, index): Section => ({ id: `sweep-${index}`, title: numbered('Sweep', index, report.sweeps), content: sweepContent(sweep, index) })),
+    ...report.loads.map((load, index): Section => ({ id: `load-${index}`, title: numbered('Latency under load', index, report.loads), content: loadContent(load, index) })),
+    rows.length > 0 ? figuresSection(report, rows) : null,
     promiseSection(report),
     depthSection(report, rows),
     comparisonSection(rows),
@@ -53,7 +56,7 @@ function draw(place: HTMLElement, report: Report): void {
     timelineSection(report),
     report.hosts.length > 0 ? { id: 'conditions', title: 'Machines and targets', content: [machines(report)] } : null,
     report.plans.length > 0 ? { id: 'plans', title: 'Plans', content: [plans(report)] } : null,
-    { id: 'runs', title: 'Runs', content: [runs(report)] },
+    report.runs.length > 0 ? { id: 'runs', title: 'Runs', content: [runs(report)] } : null,
   ].filter((section) => section !== null);
   const links = sections.map((section) => h('a', { href: `#${section.id}` }, section.title));
   add(
@@ -65,6 +68,10 @@ function draw(place: HTMLElement, report: Report): void {
     h('footer', {}, `${report.program}. Confidence intervals are of 95 % and account for autocorrelation; percentiles are shown where at least ten I/Os lie beyond them.`),
   );
   forPaper();
+}
+
+function numbered(title: string, index: number, all: unknown[]): string {
+  return all.length > 1 ? `${title} ${index + 1}` : title;
 }
 
 function about(report: Report): string {
@@ -177,7 +184,7 @@ function spreadSection(report: Report): Section | null {
 }
 
 function timelineSection(report: Report): Section | null {
-  const shown = report.runs.filter((run) => run.series.length > 0 && !run.preparation);
+  const shown = report.runs.filter((run) => run.series.length > 0 && !run.preparation && !run.of_grid);
   const [first] = shown;
   if (!first) return null;
   let run: Run = first;

@@ -18,7 +18,7 @@ export interface Row {
 export function rowsOf(report: Report): Row[] {
   const rows: Row[] = [];
   for (const run of report.runs) {
-    if (run.preparation) continue;
+    if (run.preparation || run.of_grid) continue;
     for (const figure of run.figures) {
       rows.push({
         slot: 0,

@@ -101,3 +101,65 @@ fn what_is_no_result_ends_with_status_2_and_writes_nothing() {
         assert!(output.stdout.is_empty() && !scratch.0.join("r.html").exists());
     }
 }
+
+#[test]
+fn sweeps_and_load_studies_are_drawn_from_the_history_and_from_files() {
+    let scratch = Scratch::new("report-grid");
+    let device = "sim:read_us=200,parallel=4";
+    let sweep = "--rw randread --bs 4k,16k --iodepth 1,4 --exhaustive --runtime 1 --ramp 0";
+    let words: Vec<&str> = ["sweep", device]
+        .into_iter()
+        .chain(sweep.split(' '))
+        .collect();
+    scratch.done(&words);
+    let load = ["load", device, "--rates", "1000,90000", "--runtime", "1"];
+    scratch.done(&load);
+    let ids: Vec<String> = scratch
+        .listed()
+        .iter()
+        .map(|line| line[..10].to_owned())
+        .collect();
+    let stored = document(&scratch.done(&["report", &ids[0], &ids[1]]));
+    let drawn = &stored["sweeps"][0];
+    assert_eq!(
+        drawn["axes"].as_array().unwrap().last().unwrap()["name"],
+        "iodepth"
+    );
+    assert_eq!(drawn["curves"].as_array().unwrap().len(), 2);
+    assert_eq!(drawn["curves"][0]["cells"][1]["basis"], "measured");
+    let rate = drawn["curves"][0]["cells"][1]["iops"]["mean"]
+        .as_f64()
+        .unwrap();
+    assert!((rate / 20_000.0 - 1.0).abs() < 0.01, "{rate}");
+    let kept_up = |document: &serde_json::Value| {
+        let points = document["loads"][0]["points"].as_array().unwrap().clone();
+        points
+            .iter()
+            .map(|point| point["kept_up"].as_bool().unwrap())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(kept_up(&stored), [true, false]);
+    // What is drawn as a whole is no row of the table of figures.
+    let runs = stored["runs"].as_array().unwrap();
+    assert!(runs.len() >= 6 && runs.iter().all(|run| run["of_grid"] == true));
+    // The documents of both are results too, though their runs are not in them.
+    for (number, id) in ids.iter().enumerate() {
+        let path = format!("{number}.json");
+        scratch.done(&["export", id, "--format", "json", "-o", &path]);
+        assert!(
+            scratch
+                .done(&["import", &path, "--store", "other.db"])
+                .contains(device)
+        );
+    }
+    let filed = document(&scratch.done(&["report", "0.json", "1.json"]));
+    assert_eq!(filed["sweeps"][0]["curves"], drawn["curves"]);
+    assert_eq!(kept_up(&filed), [true, false]);
+    assert_eq!(
+        scratch
+            .run(&["import", "0.json", "--store", "other.db"])
+            .status
+            .code(),
+        Some(0)
+    );
+}

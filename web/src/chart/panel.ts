@@ -3,7 +3,7 @@
 import { add, csv, folded, h, save, table, type Table } from '../dom';
 import { isPrinting, onThemeChange, theme, type Theme } from '../theme';
 import { init, type ECharts } from './echarts';
-import { base, type Option } from './parts';
+import { base, CONFIDENCE, type Option } from './parts';
 
 /** What a chart shows at the moment. */
 export interface Drawing {
@@ -89,6 +89,14 @@ export class Panel {
     this.redraw();
   }
 
+  /** It is no longer on the page. */
+  remove(): void {
+    panels.delete(this);
+    watcher.unobserve(this.element);
+    this.chart?.dispose();
+    this.chart = undefined;
+  }
+
   show(): void {
     if (this.chart) {
       this.resize();
@@ -143,8 +151,8 @@ export class Panel {
   private key(event: KeyboardEvent): void {
     if (!this.chart) return;
     const step = { ArrowRight: 1, ArrowLeft: -1, PageDown: 10, PageUp: -10 }[event.key];
-    const series = (this.chart.getOption()['series'] ?? []) as { type: string; data: unknown[] }[];
-    const lengths = series.map((each) => (each.type === 'custom' ? 0 : each.data.length));
+    const series = (this.chart.getOption()['series'] ?? []) as { name: string; data: unknown[] }[];
+    const lengths = series.map((each) => (each.name === CONFIDENCE ? 0 : each.data.length));
     const last = Math.max(0, ...lengths) - 1;
     if (event.key === 'Escape') {
       this.chart.dispatchAction({ type: 'hideTip' });

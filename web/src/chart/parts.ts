@@ -9,6 +9,9 @@ export type Option = { [name: string]: unknown };
 
 /** Told apart without colour too: on paper, and by those who do not see it. */
 const DASHES: (string | number[])[] = ['solid', [7, 4], [2, 3], [9, 3, 2, 3]];
+/** Name of the series that draw intervals; they are no points of their own. */
+export const CONFIDENCE = '95 % confidence';
+
 export const SYMBOLS = ['circle', 'rect', 'triangle', 'diamond'];
 
 export function colorOf(theme: Theme, index: number): string {
@@ -169,7 +172,7 @@ export function elided(name: string, room: number): string {
 export function whiskers(color: string, data: number[][], { lying = false, cap = 4, labels = [] as string[] } = {}): Option {
   return {
     type: 'custom',
-    name: '95 % confidence',
+    name: CONFIDENCE,
     silent: true,
     z: 5,
     tooltip: { show: false },

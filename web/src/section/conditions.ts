@@ -26,7 +26,13 @@ export function plans(report: Report): HTMLElement {
       );
     return folded(title, content, report.plans.length <= MANY);
   });
-  return h('div', {}, h('p', {}, 'As job files: ', h('code', {}, 'iosonde fio FILE'), ' does the same again.'), ...each);
+  return h('div', {}, h('p', {}, 'As job files: ', h('code', {}, 'iosonde fio FILE'), ' does the same again.'), ...together(report, each, 'plans'));
+}
+
+/** The many entries of a grid stand in one that opens. */
+function together(report: Report, each: HTMLElement[], what: string): HTMLElement[] {
+  const grid = each.length > MANY && report.runs.every((run) => run.of_grid);
+  return grid ? [folded(`All ${each.length} ${what}`, () => h('div', {}, ...each))] : each;
 }
 
 function jobFile(plan: Plan): string {
@@ -95,7 +101,8 @@ function label(name: string): string {
 
 /** One entry for each run, made when it is opened: there may be hundreds. */
 export function runs(report: Report): HTMLElement {
-  return h('div', {}, ...report.runs.map((run) => folded(`${run.name}${run.preparation ? ' (preparation)' : ''}`, () => runFacts(run))));
+  const each = report.runs.map((run) => folded(`${run.name}${run.preparation ? ' (preparation)' : ''}`, () => runFacts(run)));
+  return h('div', {}, ...together(report, each, 'runs'));
 }
 
 function runFacts(run: Run): HTMLElement {

@@ -9,6 +9,7 @@ use crate::store::{Document, Loaded, Place, Store};
 use iosonde_result::compare::Part;
 use iosonde_result::fio;
 use iosonde_result::run::RunResult;
+use iosonde_study::load::LoadResult;
 use iosonde_study::sweep::SweepResult;
 use jiff::tz::TimeZone;
 
@@ -69,6 +70,9 @@ pub(crate) fn exported(loaded: &Loaded, format: Format) -> Result<String, Failur
     if let Some(sweep) = loaded.study.sweep(loaded.run) {
         return sweep_in(&sweep, loaded, format);
     }
+    if let Some(load) = loaded.study.load(loaded.run) {
+        return load_in(&load, loaded, format);
+    }
     let parts = || -> Vec<Part> {
         let runs = loaded.study.runs.iter();
         runs.flat_map(|run| run.parts.clone()).collect()
@@ -86,11 +90,28 @@ fn sweep_in(sweep: &SweepResult, loaded: &Loaded, format: Format) -> Result<Stri
         Format::Json => report::sweep::json(sweep),
         Format::Csv => Ok(report::sweep::csv(sweep)),
         Format::Markdown => Ok(report::sweep::markdown(sweep)),
-        Format::FioJson => Err(Failure::usage(
-            format!("{} is a sweep: it has a run for each cell", loaded.name()),
-            format!("export one of them, e.g. {}.1", loaded.name()),
+        Format::FioJson => Err(many_runs(loaded, "is a sweep: it has a run for each cell")),
+    }
+}
+
+fn load_in(load: &LoadResult, loaded: &Loaded, format: Format) -> Result<String, Failure> {
+    match format {
+        Format::Table => Ok(report::load::table(load)),
+        Format::Json => report::load::json(load),
+        Format::Csv => Ok(report::load::csv(load)),
+        Format::Markdown => Ok(report::load::markdown(load)),
+        Format::FioJson => Err(many_runs(
+            loaded,
+            "is a load study: it has a run for each rate",
         )),
     }
+}
+
+fn many_runs(loaded: &Loaded, what: &str) -> Failure {
+    Failure::usage(
+        format!("{} {what}", loaded.name()),
+        format!("export one of them, e.g. {}.1", loaded.name()),
+    )
 }
 
 fn document(loaded: &Loaded, format: Format) -> Result<String, Failure> {

@@ -217,13 +217,16 @@ pub(crate) fn show(loaded: &Loaded, zone: &TimeZone) -> String {
     }
     let mut text = render(&table);
     let study = &loaded.study;
-    let told = match (study.probe(loaded.run), study.sweep(loaded.run)) {
-        (Some(probe), _) => super::probe::table::text(&probe),
-        (None, Some(sweep)) => format!("\n{}", super::sweep::table(&sweep)),
-        (None, None) => match study.suite(loaded.run) {
-            Some(suite) => format!("\n{}", super::suite::table(&suite)),
-            None => runs(loaded),
-        },
+    let told = if let Some(probe) = study.probe(loaded.run) {
+        super::probe::table::text(&probe)
+    } else if let Some(sweep) = study.sweep(loaded.run) {
+        format!("\n{}", super::sweep::table(&sweep))
+    } else if let Some(load) = study.load(loaded.run) {
+        format!("\n{}", super::load::table(&load))
+    } else if let Some(suite) = study.suite(loaded.run) {
+        format!("\n{}", super::suite::table(&suite))
+    } else {
+        runs(loaded)
     };
     text.push_str(&told);
     text

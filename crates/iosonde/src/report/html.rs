@@ -8,10 +8,12 @@ mod curve;
 mod document;
 mod figures;
 mod foreign;
+mod load;
 mod machine;
 mod promised;
 mod series;
 mod spread;
+mod sweep;
 
 pub(crate) use build::Builder;
 

@@ -32,7 +32,8 @@ pub(crate) fn table(result: &LoadResult) -> String {
     text
 }
 
-fn headline(result: &LoadResult) -> String {
+/// The target, and what was offered.
+pub(crate) fn headline(result: &LoadResult) -> String {
     let options = &result.options;
     let order = if options.pattern.random {
         "random"
@@ -121,7 +122,8 @@ fn latency(ns: Option<f64>) -> String {
     ns.map_or("-".to_owned(), words::latency)
 }
 
-fn objective(objective: &str, answer: Answer) -> String {
+/// What came of an objective.
+pub(crate) fn objective(objective: &str, answer: Answer) -> String {
     match (answer.held, answer.failed) {
         (Some(held), Some(failed)) => format!(
             "{objective}: kept up to {} IOPS (not at {})",
@@ -140,7 +142,8 @@ fn objective(objective: &str, answer: Answer) -> String {
     }
 }
 
-fn notes(result: &LoadResult) -> Vec<String> {
+/// What else should be known, each in one sentence.
+pub(crate) fn notes(result: &LoadResult) -> Vec<String> {
     let mut notes = Vec::new();
     let mut all = result
         .points

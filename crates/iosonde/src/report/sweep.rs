@@ -88,7 +88,7 @@ fn what(result: &SweepResult) -> String {
     format!("{}{fixed}", name(result))
 }
 
-fn headline(result: &SweepResult) -> String {
+pub(crate) fn headline(result: &SweepResult) -> String {
     let (measured, all) = result.measured();
     let how = match result.options.exhaustive {
         true => format!(
@@ -112,7 +112,7 @@ pub(crate) fn unit_name(values: &[String]) -> String {
 }
 
 /// What a curve found, in a sentence.
-fn sentence(result: &SweepResult, curve: &CurveResult) -> Option<String> {
+pub(crate) fn sentence(result: &SweepResult, curve: &CurveResult) -> Option<String> {
     let found = curve.saturation.as_ref()?;
     let error = match found.maximum.relative_error() {
         // What is known worse than that has no knee that is known.
@@ -219,7 +219,7 @@ fn legend(result: &SweepResult) -> String {
     format!("{}.", parts.join("; "))
 }
 
-fn notes(result: &SweepResult) -> Vec<String> {
+pub(crate) fn notes(result: &SweepResult) -> Vec<String> {
     let mut notes = Vec::new();
     if result.interrupted {
         notes.push("interrupted: what ran until then".to_owned());

@@ -3,13 +3,19 @@
 use super::record::KeptStudy;
 use iosonde_result::fio::import::{ImportError, import};
 use iosonde_result::{document, run::RunResult};
+use iosonde_study::load::LoadResult;
 use iosonde_study::probe::ProbeResult;
+use iosonde_study::sweep::SweepResult;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// The studies that a document holds. The error says what is wrong with it.
 pub(crate) fn read_documents(text: &str) -> Result<Vec<KeptStudy>, String> {
     match serde_json::from_str::<Head>(text) {
         Ok(head) if head.kind.as_deref() == Some("probe") => probes(text),
+        Ok(head) if head.kind.as_deref() == Some("sweep") => sweep(text),
+        Ok(head) if head.kind.as_deref() == Some("load") => load(text),
         Ok(head) if head.plan.is_some() => own_run(text),
         Ok(Head {
             kind: Some(kind), ..
@@ -28,23 +34,60 @@ struct Head {
 /// `iosonde probe --format json`.
 fn probes(text: &str) -> Result<Vec<KeptStudy>, String> {
     #[derive(Deserialize)]
-    struct Versioned {
-        format: u32,
-    }
-    #[derive(Deserialize)]
     struct Probes {
         probes: Vec<ProbeResult>,
     }
-    let damaged = |error: serde_json::Error| format!("the result is damaged: {error}");
+    let Probes { probes } = read(text, iosonde_study::probe::FORMAT)?;
+    Ok(probes.into_iter().map(KeptStudy::of_probe).collect())
+}
+
+/// `iosonde sweep --format json`.
+fn sweep(text: &str) -> Result<Vec<KeptStudy>, String> {
+    #[derive(Deserialize)]
+    struct Document {
+        program: String,
+        sweep: Value,
+    }
+    let Document { program, sweep } = read(text, iosonde_study::sweep::FORMAT)?;
+    let result: SweepResult = serde_json::from_value(sweep.clone()).map_err(damaged)?;
+    let target = match &result.job_file {
+        Some(file) => file.clone(),
+        None => result.targets.join(", "),
+    };
+    let study = KeptStudy::without_runs("sweep", &target, program, sweep);
+    Ok(vec![study])
+}
+
+/// `iosonde load --format json`.
+fn load(text: &str) -> Result<Vec<KeptStudy>, String> {
+    #[derive(Deserialize)]
+    struct Document {
+        program: String,
+        load: Value,
+    }
+    let Document { program, load } = read(text, 1)?;
+    let result: LoadResult = serde_json::from_value(load.clone()).map_err(damaged)?;
+    let study = KeptStudy::without_runs("load", &result.target, program, load);
+    Ok(vec![study])
+}
+
+/// A document of a format that this program reads, `newest` at most.
+fn read<Document: DeserializeOwned>(text: &str, newest: u32) -> Result<Document, String> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        format: u32,
+    }
     let Versioned { format } = serde_json::from_str(text).map_err(damaged)?;
-    if format > iosonde_study::probe::FORMAT {
+    if format > newest {
         return Err(format!(
-            "the result has format {format}, which is newer than {}, the newest that this program reads",
-            iosonde_study::probe::FORMAT
+            "the result has format {format}, which is newer than {newest}, the newest that this program reads"
         ));
     }
-    let Probes { probes } = serde_json::from_str(text).map_err(damaged)?;
-    Ok(probes.into_iter().map(KeptStudy::of_probe).collect())
+    serde_json::from_str(text).map_err(damaged)
+}
+
+fn damaged(error: serde_json::Error) -> String {
+    format!("the result is damaged: {error}")
 }
 
 fn own_run(text: &str) -> Result<Vec<KeptStudy>, String> {

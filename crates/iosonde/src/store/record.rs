@@ -3,9 +3,11 @@
 use iosonde_result::compare::{Measured, Part, parts};
 use iosonde_result::fio::import::FioDocument;
 use iosonde_result::run::RunResult;
+use iosonde_study::load::LoadResult;
 use iosonde_study::probe::{Phase, PhaseRun, ProbeResult};
 use iosonde_study::suite::SuiteResult;
 use iosonde_study::sweep::SweepResult;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -164,18 +166,39 @@ impl KeptStudy {
 
     /// The sweep, if it is one that came to its end and all of it is wanted (no single `run`).
     pub(crate) fn sweep(&self, run: Option<u32>) -> Option<SweepResult> {
-        if self.kind != "sweep" || run.is_some() {
+        self.found("sweep", run)
+    }
+
+    /// The load study, on the same terms.
+    pub(crate) fn load(&self, run: Option<u32>) -> Option<LoadResult> {
+        self.found("load", run)
+    }
+
+    /// What a study of this kind found, if all of it is wanted.
+    fn found<Found: DeserializeOwned>(&self, kind: &str, run: Option<u32>) -> Option<Found> {
+        if self.kind != kind || run.is_some() {
             return None;
         }
         serde_json::from_value(self.document.clone()?).ok()
     }
 
-    /// What a suite found, if it is one that came to its end and all of it is wanted (no single `run`).
+    /// What a suite found, on the same terms.
     pub(crate) fn suite(&self, run: Option<u32>) -> Option<SuiteResult> {
-        if self.kind != "suite" || run.is_some() {
-            return None;
+        self.found("suite", run)
+    }
+
+    /// What a file says that a study of this kind has found. Its runs are not in it.
+    pub(super) fn without_runs(
+        kind: &str,
+        target: &str,
+        program: String,
+        found: Value,
+    ) -> KeptStudy {
+        KeptStudy {
+            document: Some(found),
+            program,
+            ..KeptStudy::of_runs(kind, target, Vec::new())
         }
-        serde_json::from_value(self.document.clone()?).ok()
     }
 
     /// As one result of a comparison. Laying out is not what a probe measures.
@@ -200,6 +223,14 @@ impl KeptStudy {
     pub(super) fn digest(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(self.kind.as_bytes());
+        if self.runs.is_empty() {
+            hash.update(
+                self.document
+                    .as_ref()
+                    .map(Value::to_string)
+                    .unwrap_or_default(),
+            );
+        }
         // What moved nothing is not in every document.
         for run in self.runs.iter().filter(|run| !run.parts.is_empty()) {
             hash.update(run.started_at_ms.to_le_bytes());

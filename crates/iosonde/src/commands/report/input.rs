@@ -78,8 +78,18 @@ fn kept(report: &mut Builder, source: &str, study: KeptStudy, run: Option<u32>) 
     if let Some(probe) = study.probe(run) {
         return report.probe(source, probe);
     }
+    let sweep = study.sweep(run);
+    let load = study.load(run);
+    if let Some(result) = &sweep {
+        report.sweep(source, result);
+    }
+    if let Some(result) = &load {
+        report.load(source, result);
+    }
+    let is_grid = sweep.is_some() || load.is_some();
     for run in study.runs {
         match run.document {
+            Document::Run(result) if is_grid => report.of_grid(source, *result),
             Document::Run(result) => report.run(source, *result),
             // What is kept of fio's was read from it once, so it can be read again.
             Document::Fio(json) => {

@@ -1,7 +1,7 @@
 //! Results, taken in one by one, so that of many only what is drawn stays in memory.
 
-use super::document::{Figure, Promise, Rate, Report, Run, Series, Spread, Study};
-use super::{figures, foreign, machine, page, promised, series, spread};
+use super::document::{Figure, Load, Promise, Rate, Report, Run, Series, Spread, Study, Sweep};
+use super::{figures, foreign, load, machine, page, promised, series, spread, sweep};
 use crate::failure::Failure;
 use iosonde_job::plan::Plan;
 use iosonde_result::compare::Measured;
@@ -9,7 +9,9 @@ use iosonde_result::fio::import::FioDocument;
 use iosonde_result::host::{Host, TargetInfo};
 use iosonde_result::run::{CpuUse, RunResult};
 use iosonde_study::limits::{self, Held};
+use iosonde_study::load::LoadResult;
 use iosonde_study::probe::{self, Phase, ProbeResult};
+use iosonde_study::sweep::SweepResult;
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -25,6 +27,8 @@ pub(crate) struct Builder {
     promises: Vec<Promise>,
     /// How far results lie apart that a label holds together.
     spreads: Vec<Spread>,
+    sweeps: Vec<Sweep>,
+    loads: Vec<Load>,
     /// What all that is taken in is held against.
     expected: Vec<limits::Promise>,
 }
@@ -85,6 +89,32 @@ impl Builder {
         });
     }
 
+    /// Takes in a sweep; its runs come one by one, see [`Builder::of_grid`].
+    pub(crate) fn sweep(&mut self, source: &str, result: &SweepResult) {
+        self.sweeps.push(sweep::of(source, result));
+    }
+
+    /// Takes in a load study; its runs come one by one, see [`Builder::of_grid`].
+    pub(crate) fn load(&mut self, source: &str, result: &LoadResult) {
+        self.loads.push(load::of(source, result));
+    }
+
+    /// Takes in one of the many runs of a sweep or a load study, which is drawn as a whole: of the run only the conditions
+    /// are shown.
+    pub(crate) fn of_grid(&mut self, source: &str, mut result: RunResult) {
+        result.intervals.clear();
+        result.series.slices.clear();
+        let place = place(&result);
+        let name = job_names(&result.plan);
+        let mut run = self.taken(source, name, place, result);
+        run.of_grid = true;
+        for figure in &mut run.figures {
+            figure.latency.curve_ns.clear();
+            figure.latency.buckets.clear();
+        }
+        self.runs.push(run);
+    }
+
     /// Takes in a result of fio's own.
     pub(crate) fn fio(&mut self, source: &str, found: FioDocument) {
         self.runs.push(foreign::run(source, found));
@@ -96,7 +126,7 @@ impl Builder {
         for promise in &self.expected {
             self.promises.extend(promised::of(promise, &self.runs));
         }
-        let title = title.map_or_else(|| default_title(&self.runs), str::to_owned);
+        let title = title.map_or_else(|| self.default_title(), str::to_owned);
         page(&Report {
             program: concat!("iosonde ", env!("CARGO_PKG_VERSION")),
             title,
@@ -107,7 +137,18 @@ impl Builder {
             runs: self.runs,
             promises: self.promises,
             spreads: self.spreads,
+            sweeps: self.sweeps,
+            loads: self.loads,
         })
+    }
+
+    fn default_title(&self) -> String {
+        match (self.sweeps.as_slice(), self.loads.as_slice()) {
+            ([], []) => default_title(&self.runs),
+            ([one], []) => format!("Sweep of {}", target(&one.headline)),
+            ([], [one]) => format!("Latency under load of {}", target(&one.headline)),
+            _ => "Storage under many loads".to_owned(),
+        }
     }
 
     /// Takes in how far the results of a label lie apart.
@@ -148,6 +189,7 @@ impl Builder {
             study: None,
             place,
             preparation: false,
+            of_grid: false,
             program: result.program,
             started_at_ms: result.started_at_ms,
             elapsed_ns: result.elapsed_ns,
@@ -216,6 +258,13 @@ fn job_names(plan: &Plan) -> String {
         }
     }
     names.join(", ")
+}
+
+/// What a headline is about.
+fn target(headline: &str) -> &str {
+    headline
+        .rsplit_once(": ")
+        .map_or(headline, |(target, _)| target)
 }
 
 /// What a run was done on: the files or directories that were given, else what they are.

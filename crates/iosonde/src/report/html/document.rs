@@ -6,6 +6,8 @@
 use iosonde_job::plan::Plan;
 use iosonde_result::host::{Host, TargetInfo};
 use iosonde_result::run::{BackendUsed, CpuUse, DiskUtil, Event, Verdict};
+use iosonde_study::load::CellState;
+use iosonde_study::sweep::Basis;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -24,6 +26,98 @@ pub(super) struct Report {
     pub(super) runs: Vec<Run>,
     pub(super) promises: Vec<Promise>,
     pub(super) spreads: Vec<Spread>,
+    pub(super) sweeps: Vec<Sweep>,
+    pub(super) loads: Vec<Load>,
+}
+
+/// A grid of measurements.
+#[derive(Debug, Serialize)]
+pub(super) struct Sweep {
+    /// File or id that it came from.
+    pub(super) source: String,
+    /// The target, and how many cells were measured.
+    pub(super) headline: String,
+    /// The axes; the last is `iodepth`.
+    pub(super) axes: Vec<SweepAxis>,
+    pub(super) curves: Vec<SweepCurve>,
+    pub(super) notes: Vec<String>,
+}
+
+/// An option, and its values.
+#[derive(Debug, Serialize)]
+pub(super) struct SweepAxis {
+    pub(super) name: String,
+    pub(super) values: Vec<String>,
+}
+
+/// All depths of one combination of the other axes.
+#[derive(Debug, Serialize)]
+pub(super) struct SweepCurve {
+    /// The value of each axis but the last.
+    pub(super) values: Vec<String>,
+    /// What was found.
+    pub(super) sentence: Option<String>,
+    /// The lowest depth that reaches the maximum.
+    pub(super) knee: Option<u32>,
+    pub(super) cells: Vec<SweepCell>,
+}
+
+/// One depth.
+#[derive(Debug, Serialize)]
+pub(super) struct SweepCell {
+    pub(super) iodepth: u32,
+    /// `measured`, `predicted` or `unknown`.
+    pub(super) basis: Basis,
+    pub(super) iops: Option<Rate>,
+    pub(super) bytes_per_s: Option<f64>,
+    pub(super) mean_ns: Option<f64>,
+    pub(super) p99_ns: Option<u64>,
+}
+
+/// Latency over offered rate.
+#[derive(Debug, Serialize)]
+pub(super) struct Load {
+    /// File or id that it came from.
+    pub(super) source: String,
+    /// The target, and what was offered.
+    pub(super) headline: String,
+    /// I/Os per second in closed loop.
+    pub(super) capacity_iops: Option<f64>,
+    pub(super) points: Vec<LoadPoint>,
+    /// What came of the objectives, and what else should be known, each in one sentence.
+    pub(super) notes: Vec<String>,
+    pub(super) matrix: Option<LoadMatrix>,
+}
+
+/// One offered rate.
+#[derive(Debug, Serialize)]
+pub(super) struct LoadPoint {
+    pub(super) offered_per_s: f64,
+    pub(super) achieved_per_s: f64,
+    /// Whether as much was completed as was offered.
+    pub(super) kept_up: bool,
+    /// Percentiles 50, 95, 99 and 99.9.
+    pub(super) percentiles_ns: [Option<f64>; 4],
+    pub(super) max_ns: f64,
+}
+
+/// Pairs of read and write rates.
+#[derive(Debug, Serialize)]
+pub(super) struct LoadMatrix {
+    /// By column.
+    pub(super) reads_per_s: Vec<f64>,
+    /// By row.
+    pub(super) writes_per_s: Vec<f64>,
+    /// Rows of cells.
+    pub(super) cells: Vec<Vec<LoadCell>>,
+}
+
+/// One pair of rates.
+#[derive(Debug, Serialize)]
+pub(super) struct LoadCell {
+    /// `measured`, `not_reached`, `predicted`, `predicted_not_reached` or `unknown`.
+    pub(super) state: CellState,
+    pub(super) p99_ns: Option<f64>,
 }
 
 /// How far results of one label lie apart.
@@ -77,6 +171,8 @@ pub(super) struct Run {
     pub(super) place: String,
     /// Whether it only prepared others: its figures are no headline.
     pub(super) preparation: bool,
+    /// Whether it is one of many of a sweep or a load study, which is drawn as a whole.
+    pub(super) of_grid: bool,
     pub(super) program: String,
     pub(super) started_at_ms: u64,
     pub(super) elapsed_ns: u64,

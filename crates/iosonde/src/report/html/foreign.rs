@@ -24,6 +24,7 @@ pub(super) fn run(source: &str, found: FioDocument) -> Run {
         study: None,
         place: found.target.unwrap_or_else(|| source.to_owned()),
         preparation: false,
+        of_grid: false,
         program: found.version,
         started_at_ms: found.started_at_ms,
         elapsed_ns: found.elapsed_ns,

@@ -1,0 +1,44 @@
+//! Sweeps, as the page draws them.
+
+use super::document::{Rate, Sweep, SweepAxis, SweepCell, SweepCurve};
+use crate::report::sweep::{headline, notes, sentence};
+use iosonde_study::sweep::{CurveResult, SweepResult};
+
+/// A sweep from `source`.
+pub(super) fn of(source: &str, result: &SweepResult) -> Sweep {
+    let axes = result.axes.iter().map(|axis| SweepAxis {
+        name: axis.name.clone(),
+        values: axis.values.clone(),
+    });
+    Sweep {
+        source: source.to_owned(),
+        headline: headline(result),
+        axes: axes.collect(),
+        curves: result
+            .curves
+            .iter()
+            .map(|each| curve(result, each))
+            .collect(),
+        notes: notes(result),
+    }
+}
+
+fn curve(result: &SweepResult, curve: &CurveResult) -> SweepCurve {
+    let cells = curve.cells.iter().map(|cell| SweepCell {
+        iodepth: cell.iodepth,
+        basis: cell.basis,
+        iops: cell.iops.map(|iops| Rate {
+            mean: iops.mean,
+            error: iops.error,
+        }),
+        bytes_per_s: cell.bytes_per_s,
+        mean_ns: cell.mean_latency_ns,
+        p99_ns: cell.latency.and_then(|latency| latency.p99_ns),
+    });
+    SweepCurve {
+        values: curve.values.clone(),
+        sentence: sentence(result, curve),
+        knee: curve.saturation.as_ref().map(|found| found.knee.iodepth),
+        cells: cells.collect(),
+    }
+}
