@@ -106,13 +106,13 @@ fn what_is_no_result_ends_with_status_2_and_writes_nothing() {
 fn sweeps_and_load_studies_are_drawn_from_the_history_and_from_files() {
     let scratch = Scratch::new("report-grid");
     let device = "sim:read_us=200,parallel=4";
-    let sweep = "--rw randread --bs 4k,16k --iodepth 1,4 --exhaustive --runtime 1 --ramp 0";
+    let sweep = "--rw randread --bs 4k,16k --iodepth 1,4 --exhaustive --runtime 1";
     let words: Vec<&str> = ["sweep", device]
         .into_iter()
         .chain(sweep.split(' '))
         .collect();
     scratch.done(&words);
-    let load = ["load", device, "--rates", "1000,90000", "--runtime", "1"];
+    let load = ["load", device, "--rates", "1000,22000", "--runtime", "1"];
     scratch.done(&load);
     let ids: Vec<String> = scratch
         .listed()
