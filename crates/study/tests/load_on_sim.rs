@@ -110,6 +110,21 @@ fn past_saturation_the_rate_stays_and_latency_grows_with_the_backlog() {
 }
 
 #[test]
+fn a_load_of_which_nothing_was_begun_in_time_is_not_kept_up_with() {
+    // After the ramp the backlog is so deep that no I/O of the measured time gets its turn within it.
+    let result = measure(
+        "read_us=200,parallel=4",
+        &LoadOptions {
+            rates: vec![90_000.0],
+            runtime_ns: SECOND_NS,
+            ..options()
+        },
+    );
+    let point = &result.points[0];
+    assert!(!point.kept_up, "{} a second", point.achieved_per_s());
+}
+
+#[test]
 fn rates_are_chosen_by_the_capacity_and_the_objective_is_found_between_them() {
     let result = measure(
         ONE_SERVER,

@@ -98,7 +98,7 @@ fn curve(result: &LoadResult) -> String {
         } else {
             String::new()
         };
-        text.push_str(&format!(" {:>8}  {bar}", latency(Some(point.max_ns()))));
+        text.push_str(&format!(" {:>8}  {bar}", latency(longest(point))));
         text.truncate(text.trim_end().len());
         text.push('\n');
     }
@@ -116,6 +116,12 @@ fn bar(latency_ns: Option<f64>, (lowest_ns, highest_ns): (f64, f64)) -> String {
         0.0
     };
     "#".repeat((1.0 + (BAR - 1.0) * share).round() as usize)
+}
+
+/// The longest I/O, if any was measured: past saturation none may have begun in time.
+fn longest(point: &Point) -> Option<f64> {
+    let measured = point.sides().any(|side| side.latency.count > 0);
+    measured.then(|| point.max_ns())
 }
 
 fn latency(ns: Option<f64>) -> String {
@@ -255,7 +261,7 @@ pub(crate) fn markdown(result: &LoadResult) -> String {
             if point.kept_up { "yes" } else { "no" }.to_owned(),
         ];
         cells.extend(PERCENTILES.map(|percent| latency(point.percentile_ns(percent))));
-        cells.push(latency(Some(point.max_ns())));
+        cells.push(latency(longest(point)));
         text.push_str(&format!("| {} |\n", cells.join(" | ")));
     }
     for answer in &result.objectives {

@@ -142,6 +142,9 @@ impl Point {
             .workers
             .iter()
             .find_map(|worker| worker.error.clone());
+        let seconds = loaded(&result.intervals).map(|interval| interval.length_ns as f64 / 1e9);
+        let seconds: f64 = seconds.sum();
+        let keeps_up = |side: &Side| keeps_up(side, seconds);
         let kept_up = failure.is_none() && [&read, &write].into_iter().flatten().all(keeps_up);
         let verdicts = result.verdicts.iter();
         let verdicts = verdicts.filter(|verdict| concerns_a_load(verdict.kind));
@@ -191,14 +194,18 @@ fn side(offered_per_s: f64, direction: Direction, result: &RunResult) -> Side {
     }
 }
 
-/// I/Os completed per second while the load was offered. The workers' own counts go by the start of an I/O, so with a
-/// backlog they hold what was completed only after the end.
-fn completed_per_s(direction: Direction, intervals: &[Interval]) -> f64 {
+/// The intervals in which the load was offered from their beginning to their end.
+fn loaded(intervals: &[Interval]) -> impl Iterator<Item = &Interval> {
     let measured = || intervals.iter().filter(|interval| !interval.ramp);
     let whole_ns = measured().map(|interval| interval.length_ns).max();
     let whole_ns = whole_ns.unwrap_or_default();
-    let offered = measured().filter(|interval| interval.length_ns * 10 >= whole_ns * 9);
-    let (ios, ns) = offered.fold((0, 0), |(ios, ns), interval| {
+    measured().filter(move |interval| interval.length_ns * 10 >= whole_ns * 9)
+}
+
+/// I/Os completed per second while the load was offered. The workers' own counts go by the start of an I/O, so with a
+/// backlog they hold what was completed only after the end.
+fn completed_per_s(direction: Direction, intervals: &[Interval]) -> f64 {
+    let (ios, ns) = loaded(intervals).fold((0, 0), |(ios, ns), interval| {
         (
             ios + interval.directions[direction].ios,
             ns + interval.length_ns,
@@ -210,7 +217,9 @@ fn completed_per_s(direction: Direction, intervals: &[Interval]) -> f64 {
     ios as f64 * 1e9 / ns as f64
 }
 
-fn keeps_up(side: &Side) -> bool {
-    let chance = CHANCE / (side.latency.count.max(1) as f64).sqrt();
+/// Chance is that of the I/Os that were offered: of those that were completed there may be too few to tell just because they were not
+/// kept up with.
+fn keeps_up(side: &Side, seconds: f64) -> bool {
+    let chance = CHANCE / (side.offered_per_s * seconds).max(1.0).sqrt();
     side.achieved_per_s >= side.offered_per_s * (KEEPING_UP - chance)
 }
