@@ -38,10 +38,13 @@ impl Mix {
 
     /// A total rate, by direction.
     pub fn split(self, per_second: f64) -> Offered {
-        let reads_per_s = per_second * f64::from(self.read_percent) / 100.0;
+        // Each from its own share, not one as what the other leaves: rounding must not leave a write where only reads were
+        // asked for.
+        let share = |percent: u32| per_second * (f64::from(percent) / 100.0);
+        let reads = u32::from(self.read_percent).min(100);
         Offered {
-            reads_per_s,
-            writes_per_s: per_second - reads_per_s,
+            reads_per_s: share(reads),
+            writes_per_s: share(100 - reads),
         }
     }
 }
@@ -161,5 +164,25 @@ fn plan(jobs: Vec<Job>) -> Plan {
     Plan {
         jobs,
         global_options: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn who_reads_only_never_writes(per_second in 0.1f64..1e8) {
+            prop_assert_eq!(Mix::READ.split(per_second).writes_per_s, 0.0);
+            prop_assert_eq!(Mix::WRITE.split(per_second).reads_per_s, 0.0);
+        }
+
+        #[test]
+        fn both_shares_are_the_whole(read_percent in 0u8..=100, per_second in 0.1f64..1e8) {
+            let total = Mix { read_percent }.split(per_second).total();
+            prop_assert!((total / per_second - 1.0).abs() < 1e-12, "{}", total);
+        }
     }
 }
