@@ -168,10 +168,12 @@ impl Invocation {
     }
 
     /// Gives the program the processors before all others, so that it does not matter who computes meanwhile. Needs root;
-    /// not for programs that never sleep.
+    /// not for programs that never sleep. Where that is not allowed, as in many containers, the program runs as others do.
     #[must_use]
     pub fn urgent(self) -> Invocation {
-        self.behind(["chrt", "--fifo", "1"], None)
+        let first =
+            r#"chrt --fifo 1 true 2>/dev/null && exec chrt --fifo 1 "$0" "$@"; exec "$0" "$@""#;
+        self.behind(["sh", "-c", first], None)
     }
 
     /// Hides all control groups from the program, as a container does with those around it. Needs root.
