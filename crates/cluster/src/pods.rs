@@ -4,7 +4,7 @@ use crate::clock::{Exchange, Offset};
 use crate::lifecycle::Objects;
 use crate::place;
 use crate::runner::{Made, MadePod};
-use crate::session::{ANSWER, CLOSE, TICK, Told, Watch, reconnected, refused};
+use crate::session::{ANSWER, TICK, Told, Watch, reconnected, refused, remove};
 use crate::together::Together;
 use crate::transport::{Connection, Heard};
 use iosonde_job::Plan;
@@ -374,29 +374,12 @@ impl<'w> PodsSession<'w> {
         combined(self.links.iter_mut().filter_map(run).collect())
     }
 
-    /// The agents remove their files, then the cluster everything else.
     fn remove(&mut self) -> Result<(), RunError> {
         if std::mem::replace(&mut self.is_closed, true) {
             return Ok(());
         }
-        (self.watch.tell)(Told::Waiting("pods and volumes to be removed"));
-        for link in &self.links {
-            link.connection.ask(&Request::Close);
-        }
-        let begun = Instant::now();
-        for link in &self.links {
-            while begun.elapsed() < CLOSE && (self.watch.interrupts)() < 2 {
-                match link.connection.heard.recv_timeout(TICK) {
-                    Ok(Heard::Ended) | Err(RecvTimeoutError::Disconnected) => break,
-                    _ => {}
-                }
-            }
-        }
-        let removed = self
-            .runtime
-            .block_on(self.objects.delete(self.watch.interrupts));
-        (self.watch.tell)(Told::Over);
-        removed
+        let agents: Vec<&Connection> = self.links.iter().map(|link| &link.connection).collect();
+        remove(&self.runtime, &self.objects, &agents, &mut self.watch)
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) const ANSWER: Duration = Duration::from_secs(30);
 /// How long a lost connection is taken up again.
 pub(crate) const RECONNECT: Duration = Duration::from_secs(120);
 /// How long the agent may take to remove its files.
-pub(crate) const CLOSE: Duration = Duration::from_secs(30);
+const CLOSE: Duration = Duration::from_secs(30);
 
 /// What is told while a session is opened and closed.
 #[derive(Debug, Clone, Copy)]
@@ -263,26 +263,41 @@ impl<'w> ClusterSession<'w> {
         Ok(())
     }
 
-    /// The agent removes its files, then the cluster everything else.
     fn remove(&mut self) -> Result<(), RunError> {
         if std::mem::replace(&mut self.is_closed, true) {
             return Ok(());
         }
-        (self.watch.tell)(Told::Waiting("pod and volume to be removed"));
-        self.connection.ask(&Request::Close);
-        let begun = Instant::now();
-        while begun.elapsed() < CLOSE && self.interrupts() < 2 {
-            match self.connection.heard.recv_timeout(TICK) {
+        let agents = [&self.connection];
+        remove(&self.runtime, &self.objects, &agents, &mut self.watch)
+    }
+}
+
+/// The agents remove their files, then the cluster everything else.
+pub(crate) fn remove(
+    runtime: &Runtime,
+    objects: &Objects,
+    agents: &[&Connection],
+    watch: &mut Watch<'_>,
+) -> Result<(), RunError> {
+    (watch.tell)(Told::Waiting(match agents {
+        [_] => "pod and volume to be removed",
+        _ => "pods and volumes to be removed",
+    }));
+    for agent in agents {
+        agent.ask(&Request::Close);
+    }
+    let begun = Instant::now();
+    for agent in agents {
+        while begun.elapsed() < CLOSE && (watch.interrupts)() < 2 {
+            match agent.heard.recv_timeout(TICK) {
                 Ok(Heard::Ended) | Err(RecvTimeoutError::Disconnected) => break,
                 _ => {}
             }
         }
-        let removed = self
-            .runtime
-            .block_on(self.objects.delete(self.watch.interrupts));
-        (self.watch.tell)(Told::Over);
-        removed
     }
+    let removed = runtime.block_on(objects.delete(watch.interrupts));
+    (watch.tell)(Told::Over);
+    removed
 }
 
 /// A new connection in place of one that is lost, as long as the pod runs.
