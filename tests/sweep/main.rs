@@ -3,6 +3,7 @@
 mod suite;
 
 use std::fs;
+use std::path::Path;
 
 use iosonde_e2e::device::Zram;
 use iosonde_e2e::program::{Invocation, iosonde};
@@ -109,6 +110,14 @@ fn the_plateau_of_a_throttled_device_is_found() {
     });
 }
 
+/// Whether a directory has a file that is not empty: a journal into which the first result was written.
+fn holds_something(dir: &Path) -> bool {
+    let files = fs::read_dir(dir).into_iter().flatten().flatten();
+    files
+        .filter_map(|file| file.metadata().ok())
+        .any(|facts| facts.len() > 0)
+}
+
 #[test]
 fn a_sweep_that_was_stopped_goes_on() {
     let scratch = Scratch::shared();
@@ -116,12 +125,7 @@ fn a_sweep_that_was_stopped_goes_on() {
     let line = "sweep data --bs 4k,64k --iodepth 1,2,4 --exhaustive --runtime 1";
     let mut running = run(&scratch, line).start();
     let journals = scratch.out().join("sweeps");
-    let has_measured = running.until(|_| {
-        let files = fs::read_dir(&journals).into_iter().flatten().flatten();
-        files
-            .filter_map(|file| file.metadata().ok())
-            .any(|facts| facts.len() > 0)
-    });
+    let has_measured = running.until(|_| holds_something(&journals));
     running.signal(Signal::INT);
     let stopped = running.wait();
     assert!(has_measured, "{stopped}");

@@ -54,12 +54,7 @@ fn a_suite_that_is_stopped_goes_on_where_it_was() {
     let line = format!("run {} .", suite.display());
     let mut running = kept(&scratch, &line).start();
     let journals = scratch.out().join("suites");
-    let has_measured = running.until(|_| {
-        let files = fs::read_dir(&journals).into_iter().flatten().flatten();
-        files
-            .filter_map(|file| file.metadata().ok())
-            .any(|facts| facts.len() > 0)
-    });
+    let has_measured = running.until(|_| super::holds_something(&journals));
     running.signal(Signal::INT);
     let stopped = running.wait();
     assert!(has_measured, "{stopped}");

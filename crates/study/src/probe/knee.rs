@@ -127,6 +127,11 @@ mod tests {
         probe(&mut session, &target, &options, &mut ()).unwrap()
     }
 
+    fn knee_of(result: &ProbeResult, phase: Phase) -> &Knee {
+        let mut knees = result.knees.iter();
+        knees.find(|knee| knee.phase == phase).unwrap()
+    }
+
     #[test]
     fn the_lowest_depth_that_gives_the_most_is_found() {
         // Eight servers of 1.6 ms for reads and sixteen of 2 ms for writes.
@@ -144,11 +149,7 @@ mod tests {
             (Phase::RandomRead, 5000.0, 8..=16),
             (Phase::RandomWrite, 2000.0, 8..=8),
         ] {
-            let knee = result
-                .knees
-                .iter()
-                .find(|knee| knee.phase == phase)
-                .unwrap();
+            let knee = knee_of(&result, phase);
             let found = &knee.saturation;
             let mean = found.maximum.mean;
             assert!((mean - most).abs() < 0.02 * most, "{}: {mean}", phase.key());
@@ -174,11 +175,7 @@ mod tests {
             Budget::NORMAL,
         );
         for phase in [Phase::SequentialRead, Phase::SequentialWrite] {
-            let knee = result
-                .knees
-                .iter()
-                .find(|knee| knee.phase == phase)
-                .unwrap();
+            let knee = knee_of(&result, phase);
             let found = &knee.saturation;
             let mean = found.maximum.mean;
             assert!((mean - 400.0).abs() < 8.0, "{}: {mean}", phase.key());
