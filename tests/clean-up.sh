@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
 # tests/clean-up.sh DIRECTORY: removes a directory that was the TMPDIR of tests, and what killed tests have left: mounts
-# below it, loop devices over its files, and the memory disks and control groups that tests have noted in it (undo-*).
+# below it, loop devices over its files, Ceph clusters in it, and the memory disks and control groups that tests have noted
+# in it (undo-*).
 set -u
 dir=$(realpath -- "${1:?the directory}") || exit 2
 [[ ${dir##*/} == iosonde-test.* ]] || { echo "not a directory of ./test: $dir" >&2; exit 2; }
+
+# Daemons write until they are killed, and what ceph-fuse has mounted waits for them.
+find "$dir" -name ceph.conf -printf '%h\n' 2>/dev/null | while read -r cluster; do "$(dirname "$0")/ceph/down.sh" "$cluster"; done
 
 # Innermost first: mountinfo is in the order of mounting.
 awk -v below="$dir/" 'index($5, below) == 1 { print $5 }' /proc/self/mountinfo | tac | while read -r point; do

@@ -3,6 +3,7 @@
 //!
 //! Each test begins with a [`Scratch`], which also decides whether it may share the machine with other tests.
 
+pub mod ceph;
 pub mod device;
 pub mod fuse;
 pub mod mount;

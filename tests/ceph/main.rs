@@ -1,0 +1,3 @@
+//! iosonde on a real Ceph cluster. `tests/ceph/run.sh` starts one for all tests; those that break a cluster have their own.
+
+mod fixture;

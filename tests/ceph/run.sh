@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# tests/ceph/run.sh: starts a Ceph cluster of three storage daemons with cephx, runs the tests on it, and removes it.
+# Tests that break a cluster start one of their own.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 2
+
+command -v ceph-mon ceph-mgr ceph-osd ceph-mds ceph-fuse rados >/dev/null || {
+    echo "programs of Ceph are missing; ./test ceph installs them as root, else: apt-get install --no-install-recommends ceph-mon ceph-mgr ceph-osd ceph-mds ceph-common ceph-fuse" >&2
+    exit 3
+}
+state=$(mktemp -d "${TMPDIR:-/tmp}/iosonde-ceph.XXXXXX") || exit 1
+trap 'tests/ceph/down.sh "$state"' EXIT
+trap 'exit 130' INT TERM HUP
+export IOSONDE_CEPH="$state/shared"
+timeout 120 tests/ceph/up.sh "$IOSONDE_CEPH" --osds 3 --replicas 2 --cephx || exit 1
+timeout 900 cargo test --package iosonde-e2e --test ceph --no-fail-fast --quiet -- --ignored
