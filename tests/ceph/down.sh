@@ -8,7 +8,7 @@ set -u
 users() {
     local dir=$1 line
     for line in /proc/[0-9]*/cmdline; do
-        if tr '\0' '\n' <"$line" 2>/dev/null | grep -q "^$dir/\(.*/\)\?ceph\.conf\$"; then
+        if { tr '\0' '\n' <"$line"; } 2>/dev/null | grep -q "^$dir/\(.*/\)\?ceph\.conf\$"; then
             line=${line#/proc/}
             echo "${line%/cmdline}"
         fi

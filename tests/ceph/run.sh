@@ -4,10 +4,11 @@
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 2
 
-command -v ceph-mon ceph-mgr ceph-osd ceph-mds ceph-fuse rados >/dev/null || {
-    echo "programs of Ceph are missing; ./test ceph installs them as root, else: apt-get install --no-install-recommends ceph-mon ceph-mgr ceph-osd ceph-mds ceph-common ceph-fuse" >&2
+for program in ceph-mon ceph-mgr ceph-osd ceph-mds ceph-fuse rados; do
+    command -v "$program" >/dev/null && continue
+    echo "$program is missing; ./test ceph installs it as root, else: apt-get install --no-install-recommends ceph-mon ceph-mgr ceph-osd ceph-mds ceph-common ceph-fuse" >&2
     exit 3
-}
+done
 state=$(mktemp -d "${TMPDIR:-/tmp}/iosonde-ceph.XXXXXX") || exit 1
 trap 'tests/ceph/down.sh "$state"' EXIT
 trap 'exit 130' INT TERM HUP

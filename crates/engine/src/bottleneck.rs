@@ -5,11 +5,13 @@
 //! whether a device that is always busy would do more at a higher depth, is judged by the latency: while it is that of an
 //! I/O alone, more I/Os in flight mean more I/Os done (Little's law).
 
+mod ceph;
 mod rules;
 #[cfg(test)]
 mod tests;
 
 use iosonde_job::plan::PerDirection;
+use iosonde_result::ceph::CephSide;
 use iosonde_result::host::IoLimit;
 use iosonde_result::interval::IntervalCounts;
 use iosonde_result::machine::CpuShares;
@@ -46,6 +48,8 @@ pub struct Observed {
     pub rates: Vec<f64>,
     /// Whether a hypervisor is underneath.
     pub virtual_machine: bool,
+    /// The Ceph cluster that was spoken to.
+    pub ceph: Option<CephSide>,
 }
 
 /// Those who issue the I/O.
@@ -124,7 +128,12 @@ pub fn classify(seen: &Observed) -> (Option<Verdict>, Vec<Verdict>) {
     let main = rules::main(seen);
     let named = main.as_ref().map(|main| main.kind);
     let beside = rules::others_on_the_device(seen).filter(|finding| Some(finding.kind) != named);
-    (main, beside.into_iter().collect())
+    let cluster = ceph::others(seen);
+    let cluster = cluster
+        .into_iter()
+        .filter(|finding| Some(finding) != main.as_ref());
+    let beside = beside.into_iter().chain(cluster).collect();
+    (main, beside)
 }
 
 impl Observed {

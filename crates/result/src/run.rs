@@ -3,6 +3,7 @@
 //! [`RunResult`] is the source of every report and format. It is versioned; [`FORMAT`] counts up when a field changes its
 //! meaning. Durations are in nanoseconds, points in time in milliseconds of the Unix epoch.
 
+use crate::ceph::CephSide;
 use crate::host::{Host, TargetInfo};
 use crate::interval::Interval;
 use crate::machine::MachineSeries;
@@ -47,6 +48,9 @@ pub struct RunResult {
     /// What each pod has done, where several ran the plan at the same time; the rest is then the sum of them.
     #[serde(default)]
     pub pods: Vec<PodResult>,
+    /// The Ceph cluster that was spoken to, and what it did meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceph: Option<CephSide>,
     /// What happened on the way.
     pub events: Vec<Event>,
     /// What the numbers mean, or why they may not be believed.
@@ -300,6 +304,12 @@ pub enum VerdictKind {
     Network,
     /// I/Os waited for each other in the file system, above the device.
     LockContention,
+    /// A Ceph cluster was recovering or scrubbing.
+    ClusterBusy,
+    /// One storage daemon of a Ceph cluster is much slower than the others.
+    SlowOsd,
+    /// I/Os waited for the storage daemons of a Ceph cluster.
+    Osds,
     /// The job itself asks for no more: a rate, think time.
     JobLimit,
     /// No part was seen at its limit.
@@ -326,6 +336,9 @@ impl VerdictKind {
             VerdictKind::QueueDepth => "the queue depth",
             VerdictKind::Network => "the network or the server",
             VerdictKind::LockContention => "locks in the file system",
+            VerdictKind::ClusterBusy => "other work of the cluster",
+            VerdictKind::SlowOsd => "one slow OSD",
+            VerdictKind::Osds => "the OSDs of the cluster",
             VerdictKind::JobLimit => "the job itself",
             VerdictKind::Unclear => "nothing that shows",
             VerdictKind::UnwrittenData

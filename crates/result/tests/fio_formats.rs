@@ -273,6 +273,7 @@ fn result(recorded: &Recorded, mut jobs: Vec<Job>) -> RunResult {
         intervals: Vec::new(),
         series: Default::default(),
         pods: Vec::new(),
+        ceph: None,
         events: Vec::new(),
         verdicts: Vec::new(),
     }

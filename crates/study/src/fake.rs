@@ -296,6 +296,7 @@ impl FakeSession {
             intervals,
             series: Default::default(),
             pods: Vec::new(),
+            ceph: None,
             events: Vec::new(),
             verdicts: self.device.verdicts.clone(),
         }

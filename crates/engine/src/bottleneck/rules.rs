@@ -1,5 +1,6 @@
 //! The questions, one function each.
 
+use super::ceph;
 use super::{DeviceLoad, Observed, Place};
 use iosonde_job::plan::Direction;
 use iosonde_result::run::{Verdict, VerdictKind};
@@ -36,11 +37,12 @@ pub(super) fn main(seen: &Observed) -> Option<Verdict> {
         let evidence = "the jobs ran in several groups, one after another: what held each back shows when they run alone".to_owned();
         return Some(verdict(VerdictKind::Unclear, evidence));
     }
-    let questions: [Question; 4] = [
+    let questions: [Question; 5] = [
         job_limit,
         written_bound,
         processor_bound,
         locks_over_a_cache,
+        ceph::recovery,
     ];
     if let Some(verdict) = first(seen, &questions) {
         return Some(verdict);
@@ -48,8 +50,10 @@ pub(super) fn main(seen: &Observed) -> Option<Verdict> {
     if seen.cached >= MOSTLY_CACHE {
         return None;
     }
-    let questions: [Question; 8] = [
+    let questions: [Question; 10] = [
         processors,
+        ceph::slow_osd,
+        ceph::where_time_goes,
         served,
         many_others,
         above_the_device,
@@ -67,11 +71,11 @@ fn first(seen: &Observed, questions: &[Question]) -> Option<Verdict> {
     questions.iter().find_map(|question| question(seen))
 }
 
-fn verdict(kind: VerdictKind, evidence: String) -> Verdict {
+pub(super) fn verdict(kind: VerdictKind, evidence: String) -> Verdict {
     Verdict { kind, evidence }
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 

@@ -4,6 +4,7 @@
 //! each write changes one word in every 512 bytes, so that nothing deduplicates them. Compressible and duplicate
 //! contents are made anew for every write.
 
+use super::rados_bench;
 use super::rng::{Rng, Seeds, Stream, mix64};
 use iosonde_job::plan::{BufferFill, Buffers};
 
@@ -34,6 +35,7 @@ enum Fill {
     Keep,
     Scramble,
     Anew,
+    RadosBench,
 }
 
 #[derive(Debug, Clone)]
@@ -84,6 +86,7 @@ impl BufferFiller {
                 _ if synthetic => Fill::Anew,
                 BufferFill::Once => Fill::Keep,
                 BufferFill::Refill => Fill::Anew,
+                BufferFill::RadosBench => Fill::RadosBench,
                 _ => Fill::Scramble,
             },
             compress_percent: buffers.compress_percent.min(100),
@@ -110,6 +113,7 @@ impl BufferFiller {
     pub fn prepare(&mut self, buffers: &Buffers, buf: &mut [u8]) {
         match &buffers.fill {
             BufferFill::Zero => buf.fill(0),
+            BufferFill::RadosBench => rados_bench::prepare(buf),
             BufferFill::Pattern(pattern) if self.fill == Fill::Keep => repeat(pattern, buf),
             _ => self.fill_anew(pattern_of(buffers), buf),
         }
@@ -126,6 +130,7 @@ impl BufferFiller {
         match self.fill {
             Fill::Keep => {}
             Fill::Scramble => self.scramble(buf, offset),
+            Fill::RadosBench => rados_bench::stamp(buf, offset),
             Fill::Anew => self.fill_anew(pattern_of(buffers), buf),
         }
     }

@@ -18,6 +18,7 @@ pub mod generator;
 pub mod mix;
 pub mod permutation;
 pub mod position;
+pub mod rados_bench;
 pub mod rng;
 pub mod tiling;
 pub mod verify;

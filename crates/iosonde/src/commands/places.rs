@@ -63,6 +63,7 @@ impl<'a> Places<'a> {
             .open(),
             _opened: Vec::new(),
             pods: Vec::new(),
+            ceph: None,
         };
         for (name, tell) in names.iter().zip(tells) {
             match cluster::target(name)? {

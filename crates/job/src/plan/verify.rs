@@ -71,6 +71,8 @@ pub enum VerifyMethod {
     Pattern,
     /// The pattern behind a header.
     PatternHeader,
+    /// What `rados bench` writes: the number of the I/O as text, then the letter z.
+    RadosBench,
     /// Reads without a check.
     Null,
 }

@@ -295,4 +295,6 @@ pub enum BufferFill {
     Zero,
     /// `buffer_pattern`: these bytes over and over.
     Pattern(Vec<u8>),
+    /// As `rados bench` fills them: the number of the I/O as text, then the letter z.
+    RadosBench,
 }

@@ -46,7 +46,10 @@ pub fn digest_bytes(method: VerifyMethod) -> usize {
         VerifyMethod::Sha1 => 20,
         VerifyMethod::Sha256 => 32,
         VerifyMethod::Sha512 => 64,
-        VerifyMethod::Pattern | VerifyMethod::PatternHeader | VerifyMethod::Null => 0,
+        VerifyMethod::Pattern
+        | VerifyMethod::PatternHeader
+        | VerifyMethod::RadosBench
+        | VerifyMethod::Null => 0,
     }
 }
 
@@ -80,9 +83,10 @@ pub fn digest(method: VerifyMethod, first: &[u8], second: &[u8]) -> Digest {
         VerifyMethod::Sha1 => by_hash::<sha1::Sha1>(first, second),
         VerifyMethod::Sha256 => by_hash::<sha2::Sha256>(first, second),
         VerifyMethod::Sha512 => by_hash::<sha2::Sha512>(first, second),
-        VerifyMethod::Pattern | VerifyMethod::PatternHeader | VerifyMethod::Null => {
-            Digest::new(&[])
-        }
+        VerifyMethod::Pattern
+        | VerifyMethod::PatternHeader
+        | VerifyMethod::RadosBench
+        | VerifyMethod::Null => Digest::new(&[]),
     }
 }
 

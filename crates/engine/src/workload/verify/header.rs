@@ -173,5 +173,6 @@ pub fn method_code(method: VerifyMethod) -> u16 {
         VerifyMethod::Xxhash => 10,
         VerifyMethod::Pattern => 11,
         VerifyMethod::PatternHeader => 12,
+        VerifyMethod::RadosBench => 13,
     }
 }

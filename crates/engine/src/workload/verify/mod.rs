@@ -13,6 +13,7 @@ pub mod header;
 pub mod pattern;
 pub mod written;
 
+use super::rados_bench;
 use super::rng::{Rng, mix64};
 use checksum::{Digest, MAX_DIGEST_BYTES, digest};
 use header::{HEADER_BYTES, Header};
@@ -209,7 +210,10 @@ impl Verifier {
     }
 
     fn has_header(&self) -> bool {
-        !matches!(self.method, VerifyMethod::Pattern | VerifyMethod::Null)
+        !matches!(
+            self.method,
+            VerifyMethod::Pattern | VerifyMethod::RadosBench | VerifyMethod::Null
+        )
     }
 
     /// Header and digest.
@@ -219,6 +223,10 @@ impl Verifier {
 
     /// Fills a block that is to be written at `offset` as the `generation`-th write.
     pub fn fill(&self, buf: &mut [u8], offset: u64, generation: u64) {
+        if self.method == VerifyMethod::RadosBench {
+            rados_bench::prepare(buf);
+            return rados_bench::stamp(buf, offset);
+        }
         for range in self.intervals(buf.len()) {
             let at = offset + range.start as u64;
             let interval = &mut buf[range];
@@ -239,8 +247,10 @@ impl Verifier {
     /// # Errors
     /// The first mismatch.
     pub fn check(&self, buf: &[u8], offset: u64, expected: Expected) -> Result<(), Mismatch> {
-        if self.method == VerifyMethod::Null {
-            return Ok(());
+        match self.method {
+            VerifyMethod::Null => return Ok(()),
+            VerifyMethod::RadosBench => return rados_bench::check(buf, offset),
+            _ => {}
         }
         for range in self.intervals(buf.len()) {
             let at = offset + range.start as u64;

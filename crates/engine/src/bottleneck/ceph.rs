@@ -1,0 +1,284 @@
+//! The questions that only a Ceph cluster raises: what else it did, whether one of its storage daemons holds up the others,
+//! and whether time goes by in them or on the way.
+
+use super::Observed;
+use super::rules::{percent, verdict};
+use iosonde_result::ceph::{CephSide, OsdLatency};
+use iosonde_result::run::{Verdict, VerdictKind};
+use iosonde_result::words;
+
+/// Recovery that was seen in this share of the looks is what held the run back.
+const MOSTLY_RECOVERING: f64 = 0.5;
+/// A storage daemon that takes so many times as long as the others is slow.
+const MUCH_SLOWER: f64 = 3.0;
+/// Less than this is no difference between storage daemons, in nanoseconds.
+const NOTICEABLE_NS: f64 = 2e6;
+/// Storage daemons with fewer operations say nothing.
+const FEWEST_OPS: u64 = 20;
+/// Storage daemons that it takes to call one of them slow.
+const FEWEST_OSDS: usize = 3;
+/// From this share of the latency on the storage daemons are what is waited for.
+const MOSTLY_OSDS: f64 = 0.5;
+
+/// Recovery, if it went on for most of the run.
+pub(super) fn recovery(seen: &Observed) -> Option<Verdict> {
+    let side = seen.ceph.as_ref()?;
+    let activity = &side.activity;
+    let most = f64::from(activity.recovering) >= MOSTLY_RECOVERING * f64::from(activity.looks);
+    (activity.recovering > 0 && most)
+        .then(|| verdict(VerdictKind::ClusterBusy, recovery_evidence(side)))
+}
+
+/// What else the cluster did, whatever held the run back.
+pub(super) fn others(seen: &Observed) -> Vec<Verdict> {
+    let Some(side) = &seen.ceph else {
+        return Vec::new();
+    };
+    let activity = &side.activity;
+    let mut found = Vec::new();
+    if activity.recovering > 0 {
+        found.push(verdict(VerdictKind::ClusterBusy, recovery_evidence(side)));
+    }
+    if activity.scrubbing > 0 {
+        let evidence = format!(
+            "the cluster scrubbed placement groups in {} of {} looks at it, which reads its disks",
+            activity.scrubbing, activity.looks
+        );
+        found.push(verdict(VerdictKind::ClusterBusy, evidence));
+    }
+    found
+}
+
+fn recovery_evidence(side: &CephSide) -> String {
+    let activity = &side.activity;
+    let mut evidence = format!(
+        "the cluster was moving data (recovery or backfill) in {} of {} looks at it",
+        activity.recovering, activity.looks
+    );
+    if activity.recovery_bytes_per_s > 0 {
+        let rate = words::bandwidth(activity.recovery_bytes_per_s as f64);
+        evidence += &format!(", at up to {rate}");
+    }
+    let objects = [
+        (activity.degraded_objects, "lacked a copy"),
+        (activity.misplaced_objects, "were not where they belong"),
+    ];
+    for (count, what) in objects {
+        if count > 0 {
+            evidence += &format!(", and up to {count} object copies {what}");
+        }
+    }
+    evidence
+}
+
+/// One storage daemon that is much slower than the others.
+pub(super) fn slow_osd(seen: &Observed) -> Option<Verdict> {
+    let side = seen.ceph.as_ref()?;
+    let asked: Vec<&OsdLatency> = side
+        .osd_latency
+        .iter()
+        .filter(|osd| osd.ops >= FEWEST_OPS)
+        .collect();
+    let by_ops = slowest(asked.iter().map(|osd| (osd.osd, osd.op_ns)));
+    let commits = side.osd_latency.iter();
+    let by_commit = slowest(commits.filter_map(|osd| Some((osd.osd, osd.commit_ns? as f64))));
+    let (osd, ns, others_ns, what) = match (by_ops, by_commit) {
+        (Some((osd, ns, others_ns)), _) => (osd, ns, others_ns, "for an operation"),
+        (None, Some((osd, ns, others_ns))) if asked.is_empty() => {
+            (osd, ns, others_ns, "to make a write safe")
+        }
+        _ => return None,
+    };
+    let evidence = format!(
+        "osd.{osd} took {} {what}, and half of the others no more than {}: objects whose turn it is there hold up the rest",
+        words::latency(ns),
+        words::latency(others_ns)
+    );
+    Some(verdict(VerdictKind::SlowOsd, evidence))
+}
+
+/// The slowest, its time, and the median of the others', if it is much slower than they are.
+fn slowest(times: impl Iterator<Item = (u32, f64)>) -> Option<(u32, f64, f64)> {
+    let mut times: Vec<(u32, f64)> = times.collect();
+    times.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let (osd, ns) = times.pop()?;
+    if times.len() + 1 < FEWEST_OSDS {
+        return None;
+    }
+    let others_ns = times[(times.len() - 1) / 2].1;
+    let slow = ns >= MUCH_SLOWER * others_ns && ns >= others_ns + NOTICEABLE_NS;
+    slow.then_some((osd, ns, others_ns))
+}
+
+/// Where the time of an operation goes by: in the storage daemons, or on the way to them.
+pub(super) fn where_time_goes(seen: &Observed) -> Option<Verdict> {
+    let side = seen.ceph.as_ref()?;
+    let ops: u64 = side.osd_latency.iter().map(|osd| osd.ops).sum();
+    let latency_ns = seen.callers.latency_ns;
+    if ops < FEWEST_OPS || latency_ns <= 0.0 {
+        return None;
+    }
+    let total: f64 = side
+        .osd_latency
+        .iter()
+        .map(|osd| osd.op_ns * osd.ops as f64)
+        .sum();
+    let within_ns = total / ops as f64;
+    let times = format!(
+        "an I/O took {}, of which {} passed in the storage daemons ({})",
+        words::latency(latency_ns),
+        words::latency(within_ns.min(latency_ns)),
+        percent((within_ns / latency_ns).min(1.0))
+    );
+    Some(if within_ns >= MOSTLY_OSDS * latency_ns {
+        verdict(VerdictKind::Osds, times)
+    } else {
+        let evidence = format!("{times}; the rest on the way there and in this client");
+        verdict(VerdictKind::Network, evidence)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Callers, Observed, classify};
+    use super::*;
+    use iosonde_job::plan::PerDirection;
+    use iosonde_result::ceph::CephActivity;
+    use iosonde_result::interval::IntervalCounts;
+
+    fn osd(osd: u32, op_ms: f64) -> OsdLatency {
+        OsdLatency {
+            osd,
+            ops: 1000,
+            op_ns: op_ms * 1e6,
+            ..OsdLatency::default()
+        }
+    }
+
+    /// Ten seconds of 16 operations in flight that take 5 ms each, and these storage daemons.
+    fn seen(osds: &[f64], activity: CephActivity) -> Observed {
+        Observed {
+            seconds: 10.0,
+            own: PerDirection {
+                write: IntervalCounts {
+                    ios: 32_000,
+                    bytes: 32_000 << 12,
+                },
+                ..PerDirection::default()
+            },
+            callers: Callers {
+                workers: 1,
+                depth: 16,
+                latency_ns: 5e6,
+                least_latency_ns: 1e6,
+                ..Callers::default()
+            },
+            ceph: Some(CephSide {
+                osd_latency: osds.iter().zip(0..).map(|(ms, id)| osd(id, *ms)).collect(),
+                activity,
+                ..CephSide::default()
+            }),
+            ..Observed::default()
+        }
+    }
+
+    fn main(seen: &Observed) -> Verdict {
+        classify(seen).0.expect("a verdict")
+    }
+
+    #[test]
+    fn recovery_holds_back_or_is_mentioned() {
+        let activity = CephActivity {
+            looks: 6,
+            recovering: 4,
+            recovery_bytes_per_s: 50 << 20,
+            degraded_objects: 120,
+            ..CephActivity::default()
+        };
+        let verdict = main(&seen(&[1.0, 1.0, 1.0], activity.clone()));
+        assert_eq!(verdict.kind, VerdictKind::ClusterBusy);
+        assert_eq!(
+            verdict.evidence,
+            "the cluster was moving data (recovery or backfill) in 4 of 6 looks at it, at up to 50.0 MiB/s, and up to 120 object copies lacked a copy"
+        );
+        let little = CephActivity {
+            recovering: 1,
+            scrubbing: 2,
+            ..activity
+        };
+        let (main, beside) = classify(&seen(&[1.0, 1.0, 1.0], little));
+        assert_eq!(main.unwrap().kind, VerdictKind::Network);
+        let kinds: Vec<VerdictKind> = beside.iter().map(|verdict| verdict.kind).collect();
+        assert_eq!(kinds, [VerdictKind::ClusterBusy, VerdictKind::ClusterBusy]);
+        assert!(
+            beside[1]
+                .evidence
+                .contains("scrubbed placement groups in 2 of 6")
+        );
+    }
+
+    #[test]
+    fn one_slow_daemon_is_named() {
+        let quiet = CephActivity::default();
+        let verdict = main(&seen(&[1.0, 12.0, 1.2], quiet.clone()));
+        assert_eq!(verdict.kind, VerdictKind::SlowOsd);
+        assert!(
+            verdict.evidence.starts_with(
+                "osd.1 took 12.0 ms for an operation, and half of the others no more than 1.00 ms"
+            ),
+            "{}",
+            verdict.evidence
+        );
+        // Two cannot tell which of them is slow, and a difference that nobody notices is none.
+        assert_ne!(
+            main(&seen(&[1.0, 12.0], quiet.clone())).kind,
+            VerdictKind::SlowOsd
+        );
+        assert_ne!(
+            main(&seen(&[0.1, 0.1, 0.5], quiet)).kind,
+            VerdictKind::SlowOsd
+        );
+    }
+
+    #[test]
+    fn a_slow_disk_shows_where_daemons_cannot_be_asked() {
+        let mut seen = seen(&[], CephActivity::default());
+        let commits = [2_000_000, 40_000_000, 2_000_000];
+        seen.ceph.as_mut().unwrap().osd_latency = commits
+            .iter()
+            .zip(0..)
+            .map(|(ns, osd)| OsdLatency {
+                osd,
+                commit_ns: Some(*ns),
+                ..OsdLatency::default()
+            })
+            .collect();
+        let verdict = main(&seen);
+        assert_eq!(verdict.kind, VerdictKind::SlowOsd);
+        assert!(
+            verdict
+                .evidence
+                .contains("osd.1 took 40.0 ms to make a write safe")
+        );
+    }
+
+    #[test]
+    fn time_goes_by_in_the_daemons_or_on_the_way() {
+        let quiet = CephActivity::default();
+        let osds = main(&seen(&[4.0, 4.2, 4.4], quiet.clone()));
+        assert_eq!(osds.kind, VerdictKind::Osds);
+        assert_eq!(
+            osds.evidence,
+            "an I/O took 5.00 ms, of which 4.20 ms passed in the storage daemons (84 %)"
+        );
+        let network = main(&seen(&[0.5, 0.5, 0.5], quiet.clone()));
+        assert_eq!(network.kind, VerdictKind::Network);
+        let mut busy = seen(&[0.5, 0.5, 0.5], quiet);
+        busy.callers.busiest = (0.6, 0.35);
+        assert_eq!(
+            main(&busy).kind,
+            VerdictKind::Generator,
+            "the client's processor"
+        );
+    }
+}
