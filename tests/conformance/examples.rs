@@ -100,9 +100,9 @@ examples! {
     numa "numa" Depends("numa", "a machine with two NUMA nodes");
     pmemblk "pmemblk" Refused("pmemblk");
     poisson_rate_submission "poisson-rate-submission" Runs;
-    rados "rados" Refused("rados");
+    rados "rados" Depends("rados", "a Ceph cluster with a pool of that name");
     rand_zones "rand-zones" Runs;
-    rbd "rbd" Refused("rbd");
+    rbd "rbd" Depends("rbd", "a Ceph cluster with an image of that name");
     rdmaio_client "rdmaio-client" Refused("rdma");
     rdmaio_server "rdmaio-server" Refused("rdma");
     sg_verify "sg_verify" Refused("sg");

@@ -3,7 +3,7 @@
 //! The target says where, the job says what: directories and files of this machine become files of the volume.
 
 use crate::manifest::DEVICE;
-use iosonde_job::plan::{Engine, Plan};
+use iosonde_job::plan::Plan;
 
 /// Moves all files of a plan into a volume. Returns what the user should know about it.
 ///
@@ -11,7 +11,7 @@ use iosonde_job::plan::{Engine, Plan};
 pub fn into_volume(plan: &mut Plan, scratch: Option<&str>) -> Vec<String> {
     let mut notes = Vec::new();
     for job in &mut plan.jobs {
-        if matches!(job.io.engine, Engine::Null | Engine::Sim) {
+        if !job.io.engine.has_paths() {
             continue;
         }
         let files = &mut job.files;

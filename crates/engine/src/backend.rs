@@ -8,6 +8,10 @@ pub mod at_once;
 pub mod mmap;
 pub mod null;
 pub mod posix_aio;
+#[cfg(feature = "ceph")]
+pub mod rados;
+#[cfg(feature = "ceph")]
+pub mod rbd;
 pub mod sim;
 pub mod sync;
 pub mod uring;

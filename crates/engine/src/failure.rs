@@ -31,7 +31,7 @@ pub fn errno_named_in(text: &str) -> Option<i32> {
         .map(|(errno, _)| *errno)
 }
 
-const NAMES: [(i32, &str); 25] = [
+const NAMES: [(i32, &str); 29] = [
     (libc::EEXIST, "EEXIST"),
     (libc::EPERM, "EPERM"),
     (libc::ENOENT, "ENOENT"),
@@ -57,6 +57,10 @@ const NAMES: [(i32, &str); 25] = [
     (libc::ETIME, "ETIME"),
     (libc::EREMOTEIO, "EREMOTEIO"),
     (libc::ENOSYS, "ENOSYS"),
+    (libc::ECONNREFUSED, "ECONNREFUSED"),
+    (libc::ENOTCONN, "ENOTCONN"),
+    (libc::ESHUTDOWN, "ESHUTDOWN"),
+    (libc::ERANGE, "ERANGE"),
 ];
 
 /// The failure of a step that is no I/O, e.g. of opening a file.
@@ -92,7 +96,13 @@ pub fn of_io(slot: &Slot, errno: i32, file: Option<String>) -> IoFailure {
         Op::Fdatasync => "fdatasync",
         Op::SyncFileRange => "sync_file_range",
     };
-    let remedy = remedy(errno, slot);
+    let is_ceph = file
+        .as_deref()
+        .is_some_and(|file| file.starts_with("rados://") || file.starts_with("rbd://"));
+    let remedy = match is_ceph {
+        true => remedy_in_cluster(errno, slot),
+        false => remedy(errno, slot),
+    };
     let name = errno_name(errno);
     let place = file
         .as_deref()
@@ -108,6 +118,32 @@ pub fn of_io(slot: &Slot, errno: i32, file: Option<String>) -> IoFailure {
         file,
         offset: Some(slot.offset),
         message,
+    }
+}
+
+/// The same where the file is an object or image of a Ceph cluster.
+fn remedy_in_cluster(errno: i32, slot: &Slot) -> &'static str {
+    match errno {
+        libc::ETIMEDOUT => {
+            "the cluster did not answer within ceph_timeout= (or max_latency=); see `ceph -s` for OSDs that are down or slow"
+        }
+        libc::ENOSPC | libc::EDQUOT => {
+            "the pool is full, or its quota is; see `ceph df`, and use a smaller size="
+        }
+        libc::EFBIG => {
+            "an object cannot be as large as that (osd_max_object_size, 128 MiB unless set); use a smaller size=, or spread              the file with ceph_object_size=4m"
+        }
+        libc::EPERM | libc::EACCES => {
+            "this client may not do that; see its capabilities with `ceph auth get`"
+        }
+        libc::EIO if slot.moved == 0 && slot.op == Op::Read => {
+            "the object ended early, or the OSD reported an error; see `ceph health detail`"
+        }
+        libc::ENOENT => "the object is gone: something else has removed it",
+        libc::EROFS => {
+            "something else has the image for itself; see `rbd status` and `rbd lock ls`"
+        }
+        _ => "see `ceph health detail` and the cluster's log",
     }
 }
 

@@ -2,6 +2,11 @@
 
 pub mod backend;
 pub mod bottleneck;
+#[cfg(feature = "ceph")]
+pub mod ceph;
+#[cfg(not(feature = "ceph"))]
+#[path = "ceph/absent.rs"]
+mod ceph;
 pub mod clock;
 pub mod cmdprio;
 pub mod contents;
@@ -13,6 +18,7 @@ pub mod interrupt;
 pub mod iolog;
 pub mod local;
 pub mod pacing;
+pub mod placed;
 pub mod prepare;
 pub mod recorder;
 pub mod sampler;

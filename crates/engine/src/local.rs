@@ -24,16 +24,20 @@ mod steady;
 mod threads;
 mod watch;
 
+use crate::ceph::{Estate, Terms};
 use crate::device;
 use crate::device::host::memory_to_take;
 use crate::interrupt::Interrupt;
+use crate::placed::placed;
 use crate::prepare::{FileKind, FileUse, Made};
 use crate::sys::thread::raise_open_files;
 pub(crate) use files::{Member, expand};
-use iosonde_job::plan::{Engine, Plan};
+use iosonde_job::plan::{CephAccess, Plan};
 use iosonde_result::observer::Observer;
 use iosonde_result::run::{Event, FORMAT, RunResult, WorkerResult};
 use iosonde_result::session::{RunError, Session};
+#[cfg(feature = "ceph")]
+pub(crate) use layout_progress::LayoutProgress;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -50,6 +54,8 @@ pub struct LocalRunner {
     pub keep_files: bool,
     /// Where blocks that fail verification are saved (`verify_dump`); empty is the current directory.
     pub dump_directory: PathBuf,
+    /// How Ceph clusters are reached by plans whose files are named by URIs ([`crate::placed`]).
+    pub ceph: CephAccess,
     /// Whether nothing may be laid out (`--readonly`): files that a reading job needs must be there, and large enough.
     pub readonly: bool,
 }
@@ -60,6 +66,7 @@ impl LocalRunner {
         LocalSession {
             runner: self,
             made: Made::default(),
+            estate: Estate::default(),
         }
     }
 }
@@ -69,11 +76,14 @@ impl LocalRunner {
 pub struct LocalSession {
     runner: LocalRunner,
     made: Made,
+    estate: Estate,
 }
 
 impl Session for LocalSession {
     fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
         let begun = Instant::now();
+        let plan = placed(plan, &self.runner.ceph);
+        let plan = plan.as_ref();
         if simulate::is_simulated(plan)? {
             return simulated(plan, &self.runner.interrupt, observer);
         }
@@ -81,6 +91,15 @@ impl Session for LocalSession {
         raise_open_files();
         buffers::check(plan, memory_to_take(&device::system::System::live()))?;
         let (clones, made) = files::make_ready(plan, &self.runner, begun, observer)?;
+        let terms = Terms {
+            consent: &self.runner.consent,
+            readonly: self.runner.readonly,
+            interrupt: &self.runner.interrupt,
+            begun,
+        };
+        self.estate
+            .make_ready(plan, &clones, terms, observer)
+            .inspect_err(|_| made.remove())?;
         let mut watch = watch::DeviceWatch::begin(plan, &clones);
         let around = crew::Around {
             interrupt: &self.runner.interrupt,
@@ -109,11 +128,12 @@ impl Session for LocalSession {
         })
     }
 
-    fn close(self: Box<Self>) -> Result<(), RunError> {
+    fn close(mut self: Box<Self>) -> Result<(), RunError> {
         if !self.runner.keep_files {
             self.made.remove();
         }
-        Ok(())
+        // As with fio, objects do not outlive the run.
+        self.estate.remove()
     }
 }
 
@@ -155,9 +175,7 @@ fn result(plan: &Plan, outcome: CrewOutcome, started_at_ms: u64, elapsed_ns: u64
 fn unlink(plan: &Plan, clones: &[Member]) {
     for clone in clones {
         let job = &plan.jobs[clone.job];
-        if (job.files.unlink || job.files.unlink_each_loop)
-            && !matches!(job.io.engine, Engine::Null | Engine::Sim)
-        {
+        if (job.files.unlink || job.files.unlink_each_loop) && job.io.engine.has_paths() {
             let regular = |file: &&FileUse| file.kind == FileKind::Regular;
             for file in clone.files().files.iter().filter(regular) {
                 // Another clone may have removed it already.

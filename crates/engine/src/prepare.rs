@@ -9,5 +9,7 @@ mod resolve;
 pub use keeper::{Access, FileKeeper};
 pub use layout::{Layout, Made, lay_out};
 pub use open::{OpenSet, open_files, pre_read};
+#[cfg(feature = "ceph")]
+pub(crate) use resolve::needs_data;
 pub(crate) use resolve::target_error;
 pub use resolve::{FileKind, FileUse, WorkerFiles, resolve};

@@ -5,11 +5,17 @@
 #![allow(unsafe_code)]
 
 pub mod aio;
+#[cfg(feature = "ceph")]
+mod arrivals;
 pub mod block;
 mod bus_error;
 pub mod mapping;
 pub mod memory;
 pub mod posix_aio;
+#[cfg(feature = "ceph")]
+pub mod rados;
+#[cfg(feature = "ceph")]
+pub mod rbd;
 pub mod ring;
 pub mod rw;
 pub mod thread;

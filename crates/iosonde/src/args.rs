@@ -1,5 +1,6 @@
 //! The command line, in clap's terms. `iosonde fio` does not come here: its words are fio's.
 
+mod ceph;
 mod cluster;
 mod expect;
 mod history;
@@ -7,6 +8,7 @@ mod load;
 mod run;
 mod sweep;
 
+pub(crate) use ceph::*;
 pub(crate) use cluster::*;
 pub(crate) use expect::*;
 pub(crate) use history::*;
@@ -126,7 +128,8 @@ Ctrl-C. A file or block device that exists is only read, unless --allow-overwrit
 
 #[derive(Debug, Args)]
 pub(crate) struct ProbeArgs {
-    /// Directories, files or block devices; or volumes of a Kubernetes cluster: sc://CLASS,
+    /// Directories, files or block devices; rados://POOL[/NAMESPACE] or rbd://POOL/IMAGE of a Ceph
+    /// cluster; or volumes of a Kubernetes cluster: sc://CLASS,
     /// pvc://[NAMESPACE/]NAME, emptydir://, hostpath:///PATH, ephemeral://CLASS
     #[arg(default_value = ".", value_name = "TARGET")]
     pub(crate) targets: Vec<String>,
@@ -168,6 +171,8 @@ pub(crate) struct ProbeArgs {
     pub(crate) keep: KeepArgs,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
+    #[command(flatten)]
+    pub(crate) ceph: CephArgs,
 }
 
 const REPORT_EXAMPLES: &str = "\

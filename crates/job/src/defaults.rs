@@ -149,6 +149,7 @@ impl Default for IoMethod {
             hugepage_bytes: 2 << 20,
             lockmem_bytes: 0,
             sim: None,
+            ceph: None,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! iosonde does not have is a row too, with the reason and the nearest way, so that it can be refused by name.
 
 pub mod builder;
+pub mod ceph;
 pub mod engines;
 pub mod files;
 pub mod given;
@@ -32,6 +33,7 @@ pub fn family(family: Family) -> &'static [Row] {
         Family::Measure => measure::ROWS,
         Family::Verify => verify::ROWS,
         Family::Engine => engines::ROWS,
+        Family::Ceph => ceph::ROWS,
         Family::Other => other::ROWS,
     }
 }

@@ -3,6 +3,7 @@
 //! A [`Plan`] holds no option as text except for the record of what was given. Every number has its unit in its name,
 //! every "unset" has been resolved, and the engine may rely on the rules written at each field.
 
+mod ceph;
 mod files;
 mod measure;
 mod method;
@@ -10,6 +11,7 @@ mod schedule;
 mod verify;
 mod workload;
 
+pub use ceph::*;
 pub use files::*;
 pub use measure::*;
 pub use method::*;

@@ -118,6 +118,28 @@ pub struct BackendUsed {
     pub registered_files: bool,
     /// Whether buffers were registered with the kernel.
     pub fixed_buffers: bool,
+    /// The Ceph cluster, for the engines that speak to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceph: Option<CephUsed>,
+}
+
+/// What of a Ceph cluster was used, and by what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CephUsed {
+    /// Library and its version, e.g. `librados 3.0.0`.
+    pub library: String,
+    /// Identity of the cluster.
+    pub fsid: String,
+    /// The pool.
+    pub pool: String,
+    /// The namespace in it.
+    pub namespace: Option<String>,
+    /// The image.
+    pub image: Option<String>,
+    /// Size of the objects that files were spread over; `None` kept each file in one.
+    pub object_bytes: Option<u64>,
+    /// librbd's cache: `off`, or its policy, e.g. `writearound`. `None` where there is none.
+    pub cache: Option<String>,
 }
 
 /// What was moved in one direction, and how fast.

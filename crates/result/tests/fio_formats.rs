@@ -155,6 +155,7 @@ fn worker(index: usize, job: &Value, tid: u32) -> WorkerResult {
             direct: false,
             registered_files: false,
             fixed_buffers: false,
+            ceph: None,
         },
         started_at_ms: 0,
         start_delay_ns: 0,

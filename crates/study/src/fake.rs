@@ -417,6 +417,7 @@ fn worker(
             direct: job.io.direct,
             registered_files: engine == Engine::IoUring,
             fixed_buffers: engine == Engine::IoUring,
+            ceph: None,
         },
         started_at_ms: 1_795_226_283_000,
         start_delay_ns: 0,

@@ -232,7 +232,7 @@ pub(crate) fn parts(
         file_names: files
             .files
             .iter()
-            .map(|file| file.path.display().to_string())
+            .map(|file| crate::ceph::file_name(job, &file.path))
             .collect(),
         end_sync_files: if syncs_at_end {
             (0..files.files.len() as u32).collect()

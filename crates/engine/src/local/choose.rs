@@ -8,7 +8,10 @@ use crate::backend::posix_aio::PosixAio;
 use crate::backend::sync::{Sync, Vsync};
 use crate::backend::uring::Uring;
 use crate::backend::{Backend, Handle, Slab};
+#[cfg(feature = "ceph")]
+use crate::ceph::{CephBackend, backend_of};
 use crate::failure::errno_name;
+use crate::prepare::WorkerFiles;
 use crate::sys::ring::RingOptions;
 use crate::sys::rw::Call;
 use iosonde_job::plan::{Direction, Engine, Job};
@@ -25,6 +28,8 @@ pub(super) enum AnyBackend {
     Vsync(AtOnce<Vsync>),
     Mmap(AtOnce<Mmap>),
     Null(AtOnce<Null>),
+    #[cfg(feature = "ceph")]
+    Ceph(CephBackend),
 }
 
 /// Most I/Os that this engine keeps in flight for a job.
@@ -39,9 +44,13 @@ pub(super) fn depth(job: &Job) -> u32 {
 pub(super) fn choose(
     job: &Job,
     slab: &Slab,
+    files: &WorkerFiles,
     handles: &[Handle],
     files_change: bool,
 ) -> Result<(AnyBackend, BackendUsed), RunError> {
+    if job.io.engine.is_ceph() {
+        return on_cluster(job, files, slab);
+    }
     let (mut backend, mut used) = match job.io.engine {
         Engine::Auto => automatic(job, slab, files_change)?,
         engine => {
@@ -59,6 +68,29 @@ pub(super) fn choose(
     Ok((backend, used))
 }
 
+/// A pool or an image. No cache of this machine's kernel is in between.
+#[cfg(feature = "ceph")]
+fn on_cluster(
+    job: &Job,
+    files: &WorkerFiles,
+    slab: &Slab,
+) -> Result<(AnyBackend, BackendUsed), RunError> {
+    let (backend, ceph) = backend_of(job, files, slab.slots.len() as u32)?;
+    let used = BackendUsed {
+        direct: true,
+        ceph: Some(ceph),
+        ..used(job, job.io.engine, None)
+    };
+    Ok((AnyBackend::Ceph(backend), used))
+}
+
+/// Plans with such jobs are refused before.
+#[cfg(not(feature = "ceph"))]
+fn on_cluster(job: &Job, _: &WorkerFiles, _: &Slab) -> Result<(AnyBackend, BackendUsed), RunError> {
+    let error = io::Error::from_raw_os_error(libc::ENOSYS);
+    Err(unavailable(job, job.io.engine, &error))
+}
+
 fn used(job: &Job, engine: Engine, reason: Option<String>) -> BackendUsed {
     BackendUsed {
         engine,
@@ -67,6 +99,7 @@ fn used(job: &Job, engine: Engine, reason: Option<String>) -> BackendUsed {
         direct: job.io.direct,
         registered_files: false,
         fixed_buffers: false,
+        ceph: None,
     }
 }
 
@@ -156,7 +189,9 @@ fn named(
             (AnyBackend::Mmap(mmap), None)
         }
         Engine::Null => (AnyBackend::Null(AtOnce::new(Null, depth)), None),
-        Engine::Sim => return Err(io::Error::from_raw_os_error(libc::ENOSYS)),
+        Engine::Sim | Engine::Rados | Engine::Rbd => {
+            return Err(io::Error::from_raw_os_error(libc::ENOSYS));
+        }
     })
 }
 
@@ -182,6 +217,8 @@ fn set_files(backend: &mut AnyBackend, handles: &[Handle]) -> io::Result<()> {
         AnyBackend::Vsync(backend) => backend.set_files(handles),
         AnyBackend::Mmap(backend) => backend.set_files(handles),
         AnyBackend::Null(backend) => backend.set_files(handles),
+        #[cfg(feature = "ceph")]
+        AnyBackend::Ceph(_) => Ok(()),
     }
 }
 

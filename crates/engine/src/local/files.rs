@@ -7,7 +7,7 @@ use super::layout_progress::LayoutProgress;
 use super::{LocalRunner, guard};
 use crate::interrupt::Interrupt;
 use crate::prepare::{FileKind, Layout, Made, WorkerFiles, lay_out, resolve};
-use iosonde_job::plan::{Direction, Engine, Extent, Job, Plan};
+use iosonde_job::plan::{Direction, Extent, Job, Plan};
 use iosonde_result::observer::{Control, Observer};
 use iosonde_result::run::Event;
 use iosonde_result::session::RunError;
@@ -86,7 +86,7 @@ fn starts_later(plan: &Plan, job: usize) -> bool {
 fn finds_size(job: &Job) -> bool {
     job.files.filesize.is_none()
         && !matches!(job.files.size, Some(Extent::Bytes(_)))
-        && !matches!(job.io.engine, Engine::Null | Engine::Sim)
+        && job.io.engine.has_paths()
 }
 
 /// The files of all workers, where none has to be made.
@@ -242,7 +242,7 @@ impl<'a> Search<'a> {
     fn make_directories(&self, made: &mut Made) -> Result<(), RunError> {
         for member in &self.members {
             let job = &self.plan.jobs[member.job];
-            if job.io.engine != Engine::Null && job.files.allow_file_create {
+            if job.io.engine.has_paths() && job.files.allow_file_create {
                 for file in &member.expected.files {
                     made.parents_of(&file.path)?;
                 }
@@ -268,7 +268,7 @@ fn announcements(layout: &Layout) -> impl Iterator<Item = String> {
 fn made_at_open(plan: &Plan, members: &[Member]) -> BTreeSet<PathBuf> {
     let real = members
         .iter()
-        .filter(|member| plan.jobs[member.job].io.engine != Engine::Null);
+        .filter(|member| plan.jobs[member.job].io.engine.has_paths());
     let files = real.flat_map(|member| &member.expected.files);
     files
         .filter(|file| file.kind == FileKind::Regular && !file.path.exists())

@@ -18,7 +18,7 @@ pub(super) fn check(
     for file in files
         .files
         .iter()
-        .filter(|file| changes && file.size_now.is_some())
+        .filter(|file| changes && file.size_now.is_some() && job.io.engine.has_paths())
     {
         // allow_mounted_write is fio's consent: it is for the devices that the job itself names.
         let own = [file.path.clone()];

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const EVERY: Duration = Duration::from_millis(100);
 
 /// How far the layout is.
-pub(super) struct LayoutProgress {
+pub(crate) struct LayoutProgress {
     total_bytes: u64,
     workers: Vec<WorkerProgress>,
     /// Start of the run.
@@ -22,7 +22,7 @@ pub(super) struct LayoutProgress {
 
 impl LayoutProgress {
     /// Nothing is written yet. For each worker: its job, and whether files of its own are laid out.
-    pub(super) fn new(
+    pub(crate) fn new(
         total_bytes: u64,
         workers: &[(usize, bool)],
         begun: Instant,
@@ -48,7 +48,7 @@ impl LayoutProgress {
     }
 
     /// Tells the observer now and then that `bytes` are written.
-    pub(super) fn tell(&mut self, bytes: u64, observer: &mut dyn Observer) -> Control {
+    pub(crate) fn tell(&mut self, bytes: u64, observer: &mut dyn Observer) -> Control {
         let (now, elapsed) = (Instant::now(), self.last.elapsed());
         if elapsed < EVERY {
             return Control::Continue;

@@ -7,6 +7,8 @@ use super::logfiles::{LogFiles, LogShelf, Writing};
 use super::report::{self, Measured};
 use super::{LocalRunner, Member, epoch_ms};
 use crate::backend::Backend;
+#[cfg(feature = "ceph")]
+use crate::ceph::CephBackend;
 use crate::clock::{Clock, RealClock};
 use crate::failure::in_words;
 use crate::flow::FlowPool;
@@ -18,7 +20,7 @@ use crate::tally::Shared;
 use crate::worker::{Outcome, Parts, Step, Worker};
 use crate::workload::Seeds;
 use crate::workload::rng::Stream;
-use iosonde_job::plan::{Engine, Job, Plan};
+use iosonde_job::plan::{Job, Plan};
 use iosonde_result::observer::WorkerState;
 use iosonde_result::run::{BackendUsed, CpuUse, WorkerResult};
 use iosonde_result::session::RunError;
@@ -128,7 +130,7 @@ impl Seat<'_> {
             self.shared.note(warning);
         }
         settle(job, self.clone.clone)?;
-        let without_files = matches!(job.io.engine, Engine::Null | Engine::Sim);
+        let without_files = !job.io.engine.has_paths();
         if job.files.pre_read && !without_files {
             pre_read(self.clone.files())?;
         }
@@ -140,7 +142,13 @@ impl Seat<'_> {
         };
         let kit = assemble::kit(self.plan, self.clone)?;
         let handles = keeper.as_ref().map_or(files.handles(), FileKeeper::handles);
-        let (backend, used) = choose::choose(job, &kit.slab, handles, keeper.is_some())?;
+        let (backend, used) = choose::choose(
+            job,
+            &kit.slab,
+            self.clone.files(),
+            handles,
+            keeper.is_some(),
+        )?;
         let locked = match job.io.lockmem_bytes {
             0 => None,
             bytes => Some(LockedMemory::lock(bytes as usize).map_err(|error| {
@@ -212,6 +220,10 @@ impl Seat<'_> {
                 AnyBackend::Vsync(backend) => self.drive(backend, parts, &used),
                 AnyBackend::Mmap(backend) => self.drive(backend, parts, &used),
                 AnyBackend::Null(backend) => self.drive(backend, parts, &used),
+                #[cfg(feature = "ceph")]
+                AnyBackend::Ceph(CephBackend::Rados(backend)) => self.drive(backend, parts, &used),
+                #[cfg(feature = "ceph")]
+                AnyBackend::Ceph(CephBackend::Rbd(backend)) => self.drive(backend, parts, &used),
             };
             let closed = match driven.outcome.keeper.take() {
                 Some(mut keeper) => keeper.close_all(),

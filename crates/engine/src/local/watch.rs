@@ -10,7 +10,7 @@ use crate::device::extents::{Coverage, extents};
 use crate::device::identify::identify;
 use crate::device::system::System;
 use crate::prepare::FileKind;
-use iosonde_job::plan::{Direction, Engine, Plan};
+use iosonde_job::plan::{Direction, Plan};
 use iosonde_result::host::TargetInfo;
 use iosonde_result::machine::MachineSeries;
 use iosonde_result::run::{DiskUtil, Verdict, VerdictKind};
@@ -45,7 +45,7 @@ impl DeviceWatch {
         let mut targets: Vec<TargetInfo> = Vec::new();
         let real = clones
             .iter()
-            .filter(|clone| plan.jobs[clone.job].io.engine != Engine::Null);
+            .filter(|clone| plan.jobs[clone.job].io.engine.has_paths());
         for file in real.flat_map(|clone| &clone.files().files) {
             if let Ok(target) = identify(&file.path)
                 && !targets.iter().any(|known| known.path == target.path)
@@ -130,7 +130,7 @@ fn unwritten(plan: &Plan, clones: &[Member]) -> Vec<Verdict> {
     for clone in clones {
         let job = &plan.jobs[clone.job];
         let reads = job.workload.rw.has(Direction::Read) && !job.workload.rw.has(Direction::Write);
-        if !reads || job.io.engine == Engine::Null {
+        if !reads || !job.io.engine.has_paths() {
             continue;
         }
         for file in clone

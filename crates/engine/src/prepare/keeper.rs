@@ -63,7 +63,7 @@ impl FileKeeper {
             some => some.min(count),
         };
         let passes = job.files.unlink_each_loop;
-        if most == count && !passes || matches!(job.io.engine, Engine::Null | Engine::Sim) {
+        if most == count && !passes || !job.io.engine.has_paths() {
             return Ok(None);
         }
         if job.io.engine == Engine::Mmap {

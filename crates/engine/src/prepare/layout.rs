@@ -51,7 +51,7 @@ pub struct Made {
 impl Layout {
     /// Notes what worker number `number` needs. Files that several workers share are laid out once.
     pub fn add(&mut self, job: &Job, number: u32, worker: &WorkerFiles) {
-        if matches!(job.io.engine, Engine::Null | Engine::Sim) {
+        if !job.io.engine.has_paths() {
             return;
         }
         let regular = |file: &&FileUse| file.kind == FileKind::Regular;

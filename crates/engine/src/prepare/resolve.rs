@@ -124,6 +124,10 @@ fn no_size(job: &Job) -> RunError {
 /// Paths by `filename`, or made from `filename_format`; below `directory`.
 fn paths(job: &Job, clone: u32) -> Result<Vec<PathBuf>, RunError> {
     let files = &job.files;
+    if job.io.engine == Engine::Rbd {
+        let image = job.io.ceph.as_ref().and_then(|ceph| ceph.image.clone());
+        return Ok(vec![PathBuf::from(image.unwrap_or_default())]);
+    }
     if let Some(directory) = &files.opendir {
         let mut found = Vec::new();
         walk(Path::new(directory), &mut found)
@@ -161,7 +165,7 @@ fn paths(job: &Job, clone: u32) -> Result<Vec<PathBuf>, RunError> {
 
 /// `directory` must be there: only directories within file names are made.
 fn check_directory(job: &Job, directory: &str) -> Result<(), RunError> {
-    if matches!(job.io.engine, Engine::Null | Engine::Sim) {
+    if !job.io.engine.has_paths() {
         return Ok(());
     }
     let path = Path::new(directory);
@@ -263,7 +267,7 @@ fn one_file(
     index: u64,
     count: u64,
 ) -> Result<FileUse, RunError> {
-    let (size_now, kind) = existing(&path)?;
+    let (size_now, kind) = found(job, &path)?;
     let known = size_now.unwrap_or(0);
     let wanted = wanted_size(job, known, kind, index, count, &path)?;
     let mut start = start_offset_bytes(
@@ -304,6 +308,15 @@ fn one_file(
         size_needed: needed,
         region,
     })
+}
+
+/// Size and kind of what a job's file is now. Objects are looked for when they are made ready; an image is as a device.
+fn found(job: &Job, path: &Path) -> Result<(Option<u64>, FileKind), RunError> {
+    match job.io.engine {
+        Engine::Rados => Ok((None, FileKind::Regular)),
+        Engine::Rbd => Ok((Some(crate::ceph::image_bytes(job)?), FileKind::BlockDevice)),
+        _ => existing(path),
+    }
 }
 
 /// Size and kind of what is at a path now.
@@ -409,7 +422,7 @@ fn room_to_fill(job: &Job, known: u64, path: &Path) -> Result<Option<u64>, RunEr
 }
 
 /// Whether a job needs data to be there before it starts.
-pub(super) fn needs_data(job: &Job) -> bool {
+pub(crate) fn needs_data(job: &Job) -> bool {
     job.workload.rw.has(Direction::Read) || job.files.overwrite
 }
 

@@ -1,6 +1,6 @@
 //! Arguments of `iosonde load`.
 
-use super::{ClusterArgs, KeepArgs, TextFormat, seconds, size, switch};
+use super::{CephArgs, ClusterArgs, KeepArgs, TextFormat, seconds, size, switch};
 use clap::{Args, ValueEnum};
 use iosonde_study::load::Objective;
 use std::path::PathBuf;
@@ -19,7 +19,8 @@ moment at which an I/O was meant to start, so a stall is felt by all that were d
 
 #[derive(Debug, Args)]
 pub(crate) struct LoadArgs {
-    /// A directory, a file, a block device, or a target in a cluster such as sc://CLASS
+    /// A directory, a file, a block device, rados://POOL, rbd://POOL/IMAGE, or a target in a Kubernetes
+    /// cluster such as sc://CLASS
     #[arg(default_value = ".", value_name = "TARGET")]
     pub(crate) target: String,
     /// What is done
@@ -79,6 +80,8 @@ pub(crate) struct LoadArgs {
     pub(crate) keep: KeepArgs,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
+    #[command(flatten)]
+    pub(crate) ceph: CephArgs,
 }
 
 /// fio's words for what is done.

@@ -1,6 +1,6 @@
 //! Arguments of `iosonde run`.
 
-use super::{KeepArgs, TextFormat};
+use super::{CephArgs, KeepArgs, TextFormat};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -21,7 +21,8 @@ pub(crate) struct RunArgs {
     /// A suite: a TOML or YAML file, or the name of a built-in one
     #[arg(value_name = "SUITE", required_unless_present_any = ["list", "show", "schema"])]
     pub(crate) suite: Option<String>,
-    /// Directories, files or block devices, in place of those that the suite names
+    /// Directories, files, block devices, rados://POOL or rbd://POOL/IMAGE, in place of those that the
+    /// suite names
     #[arg(value_name = "TARGET")]
     pub(crate) targets: Vec<String>,
     /// List the built-in suites
@@ -65,4 +66,6 @@ pub(crate) struct RunArgs {
     pub(crate) limits_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) keep: KeepArgs,
+    #[command(flatten)]
+    pub(crate) ceph: CephArgs,
 }

@@ -1,6 +1,6 @@
 //! Arguments of `iosonde sweep`: its own, and every option of fio as an axis.
 
-use super::{ClusterArgs, KeepArgs, TextFormat, seconds};
+use super::{CephArgs, ClusterArgs, KeepArgs, TextFormat, seconds};
 use clap::{Args, CommandFactory};
 use iosonde_job::options::{self, Kind};
 use std::ffi::OsString;
@@ -23,7 +23,8 @@ take, and what was not measured is predicted, and marked so. See docs/sweep.md."
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
-    /// Directories, files, block devices, targets in a cluster such as sc://CLASS, or a job file
+    /// Directories, files, block devices, rados://POOL, rbd://POOL/IMAGE, targets in a Kubernetes
+    /// cluster such as sc://CLASS, or a job file
     #[arg(default_value = ".", value_name = "TARGET|JOBFILE")]
     pub(crate) targets: Vec<String>,
     /// An option and its values, e.g. --axis bs=4k,64k or --axis iodepth=1..512; the same as
@@ -64,6 +65,8 @@ pub(crate) struct SweepArgs {
     pub(crate) keep: KeepArgs,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
+    #[command(flatten)]
+    pub(crate) ceph: CephArgs,
 }
 
 fn axis(text: &str) -> Result<(String, String), String> {

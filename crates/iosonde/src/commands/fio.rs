@@ -10,6 +10,7 @@ use crate::live::fio::FioLive;
 use crate::output::Output;
 use crate::signals::Stop;
 use crate::store::{Keeper, target};
+use elsewhere::Elsewhere;
 use iosonde_engine::local::LocalRunner;
 use iosonde_engine::system_env::SystemEnv;
 use iosonde_job::cmdline::Action;
@@ -47,8 +48,18 @@ pub(crate) fn run(words: &[OsString], keep: &KeepArgs) -> Result<(), Failure> {
         return Ok(());
     }
     match elsewhere {
-        None => measure(&parsed.plan, command, keep),
-        Some(elsewhere) => elsewhere.measure(parsed.plan.clone(), command, keep),
+        None => measure(&parsed.plan, command, keep, LocalRunner::default()),
+        Some(Elsewhere::Ceph(there)) => {
+            let mut plan = parsed.plan.clone();
+            there.put(&mut plan)?;
+            let runner = LocalRunner {
+                ceph: there.access,
+                consent: there.consent,
+                ..LocalRunner::default()
+            };
+            measure(&plan, command, keep, runner)
+        }
+        Some(Elsewhere::Pods(there)) => there.measure(parsed.plan.clone(), command, keep),
     }
 }
 
@@ -71,7 +82,12 @@ fn told(action: &Action) -> Result<Option<String>, Failure> {
     }))
 }
 
-fn measure(plan: &Plan, command: &CommandLine, keep: &KeepArgs) -> Result<(), Failure> {
+fn measure(
+    plan: &Plan,
+    command: &CommandLine,
+    keep: &KeepArgs,
+    runner: LocalRunner,
+) -> Result<(), Failure> {
     let formats = Formats::asked(command);
     let stop = Stop::listen()?;
     let mut keeper = Keeper::open(keep)?;
@@ -81,7 +97,7 @@ fn measure(plan: &Plan, command: &CommandLine, keep: &KeepArgs) -> Result<(), Fa
         keep_files: true,
         dump_directory: command.aux_path.clone().unwrap_or_default().into(),
         readonly: command.readonly,
-        ..LocalRunner::default()
+        ..runner
     }
     .open();
     let (outcome, shown) = watched(&mut session, plan, command, formats, &mut output)?;

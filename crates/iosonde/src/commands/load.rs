@@ -37,7 +37,7 @@ fn measure(args: &LoadArgs, stop: &Stop, keeper: &mut Keeper) -> Result<LoadResu
     let mut places = Places::open(
         &names,
         consent,
-        &args.cluster,
+        (&args.cluster, &args.ceph),
         stop,
         &interrupts,
         &mut tells,

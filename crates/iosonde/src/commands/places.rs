@@ -2,7 +2,7 @@
 
 use super::cluster;
 use super::target::Opened;
-use crate::args::ClusterArgs;
+use crate::args::{CephArgs, ClusterArgs};
 use crate::failure::Failure;
 use crate::live::cluster::PodLive;
 use crate::signals::Stop;
@@ -47,7 +47,7 @@ impl<'a> Places<'a> {
     pub(super) fn open(
         names: &[String],
         consent: &[PathBuf],
-        args: &ClusterArgs,
+        (args, ceph): (&ClusterArgs, &CephArgs),
         stop: &Stop,
         interrupts: &'a (dyn Fn() -> u32 + Send + Sync),
         tells: &'a mut [Tell],
@@ -57,6 +57,7 @@ impl<'a> Places<'a> {
             all: Vec::new(),
             local: LocalRunner {
                 consent: consent.to_vec(),
+                ceph: ceph.access(),
                 interrupt: stop.interrupt.clone(),
                 ..LocalRunner::default()
             }
@@ -69,7 +70,7 @@ impl<'a> Places<'a> {
             match cluster::target(name)? {
                 Some(target) => places.open_pod(target, args, interrupts, tell, note)?,
                 None => {
-                    let opened = Opened::open(name, consent, note)?;
+                    let opened = Opened::open(name, consent, &ceph.access(), note)?;
                     places.all.push(Place {
                         target: opened.target.clone(),
                         size_bytes: None,

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
     // All targets are looked at before the first is measured: a mistake in the last one should not take minutes to show.
     for name in &args.targets {
         if cluster::target(name)?.is_none() {
-            target::check(name, &args.allow_overwrite)?;
+            target::check(name, &args.allow_overwrite, &args.ceph.access())?;
         }
     }
     let probes = Probes {
@@ -173,13 +173,16 @@ impl Probes<'_> {
         let consent = &self.args.allow_overwrite;
         let mut session = LocalRunner {
             consent: consent.clone(),
+            ceph: self.args.ceph.access(),
             interrupt: self.stop.interrupt.clone(),
             ..LocalRunner::default()
         }
         .open();
         let mut taking = self.turns.taken_by(who, &mut session);
         taking.begin();
-        let opened = Opened::open(name, consent, &mut |note| live.note(note))?;
+        let opened = Opened::open(name, consent, &self.args.ceph.access(), &mut |note| {
+            live.note(note);
+        })?;
         keeper.begin("probe", &opened.target.name);
         let mut keeping = KeepingSession {
             session: &mut taking,

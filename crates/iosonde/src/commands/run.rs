@@ -31,7 +31,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     let targets = targets(args, &suite);
     for target in &targets {
-        super::target::check(&target.name, &args.allow_overwrite)?;
+        super::target::check(&target.name, &args.allow_overwrite, &args.ceph.access())?;
     }
     if args.dry_run {
         return output.write(report::suite::plan(&suite, &targets).as_bytes());

@@ -167,7 +167,7 @@ fn measure(
     let mut places = Places::open(
         &asked.targets,
         &args.allow_overwrite,
-        &args.cluster,
+        (&args.cluster, &args.ceph),
         stop,
         &interrupts,
         &mut tells,

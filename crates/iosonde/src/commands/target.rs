@@ -2,8 +2,10 @@
 
 mod working_file;
 
+use super::ceph;
 use crate::failure::Failure;
 use iosonde_engine::device::space::view_of_kernel;
+use iosonde_job::plan::CephAccess;
 use iosonde_result::session::RunError;
 use iosonde_study::probe::{ProbeTarget, TargetKind};
 use std::fs::{File, FileType};
@@ -24,9 +26,20 @@ impl Opened {
     pub(in crate::commands) fn open(
         name: &str,
         consent: &[PathBuf],
+        access: &CephAccess,
         tell: &mut dyn FnMut(&str),
     ) -> Result<Opened, Failure> {
-        let kind = check(name, consent)?;
+        let kind = check(name, consent, access)?;
+        if let Some(target) = ceph::target(name)? {
+            return Ok(Opened {
+                target: ProbeTarget {
+                    name: name.to_owned(),
+                    path: ceph::path(&target)?,
+                    kind,
+                },
+                _working_file: None,
+            });
+        }
         let mut working_file = None;
         let path = match &kind {
             TargetKind::Directory { .. } => {
@@ -48,7 +61,7 @@ impl Opened {
         };
         // What sweeping has freed may be used.
         let kind = if working_file.is_some() {
-            check(name, consent)?
+            check(name, consent, access)?
         } else {
             kind
         };
@@ -64,11 +77,18 @@ impl Opened {
 }
 
 /// Says what a name stands for, without changing anything.
-pub(in crate::commands) fn check(name: &str, consent: &[PathBuf]) -> Result<TargetKind, Failure> {
+pub(in crate::commands) fn check(
+    name: &str,
+    consent: &[PathBuf],
+    access: &CephAccess,
+) -> Result<TargetKind, Failure> {
     if let Some(options) = name.strip_prefix("sim:") {
         return Ok(TargetKind::Simulated {
             options: options.to_owned(),
         });
+    }
+    if let Some(target) = ceph::target(name)? {
+        return ceph::kind(&target, access, consent);
     }
     if let Some((scheme, _)) = name.split_once("://") {
         return Err(unsupported(name, scheme));
@@ -167,6 +187,10 @@ fn unsupported(name: &str, scheme: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn check(name: &str, consent: &[PathBuf]) -> Result<TargetKind, Failure> {
+        super::check(name, consent, &CephAccess::default())
+    }
 
     #[test]
     fn names_stand_for_what_they_are() {

@@ -38,6 +38,8 @@ pub struct Builder {
     pub prio: Option<u8>,
     /// `ioengine`, as named.
     pub engine: Option<String>,
+    /// Options of the Ceph engines.
+    pub ceph: Ceph,
     /// `thinktime` and its kin.
     pub thinktime: ThinkTime,
     /// `latency_target` and its kin; a target of 0 is none.
@@ -111,6 +113,7 @@ impl Builder {
             prioclass: None,
             prio: None,
             engine: None,
+            ceph: Ceph::default(),
             thinktime: ThinkTime {
                 pause_ns: 0,
                 spin_ns: 0,

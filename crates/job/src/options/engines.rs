@@ -29,6 +29,11 @@ pub const ENGINES: &[(Engine, &str)] = &[
     (Engine::Pvsync, "preadv and pwritev"),
     (Engine::Pvsync2, "preadv2 and pwritev2"),
     (Engine::Mmap, "memory mapping and copying"),
+    (
+        Engine::Rados,
+        "objects of a Ceph pool, by librados: each file is an object",
+    ),
+    (Engine::Rbd, "a Ceph image, by librbd"),
     (Engine::Null, "no I/O at all: what iosonde itself costs"),
     (Engine::Sim, "a simulated device under a simulated clock"),
     (
@@ -77,11 +82,6 @@ pub const REFUSED: &[(&[&str], &str, &str)] = &[
         "create_on_open=1 with a data engine",
     ),
     (
-        &["rados", "rbd"],
-        "fio's Ceph engines are not part of this version",
-        "a mapped RBD device or a mounted CephFS",
-    ),
-    (
         &[
             "gfapi",
             "gfapi_async",
@@ -118,9 +118,7 @@ pub const REFUSED: &[(&[&str], &str, &str)] = &[
 const URING: &[&str] = &["io_uring", "io_uring_cmd"];
 const PRIO: &[&str] = &["io_uring", "libaio", "io_uring_cmd"];
 const NET: &[&str] = &["net", "netsplice", "rdma"];
-const CEPH: &[&str] = &["rados", "rbd"];
 const HTTP: &[&str] = &["http"];
-const NO_CEPH: &str = "fio's Ceph engines are not part of this version";
 const NO_NET: &str = "networks are not measured";
 const NO_HTTP: &str = "storage behind a network library is not spoken to directly";
 const NO_ENGINE: &str = "its engine is not supported";
@@ -342,13 +340,6 @@ pub const ROWS: &[Row] = &[
     net("window_size", Kind::Size, "Size of socket buffers."),
     net("mss", Kind::Int(0, U32), "Segment size of TCP."),
     net("verb", Kind::Text, "RDMA verb."),
-    ceph("clustername", Kind::Text, "Name of the Ceph cluster."),
-    ceph("rbdname", Kind::Text, "RBD image."),
-    ceph("pool", Kind::Text, "Ceph pool.").engines(&["rados", "rbd", "dfs"]),
-    ceph("clientname", Kind::Text, "Name of the Ceph client."),
-    ceph("conf", Kind::Text, "Configuration file of the Ceph cluster."),
-    ceph("busy_poll", Kind::Bool, "Poll for completions."),
-    ceph("touch_objects", Kind::Bool, "Create objects at the start."),
     http("http_host", "Host to talk to."),
     http("http_user", "User name."),
     http("http_pass", "Password."),
@@ -375,10 +366,6 @@ const fn engine_only(
 
 const fn net(name: &'static str, kind: Kind, doc: &'static str) -> Row {
     Row::unsupported(name, kind, "", doc, NO_NET, OTHER_ENGINE).engines(NET)
-}
-
-const fn ceph(name: &'static str, kind: Kind, doc: &'static str) -> Row {
-    Row::unsupported(name, kind, "", doc, NO_CEPH, MOUNT).engines(CEPH)
 }
 
 const fn http(name: &'static str, doc: &'static str) -> Row {

@@ -20,13 +20,15 @@ pub enum Family {
     Verify,
     /// Options that belong to single engines.
     Engine,
+    /// Options of the engines that speak to a Ceph cluster.
+    Ceph,
     /// Traces, cgroups, zoned devices, and what else fio has.
     Other,
 }
 
 impl Family {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Family; 8] = [
+    pub const ALL: [Family; 9] = [
         Family::What,
         Family::Files,
         Family::How,
@@ -34,6 +36,7 @@ impl Family {
         Family::Measure,
         Family::Verify,
         Family::Engine,
+        Family::Ceph,
         Family::Other,
     ];
 
@@ -47,6 +50,7 @@ impl Family {
             Family::Measure => "What is measured and reported",
             Family::Verify => "Verification",
             Family::Engine => "Options of single engines",
+            Family::Ceph => "Options of the Ceph engines",
             Family::Other => "Other options of fio",
         }
     }

@@ -1,6 +1,6 @@
 //! How I/O is issued: engine, depth, memory, priorities.
 
-use super::PerDirection;
+use super::{Ceph, PerDirection};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,10 @@ pub enum Engine {
     Pvsync2,
     /// Memory mapping and memcpy.
     Mmap,
+    /// Objects of a Ceph pool, by librados.
+    Rados,
+    /// A Ceph image, by librbd.
+    Rbd,
     /// No I/O at all.
     Null,
     /// The simulated device.
@@ -48,9 +52,24 @@ impl Engine {
             Engine::Pvsync => "pvsync",
             Engine::Pvsync2 => "pvsync2",
             Engine::Mmap => "mmap",
+            Engine::Rados => "rados",
+            Engine::Rbd => "rbd",
             Engine::Null => "null",
             Engine::Sim => "sim",
         }
+    }
+
+    /// Whether its files are those of this machine: there is a path for each that can be opened.
+    pub fn has_paths(self) -> bool {
+        !matches!(
+            self,
+            Engine::Null | Engine::Sim | Engine::Rados | Engine::Rbd
+        )
+    }
+
+    /// Whether it speaks to a Ceph cluster.
+    pub fn is_ceph(self) -> bool {
+        matches!(self, Engine::Rados | Engine::Rbd)
     }
 }
 
@@ -113,6 +132,9 @@ pub struct IoMethod {
     pub lockmem_bytes: u64,
     /// The simulated device, for [`Engine::Sim`]: `key=value,...` of its model.
     pub sim: Option<String>,
+    /// The cluster, for [`Engine::Rados`] and [`Engine::Rbd`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceph: Option<Box<Ceph>>,
 }
 
 /// `sync`.

@@ -205,9 +205,38 @@ impl Settler<'_> {
             self.error(b, "cmdprio_bssplit", message);
         }
         self.depth_of_waiting_engines(b);
+        self.ceph(b);
         for option in ["exec_prerun", "exec_postrun"] {
             if b.job.io.engine == Engine::Sim && b.is_given(option) {
                 let message = format!("`{option}` is not supported with the simulated device");
+                self.error(b, option, message);
+            }
+        }
+    }
+
+    /// A pool or an image must be named, and neither grows until it is full.
+    fn ceph(&mut self, b: &mut Builder) {
+        let engine = b.job.io.engine;
+        if !engine.is_ceph() {
+            return;
+        }
+        let ceph = &b.ceph;
+        let missing = match engine {
+            _ if ceph.pool.is_empty() => Some("pool"),
+            Engine::Rbd if ceph.image.is_none() => Some("rbdname"),
+            _ => None,
+        };
+        if let Some(option) = missing {
+            let message = format!("`ioengine={}` needs `{option}`", engine.name());
+            self.error(b, "ioengine", message);
+        }
+        b.job.io.ceph = Some(Box::new(b.ceph.clone()));
+        for option in ["fill_device", "unlink_each_loop", "file_append", "opendir"] {
+            if b.is_given(option) {
+                let message = format!(
+                    "`{option}` is not supported with `ioengine={}`",
+                    engine.name()
+                );
                 self.error(b, option, message);
             }
         }

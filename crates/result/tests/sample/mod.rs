@@ -65,6 +65,7 @@ pub(crate) fn worker(
             direct: true,
             registered_files: false,
             fixed_buffers: false,
+            ceph: None,
         },
         started_at_ms: 1_795_225_508_000,
         start_delay_ns: 0,

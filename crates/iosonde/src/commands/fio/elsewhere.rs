@@ -1,8 +1,8 @@
-//! `iosonde fio --target sc://CLASS ...`: the same job, in a pod.
+//! `iosonde fio --target ...`: the same job, in a pod of Kubernetes or on a Ceph cluster.
 
 use super::{conclude, report, watched};
-use crate::args::{ClusterArgs, KeepArgs, PodsArgs};
-use crate::commands::cluster;
+use crate::args::{CephArgs, ClusterArgs, KeepArgs, PodsArgs};
+use crate::commands::{ceph, cluster};
 use crate::failure::Failure;
 use crate::live::cluster::PodLive;
 use crate::output::Output;
@@ -10,15 +10,43 @@ use crate::signals::Stop;
 use crate::store::Keeper;
 use clap::{CommandFactory, Parser};
 use iosonde_cluster::{Pods, Told, Watch};
+use iosonde_engine::placed::put;
+use iosonde_job::plan::CephAccess;
 use iosonde_job::{CommandLine, Plan, Target};
 use iosonde_result::fio::Formats;
 use iosonde_result::session::Session;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Where a job is run instead of here.
+/// Where a job is run instead of on the files that it names.
 #[derive(Debug)]
-pub(super) struct Elsewhere {
+pub(super) enum Elsewhere {
+    /// In pods of a Kubernetes cluster.
+    Pods(Box<InPods>),
+    /// Here, on a pool or an image of a Ceph cluster.
+    Ceph(OnCeph),
+}
+
+/// A Ceph cluster as the place of a job.
+#[derive(Debug)]
+pub(super) struct OnCeph {
+    target: Target,
+    pub(super) access: CephAccess,
+    /// Images that may be overwritten whatever they carry.
+    pub(super) consent: Vec<PathBuf>,
+}
+
+impl OnCeph {
+    /// Puts the files of a plan there.
+    pub(super) fn put(&self, plan: &mut Plan) -> Result<(), Failure> {
+        put(plan, &self.target, &ceph::prefix()?);
+        Ok(())
+    }
+}
+
+/// Pods as the place of a job.
+#[derive(Debug)]
+pub(super) struct InPods {
     target: Target,
     args: ClusterArgs,
     pods: Option<Pods>,
@@ -33,6 +61,10 @@ struct Words {
     cluster: ClusterArgs,
     #[command(flatten)]
     pods: PodsArgs,
+    #[command(flatten)]
+    ceph: CephArgs,
+    #[arg(long)]
+    allow_overwrite: Vec<PathBuf>,
 }
 
 /// Takes what is ours from fio's words: `--target`, and with it the options of targets in a cluster.
@@ -64,21 +96,29 @@ pub(super) fn split(words: &[OsString]) -> Result<(Option<Elsewhere>, Vec<OsStri
         }
     }
     let parsed = Words::try_parse_from(taken)?;
+    if let Some(target) = ceph::target(&parsed.target)? {
+        let there = OnCeph {
+            target,
+            access: parsed.ceph.access(),
+            consent: parsed.allow_overwrite,
+        };
+        return Ok((Some(Elsewhere::Ceph(there)), rest));
+    }
     let Some(target) = cluster::target(&parsed.target)? else {
         return Err(Failure::usage(
-            format!("--target={} is not in a Kubernetes cluster", parsed.target),
+            format!("--target={} is not in a cluster", parsed.target),
             "on this machine the job says where: --directory=DIRECTORY or --filename=FILE",
         ));
     };
-    let elsewhere = Elsewhere {
+    let there = InPods {
         target,
         args: parsed.cluster,
         pods: parsed.pods.pods(),
     };
-    Ok((Some(elsewhere), rest))
+    Ok((Some(Elsewhere::Pods(Box::new(there))), rest))
 }
 
-impl Elsewhere {
+impl InPods {
     /// Runs a job there, and prints its result as if it had run here.
     pub(crate) fn measure(
         self,
@@ -136,7 +176,9 @@ mod tests {
         assert_eq!(rest, words("--name=a --timeout=5 job.fio"));
         let line = "--target sc://fast --size=1g --claim-size 2g -n x job.fio --context=lab --namespace bench";
         let (elsewhere, rest) = split(&words(line)).unwrap();
-        let elsewhere = elsewhere.unwrap();
+        let Some(Elsewhere::Pods(elsewhere)) = elsewhere else {
+            panic!("{elsewhere:?}");
+        };
         assert_eq!(elsewhere.target.to_string(), "sc://fast");
         assert_eq!(elsewhere.args.claim_size, Some(2 << 30));
         assert_eq!(elsewhere.args.context.as_deref(), Some("lab"));
@@ -144,9 +186,27 @@ mod tests {
         assert_eq!(rest, words("--size=1g -n x job.fio"));
         let line = "--target sc://fast --pods 3 --shared --placement=spread job.fio";
         let (elsewhere, rest) = split(&words(line)).unwrap();
-        let pods = elsewhere.unwrap().pods.unwrap();
+        let Some(Elsewhere::Pods(elsewhere)) = elsewhere else {
+            panic!("{elsewhere:?}");
+        };
+        let pods = elsewhere.pods.unwrap();
         assert_eq!((pods.count, pods.shared), (Some(3), true));
         assert_eq!(rest, words("job.fio"), "a switch has no value");
+    }
+
+    #[test]
+    fn a_ceph_cluster_is_reached_as_its_options_say() {
+        let line = "--target rbd://p/i --ceph-conf=/c --ceph-client bench --ceph-timeout 5 --allow-overwrite rbd://p/i a.fio";
+        let (elsewhere, rest) = split(&words(line)).unwrap();
+        let Some(Elsewhere::Ceph(there)) = elsewhere else {
+            panic!("{elsewhere:?}");
+        };
+        assert_eq!(there.target.to_string(), "rbd://p/i");
+        assert_eq!(there.access.conf.as_deref(), Some("/c"));
+        assert_eq!(there.access.client.as_deref(), Some("bench"));
+        assert_eq!(there.access.timeout_s, 5);
+        assert_eq!(there.consent, [PathBuf::from("rbd://p/i")]);
+        assert_eq!(rest, words("a.fio"));
     }
 
     #[test]

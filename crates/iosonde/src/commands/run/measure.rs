@@ -71,7 +71,7 @@ pub(super) fn measure(
     let mut sites = Vec::new();
     let together = random_id().map_err(anyhow::Error::from)?;
     for target in targets {
-        let kind = check(&target.name, &args.allow_overwrite)?;
+        let kind = check(&target.name, &args.allow_overwrite, &args.ceph.access())?;
         let ground = Ground::open(&target.name, kind, &mut |note| live.line(note))?;
         let mut keeper = Keeper::open(&args.keep)?;
         label(&mut keeper, args, suite, target);
@@ -89,6 +89,7 @@ pub(super) fn measure(
     take_up(&mut sites, &known, suite);
     let mut session = LocalRunner {
         consent: args.allow_overwrite.clone(),
+        ceph: args.ceph.access(),
         interrupt: stop.interrupt.clone(),
         ..LocalRunner::default()
     }
@@ -320,9 +321,12 @@ impl Runner<'_> {
         // A study has a working file of its own.
         self.live.end();
         let live = &self.live;
-        let opened = Opened::open(&site.target.name, &self.args.allow_overwrite, &mut |note| {
-            live.line(note)
-        })?;
+        let opened = Opened::open(
+            &site.target.name,
+            &self.args.allow_overwrite,
+            &self.args.ceph.access(),
+            &mut |note| live.line(note),
+        )?;
         study(&mut keeping, &opened, step, self.stop)
     }
 }

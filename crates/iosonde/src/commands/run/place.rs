@@ -1,7 +1,10 @@
 //! Where the files of a suite's jobs are on a target: below a scratch directory of ours, or the file or device itself.
 
+use crate::commands::ceph;
 use crate::failure::Failure;
 use iosonde_cluster::place::into_volume;
+use iosonde_engine::placed::put;
+use iosonde_job::Target;
 use iosonde_job::plan::{Direction, Engine, Extent, Plan};
 use iosonde_result::session::RunError;
 use iosonde_study::probe::TargetKind;
@@ -19,6 +22,8 @@ pub(super) struct Ground {
     name: String,
     kind: TargetKind,
     scratch: Option<Scratch>,
+    /// A target in a Ceph cluster, and how the names of our objects begin.
+    ceph: Option<(Target, String)>,
 }
 
 impl Ground {
@@ -28,25 +33,36 @@ impl Ground {
         kind: TargetKind,
         tell: &mut dyn FnMut(&str),
     ) -> Result<Ground, Failure> {
+        let ceph = ceph::target(name)?;
+        let ceph = ceph
+            .map(|target| Ok::<_, Failure>((target, ceph::prefix()?)))
+            .transpose()?;
         let scratch = match &kind {
-            TargetKind::Directory { .. } => Some(scratch(name, tell).map_err(|error| {
-                Failure::Run(RunError::Target {
-                    path: name.to_owned(),
-                    problem: error.to_string(),
-                    remedy: "name a directory that can be written".to_owned(),
-                })
-            })?),
+            TargetKind::Directory { .. } if ceph.is_none() => {
+                Some(scratch(name, tell).map_err(|error| {
+                    Failure::Run(RunError::Target {
+                        path: name.to_owned(),
+                        problem: error.to_string(),
+                        remedy: "name a directory that can be written".to_owned(),
+                    })
+                })?)
+            }
             _ => None,
         };
         Ok(Ground {
             name: name.to_owned(),
             kind,
             scratch,
+            ceph,
         })
     }
 
     /// Puts a plan on the target; what it must not do there is an error. Returns what the user should know.
     pub(super) fn put(&self, plan: &mut Plan) -> Result<Vec<String>, RunError> {
+        if let (Some((target, prefix)), TargetKind::Directory { .. }) = (&self.ceph, &self.kind) {
+            put(plan, target, prefix);
+            return Ok(Vec::new());
+        }
         match (&self.kind, &self.scratch) {
             (TargetKind::Simulated { options }, _) => {
                 for job in &mut plan.jobs {
@@ -210,6 +226,7 @@ mod tests {
                 consent,
             },
             scratch: None,
+            ceph: None,
         };
         for rw in ["write", "randrw", "rw", "randwrite"] {
             let mut plan = plan(&format!("--name=a --size=1m --rw={rw}"));

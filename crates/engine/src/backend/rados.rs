@@ -1,0 +1,89 @@
+//! Objects of a Ceph pool.
+
+use super::{Backend, Completion, Handle, Op, Slab};
+use crate::ceph::stripes::{Name, count, parts};
+use crate::ceph::{IoCtx, Piece, Requests};
+use std::io;
+use std::time::Duration;
+
+/// I/O on objects. Files are known by their names, in the order that slots number them.
+pub struct Rados {
+    requests: Requests,
+    names: Vec<Name>,
+    object_bytes: Option<u64>,
+}
+
+impl Rados {
+    /// Room for `depth` I/Os on these files, each in one object, or spread over objects of `object_bytes`.
+    pub fn new(
+        io: &IoCtx,
+        files: &[String],
+        object_bytes: Option<u64>,
+        depth: u32,
+        polls: bool,
+    ) -> Rados {
+        let name = |file: &String| Name::of(file, object_bytes.is_some());
+        Rados {
+            requests: Requests::new(io, depth as usize, polls),
+            names: files.iter().map(name).collect(),
+            object_bytes,
+        }
+    }
+
+    fn start(&mut self, slab: &Slab, index: u32) {
+        let slot = slab.slots[index as usize];
+        if slot.op.direction().is_none() {
+            // What is written is safe when its completion comes.
+            self.requests.begin(index, 1);
+            return self.requests.nothing(index);
+        }
+        let (from, len) = (
+            slot.offset + u64::from(slot.moved),
+            u64::from(slot.len - slot.moved),
+        );
+        let name = &mut self.names[slot.file as usize];
+        self.requests
+            .begin(index, count(from, len, self.object_bytes));
+        for part in parts(from, len, self.object_bytes) {
+            let piece = Piece {
+                slot: index,
+                at: slot.moved as usize + part.at as usize,
+                len: part.len as usize,
+                offset: part.offset,
+            };
+            let object = name.object(part.object);
+            match slot.op {
+                Op::Read => self.requests.read(&slab.memory, piece, object),
+                Op::Write => self.requests.write(&slab.memory, piece, object),
+                _ => self.requests.zero(piece, object),
+            }
+        }
+    }
+}
+
+impl Backend for Rados {
+    const SYNCHRONOUS: bool = false;
+
+    fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
+        for index in batch {
+            self.start(slab, *index);
+        }
+        Ok(batch.len())
+    }
+
+    fn reap(
+        &mut self,
+        _: &Slab,
+        min: usize,
+        timeout_ns: Option<u64>,
+        done: &mut Vec<Completion>,
+    ) -> io::Result<()> {
+        self.requests
+            .collect(min, timeout_ns.map(Duration::from_nanos), done);
+        Ok(())
+    }
+
+    fn set_files(&mut self, _: &[Handle]) -> io::Result<()> {
+        Ok(())
+    }
+}

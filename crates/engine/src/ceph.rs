@@ -1,0 +1,23 @@
+//! Ceph's pools and images, spoken to without a kernel between: how a cluster is reached, where data lie in it, and what must
+//! be true before they are read or written.
+//!
+//! The engines are in [`crate::backend`]; what calls the libraries is in [`crate::sys`].
+
+mod access;
+mod backend;
+mod error;
+mod estate;
+mod fill;
+mod image;
+mod look;
+mod pool;
+pub mod stripes;
+
+pub use crate::sys::rados::{Cluster, IoCtx, ObjectStat, Piece, Requests, version};
+pub use crate::sys::rbd::{Image, ImageRequests, version as rbd_version};
+pub use access::connect;
+pub(crate) use backend::{CephBackend, backend_of, file_name, image_bytes};
+pub use backend::{open_image, open_pool};
+pub use error::CephError;
+pub(crate) use estate::{Estate, Terms};
+pub use look::{Found, look};

@@ -1,0 +1,64 @@
+//! Stands for the Ceph engines in programs that are built without them.
+
+use crate::interrupt::Interrupt;
+use crate::local::Member;
+use iosonde_job::plan::{Job, Plan};
+use iosonde_result::observer::Observer;
+use iosonde_result::session::RunError;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// What a session has in clusters: nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Estate;
+
+/// What bounds the preparation of a run.
+#[allow(dead_code, reason = "nothing is prepared here")]
+pub(crate) struct Terms<'a> {
+    pub(crate) consent: &'a [PathBuf],
+    pub(crate) readonly: bool,
+    pub(crate) interrupt: &'a Interrupt,
+    pub(crate) begun: Instant,
+}
+
+fn absent(job: &Job) -> RunError {
+    RunError::Unsupported {
+        problem: format!(
+            "job {}: ioengine={} is not part of this program",
+            job.name,
+            job.io.engine.name()
+        ),
+        remedy: "run iosonde itself on a machine that reaches the Ceph cluster".to_owned(),
+    }
+}
+
+/// No image is known.
+pub(crate) fn image_bytes(job: &Job) -> Result<u64, RunError> {
+    Err(absent(job))
+}
+
+impl Estate {
+    /// Refuses plans that need a cluster.
+    pub(crate) fn make_ready(
+        &mut self,
+        plan: &Plan,
+        _: &[Member],
+        _: Terms<'_>,
+        _: &mut dyn Observer,
+    ) -> Result<(), RunError> {
+        match plan.jobs.iter().find(|job| job.io.engine.is_ceph()) {
+            Some(job) => Err(absent(job)),
+            None => Ok(()),
+        }
+    }
+
+    /// There is nothing to remove.
+    pub(crate) fn remove(&mut self) -> Result<(), RunError> {
+        Ok(())
+    }
+}
+
+/// How messages name a file of a job.
+pub(crate) fn file_name(_: &Job, path: &std::path::Path) -> String {
+    path.display().to_string()
+}

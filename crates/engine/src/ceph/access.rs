@@ -1,0 +1,110 @@
+//! How a cluster is reached: whose name, which configuration, which key, and how long an answer may take.
+
+use super::{CephError, Cluster};
+use iosonde_job::plan::CephAccess;
+
+/// Longest wait for the first answer of the monitors, in seconds.
+const CONNECT_S: u32 = 20;
+
+/// What `CEPH_ARGS` says of who we are. The rest of it are settings, which the library takes itself.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Arguments {
+    conf: Option<String>,
+    cluster: Option<String>,
+    name: Option<String>,
+    keyring: Option<String>,
+}
+
+impl Arguments {
+    fn of(text: &str) -> Arguments {
+        let mut arguments = Arguments::default();
+        let mut words = text.split_whitespace();
+        while let Some(word) = words.next() {
+            let (option, joined) = match word.split_once('=') {
+                Some((option, value)) if option.starts_with("--") => (option, Some(value)),
+                _ => (word, None),
+            };
+            let place = match option {
+                "-c" | "--conf" => &mut arguments.conf,
+                "--cluster" => &mut arguments.cluster,
+                "-n" | "--name" | "--id" | "--user" => &mut arguments.name,
+                "-k" | "--keyring" => &mut arguments.keyring,
+                _ => continue,
+            };
+            *place = joined.or_else(|| words.next()).map(str::to_owned);
+        }
+        arguments
+    }
+}
+
+/// A client's name with its type, which is `client` unless it says another.
+fn full_name(name: &str) -> String {
+    match name.contains('.') {
+        true => name.to_owned(),
+        false => format!("client.{name}"),
+    }
+}
+
+/// Connects to a cluster. No later call to it lasts longer than `access.timeout_s`.
+///
+/// # Errors
+/// A library that is missing; a configuration that cannot be read; monitors that do not answer or refuse the client.
+pub fn connect(access: &CephAccess) -> Result<Cluster, CephError> {
+    let environment = Arguments::of(&std::env::var("CEPH_ARGS").unwrap_or_default());
+    let name = access.client.as_ref().or(environment.name.as_ref());
+    let name = name.map_or_else(|| "client.admin".to_owned(), |name| full_name(name));
+    let cluster = access.cluster.as_ref().or(environment.cluster.as_ref());
+    let client = Cluster::new(cluster.map_or("ceph", String::as_str), &name)?;
+    // What goes wrong is said once, by us. Settings of the configuration and the environment go before these.
+    for quiet in [
+        "log_to_stderr",
+        "err_to_stderr",
+        "mon_cluster_log_to_stderr",
+    ] {
+        let _ = client.set(quiet, "false");
+    }
+    let conf = access.conf.as_ref().or(environment.conf.as_ref());
+    client.read_conf(conf.map(String::as_str))?;
+    client.read_environment()?;
+    if let Some(keyring) = access.keyring.as_ref().or(environment.keyring.as_ref()) {
+        client.set("keyring", keyring)?;
+    }
+    limit_waits(&client, access)?;
+    client.connect()?;
+    Ok(client)
+}
+
+/// Without limits a client of a cluster that is gone waits for ever.
+fn limit_waits(client: &Cluster, access: &CephAccess) -> Result<(), CephError> {
+    let timeout_s = access.timeout_s.max(1);
+    client.set("rados_osd_op_timeout", &timeout_s.to_string())?;
+    client.set("rados_mon_op_timeout", &timeout_s.to_string())?;
+    client.set(
+        "client_mount_timeout",
+        &timeout_s.min(CONNECT_S).to_string(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_says_who_we_are() {
+        let said =
+            Arguments::of("--id bench -c /x/ceph.conf --rbd-cache=false --keyring=/k --debug-ms 1");
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(said.name, some("bench"));
+        assert_eq!(said.conf, some("/x/ceph.conf"));
+        assert_eq!(said.keyring, some("/k"));
+        assert_eq!(Arguments::of("--name=client.x").name, some("client.x"));
+        assert_eq!(Arguments::of("-m 1.2.3.4"), Arguments::default());
+    }
+
+    #[test]
+    fn names_have_a_type() {
+        assert_eq!(full_name("bench"), "client.bench");
+        assert_eq!(full_name("client.bench"), "client.bench");
+        assert_eq!(full_name("mgr.x"), "mgr.x");
+    }
+}

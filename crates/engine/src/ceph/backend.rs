@@ -1,0 +1,154 @@
+//! A job's pool or image, opened, and the backend on it.
+
+use super::{Image, IoCtx, connect, version};
+use crate::backend::rados::Rados;
+use crate::backend::rbd::Rbd;
+use crate::prepare::WorkerFiles;
+use crate::sys::rbd::WeakImage;
+use iosonde_job::plan::{Ceph, Direction, Engine, Job};
+use iosonde_result::run::CephUsed;
+use iosonde_result::session::RunError;
+use std::sync::{Mutex, PoisonError};
+
+/// A backend on a Ceph cluster.
+pub(crate) enum CephBackend {
+    Rados(Rados),
+    Rbd(Rbd),
+}
+
+/// The options of a job that has them, which the parser sees to.
+pub(super) fn of(job: &Job) -> Result<&Ceph, RunError> {
+    job.io.ceph.as_deref().ok_or_else(|| RunError::Unsupported {
+        problem: format!("job {}: no pool is named", job.name),
+        remedy: "add pool=".to_owned(),
+    })
+}
+
+/// How messages name a pool, or an object or image in it.
+pub(super) fn uri(engine: Engine, ceph: &Ceph, object: Option<&str>) -> String {
+    let scheme = if engine == Engine::Rbd {
+        "rbd"
+    } else {
+        "rados"
+    };
+    let parts = [Some(ceph.pool.as_str()), ceph.namespace.as_deref(), object];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    format!("{scheme}://{}", parts.join("/"))
+}
+
+/// How messages name a file of a job.
+pub(crate) fn file_name(job: &Job, path: &std::path::Path) -> String {
+    match (job.io.engine, job.io.ceph.as_deref()) {
+        (engine, Some(ceph)) if engine.is_ceph() => uri(engine, ceph, Some(&object_of(path))),
+        _ => path.display().to_string(),
+    }
+}
+
+/// Connects, and opens a job's pool. Each caller is a client of its own.
+pub fn open_pool(ceph: &Ceph) -> Result<IoCtx, RunError> {
+    let name = uri(Engine::Rados, ceph, None);
+    let cluster = connect(&ceph.access).map_err(|error| error.on(&name))?;
+    let pool = cluster.pool(&ceph.pool, ceph.namespace.as_deref());
+    pool.map_err(|error| error.on(&name))
+}
+
+/// Images that are open, with what they are and whether they may be written.
+static IMAGES: Mutex<Vec<(Ceph, bool, WeakImage)>> = Mutex::new(Vec::new());
+
+/// Opens a job's image, or shares it with those that have it open: two clients would take its lock from each other at each
+/// write.
+pub fn open_image(ceph: &Ceph, writes: bool) -> Result<Image, RunError> {
+    let name = ceph.image.as_deref().unwrap_or_default();
+    let mut images = IMAGES.lock().unwrap_or_else(PoisonError::into_inner);
+    images.retain(|(.., image)| image.upgrade().is_some());
+    let is_same = |other: &Ceph| {
+        (&other.access, &other.pool, &other.namespace, &other.image)
+            == (&ceph.access, &ceph.pool, &ceph.namespace, &ceph.image)
+    };
+    let fits = |writable: bool| writable || !writes;
+    let mut open = images.iter();
+    if let Some(image) = open
+        .find(|(other, writable, _)| is_same(other) && fits(*writable))
+        .and_then(|(.., image)| image.upgrade())
+    {
+        return Ok(image);
+    }
+    let uri = uri(Engine::Rbd, ceph, Some(name));
+    let cluster = connect(&ceph.access).map_err(|error| error.on(&uri))?;
+    let image = cluster
+        .pool(&ceph.pool, ceph.namespace.as_deref())
+        .and_then(|pool| Image::open(&pool, name, writes))
+        .map_err(|error| error.on(&uri))?;
+    images.push((ceph.clone(), writes, image.downgrade()));
+    Ok(image)
+}
+
+/// Length of a job's image.
+pub(crate) fn image_bytes(job: &Job) -> Result<u64, RunError> {
+    let ceph = of(job)?;
+    let image = open_image(ceph, false)?;
+    let name = uri(Engine::Rbd, ceph, ceph.image.as_deref());
+    image.size_bytes().map_err(|error| error.on(&name))
+}
+
+/// Whether a job changes what its image holds.
+pub(super) fn changes(job: &Job) -> bool {
+    let rw = job.workload.rw;
+    rw.has(Direction::Write) || rw.has(Direction::Trim)
+}
+
+/// The backend of a job on its files, and what is to be said of it.
+pub(crate) fn backend_of(
+    job: &Job,
+    files: &WorkerFiles,
+    depth: u32,
+) -> Result<(CephBackend, CephUsed), RunError> {
+    let ceph = of(job)?;
+    if job.io.engine == Engine::Rbd {
+        let image = open_image(ceph, changes(job))?;
+        let used = used(job.io.engine, ceph, image.pool())?;
+        let backend = Rbd::new(&image, depth, ceph.busy_poll);
+        return Ok((CephBackend::Rbd(backend), used));
+    }
+    let pool = open_pool(ceph)?;
+    let names: Vec<String> = files
+        .files
+        .iter()
+        .map(|file| object_of(&file.path))
+        .collect();
+    let backend = Rados::new(&pool, &names, ceph.object_bytes, depth, ceph.busy_poll);
+    Ok((
+        CephBackend::Rados(backend),
+        used(job.io.engine, ceph, &pool)?,
+    ))
+}
+
+/// The object's name that a file's path stands for.
+pub(super) fn object_of(path: &std::path::Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// What ran, for the result.
+pub(super) fn used(engine: Engine, ceph: &Ceph, pool: &IoCtx) -> Result<CephUsed, RunError> {
+    let name = uri(engine, ceph, ceph.image.as_deref());
+    let cluster = pool.cluster();
+    let is_rbd = engine == Engine::Rbd;
+    let library = match is_rbd {
+        true => super::rbd_version().map(|version| format!("librbd {version}")),
+        false => version().map(|version| format!("librados {version}")),
+    };
+    let setting = |name: &str| cluster.get(name).unwrap_or_default();
+    let cache = is_rbd.then(|| match setting("rbd_cache").as_str() {
+        "true" => setting("rbd_cache_policy"),
+        _ => "off".to_owned(),
+    });
+    Ok(CephUsed {
+        library: library.map_err(|error| error.on(&name))?,
+        fsid: cluster.fsid().map_err(|error| error.on(&name))?,
+        pool: ceph.pool.clone(),
+        namespace: ceph.namespace.clone(),
+        image: ceph.image.clone().filter(|_| is_rbd),
+        object_bytes: ceph.object_bytes.filter(|_| !is_rbd),
+        cache,
+    })
+}

@@ -1,0 +1,133 @@
+//! Filling what a backend reaches with data that neither compress nor repeat.
+
+use crate::backend::{Backend, Op, Slab, Slot};
+use crate::interrupt::Interrupt;
+use crate::sys::memory::{IoMemory, MemoryKind};
+use crate::workload::rng::{Rng, mix64};
+use iosonde_result::session::RunError;
+use std::ops::Range;
+
+/// Most bytes of one write. No write crosses a multiple of it.
+const CHUNK: u64 = 4 << 20;
+/// Writes in flight.
+const DEPTH: u32 = 8;
+
+/// What is to be filled: a file by its number, and a range of it.
+pub(super) type Gap = (u32, Range<u64>);
+
+/// Why a fill came to no end.
+pub(super) enum Unfilled {
+    /// The user wants to stop.
+    Stopped,
+    /// A write failed: of this file, at this place, with this errno.
+    Failed(u32, u64, i32),
+}
+
+/// Most writes that are in flight, for who makes the backend.
+pub(super) fn depth() -> u32 {
+    DEPTH
+}
+
+/// The writes of a gap, in order.
+fn chunks((file, range): &Gap) -> impl Iterator<Item = Gap> {
+    let (file, mut at, end) = (*file, range.start, range.end);
+    std::iter::from_fn(move || {
+        let len = (CHUNK - at % CHUNK).min(end.saturating_sub(at));
+        at += len;
+        (len > 0).then_some((file, at - len..at))
+    })
+}
+
+/// Writes all gaps. `written` is told the bytes so far.
+pub(super) fn fill<B: Backend>(
+    backend: &mut B,
+    gaps: &[Gap],
+    stops: &[&Interrupt],
+    written: &mut dyn FnMut(u64),
+) -> Result<(), Unfilled> {
+    let memory = IoMemory::map(DEPTH as usize, CHUNK as usize, 0, MemoryKind::Pages);
+    let failed = |error: std::io::Error| {
+        let errno = error.raw_os_error().unwrap_or(libc::EIO);
+        Unfilled::Failed(0, 0, errno)
+    };
+    let mut slab = Slab {
+        slots: vec![Slot::IDLE; DEPTH as usize].into(),
+        memory: memory.map_err(failed)?,
+    };
+    let mut free: Vec<u32> = (0..DEPTH).collect();
+    let mut done = Vec::with_capacity(DEPTH as usize);
+    let (mut sum, mut outcome) = (0, Ok(()));
+    let mut rest = gaps.iter().flat_map(chunks);
+    loop {
+        while outcome.is_ok()
+            && let Some(slot) = free.pop()
+        {
+            let Some((file, range)) = rest.next() else {
+                free.push(slot);
+                break;
+            };
+            let length = (range.end - range.start) as usize;
+            Rng::new(mix64(range.start ^ mix64(u64::from(file) + 1)))
+                .fill(slab.memory.slot_mut(slot, length));
+            slab.slots[slot as usize] = Slot {
+                offset: range.start,
+                len: length as u32,
+                file,
+                op: Op::Write,
+                ..Slot::IDLE
+            };
+            backend.submit(&slab, &[slot]).map_err(failed)?;
+        }
+        if free.len() == DEPTH as usize {
+            return outcome;
+        }
+        done.clear();
+        backend.reap(&slab, 1, None, &mut done).map_err(failed)?;
+        for over in &done {
+            let slot = slab.slots[over.slot as usize];
+            free.push(over.slot);
+            if over.result < 0 && outcome.is_ok() {
+                outcome = Err(Unfilled::Failed(slot.file, slot.offset, -over.result));
+            }
+            sum += u64::from(slot.len);
+        }
+        written(sum);
+        if outcome.is_ok() && stops.iter().any(|stop| stop.is_requested()) {
+            outcome = Err(Unfilled::Stopped);
+        }
+    }
+}
+
+impl Unfilled {
+    /// As the error of a run. `name` gives the name of a file, e.g. `rados://pool/object`.
+    pub(super) fn into_error(self, name: impl Fn(u32) -> String) -> RunError {
+        match self {
+            Unfilled::Stopped => RunError::Interrupted,
+            Unfilled::Failed(file, offset, errno) => super::CephError::Call {
+                doing: format!("write it at offset {offset}, to have data to read"),
+                errno,
+                said: String::new(),
+            }
+            .on(&name(file)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_end_at_multiples_of_their_size() {
+        let cut: Vec<_> = chunks(&(3, 5..CHUNK * 2 + 7)).collect();
+        assert_eq!(
+            cut,
+            [
+                (3, 5..CHUNK),
+                (3, CHUNK..CHUNK * 2),
+                (3, CHUNK * 2..CHUNK * 2 + 7)
+            ]
+        );
+        assert_eq!(chunks(&(0, 9..9)).count(), 0);
+    }
+}

@@ -1,0 +1,242 @@
+//! An image of a session: what it carries, and what of it was ever written.
+
+use super::backend::{changes, open_image, uri};
+use super::estate::Terms;
+use super::fill::{self, Gap};
+use super::{Image, IoCtx};
+use crate::backend::rbd::Rbd;
+use crate::device::signature::{self, ReadAt};
+use crate::interrupt::Interrupt;
+use crate::prepare::{WorkerFiles, needs_data};
+use iosonde_job::plan::{Ceph, Engine, Job};
+use iosonde_result::session::RunError;
+use std::io;
+use std::ops::Range;
+
+impl ReadAt for Image {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.read(buffer, offset)
+            .map_err(|error| io::Error::from_raw_os_error(error.errno().unwrap_or(libc::EIO)))
+    }
+}
+
+/// One image.
+#[derive(Debug)]
+pub(super) struct ImageUse {
+    ceph: Ceph,
+    /// Open to be written, once somebody writes.
+    image: Image,
+    is_writable: bool,
+    /// What was written when it was first looked at, and what has been filled since. What the workload writes does not count:
+    /// nobody knows which blocks of an object it has left out.
+    written: Vec<Range<u64>>,
+    missing: Vec<Range<u64>>,
+}
+
+impl ImageUse {
+    /// The image of these options, opened when it is new.
+    pub(super) fn among<'a>(
+        images: &'a mut Vec<ImageUse>,
+        ceph: &Ceph,
+    ) -> Result<&'a mut ImageUse, RunError> {
+        let is_same = |known: &ImageUse| {
+            (
+                &known.ceph.access,
+                &known.ceph.pool,
+                &known.ceph.namespace,
+                &known.ceph.image,
+            ) == (&ceph.access, &ceph.pool, &ceph.namespace, &ceph.image)
+        };
+        let index = match images.iter().position(is_same) {
+            Some(index) => index,
+            None => {
+                let image = open_image(ceph, false)?;
+                let whole = |image: &Image| image.written(0..image.size_bytes()?);
+                let written = whole(&image).map_err(|error| error.on(&name(ceph)))?;
+                images.push(ImageUse {
+                    ceph: ceph.clone(),
+                    image,
+                    is_writable: false,
+                    written,
+                    missing: Vec::new(),
+                });
+                images.len() - 1
+            }
+        };
+        Ok(&mut images[index])
+    }
+
+    /// The pool that it is in.
+    pub(super) fn pool(&self) -> &IoCtx {
+        self.image.pool()
+    }
+
+    /// Takes note of what a worker will do with it, and refuses what it must not.
+    pub(super) fn note(
+        &mut self,
+        job: &Job,
+        files: &WorkerFiles,
+        terms: &Terms<'_>,
+    ) -> Result<(), RunError> {
+        let uri = name(&self.ceph);
+        let agreed = terms.allow(&uri, job);
+        if changes(job) {
+            if !agreed {
+                self.refuse_what_it_carries(&uri)?;
+            }
+            self.make_writable()?;
+        }
+        if !needs_data(job) {
+            return Ok(());
+        }
+        for file in &files.files {
+            let start = file.region.start_bytes;
+            let wanted = start..start + file.region.size_bytes;
+            let gaps = without(&wanted, &self.written);
+            if gaps.is_empty() {
+                continue;
+            }
+            let unwritten: u64 = gaps.iter().map(|gap| gap.end - gap.start).sum();
+            if terms.readonly || !(agreed || self.refuse_what_it_carries(&uri).is_ok()) {
+                return Err(RunError::Target {
+                    path: uri,
+                    problem: format!(
+                        "{unwritten} of the {} bytes that job {} reads were never written: reading them would measure nothing",
+                        file.region.size_bytes, job.name
+                    ),
+                    remedy: format!(
+                        "choose a part that is written (offset=, size=), or consent to have the rest filled: \
+                         --allow-overwrite={}",
+                        name(&self.ceph)
+                    ),
+                });
+            }
+            for gap in gaps {
+                self.missing.extend(without(&gap, &sorted(&self.missing)));
+            }
+        }
+        if !self.missing.is_empty() {
+            self.make_writable()?;
+        }
+        Ok(())
+    }
+
+    fn refuse_what_it_carries(&self, uri: &str) -> Result<(), RunError> {
+        let refused = |found: String| RunError::Refused {
+            device: uri.to_owned(),
+            found,
+            remedy: format!("to destroy what is on it, say so: --allow-overwrite={uri}"),
+        };
+        let size = self.image.size_bytes().map_err(|error| error.on(uri))?;
+        let found = signature::probe(&self.image, size).map_err(|error| {
+            refused(format!(
+                "it cannot be read to see whether it carries data: {error}"
+            ))
+        })?;
+        match found.is_empty() {
+            true => Ok(()),
+            false => {
+                let found: Vec<_> = found
+                    .iter()
+                    .map(|mark| format!("it carries {mark}"))
+                    .collect();
+                Err(refused(found.join("; ")))
+            }
+        }
+    }
+
+    fn make_writable(&mut self) -> Result<(), RunError> {
+        if !self.is_writable {
+            self.image = open_image(&self.ceph, true)?;
+            self.is_writable = true;
+        }
+        Ok(())
+    }
+
+    /// Bytes that must be written before the next run.
+    pub(super) fn missing_bytes(&self) -> u64 {
+        self.missing.iter().map(|gap| gap.end - gap.start).sum()
+    }
+
+    /// Writes them.
+    pub(super) fn fill(
+        &mut self,
+        stops: &[&Interrupt],
+        written: &mut dyn FnMut(u64),
+    ) -> Result<(), RunError> {
+        if self.missing.is_empty() {
+            return Ok(());
+        }
+        let gaps: Vec<Gap> = self.missing.iter().map(|gap| (0, gap.clone())).collect();
+        let mut backend = Rbd::new(&self.image, fill::depth(), false);
+        let uri = name(&self.ceph);
+        fill::fill(&mut backend, &gaps, stops, written)
+            .map_err(|error| error.into_error(|_| uri.clone()))?;
+        self.image.flush().map_err(|error| error.on(&uri))?;
+        self.written.append(&mut self.missing);
+        self.written = sorted(&self.written);
+        Ok(())
+    }
+}
+
+fn name(ceph: &Ceph) -> String {
+    uri(Engine::Rbd, ceph, ceph.image.as_deref())
+}
+
+fn sorted(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut ranges = ranges.to_vec();
+    ranges.sort_by_key(|range| range.start);
+    ranges
+}
+
+/// The parts of a range that are in none of `known`, which is sorted.
+fn without(range: &Range<u64>, known: &[Range<u64>]) -> Vec<Range<u64>> {
+    let (mut gaps, mut at) = (Vec::new(), range.start);
+    for known in known {
+        if known.start > at {
+            let end = known.start.min(range.end);
+            if at < end {
+                gaps.push(at..end);
+            }
+        }
+        at = at.max(known.end);
+    }
+    if at < range.end {
+        gaps.push(at..range.end);
+    }
+    gaps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn gaps_are_what_nothing_covers() {
+        let one = |range: Range<u64>| vec![range];
+        assert_eq!(without(&(0..10), &[]), one(0..10));
+        assert_eq!(without(&(0..10), &[2..4, 6..20]), [0..2, 4..6]);
+        assert_eq!(without(&(5..10), &[0..3, 12..20]), one(5..10));
+        assert_eq!(without(&(5..10), &one(0..30)), []);
+    }
+
+    proptest! {
+        #[test]
+        fn gaps_and_what_is_known_make_the_whole(
+            start in 0u64..64,
+            len in 1u64..64,
+            known in proptest::collection::vec((0u64..128, 1u64..32), 0..6),
+        ) {
+            let range = start..start + len;
+            let known = sorted(&known.iter().map(|(at, len)| *at..at + len).collect::<Vec<_>>());
+            let gaps = without(&range, &known);
+            for byte in range.clone() {
+                let is_known = known.iter().any(|known| known.contains(&byte));
+                let in_gaps = gaps.iter().filter(|gap| gap.contains(&byte)).count();
+                prop_assert_eq!(in_gaps, usize::from(!is_known));
+            }
+            prop_assert!(gaps.iter().all(|gap| gap.start >= range.start && gap.end <= range.end && gap.start < gap.end));
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! The objects of a session in one pool: made before they are read, never mistaken for those of others, and removed by name.
+
+use super::backend::{changes, object_of, open_pool, uri};
+use super::estate::Terms;
+use super::fill::{self, Gap};
+use super::stripes::names;
+use super::{CephError, IoCtx, Requests};
+use crate::backend::rados::Rados;
+use crate::interrupt::Interrupt;
+use crate::prepare::{FileUse, WorkerFiles, needs_data};
+use iosonde_job::plan::{Ceph, Engine, Job};
+use iosonde_result::session::RunError;
+use std::collections::BTreeMap;
+use std::ffi::CString;
+
+/// Removals in flight.
+const REMOVALS: u32 = 64;
+
+/// A file as one or several objects of the pool.
+#[derive(Debug, Default)]
+struct File {
+    /// It was there before: it is neither grown nor removed.
+    is_foreign: bool,
+    /// So long it is, or will be in the end.
+    bytes: u64,
+    /// Bytes from its start that are known to be written.
+    filled: u64,
+    /// Bytes from its start that must be written before the next run.
+    wanted: u64,
+}
+
+/// One pool, and the files in it.
+pub(super) struct PoolUse {
+    ceph: Ceph,
+    io: IoCtx,
+    files: BTreeMap<String, File>,
+}
+
+impl std::fmt::Debug for PoolUse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PoolUse")
+            .field("ceph", &self.ceph)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PoolUse {
+    /// The pool of these options, opened when it is new.
+    pub(super) fn among<'a>(
+        pools: &'a mut Vec<PoolUse>,
+        ceph: &Ceph,
+    ) -> Result<&'a mut PoolUse, RunError> {
+        let is_same = |known: &PoolUse| {
+            (
+                &known.ceph.access,
+                &known.ceph.pool,
+                &known.ceph.namespace,
+                known.ceph.object_bytes,
+            ) == (&ceph.access, &ceph.pool, &ceph.namespace, ceph.object_bytes)
+        };
+        let index = match pools.iter().position(is_same) {
+            Some(index) => index,
+            None => {
+                pools.push(PoolUse {
+                    ceph: ceph.clone(),
+                    io: open_pool(ceph)?,
+                    files: BTreeMap::new(),
+                });
+                pools.len() - 1
+            }
+        };
+        Ok(&mut pools[index])
+    }
+
+    /// The pool, opened.
+    pub(super) fn io(&self) -> &IoCtx {
+        &self.io
+    }
+
+    fn uri(&self, object: &str) -> String {
+        uri(Engine::Rados, &self.ceph, Some(object))
+    }
+
+    /// Takes note of the files of a worker, and makes their objects where the job wants that.
+    pub(super) fn note(
+        &mut self,
+        job: &Job,
+        files: &WorkerFiles,
+        terms: &Terms<'_>,
+    ) -> Result<(), RunError> {
+        files
+            .files
+            .iter()
+            .try_for_each(|file| self.note_file(job, file, terms))
+    }
+
+    fn note_file(&mut self, job: &Job, used: &FileUse, terms: &Terms<'_>) -> Result<(), RunError> {
+        let name = object_of(&used.path);
+        let uri = self.uri(&name);
+        if !self.files.contains_key(&name) {
+            let file = self
+                .found(&name, used.size_needed)
+                .map_err(|error| error.on(&uri))?;
+            self.files.insert(name.clone(), file);
+        }
+        let file = self.files.get_mut(&name).expect("just inserted");
+        if file.is_foreign {
+            return file.check(job, used, &uri, terms);
+        }
+        file.bytes = file.bytes.max(used.size_needed);
+        if needs_data(job) && file.filled < used.size_needed {
+            if terms.readonly {
+                return Err(readonly(&uri, used.size_needed));
+            }
+            file.wanted = file.wanted.max(used.size_needed);
+        } else if changes(job) && self.ceph.touch_objects && self.ceph.object_bytes.is_none() {
+            self.io
+                .write(&name, &[], 0)
+                .map_err(|error| error.on(&uri))?;
+        }
+        Ok(())
+    }
+
+    /// Looks whether there is something of this name that nobody here has made.
+    fn found(&self, name: &str, bytes: u64) -> Result<File, CephError> {
+        let mut objects = names(name, bytes.max(1), self.ceph.object_bytes);
+        let first = objects.next().unwrap_or_default();
+        Ok(match self.io.stat(&first)? {
+            Some(stat) => File {
+                is_foreign: true,
+                bytes: stat.size_bytes,
+                filled: stat.size_bytes,
+                wanted: 0,
+            },
+            None => File::default(),
+        })
+    }
+
+    /// Bytes that must be written before the next run.
+    pub(super) fn missing_bytes(&self) -> u64 {
+        self.files
+            .values()
+            .map(|file| file.wanted.saturating_sub(file.filled))
+            .sum()
+    }
+
+    /// Writes them.
+    pub(super) fn fill(
+        &mut self,
+        stops: &[&Interrupt],
+        written: &mut dyn FnMut(u64),
+    ) -> Result<(), RunError> {
+        if self.missing_bytes() == 0 {
+            return Ok(());
+        }
+        let names: Vec<String> = self.files.keys().cloned().collect();
+        let gaps: Vec<Gap> = (0..)
+            .zip(self.files.values())
+            .filter(|(_, file)| file.wanted > file.filled)
+            .map(|(number, file)| (number, file.filled..file.wanted))
+            .collect();
+        let mut backend = Rados::new(
+            &self.io,
+            &names,
+            self.ceph.object_bytes,
+            fill::depth(),
+            false,
+        );
+        fill::fill(&mut backend, &gaps, stops, written)
+            .map_err(|error| error.into_error(|file| self.uri(&names[file as usize])))?;
+        for file in self.files.values_mut() {
+            file.filled = file.filled.max(file.wanted);
+        }
+        Ok(())
+    }
+
+    /// Removes the objects of all files that were made here.
+    pub(super) fn remove(&mut self) -> Result<(), RunError> {
+        let object_bytes = self.ceph.object_bytes;
+        let own = self.files.iter().filter(|(_, file)| !file.is_foreign);
+        let objects = own.flat_map(|(name, file)| names(name, file.bytes, object_bytes));
+        let mut left = remove_all(&self.io, objects);
+        if left.is_empty() {
+            self.files.clear();
+            return Ok(());
+        }
+        left.sort();
+        let (first, errno) = &left[0];
+        let why = CephError::Call {
+            doing: format!("remove it, and {} more of ours", left.len() - 1),
+            errno: *errno,
+            said: String::new(),
+        };
+        Err(RunError::Target {
+            path: self.uri(first),
+            problem: why.to_string(),
+            remedy: format!(
+                "when the cluster answers again: rados -p {} rm {first} (and so on)",
+                self.ceph.pool
+            ),
+        })
+    }
+}
+
+/// Removes objects, many at a time. Those that are left, with the reason; after a timeout no more are tried.
+fn remove_all(io: &IoCtx, objects: impl Iterator<Item = String>) -> Vec<(String, i32)> {
+    let mut requests = Requests::new(io, REMOVALS as usize, false);
+    let mut under_way: Vec<String> = vec![String::new(); REMOVALS as usize];
+    let mut free: Vec<u32> = (0..REMOVALS).collect();
+    let (mut done, mut left) = (Vec::with_capacity(REMOVALS as usize), Vec::new());
+    let mut objects = objects.peekable();
+    let mut is_silent = false;
+    loop {
+        while let Some(slot) = free.pop() {
+            let Some(object) = objects.next() else {
+                free.push(slot);
+                break;
+            };
+            if is_silent {
+                left.push((object, libc::ETIMEDOUT));
+                free.push(slot);
+                continue;
+            }
+            let Ok(name) = CString::new(object.as_bytes()) else {
+                free.push(slot);
+                continue;
+            };
+            requests.begin(slot, 1);
+            requests.remove(slot, &name);
+            under_way[slot as usize] = object;
+        }
+        if requests.is_idle() && objects.peek().is_none() {
+            return left;
+        }
+        requests.collect(1, None, &mut done);
+        for over in done.drain(..) {
+            free.push(over.slot);
+            is_silent |= over.result == -libc::ETIMEDOUT;
+            if over.result < 0 && over.result != -libc::ENOENT {
+                left.push((
+                    std::mem::take(&mut under_way[over.slot as usize]),
+                    -over.result,
+                ));
+            }
+        }
+    }
+}
+
+impl File {
+    /// What others have made may be read as far as it goes, and written with consent.
+    fn check(
+        &self,
+        job: &Job,
+        used: &FileUse,
+        uri: &str,
+        terms: &Terms<'_>,
+    ) -> Result<(), RunError> {
+        if changes(job) && !terms.allow(uri, job) {
+            return Err(RunError::Refused {
+                device: uri.to_owned(),
+                found: "there is an object of this name already".to_owned(),
+                remedy: format!("use another name, or consent to lose it: --allow-overwrite={uri}"),
+            });
+        }
+        if needs_data(job) && self.bytes < used.size_needed {
+            return Err(RunError::Target {
+                path: uri.to_owned(),
+                problem: format!(
+                    "the object that is there has {} bytes, and job {} needs {}",
+                    self.bytes, job.name, used.size_needed
+                ),
+                remedy: "use a smaller size=, or another name".to_owned(),
+            });
+        }
+        Ok(())
+    }
+}
+
+fn readonly(uri: &str, bytes: u64) -> RunError {
+    RunError::Target {
+        path: uri.to_owned(),
+        problem: format!(
+            "{bytes} bytes would have to be written before they are read, and --readonly forbids that"
+        ),
+        remedy: "leave --readonly out, or name an object that is large enough".to_owned(),
+    }
+}

@@ -1,0 +1,158 @@
+//! Which objects of a pool hold the bytes of a file. Pure.
+//!
+//! A file is one object of its own name, as fio has it; or it is spread over objects of one size, whose names are the file's
+//! with the number of the object behind it, in 16 hexadecimal digits as Ceph's own clients write them.
+
+use std::ffi::CStr;
+use std::ops::Range;
+
+/// Hexadecimal digits of an object's number.
+const DIGITS: usize = 16;
+
+/// A part of an I/O that lies in one object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// Number of the object.
+    pub object: u64,
+    /// Where in the object it begins.
+    pub offset: u64,
+    /// Where in the I/O it begins.
+    pub at: u64,
+    /// Its length in bytes, at least 1.
+    pub len: u64,
+}
+
+/// Cuts a range of a file where objects end. Without a size of objects all of it is in the first.
+pub fn parts(
+    offset: u64,
+    len: u64,
+    object_bytes: Option<u64>,
+) -> impl Iterator<Item = Part> + Clone {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        if at >= len {
+            return None;
+        }
+        let place = offset + at;
+        let (object, offset, room) = match object_bytes {
+            None => (0, place, len),
+            Some(bytes) => (place / bytes, place % bytes, bytes - place % bytes),
+        };
+        let part = Part {
+            object,
+            offset,
+            at,
+            len: room.min(len - at),
+        };
+        at += part.len;
+        Some(part)
+    })
+}
+
+/// How many objects a range of a file touches.
+pub fn count(offset: u64, len: u64, object_bytes: Option<u64>) -> u32 {
+    match object_bytes {
+        Some(bytes) if len > 0 => ((offset + len - 1) / bytes - offset / bytes + 1) as u32,
+        _ => 1,
+    }
+}
+
+/// The names of all objects that the first `bytes` of a file can be in.
+pub fn names(file: &str, bytes: u64, object_bytes: Option<u64>) -> impl Iterator<Item = String> {
+    let numbers: Range<u64> = match object_bytes {
+        None => 0..1,
+        Some(object) => 0..bytes.div_ceil(object),
+    };
+    let file = file.to_owned();
+    numbers.map(move |number| match object_bytes {
+        None => file.clone(),
+        Some(_) => format!("{file}.{number:016x}"),
+    })
+}
+
+/// The names of a file's objects, written one after the other into the same place.
+#[derive(Debug)]
+pub struct Name {
+    bytes: Vec<u8>,
+    is_spread: bool,
+}
+
+impl Name {
+    /// Names of this file's objects. What stands behind a zero byte is left out.
+    pub fn of(file: &str, is_spread: bool) -> Name {
+        let file = file.split('\0').next().unwrap_or_default();
+        let mut bytes = file.as_bytes().to_vec();
+        if is_spread {
+            bytes.push(b'.');
+            bytes.resize(bytes.len() + DIGITS, b'0');
+        }
+        bytes.push(0);
+        Name { bytes, is_spread }
+    }
+
+    /// The name of an object.
+    #[inline]
+    pub fn object(&mut self, number: u64) -> &CStr {
+        if self.is_spread {
+            let end = self.bytes.len() - 1;
+            for (place, digit) in self.bytes[end - DIGITS..end]
+                .iter_mut()
+                .zip((0..DIGITS).rev())
+            {
+                *place = b"0123456789abcdef"[(number >> (4 * digit)) as usize & 15];
+            }
+        }
+        CStr::from_bytes_with_nul(&self.bytes).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn names_are_those_of_fio_or_numbered() {
+        assert_eq!(names("job.0.0", 9, None).collect::<Vec<_>>(), ["job.0.0"]);
+        let spread: Vec<_> = names("f", 9, Some(4)).collect();
+        assert_eq!(
+            spread,
+            [
+                "f.0000000000000000",
+                "f.0000000000000001",
+                "f.0000000000000002"
+            ]
+        );
+        assert_eq!(Name::of("job.0.0", false).object(7), c"job.0.0");
+    }
+
+    proptest! {
+        #[test]
+        fn parts_cover_a_range_in_order_and_stay_within_their_objects(
+            offset in 0u64..1 << 44,
+            len in 1u64..1 << 24,
+            object in prop_oneof![Just(None), (12u32..26).prop_map(|bits| Some(1u64 << bits)), (4096u64..1 << 23).prop_map(Some)],
+        ) {
+            let all: Vec<Part> = parts(offset, len, object).take(1 << 13).collect();
+            prop_assert_eq!(all.len() as u32, count(offset, len, object));
+            let mut at = 0;
+            for part in &all {
+                prop_assert_eq!(part.at, at);
+                prop_assert!(part.len > 0);
+                let bytes = object.unwrap_or(u64::MAX);
+                prop_assert!(part.offset + part.len <= bytes);
+                prop_assert_eq!(part.object.saturating_mul(bytes) + part.offset, offset + at);
+                at += part.len;
+            }
+            prop_assert_eq!(at, len);
+        }
+
+        #[test]
+        fn names_are_written_as_they_are_listed(number in 0u64..1 << 20) {
+            let listed = format!("x.{number:016x}");
+            let mut name = Name::of("x", true);
+            name.object(u64::MAX);
+            prop_assert_eq!(name.object(number).to_str().unwrap(), listed);
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Completions that a library reports by calling back from threads of its own.
+//!
+//! Each slot in flight has a [`Tag`], which counts the requests that its I/O was cut into. The last of them to be over puts
+//! the slot on the [`Board`], from where the worker takes it.
+
+use crate::backend::Completion;
+use std::ffi::c_void;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicI32, AtomicU32};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A pointer of the library's, or ours on its way through the library.
+pub(super) type Raw = *mut c_void;
+
+/// Where finished I/Os wait for their worker.
+#[derive(Default)]
+struct Board {
+    state: Mutex<State>,
+    arrived: Condvar,
+    /// Something is on the board: looked at without the lock.
+    any: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    done: Vec<Completion>,
+    /// So many the worker sleeps for; 0 when it does not sleep.
+    wanted: usize,
+}
+
+impl Board {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, completion: Completion) {
+        let mut state = self.state();
+        state.done.push(completion);
+        self.any.store(true, Release);
+        if state.wanted > 0 && state.done.len() >= state.wanted {
+            state.wanted = 0;
+            self.arrived.notify_one();
+        }
+    }
+}
+
+/// One I/O under way.
+pub(super) struct Tag {
+    board: Arc<Board>,
+    slot: u32,
+    /// Requests of it that are not over.
+    pieces: AtomicU32,
+    /// Bytes moved so far.
+    moved: AtomicI32,
+    /// Negated errno of a request that failed; 0 is none.
+    error: AtomicI32,
+}
+
+impl Tag {
+    /// Bytes that a request will have moved if it does not fail, where its own result will not say.
+    pub(super) fn credit(&self, bytes: usize) {
+        self.moved.fetch_add(bytes as i32, Relaxed);
+    }
+
+    /// A request is over: bytes moved, or the negated errno.
+    pub(super) fn piece_is_over(&self, value: i32) {
+        // The worker may give the tag away as soon as the last piece is counted; the board lives on in this.
+        let board = self.board.clone();
+        if value < 0 {
+            self.error.store(value, Relaxed);
+        } else {
+            self.moved.fetch_add(value, Relaxed);
+        }
+        if self.pieces.fetch_sub(1, AcqRel) != 1 {
+            return;
+        }
+        let result = match self.error.load(Relaxed) {
+            0 => self.moved.load(Relaxed),
+            error => error,
+        };
+        board.put(Completion {
+            slot: self.slot,
+            result,
+        });
+    }
+}
+
+/// The tags of a worker's slots, and the board that they report to.
+pub(super) struct Arrivals {
+    tags: Box<[Tag]>,
+    board: Arc<Board>,
+    in_flight: usize,
+    /// Look again and again instead of sleeping.
+    polls: bool,
+}
+
+impl Arrivals {
+    /// Room for `depth` I/Os in flight.
+    pub(super) fn new(depth: usize, polls: bool) -> Arrivals {
+        let board = Arc::new(Board::default());
+        board.state().done.reserve(depth);
+        let tag = |slot| Tag {
+            board: board.clone(),
+            slot,
+            pieces: AtomicU32::new(0),
+            moved: AtomicI32::new(0),
+            error: AtomicI32::new(0),
+        };
+        Arrivals {
+            tags: (0..depth as u32).map(tag).collect(),
+            board,
+            in_flight: 0,
+            polls,
+        }
+    }
+
+    /// Whether nothing is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.in_flight == 0
+    }
+
+    /// Begins an I/O of so many requests. Each must come to its end by [`Tag::piece_is_over`].
+    ///
+    /// # Panics
+    /// When the slot is in flight already: its buffer would be in use twice.
+    pub(super) fn begin(&mut self, slot: u32, pieces: u32) {
+        let tag = &self.tags[slot as usize];
+        assert!(
+            pieces > 0 && tag.pieces.load(Acquire) == 0,
+            "slot in flight"
+        );
+        tag.moved.store(0, Relaxed);
+        tag.error.store(0, Relaxed);
+        tag.pieces.store(pieces, Release);
+        self.in_flight += 1;
+    }
+
+    /// The tag of a slot in flight. It stays where it is for as long as these arrivals live, and they wait for all that
+    /// is under way before they go.
+    pub(super) fn tag(&self, slot: u32) -> &Tag {
+        let tag = &self.tags[slot as usize];
+        assert!(tag.pieces.load(Relaxed) > 0, "slot not in flight");
+        tag
+    }
+
+    /// Appends what is over. Returns when `done` holds `min`, when nothing is under way, or after `timeout`.
+    pub(super) fn collect(
+        &mut self,
+        min: usize,
+        timeout: Option<Duration>,
+        done: &mut Vec<Completion>,
+    ) {
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        loop {
+            let wanted = min.saturating_sub(done.len()).min(self.in_flight);
+            if wanted == 0 || self.polls {
+                self.look(done);
+            } else {
+                self.sleep(wanted, deadline, done);
+            }
+            let late = deadline.is_some_and(|end| Instant::now() >= end);
+            if done.len() >= min || self.in_flight == 0 || late {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    fn look(&mut self, done: &mut Vec<Completion>) {
+        if self.board.any.load(Acquire) {
+            let mut state = self.board.state();
+            self.in_flight -= state.done.len();
+            self.board.any.store(false, Relaxed);
+            done.append(&mut state.done);
+        }
+    }
+
+    /// Sleeps until `wanted` I/Os are over, or until the deadline, and takes what there is.
+    fn sleep(&mut self, wanted: usize, deadline: Option<Instant>, done: &mut Vec<Completion>) {
+        let board = &self.board;
+        let mut state = board.state();
+        while state.done.len() < wanted {
+            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                break;
+            }
+            state.wanted = wanted;
+            state = match left {
+                None => board
+                    .arrived
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner),
+                Some(left) => {
+                    let waited = board.arrived.wait_timeout(state, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+        state.wanted = 0;
+        self.in_flight -= state.done.len();
+        board.any.store(false, Relaxed);
+        done.append(&mut state.done);
+    }
+}
+
+impl Drop for Arrivals {
+    fn drop(&mut self) {
+        // Buffers and tags are the library's until then. Its own timeouts see to it that this ends.
+        let mut rest = Vec::new();
+        while self.in_flight > 0 {
+            self.sleep(1, None, &mut rest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_io_is_over_with_the_last_of_its_requests() {
+        let mut arrivals = Arrivals::new(2, false);
+        arrivals.begin(1, 2);
+        arrivals.begin(0, 1);
+        let mut done = Vec::new();
+        arrivals.tag(1).piece_is_over(512);
+        arrivals.collect(0, None, &mut done);
+        assert!(done.is_empty());
+        arrivals.tag(0).piece_is_over(-libc::ETIMEDOUT);
+        arrivals.tag(1).piece_is_over(1024);
+        arrivals.collect(2, None, &mut done);
+        let found: Vec<_> = done.iter().map(|done| (done.slot, done.result)).collect();
+        assert_eq!(found, [(0, -libc::ETIMEDOUT), (1, 1536)]);
+        assert!(arrivals.is_idle());
+    }
+
+    #[test]
+    fn one_failed_request_fails_its_io() {
+        let mut arrivals = Arrivals::new(1, false);
+        arrivals.begin(0, 2);
+        arrivals.tag(0).piece_is_over(-libc::EIO);
+        arrivals.tag(0).piece_is_over(4096);
+        let mut done = Vec::new();
+        arrivals.collect(1, None, &mut done);
+        assert_eq!(done[0].result, -libc::EIO);
+    }
+
+    #[test]
+    fn a_wait_ends_when_another_thread_reports_or_with_its_time() {
+        for polls in [false, true] {
+            let mut arrivals = Arrivals::new(1, polls);
+            arrivals.begin(0, 1);
+            let mut done = Vec::new();
+            arrivals.collect(1, Some(Duration::from_millis(1)), &mut done);
+            assert!(done.is_empty());
+            let tag = std::ptr::from_ref(arrivals.tag(0)) as usize;
+            let other = std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(5));
+                // SAFETY: the tag lives until its I/O is over, which this makes it.
+                unsafe { &*(tag as *const Tag) }.piece_is_over(7);
+            });
+            arrivals.collect(1, None, &mut done);
+            assert_eq!(done[0].result, 7);
+            other.join().unwrap();
+        }
+    }
+}

@@ -1,0 +1,495 @@
+//! librados, loaded when it is first needed: clusters, pools and their objects.
+//!
+//! The library stays loaded for as long as the program runs, because its threads do.
+
+use super::arrivals::Raw;
+use crate::ceph::CephError;
+use libloading::Library;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::fmt;
+use std::ptr::{null, null_mut};
+use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
+
+mod requests;
+
+pub(super) use requests::checked_address;
+pub use requests::{Piece, Requests};
+
+/// The library's name, and the Debian package that it is in.
+const LIBRARY: (&str, &str) = ("librados.so.2", "librados2");
+
+/// Room for a setting's value.
+const VALUE_BYTES: usize = 4096;
+
+type Command = unsafe extern "C" fn(
+    Raw,
+    *const *const c_char,
+    usize,
+    *const c_char,
+    usize,
+    *mut *mut c_char,
+    *mut usize,
+    *mut *mut c_char,
+    *mut usize,
+) -> c_int;
+type OsdCommand = unsafe extern "C" fn(
+    Raw,
+    c_int,
+    *const *const c_char,
+    usize,
+    *const c_char,
+    usize,
+    *mut *mut c_char,
+    *mut usize,
+    *mut *mut c_char,
+    *mut usize,
+) -> c_int;
+type Callback = extern "C" fn(Raw, *mut c_void);
+
+/// Makes a struct of a library's functions, and how to find them by their names.
+macro_rules! functions {
+    ($(#[$doc:meta])* $name:ident { $($function:ident: $type:ty = $symbol:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        pub(super) struct $name { $(pub(super) $function: $type,)* }
+
+        impl $name {
+            fn of(library: &Library) -> Result<$name, libloading::Error> {
+                Ok($name {
+                    $($function: {
+                        // SAFETY: the type is that of the function in the library's C header.
+                        let symbol: libloading::Symbol<'_, $type> = unsafe { library.get($symbol)? };
+                        *symbol
+                    },)*
+                })
+            }
+        }
+    };
+}
+pub(super) use functions;
+
+functions! {
+    /// What is called of librados.
+    Rados {
+        version: unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int) = b"rados_version",
+        create: unsafe extern "C" fn(*mut Raw, *const c_char, *const c_char, u64) -> c_int = b"rados_create2",
+        conf_read_file: unsafe extern "C" fn(Raw, *const c_char) -> c_int = b"rados_conf_read_file",
+        conf_parse_env: unsafe extern "C" fn(Raw, *const c_char) -> c_int = b"rados_conf_parse_env",
+        conf_set: unsafe extern "C" fn(Raw, *const c_char, *const c_char) -> c_int = b"rados_conf_set",
+        conf_get: unsafe extern "C" fn(Raw, *const c_char, *mut c_char, usize) -> c_int = b"rados_conf_get",
+        connect: unsafe extern "C" fn(Raw) -> c_int = b"rados_connect",
+        shutdown: unsafe extern "C" fn(Raw) = b"rados_shutdown",
+        fsid: unsafe extern "C" fn(Raw, *mut c_char, usize) -> c_int = b"rados_cluster_fsid",
+        mon_command: Command = b"rados_mon_command",
+        mgr_command: Command = b"rados_mgr_command",
+        osd_command: OsdCommand = b"rados_osd_command",
+        buffer_free: unsafe extern "C" fn(*mut c_char) = b"rados_buffer_free",
+        ioctx_create: unsafe extern "C" fn(Raw, *const c_char, *mut Raw) -> c_int = b"rados_ioctx_create",
+        ioctx_destroy: unsafe extern "C" fn(Raw) = b"rados_ioctx_destroy",
+        set_namespace: unsafe extern "C" fn(Raw, *const c_char) = b"rados_ioctx_set_namespace",
+        set_full_try: unsafe extern "C" fn(Raw) = b"rados_set_osdmap_full_try",
+        write: unsafe extern "C" fn(Raw, *const c_char, *const c_char, usize, u64) -> c_int = b"rados_write",
+        read: unsafe extern "C" fn(Raw, *const c_char, *mut c_char, usize, u64) -> c_int = b"rados_read",
+        stat: unsafe extern "C" fn(Raw, *const c_char, *mut u64, *mut libc::time_t) -> c_int = b"rados_stat",
+        remove: unsafe extern "C" fn(Raw, *const c_char) -> c_int = b"rados_remove",
+        aio_create: unsafe extern "C" fn(*mut c_void, Option<Callback>, Option<Callback>, *mut Raw) -> c_int = b"rados_aio_create_completion",
+        aio_release: unsafe extern "C" fn(Raw) = b"rados_aio_release",
+        aio_value: unsafe extern "C" fn(Raw) -> c_int = b"rados_aio_get_return_value",
+        aio_write: unsafe extern "C" fn(Raw, *const c_char, Raw, *const c_char, usize, u64) -> c_int = b"rados_aio_write",
+        aio_write_full: unsafe extern "C" fn(Raw, *const c_char, Raw, *const c_char, usize) -> c_int = b"rados_aio_write_full",
+        aio_read: unsafe extern "C" fn(Raw, *const c_char, Raw, *mut c_char, usize, u64) -> c_int = b"rados_aio_read",
+        aio_remove: unsafe extern "C" fn(Raw, *const c_char, Raw) -> c_int = b"rados_aio_remove",
+        write_op_create: unsafe extern "C" fn() -> Raw = b"rados_create_write_op",
+        write_op_release: unsafe extern "C" fn(Raw) = b"rados_release_write_op",
+        write_op_zero: unsafe extern "C" fn(Raw, u64, u64) = b"rados_write_op_zero",
+        aio_operate: unsafe extern "C" fn(Raw, Raw, Raw, *const c_char, *mut libc::time_t, c_int) -> c_int = b"rados_aio_write_op_operate",
+    }
+}
+
+/// Loads a library for good, with the functions that `find` takes from it.
+pub(super) fn load<T>(
+    (name, package): (&'static str, &'static str),
+    find: impl Fn(&Library) -> Result<T, libloading::Error>,
+) -> Result<T, CephError> {
+    let failed = |error: libloading::Error| CephError::Library {
+        library: name,
+        package,
+        reason: error.to_string(),
+    };
+    // SAFETY: Ceph's libraries may be initialised at any time, from any thread.
+    let library = unsafe { Library::new(name) }.map_err(failed)?;
+    let functions = find(&library).map_err(failed)?;
+    // Never unloaded: the functions are good for ever.
+    std::mem::forget(library);
+    Ok(functions)
+}
+
+impl Rados {
+    /// librados, loaded.
+    pub(super) fn loaded() -> Result<&'static Rados, CephError> {
+        static LOADED: OnceLock<Result<Rados, CephError>> = OnceLock::new();
+        let loaded = LOADED.get_or_init(|| load(LIBRARY, Rados::of));
+        loaded.as_ref().map_err(Clone::clone)
+    }
+}
+
+/// The version of librados, e.g. `3.0.0`. Ceph counts it apart from its own releases.
+pub fn version() -> Result<String, CephError> {
+    let rados = Rados::loaded()?;
+    let (mut major, mut minor, mut extra) = (0, 0, 0);
+    // SAFETY: three places to write to.
+    unsafe { (rados.version)(&mut major, &mut minor, &mut extra) };
+    Ok(format!("{major}.{minor}.{extra}"))
+}
+
+pub(super) fn text(text: &str) -> Result<CString, CephError> {
+    CString::new(text).map_err(|_| CephError::Text(text.to_owned()))
+}
+
+/// The value of a call, or the error that a negative one is.
+pub(super) fn checked(value: c_int, doing: impl FnOnce() -> String) -> Result<c_int, CephError> {
+    match value {
+        0.. => Ok(value),
+        _ => Err(CephError::Call {
+            doing: doing(),
+            errno: -value,
+            said: String::new(),
+        }),
+    }
+}
+
+struct Handle {
+    rados: &'static Rados,
+    raw: Raw,
+}
+
+// SAFETY: librados locks its cluster handles itself; they may be used and shut down from any thread.
+unsafe impl Send for Handle {}
+// SAFETY: as above.
+unsafe impl Sync for Handle {}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // SAFETY: made by rados_create2, shut down once; whatever uses it holds this handle.
+        unsafe { (self.rados.shutdown)(self.raw) };
+    }
+}
+
+/// A client of a cluster, connected or about to be. Copies are the same client.
+#[derive(Clone)]
+pub struct Cluster {
+    handle: Arc<Handle>,
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster").finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    /// A client of this full name, e.g. `client.admin`, that is not connected yet.
+    pub fn new(cluster: &str, client: &str) -> Result<Cluster, CephError> {
+        let rados = Rados::loaded()?;
+        let (cluster, client) = (text(cluster)?, text(client)?);
+        let mut raw = null_mut();
+        // SAFETY: two texts that outlive the call, and a place for the handle.
+        let made = unsafe { (rados.create)(&mut raw, cluster.as_ptr(), client.as_ptr(), 0) };
+        checked(made, || "make a client".to_owned())?;
+        Ok(Cluster {
+            handle: Arc::new(Handle { rados, raw }),
+        })
+    }
+
+    fn rados(&self) -> (&'static Rados, Raw) {
+        (self.handle.rados, self.handle.raw)
+    }
+
+    /// Reads a configuration file; `None` is `CEPH_CONF`, or the first of Ceph's usual places.
+    pub fn read_conf(&self, path: Option<&str>) -> Result<(), CephError> {
+        let (rados, raw) = self.rados();
+        let file = path.map(text).transpose()?;
+        let pointer = file.as_ref().map_or(null(), |file| file.as_ptr());
+        // SAFETY: a text that outlives the call, or none.
+        let read = unsafe { (rados.conf_read_file)(raw, pointer) };
+        let doing = || format!("read {}", path.unwrap_or("Ceph's configuration"));
+        checked(read, doing).map(|_| ())
+    }
+
+    /// Takes the settings in `CEPH_ARGS`.
+    pub fn read_environment(&self) -> Result<(), CephError> {
+        let (rados, raw) = self.rados();
+        // SAFETY: no name is CEPH_ARGS.
+        let read = unsafe { (rados.conf_parse_env)(raw, null()) };
+        checked(read, || "read CEPH_ARGS".to_owned()).map(|_| ())
+    }
+
+    /// Changes a setting.
+    pub fn set(&self, name: &str, value: &str) -> Result<(), CephError> {
+        let (rados, raw) = self.rados();
+        let doing = || format!("set {name} to `{value}`");
+        let (name, value) = (text(name)?, text(value)?);
+        // SAFETY: two texts that outlive the call.
+        let set = unsafe { (rados.conf_set)(raw, name.as_ptr(), value.as_ptr()) };
+        checked(set, doing).map(|_| ())
+    }
+
+    /// A setting as it is; `None` when the library has no such setting.
+    pub fn get(&self, name: &str) -> Option<String> {
+        let (rados, raw) = self.rados();
+        let name = text(name).ok()?;
+        let mut value = [0u8; VALUE_BYTES];
+        // SAFETY: the length is that of the buffer.
+        let got =
+            unsafe { (rados.conf_get)(raw, name.as_ptr(), value.as_mut_ptr().cast(), value.len()) };
+        let value = CStr::from_bytes_until_nul(&value).ok()?;
+        (got == 0).then(|| value.to_string_lossy().into_owned())
+    }
+
+    /// Connects.
+    pub fn connect(&self) -> Result<(), CephError> {
+        let (rados, raw) = self.rados();
+        // SAFETY: a handle that is not connected yet, or the library refuses.
+        checked(unsafe { (rados.connect)(raw) }, || {
+            "connect to the Ceph cluster".to_owned()
+        })
+        .map(|_| ())
+    }
+
+    /// The cluster's identity.
+    pub fn fsid(&self) -> Result<String, CephError> {
+        let (rados, raw) = self.rados();
+        let mut value = [0u8; 64];
+        // SAFETY: the length is that of the buffer.
+        let got = unsafe { (rados.fsid)(raw, value.as_mut_ptr().cast(), value.len()) };
+        checked(got, || "ask for the cluster's identity".to_owned())?;
+        let value = CStr::from_bytes_until_nul(&value).unwrap_or_default();
+        Ok(value.to_string_lossy().into_owned())
+    }
+
+    /// Asks the monitors: a command in Ceph's JSON, e.g. `{"prefix": "health", "format": "json"}`. The answer as it comes.
+    pub fn mon_command(&self, json: &str) -> Result<String, CephError> {
+        let (rados, raw) = self.rados();
+        self.command(json, "the monitors", |cmd, answer, said| {
+            // SAFETY: as `command` promises.
+            unsafe {
+                (rados.mon_command)(raw, cmd, 1, null(), 0, answer.0, answer.1, said.0, said.1)
+            }
+        })
+    }
+
+    /// Asks the manager.
+    pub fn mgr_command(&self, json: &str) -> Result<String, CephError> {
+        let (rados, raw) = self.rados();
+        self.command(json, "the manager", |cmd, answer, said| {
+            // SAFETY: as `command` promises.
+            unsafe {
+                (rados.mgr_command)(raw, cmd, 1, null(), 0, answer.0, answer.1, said.0, said.1)
+            }
+        })
+    }
+
+    /// Asks an OSD.
+    pub fn osd_command(&self, osd: i32, json: &str) -> Result<String, CephError> {
+        let (rados, raw) = self.rados();
+        self.command(json, &format!("osd.{osd}"), |cmd, answer, said| {
+            // SAFETY: as `command` promises.
+            unsafe {
+                (rados.osd_command)(
+                    raw,
+                    osd,
+                    cmd,
+                    1,
+                    null(),
+                    0,
+                    answer.0,
+                    answer.1,
+                    said.0,
+                    said.1,
+                )
+            }
+        })
+    }
+
+    /// Calls with one command, and two places for buffers that the library allocates and this frees.
+    fn command(
+        &self,
+        json: &str,
+        whom: &str,
+        call: impl FnOnce(
+            *const *const c_char,
+            (*mut *mut c_char, *mut usize),
+            (*mut *mut c_char, *mut usize),
+        ) -> c_int,
+    ) -> Result<String, CephError> {
+        let command = text(json)?;
+        let commands = [command.as_ptr()];
+        let (mut answer, mut answer_len) = (null_mut(), 0);
+        let (mut said, mut said_len) = (null_mut(), 0);
+        let value = call(
+            commands.as_ptr(),
+            (&mut answer, &mut answer_len),
+            (&mut said, &mut said_len),
+        );
+        let answer = self.taken(answer, answer_len);
+        let said = self.taken(said, said_len);
+        match value {
+            0.. => Ok(answer),
+            _ => Err(CephError::Call {
+                doing: format!("ask {whom}"),
+                errno: -value,
+                said,
+            }),
+        }
+    }
+
+    /// A buffer of the library's as text; the buffer is freed.
+    fn taken(&self, buffer: *mut c_char, length: usize) -> String {
+        if buffer.is_null() {
+            return String::new();
+        }
+        // SAFETY: the library has allocated so many bytes, and nobody else has them.
+        let bytes = unsafe { std::slice::from_raw_parts(buffer.cast::<u8>(), length) };
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        // SAFETY: as above; it is not used any more.
+        unsafe { (self.handle.rados.buffer_free)(buffer) };
+        text
+    }
+
+    /// A pool, to do I/O in.
+    pub fn pool(&self, pool: &str, namespace: Option<&str>) -> Result<IoCtx, CephError> {
+        let (rados, raw) = self.rados();
+        let (name, namespace) = (text(pool)?, namespace.map(text).transpose()?);
+        let mut context = null_mut();
+        // SAFETY: a text that outlives the call, and a place for the context.
+        let made = unsafe { (rados.ioctx_create)(raw, name.as_ptr(), &mut context) };
+        checked(made, || format!("open the pool {pool}"))?;
+        // Otherwise writes to a full pool wait for room, without a word.
+        // SAFETY: a context that nobody else has yet.
+        unsafe { (rados.set_full_try)(context) };
+        if let Some(namespace) = &namespace {
+            // SAFETY: a text that outlives the call; nobody else has the context yet.
+            unsafe { (rados.set_namespace)(context, namespace.as_ptr()) };
+        }
+        Ok(IoCtx {
+            context: Arc::new(Context {
+                raw: context,
+                cluster: self.clone(),
+            }),
+        })
+    }
+}
+
+struct Context {
+    raw: Raw,
+    cluster: Cluster,
+}
+
+// SAFETY: I/O on a context is safe from any thread; only its namespace is not, and that is set before it is shared.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: made by rados_ioctx_create, destroyed once, while its cluster is still there.
+        unsafe { (self.cluster.handle.rados.ioctx_destroy)(self.raw) };
+    }
+}
+
+/// A pool (and a namespace in it) of a connected cluster. Copies are the same context.
+#[derive(Clone)]
+pub struct IoCtx {
+    context: Arc<Context>,
+}
+
+impl fmt::Debug for IoCtx {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IoCtx").finish_non_exhaustive()
+    }
+}
+
+/// What a pool knows of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ObjectStat {
+    /// Its length in bytes.
+    pub size_bytes: u64,
+    /// When it was changed last, to the second.
+    pub modified: SystemTime,
+}
+
+impl IoCtx {
+    /// The client that it is of.
+    pub fn cluster(&self) -> &Cluster {
+        &self.context.cluster
+    }
+
+    pub(super) fn raw(&self) -> (&'static Rados, Raw) {
+        (self.context.cluster.handle.rados, self.context.raw)
+    }
+
+    /// Writes, and waits until that is safe. With no data the object is made where it is missing.
+    pub fn write(&self, object: &str, data: &[u8], offset: u64) -> Result<(), CephError> {
+        let (rados, raw) = self.raw();
+        let name = text(object)?;
+        // SAFETY: the length is that of the data.
+        let wrote =
+            unsafe { (rados.write)(raw, name.as_ptr(), data.as_ptr().cast(), data.len(), offset) };
+        checked(wrote, || format!("write the object {object}")).map(|_| ())
+    }
+
+    /// Reads; the number of bytes that there were.
+    pub fn read(&self, object: &str, into: &mut [u8], offset: u64) -> Result<usize, CephError> {
+        let (rados, raw) = self.raw();
+        let name = text(object)?;
+        // SAFETY: the length is that of the buffer.
+        let got = unsafe {
+            (rados.read)(
+                raw,
+                name.as_ptr(),
+                into.as_mut_ptr().cast(),
+                into.len(),
+                offset,
+            )
+        };
+        checked(got, || format!("read the object {object}")).map(|bytes| bytes as usize)
+    }
+
+    /// Looks at an object; `None` where there is none.
+    pub fn stat(&self, object: &str) -> Result<Option<ObjectStat>, CephError> {
+        let (rados, raw) = self.raw();
+        let name = text(object)?;
+        let (mut size_bytes, mut seconds) = (0, 0);
+        // SAFETY: a text that outlives the call, and two places to write to.
+        let found = unsafe { (rados.stat)(raw, name.as_ptr(), &mut size_bytes, &mut seconds) };
+        if found == -libc::ENOENT {
+            return Ok(None);
+        }
+        checked(found, || format!("look at the object {object}"))?;
+        let since = std::time::Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
+        Ok(Some(ObjectStat {
+            size_bytes,
+            modified: SystemTime::UNIX_EPOCH + since,
+        }))
+    }
+
+    /// Removes an object; whether there was one.
+    pub fn remove(&self, object: &str) -> Result<bool, CephError> {
+        let (rados, raw) = self.raw();
+        let name = text(object)?;
+        // SAFETY: a text that outlives the call.
+        let removed = unsafe { (rados.remove)(raw, name.as_ptr()) };
+        if removed == -libc::ENOENT {
+            return Ok(false);
+        }
+        checked(removed, || format!("remove the object {object}")).map(|_| true)
+    }
+}
+
+/// The error of a library that is not there.
+#[cfg(test)]
+pub(crate) fn missing_library() -> CephError {
+    let missing = ("libiosonde-none.so.9", LIBRARY.1);
+    load(missing, Rados::of).map(|_| ()).unwrap_err()
+}

@@ -1,0 +1,186 @@
+//! Asynchronous I/O on objects, from and to the buffers of a worker's slots.
+
+use super::super::arrivals::{Arrivals, Raw, Tag};
+use super::{IoCtx, Rados};
+use crate::backend::Completion;
+use crate::sys::memory::IoMemory;
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr::null_mut;
+use std::time::Duration;
+
+/// The part of an I/O that lies in one object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// Slot of the I/O.
+    pub slot: u32,
+    /// Where in the slot's buffer it begins.
+    pub at: usize,
+    /// Its length in bytes.
+    pub len: usize,
+    /// Where in the object it begins.
+    pub offset: u64,
+}
+
+/// Requests to a pool, at most one I/O for each slot.
+pub struct Requests {
+    /// Before the context: nothing is under way when that goes.
+    arrivals: Arrivals,
+    io: IoCtx,
+}
+
+/// The library calls this from one of its threads when a request is over.
+extern "C" fn is_over(completion: Raw, tag: *mut c_void) {
+    let value = value_of(completion);
+    // SAFETY: the tag was given with the request, and lives until the request is counted as over, here.
+    unsafe { &*tag.cast::<Tag>() }.piece_is_over(value);
+}
+
+/// What has become of a request that is over. For writes that is 0 if all went well: their bytes are credited before.
+fn value_of(completion: Raw) -> c_int {
+    let Ok(rados) = Rados::loaded() else {
+        return -libc::EIO;
+    };
+    // SAFETY: the completion is over and this is the last use of it.
+    unsafe {
+        let value = (rados.aio_value)(completion);
+        (rados.aio_release)(completion);
+        value
+    }
+}
+
+impl Requests {
+    /// Room for `depth` I/Os in flight. With `polls` waits burn the processor instead of sleeping.
+    pub fn new(io: &IoCtx, depth: usize, polls: bool) -> Requests {
+        Requests {
+            arrivals: Arrivals::new(depth, polls),
+            io: io.clone(),
+        }
+    }
+
+    /// Whether nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        self.arrivals.is_idle()
+    }
+
+    /// Begins an I/O of so many pieces, each of which is then to be asked for by one of the calls below.
+    ///
+    /// # Panics
+    /// When the slot is in flight.
+    pub fn begin(&mut self, slot: u32, pieces: u32) {
+        self.arrivals.begin(slot, pieces);
+    }
+
+    /// Writes a piece of the slot's buffer. Its result counts the bytes of the piece.
+    pub fn write(&mut self, memory: &IoMemory, piece: Piece, object: &CStr) {
+        let buffer = checked_address(memory, piece);
+        self.start(piece.slot, piece.len, |rados, io, completion| {
+            // SAFETY: the library copies the data before it returns.
+            unsafe {
+                let from = buffer.cast_const().cast();
+                (rados.aio_write)(
+                    io,
+                    object.as_ptr(),
+                    completion,
+                    from,
+                    piece.len,
+                    piece.offset,
+                )
+            }
+        });
+    }
+
+    /// Writes a piece of the slot's buffer as all that the object holds; the piece's offset is not used.
+    pub fn write_full(&mut self, memory: &IoMemory, piece: Piece, object: &CStr) {
+        let buffer = checked_address(memory, piece);
+        self.start(piece.slot, piece.len, |rados, io, completion| {
+            // SAFETY: the library copies the data before it returns.
+            unsafe {
+                let from = buffer.cast_const().cast();
+                (rados.aio_write_full)(io, object.as_ptr(), completion, from, piece.len)
+            }
+        });
+    }
+
+    /// Reads a piece into the slot's buffer. Its result counts the bytes that there were.
+    pub fn read(&mut self, memory: &IoMemory, piece: Piece, object: &CStr) {
+        let buffer = checked_address(memory, piece);
+        self.start(piece.slot, 0, |rados, io, completion| {
+            // SAFETY: the buffer is that of a slot in flight, and outlives the request: `arrivals` wait for it.
+            unsafe {
+                let into = buffer.cast();
+                (rados.aio_read)(
+                    io,
+                    object.as_ptr(),
+                    completion,
+                    into,
+                    piece.len,
+                    piece.offset,
+                )
+            }
+        });
+    }
+
+    /// Discards a piece: zeros where it lies within the object, nothing behind its end.
+    pub fn zero(&mut self, piece: Piece, object: &CStr) {
+        self.start(piece.slot, piece.len, |rados, io, completion| {
+            // SAFETY: the operation is released after the library has taken it over.
+            unsafe {
+                let operation = (rados.write_op_create)();
+                (rados.write_op_zero)(operation, piece.offset, piece.len as u64);
+                let name = object.as_ptr();
+                let started = (rados.aio_operate)(operation, io, completion, name, null_mut(), 0);
+                (rados.write_op_release)(operation);
+                started
+            }
+        });
+    }
+
+    /// Removes an object. Its result is 0.
+    pub fn remove(&mut self, slot: u32, object: &CStr) {
+        self.start(slot, 0, |rados, io, completion| {
+            // SAFETY: a text that outlives the call.
+            unsafe { (rados.aio_remove)(io, object.as_ptr(), completion) }
+        });
+    }
+
+    /// Ends a piece without asking for anything: flushes, of which there is nothing to do, as what is written is safe.
+    pub fn nothing(&mut self, slot: u32) {
+        self.arrivals.tag(slot).piece_is_over(0);
+    }
+
+    /// Appends what is over. Returns when `done` holds `min`, when nothing is under way, or after `timeout`.
+    pub fn collect(&mut self, min: usize, timeout: Option<Duration>, done: &mut Vec<Completion>) {
+        self.arrivals.collect(min, timeout, done);
+    }
+
+    /// Starts one request. What cannot be started is over at once.
+    fn start(&mut self, slot: u32, counts: usize, call: impl FnOnce(&Rados, Raw, Raw) -> c_int) {
+        let (rados, io) = self.io.raw();
+        let tag = self.arrivals.tag(slot);
+        tag.credit(counts);
+        let argument = std::ptr::from_ref(tag).cast_mut().cast();
+        let mut completion = null_mut();
+        // SAFETY: the tag outlives the request, because `arrivals` wait for it; a place for the completion.
+        let made = unsafe { (rados.aio_create)(argument, Some(is_over), None, &mut completion) };
+        if made < 0 {
+            return tag.piece_is_over(made);
+        }
+        let started = call(rados, io, completion);
+        if started < 0 {
+            // SAFETY: the library has not taken it and will not call back.
+            unsafe { (rados.aio_release)(completion) };
+            tag.piece_is_over(started);
+        }
+    }
+}
+
+/// The address of a piece's data.
+pub(in crate::sys) fn checked_address(memory: &IoMemory, piece: Piece) -> *mut u8 {
+    let within = piece.at <= memory.stride() && piece.len <= memory.stride() - piece.at;
+    assert!(
+        (piece.slot as usize) < memory.slots() && within,
+        "piece outside its slot"
+    );
+    // SAFETY: within the slot, by the assertion.
+    unsafe { memory.address(piece.slot).add(piece.at) }
+}

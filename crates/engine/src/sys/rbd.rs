@@ -1,0 +1,290 @@
+//! librbd, loaded when it is first needed: images of a pool, as block devices in user space.
+
+use super::arrivals::{Arrivals, Raw, Tag};
+use super::memory::IoMemory;
+use super::rados::{IoCtx, Piece, checked, checked_address, functions, load, text};
+use crate::backend::Completion;
+use crate::ceph::CephError;
+use libloading::Library;
+use std::ffi::{c_char, c_int, c_void};
+use std::fmt;
+use std::ops::Range;
+use std::ptr::{null, null_mut};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+/// The library's name, and the Debian package that it is in.
+const LIBRARY: (&str, &str) = ("librbd.so.1", "librbd1");
+
+type Callback = extern "C" fn(Raw, *mut c_void);
+type DiffCallback = extern "C" fn(u64, usize, c_int, *mut c_void) -> c_int;
+
+functions! {
+    /// What is called of librbd.
+    Rbd {
+        version: unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int) = b"rbd_version",
+        open: unsafe extern "C" fn(Raw, *const c_char, *mut Raw, *const c_char) -> c_int = b"rbd_open",
+        open_read_only: unsafe extern "C" fn(Raw, *const c_char, *mut Raw, *const c_char) -> c_int = b"rbd_open_read_only",
+        close: unsafe extern "C" fn(Raw) -> c_int = b"rbd_close",
+        get_size: unsafe extern "C" fn(Raw, *mut u64) -> c_int = b"rbd_get_size",
+        read: unsafe extern "C" fn(Raw, u64, usize, *mut c_char) -> isize = b"rbd_read",
+        flush: unsafe extern "C" fn(Raw) -> c_int = b"rbd_flush",
+        diff: unsafe extern "C" fn(Raw, *const c_char, u64, u64, u8, u8, DiffCallback, *mut c_void) -> c_int = b"rbd_diff_iterate2",
+        aio_create: unsafe extern "C" fn(*mut c_void, Callback, *mut Raw) -> c_int = b"rbd_aio_create_completion",
+        aio_release: unsafe extern "C" fn(Raw) = b"rbd_aio_release",
+        aio_value: unsafe extern "C" fn(Raw) -> isize = b"rbd_aio_get_return_value",
+        aio_write: unsafe extern "C" fn(Raw, u64, usize, *const c_char, Raw) -> c_int = b"rbd_aio_write",
+        aio_read: unsafe extern "C" fn(Raw, u64, usize, *mut c_char, Raw) -> c_int = b"rbd_aio_read",
+        aio_discard: unsafe extern "C" fn(Raw, u64, u64, Raw) -> c_int = b"rbd_aio_discard",
+        aio_flush: unsafe extern "C" fn(Raw, Raw) -> c_int = b"rbd_aio_flush",
+    }
+}
+
+impl Rbd {
+    fn loaded() -> Result<&'static Rbd, CephError> {
+        static LOADED: OnceLock<Result<Rbd, CephError>> = OnceLock::new();
+        let loaded = LOADED.get_or_init(|| load(LIBRARY, |library: &Library| Rbd::of(library)));
+        loaded.as_ref().map_err(Clone::clone)
+    }
+}
+
+/// The version of librbd, e.g. `1.16.0`. Ceph counts it apart from its own releases.
+pub fn version() -> Result<String, CephError> {
+    let rbd = Rbd::loaded()?;
+    let (mut major, mut minor, mut extra) = (0, 0, 0);
+    // SAFETY: three places to write to.
+    unsafe { (rbd.version)(&mut major, &mut minor, &mut extra) };
+    Ok(format!("{major}.{minor}.{extra}"))
+}
+
+struct Opened {
+    rbd: &'static Rbd,
+    raw: Raw,
+    /// The pool must be there for as long as the image is open.
+    io: IoCtx,
+}
+
+/// An image that others may have open.
+pub(crate) struct WeakImage(Weak<Opened>);
+
+impl WeakImage {
+    /// The image, if it is still open.
+    pub(crate) fn upgrade(&self) -> Option<Image> {
+        self.0.upgrade().map(|opened| Image { opened })
+    }
+}
+
+// SAFETY: librbd's images may be used and closed from any thread.
+unsafe impl Send for Opened {}
+// SAFETY: as above.
+unsafe impl Sync for Opened {}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        // SAFETY: made by rbd_open, closed once; requests hold the image until they are over.
+        unsafe { (self.rbd.close)(self.raw) };
+    }
+}
+
+/// An open image. Copies are the same image.
+#[derive(Clone)]
+pub struct Image {
+    opened: Arc<Opened>,
+}
+
+impl fmt::Debug for Image {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Image").finish_non_exhaustive()
+    }
+}
+
+impl Image {
+    /// Opens an image, to write or only to read.
+    pub fn open(io: &IoCtx, name: &str, writes: bool) -> Result<Image, CephError> {
+        let rbd = Rbd::loaded()?;
+        let image = text(name)?;
+        let mut raw = null_mut();
+        let call = if writes { rbd.open } else { rbd.open_read_only };
+        // SAFETY: the context outlives the image, which holds it; a text that outlives the call; a place for the image.
+        let opened = unsafe { call(io.raw().1, image.as_ptr(), &mut raw, null()) };
+        checked(opened, || format!("open the image {name}"))?;
+        Ok(Image {
+            opened: Arc::new(Opened {
+                rbd,
+                raw,
+                io: io.clone(),
+            }),
+        })
+    }
+
+    /// The pool that it is in.
+    pub fn pool(&self) -> &IoCtx {
+        &self.opened.io
+    }
+
+    /// The image for as long as others have it open.
+    pub(crate) fn downgrade(&self) -> WeakImage {
+        WeakImage(Arc::downgrade(&self.opened))
+    }
+
+    fn raw(&self) -> (&'static Rbd, Raw) {
+        (self.opened.rbd, self.opened.raw)
+    }
+
+    /// Its length in bytes.
+    pub fn size_bytes(&self) -> Result<u64, CephError> {
+        let (rbd, raw) = self.raw();
+        let mut size = 0;
+        // SAFETY: a place to write to.
+        checked(unsafe { (rbd.get_size)(raw, &mut size) }, || {
+            "measure the image".to_owned()
+        })?;
+        Ok(size)
+    }
+
+    /// Reads; the number of bytes that there were.
+    pub fn read(&self, into: &mut [u8], offset: u64) -> Result<usize, CephError> {
+        let (rbd, raw) = self.raw();
+        // SAFETY: the length is that of the buffer.
+        let got = unsafe { (rbd.read)(raw, offset, into.len(), into.as_mut_ptr().cast()) };
+        checked(
+            got.clamp(i32::MIN as isize, i32::MAX as isize) as c_int,
+            || "read the image".to_owned(),
+        )
+        .map(|bytes| bytes as usize)
+    }
+
+    /// Makes all that was written safe.
+    pub fn flush(&self) -> Result<(), CephError> {
+        let (rbd, raw) = self.raw();
+        // SAFETY: an open image.
+        checked(unsafe { (rbd.flush)(raw) }, || "flush the image".to_owned()).map(|_| ())
+    }
+
+    /// Which parts of a range were ever written, in order, parents of a clone included. As fine as objects are: what lies
+    /// before the end of an object that exists counts as written.
+    pub fn written(&self, range: Range<u64>) -> Result<Vec<Range<u64>>, CephError> {
+        let (rbd, raw) = self.raw();
+        let mut found: Vec<Range<u64>> = Vec::new();
+        let list: *mut Vec<Range<u64>> = &mut found;
+        let length = range.end.saturating_sub(range.start);
+        // SAFETY: the list is used by nobody else until the call returns, and `note` takes it for what it is.
+        let walked =
+            unsafe { (rbd.diff)(raw, null(), range.start, length, 1, 0, note, list.cast()) };
+        checked(walked, || {
+            "find out what of the image was written".to_owned()
+        })?;
+        found.sort_by_key(|range| range.start);
+        Ok(found)
+    }
+}
+
+/// Notes a range that exists.
+extern "C" fn note(offset: u64, length: usize, exists: c_int, list: *mut c_void) -> c_int {
+    if exists != 0 {
+        // SAFETY: the list that `written` passed, which it does not touch meanwhile; the library calls one at a time.
+        let list = unsafe { &mut *list.cast::<Vec<Range<u64>>>() };
+        list.push(offset..offset + length as u64);
+    }
+    0
+}
+
+/// Requests to an image, at most one for each slot.
+pub struct ImageRequests {
+    /// Before the image: nothing is under way when that goes.
+    arrivals: Arrivals,
+    image: Image,
+}
+
+/// The library calls this from one of its threads when a request is over.
+extern "C" fn is_over(completion: Raw, tag: *mut c_void) {
+    let value = match Rbd::loaded() {
+        // SAFETY: the completion is over and this is the last use of it.
+        Ok(rbd) => unsafe {
+            let value = (rbd.aio_value)(completion);
+            (rbd.aio_release)(completion);
+            value as i32
+        },
+        Err(_) => -libc::EIO,
+    };
+    // SAFETY: the tag was given with the request, and lives until the request is counted as over, here.
+    unsafe { &*tag.cast::<Tag>() }.piece_is_over(value);
+}
+
+impl ImageRequests {
+    /// Room for `depth` I/Os in flight. With `polls` waits burn the processor instead of sleeping.
+    pub fn new(image: &Image, depth: usize, polls: bool) -> ImageRequests {
+        ImageRequests {
+            arrivals: Arrivals::new(depth, polls),
+            image: image.clone(),
+        }
+    }
+
+    /// Whether nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        self.arrivals.is_idle()
+    }
+
+    /// Writes a piece of the slot's buffer.
+    pub fn write(&mut self, memory: &IoMemory, piece: Piece) {
+        let buffer = checked_address(memory, piece);
+        self.start(piece.slot, piece.len, |rbd, image, completion| {
+            // SAFETY: the buffer is that of a slot in flight, and outlives the request: `arrivals` wait for it.
+            unsafe {
+                let from = buffer.cast_const().cast();
+                (rbd.aio_write)(image, piece.offset, piece.len, from, completion)
+            }
+        });
+    }
+
+    /// Reads a piece into the slot's buffer.
+    pub fn read(&mut self, memory: &IoMemory, piece: Piece) {
+        let buffer = checked_address(memory, piece);
+        self.start(piece.slot, 0, |rbd, image, completion| {
+            // SAFETY: as for writes.
+            unsafe { (rbd.aio_read)(image, piece.offset, piece.len, buffer.cast(), completion) }
+        });
+    }
+
+    /// Discards a piece.
+    pub fn discard(&mut self, piece: Piece) {
+        self.start(piece.slot, piece.len, |rbd, image, completion| {
+            // SAFETY: no memory is passed.
+            unsafe { (rbd.aio_discard)(image, piece.offset, piece.len as u64, completion) }
+        });
+    }
+
+    /// Makes what was written before safe.
+    pub fn flush(&mut self, slot: u32) {
+        self.start(slot, 0, |rbd, image, completion| {
+            // SAFETY: no memory is passed.
+            unsafe { (rbd.aio_flush)(image, completion) }
+        });
+    }
+
+    /// Appends what is over. Returns when `done` holds `min`, when nothing is under way, or after `timeout`.
+    pub fn collect(&mut self, min: usize, timeout: Option<Duration>, done: &mut Vec<Completion>) {
+        self.arrivals.collect(min, timeout, done);
+    }
+
+    /// Starts a request. What cannot be started is over at once.
+    fn start(&mut self, slot: u32, counts: usize, call: impl FnOnce(&Rbd, Raw, Raw) -> c_int) {
+        let (rbd, image) = self.image.raw();
+        self.arrivals.begin(slot, 1);
+        let tag = self.arrivals.tag(slot);
+        tag.credit(counts);
+        let argument = std::ptr::from_ref(tag).cast_mut().cast();
+        let mut completion = null_mut();
+        // SAFETY: the tag outlives the request, because `arrivals` wait for it; a place for the completion.
+        let made = unsafe { (rbd.aio_create)(argument, is_over, &mut completion) };
+        if made < 0 {
+            return tag.piece_is_over(made);
+        }
+        let started = call(rbd, image, completion);
+        if started < 0 {
+            // SAFETY: the library has not taken it and will not call back.
+            unsafe { (rbd.aio_release)(completion) };
+            tag.piece_is_over(started);
+        }
+    }
+}
