@@ -64,7 +64,6 @@ impl<'a> Places<'a> {
             .open(),
             _opened: Vec::new(),
             pods: Vec::new(),
-            ceph: None,
         };
         for (name, tell) in names.iter().zip(tells) {
             match cluster::target(name)? {
