@@ -9,7 +9,9 @@ use std::ffi::OsString;
 
 use iosonde_job::diagnostic::Diagnostics;
 use iosonde_job::env::FakeEnv;
+use iosonde_job::plan::Replay;
 use iosonde_job::syntax::ini;
+use iosonde_job::trace;
 use iosonde_job::value::{self, Bytes, TimeUnit, ValueError};
 use iosonde_job::{Parsed, parse};
 
@@ -52,6 +54,34 @@ pub fn value(data: &[u8]) {
     points_into(text, value::errno::errno_lists(text));
     let _ = value::colons(text);
     let _ = value::expression::evaluate(text, |word| word.parse().ok());
+}
+
+/// A trace of any format: it is read, or its error says where and what; each of its I/Os has a file and an end.
+pub fn trace(data: &[u8]) {
+    match trace::parse(data) {
+        Ok(mut trace) => {
+            assert!(
+                trace
+                    .ios
+                    .iter()
+                    .all(|io| (io.file as usize) < trace.files.len())
+            );
+            let ends = trace.ends();
+            assert!(ends.iter().all(|end| *end <= i64::MAX as u64));
+            let bytes = trace.bytes();
+            trace.shape(
+                &Replay {
+                    scale: 3,
+                    align_bytes: 4096,
+                    speed_percent: 50,
+                    ..Replay::default()
+                },
+                true,
+            );
+            assert!(trace.bytes() <= bytes && !trace.directions().write);
+        }
+        Err(error) => assert!(!error.place.is_empty() && !error.problem.is_empty()),
+    }
 }
 
 /// A small world with what job files may refer to.

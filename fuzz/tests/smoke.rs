@@ -71,3 +71,8 @@ fn command_lines() {
 fn values() {
     check("value", iosonde_fuzz::value);
 }
+
+#[test]
+fn traces() {
+    check("trace", iosonde_fuzz::trace);
+}

@@ -12,6 +12,7 @@ mod interrupt;
 mod json;
 mod logs;
 mod published;
+mod replay;
 mod safety;
 mod text;
 mod thinktime;

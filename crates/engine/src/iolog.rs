@@ -1,4 +1,5 @@
-//! Logs of single I/Os or of windows: `write_lat_log`, `write_bw_log`, `write_iops_log`, `write_hist_log`.
+//! Logs of single I/Os or of windows: `write_lat_log`, `write_bw_log`, `write_iops_log`, `write_hist_log`; and the trace of
+//! `write_iolog`.
 //!
 //! A worker fills a chunk of entries and hands it to a writing thread when it is full, so that logs are on disk while the
 //! run goes on and are not lost when it fails. Chunks are made at the start and go round: a worker whose chunks are all with
@@ -6,7 +7,7 @@
 
 mod exchange;
 
-use crate::backend::{Slab, Slot};
+use crate::backend::{Op, Slab, Slot};
 use exchange::ToWriter;
 use iosonde_job::plan::{Direction, Logs};
 use iosonde_result::histogram::{BUCKETS, index_of};
@@ -26,9 +27,12 @@ pub enum LogKind {
     Lat = 2,
     Bw = 3,
     Iops = 4,
+    /// A line of the trace.
+    Issued = 5,
 }
 
 impl LogKind {
+    /// Those that windows are made of.
     const ALL: [LogKind; 5] = [
         LogKind::Slat,
         LogKind::Clat,
@@ -43,11 +47,11 @@ impl LogKind {
 pub struct LogEntry {
     /// Which log.
     pub kind: LogKind,
-    /// Direction of the I/O.
-    pub direction: Direction,
+    /// What the I/O was.
+    pub op: Op,
     /// Nanoseconds since the worker's start.
     pub at_ns: u64,
-    /// Nanoseconds, KiB/s or I/Os per second, by kind.
+    /// Nanoseconds, KiB/s or I/Os per second, by kind; of a line of the trace the number of its file.
     pub value: u64,
     /// Block size in bytes; 0 for windows.
     pub block_bytes: u32,
@@ -90,6 +94,8 @@ pub struct IoLog {
     own_priority: u16,
     /// What times count from: the worker's start, or the end of its ramp.
     start_ns: u64,
+    /// What the times of the trace count from.
+    begun_ns: u64,
     chunk: Vec<LogEntry>,
     to_writer: ToWriter,
     windows: [[Window; 3]; 5],
@@ -117,14 +123,25 @@ impl IoLog {
             histograms: rule.hist.is_some().then(|| [empty(), empty(), empty()]),
             histogram_start_ns: start_ns,
             start_ns,
+            begun_ns: start_ns,
             own_priority,
             rule: rule.clone(),
         };
         (log, from_worker)
     }
 
+    /// The same for a worker whose I/O began at `begun_ns`: the ramp is part of a trace.
+    pub fn begun_at(self, begun_ns: u64) -> IoLog {
+        IoLog { begun_ns, ..self }
+    }
+
     /// A batch has been submitted.
     pub fn submitted(&mut self, slab: &Slab, batch: &[u32], prepared_ns: u64, issue_ns: u64) {
+        if self.rule.trace.is_some() {
+            for index in batch {
+                self.trace(&slab.slots[*index as usize], prepared_ns);
+            }
+        }
         if self.rule.lat.is_none() || issue_ns <= prepared_ns {
             return;
         }
@@ -135,6 +152,22 @@ impl IoLog {
             }
             self.note(LogKind::Slat, &slot, issue_ns, issue_ns - prepared_ns);
         }
+    }
+
+    /// A line of the trace. The rest of an I/O that was cut short is not another one.
+    fn trace(&mut self, slot: &Slot, at_ns: u64) {
+        if slot.moved > 0 {
+            return;
+        }
+        self.push(LogEntry {
+            kind: LogKind::Issued,
+            op: slot.op,
+            at_ns: at_ns.saturating_sub(self.begun_ns),
+            value: slot.file.into(),
+            block_bytes: slot.len,
+            offset: slot.offset,
+            priority: 0,
+        });
     }
 
     /// An I/O has completed.
@@ -175,7 +208,7 @@ impl IoLog {
         if self.rule.avg_ms == 0 {
             return self.push(LogEntry {
                 kind,
-                direction,
+                op: slot.op,
                 at_ns,
                 value,
                 block_bytes: slot.len,
@@ -227,7 +260,7 @@ impl IoLog {
         let at_ns = end_ns.saturating_sub(self.start_ns);
         self.push(LogEntry {
             kind,
-            direction,
+            op: direction.into(),
             at_ns,
             value,
             block_bytes: 0,
@@ -310,7 +343,6 @@ impl IoLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::Op;
 
     const MS: u64 = 1_000_000;
 
@@ -343,7 +375,7 @@ mod tests {
     fn of(entries: &[LogEntry], kind: LogKind, direction: Direction) -> Vec<(u64, u64)> {
         entries
             .iter()
-            .filter(|entry| entry.kind == kind && entry.direction == direction)
+            .filter(|entry| entry.kind == kind && entry.op == direction.into())
             .map(|entry| (entry.at_ns / MS, entry.value))
             .collect()
     }
@@ -361,7 +393,7 @@ mod tests {
     #[test]
     fn directions_without_an_io_have_no_lines() {
         let found = entries(301, &[(10, Op::Read), (250, Op::Read)]);
-        assert!(found.iter().all(|entry| entry.direction == Direction::Read));
+        assert!(found.iter().all(|entry| entry.op == Op::Read));
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub mod pacing;
 pub mod placed;
 pub mod prepare;
 pub mod recorder;
+pub mod replay;
 pub mod sampler;
 pub mod sys;
 pub mod system_env;

@@ -17,11 +17,14 @@ mod logfiles;
 mod machine;
 mod rates;
 mod report;
+mod scheduler;
 mod seat;
 mod simulate;
 mod status;
 mod steady;
 mod threads;
+mod tracefile;
+mod traces;
 mod watch;
 
 use crate::ceph::{Estate, Terms};
@@ -41,6 +44,7 @@ pub(crate) use layout_progress::LayoutProgress;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use traces::Traced;
 
 /// How sessions on this machine are made.
 #[derive(Debug, Clone, Default)]
@@ -84,13 +88,16 @@ impl Session for LocalSession {
         let begun = Instant::now();
         let plan = placed(plan, &self.runner.ceph);
         let plan = plan.as_ref();
+        let traced = Traced::read(plan, self.runner.readonly)?;
         if simulate::is_simulated(plan)? {
-            return simulated(plan, &self.runner.interrupt, observer);
+            return simulated(plan, &traced, &self.runner.interrupt, observer);
         }
         let started_at_ms = epoch_ms();
         raise_open_files();
+        let asked = plan;
+        let plan = &traced.plan;
         buffers::check(plan, memory_to_take(&device::system::System::live()))?;
-        let (clones, made) = files::make_ready(plan, &self.runner, begun, observer)?;
+        let (clones, made) = files::make_ready(&traced, &self.runner, begun, observer)?;
         let terms = Terms {
             consent: &self.runner.consent,
             readonly: self.runner.readonly,
@@ -124,7 +131,7 @@ impl Session for LocalSession {
             targets: watched.targets,
             disks: watched.disks,
             verdicts: watched.verdicts,
-            ..result(plan, outcome, started_at_ms, elapsed_ns)
+            ..result(asked, outcome, started_at_ms, elapsed_ns)
         })
     }
 
@@ -140,11 +147,12 @@ impl Session for LocalSession {
 /// Runs a plan on simulated devices. Nothing of this machine is in the result.
 fn simulated(
     plan: &Plan,
+    traced: &Traced,
     interrupt: &Interrupt,
     observer: &mut dyn Observer,
 ) -> Result<RunResult, RunError> {
-    let clones = files::find(plan)?;
-    let outcome = simulate::run(plan, &clones, interrupt, observer)?;
+    let clones = files::find(traced)?;
+    let outcome = simulate::run(&traced.plan, &clones, interrupt, observer)?;
     let elapsed_ns = outcome.elapsed_ns;
     Ok(result(plan, outcome, 0, elapsed_ns))
 }

@@ -5,6 +5,7 @@ mod keeper;
 mod layout;
 mod open;
 mod resolve;
+mod traced;
 
 pub use keeper::{Access, FileKeeper};
 pub use layout::{Layout, Made, lay_out};

@@ -20,6 +20,7 @@ use crate::iolog::IoLog;
 use crate::pacing::Pacer;
 use crate::prepare::FileKeeper;
 use crate::recorder::Recorder;
+use crate::replay::Replayer;
 use crate::tally::Shared;
 use crate::verifying::Verification;
 use crate::workload::{Generator, Io};
@@ -113,6 +114,8 @@ pub struct Parts {
     pub keeper: Option<Box<FileKeeper>>,
     /// Rates and think times.
     pub pacer: Pacer,
+    /// A trace to replay instead of what the generator makes.
+    pub replayer: Option<Box<Replayer>>,
     /// Checks contents, where the job verifies.
     pub verifier: Option<Verification>,
     /// Depth by latency, where the job has a latency target.
@@ -251,6 +254,7 @@ fn is_plain(parts: &Parts) -> bool {
     parts.pacer.is_free()
         && parts.verifier.is_none()
         && parts.flow.is_none()
+        && parts.replayer.is_none()
         && parts.keeper.is_none()
         && !parts.rules.serialize_overlap
 }

@@ -115,6 +115,7 @@ fn parts(job: &Job, depth: u32, clock: RealClock) -> Parts {
         end_sync_files: vec![0],
         timed: true,
         cmdprio: None,
+        replayer: None,
         keeper: None,
         dump_directory: Default::default(),
         verifies_each_pass: false,

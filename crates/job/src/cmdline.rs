@@ -45,7 +45,7 @@ pub struct CommandLine {
     pub sections: Vec<Spanned>,
     /// `--warnings-fatal`.
     pub warnings_fatal: bool,
-    /// `--max-jobs`: refuse to run more clones than this.
+    /// `--max-jobs`: how many clones are allowed, where that is more than usual.
     pub max_jobs: Option<u32>,
     /// `--aux-path`: where files that a run makes beside its data go.
     pub aux_path: Option<String>,

@@ -26,6 +26,7 @@ impl Job {
             measure: Measure::default(),
             errors: ErrorPolicy::default(),
             verify: None,
+            replay: None,
         }
     }
 }
@@ -148,6 +149,10 @@ impl Default for IoMethod {
             mem_align_bytes: 0,
             hugepage_bytes: 2 << 20,
             lockmem_bytes: 0,
+            write_hint: None,
+            scheduler: None,
+            uid: None,
+            gid: None,
             sim: None,
             ceph: None,
         }

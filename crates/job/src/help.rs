@@ -194,11 +194,12 @@ mod tests {
              value: size; read,write,trim
            default: 4096
         ");
-        insta::assert_snapshot!(command_help(Some("uid")).unwrap(), @r"
-        uid: Run the job as this user.
-             value: whole number from 0
-              here: not supported: clones are threads and share one user
-           nearest: start iosonde as that user
+        insta::assert_snapshot!(command_help(Some("atomic")).unwrap(), @r"
+        atomic: Write with O_ATOMIC.
+             value: 0 or 1
+           default: 0
+              here: not supported: the kernel never got O_ATOMIC
+           nearest: direct=1
         ");
         assert!(
             command_help(Some("iodpth"))

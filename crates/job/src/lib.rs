@@ -19,6 +19,7 @@ pub mod showcmd;
 pub mod source;
 pub mod syntax;
 pub mod target;
+pub mod trace;
 pub mod value;
 
 pub use cmdline::CommandLine;

@@ -94,12 +94,10 @@ fn utf8(args: &[OsString], diagnostics: &mut Diagnostics) -> Vec<String> {
 
 fn check_max_jobs(command: &CommandLine, plan: &Plan, diagnostics: &mut Diagnostics) {
     let clones: u64 = plan.jobs.iter().map(|job| u64::from(job.numjobs)).sum();
-    let max = command.max_jobs.unwrap_or(MOST_JOBS);
+    let max = command.max_jobs.unwrap_or(0).max(MOST_JOBS);
     if clones > u64::from(max) {
-        let message = match command.max_jobs {
-            Some(_) => format!("there are {clones} clones, more than the {max} of `--max-jobs`"),
-            None => format!("there are {clones} clones, more than {max}; `--max-jobs` allows more"),
-        };
+        let message =
+            format!("there are {clones} clones, more than {max}; `--max-jobs` allows more");
         diagnostics.push(Diagnostic::error(message));
     }
 }

@@ -7,6 +7,7 @@ mod ceph;
 mod files;
 mod measure;
 mod method;
+mod replay;
 mod schedule;
 mod verify;
 mod workload;
@@ -15,6 +16,7 @@ pub use ceph::*;
 pub use files::*;
 pub use measure::*;
 pub use method::*;
+pub use replay::*;
 pub use schedule::*;
 pub use verify::*;
 pub use workload::*;
@@ -157,4 +159,7 @@ pub struct Job {
     pub errors: ErrorPolicy,
     /// Whether and how contents are checked.
     pub verify: Option<Verify>,
+    /// A trace whose I/Os are replayed; the workload's own pattern is not used then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Replay>,
 }

@@ -47,6 +47,8 @@ pub struct Section {
     pub name: Spanned,
     /// Its options in the order they were written.
     pub entries: Vec<Entry>,
+    /// Whether it is of a command line: options are then applied in their order, `kb_base` too.
+    pub in_order: bool,
 }
 
 impl Section {
@@ -61,6 +63,15 @@ impl Section {
             kind,
             name,
             entries: Vec::new(),
+            in_order: false,
+        }
+    }
+
+    /// The same of a command line.
+    pub fn of_command_line(name: Spanned) -> Self {
+        Section {
+            in_order: true,
+            ..Section::new(name)
         }
     }
 }

@@ -11,14 +11,16 @@ use crate::iolog::IoLog;
 use crate::pacing::Pacer;
 use crate::prepare::{FileKeeper, FileUse, WorkerFiles, target_error};
 use crate::recorder::Recorder;
+use crate::replay::Replayer;
 use crate::sys::memory::{IoMemory, MemoryKind};
 use crate::tally::Shared;
 use crate::verifying::Verification;
 use crate::worker::{DepthRules, Limits, Parts};
 use crate::workload::buffers::working_set_key;
 use crate::workload::rng::Stream;
-use crate::workload::{Generator, Seeds};
+use crate::workload::{FileLayout, Generator, Seeds};
 use iosonde_job::plan::{Direction, Engine, Job, Measure, Memory, Plan};
+use iosonde_job::trace::Trace;
 use iosonde_result::session::RunError;
 use rustix::fs::FsWord;
 use std::fs::{File, OpenOptions};
@@ -41,6 +43,7 @@ pub(crate) struct Kit {
     generator: Generator,
     contents: Contents,
     verifier: Option<Verification>,
+    trace: Option<Arc<Trace>>,
     seeds: Seeds,
 }
 
@@ -48,7 +51,11 @@ pub(crate) struct Kit {
 pub(crate) fn kit(plan: &Plan, clone: &Member) -> Result<Kit, RunError> {
     let (job, number, files) = (&plan.jobs[clone.job], clone.number, clone.files());
     let seeds = Seeds::new(&job.workload, number, super::epoch_ms());
-    let layout = files.layout();
+    let layout = match &clone.trace {
+        None => files.layout(),
+        // What the generator would make is not asked for.
+        Some(_) => FileLayout::whole_file(job.workload.block_size.read.max()),
+    };
     let generator =
         Generator::new(job, &layout, seeds).map_err(|error| misfit(job, &error.to_string()))?;
     let regions: Vec<_> = layout
@@ -79,6 +86,7 @@ pub(crate) fn kit(plan: &Plan, clone: &Member) -> Result<Kit, RunError> {
         generator,
         contents,
         verifier,
+        trace: clone.trace.clone(),
         seeds,
     })
 }
@@ -202,6 +210,11 @@ pub(crate) fn parts(
         generator: kit.generator,
         contents: kit.contents,
         verifier: kit.verifier,
+        replayer: job
+            .replay
+            .as_ref()
+            .zip(kit.trace)
+            .map(|(rule, trace)| Box::new(Replayer::new(trace, rule, start_ns))),
         pacer: Pacer::new(job, start_ns, kit.seeds.stream(Stream::Arrival, 0)),
         depth_control: schedule
             .latency_target

@@ -4,16 +4,18 @@
 //! that says no size and starts after others of the run takes its files as those have left them.
 
 use super::layout_progress::LayoutProgress;
+use super::traces::Traced;
 use super::{LocalRunner, guard};
 use crate::interrupt::Interrupt;
 use crate::prepare::{FileKind, Layout, Made, WorkerFiles, lay_out, resolve};
 use iosonde_job::plan::{Direction, Extent, Job, Plan};
+use iosonde_job::trace::Trace;
 use iosonde_result::observer::{Control, Observer};
 use iosonde_result::run::Event;
 use iosonde_result::session::RunError;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// One clone of a job, before it runs.
@@ -24,6 +26,8 @@ pub(crate) struct Member {
     pub(crate) clone: u32,
     /// Number among all workers of the plan.
     pub(crate) number: u32,
+    /// What it replays.
+    pub(crate) trace: Option<Arc<Trace>>,
     /// Its files before the run: their names, where an earlier job has to make them first.
     expected: WorkerFiles,
     /// Its files as they are at its start, where that makes a difference.
@@ -31,8 +35,13 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    fn new((job, clone, number): (usize, u32, u32), expected: WorkerFiles) -> Member {
+    fn new(
+        (job, clone, number): (usize, u32, u32),
+        trace: Option<Arc<Trace>>,
+        expected: WorkerFiles,
+    ) -> Member {
         Member {
+            trace,
             job,
             clone,
             number,
@@ -85,25 +94,33 @@ fn starts_later(plan: &Plan, job: usize) -> bool {
 /// Whether the size of a job's files is the one that they have.
 fn finds_size(job: &Job) -> bool {
     job.files.filesize.is_none()
+        && job.replay.is_none()
         && !matches!(job.files.size, Some(Extent::Bytes(_)))
         && job.io.engine.has_paths()
 }
 
 /// The files of all workers, where none has to be made.
-pub(super) fn find(plan: &Plan) -> Result<Vec<Member>, RunError> {
-    expand(plan)
-        .map(|which| Ok(Member::new(which, resolve(&plan.jobs[which.0], which.1)?)))
-        .collect()
+pub(super) fn find(traced: &Traced) -> Result<Vec<Member>, RunError> {
+    let jobs = &traced.plan.jobs;
+    let member = |which: (usize, u32, u32)| {
+        let (job, trace) = (&jobs[which.0], traced.of(which.2));
+        let files = match trace {
+            Some(trace) => WorkerFiles::of_trace(job, which.1, trace)?,
+            None => resolve(job, which.1)?,
+        };
+        Ok(Member::new(which, trace.cloned(), files))
+    };
+    expand(&traced.plan).map(member).collect()
 }
 
 /// Finds all files, refuses what must not be, and lays out what is missing.
 pub(super) fn make_ready(
-    plan: &Plan,
+    traced: &Traced,
     runner: &LocalRunner,
     begun: Instant,
     observer: &mut dyn Observer,
 ) -> Result<(Vec<Member>, Made), RunError> {
-    let mut search = Search::of(plan)?;
+    let mut search = Search::of(traced)?;
     let mut warnings = search.check(&runner.consent)?;
     warnings.dedup();
     if runner.readonly {
@@ -121,13 +138,15 @@ pub(super) fn make_ready(
         .look_again(&runner.consent)
         .and_then(|()| search.make_directories(&mut made))
         .inspect_err(|_| made.remove())?;
-    made.created.extend(made_at_open(plan, &search.members));
+    made.created
+        .extend(made_at_open(&traced.plan, &search.members));
     Ok((search.members, made))
 }
 
 /// The files of a plan while they are looked for.
 struct Search<'a> {
     plan: &'a Plan,
+    traced: &'a Traced,
     members: Vec<Member>,
     /// Which of them were not found: another job of the plan may make their files.
     missing: BTreeSet<u32>,
@@ -138,9 +157,11 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// Looks for the files of all workers.
-    fn of(plan: &'a Plan) -> Result<Search<'a>, RunError> {
+    fn of(traced: &'a Traced) -> Result<Search<'a>, RunError> {
+        let plan = &traced.plan;
         let mut search = Search {
             plan,
+            traced,
             members: Vec::new(),
             missing: BTreeSet::new(),
             written: BTreeSet::new(),
@@ -155,11 +176,17 @@ impl<'a> Search<'a> {
     fn add(&mut self, which: (usize, u32, u32)) -> Result<(), RunError> {
         let (index, clone, number) = which;
         let job = &self.plan.jobs[index];
-        let files = match resolve(job, clone) {
+        let trace = self.traced.of(number);
+        let found = match trace {
+            Some(trace) => WorkerFiles::of_trace(job, clone, trace),
+            None => resolve(job, clone),
+        };
+        let files = match found {
             Ok(files) => {
                 self.layout.add(job, number, &files);
                 files
             }
+            Err(error) if trace.is_some() => return Err(error),
             Err(error) => {
                 let named = WorkerFiles::by_name(job, clone)?;
                 if self.layout.is_empty() && !self.comes_later(index, &named) {
@@ -173,7 +200,7 @@ impl<'a> Search<'a> {
             let paths = files.files.iter().map(|file| file.path.clone());
             self.written.extend(paths);
         }
-        self.members.push(Member::new(which, files));
+        self.members.push(Member::new(which, trace.cloned(), files));
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! The thread that writes a worker's logs.
 
 use super::Member;
+use super::tracefile::TraceFile;
 use crate::failure::no_thread;
 use crate::iolog::{FromWorker, LogBatch, LogEntry, LogKind as Kind};
 use crate::prepare::target_error;
@@ -9,7 +10,7 @@ use iosonde_result::fio::log::{LogKind, LogRecord, file_name, write_histogram};
 use iosonde_result::histogram::Histogram;
 use iosonde_result::session::RunError;
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,20 +26,41 @@ impl Writing<'_> {
     }
 }
 
+/// First line of a trace.
+const TRACE_HEADER: &str = "fio version 3 iolog";
+
 /// A log file, which several workers may write.
-type Shared = Arc<Mutex<BufWriter<File>>>;
+pub(super) type Shared = Arc<Mutex<BufWriter<File>>>;
 
 /// All logs of a run. With `per_job_logs=0` workers share some of them; the first one begins the file anew.
 #[derive(Debug, Default)]
 pub(super) struct LogShelf(Mutex<BTreeMap<PathBuf, Shared>>);
 
 impl LogShelf {
+    /// The file of a log, begun anew.
     fn take(&self, path: &Path) -> Result<Shared, RunError> {
+        self.open(path, |path| File::create(path))
+    }
+
+    /// The file of a trace. As in fio, one that exists is added to.
+    pub(super) fn take_trace(&self, path: &Path) -> Result<Shared, RunError> {
+        self.open(path, |path| {
+            let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+            writeln!(file, "{TRACE_HEADER}")?;
+            Ok(file)
+        })
+    }
+
+    fn open(
+        &self,
+        path: &Path,
+        open: impl FnOnce(&Path) -> std::io::Result<File>,
+    ) -> Result<Shared, RunError> {
         let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = shelf.get(path) {
             return Ok(known.clone());
         }
-        let file = File::create(path).map_err(|error| target_error(path, "write", &error))?;
+        let file = open(path).map_err(|error| target_error(path, "write", &error))?;
         let file = Arc::new(Mutex::new(BufWriter::new(file)));
         shelf.insert(path.to_owned(), file.clone());
         Ok(file)
@@ -48,6 +70,7 @@ impl LogShelf {
 /// The open log files of one worker, by kind.
 pub(super) struct LogFiles {
     files: Vec<(LogKind, PathBuf, Shared)>,
+    trace: Option<TraceFile>,
     logs: Logs,
     /// Added to all times: the Unix epoch's milliseconds with `log_unix_epoch`.
     base_ms: u64,
@@ -81,10 +104,15 @@ impl LogFiles {
                 files.push((kind, path, file));
             }
         }
+        let trace = match &logs.trace {
+            Some(path) => Some(TraceFile::begin(shelf, path, clone)?),
+            None => None,
+        };
         let base_ms = if logs.unix_epoch { epoch_ms } else { 0 };
         let block_bytes = job.workload.block_size.read.max();
-        Ok((!files.is_empty()).then_some(LogFiles {
+        Ok((!files.is_empty() || trace.is_some()).then_some(LogFiles {
             files,
+            trace,
             logs,
             base_ms,
             block_bytes,
@@ -111,6 +139,12 @@ impl LogFiles {
             .map_err(|error| no_thread("that writes a job's logs", &error))
     }
 
+    /// All files that are written.
+    fn all(&self) -> impl Iterator<Item = (&PathBuf, &Shared)> {
+        let logs = self.files.iter().map(|(_, path, file)| (path, file));
+        logs.chain(self.trace.iter().map(|trace| (&trace.path, &trace.file)))
+    }
+
     /// Writes all that arrives, until the worker has ended.
     fn write(mut self, from_worker: FromWorker) -> Result<(), RunError> {
         while let Some(batch) = from_worker.take() {
@@ -127,7 +161,12 @@ impl LogFiles {
             written.map_err(|(path, error)| target_error(&path, "write", &error))?;
             from_worker.give_back(batch);
         }
-        for (_, path, file) in &self.files {
+        if let Some(trace) = &mut self.trace {
+            trace
+                .end()
+                .map_err(|error| target_error(&trace.path, "write", &error))?;
+        }
+        for (path, file) in self.all() {
             file.lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .flush()
@@ -155,16 +194,27 @@ impl LogFiles {
 
     fn entry(&mut self, entry: &LogEntry) -> Result<(), (PathBuf, std::io::Error)> {
         let kind = match entry.kind {
+            Kind::Issued => {
+                let Some(trace) = &mut self.trace else {
+                    return Ok(());
+                };
+                return trace
+                    .line(entry)
+                    .map_err(|error| (trace.path.clone(), error));
+            }
             Kind::Slat => LogKind::Slat,
             Kind::Clat => LogKind::Clat,
             Kind::Lat => LogKind::Lat,
             Kind::Bw => LogKind::Bandwidth,
             Kind::Iops => LogKind::Iops,
         };
+        let Some(direction) = entry.op.direction() else {
+            return Ok(());
+        };
         let record = LogRecord {
             at_ms: self.base_ms + entry.at_ns / 1_000_000,
             value: entry.value,
-            direction: entry.direction,
+            direction,
             block_size_bytes: entry.block_bytes.into(),
             offset_bytes: entry.offset,
             priority: entry.priority,

@@ -5,6 +5,7 @@ use super::choose::{self, AnyBackend};
 use super::commands;
 use super::logfiles::{LogFiles, LogShelf, Writing};
 use super::report::{self, Measured};
+use super::scheduler::Schedulers;
 use super::{LocalRunner, Member, epoch_ms};
 use crate::backend::Backend;
 #[cfg(feature = "ceph")]
@@ -89,6 +90,7 @@ pub(super) struct Seat<'a> {
     pub(super) gate: Arc<Gate>,
     pub(super) flow: Option<Arc<FlowPool>>,
     pub(super) shelf: &'a LogShelf,
+    pub(super) schedulers: &'a Schedulers,
     pub(super) runner: &'a LocalRunner,
 }
 
@@ -129,6 +131,7 @@ impl Seat<'_> {
         for warning in self.clone.look_again(self.plan, &self.runner.consent)? {
             self.shared.note(warning);
         }
+        self.schedulers.switch(job, self.clone)?;
         settle(job, self.clone.clone)?;
         let without_files = !job.io.engine.has_paths();
         if job.files.pre_read && !without_files {
@@ -189,6 +192,7 @@ impl Seat<'_> {
             .as_ref()
             .map(|_| IoLog::new(&job.measure.logs, own_priority(job), measured_ns));
         let (log, from_worker) = log.unzip();
+        let log = log.map(|log: IoLog| log.begun_at(start_ns));
         std::thread::scope(|scope| {
             let writing = logs
                 .zip(from_worker)
@@ -416,7 +420,8 @@ fn settle(job: &Job, clone: u32) -> Result<(), RunError> {
         thread::set_ioprio(priority).map_err(refused("prio".to_owned()))?;
     }
     thread::set_fine_timers();
-    Ok(())
+    // Last, as another user may not do the above.
+    thread::set_identity(io.uid, io.gid).map_err(refused("uid or gid".to_owned()))
 }
 
 /// The processors of NUMA nodes, as sysfs lists them.

@@ -139,7 +139,7 @@ impl Stage<'_> {
             Some(logs) => {
                 let measured_ns = start_ns + job.schedule.ramp_time_ns;
                 let (log, from_worker) = IoLog::new(&job.measure.logs, 0, measured_ns);
-                (Some(log), Some((logs, from_worker)))
+                (Some(log.begun_at(start_ns)), Some((logs, from_worker)))
             }
             None => (None, None),
         };

@@ -2,6 +2,7 @@
 
 use super::crew::{Around, Crew};
 use super::logfiles::LogShelf;
+use super::scheduler::Schedulers;
 use super::seat::{Gate, Seat};
 use super::{CrewOutcome, LocalRunner, Member};
 use crate::clock::{Clock, RealClock};
@@ -104,6 +105,7 @@ pub(super) fn run(
     let mut crew = Crew::new(plan, clones, around, observer);
     let (sender, receiver) = channel();
     let shelf = LogShelf::default();
+    let schedulers = Schedulers::default();
     let (mut any_prepared, mut refused) = (false, None);
     let mut line = StartLine::default();
     std::thread::scope(|scope| {
@@ -129,6 +131,7 @@ pub(super) fn run(
                     gate: way_home.gate.clone(),
                     flow,
                     shelf: &shelf,
+                    schedulers: &schedulers,
                     runner,
                 };
                 let word = LastWord(sender.clone());

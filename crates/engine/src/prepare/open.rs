@@ -84,6 +84,8 @@ pub(super) struct Opener {
     /// Whether accesses will be random; `None` says nothing.
     order: Option<bool>,
     fsync_on_close: bool,
+    /// `write_hint` in the kernel's numbers.
+    write_hint: Option<u64>,
 }
 
 impl Opener {
@@ -111,6 +113,7 @@ impl Opener {
                 Fadvise::Sequential => Some(false),
             },
             fsync_on_close: changes && job.workload.fsync_on_close,
+            write_hint: job.io.write_hint.map(|hint| hint as u64),
         }
     }
 
@@ -132,6 +135,10 @@ impl Opener {
             })?;
         self.ready_cache(file, opened.as_raw_fd())
             .map_err(|error| target_error(&file.path, "drop the cache of", &error))?;
+        if let Some(hint) = self.write_hint {
+            block::set_write_hint(opened.as_raw_fd(), hint)
+                .map_err(|error| target_error(&file.path, "set write_hint of", &error))?;
+        }
         Ok(opened)
     }
 

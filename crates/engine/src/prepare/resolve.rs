@@ -228,10 +228,14 @@ fn without_files(job: &Job, clone: u32, paths: &[PathBuf]) -> Result<WorkerFiles
     };
     let each = job.files.filesize.map_or(size / count, |(_, high)| high);
     let start_bytes = start_offset_bytes(&job.files, clone, each, min_block(job));
+    let size_bytes = match job.files.filesize {
+        Some(_) => behind_offset(each, start_bytes, Path::new(&job.name))?,
+        None => each,
+    };
     let region = FileRegion {
         start_bytes,
-        size_bytes: each,
-        file_bytes: start_bytes + each,
+        size_bytes,
+        file_bytes: start_bytes + size_bytes,
     };
     let files = paths
         .iter()
@@ -286,7 +290,9 @@ fn one_file(
             remedy: "use a smaller offset=, or give size= to make the file larger".to_owned(),
         });
     }
+    let of_whole = job.files.filesize.is_some() && !job.files.file_append;
     let size_bytes = match wanted {
+        Some(size) if of_whole && kind == FileKind::Regular => behind_offset(size, start, &path)?,
         // A device cannot grow.
         Some(size) if kind == FileKind::BlockDevice => size.min(known.saturating_sub(start)),
         Some(size) => size,
@@ -319,8 +325,20 @@ fn found(job: &Job, path: &Path) -> Result<(Option<u64>, FileKind), RunError> {
     }
 }
 
+/// What `filesize` leaves behind the offset: as in fio, it is the size of the whole file.
+fn behind_offset(filesize: u64, start: u64, path: &Path) -> Result<u64, RunError> {
+    match filesize.checked_sub(start) {
+        Some(left) if left > 0 => Ok(left),
+        _ => Err(RunError::Target {
+            path: path.display().to_string(),
+            problem: format!("offset {start} is not below filesize={filesize}"),
+            remedy: "use a smaller offset=, or a larger filesize=".to_owned(),
+        }),
+    }
+}
+
 /// Size and kind of what is at a path now.
-fn existing(path: &Path) -> Result<(Option<u64>, FileKind), RunError> {
+pub(super) fn existing(path: &Path) -> Result<(Option<u64>, FileKind), RunError> {
     if path == Path::new("-") {
         return Err(RunError::Target {
             path: "-".to_owned(),

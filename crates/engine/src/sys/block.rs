@@ -7,6 +7,15 @@ const BLKDISCARD: libc::c_ulong = 0x1277;
 const BLKGETSIZE64: libc::c_ulong = 0x8008_1272;
 const BLKFLSBUF: libc::c_ulong = 0x1261;
 
+/// fcntl(2) command that says how long what is written to an inode will live.
+const F_SET_RW_HINT: libc::c_int = 1024 + 12;
+
+/// Says how long what is written to a file will live, in the kernel's numbers.
+pub fn set_write_hint(fd: RawFd, hint: u64) -> io::Result<()> {
+    // SAFETY: the kernel reads one u64, which is what it is given.
+    check(unsafe { libc::fcntl(fd, F_SET_RW_HINT, &hint) })
+}
+
 /// Size of a block device in bytes.
 pub fn size(fd: RawFd) -> io::Result<u64> {
     let mut bytes = 0u64;

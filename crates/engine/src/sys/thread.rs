@@ -64,6 +64,20 @@ pub fn set_nice(nice: i32) -> io::Result<()> {
     check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) }.into())
 }
 
+/// Makes the calling thread, and it alone, another group's and another user's; `None` leaves it. The C library's functions
+/// would change all threads.
+pub fn set_identity(uid: Option<u32>, gid: Option<u32>) -> io::Result<()> {
+    if let Some(gid) = gid {
+        // SAFETY: no memory is passed.
+        check(unsafe { libc::syscall(libc::SYS_setresgid, gid, gid, gid) })?;
+    }
+    if let Some(uid) = uid {
+        // SAFETY: no memory is passed.
+        check(unsafe { libc::syscall(libc::SYS_setresuid, uid, uid, uid) })?;
+    }
+    Ok(())
+}
+
 /// Sets the calling thread's I/O priority.
 pub fn set_ioprio(priority: IoPriority) -> io::Result<()> {
     const WHO_PROCESS: libc::c_int = 1;

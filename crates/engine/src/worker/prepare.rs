@@ -80,11 +80,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                 return Some(self.now_ns + flow.sleep_ns());
             }
             let (io, check) = self.next_io()?;
-            let start_ns = match io
-                .op
-                .direction()
-                .and_then(|direction| self.parts.pacer.start_ns(direction))
-            {
+            let start_ns = match self.due_ns(&io) {
                 Some(start_ns) if start_ns > self.now_ns && !check => {
                     self.held = Some((io, false));
                     return Some(start_ns);
@@ -116,6 +112,11 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             return Some(held);
         }
         let next = match (self.phase, &mut self.parts.verifier) {
+            (Phase::Main, _) if self.parts.replayer.is_some() => {
+                let replayer = self.parts.replayer.as_mut();
+                let io = replayer.and_then(|it| it.next_io(self.now_ns));
+                io.map(|io| (io, false))
+            }
             (Phase::Main, verifier) => {
                 if let Some(io) = verifier
                     .as_mut()
@@ -154,6 +155,12 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         };
         self.dry = next.is_none();
         next
+    }
+
+    /// When an I/O is meant to start, by its trace or a rate; `None` is at once.
+    fn due_ns(&self, io: &Io) -> Option<u64> {
+        let by_trace = self.parts.replayer.as_ref().and_then(|it| it.due_ns());
+        by_trace.or_else(|| self.parts.pacer.start_ns(io.op.direction()?))
     }
 
     pub(super) fn overlaps(&self, io: &Io) -> bool {

@@ -30,8 +30,8 @@ impl DirectionMix {
             Mode::Read => Direction::Read,
             Mode::Write => Direction::Write,
             Mode::Trim | Mode::TrimWrite => Direction::Trim,
-            Mode::ReadWrite if self.rng.percent(self.read_percent) => Direction::Read,
-            Mode::ReadWrite => Direction::Write,
+            Mode::ReadWrite | Mode::All if self.rng.percent(self.read_percent) => Direction::Read,
+            Mode::ReadWrite | Mode::All => Direction::Write,
         }
     }
 

@@ -10,6 +10,7 @@ use iosonde_result::session::Session;
 mod company;
 mod errors;
 mod observed;
+mod replay;
 
 fn job(device: &str, iodepth: u32) -> Job {
     let mut job = Job::new("sim");

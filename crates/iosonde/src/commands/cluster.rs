@@ -149,10 +149,17 @@ pub(crate) fn working_set(options: &ClusterOptions, usual_bytes: u64) -> Option<
 pub(crate) fn refuse_what_stays_behind(plan: &Plan) -> Result<(), Failure> {
     let has_log = |job: &iosonde_job::plan::Job| {
         let logs = &job.measure.logs;
-        [&logs.bw, &logs.iops, &logs.lat, &logs.hist]
+        [&logs.bw, &logs.iops, &logs.lat, &logs.hist, &logs.trace]
             .iter()
             .any(|log| log.is_some())
     };
+    if let Some(job) = plan.jobs.iter().find(|job| job.replay.is_some()) {
+        return Err(Failure::Run(RunError::Unsupported {
+            problem: format!("{}: a pod does not have the trace of read_iolog", job.name),
+            remedy: "replay it on this machine, or describe the pattern by rw=, bssplit= and rate="
+                .to_owned(),
+        }));
+    }
     match plan.jobs.iter().find(|job| has_log(job)) {
         None => Ok(()),
         Some(job) => Err(Failure::Run(RunError::Unsupported {

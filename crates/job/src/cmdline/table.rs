@@ -259,7 +259,7 @@ pub const OPTIONS: &[ProgramOption] = &[
         "max-jobs",
         Arity::Required,
         "N",
-        "Refuse to run more clones than this.",
+        "Allow more clones than 4096. As in fio, a smaller number forbids none.",
         |c, w| {
             let number = crate::options::given::bounded(w.str(), &(1..=i64::from(u32::MAX)))?;
             c.max_jobs = Some(number as u32);
@@ -327,7 +327,7 @@ pub const OPTIONS: &[ProgramOption] = &[
         Arity::None,
         "",
         "Merge traces and stop.",
-        "traces are neither recorded nor replayed",
+        "traces are not merged",
         "blktrace's own tools",
     ),
     ProgramOption::unsupported(

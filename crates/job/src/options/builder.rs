@@ -62,6 +62,8 @@ pub struct Builder {
     pub alternate_clock: i64,
     /// `new_group`.
     pub new_group: bool,
+    /// `read_iolog` and its kin; without traces none is replayed.
+    pub replay: Replay,
 }
 
 /// What write buffers hold, as the options say it.
@@ -148,6 +150,11 @@ impl Builder {
             alternate_epoch: false,
             alternate_clock: 0,
             new_group: false,
+            replay: Replay {
+                scale: 1,
+                speed_percent: 100,
+                ..Replay::default()
+            },
         }
     }
 

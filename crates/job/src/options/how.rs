@@ -268,13 +268,49 @@ pub const ROWS: &[Row] = &[
         "Lock this much memory, so that less is left for the cache.",
         |b, v| v.bytes_to(&mut b.job.io.lockmem_bytes, b.bytes),
     ),
-    Row::unsupported(
+    Row::new(
         "write_hint",
         Kind::Choice(&["none", "short", "medium", "long", "extreme"]),
-        "none",
-        "Tell the device how long written data will live.",
-        "current kernels ignore the hint on most devices",
-        "leave it out",
+        "",
+        "Tell the kernel how long written data will live (F_SET_RW_HINT).",
+        |b, v| {
+            b.job.io.write_hint = Some(v.choice(&[
+                ("none", WriteHint::None),
+                ("short", WriteHint::Short),
+                ("medium", WriteHint::Medium),
+                ("long", WriteHint::Long),
+                ("extreme", WriteHint::Extreme),
+            ])?);
+            Ok(())
+        },
+    ),
+    Row::new(
+        "ioscheduler",
+        Kind::Text,
+        "",
+        "Switch the devices below the job's files to this I/O scheduler when the job starts. At the end of the run each has the \
+         one that it had.",
+        |b, v| v.text_to(&mut b.job.io.scheduler),
+    ),
+    Row::new(
+        "uid",
+        Kind::Int(0, U32),
+        "",
+        "Open the job's files and do its I/O as this user.",
+        |b, v| {
+            b.job.io.uid = Some(v.int(0..=U32)? as u32);
+            Ok(())
+        },
+    ),
+    Row::new(
+        "gid",
+        Kind::Int(0, U32),
+        "",
+        "Open the job's files and do its I/O as this group.",
+        |b, v| {
+            b.job.io.gid = Some(v.int(0..=U32)? as u32);
+            Ok(())
+        },
     ),
 ];
 

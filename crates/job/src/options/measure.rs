@@ -286,22 +286,10 @@ pub const ROWS: &[Row] = &[
         |_, v| v.int(1024..=1 << 20).map(|_| ()),
     )
     .accepted("Logs are written while the job runs, so they need no room in memory."),
-    Row::unsupported(
-        "log_compression",
-        Kind::Size,
-        "0",
-        "Compress logs in memory.",
-        "logs are written while the job runs and are not held in memory",
-        "leave it out",
-    ),
-    Row::unsupported(
-        "log_compression_cpus",
-        Kind::Numbers,
-        "",
-        "CPUs that compress logs.",
-        "logs are not compressed",
-        "leave it out",
-    ),
+    Row::new("log_compression", Kind::Size, "0", "Compress logs in memory.", |_, _| Ok(()))
+        .accepted("Logs are written while the job runs and are not held in memory, so that there is nothing to compress."),
+    Row::new("log_compression_cpus", Kind::Numbers, "", "CPUs that compress logs.", |_, _| Ok(()))
+        .accepted("Nothing is compressed."),
     Row::unsupported(
         "log_store_compressed",
         Kind::Bool,
@@ -347,14 +335,8 @@ pub const ROWS: &[Row] = &[
         |_, v| v.choice(&[("gettimeofday", ()), ("clock_gettime", ()), ("cpu", ())]),
     )
     .accepted("The clock is CLOCK_MONOTONIC by clock_gettime in any case."),
-    Row::unsupported(
-        "gtod_cpu",
-        Kind::Int(0, U32),
-        "",
-        "Read the clock on this CPU alone.",
-        "reading the clock costs too little to be moved to another CPU",
-        "leave it out",
-    ),
+    Row::new("gtod_cpu", Kind::Int(0, U32), "", "Let a thread on this CPU read the clock for all jobs.", |_, _| Ok(()))
+        .accepted("Each job reads the clock itself, once for each batch of I/Os."),
     Row::new(
         "continue_on_error",
         Kind::Choice(&["none", "read", "write", "io", "verify", "all", "0", "1"]),

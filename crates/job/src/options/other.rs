@@ -1,10 +1,11 @@
 //! Names and descriptions, and what else fio has: traces, cgroups, zoned devices, profiles.
 
-use super::{Kind, Row};
+use super::{Builder, Given, Kind, Row};
+use crate::value::{self, Parsed, ValueError};
 
 const U32: i64 = u32::MAX as i64;
-const NO_TRACE: &str = "traces are neither recorded nor replayed";
-const NO_TRACE_WAY: &str = "describe the pattern by rw, bssplit, random_distribution and rate";
+const NO_MERGE: &str = "traces are not merged";
+const NO_MERGE_WAY: &str = "give each trace a job of its own: all start at one time";
 const NO_ZBD: &str = "zoned block devices are not supported";
 const NO_ZBD_WAY: &str = "zonemode=strided on an ordinary device";
 
@@ -40,46 +41,97 @@ pub const ROWS: &[Row] = &[
         "Linux has no barrier writes",
         "fdatasync=N",
     ),
-    trace("write_iolog", Kind::Text, "Record the I/Os into a file."),
-    trace("read_iolog", Kind::Text, "Replay the I/Os of a file."),
-    trace(
+    Row::new(
+        "write_iolog",
+        Kind::Text,
+        "",
+        "Record the job's I/Os into this file, as a trace for read_iolog, in version 3 of its format. A file that exists is \
+         added to. Jobs should have one each.",
+        |b, v| v.text_to(&mut b.job.measure.logs.trace),
+    ),
+    Row::new(
+        "read_iolog",
+        Kind::List,
+        "",
+        "Replay the I/Os of a trace: one of write_iolog (version 2 or 3 of its format), or what blkparse -d writes. Of several, \
+         separated by colons, each clone takes its own; - is standard input. All of it is replayed once, at its own times and \
+         in its order; only runtime ends it earlier. Files that are missing or too short are laid out.",
+        |b, v| {
+            b.replay.traces = value::colons(v.str());
+            match b.replay.traces.is_empty() {
+                true => Err(ValueError::new("no trace is named")),
+                false => Ok(()),
+            }
+        },
+    ),
+    Row::new(
         "read_iolog_chunked",
         Kind::Bool,
+        "0",
         "Read the trace piece by piece.",
-    ),
-    trace(
+        |_, _| Ok(()),
+    )
+    .accepted("The trace is read before the job starts, so that reading it does not disturb the replay. It takes 32 bytes an I/O."),
+    Row::new(
         "replay_no_stall",
         Kind::Bool,
-        "Replay without the trace's pauses.",
+        "0",
+        "Replay without the trace's pauses, as fast as the device allows.",
+        |b, v| v.bool_to(&mut b.replay.no_stall),
     ),
-    trace("replay_redirect", Kind::Text, "Replay onto another device."),
-    trace(
+    Row::new(
+        "replay_redirect",
+        Kind::Text,
+        "",
+        "Replay all I/Os onto this file or device.",
+        |b, v| v.text_to(&mut b.replay.redirect),
+    ),
+    Row::new(
         "replay_scale",
-        Kind::Int(0, U32),
-        "Divide the trace's offsets.",
+        Kind::Int(1, U32),
+        "1",
+        "Divide the trace's offsets by this.",
+        |b, v| v.u32_to(&mut b.replay.scale, 1),
     ),
-    trace("replay_align", Kind::Size, "Align the trace's offsets."),
-    trace(
+    Row::new(
+        "replay_align",
+        Kind::Size,
+        "",
+        "Round the trace's offsets down to multiples of this power of 2.",
+        |b, v| {
+            let bytes = value::bytes(v.str(), b.bytes)?;
+            if bytes != 0 && !bytes.is_power_of_two() {
+                return Err(ValueError::new("it is not a power of 2"));
+            }
+            b.replay.align_bytes = bytes;
+            Ok(())
+        },
+    ),
+    Row::new(
         "replay_time_scale",
         Kind::Int(1, U32),
-        "Stretch the trace's time.",
+        "100",
+        "Replay at this speed, in per cent: 200 is twice as fast as recorded.",
+        |b, v| v.u32_to(&mut b.replay.speed_percent, 1),
     ),
-    trace(
+    Row::new(
         "replay_skip",
         Kind::Text,
-        "Leave out directions of the trace.",
+        "",
+        "Leave these out of the trace: read, write, trim, sync, separated by commas.",
+        apply_replay_skip,
     ),
-    trace(
+    merge(
         "merge_blktrace_file",
         Kind::Text,
         "Merge traces into this file.",
     ),
-    trace(
+    merge(
         "merge_blktrace_scalars",
         Kind::FloatList,
         "Stretch the times of merged traces.",
     ),
-    trace(
+    merge(
         "merge_blktrace_iters",
         Kind::FloatList,
         "Repeat merged traces.",
@@ -97,14 +149,6 @@ pub const ROWS: &[Row] = &[
         "",
         "Run a command by the shell after the I/O of each clone; its output goes to JOB.postrun.txt.",
         |b, v| v.text_to(&mut b.job.schedule.exec_postrun),
-    ),
-    Row::unsupported(
-        "ioscheduler",
-        Kind::Text,
-        "",
-        "Switch the device's I/O scheduler for the job.",
-        "settings of the machine are reported, not changed",
-        "write its name to /sys/block/DEVICE/queue/scheduler before",
     ),
     zbd("zonecapacity", Kind::Size, "", "Usable bytes of a zone."),
     zbd(
@@ -163,18 +207,6 @@ pub const ROWS: &[Row] = &[
         "",
         "Weight of the control group.",
         "`systemd-run --scope -p IOWeight=N`",
-    ),
-    identity(
-        "uid",
-        "Run the job as this user.",
-        "clones are threads and share one user",
-        "start iosonde as that user",
-    ),
-    identity(
-        "gid",
-        "Run the job as this group.",
-        "clones are threads and share one group",
-        "start iosonde as that group",
     ),
     Row::unsupported(
         "profile",
@@ -300,8 +332,25 @@ const fn later(name: &'static str, kind: Kind, doc: &'static str) -> Row {
     )
 }
 
-const fn trace(name: &'static str, kind: Kind, doc: &'static str) -> Row {
-    Row::unsupported(name, kind, "", doc, NO_TRACE, NO_TRACE_WAY)
+const fn merge(name: &'static str, kind: Kind, doc: &'static str) -> Row {
+    Row::unsupported(name, kind, "", doc, NO_MERGE, NO_MERGE_WAY)
+}
+
+fn apply_replay_skip(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
+    for word in v.str().split(',').map(str::trim) {
+        let skip = &mut b.replay.skip;
+        match word {
+            "read" => skip.read = true,
+            "write" => skip.write = true,
+            "trim" => skip.trim = true,
+            "sync" => skip.sync = true,
+            _ => {
+                let error = ValueError::new(format!("`{word}` is nothing that can be left out"));
+                return Err(error.help("write read, write, trim or sync"));
+            }
+        }
+    }
+    Ok(())
 }
 
 const fn zbd(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Row {
@@ -317,15 +366,6 @@ const fn cgroup(
 ) -> Row {
     let why = "control groups are reported, not changed";
     Row::unsupported(name, kind, default, doc, why, way)
-}
-
-const fn identity(
-    name: &'static str,
-    doc: &'static str,
-    why: &'static str,
-    way: &'static str,
-) -> Row {
-    Row::unsupported(name, Kind::Int(0, U32), "", doc, why, way)
 }
 
 /// fio reads these everywhere, but only its profiles look at them.

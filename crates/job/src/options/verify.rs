@@ -32,7 +32,8 @@ pub const ROWS: &[Row] = &[
         "verify_only",
         Kind::Flag,
         "0",
-        "Write nothing: check what an earlier run of the same job wrote.",
+        "Write nothing: check what an earlier run of the same job wrote. Only the reads are reported; fio adds the writes that it \
+         did not do.",
         |b, v| v.flag_to(&mut b.verify.verify_only),
     ),
     Row::new(

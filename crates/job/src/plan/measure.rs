@@ -67,6 +67,9 @@ pub struct Logs {
     pub lat: Option<String>,
     /// `write_hist_log`.
     pub hist: Option<String>,
+    /// `write_iolog`: the file that the I/Os are recorded in, as a trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
     /// `per_job_logs`.
     pub per_job: bool,
     /// `log_avg_msec`; 0 logs every I/O.

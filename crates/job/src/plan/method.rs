@@ -130,6 +130,18 @@ pub struct IoMethod {
     pub hugepage_bytes: u64,
     /// `lockmem` in bytes.
     pub lockmem_bytes: u64,
+    /// `write_hint`: how long written data will live.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_hint: Option<WriteHint>,
+    /// `ioscheduler`: the I/O scheduler of the devices below the files while the job runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<String>,
+    /// `uid`: the user as which files are opened and I/O is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+    /// `gid`: the group, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gid: Option<u32>,
     /// The simulated device, for [`Engine::Sim`]: `key=value,...` of its model.
     pub sim: Option<String>,
     /// The cluster, for [`Engine::Rados`] and [`Engine::Rbd`].
@@ -147,6 +159,22 @@ pub enum SyncMode {
     Sync,
     /// O_DSYNC.
     Dsync,
+}
+
+/// `write_hint`, in the kernel's numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WriteHint {
+    /// RWH_WRITE_LIFE_NONE
+    None = 1,
+    /// RWH_WRITE_LIFE_SHORT
+    Short = 2,
+    /// RWH_WRITE_LIFE_MEDIUM
+    Medium = 3,
+    /// RWH_WRITE_LIFE_LONG
+    Long = 4,
+    /// RWH_WRITE_LIFE_EXTREME
+    Extreme = 5,
 }
 
 /// Options of the io_uring engine (and pvsync2's `hipri`).

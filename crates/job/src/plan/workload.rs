@@ -76,6 +76,8 @@ pub enum Mode {
     ReadWrite,
     /// trimwrite, randtrimwrite: a block is trimmed, then written
     TrimWrite,
+    /// All three, as only traces have them
+    All,
 }
 
 impl ReadWrite {
@@ -87,6 +89,7 @@ impl ReadWrite {
             Mode::Trim => direction == Direction::Trim,
             Mode::ReadWrite => direction != Direction::Trim,
             Mode::TrimWrite => direction != Direction::Read,
+            Mode::All => true,
         }
     }
 
@@ -103,6 +106,7 @@ impl ReadWrite {
             (Mode::ReadWrite, true) => "randrw",
             (Mode::TrimWrite, false) => "trimwrite",
             (Mode::TrimWrite, true) => "randtrimwrite",
+            (Mode::All, _) => "readwritetrim",
         }
     }
 }

@@ -34,7 +34,8 @@ pub(super) fn is_engine_refused(builder: &Builder) -> bool {
         .is_some_and(|name| engines::engine(name).is_err())
 }
 
-/// Applies a section. `kb_base` comes first, as it decides how sizes are read; of an option given twice, the last wins.
+/// Applies a section. In a job file `kb_base` comes first, as it decides how sizes are read; of an option given twice, the
+/// last wins.
 pub(super) fn section(
     builder: &mut Builder,
     section: &Section,
@@ -67,7 +68,7 @@ pub(super) fn section(
         Some(value) => engines::engine(&value.text).is_err(),
         None => is_engine_refused(builder),
     };
-    rows.sort_by_key(|(_, row)| rank(row.name));
+    rows.sort_by_key(|(_, row)| rank(row.name, section.in_order));
     for (entry, row) in rows {
         builder.given.insert(row.name, entry.span());
         builder.own.insert(row.name);
@@ -87,10 +88,10 @@ pub(super) fn section(
     found
 }
 
-/// Options that decide how others are read come before them.
-fn rank(name: &str) -> u8 {
+/// Options that decide how others are read come before them; as in fio, `kb_base` does not on a command line.
+fn rank(name: &str, in_order: bool) -> u8 {
     match name {
-        "kb_base" => 0,
+        "kb_base" if !in_order => 0,
         "cmdprio_bssplit" => 2,
         _ => 1,
     }

@@ -30,6 +30,7 @@ impl Settler<'_> {
         self.rates(&b);
         self.measure(&mut b);
         self.verify(&mut b);
+        self.replay(&mut b);
         self.check_readonly(&b);
         b.job
     }
@@ -427,6 +428,39 @@ impl Settler<'_> {
                            which verification then reports";
             self.warn(b, "numjobs", message);
         }
+    }
+
+    /// A trace goes before `rw`; what only a pattern can do has no effect on it.
+    fn replay(&mut self, b: &mut Builder) {
+        if b.replay.traces.is_empty() {
+            let options = ["replay_no_stall", "replay_redirect", "replay_time_scale"];
+            for option in options.into_iter().filter(|option| b.own.contains(option)) {
+                let message = format!("`{option}` has no effect without `read_iolog`");
+                self.warn(b, option, message);
+            }
+            return;
+        }
+        if b.job.verify.is_some() {
+            let message =
+                "`verify` does not work with `read_iolog`: a trace says nothing of contents";
+            self.error(b, "verify", message);
+        }
+        let engine = b.job.io.engine;
+        if matches!(engine, Engine::Rados | Engine::Rbd) {
+            let message = format!("`{}` replays no trace", engine.name());
+            let error = Diagnostic::error(message)
+                .at(self.place(b, "read_iolog"))
+                .help("map the image (`rbd map`) and name the device by `replay_redirect`");
+            self.diagnostics.push(error);
+        }
+        for option in ["loops", "time_based", "number_ios", "io_size"] {
+            if b.own.contains(option) {
+                let message =
+                    format!("`{option}` has no effect: a trace is replayed once, as in fio");
+                self.warn(b, option, message);
+            }
+        }
+        b.job.replay = Some(b.replay.clone());
     }
 
     fn check_readonly(&mut self, b: &Builder) {

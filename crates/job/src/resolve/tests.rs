@@ -86,6 +86,21 @@ fn the_last_of_an_option_wins_and_kb_base_comes_first() {
         job("size=1m\nkb_base=1000").files.size,
         Some(Extent::Bytes(1_000_000))
     );
+    let size = |line: &str| {
+        try_run(line, &FakeEnv::new()).unwrap().plan.jobs[0]
+            .files
+            .size
+    };
+    let (late, early) = (
+        "--name=a --size=1m --kb_base=1000",
+        "--name=a --kb_base=1000 --size=1m",
+    );
+    assert_eq!(
+        size(late),
+        Some(Extent::Bytes(1 << 20)),
+        "in order, as in fio"
+    );
+    assert_eq!(size(early), Some(Extent::Bytes(1_000_000)));
     assert!(job("buffered=1\ndirect=1").io.direct);
     assert!(!job("direct=1\nbuffered=1").io.direct);
     assert_eq!(
@@ -329,6 +344,10 @@ fn more_clones_than_anybody_means_are_refused() {
         "{error}"
     );
     assert!(try_run("--name=a --numjobs=5000 --max-jobs=5000", &env).is_ok());
+    assert!(
+        try_run("--name=a --numjobs=9 --max-jobs=8", &env).is_ok(),
+        "as in fio"
+    );
 }
 
 #[test]
@@ -360,7 +379,8 @@ fn the_programs_own_options() {
         ("--name=a --output-format=xml", "not one of its values"),
         ("--name=a --client=h", "client/server"),
         ("--name=a --eta-interval=1ms", "250 ms"),
-        ("--name=a --numjobs=9 --max-jobs=8", "9 clones"),
+        ("--name=a --numjobs=5000", "5000 clones"),
+        ("--name=a --numjobs=6000 --max-jobs=5000", "6000 clones"),
         ("nofile.fio", "nofile.fio"),
         ("--parse-only", "no job is defined"),
         ("--name=a --time_based --warnings-fatal", "runtime"),
@@ -407,4 +427,29 @@ proptest! {
 fn option_name() -> impl Strategy<Value = &'static str> {
     let names: Vec<&'static str> = crate::options::all().map(|row| row.name).collect();
     prop::sample::select(names)
+}
+
+#[test]
+fn a_trace_goes_before_the_pattern() {
+    let replay =
+        job("read_iolog=a:b\\:c\nreplay_scale=2\nreplay_align=4k\nreplay_skip=trim,sync").replay;
+    let replay = replay.unwrap();
+    assert_eq!(replay.traces, ["a", "b:c"]);
+    assert_eq!(
+        (replay.scale, replay.align_bytes, replay.speed_percent),
+        (2, 4096, 100)
+    );
+    assert!(replay.skip.trim && replay.skip.sync && !replay.skip.read && !replay.skip.write);
+    assert!(job("replay_scale=2").replay.is_none());
+    assert!(warnings("read_iolog=a\nloops=3").contains("a trace is replayed once"));
+    assert!(warnings("replay_no_stall=1").contains("no effect without `read_iolog`"));
+    let env = FakeEnv::new();
+    for (options, words) in [
+        ("--verify=md5", "contents"),
+        ("--replay_align=3k", "power of 2"),
+        ("--replay_skip=all", "`all` is nothing"),
+    ] {
+        let error = try_run(&format!("--name=a --read_iolog=t {options}"), &env);
+        assert!(error.unwrap_err().to_string().contains(words), "{words}");
+    }
 }

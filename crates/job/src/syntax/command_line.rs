@@ -173,10 +173,10 @@ impl Parser<'_> {
         }
         if option.owner == Owner::Job && option.canonical == "name" {
             let title = value.clone().unwrap_or_else(|| name.clone());
-            self.result.sections.push(Section::new(title));
+            self.result.sections.push(Section::of_command_line(title));
         } else if option.owner == Owner::Job && self.result.sections.is_empty() {
             let title = Spanned::verbatim("global", name.span);
-            self.result.sections.push(Section::new(title));
+            self.result.sections.push(Section::of_command_line(title));
         }
         let entry = Entry {
             name,

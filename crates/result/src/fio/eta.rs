@@ -122,6 +122,7 @@ fn letter(worker: &WorkerProgress, job: &Job) -> char {
                     100 => 'R',
                     _ => 'M',
                 },
+                Mode::All => 'M',
             };
             if job.workload.rw.random {
                 letter.to_ascii_lowercase()

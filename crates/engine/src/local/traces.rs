@@ -1,0 +1,164 @@
+//! The traces that jobs replay: read before anything else, as they say which files are used, and how.
+
+use crate::prepare::target_error;
+use iosonde_job::plan::{BlockSize, Direction, Job, Mode, PerDirection, Plan, Replay, Workload};
+use iosonde_job::trace::{self, Trace, TracedFile};
+use iosonde_result::session::RunError;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A plan whose jobs know what their traces do, and the traces.
+#[derive(Default)]
+pub(super) struct Traced {
+    /// The plan that is run: directions and block sizes are those of the traces.
+    pub(super) plan: Plan,
+    by_worker: BTreeMap<u32, Arc<Trace>>,
+}
+
+impl Traced {
+    /// Reads the traces of a plan. With `readonly` their writes and trims are left out.
+    pub(super) fn read(plan: &Plan, readonly: bool) -> Result<Traced, RunError> {
+        let mut traced = Traced {
+            plan: plan.clone(),
+            by_worker: BTreeMap::new(),
+        };
+        for (job, clone, number) in super::expand(plan) {
+            let Some(replay) = &plan.jobs[job].replay else {
+                continue;
+            };
+            let count = replay.traces.len() as u32;
+            // Clones of a job are numbered one after the other.
+            let trace = match clone.checked_sub(count) {
+                Some(_) => traced.by_worker[&(number - count)].clone(),
+                None => Arc::new(read(&replay.traces[clone as usize], replay, readonly)?),
+            };
+            traced.by_worker.insert(number, trace);
+        }
+        for (job, clone, number) in super::expand(plan) {
+            if let Some(trace) = traced.by_worker.get(&number) {
+                adopt(&mut traced.plan.jobs[job], trace, clone == 0);
+            }
+        }
+        Ok(traced)
+    }
+
+    /// The trace of a worker.
+    pub(super) fn of(&self, number: u32) -> Option<&Arc<Trace>> {
+        self.by_worker.get(&number)
+    }
+}
+
+fn read(path: &str, replay: &Replay, readonly: bool) -> Result<Trace, RunError> {
+    let mut bytes = Vec::new();
+    let read = match path {
+        "-" => std::io::stdin().read_to_end(&mut bytes).map(drop),
+        path => std::fs::read(path).map(|read| bytes = read),
+    };
+    read.map_err(|error| target_error(Path::new(path), "read", &error))?;
+    let wrong = |problem: String, remedy: &str| RunError::Target {
+        path: path.to_owned(),
+        problem,
+        remedy: remedy.to_owned(),
+    };
+    let mut trace = trace::parse(&bytes).map_err(|error| {
+        wrong(
+            format!("{}: {}", error.place, error.problem),
+            "replay what write_iolog=FILE has recorded, or what `blkparse -d FILE` wrote",
+        )
+    })?;
+    trace.shape(replay, readonly);
+    if trace.ios.is_empty() {
+        let remedy = match readonly {
+            true => "leave --readonly out, or replay a trace that reads",
+            false => "record it anew, or see replay_skip=",
+        };
+        return Err(wrong(
+            "it holds no I/O that may be replayed".to_owned(),
+            remedy,
+        ));
+    }
+    for file in &mut trace.files {
+        if let TracedFile::Device { major, minor } = *file {
+            *file = TracedFile::Path(device(major, minor).ok_or_else(|| {
+                wrong(
+                    format!("this machine has no block device {major}:{minor}"),
+                    "say where to replay it: replay_redirect=DEVICE",
+                )
+            })?);
+        }
+    }
+    Ok(trace)
+}
+
+/// The path of a block device, by its numbers.
+fn device(major: u32, minor: u32) -> Option<String> {
+    let facts = std::fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/uevent")).ok()?;
+    let name = facts
+        .lines()
+        .find_map(|line| line.strip_prefix("DEVNAME="))?;
+    Some(format!("/dev/{name}"))
+}
+
+/// Lets a job be what its trace does. `first` is said for the first of its clones: what the others do is added.
+fn adopt(job: &mut Job, trace: &Trace, first: bool) {
+    let mut has = trace.directions();
+    let mut longest = u64::from(trace.max_len()).max(512);
+    let workload = &job.workload;
+    if !first {
+        has = PerDirection::from_fn(|direction| has[direction] || workload.rw.has(direction));
+        longest = longest.max(workload.block_size.read.max());
+    }
+    let mut rw = workload.rw;
+    rw.mode = mode(has);
+    job.workload = Workload {
+        rw,
+        block_size: PerDirection::all(BlockSize::Fixed(longest)),
+        end_fsync: workload.end_fsync,
+        fsync_on_close: workload.fsync_on_close,
+        buffers: workload.buffers.clone(),
+        ..Workload::default()
+    };
+    job.verify = None;
+}
+
+fn mode(has: PerDirection<bool>) -> Mode {
+    let has = |direction: Direction| has[direction];
+    match (
+        has(Direction::Read),
+        has(Direction::Write),
+        has(Direction::Trim),
+    ) {
+        (_, false, false) => Mode::Read,
+        (false, true, false) => Mode::Write,
+        (false, false, true) => Mode::Trim,
+        (true, true, false) => Mode::ReadWrite,
+        (false, true, true) => Mode::TrimWrite,
+        (true, _, true) => Mode::All,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_opens_its_files_for_what_the_traces_of_its_clones_do() {
+        let parse = |text: &str| {
+            let text = format!("fio version 2 iolog\n{text}\n");
+            trace::parse(text.as_bytes()).unwrap()
+        };
+        let mut job = Job::new("x");
+        adopt(&mut job, &parse("f write 0 65536"), true);
+        assert_eq!(job.workload.rw.mode, Mode::Write);
+        adopt(&mut job, &parse("f read 0 4096"), false);
+        assert_eq!(job.workload.rw.mode, Mode::ReadWrite);
+        assert_eq!(job.workload.block_size.read, BlockSize::Fixed(65_536));
+        adopt(&mut job, &parse("f trim 0 4096"), false);
+        assert_eq!(job.workload.rw.mode, Mode::All);
+        // A sync alone writes nothing.
+        adopt(&mut job, &parse("f sync 0 0"), true);
+        assert_eq!(job.workload.rw.mode, Mode::Read);
+    }
+}

@@ -1,0 +1,164 @@
+//! fio's text format. A line each: `FILE ACTION [OFFSET LENGTH]`, in version 3 with the time in microseconds before it.
+
+use super::{Timing, Trace, TraceError, TracedFile, TracedIo, TracedOp};
+use crate::plan::Direction;
+use std::collections::HashMap;
+
+const VERSION_2: &str = "fio version 2 iolog";
+const VERSION_3: &str = "fio version 3 iolog";
+
+/// Reads a text.
+pub(super) fn parse(bytes: &[u8]) -> Result<Trace, TraceError> {
+    let text = String::from_utf8_lossy(bytes);
+    let mut lines = text.lines().map(str::trim).zip(1u64..);
+    let stamped = match lines.next() {
+        Some((first, _)) if first.starts_with(VERSION_2) => false,
+        Some((first, _)) if first.starts_with(VERSION_3) => true,
+        _ => return Err(at(1, no_header())),
+    };
+    let mut reader = Reader::new(stamped);
+    for (line, number) in lines {
+        reader.line(line).map_err(|problem| at(number, problem))?;
+    }
+    Ok(reader.trace)
+}
+
+fn at(line: u64, problem: String) -> TraceError {
+    TraceError {
+        place: format!("line {line}"),
+        problem,
+    }
+}
+
+fn no_header() -> String {
+    format!("a trace begins with `{VERSION_3}` or `{VERSION_2}`, or is what blkparse -d writes")
+}
+
+struct Reader {
+    trace: Trace,
+    stamped: bool,
+    numbers: HashMap<String, u32>,
+    /// Version 2: the sum of the pauses so far.
+    paused_ns: u64,
+    /// Version 3: added to times, where a trace was added to and begins anew.
+    base_ns: u64,
+    last_ns: u64,
+}
+
+impl Reader {
+    fn new(stamped: bool) -> Reader {
+        Reader {
+            trace: Trace {
+                timing: match stamped {
+                    true => Timing::Stamps,
+                    false => Timing::Pauses,
+                },
+                ..Trace::default()
+            },
+            stamped,
+            numbers: HashMap::new(),
+            paused_ns: 0,
+            base_ns: 0,
+            last_ns: 0,
+        }
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), String> {
+        if line.is_empty() {
+            return Ok(());
+        }
+        if line == VERSION_2 || line == VERSION_3 {
+            return self.again(line == VERSION_3);
+        }
+        let mut words = line.split_ascii_whitespace();
+        let at_ns = match self.stamped {
+            true => self.stamp(words.next().unwrap_or_default())?,
+            false => self.paused_ns,
+        };
+        let file = words.next().ok_or("the file is missing")?;
+        let action = words.next().ok_or("the action is missing")?;
+        let numbers = (words.next(), words.next());
+        if words.next().is_some() {
+            return Err("it has too many words".to_owned());
+        }
+        let (offset, len) = match (action, numbers) {
+            ("add" | "open" | "close" | "unlink", (None, None)) => return Ok(()),
+            (_, (Some(offset), Some(len))) => (number(offset)?, number(len)?),
+            _ => return Err(format!("`{action}` needs an offset and a length")),
+        };
+        if action == "wait" {
+            return self.pause(offset);
+        }
+        let op = op(action)?;
+        let len = u32::try_from(len).map_err(|_| format!("the length {len} is too large"))?;
+        let end = offset.checked_add(u64::from(len));
+        if end.is_none_or(|end| end > i64::MAX as u64) {
+            return Err(format!("the offset {offset} is too large"));
+        }
+        let file = self.file(file);
+        self.trace.ios.push(TracedIo {
+            at_ns,
+            offset,
+            len,
+            file,
+            op,
+        });
+        Ok(())
+    }
+
+    /// Another header, where a second job has added to the file: its times begin at 0 again.
+    fn again(&mut self, stamped: bool) -> Result<(), String> {
+        if stamped != self.stamped {
+            return Err("the trace changes its version".to_owned());
+        }
+        self.base_ns = self.last_ns;
+        Ok(())
+    }
+
+    fn stamp(&mut self, word: &str) -> Result<u64, String> {
+        let at_ns = number(word)?
+            .saturating_mul(1000)
+            .saturating_add(self.base_ns);
+        self.last_ns = self.last_ns.max(at_ns);
+        Ok(at_ns)
+    }
+
+    fn pause(&mut self, us: u64) -> Result<(), String> {
+        if self.stamped {
+            return Err("there is no `wait` in version 3, whose lines carry times".to_owned());
+        }
+        self.paused_ns = self.paused_ns.saturating_add(us.saturating_mul(1000));
+        Ok(())
+    }
+
+    fn file(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        let number = self.trace.files.len() as u32;
+        self.trace.files.push(TracedFile::Path(name.to_owned()));
+        self.numbers.insert(name.to_owned(), number);
+        number
+    }
+}
+
+fn op(action: &str) -> Result<TracedOp, String> {
+    Ok(match action {
+        "read" => TracedOp::Data(Direction::Read),
+        "write" => TracedOp::Data(Direction::Write),
+        "trim" => TracedOp::Data(Direction::Trim),
+        "sync" => TracedOp::Sync,
+        "datasync" => TracedOp::Datasync,
+        "sync_file_range" => TracedOp::SyncFileRange,
+        _ => {
+            return Err(format!(
+                "`{action}` is no action: read, write, trim, sync, datasync, wait, add, open, close"
+            ));
+        }
+    })
+}
+
+fn number(word: &str) -> Result<u64, String> {
+    word.parse()
+        .map_err(|_| format!("`{word}` is not a whole number"))
+}

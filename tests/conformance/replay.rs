@@ -1,0 +1,120 @@
+//! Traces: recorded by either program, replayed by both; the target's own log is the judge.
+
+use std::fs;
+use std::path::PathBuf;
+
+use iosonde_e2e::fuse::{Behaviour, FuseFile};
+use iosonde_e2e::requests::Requests;
+use iosonde_e2e::tree::number;
+use iosonde_e2e::{Program, Scratch, require};
+
+const TARGET_BYTES: u64 = 16 << 20;
+
+/// Records a job's I/Os on a target, and what the target saw of them.
+fn record(scratch: &Scratch, program: Program, name: &str, job: &str) -> (PathBuf, Requests) {
+    let target = FuseFile::serve(scratch, name, TARGET_BYTES, &Behaviour::plain());
+    let trace = scratch.work().join(format!("{name}.trace"));
+    let line = format!(
+        "--name=job --filename={} --direct=1 {job} --write_iolog={}",
+        target.path().display(),
+        trace.display()
+    );
+    assert!(program.line(scratch, &line).ok().status.success(), "{line}");
+    (trace, target.requests())
+}
+
+/// What a target sees of a trace's replay, and the result.
+fn replay(scratch: &Scratch, program: Program, options: &str) -> (Requests, serde_json::Value) {
+    let name = if program.is_fio() { "by_fio" } else { "by_us" };
+    let target = FuseFile::serve(scratch, name, TARGET_BYTES, &Behaviour::plain());
+    let line = format!(
+        "--name=r --direct=1 --replay_redirect={} {options}",
+        target.path().display()
+    );
+    let document = program.line(scratch, &line).json();
+    (target.requests(), document)
+}
+
+#[test]
+fn what_either_program_records_both_replay() {
+    require!(Root, Nbdfuse);
+    let scratch = Scratch::shared();
+    let job = "--rw=randrw --bs=4k --bssplit=4k/60:16k/40 --size=1m --fdatasync=7";
+    for recorder in Program::both() {
+        let name = if recorder.is_fio() { "fios" } else { "ours" };
+        let (trace, seen) = record(&scratch, recorder, name, job);
+        let options = format!("--read_iolog={} --replay_no_stall=1", trace.display());
+        for player in Program::both() {
+            let (again, document) = replay(&scratch, player, &options);
+            // How many flushes come of the syncs is up to each program's engine and the file system between.
+            assert_eq!(again.reads, seen.reads, "{recorder:?} {player:?}");
+            assert_eq!(again.writes, seen.writes, "{recorder:?} {player:?}");
+            let claimed = |kind| number(&document, &format!("/jobs/0/{kind}/total_ios")) as usize;
+            assert_eq!(
+                (claimed("read"), claimed("write")),
+                (seen.reads.len(), seen.writes.len())
+            );
+        }
+    }
+}
+
+#[test]
+fn a_trace_is_scaled_and_aligned_as_fio_does_it() {
+    require!(Root, Nbdfuse);
+    let scratch = Scratch::shared();
+    let trace = scratch.work().join("t");
+    let text = "fio version 3 iolog\n0 /x add\n0 /x open\n10 /x read 40960 4096\n20 /x write 12288 8192\n\
+                30 /x read 1048576 4096\n40 /x write 2097152 4096\n50 /x close\n";
+    fs::write(&trace, text).expect("a trace");
+    for options in [
+        "--replay_scale=2 --replay_align=4096",
+        "--replay_scale=3 --replay_align=16k",
+    ] {
+        let options = format!("--read_iolog={} {options}", trace.display());
+        let [(by_fio, _), (ours, _)] =
+            Program::both().map(|program| replay(&scratch, program, &options));
+        assert_eq!(ours, by_fio, "{options}");
+    }
+}
+
+#[test]
+fn what_is_to_be_skipped_is() {
+    require!(Root, Nbdfuse);
+    // fio 3.33 skips nothing of a trace in text.
+    let scratch = Scratch::shared();
+    let trace = scratch.work().join("t");
+    let text = "fio version 3 iolog\n10 /x read 4096 4096\n20 /x write 12288 8192\n";
+    fs::write(&trace, text).expect("a trace");
+    for (options, reads, writes) in [
+        ("--replay_skip=write", 1, 0),
+        ("--replay_skip=read,trim", 0, 1),
+        ("--readonly", 1, 0),
+    ] {
+        let options = format!("--read_iolog={} {options}", trace.display());
+        let (seen, _) = replay(&scratch, Program::Iosonde, &options);
+        assert_eq!(
+            (seen.reads.len(), seen.writes.len()),
+            (reads, writes),
+            "{options}"
+        );
+    }
+}
+
+#[test]
+fn what_is_no_trace_is_refused_with_its_line() {
+    let scratch = Scratch::shared();
+    fs::write(
+        scratch.work().join("t"),
+        "fio version 3 iolog\n1 x erase 0 1\n",
+    )
+    .expect("a trace");
+    let run = Program::Iosonde
+        .line(&scratch, "--name=r --read_iolog=t")
+        .run();
+    assert_eq!(run.status.code(), Some(3), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("t: line 2: `erase` is no action"),
+        "{}",
+        run.stderr
+    );
+}
