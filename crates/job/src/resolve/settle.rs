@@ -446,7 +446,7 @@ impl Settler<'_> {
             self.error(b, "verify", message);
         }
         let engine = b.job.io.engine;
-        if matches!(engine, Engine::Rados | Engine::Rbd) {
+        if engine.is_ceph() {
             let message = format!("`{}` replays no trace", engine.name());
             let error = Diagnostic::error(message)
                 .at(self.place(b, "read_iolog"))
