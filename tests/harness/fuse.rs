@@ -111,6 +111,15 @@ impl FuseFile {
         &self.path
     }
 
+    /// Its server is killed: whatever is asked of the file from now on fails.
+    ///
+    /// # Panics
+    /// When it cannot be killed.
+    pub fn die(&mut self) {
+        self.server.kill().expect("a server to kill");
+        self.server.wait().expect("a server that ends");
+    }
+
     /// All requests since the file was made.
     #[must_use]
     pub fn requests(&self) -> Requests {

@@ -36,3 +36,53 @@ fn a_sweep_and_a_load_study_on_classes() {
     );
     lab.assert_clean();
 }
+
+#[test]
+#[ignore = "needs a cluster"]
+fn a_suite_on_classes_is_checked_and_run_and_leaves_nothing() {
+    let lab = Lab::new("suites");
+    let path = std::env::temp_dir().join(format!("iosonde-kube-suite-{}.toml", std::process::id()));
+    let text = "targets = [{ path = \"sc://local-path\", labels = { class = \"local\" } }, \"emptydir://\"]\n\
+                [[workload]]\nname = \"log\"\nexpect = [\"log.sync.p99 <= 60s\"]\n\
+                options = { rw = \"write\", bs = \"4k\", size = \"1m\", fdatasync = 1 }\n\
+                [[workload]]\nname = \"disk\"\naxes = { iodepth = [1, 4] }\nsweep = { runtime = 2, size = \"8m\" }\n\
+                options = { rw = \"randread\", bs = \"4k\", direct = 1 }\n\
+                [[workload]]\nname = \"open\"\nload = { rates = [50], runtime = 1, size = \"8m\" }\n";
+    std::fs::write(&path, text).expect("a suite");
+    let place = format!("--claim-size 64m --image {IMAGE} -n {}", lab.namespace);
+    let suite = path.display();
+    let (status, stdout, stderr) = run(lab.command(&format!("run {suite} --check {place}")));
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(stdout.contains("all is well"), "{stdout}");
+    lab.assert_clean();
+    // All that is wrong is told at once, and nothing is made.
+    let wrong = format!("run {suite} sc://none pvc://lost emptydir:// {place}");
+    for line in [format!("{wrong} --check"), wrong] {
+        let (status, _, stderr) = run(lab.command(&line));
+        assert_eq!(status, Some(3), "{stderr}");
+        for words in ["there is no such storage class", "lost"] {
+            assert!(stderr.contains(words), "{words}: {stderr}");
+        }
+        lab.assert_clean();
+    }
+    let (status, stdout, stderr) = run(lab.command(&format!("run {suite} --format json {place}")));
+    assert_eq!(status, Some(0), "{stderr}");
+    let document: Value = serde_json::from_str(&stdout).expect("JSON");
+    let suites = document["suites"].as_array().expect("suites");
+    let names: Vec<&str> = suites
+        .iter()
+        .filter_map(|one| one["target"].as_str())
+        .collect();
+    assert_eq!(names, ["sc://local-path", "emptydir://"]);
+    for one in suites {
+        assert_eq!(one["judged"][0]["verdict"], "met", "{stdout}");
+        assert!(
+            one["steps"]
+                .as_array()
+                .is_some_and(|steps| steps.len() == 3),
+            "{stdout}"
+        );
+    }
+    lab.assert_clean();
+    std::fs::remove_file(&path).expect("the suite");
+}

@@ -12,6 +12,47 @@ export interface Report {
   spreads: Spread[];
   sweeps: Sweep[];
   loads: Load[];
+  pivots: Pivot[];
+  /** Results that the pivots are made of. */
+  kept: Kept[];
+}
+
+/** One figure of many results, by two of their labels. */
+export interface Pivot {
+  /** As it was asked for: `randread.max_iops`. */
+  figure: string;
+  title: string;
+  unit: Unit;
+  row_label: string;
+  column_label: string;
+  rows: string[];
+  columns: string[];
+  /** By row and column. */
+  cells: (PivotCell | null)[][];
+  simulated: boolean;
+}
+
+export interface PivotCell {
+  /** Geometric mean. */
+  value: number;
+  /** Its 95 % interval. */
+  between: [number, number] | null;
+  results: number;
+  promised: number | null;
+  /** By whom, and where that was published. */
+  product: string | null;
+  kept: boolean | null;
+}
+
+/** A stored result. */
+export interface Kept {
+  id: string;
+  kind: string;
+  target: string;
+  machine: string | null;
+  program: string;
+  started_at_ms: number;
+  labels: { [name: string]: string };
 }
 
 /** A grid of measurements. */
@@ -33,6 +74,8 @@ export interface Axis {
 export interface SweepCurve {
   /** The value of each axis but the last. */
   values: string[];
+  /** Bytes of each I/O; the largest where they vary. */
+  block_bytes: number;
   sentence: string | null;
   /** The lowest depth that reaches the maximum. */
   knee: number | null;
@@ -45,7 +88,9 @@ export interface SweepCell {
   iops: Rate | null;
   bytes_per_s: number | null;
   mean_ns: number | null;
-  p99_ns: number | null;
+  /** 50, 99 and 99.9. */
+  percentiles_ns: (number | null)[];
+  max_ns: number | null;
 }
 
 /** Latency over offered rate. */

@@ -5,6 +5,8 @@ import type { Axis, Rate, Sweep, SweepCell, Unit } from './document';
 export interface Point {
   /** One value for each axis. */
   values: string[];
+  /** Whether it is of I/Os so large that people speak of bandwidth. */
+  isLarge: boolean;
   cell: SweepCell;
 }
 
@@ -21,8 +23,11 @@ export const MEASURES: Measure[] = [
   { key: 'iops', title: 'IOPS', unit: 'iops', of: (cell) => cell.iops },
   { key: 'bandwidth', title: 'Bandwidth', unit: 'bytes_per_s', of: bandwidth },
   { key: 'mean', title: 'Mean latency', unit: 'ns', of: (cell) => known(cell.mean_ns) },
-  { key: 'p99', title: '99th percentile of latency', unit: 'ns', of: (cell) => known(cell.p99_ns) },
+  { key: 'p99', title: '99th percentile of latency', unit: 'ns', of: (cell) => known(cell.percentiles_ns[1] ?? null) },
 ];
+
+/** From this size of I/O on, people speak of bandwidth. */
+export const LARGE_BYTES = 64 << 10;
 
 /** As sure as the IOPS are: all I/Os of a cell are of one size, or of one mix of sizes. */
 function bandwidth(cell: SweepCell): Rate | null {
@@ -32,12 +37,17 @@ function bandwidth(cell: SweepCell): Rate | null {
 }
 
 export function pointsOf(sweep: Sweep): Point[] {
-  return sweep.curves.flatMap((curve) => curve.cells.filter((cell) => cell.basis !== 'unknown').map((cell) => ({ values: [...curve.values, String(cell.iodepth)], cell })));
+  return sweep.curves.flatMap((curve) => curve.cells.filter((cell) => cell.basis !== 'unknown').map((cell) => ({ values: [...curve.values, String(cell.iodepth)], isLarge: curve.block_bytes >= LARGE_BYTES, cell })));
 }
 
 /** Axes along which anything changes. */
 export function varying(sweep: Sweep): number[] {
   return sweep.axes.flatMap((axis, index) => (axis.values.length > 1 ? [index] : []));
+}
+
+/** Whether something lies between the values of an axis: numbers and sizes, not patterns or targets. */
+export function isOrdered(axis: Axis | undefined): boolean {
+  return axis?.values.every((value) => /^\d+(\.\d+)?([kmgt]i?b?|%)?$/i.test(value)) ?? false;
 }
 
 /** A value as people say it. */

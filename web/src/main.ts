@@ -15,6 +15,7 @@ import { Choice, groupBy, rowsOf, type Row } from './rows';
 import { machines, plans, runs } from './section/conditions';
 import { findings, lead } from './section/findings';
 import { headline } from './section/headline';
+import { pivotContent } from './section/pivots';
 import { loadContent, sweepContent } from './section/sweeps';
 import './style.css';
 import { choose, chosen, setPrinting, type Choice as Colours } from './theme';
@@ -46,6 +47,7 @@ function draw(place: HTMLElement, report: Report): void {
   document.title = report.title;
   const rows = rowsOf(report);
   const sections = [
+    report.pivots.length > 0 ? { id: 'pivots', title: `By ${report.pivots[0]?.row_label} and ${report.pivots[0]?.column_label}`, content: pivotContent(report.pivots, report.kept) } : null,
     ...report.sweeps.map((sweep, index): Section => ({ id: `sweep-${index}`, title: numbered('Sweep', index, report.sweeps), content: sweepContent(sweep, index) })),
     ...report.loads.map((load, index): Section => ({ id: `load-${index}`, title: numbered('Latency under load', index, report.loads), content: loadContent(load, index) })),
     rows.length > 0 ? figuresSection(report, rows) : null,
@@ -75,6 +77,11 @@ function numbered(title: string, index: number, all: unknown[]): string {
 }
 
 function about(report: Report): string {
+  if (report.runs.length === 0 && report.kept.length > 0) {
+    const begun = report.kept.map((one) => one.started_at_ms).filter((ms) => ms > 0);
+    return `${report.kept.length} ${report.kept.length === 1 ? 'result' : 'results'}, ${begun.length > 0 ? moment(Math.min(...begun)) : 'simulated'}`;
+  }
+  if (report.runs.length === 0 && report.sweeps.length + report.loads.length > 0) return 'from files without their single runs';
   const times = report.runs.map((run) => run.started_at_ms).filter((ms) => ms > 0);
   const when = times.length > 0 ? moment(Math.min(...times)) : 'simulated';
   const measured = report.runs.filter((run) => !run.preparation).length;

@@ -27,5 +27,5 @@ pub use attach::attach;
 pub use connect::Cluster;
 pub use options::{AgentProgram, ClusterOptions, Placement, Pods, VolumeMode};
 pub use pods::PodsSession;
-pub use runner::ClusterRunner;
+pub use runner::{ClusterRunner, check};
 pub use session::{ClusterSession, Told, Watch};

@@ -5,7 +5,7 @@ use crate::lifecycle::Objects;
 use crate::manifest::RunSpec;
 use crate::options::{AgentProgram, ClusterOptions};
 use crate::pods::PodsSession;
-use crate::preflight;
+use crate::preflight::{self, Readiness};
 use crate::session::{ClusterSession, Told, Watch};
 use crate::transport::{Connection, send_agent};
 use futures::future::try_join_all;
@@ -66,12 +66,8 @@ impl ClusterRunner<'_> {
     fn make(&self, watch: &mut Watch<'_>) -> Result<Made, RunError> {
         let runtime = runtime()?;
         let options = with_namespace(&self.options);
-        let (cluster, ready) = runtime.block_on(async {
-            let cluster = Cluster::connect(&options).await?;
-            (watch.tell)(Told::Waiting("the cluster's answer"));
-            let facts = preflight::look(&cluster, &options).await?;
-            Ok::<_, RunError>((cluster, facts.judge(&options, self.agent.arch)?))
-        })?;
+        (watch.tell)(Told::Waiting("the cluster's answer"));
+        let (cluster, ready) = runtime.block_on(asked(&options, self.agent.arch))?;
         for note in &ready.notes {
             (watch.tell)(Told::Note(note));
         }
@@ -111,6 +107,23 @@ impl ClusterRunner<'_> {
             }
         }
     }
+}
+
+/// Asks the cluster whether a run could be done; nothing is made. Returns what should be known before.
+///
+/// # Errors
+/// What it could not be done for.
+pub fn check(options: &ClusterOptions, arch: &str) -> Result<Vec<String>, RunError> {
+    let (_, ready) = runtime()?.block_on(asked(&with_namespace(options), arch))?;
+    Ok(ready.notes)
+}
+
+/// The cluster, and what its answers mean for a run.
+async fn asked(options: &ClusterOptions, arch: &str) -> Result<(Cluster, Readiness), RunError> {
+    let cluster = Cluster::connect(options).await?;
+    let facts = preflight::look(&cluster, options).await?;
+    let ready = facts.judge(options, arch)?;
+    Ok((cluster, ready))
 }
 
 /// The pods run, and the agents in them answer.

@@ -83,7 +83,8 @@ pub(crate) enum Command {
     Limits(crate::commands::limits::LimitsArgs),
     /// What has been measured: results in the history
     List(ListArgs),
-    /// One result of the history, as it was printed; or one figure of all, by their labels
+    /// One result of the history, as it was printed; or figures of all, by their labels
+    #[command(after_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
     /// Is B faster than A? Ratios with their intervals
     #[command(after_help = COMPARE_EXAMPLES)]

@@ -71,7 +71,8 @@ fn verdicts_are_printed_written_for_ci_and_returned() {
     let words = ["run", "suite.toml", NET, "--junit", "out.xml"];
     insta::assert_snapshot!("table", scratch.text(11, &words));
     let junit = fs::read_to_string(scratch.0.join("out.xml")).unwrap();
-    insta::assert_snapshot!("junit", junit);
+    insta::assert_snapshot!("junit", without_time_and_place(&junit));
+    keeps_the_strictest_schema(&junit);
     let words = ["run", "suite.toml", NET, "--format", "markdown"];
     insta::assert_snapshot!("markdown", scratch.text(11, &words));
     let json = scratch.text(11, &["run", "suite.toml", NET, "--format", "json"]);
@@ -96,6 +97,66 @@ fn verdicts_are_printed_written_for_ci_and_returned() {
         shown.contains("met           log sync p99 latency"),
         "{shown}"
     );
+}
+
+/// What the schema of Ant's JUnit task asks for: attributes and order of elements.
+fn keeps_the_strictest_schema(junit: &str) {
+    let has_all = |line: &str, names: &[&str]| {
+        let is_there = |name: &&str| line.contains(&format!(" {name}=\""));
+        assert!(names.iter().all(|name| is_there(&name)), "{line}");
+    };
+    let mut order = Vec::new();
+    for line in junit
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.starts_with('<'))
+    {
+        let element = line[1..].split([' ', '>', '/']).next().unwrap_or_default();
+        match element {
+            "testsuite" => has_all(
+                line,
+                &[
+                    "id",
+                    "package",
+                    "name",
+                    "timestamp",
+                    "hostname",
+                    "tests",
+                    "failures",
+                    "errors",
+                    "time",
+                ],
+            ),
+            "testcase" => has_all(line, &["classname", "name", "time"]),
+            _ => {}
+        }
+        for outcome in ["<failure", "<error"]
+            .into_iter()
+            .filter(|outcome| line.contains(outcome))
+        {
+            has_all(&line[line.find(outcome).unwrap()..], &["message", "type"]);
+        }
+        if ["properties", "testcase", "system-out", "system-err"].contains(&element) {
+            order.push(element);
+        }
+    }
+    order.dedup();
+    assert_eq!(
+        order,
+        ["properties", "testcase", "system-out", "system-err"]
+    );
+}
+
+/// A JUnit file without what differs from run to run.
+fn without_time_and_place(junit: &str) -> String {
+    let mut text = junit.to_owned();
+    for attribute in [" timestamp=\"", " hostname=\""] {
+        let (before, rest) = text.split_once(attribute).expect("the attribute");
+        let (value, after) = rest.split_once('"').expect("its value");
+        assert!(!value.is_empty(), "{attribute} has no value");
+        text = format!("{before}{attribute}…\"{after}");
+    }
+    text
 }
 
 #[test]
@@ -170,6 +231,37 @@ fn a_run_that_fails_leaves_the_others_and_a_stopped_suite_goes_on() {
 }
 
 #[test]
+fn the_product_of_a_target_may_stand_in_the_suite() {
+    let scratch = Scratch::new("limits");
+    let suite = format!(
+        "targets = [{{ path = \"{NET}\", labels = {{ disk = \"a\", limits = \"gcp-pd-ssd:500GiB,as-of=2016\" }} }},\n\
+         {{ path = \"{SLOWER}\", labels = {{ disk = \"b\", limits = \"no-such-disk\" }} }}]\n\
+         [[workload]]\nname = \"r\"\noptions = {{ rw = \"randread\", bs = \"4k\", size = \"1g\", iodepth = 4, time_based = 1, runtime = 2 }}\n"
+    );
+    scratch.file("suite.toml", &suite);
+    scratch.text(0, &["run", "suite.toml"]);
+    let output = scratch.run(&["show", "--pivot", "disk x kind", "--value", "r.iops"]);
+    let (table, notes) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(
+        output.status.success() && table.contains("8.00k 53%"),
+        "{table}{notes}"
+    );
+    assert!(
+        notes.contains("note: label limits=no-such-disk: "),
+        "{notes}"
+    );
+    assert!(
+        !table
+            .lines()
+            .any(|line| line.contains(" b ") && line.contains('%')),
+        "{table}"
+    );
+}
+
+#[test]
 fn one_figure_by_two_labels() {
     let scratch = Scratch::new("pivot");
     scratch.file("suite.toml", SUITE);
@@ -209,7 +301,30 @@ fn one_figure_by_two_labels() {
     insta::assert_snapshot!("pivot_csv", pivot(&["--format", "csv"]));
     insta::assert_snapshot!("pivot_markdown", pivot(&["--format", "markdown"]));
     assert!(!pivot(&["--label", "region=asia"]).contains("europe"));
+    // Several figures, held against what is promised of a column.
+    let product = "ssd=gcp-pd-ssd:500GiB,as-of=2016";
+    let both = ["--value", "randwrite.max_iops", "--expect", product];
+    insta::assert_snapshot!("pivot_promised", pivot(&both));
+    let json: serde_json::Value =
+        serde_json::from_str(&pivot(&[&both[..], &["--format", "json"]].concat())).unwrap();
+    let cell = &json["pivots"][0]["cells"][0];
+    assert_eq!(cell["promised"]["value"], 15_000.0, "{cell}");
+    assert_eq!(cell["promised"]["verdict"]["kind"], "below", "{cell}");
+    // A page of charts goes to a file that is called so.
+    assert_eq!(pivot(&[&both[..], &["-o", "pivot.html"]].concat()), "");
+    let page = fs::read_to_string(scratch.0.join("pivot.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.contains("\"promised\":15000.0"));
     for (words, told) in [
+        (
+            [
+                "show",
+                "--pivot=region x device",
+                "--value=randread.max_iops",
+                "--expect",
+                "sdd=gcp-pd-ssd:500GiB,as-of=2016",
+            ],
+            "no row or column is called sdd",
+        ),
         (
             [
                 "show",

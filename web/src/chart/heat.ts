@@ -4,13 +4,15 @@ import type { Unit } from '../document';
 import { quantity, tick } from '../format';
 import type { Theme } from '../theme';
 import type { Drawing } from './panel';
-import { told, tooltip, type Option } from './parts';
+import { told, tooltip, withError, type Option } from './parts';
 
 export interface Heat {
   column: number;
   row: number;
   /** `null` where nothing is known. */
   value: number | null;
+  /** Half of its 95 % interval; of what is predicted, how far it may be off. */
+  error?: number | null;
   /** Not measured, but drawn from what was. */
   predicted: boolean;
   /** What stands in the cell instead of its value. */
@@ -30,7 +32,7 @@ export function heatMap(cells: Heat[], axes: Axes, unit: Unit, title: string): D
   // Latencies and rates of a sweep differ by orders of magnitude.
   const share = (value: number) => (high > low ? Math.log(value / low) / Math.log(high / low) : 0.5);
   const text = (cell: Heat) => cell.word ?? (cell.value === null ? '–' : `${cell.predicted ? '~' : ''}${tick(cell.value, unit).replace(' ', '\u00a0')}`);
-  const said = (cell: Heat) => cell.word ?? (cell.value === null ? 'not known' : `${quantity(cell.value, unit)}${cell.predicted ? ' (predicted)' : ''}`);
+  const said = (cell: Heat) => cell.word ?? (cell.value === null ? 'not known' : `${withError({ mean: cell.value, error: cell.error ?? null }, unit)}${cell.predicted ? ' (predicted)' : ''}`);
   const longest = Math.max(...axes.rows.map((row) => row.length));
   const left = 34 + Math.min(150, 7 * longest);
   return {

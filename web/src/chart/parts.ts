@@ -9,7 +9,7 @@ export type Option = { [name: string]: unknown };
 
 /** Told apart without colour too: on paper, and by those who do not see it. */
 const DASHES: (string | number[])[] = ['solid', [7, 4], [2, 3], [9, 3, 2, 3]];
-/** Name of the series that draw intervals; they are no points of their own. */
+/** Name of the series that draw intervals and bands; they are no points of their own. */
 export const CONFIDENCE = '95 % confidence';
 
 export const SYMBOLS = ['circle', 'rect', 'triangle', 'diamond'];
@@ -70,11 +70,12 @@ function safe(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }
 
-/** Steps of an axis of bytes: 1, 2 or 5 of a binary unit, where ECharts would take decimal ones. */
+/** Steps of an axis of bytes: 1, 2 or 5 of a binary unit, or halves of it, where ECharts would take decimal ones. */
 export function byteStep(most: number): number {
-  const unit = 1024 ** Math.max(0, Math.floor(Math.log2(Math.max(most, 1) / 4) / 10));
+  const unit = 1024 ** Math.max(0, Math.floor(Math.log2(Math.max(most, 1)) / 10));
   const rough = most / 4 / unit;
-  const power = 10 ** Math.floor(Math.log10(Math.max(rough, 0.01)));
+  if (rough < 0.8) return unit * 2 ** Math.round(Math.log2(rough));
+  const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].find((each) => each * power >= rough * 0.8) ?? 10;
   return step * power * unit;
 }
@@ -132,6 +133,37 @@ export function xAxis(theme: Theme, name: string, more: Option = {}): Option {
     axisTick: { lineStyle: { color: theme.line } },
     splitLine: { show: false },
     ...more,
+  };
+}
+
+/** Where values of an axis are: at their numbers, or one after the other. */
+export function placesOf(values: string[]): { numbers: boolean; at: (value: string) => number } {
+  const numbers = values.every((value) => /^[1-9]\d*$/.test(value));
+  return { numbers, at: (value) => (numbers ? Number(value) : values.indexOf(value)) };
+}
+
+/** The axis of a sweep below a chart. */
+export function overAxis(theme: Theme, title: string, values: string[]): Option {
+  if (!placesOf(values).numbers) return xAxis(theme, title, { type: 'category', data: values, boundaryGap: false });
+  const numbers = values.map(Number);
+  return xAxis(theme, title, { type: 'log', logBase: 2, min: Math.min(...numbers), max: Math.max(...numbers) });
+}
+
+/** A band between two lines: data are `[x, low, high]`. All of it is drawn with its first point. */
+export function band(color: string, data: number[][], opacity = 0.18): Option {
+  return {
+    type: 'custom',
+    name: CONFIDENCE,
+    silent: true,
+    z: 1,
+    tooltip: { show: false },
+    encode: { x: 0, y: [1, 2] },
+    data,
+    renderItem: ({ dataIndex }: { dataIndex: number }, api: { coord(point: number[]): [number, number] }) => {
+      if (dataIndex > 0 || data.length < 2) return null;
+      const line = (end: number) => data.map((point) => api.coord([point[0] ?? 0, point[end] ?? 0]));
+      return { type: 'polygon', shape: { points: [...line(2), ...line(1).reverse()] }, style: { fill: color, opacity } };
+    },
   };
 }
 

@@ -2,9 +2,10 @@
 
 import type { Sweep } from '../document';
 import { quantity } from '../format';
-import { combinations, has, named, titled, type Measure, type Point } from '../grid';
+import { combinations, has, isOrdered, named, titled, type Measure, type Point } from '../grid';
 import type { Drawing } from './panel';
-import { colorOf, CONFIDENCE, dashOf, linear, logarithmic, told, tooltip, valueAxis, withError, xAxis, type Option } from './parts';
+import { groupedBars } from './bars';
+import { band, colorOf, dashOf, linear, logarithmic, overAxis, placesOf, told, tooltip, valueAxis, whiskers, withError, type Option } from './parts';
 import type { Theme } from '../theme';
 
 interface Line {
@@ -12,14 +13,39 @@ interface Line {
   points: { at: number; mean: number; error: number | null; measured: boolean }[];
 }
 
+/** What there is along `axis`, one line for each combination of `others`; bars where nothing lies between its values. */
+export function overOne(sweep: Sweep, points: Point[], axis: number, others: number[], measure: Measure): Drawing {
+  return isOrdered(sweep.axes[axis]) ? curves(sweep, points, axis, others, measure) : bars(sweep, points, axis, others, measure);
+}
+
+function lineName(sweep: Sweep, others: number[], combination: string[], measure: Measure): string {
+  if (combination.length === 0) return measure.title;
+  return combination.map((value, index) => named(sweep.axes[others[index] ?? 0], value)).join(' ');
+}
+
+function bars(sweep: Sweep, points: Point[], axis: number, others: number[], measure: Measure): Drawing {
+  const over = sweep.axes[axis];
+  const categories = (over?.values ?? []).filter((value) => points.some((point) => point.values[axis] === value));
+  const series = combinations(points, others).map((combination) => ({
+    name: lineName(sweep, others, combination, measure),
+    bars: categories.map((value) => {
+      const point = points.find((each) => each.values[axis] === value && has(each, others, combination));
+      const rate = point && measure.of(point.cell);
+      if (!point || !rate) return null;
+      const between: [number, number] | null = rate.error === null ? null : [Math.max(0, rate.mean - rate.error), rate.mean + rate.error];
+      return { value: rate.mean, between, predicted: point.cell.basis !== 'measured' };
+    }),
+  }));
+  return groupedBars({ title: `${measure.title} over ${over?.name}`, unit: measure.unit, label: over ? titled(over) : '', categories, series, scale: 'linear' });
+}
+
 /** Curves over `axis`, one for each combination of `others`. */
-export function curves(sweep: Sweep, points: Point[], axis: number, others: number[], measure: Measure): Drawing {
+function curves(sweep: Sweep, points: Point[], axis: number, others: number[], measure: Measure): Drawing {
   const over = sweep.axes[axis];
   const values = over?.values ?? [];
-  const numbers = values.every((value) => /^[1-9]\d*$/.test(value));
-  const at = (value: string) => (numbers ? Number(value) : values.indexOf(value));
+  const { at, numbers } = placesOf(values);
   const lines: Line[] = combinations(points, others).map((combination) => ({
-    name: combination.length === 0 ? measure.title : combination.map((value, index) => named(sweep.axes[others[index] ?? 0], value)).join(' '),
+    name: lineName(sweep, others, combination, measure),
     points: points
       .filter((point) => has(point, others, combination))
       .flatMap((point) => {
@@ -46,9 +72,7 @@ export function curves(sweep: Sweep, points: Point[], axis: number, others: numb
         const first = lines.find((line) => line.name === hits[0]?.seriesName)?.points[hits[0]?.dataIndex ?? 0];
         return told(head(first?.at ?? 0), entries);
       }),
-      xAxis: numbers
-        ? xAxis(theme, over ? titled(over) : '', { type: 'log', logBase: 2, min: Math.min(...values.map(Number)), max: Math.max(...values.map(Number)) })
-        : xAxis(theme, over ? titled(over) : '', { type: 'category', data: values, boundaryGap: false }),
+      xAxis: overAxis(theme, over ? titled(over) : '', values),
       yAxis: valueAxis(theme, '', measure.unit, latencies && all.length > 0 ? logarithmic(all.map((point) => point.mean)) : linear(measure.unit, most)),
       series: lines.flatMap((line, index) => (hidden.has(line.name) ? [] : drawn(theme, line, index))),
     }),
@@ -77,24 +101,11 @@ function told1(line: Line, measure: Measure, of: (...values: number[]) => number
 /** The line, and the band below it. */
 function drawn(theme: Theme, line: Line, index: number): Option[] {
   const color = colorOf(theme, index);
-  const band = line.points.filter((point) => point.error !== null);
+  const known = line.points.flatMap((point) => (point.error === null ? [] : [[point.at, Math.max(0, point.mean - point.error), point.mean + point.error]]));
+  const guessed = line.points.flatMap((point) => (point.error === null || point.measured ? [] : [[point.at, Math.max(0, point.mean - point.error), point.mean + point.error]]));
   return [
-    {
-      type: 'custom',
-      name: CONFIDENCE,
-      silent: true,
-      z: 1,
-      tooltip: { show: false },
-      // All of the band is drawn with its first point.
-      encode: { x: 0, y: [1, 2] },
-      data: band.map((point) => [point.at, Math.max(0, point.mean - (point.error ?? 0)), point.mean + (point.error ?? 0)]),
-      renderItem: ({ dataIndex }: { dataIndex: number }, api: { coord(point: number[]): [number, number] }) => {
-        if (dataIndex > 0 || band.length < 2) return null;
-        const upper = band.map((point) => api.coord([point.at, point.mean + (point.error ?? 0)]));
-        const lower = band.map((point) => api.coord([point.at, Math.max(0, point.mean - (point.error ?? 0))]));
-        return { type: 'polygon', shape: { points: [...upper, ...lower.reverse()] }, style: { fill: color, opacity: 0.18 } };
-      },
-    },
+    band(color, known),
+    whiskers(color, guessed),
     {
       type: 'line',
       name: line.name,

@@ -1,9 +1,10 @@
 // Sweeps and load studies: the reader chooses what is drawn over what.
 
-import { curves } from '../chart/sweep';
+import { fan } from '../chart/fan';
 import { heatMap } from '../chart/heat';
 import { loadSpecs } from '../chart/load';
 import { Panel } from '../chart/panel';
+import { overOne } from '../chart/sweep';
 import type { Load, Sweep } from '../document';
 import { h } from '../dom';
 import { combinations, has, MEASURES, named, pointsOf, titled, varying, type Measure, type Point } from '../grid';
@@ -13,23 +14,30 @@ interface View {
   over: number;
   /** A chart for each of its values; -1 for none. */
   each: number;
-  measure: Measure;
+  /** Key of a measure, or one of `RATE` and `FAN`. */
+  show: string;
 }
+
+/** Operations of small I/Os, bandwidth of large ones. */
+const RATE = 'rate';
+/** All percentiles of latency. */
+const FAN = 'fan';
+const SHOWN: [string, string][] = [[RATE, 'IOPS, or bandwidth of large I/Os'], ...MEASURES.map((measure): [string, string] => [measure.key, measure.title]), [FAN, 'Percentiles of latency']];
 
 export function sweepContent(sweep: Sweep, number: number): (Node | null)[] {
   const points = pointsOf(sweep);
   const axes = varying(sweep);
   const depth = sweep.axes.length - 1;
-  // Patterns differ most: they get a chart each.
-  const patterns = axes.find((axis) => axis !== depth && sweep.axes[axis]?.name === 'rw');
   const others = axes.filter((axis) => axis !== depth);
-  const view: View = { over: axes.includes(depth) ? depth : (axes[0] ?? depth), each: others.length > 1 ? (patterns ?? others[0] ?? -1) : -1, measure: MEASURES[0]! };
+  // Patterns differ most, then numbers of jobs: they get a chart each.
+  const apart = ['rw', 'numjobs'].flatMap((name) => others.find((axis) => sweep.axes[axis]?.name === name) ?? []);
+  const view: View = { over: axes.includes(depth) ? depth : (axes[0] ?? depth), each: others.length > 1 ? (apart[0] ?? others[0] ?? -1) : -1, show: RATE };
   const place = h('div', {});
   let panels: Panel[] = [];
   const draw = () => {
     panels.forEach((panel) => panel.remove());
     panels = panelsOf(sweep, points, axes, view, number);
-    place.replaceChildren(h('div', { class: 'grid' }, ...panels.map((panel) => panel.element)));
+    place.replaceChildren(h('div', { class: 'grid wide' }, ...panels.map((panel) => panel.element)));
   };
   const name = (axis: number) => sweep.axes[axis]?.name ?? '';
   const select = (label: string, choices: [string, string][], value: string, changed: (value: string) => void) => {
@@ -42,18 +50,17 @@ export function sweepContent(sweep: Sweep, number: number): (Node | null)[] {
   };
   const over: [string, string][] = axes.map((axis) => [String(axis), name(axis)]);
   draw();
-  const sentences = sweep.curves.flatMap((curve) => curve.sentence ?? []);
+  // On a terminal it is spelled out.
+  const sentences = sweep.curves.flatMap((curve) => curve.sentence?.replaceAll('+-', '±') ?? []);
   return [
     h('p', { class: 'lead' }, sweep.headline),
-    h('p', {}, 'Filled points were measured; hollow ones, and cells with a dashed edge and ~, are predicted from them. Bands are 95 % confidence.'),
+    h('p', {}, 'Filled points were measured; hollow ones, and cells with a dashed edge and ~, are predicted from them. Bands are 95 % confidence; whiskers say how far a prediction may be off.'),
     sentences.length > 0 ? h('ul', { class: 'findings' }, ...sentences.map((text) => h('li', {}, text))) : null,
     sweep.notes.length > 0 ? h('ul', { class: 'findings' }, ...sweep.notes.map((text) => h('li', {}, text))) : null,
     h(
       'p',
       { class: 'choices' },
-      select('Show', MEASURES.map((measure) => [measure.key, measure.title]), view.measure.key, (key) => {
-        view.measure = MEASURES.find((measure) => measure.key === key) ?? view.measure;
-      }),
+      select('Show', SHOWN, view.show, (key) => (view.show = key)),
       axes.length > 1 ? select('over', over, String(view.over), (axis) => (view.over = Number(axis))) : null,
       axes.length > 1 ? select('a chart for each', [['-1', 'nothing'], ...over], String(view.each), (axis) => (view.each = Number(axis))) : null,
     ),
@@ -61,31 +68,51 @@ export function sweepContent(sweep: Sweep, number: number): (Node | null)[] {
   ];
 }
 
+/** Curves, then maps. */
 function panelsOf(sweep: Sweep, points: Point[], axes: number[], view: View, number: number): Panel[] {
-  const { over, measure } = view;
+  const { over } = view;
+  if (view.show === FAN) return fans(sweep, points, axes, over, number);
   const apart = view.each >= 0 && view.each !== over ? [view.each] : [];
   const others = axes.filter((axis) => axis !== over && !apart.includes(axis));
-  const lines = combinations(points, apart).map((combination, index) => {
-    const chosen = points.filter((point) => has(point, apart, combination));
-    return new Panel({
-      id: `sweep-${number}-curves-${index}`,
-      title: titleOf(`${measure.title} over ${sweep.axes[over]?.name}`, sweep, apart, combination),
-      draw: () => curves(sweep, chosen, over, others, measure),
-    });
-  });
+  const shown = measured(sweep, points, view);
+  // Of each combination first the small I/Os, then the large ones, then the next.
+  const lines = combinations(points, apart).flatMap((combination) =>
+    shown.flatMap(([measure, some]) => {
+      const chosen = some.filter((point) => has(point, apart, combination));
+      return chosen.length === 0 ? [] : [{ title: titleOf(`${measure.title} over ${sweep.axes[over]?.name}`, sweep, apart, combination), draw: () => overOne(sweep, chosen, over, others, measure) }];
+    }),
+  );
+  const panels = lines.map((line, index) => new Panel({ id: `sweep-${number}-curves-${index}`, ...line }));
   const [down] = others;
-  if (down === undefined) return lines;
+  if (down === undefined) return panels;
   // Two axes make a map; there is one for each combination of the rest.
   const rest = axes.filter((axis) => axis !== over && axis !== down);
-  const maps = combinations(points, rest).map((combination, index) => {
-    const chosen = points.filter((point) => has(point, rest, combination));
-    return new Panel({
-      id: `sweep-${number}-map-${index}`,
-      title: titleOf(`${measure.title} over ${sweep.axes[over]?.name} and ${sweep.axes[down]?.name}`, sweep, rest, combination),
-      draw: () => mapOf(sweep, chosen, over, down, measure),
-    });
+  const maps = combinations(points, rest).flatMap((combination) =>
+    shown.flatMap(([measure, some]) => {
+      const chosen = some.filter((point) => has(point, rest, combination));
+      return chosen.length === 0 ? [] : [{ title: titleOf(`${measure.title} over ${sweep.axes[over]?.name} and ${sweep.axes[down]?.name}`, sweep, rest, combination), draw: () => mapOf(sweep, chosen, over, down, measure) }];
+    }),
+  );
+  return [...panels, ...maps.map((map, index) => new Panel({ id: `sweep-${number}-map-${index}`, ...map }))];
+}
+
+/** What is drawn of which points. */
+function measured(sweep: Sweep, points: Point[], view: View): [Measure, Point[]][] {
+  const of = (key: string) => MEASURES.find((measure) => measure.key === key) ?? MEASURES[0]!;
+  if (view.show !== RATE) return [[of(view.show), points]];
+  const some = (isLarge: boolean) => points.filter((point) => point.isLarge === isLarge);
+  // Along block sizes one curve is not cut in two.
+  if (sweep.axes[view.over]?.name === 'bs' || some(true).length === 0) return [[of('iops'), points]];
+  return some(false).length === 0 ? [[of('bandwidth'), points]] : [[of('iops'), some(false)], [of('bandwidth'), some(true)]];
+}
+
+/** A fan for each combination of the other axes. */
+function fans(sweep: Sweep, points: Point[], axes: number[], over: number, number: number): Panel[] {
+  const others = axes.filter((axis) => axis !== over);
+  return combinations(points, others).map((combination, index) => {
+    const chosen = points.filter((point) => has(point, others, combination));
+    return new Panel({ id: `sweep-${number}-fan-${index}`, title: titleOf(`Latency over ${sweep.axes[over]?.name}`, sweep, others, combination), draw: () => fan(sweep, chosen, over) });
   });
-  return [...lines, ...maps];
 }
 
 function titleOf(what: string, sweep: Sweep, axes: number[], values: string[]): string {
@@ -95,13 +122,17 @@ function titleOf(what: string, sweep: Sweep, axes: number[], values: string[]): 
 
 function mapOf(sweep: Sweep, points: Point[], over: number, down: number, measure: Measure) {
   const [columns, rows] = [sweep.axes[over], sweep.axes[down]];
+  // Rows of which nothing is in this map are in another.
+  const used = (axis: number) => (sweep.axes[axis]?.values ?? []).filter((value) => points.some((point) => point.values[axis] === value));
+  const [across, downward] = [used(over), used(down)];
   const cells = points.map((point) => ({
-    column: columns?.values.indexOf(point.values[over] ?? '') ?? 0,
-    row: rows?.values.indexOf(point.values[down] ?? '') ?? 0,
+    column: across.indexOf(point.values[over] ?? ''),
+    row: downward.indexOf(point.values[down] ?? ''),
     value: measure.of(point.cell)?.mean ?? null,
+    error: measure.of(point.cell)?.error ?? null,
     predicted: point.cell.basis === 'predicted',
   }));
-  const axes = { columns: columns?.values ?? [], rows: rows?.values ?? [], columnTitle: columns ? titled(columns) : '', rowTitle: rows ? titled(rows) : '' };
+  const axes = { columns: across, rows: downward, columnTitle: columns ? titled(columns) : '', rowTitle: rows ? titled(rows) : '' };
   return heatMap(cells, axes, measure.unit, measure.title);
 }
 

@@ -50,6 +50,30 @@ pub(crate) enum TextFormat {
     Markdown,
 }
 
+/// How pivots are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PivotFormat {
+    /// For people
+    Table,
+    /// All that is known, for programs
+    Json,
+    /// One line for each pair of labels
+    Csv,
+    /// Tables for a report or an issue
+    Markdown,
+    /// One page with grouped bars, that opens anywhere, offline
+    Html,
+}
+
+pub(crate) const SHOW_EXAMPLES: &str = "\
+Examples:
+  iosonde show 3fa9c1                           a stored result, as `list` names it
+  iosonde show --pivot region x device --value randread.max_iops
+                                                one figure of all results, by two labels
+  iosonde show --pivot region x device --value read.max_bw --value randread.max_iops \\
+      --expect ssd=gcp-pd-ssd:375GiB,machine=n1,vcpus=2 -o pivot.html
+                                                charts, with what is promised of device=ssd";
+
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
     /// Only results with this label; may be repeated
@@ -73,19 +97,24 @@ pub(crate) struct ShowArgs {
     /// Id of a result, as `list` shows it; ID.N is one run of it
     #[arg(value_name = "RUN", required_unless_present = "pivot")]
     pub(crate) run: Option<String>,
-    /// Instead: one figure of all results, by two of their labels (or target, machine, kind), e.g.
+    /// Instead: figures of all results, by two of their labels (or target, machine, kind), e.g.
     /// --pivot region x device --value randread.max_iops
-    #[arg(long, num_args = 1..=3, value_name = "LABEL x LABEL", requires = "value", conflicts_with_all = ["run", "expect"])]
+    #[arg(long, num_args = 1..=3, value_name = "LABEL x LABEL", requires = "values", conflicts_with = "run")]
     pub(crate) pivot: Option<Vec<String>>,
-    /// The figure: a job, phase or pattern, and what of it: iops, bw, p99, max_iops, ...
-    #[arg(long, value_name = "FIGURE", requires = "pivot")]
-    pub(crate) value: Option<String>,
+    /// A figure: a job, phase or pattern, and what of it: iops, bw, p99, max_iops, ...; may be
+    /// repeated, each is a table or chart of its own
+    #[arg(long = "value", value_name = "FIGURE", requires = "pivot")]
+    pub(crate) values: Vec<String>,
     /// Only results with this label; may be repeated
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = split_label, requires = "pivot")]
     pub(crate) labels: Vec<(String, String)>,
-    /// How the table is written
-    #[arg(long, value_enum, default_value_t = TextFormat::Table, requires = "pivot")]
-    pub(crate) format: TextFormat,
+    /// How tables are written; html is a page with charts [default: table, and html for a file
+    /// that is called so]
+    #[arg(long, value_enum, requires = "pivot")]
+    pub(crate) format: Option<PivotFormat>,
+    /// File to write tables or charts to, instead of standard output
+    #[arg(long, short, value_name = "FILE", requires = "pivot")]
+    pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) expect: ExpectArgs,
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! Arguments of `iosonde run`.
 
-use super::{CephArgs, KeepArgs, TextFormat};
+use super::{CephArgs, ClusterArgs, KeepArgs, TextFormat};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -13,6 +13,7 @@ Examples:
   iosonde run suite.toml --check                is it right? Nothing is read or written
   iosonde run suite.toml --junit result.xml     for CI: exit status 11 if an expectation is missed
   iosonde run suite.toml --var size=1g --label build=main /mnt/data
+  iosonde run etcd sc://fast sc://cheap         storage classes of a cluster, in turns
 
 docs/suites.md describes the files; `iosonde run --schema` prints their JSON Schema for editors.";
 
@@ -21,8 +22,8 @@ pub(crate) struct RunArgs {
     /// A suite: a TOML or YAML file, or the name of a built-in one
     #[arg(value_name = "SUITE", required_unless_present_any = ["list", "show", "schema"])]
     pub(crate) suite: Option<String>,
-    /// Directories, files, block devices, rados://POOL or rbd://POOL/IMAGE, in place of those that the
-    /// suite names
+    /// Directories, files, block devices, rados://POOL or rbd://POOL/IMAGE, or targets in a cluster
+    /// such as sc://CLASS, in place of those that the suite names
     #[arg(value_name = "TARGET")]
     pub(crate) targets: Vec<String>,
     /// List the built-in suites
@@ -34,7 +35,7 @@ pub(crate) struct RunArgs {
     /// Print the JSON Schema of suite files
     #[arg(long)]
     pub(crate) schema: bool,
-    /// Tell all that is wrong with the suite, and measure nothing
+    /// Tell all that is wrong with the suite and its targets, on a cluster too, and measure nothing
     #[arg(long)]
     pub(crate) check: bool,
     /// Show what would be run and how long it takes, and measure nothing
@@ -68,4 +69,6 @@ pub(crate) struct RunArgs {
     pub(crate) keep: KeepArgs,
     #[command(flatten)]
     pub(crate) ceph: CephArgs,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
 }

@@ -48,6 +48,11 @@ pub(crate) fn open<'w>(
     Ok(runner.open(watch)?)
 }
 
+/// Asks the cluster whether the target could be measured; nothing is made. Returns what should be known before.
+pub(crate) fn check(target: Target, args: &ClusterArgs) -> Result<Vec<String>, Failure> {
+    Ok(iosonde_cluster::check(&args.options(target), own_arch())?)
+}
+
 /// Makes several pods, each with the target's volume.
 pub(crate) fn open_pods<'w>(
     target: Target,

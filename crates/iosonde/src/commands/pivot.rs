@@ -1,59 +1,85 @@
-//! `iosonde show --pivot`: one figure of all stored results, by two of their labels.
+//! `iosonde show --pivot`: figures of all stored results, by two of their labels.
 
-use crate::args::ShowArgs;
+mod figure;
+mod promised;
+
+use crate::args::{PivotFormat, ShowArgs};
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::report::html::Builder;
 use crate::report::pivot::{self, Cell, Pivot};
 use crate::store::{Filter, Place, Store, Summary};
+use figure::{Measured, measured, together};
 use iosonde_job::diagnostic::nearest;
-use iosonde_result::compare::{Measure, Part, Subject};
-use iosonde_study::suite::{Asked, FigureName, Found, FoundKind, Named, Unit};
+use iosonde_study::suite::FigureName;
+use promised::Promises;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::IsTerminal;
 
 /// What can stand for a label: what is known of every result.
 const KNOWN: [&str; 3] = ["target", "machine", "kind"];
 
-/// Prints the table.
+/// Prints the tables, or writes a page with their charts.
 pub(super) fn run(args: &ShowArgs, words: &[String]) -> Result<(), Failure> {
-    let (rows, columns) = axes(words)?;
-    let value = args.value.as_deref().unwrap_or_default();
-    let figure = FigureName::parse(value)
-        .map_err(|error| Failure::usage(format!("--value {error}"), error.help.clone()))?;
+    let axes = axes(words)?;
+    let format = format(args)?;
+    let figures = figures(&args.values)?;
+    let promises = Promises::of(&args.expect)?;
     let place = Place::find(args.store.store.as_deref())?;
     let store = Store::open(&place)?;
     let studies = store.list(&Filter {
         labels: args.labels.clone(),
         ..Filter::default()
     })?;
-    check_labels(&studies, [&rows, &columns])?;
-    let mut cells: BTreeMap<(String, String), Vec<f64>> = BTreeMap::new();
-    let mut simulated = false;
-    for study in &studies {
-        let Some(found) = measured(&store, study, &figure)? else {
-            continue;
-        };
-        simulated |= study.target.starts_with("sim:");
-        let at = (label(study, &rows), label(study, &columns));
-        cells.entry(at).or_default().push(found);
+    check_labels(&studies, [&axes.0, &axes.1])?;
+    let mut pivots = Vec::new();
+    for (text, figure) in &figures {
+        pivots.push(table(&store, &studies, (text, figure), &axes, &promises)?);
     }
-    if cells.is_empty() {
+    promises.all_used()?;
+    let used = |study: &&Summary| {
+        let (row, column) = (label(study, &axes.0), label(study, &axes.1));
+        let at = (row, column);
+        pivots.iter().any(|pivot| pivot.cells.contains_key(&at))
+    };
+    let text = match format {
+        PivotFormat::Html => {
+            let mut report = Builder::default();
+            for pivot in &pivots {
+                report.pivot(pivot);
+            }
+            studies
+                .iter()
+                .filter(used)
+                .for_each(|study| report.kept(study));
+            report.html(None)?
+        }
+        PivotFormat::Table => pivot::tables(&pivots),
+        PivotFormat::Csv => pivot::csv(&pivots),
+        PivotFormat::Markdown => pivot::markdown(&pivots),
+        PivotFormat::Json => pivot::json(&pivots)?,
+    };
+    Output::open(args.output.as_deref(), false)?.write(text.as_bytes())
+}
+
+/// As asked, else as the file is called.
+fn format(args: &ShowArgs) -> Result<PivotFormat, Failure> {
+    let is_page = |path: &std::path::PathBuf| {
+        let ending = path.extension().unwrap_or_default();
+        ending.eq_ignore_ascii_case("html") || ending.eq_ignore_ascii_case("htm")
+    };
+    let named = match args.output.as_ref().is_some_and(is_page) {
+        true => PivotFormat::Html,
+        false => PivotFormat::Table,
+    };
+    let format = args.format.unwrap_or(named);
+    if format == PivotFormat::Html && args.output.is_none() && std::io::stdout().is_terminal() {
         return Err(Failure::usage(
-            format!("no result has {value}"),
-            "name a job, a phase or a pattern with its figure, e.g. randread.iops; `iosonde list` shows what there is",
+            "charts are a file for a browser, not for a terminal",
+            "name the file: --output pivot.html",
         ));
     }
-    let pivot = Pivot {
-        figure: value.to_owned(),
-        unit: figure.asked.unit(),
-        rows,
-        columns,
-        cells: cells
-            .into_iter()
-            .map(|(at, all)| (at, mean(&all)))
-            .collect(),
-        simulated,
-    };
-    Output::Standard.write(pivot::text(&pivot, args.format)?.as_bytes())
+    Ok(format)
 }
 
 /// `region x device`.
@@ -67,6 +93,15 @@ fn axes(words: &[String]) -> Result<(String, String), Failure> {
             "write for example --pivot region x device",
         )),
     }
+}
+
+fn figures(values: &[String]) -> Result<Vec<(String, FigureName)>, Failure> {
+    let figure = |text: &String| {
+        let figure = FigureName::parse(text)
+            .map_err(|error| Failure::usage(format!("--value {error}"), error.help.clone()))?;
+        Ok((text.clone(), figure))
+    };
+    values.iter().map(figure).collect()
 }
 
 /// A label that no result has is a slip of the pen.
@@ -105,121 +140,51 @@ fn label(study: &Summary, key: &str) -> String {
     .unwrap_or_else(|| "-".to_owned())
 }
 
-fn mean(all: &[f64]) -> Cell {
-    let logs: f64 = all.iter().map(|value| value.ln()).sum();
-    Cell {
-        value: (logs / all.len() as f64).exp(),
-        results: all.len(),
-    }
-}
-
-/// Parts as names look for them.
-struct OfPart<'a>(&'a Part);
-
-impl Named for OfPart<'_> {
-    fn name(&self) -> &str {
-        &self.0.name
-    }
-    fn workload(&self) -> &str {
-        &self.0.name
-    }
-    fn rw(&self) -> &str {
-        &self.0.pattern.rw
-    }
-}
-
-/// What a study found, as names look for it.
-struct OfFound(Found);
-
-impl Named for OfFound {
-    fn name(&self) -> &str {
-        &self.0.part
-    }
-    fn workload(&self) -> &str {
-        &self.0.part
-    }
-    fn rw(&self) -> &str {
-        &self.0.rw
-    }
-}
-
-/// The figure of one result; `None` where it has none.
-fn measured(store: &Store, study: &Summary, figure: &FigureName) -> Result<Option<f64>, Failure> {
-    let kind = match figure.asked {
-        Asked::Measure(_) => return of_parts(study, figure),
-        Asked::MaxIops => FoundKind::MaxIops,
-        Asked::MaxBandwidth => FoundKind::MaxBytesPerS,
-        Asked::Knee => FoundKind::Knee,
-        Asked::Rate => FoundKind::Rate,
-    };
-    // What a search found is surer than the best of its short cells.
-    if matches!(study.kind.as_str(), "suite" | "sweep") {
-        let loaded = store.load(&study.id)?;
-        let found = match (loaded.study.suite(None), loaded.study.sweep(None)) {
-            (Some(suite), _) => suite
-                .steps
-                .into_iter()
-                .flat_map(|step| step.found)
-                .collect(),
-            (None, Some(sweep)) => Found::of_sweep("", &sweep),
-            (None, None) => Vec::new(),
-        };
-        let found: Vec<OfFound> = found
-            .into_iter()
-            .filter(|one| one.kind == kind)
-            .map(OfFound)
-            .collect();
-        let picked = figure
-            .pick(&found)
-            .map(|(picked, _)| picked)
-            .unwrap_or_default();
-        let highest = picked.iter().map(|one| one.0.value).fold(0.0, f64::max);
-        if highest > 0.0 {
-            return Ok(Some(highest));
+/// One figure of all results, with what was promised of it.
+fn table(
+    store: &Store,
+    studies: &[Summary],
+    (text, figure): (&str, &FigureName),
+    (rows, columns): &(String, String),
+    promises: &Promises,
+) -> Result<Pivot, Failure> {
+    let mut found: BTreeMap<(String, String), Vec<(&Summary, Measured)>> = BTreeMap::new();
+    for study in studies {
+        if let Some(measured) = measured(store, study, figure)? {
+            let at = (label(study, rows), label(study, columns));
+            found.entry(at).or_default().push((study, measured));
         }
     }
-    of_parts(study, figure)
-}
-
-fn of_parts(study: &Summary, figure: &FigureName) -> Result<Option<f64>, Failure> {
-    let Some(measure) = figure.asked.measure() else {
-        return Ok(None);
-    };
-    let parts: Vec<OfPart<'_>> = study.parts.iter().map(OfPart).collect();
-    let Some((picked, subject)) = figure.pick(&parts) else {
-        return Ok(None);
-    };
-    let mut values: Vec<(&str, f64)> = Vec::new();
-    for part in picked {
-        let subjects = [Subject::Read, Subject::Write, Subject::Mixed, Subject::Trim];
-        let subjects = subject.map_or(subjects.to_vec(), |subject| vec![subject]);
-        for subject in subjects {
-            if let Some(value) = value(part.0, subject, measure) {
-                values.push((part.name(), value));
-            }
-        }
-    }
-    let names: BTreeSet<&str> = values.iter().map(|(name, _)| *name).collect();
-    if !figure.asked.is_highest() && names.len() > 1 && figure.asked.unit() != Unit::Depth {
-        let names: Vec<&str> = names.into_iter().take(8).collect();
+    if found.is_empty() {
         return Err(Failure::usage(
-            format!(
-                "{} has several parts of that name: {}",
-                study.short_id,
-                names.join(", ")
-            ),
-            "name one of them, or ask for the highest: max_iops, max_bw",
+            format!("no result has {text}"),
+            "name a job, a phase or a pattern with its figure, e.g. randread.iops; `iosonde list` shows what there is",
         ));
     }
-    let highest = values.iter().map(|(_, value)| *value).fold(0.0, f64::max);
-    Ok((highest > 0.0).then_some(highest))
-}
-
-fn value(part: &Part, subject: Subject, measure: Measure) -> Option<f64> {
-    let completion = Measure::ALL
-        .into_iter()
-        .find(|each| each.of_total() == Some(measure));
-    let figure = part.figure(subject, measure);
-    let figure = figure.or_else(|| part.figure(subject, completion?));
-    figure.map(|figure| figure.value)
+    let mut pivot = Pivot {
+        figure: text.to_owned(),
+        title: figure.to_string(),
+        unit: figure.asked.unit(),
+        rows: rows.clone(),
+        columns: columns.clone(),
+        cells: BTreeMap::new(),
+        simulated: found
+            .values()
+            .flatten()
+            .any(|(study, _)| study.target.starts_with("sim:")),
+    };
+    for (at, results) in found {
+        let Some(side) = together(&results) else {
+            continue;
+        };
+        let promised = promises.of_cell(store, &at, &results, &side, pivot.unit)?;
+        let cell = Cell {
+            value: side.value,
+            bounds: side.bounds.map(|bounds| (bounds.low, bounds.high)),
+            results: results.len(),
+            promised,
+        };
+        pivot.cells.insert(at, cell);
+    }
+    Ok(pivot)
 }

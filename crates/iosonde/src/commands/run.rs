@@ -3,6 +3,7 @@
 mod baseline;
 mod measure;
 mod place;
+mod site;
 
 use crate::args::{RunArgs, TextFormat};
 use crate::failure::Failure;
@@ -25,13 +26,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     let suite = read(args)?;
     let baselines = baseline::find(&suite, args.keep.store.as_deref())?;
+    let targets = targets(args, &suite);
+    check_targets(args, &targets)?;
     if args.check {
         let text = format!("{}: all is well\n", suite.name);
         return output.write(text.as_bytes());
-    }
-    let targets = targets(args, &suite);
-    for target in &targets {
-        super::target::check(&target.name, &args.allow_overwrite, &args.ceph.access())?;
     }
     if args.dry_run {
         return output.write(report::suite::plan(&suite, &targets).as_bytes());
@@ -40,6 +39,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         Some(path) => Some(Output::open(Some(path), false)?),
         None => None,
     };
+    let ran = ran();
     let stop = Stop::listen()?;
     let results = measure::measure(args, &suite, &targets, &baselines, &stop)?;
     let text = match args.format {
@@ -54,12 +54,30 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     };
     output.write(text.as_bytes())?;
     if let Some(junit) = &mut junit {
-        junit.write(report::suite::junit(&results).as_bytes())?;
+        junit.write(report::suite::junit(&results, &ran).as_bytes())?;
     }
     match stop.signal() {
         Some(signal) => Err(Failure::Interrupted(signal)),
         None => conclude(args, &results),
     }
+}
+
+/// Looks at all targets, in clusters too: what cannot be measured is told of each before the first is touched.
+fn check_targets(args: &RunArgs, targets: &[SuiteTarget]) -> Result<(), Failure> {
+    let mut failures = Vec::new();
+    for target in targets {
+        match site::checked(&target.name, args) {
+            // A run tells them itself, when its pod is made.
+            Ok(notes) if args.check => notes.iter().for_each(|note| eprintln!("note: {note}")),
+            Ok(_) => {}
+            Err(failure) => failures.push(failure),
+        }
+    }
+    let Some(last) = failures.pop() else {
+        return Ok(());
+    };
+    failures.iter().for_each(Failure::print);
+    Err(last)
 }
 
 /// The exit status, from what was found.
@@ -98,6 +116,22 @@ fn conclude(args: &RunArgs, results: &[SuiteResult]) -> Result<(), Failure> {
     match missed.is_empty() {
         true => Ok(()),
         false => Err(Failure::Missed(missed.join("\n"))),
+    }
+}
+
+/// Now and here.
+fn ran() -> report::suite::Ran {
+    let name = rustix::system::uname();
+    let hostname = name.nodename().to_string_lossy();
+    report::suite::Ran {
+        timestamp: jiff::Timestamp::now()
+            .strftime("%Y-%m-%dT%H:%M:%S")
+            .to_string(),
+        // The schema wants a name where there is none.
+        hostname: match hostname.trim() {
+            "" => "localhost".to_owned(),
+            name => name.to_owned(),
+        },
     }
 }
 

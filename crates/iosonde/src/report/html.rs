@@ -10,6 +10,7 @@ mod figures;
 mod foreign;
 mod load;
 mod machine;
+mod pivot;
 mod promised;
 mod series;
 mod spread;

@@ -2,7 +2,7 @@
 
 mod junit;
 
-pub(crate) use junit::junit;
+pub(crate) use junit::{Ran, junit};
 
 use super::figures::value;
 use super::probe::table::{plain, render, right, wrapped};

@@ -282,6 +282,27 @@ impl Promise {
         of(metric).or_else(|| of(metric.together()))
     }
 
+    /// The product and what was asked about: `Google Cloud SSD persistent disk, 375 GiB, n1 with 8 vCPUs`.
+    pub fn name(&self) -> String {
+        let subject = self.subject();
+        match subject.is_empty() {
+            true => self.title.clone(),
+            false => format!("{}, {subject}", self.title),
+        }
+    }
+
+    /// Where it was published and as of when, each once.
+    pub fn origin(&self) -> String {
+        let mut told: Vec<String> = Vec::new();
+        for source in &self.sources {
+            let text = format!("{} ({})", source.source, source.as_of);
+            if !told.contains(&text) {
+                told.push(text);
+            }
+        }
+        told.join("; ")
+    }
+
     /// What was asked about: `2 x 375 GiB, n1 with 8 vCPUs, as of 2016`.
     pub fn subject(&self) -> String {
         let query = &self.query;

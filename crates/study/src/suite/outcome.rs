@@ -44,6 +44,9 @@ pub struct StepResult {
     pub repetition: u32,
     /// Figures of its runs.
     pub parts: Vec<Part>,
+    /// Time of its runs, layout included, in nanoseconds; 0 where it is not known.
+    #[serde(default)]
+    pub elapsed_ns: u64,
     /// Figures that a study found beyond its runs.
     pub found: Vec<Found>,
     /// What its figures mean, each in one sentence.
@@ -144,6 +147,7 @@ impl StepOutcome {
             name: name.to_owned(),
             repetition,
             parts: Vec::new(),
+            elapsed_ns: 0,
             found: Vec::new(),
             findings: Vec::new(),
             failure: None,
@@ -210,6 +214,7 @@ impl Found {
 
 impl StepResult {
     fn take_run(&mut self, run: &RunResult) {
+        self.elapsed_ns += run.elapsed_ns;
         self.parts.extend(parts(run));
         self.findings.extend(run.findings());
         let failed = run.workers.iter().find_map(|worker| worker.error.as_ref());
@@ -220,6 +225,7 @@ impl StepResult {
     }
 
     fn take_sweep(&mut self, sweep: &SweepResult) {
+        self.elapsed_ns += sweep.spent_ns;
         self.found = Found::of_sweep(&self.workload, sweep);
         self.findings.clone_from(&sweep.notes);
         self.failure.clone_from(&sweep.failure);

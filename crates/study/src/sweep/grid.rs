@@ -123,10 +123,6 @@ impl Grid {
             if curve.job.files.size.is_none() || self.is_plain {
                 curve.job.files.size = Some(Extent::Bytes(target.bytes));
             }
-            if let TargetKind::Simulated { options } = &target.kind {
-                curve.job.io.engine = Engine::Sim;
-                curve.job.io.sim = Some(options.clone());
-            }
         }
         grid
     }
@@ -340,6 +336,11 @@ fn place(job: &mut Job, target: &SweepTarget) {
     job.files.directories.clear();
     job.files.allow_mounted_write |=
         matches!(target.kind, TargetKind::Existing { consent: true, .. });
+    // Whatever engine the job names: on a simulated device nothing of this machine is touched.
+    if let TargetKind::Simulated { options } = &target.kind {
+        job.io.engine = Engine::Sim;
+        job.io.sim = Some(options.clone());
+    }
 }
 
 #[cfg(test)]
@@ -411,6 +412,22 @@ mod tests {
         let grid = Grid::new(&base, &[], &axes, &FakeEnv::new()).unwrap();
         let blocks = |curve: &CurvePlan| curve.job.workload.block_size[Direction::Write].max();
         assert!(grid.curves.iter().all(|curve| blocks(curve) == 8192));
+    }
+
+    #[test]
+    fn the_jobs_of_a_file_run_on_a_simulated_target_not_on_a_file_called_sim() {
+        let base = Base::File {
+            name: "job.fio".into(),
+            text: "[a]\nioengine=libaio\nfilename=/x\nsize=1g\n".into(),
+        };
+        let mut target = targets(&["sim:hdd"]).remove(0);
+        target.kind = TargetKind::Simulated {
+            options: "hdd".into(),
+        };
+        let axes = [axis("iodepth", &["1", "2"])];
+        let grid = Grid::new(&base, &[target], &axes, &FakeEnv::new()).unwrap();
+        let io = &grid.curves[0].job.io;
+        assert_eq!((io.engine, io.sim.as_deref()), (Engine::Sim, Some("hdd")));
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Runs the steps of a suite on its targets, keeps what ends, and judges it.
 
-use super::place::Ground;
+use super::site::{Site, Studied};
 use crate::args::RunArgs;
 use crate::commands::journal::{Lines, directory};
-use crate::commands::target::{Opened, check};
+use crate::commands::places::tells;
 use crate::failure::Failure;
 use crate::live::load::LoadLive;
 use crate::live::probe::ProbeLive;
@@ -17,8 +17,8 @@ use iosonde_job::plan::Plan;
 use iosonde_result::observer::Observer;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
-use iosonde_study::load::load;
-use iosonde_study::probe::{is_search, probe};
+use iosonde_study::load::{LoadOptions, load};
+use iosonde_study::probe::{ProbeOptions, is_search, probe};
 use iosonde_study::suite::{
     Baselines, FORMAT, StepOutcome, StepResult, Suite, SuiteResult, SuiteStep, SuiteTarget, What,
     judge,
@@ -38,11 +38,22 @@ struct Line {
 }
 
 /// A target while the suite runs on it.
-struct Site<'a> {
+struct Measured<'a> {
     target: &'a SuiteTarget,
-    ground: Ground,
+    site: Site<'a>,
     keeper: Keeper,
     results: Vec<(usize, StepResult)>,
+}
+
+impl Measured<'_> {
+    /// The session that its plans run in, and the history that keeps their results.
+    fn keeping<'s>(&'s mut self, here: &'s mut LocalSession, stop: &'s Stop) -> KeepingWhole<'s> {
+        KeepingWhole {
+            session: self.site.session(here),
+            keeper: &mut self.keeper,
+            stop,
+        }
+    }
 }
 
 /// Runs all of it. Steps that were measured count, also where another fails.
@@ -59,29 +70,31 @@ pub(super) fn measure(
         .iter()
         .map(|step| (&step.name, format!("{:?}", step.what)))
         .collect();
-    let names: Vec<&String> = targets.iter().map(|target| &target.name).collect();
+    let names: Vec<String> = targets.iter().map(|target| target.name.clone()).collect();
     let (lines, known) = Lines::open::<Line>(
         directory(args.keep.store.as_deref(), "suites").as_deref(),
         "suite",
-        &(&suite.name, names, steps),
+        &(&suite.name, &names, steps),
         args.resume,
         &mut |note| live.line(note),
     )?;
     eprint!("{}", plan(suite, targets));
-    let mut sites = Vec::new();
     let together = random_id().map_err(anyhow::Error::from)?;
-    for target in targets {
-        let kind = check(&target.name, &args.allow_overwrite, &args.ceph.access())?;
-        let ground = Ground::open(&target.name, kind, &mut |note| live.line(note))?;
+    let (mut tells, interrupts) = (tells(&names), || stop.interrupt.count());
+    let mut sites = Vec::new();
+    for (target, tell) in targets.iter().zip(&mut tells) {
+        let site = Site::open(&target.name, args, &interrupts, tell, &mut |note| {
+            live.line(note)
+        })?;
         let mut keeper = Keeper::open(&args.keep)?;
         label(&mut keeper, args, suite, target);
         if targets.len() > 1 {
             keeper.label("together", &together);
         }
         keeper.begin("suite", &target.name);
-        sites.push(Site {
+        sites.push(Measured {
             target,
-            ground,
+            site,
             keeper,
             results: Vec::new(),
         });
@@ -152,7 +165,7 @@ fn label(keeper: &mut Keeper, args: &RunArgs, suite: &Suite, target: &SuiteTarge
 }
 
 /// What was measured before goes into the results, and its study goes on.
-fn take_up(sites: &mut [Site<'_>], known: &[Line], suite: &Suite) {
+fn take_up(sites: &mut [Measured<'_>], known: &[Line], suite: &Suite) {
     for (index, site) in sites.iter_mut().enumerate() {
         let of_it = || known.iter().filter(|line| line.target == index);
         let Some(last) = of_it().next_back() else {
@@ -172,13 +185,15 @@ fn take_up(sites: &mut [Site<'_>], known: &[Line], suite: &Suite) {
 }
 
 fn conclude(
-    mut site: Site<'_>,
+    mut site: Measured<'_>,
     suite: &Suite,
     baselines: &Baselines,
     interrupted: bool,
 ) -> SuiteResult {
-    // The files go before anything is printed: whoever reads the result finds the directory as it was.
-    drop(site.ground);
+    // What was made goes before anything is printed: whoever reads the result finds the target as it was.
+    if let Err(left) = site.site.close() {
+        eprintln!("warning: {}: {left}; {}", site.target.name, left.remedy());
+    }
     site.results
         .sort_by_key(|(step, result)| (*step, result.repetition));
     let steps: Vec<StepResult> = site.results.into_iter().map(|(_, result)| result).collect();
@@ -223,7 +238,7 @@ struct Runner<'a> {
 
 impl Runner<'_> {
     /// Repetition by repetition and step by step, each on all targets: a drift of the machine favours none.
-    fn all(&mut self, sites: &mut [Site<'_>], known: &[Line]) {
+    fn all(&mut self, sites: &mut [Measured<'_>], known: &[Line]) {
         let steps = &self.suite.steps;
         let most = steps.iter().map(|step| step.repetitions).max().unwrap_or(0);
         let count: usize = steps.iter().map(|step| step.repetitions as usize).sum();
@@ -259,7 +274,7 @@ impl Runner<'_> {
 
     fn one(
         &mut self,
-        site: &mut Site<'_>,
+        site: &mut Measured<'_>,
         (target, index, repetition): (usize, usize, u32),
         step: &SuiteStep,
         title: &str,
@@ -295,6 +310,7 @@ impl Runner<'_> {
                     name: step.name.clone(),
                     repetition,
                     parts: Vec::new(),
+                    elapsed_ns: 0,
                     found: Vec::new(),
                     findings: Vec::new(),
                     failure: Some(text),
@@ -304,30 +320,23 @@ impl Runner<'_> {
         site.results.push((index, result));
     }
 
-    fn outcome(&mut self, site: &mut Site<'_>, step: &SuiteStep) -> Result<StepOutcome, Failure> {
-        let mut keeping = KeepingWhole {
-            session: self.session,
-            keeper: &mut site.keeper,
-            stop: self.stop,
-        };
+    fn outcome(&mut self, on: &mut Measured<'_>, step: &SuiteStep) -> Result<StepOutcome, Failure> {
         if let What::Jobs(plan) = &step.what {
             let mut plan = plan.as_ref().clone();
-            for note in site.ground.put(&mut plan)? {
+            for note in on.site.put(&mut plan)? {
                 self.live.line(&format!("note: {note}"));
             }
+            let mut keeping = on.keeping(self.session, self.stop);
             let run = keeping.run(&plan, self.live)?;
             return Ok(StepOutcome::Run(Box::new(run)));
         }
         // A study has a working file of its own.
         self.live.end();
         let live = &self.live;
-        let opened = Opened::open(
-            &site.target.name,
-            &self.args.allow_overwrite,
-            &self.args.ceph.access(),
-            &mut |note| live.line(note),
-        )?;
-        study(&mut keeping, &opened, step, self.stop)
+        let note = &mut |note: &str| live.line(note);
+        let studied = on.site.studied(&on.target.name, self.args, note)?;
+        let mut keeping = on.keeping(self.session, self.stop);
+        study(&mut keeping, &studied, step, self.stop)
     }
 }
 
@@ -356,14 +365,15 @@ impl Session for KeepingWhole<'_> {
 
 fn study(
     session: &mut dyn Session,
-    opened: &Opened,
+    studied: &Studied,
     step: &SuiteStep,
     stop: &Stop,
 ) -> Result<StepOutcome, Failure> {
     match &step.what {
         What::Jobs(_) => Err(Failure::Run(RunError::Interrupted)),
         What::Sweep(wanted) => {
-            let target = SweepTarget::new(&opened.target, wanted.size_bytes)?;
+            let size_bytes = wanted.size_bytes.or(studied.size_bytes);
+            let target = SweepTarget::new(&studied.target, size_bytes)?;
             let grid = wanted.grid.on(&target);
             let mut live = SweepLive::new(stop.clone());
             let outcome = sweep(
@@ -378,14 +388,22 @@ fn study(
             Ok(StepOutcome::Sweep(Box::new(outcome?)))
         }
         What::Load(options) => {
+            let options = LoadOptions {
+                size_bytes: options.size_bytes.or(studied.size_bytes),
+                ..options.clone()
+            };
             let mut live = LoadLive::new(stop.clone());
-            let outcome = load(session, &opened.target, options, &mut live);
+            let outcome = load(session, &studied.target, &options, &mut live);
             live.end();
             Ok(StepOutcome::Load(Box::new(outcome?)))
         }
         What::Probe(options) => {
+            let options = ProbeOptions {
+                size_bytes: options.size_bytes.or(studied.size_bytes),
+                ..options.clone()
+            };
             let mut live = ProbeLive::new(stop.clone());
-            let outcome = probe(session, &opened.target, options, &mut live);
+            let outcome = probe(session, &studied.target, &options, &mut live);
             live.end();
             Ok(StepOutcome::Probe(Box::new(outcome?)))
         }

@@ -1,8 +1,12 @@
 //! Results, taken in one by one, so that of many only what is drawn stays in memory.
 
-use super::document::{Figure, Load, Promise, Rate, Report, Run, Series, Spread, Study, Sweep};
-use super::{figures, foreign, load, machine, page, promised, series, spread, sweep};
+use super::document::{
+    Figure, Kept, Load, Pivot, Promise, Rate, Report, Run, Series, Spread, Study, Sweep,
+};
+use super::{figures, foreign, load, machine, page, pivot, promised, series, spread, sweep};
 use crate::failure::Failure;
+use crate::report::pivot as tables;
+use crate::store::Summary;
 use iosonde_job::plan::Plan;
 use iosonde_result::compare::Measured;
 use iosonde_result::fio::import::FioDocument;
@@ -29,6 +33,8 @@ pub(crate) struct Builder {
     spreads: Vec<Spread>,
     sweeps: Vec<Sweep>,
     loads: Vec<Load>,
+    pivots: Vec<Pivot>,
+    kept: Vec<Kept>,
     /// What all that is taken in is held against.
     expected: Vec<limits::Promise>,
 }
@@ -139,10 +145,25 @@ impl Builder {
             spreads: self.spreads,
             sweeps: self.sweeps,
             loads: self.loads,
+            pivots: self.pivots,
+            kept: self.kept,
         })
     }
 
+    /// Takes in one figure of many results.
+    pub(crate) fn pivot(&mut self, pivot: &tables::Pivot) {
+        self.pivots.push(pivot::of(pivot));
+    }
+
+    /// Takes in one of the results that pivots are made of.
+    pub(crate) fn kept(&mut self, study: &Summary) {
+        self.kept.push(pivot::kept_result(study));
+    }
+
     fn default_title(&self) -> String {
+        if let Some(first) = self.pivots.first() {
+            return format!("Storage by {} and {}", first.row_label, first.column_label);
+        }
         match (self.sweeps.as_slice(), self.loads.as_slice()) {
             ([], []) => default_title(&self.runs),
             ([one], []) => format!("Sweep of {}", target(&one.headline)),

@@ -28,6 +28,55 @@ pub(super) struct Report {
     pub(super) spreads: Vec<Spread>,
     pub(super) sweeps: Vec<Sweep>,
     pub(super) loads: Vec<Load>,
+    pub(super) pivots: Vec<Pivot>,
+    /// Results that the pivots are made of.
+    pub(super) kept: Vec<Kept>,
+}
+
+/// One figure of many results, by two of their labels.
+#[derive(Debug, Serialize)]
+pub(super) struct Pivot {
+    /// As it was asked for: `randread.max_iops`.
+    pub(super) figure: String,
+    /// For people.
+    pub(super) title: String,
+    pub(super) unit: Unit,
+    pub(super) row_label: String,
+    pub(super) column_label: String,
+    pub(super) rows: Vec<String>,
+    pub(super) columns: Vec<String>,
+    /// By row and column; `None` where nothing was measured.
+    pub(super) cells: Vec<Vec<Option<PivotCell>>>,
+    /// Whether any of it was simulated.
+    pub(super) simulated: bool,
+}
+
+/// Results of one pair of labels.
+#[derive(Debug, Serialize)]
+pub(super) struct PivotCell {
+    /// Geometric mean.
+    pub(super) value: f64,
+    /// Its 95 % interval, where it is known.
+    pub(super) between: Option<(f64, f64)>,
+    pub(super) results: usize,
+    /// What is promised of it.
+    pub(super) promised: Option<f64>,
+    /// By whom, and where that was published.
+    pub(super) product: Option<String>,
+    /// Whether it was kept; `None` when that cannot be told.
+    pub(super) kept: Option<bool>,
+}
+
+/// A stored result that a figure is of.
+#[derive(Debug, Serialize)]
+pub(super) struct Kept {
+    pub(super) id: String,
+    pub(super) kind: String,
+    pub(super) target: String,
+    pub(super) machine: Option<String>,
+    pub(super) program: String,
+    pub(super) started_at_ms: u64,
+    pub(super) labels: BTreeMap<String, String>,
 }
 
 /// A grid of measurements.
@@ -55,6 +104,8 @@ pub(super) struct SweepAxis {
 pub(super) struct SweepCurve {
     /// The value of each axis but the last.
     pub(super) values: Vec<String>,
+    /// Bytes of each I/O; the largest where they vary.
+    pub(super) block_bytes: u64,
     /// What was found.
     pub(super) sentence: Option<String>,
     /// The lowest depth that reaches the maximum.
@@ -71,7 +122,10 @@ pub(super) struct SweepCell {
     pub(super) iops: Option<Rate>,
     pub(super) bytes_per_s: Option<f64>,
     pub(super) mean_ns: Option<f64>,
-    pub(super) p99_ns: Option<u64>,
+    /// Percentiles 50, 99 and 99.9; `None` where too few I/Os were measured.
+    pub(super) percentiles_ns: [Option<u64>; 3],
+    /// The longest, where it was measured.
+    pub(super) max_ns: Option<f64>,
 }
 
 /// Latency over offered rate.

@@ -17,9 +17,9 @@ pub(super) fn of(promise: &limits::Promise, runs: &[Run]) -> Vec<Promise> {
     places
         .into_iter()
         .map(|place| Promise {
-            product: product(promise),
+            product: promise.name(),
             place: place.to_owned(),
-            source: source(promise),
+            source: promise.origin(),
             sentence: None,
             conditions: Vec::new(),
             rows: Metric::ALL
@@ -50,21 +50,12 @@ pub(super) fn held(held: &Held, place: &str) -> Promise {
         }
     };
     Promise {
-        product: product(&held.promise),
+        product: held.promise.name(),
         place: place.to_owned(),
-        source: source(&held.promise),
+        source: held.promise.origin(),
         sentence: Some(held.sentence()),
         conditions: held.conditions.clone(),
         rows: held.rows.iter().map(row).collect(),
-    }
-}
-
-/// `Google Cloud SSD persistent disk, 375 GiB, n1 with 8 vCPUs`.
-fn product(promise: &limits::Promise) -> String {
-    let subject = promise.subject();
-    match subject.is_empty() {
-        true => promise.title.clone(),
-        false => format!("{}, {subject}", promise.title),
     }
 }
 
@@ -147,15 +138,4 @@ fn verdict(judged: &Judged) -> &'static str {
         Verdict::Below => "less than published, which is not promised on this machine",
         Verdict::Above => "more than is promised at all: a cache, or another product",
     }
-}
-
-fn source(promise: &limits::Promise) -> String {
-    let mut told: Vec<String> = Vec::new();
-    for source in &promise.sources {
-        let text = format!("{} ({})", source.source, source.as_of);
-        if !told.contains(&text) {
-            told.push(text);
-        }
-    }
-    told.join("; ")
 }

@@ -33,10 +33,14 @@ fn curve(result: &SweepResult, curve: &CurveResult) -> SweepCurve {
         }),
         bytes_per_s: cell.bytes_per_s,
         mean_ns: cell.mean_latency_ns,
-        p99_ns: cell.latency.and_then(|latency| latency.p99_ns),
+        percentiles_ns: cell.latency.map_or([None; 3], |latency| {
+            [latency.p50_ns, latency.p99_ns, latency.p99_9_ns]
+        }),
+        max_ns: cell.latency.map(|latency| latency.max_ns),
     });
     SweepCurve {
         values: curve.values.clone(),
+        block_bytes: curve.block_bytes,
         sentence: sentence(result, curve),
         knee: curve.saturation.as_ref().map(|found| found.knee.iodepth),
         cells: cells.collect(),

@@ -1,0 +1,134 @@
+//! Where the steps of a suite run: on a target of this machine, or in a pod of a cluster that is kept while the suite lasts.
+
+use super::place::Ground;
+use crate::args::RunArgs;
+use crate::commands::cluster;
+use crate::commands::places::Tell;
+use crate::commands::target::{Opened, check};
+use crate::failure::Failure;
+use iosonde_cluster::{ClusterOptions, ClusterSession, Watch};
+use iosonde_engine::local::LocalSession;
+use iosonde_job::{Plan, Target};
+use iosonde_result::session::{RunError, Session};
+use iosonde_study::probe::{Budget, ProbeTarget};
+
+/// A target that steps can be run on. What was made for it is removed when it is closed or dropped.
+pub(super) enum Site<'a> {
+    /// On this machine; its session is that of all such targets.
+    Here(Ground),
+    /// In a cluster.
+    Pod(Box<Pod<'a>>),
+}
+
+/// A pod with the target's volume.
+pub(super) struct Pod<'a> {
+    name: String,
+    session: ClusterSession<'a>,
+    options: ClusterOptions,
+}
+
+/// A target as a study takes it.
+pub(super) struct Studied {
+    pub(super) target: ProbeTarget,
+    /// How much of it is used where nothing is said; `None` is what the study takes.
+    pub(super) size_bytes: Option<u64>,
+    /// Made for this study alone.
+    _opened: Option<Opened>,
+}
+
+impl<'a> Site<'a> {
+    /// Makes the scratch directory, or the pod.
+    pub(super) fn open(
+        name: &str,
+        args: &RunArgs,
+        interrupts: &'a (dyn Fn() -> u32 + Send + Sync),
+        tell: &'a mut Tell,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Site<'a>, Failure> {
+        let Some(target) = cluster::target(name)? else {
+            let kind = check(name, &args.allow_overwrite, &args.ceph.access())?;
+            return Ok(Site::Here(Ground::open(name, kind, note)?));
+        };
+        let options = args.cluster.options(target.clone());
+        let watch = Watch {
+            tell: tell.as_mut(),
+            interrupts,
+        };
+        let session = cluster::open(target, &args.cluster, watch)?;
+        note(&format!("{name}: {}", session.whereabouts()));
+        Ok(Site::Pod(Box::new(Pod {
+            name: name.to_owned(),
+            session,
+            options,
+        })))
+    }
+
+    /// Puts the jobs of a plan on the target; what they must not do there is an error. Returns what the user should know.
+    pub(super) fn put(&self, plan: &mut Plan) -> Result<Vec<String>, Failure> {
+        match self {
+            Site::Here(ground) => Ok(ground.put(plan)?),
+            Site::Pod(pod) => {
+                cluster::refuse_what_stays_behind(plan)?;
+                Ok(pod.session.adopt(plan))
+            }
+        }
+    }
+
+    /// Makes the target ready for a study.
+    pub(super) fn studied(
+        &mut self,
+        name: &str,
+        args: &RunArgs,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Studied, Failure> {
+        match self {
+            Site::Here(_) => {
+                let opened = Opened::open(name, &args.allow_overwrite, &args.ceph.access(), note)?;
+                Ok(Studied {
+                    target: opened.target.clone(),
+                    size_bytes: None,
+                    _opened: Some(opened),
+                })
+            }
+            Site::Pod(pod) => Ok(Studied {
+                target: cluster::probe_target(&pod.name, &mut pod.session, &pod.options)?,
+                size_bytes: cluster::working_set(&pod.options, Budget::NORMAL.size_bytes),
+                _opened: None,
+            }),
+        }
+    }
+
+    /// What runs its plans.
+    pub(super) fn session<'s>(&'s mut self, here: &'s mut LocalSession) -> &'s mut dyn Session
+    where
+        'a: 's,
+    {
+        match self {
+            Site::Here(_) => here,
+            Site::Pod(pod) => &mut pod.session,
+        }
+    }
+
+    /// Removes what was made.
+    pub(super) fn close(self) -> Result<(), RunError> {
+        match self {
+            Site::Here(_) => Ok(()),
+            Site::Pod(pod) => Box::new(pod.session).close(),
+        }
+    }
+}
+
+/// Says whether a target could be measured, on this machine or in its cluster, without making or changing anything. Returns
+/// what should be known before.
+pub(super) fn checked(name: &str, args: &RunArgs) -> Result<Vec<String>, Failure> {
+    match cluster::target(name)? {
+        Some(target) => in_cluster(target, args),
+        None => check(name, &args.allow_overwrite, &args.ceph.access()).map(|_| Vec::new()),
+    }
+}
+
+fn in_cluster(target: Target, args: &RunArgs) -> Result<Vec<String>, Failure> {
+    let name = target.to_string();
+    let notes = cluster::check(target, &args.cluster)?;
+    Ok(notes.iter().map(|note| format!("{name}: {note}")).collect())
+}

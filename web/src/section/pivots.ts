@@ -1,0 +1,109 @@
+// One figure of many results by two of their labels: a chart of grouped bars for each figure.
+
+import { groupedBars, type Bar, type Groups } from '../chart/bars';
+import { Panel } from '../chart/panel';
+import type { Kept, Pivot, PivotCell } from '../document';
+import { h, table } from '../dom';
+import { capital, moment, quantity } from '../format';
+
+/** How values are drawn. */
+type Scale = 'linear' | 'logarithmic' | 'promised';
+
+/** Bars that differ more than this cannot be read on one linear scale. */
+const FAR = 40;
+
+export function pivotContent(pivots: Pivot[], kept: Kept[]): (Node | null)[] {
+  const values = (pivot: Pivot) => pivot.cells.flat().flatMap((cell) => (cell ? [cell.value] : []));
+  const isWide = pivots.some((pivot) => Math.max(...values(pivot)) > FAR * Math.min(...values(pivot)));
+  const cells = pivots.flatMap((pivot) => pivot.cells.flat().flatMap((cell) => cell ?? []));
+  const isPromised = cells.some((cell) => cell.promised !== null);
+  const [first] = pivots;
+  if (!first) return [];
+  let scale: Scale = isWide ? 'logarithmic' : 'linear';
+  let byRow = false;
+  const panels = pivots.map((pivot, number) => new Panel({ id: `pivot-${number}`, title: capital(pivot.title), hint: pivot.figure, draw: () => groupedBars(groupsOf(pivot, scale, byRow)) }));
+  const select = (label: string, choices: [string, string][], chosen: string, changed: (value: string) => void) => {
+    const element = h('select', {}, ...choices.map(([key, text]) => h('option', { value: key, selected: key === chosen }, text)));
+    element.addEventListener('change', () => {
+      changed(element.value);
+      panels.forEach((panel) => panel.update());
+    });
+    return h('label', {}, `${label} `, element);
+  };
+  const scales: [string, string][] = [['linear', 'linear'], ['logarithmic', 'logarithmic'], ...(isPromised ? ([['promised', 'per cent of what is promised']] as [string, string][]) : [])];
+  return [
+    pivots.some((pivot) => pivot.simulated) ? h('p', { class: 'lead' }, h('strong', {}, 'Simulated devices: these are no figures of real storage.')) : null,
+    isPromised ? h('p', {}, 'A line across a bar is what is promised of it, for I/O of the size that was measured. Thin marks are 95 % confidence intervals.') : h('p', {}, 'Thin marks are 95 % confidence intervals.'),
+    h(
+      'p',
+      { class: 'choices' },
+      select('Scale', scales, scale, (value) => (scale = value as Scale)),
+      select('a group of bars for each', [['column', first.column_label], ['row', first.row_label]], 'column', (value) => (byRow = value === 'row')),
+    ),
+    h('div', { class: 'grid wide' }, ...panels.map((panel) => panel.element)),
+    isPromised ? h('h3', {}, 'Promised and measured') : null,
+    isPromised ? promises(pivots) : null,
+    isPromised ? products(pivots) : null,
+    kept.length > 0 ? h('h3', {}, 'Results') : null,
+    kept.length > 0 ? results(kept) : null,
+  ];
+}
+
+function groupsOf(pivot: Pivot, scale: Scale, byRow: boolean): Groups {
+  const categories = byRow ? pivot.rows : pivot.columns;
+  const names = byRow ? pivot.columns : pivot.rows;
+  const cell = (category: number, series: number) => (byRow ? pivot.cells[category]?.[series] : pivot.cells[series]?.[category]) ?? null;
+  return {
+    title: pivot.figure,
+    unit: scale === 'promised' ? 'percent' : pivot.unit,
+    label: byRow ? pivot.row_label : pivot.column_label,
+    categories,
+    series: names.map((name, series) => ({ name, bars: categories.map((_, category) => barOf(cell(category, series), scale)) })),
+    scale: scale === 'logarithmic' ? 'logarithmic' : 'linear',
+  };
+}
+
+function barOf(cell: PivotCell | null, scale: Scale): Bar | null {
+  if (cell === null || (scale === 'promised' && cell.promised === null)) return null;
+  const note = cell.results > 1 ? `mean of ${cell.results} results` : '';
+  const share = scale === 'promised' && cell.promised !== null ? 100 / cell.promised : 1;
+  return {
+    value: cell.value * share,
+    between: cell.between === null ? null : [cell.between[0] * share, cell.between[1] * share],
+    limit: cell.promised === null ? null : cell.promised * share,
+    note,
+  };
+}
+
+/** What is promised, by whom, and whether it was kept. */
+function promises(pivots: Pivot[]): HTMLElement {
+  const rows = pivots.flatMap((pivot) =>
+    pivot.rows.flatMap((row, r) =>
+      pivot.columns.flatMap((column, c) => {
+        const cell = pivot.cells[r]?.[c];
+        if (!cell || cell.promised === null) return [];
+        const share = `${Math.round((100 * cell.value) / cell.promised)} %`;
+        const verdict = cell.kept === null ? 'more than is promised at all' : cell.kept ? '✓ kept' : '✗ less than promised';
+        return [[pivot.figure, row, column, quantity(cell.value, pivot.unit), quantity(cell.promised, pivot.unit), share, verdict]];
+      }),
+    ),
+  );
+  const [first] = pivots;
+  return table({ caption: 'What was measured beside what is promised, for I/O of the size that was measured', head: ['figure', first?.row_label ?? '', first?.column_label ?? '', 'measured', 'promised', 'of it', 'verdict'], rows });
+}
+
+/** The products, and where what they promise was published. */
+function products(pivots: Pivot[]): HTMLElement {
+  const all = new Set(pivots.flatMap((pivot) => pivot.cells.flat().flatMap((cell) => cell?.product ?? [])));
+  return h('ul', { class: 'findings' }, ...[...all].map((text) => h('li', {}, text)));
+}
+
+/** Where the figures come from. */
+function results(kept: Kept[]): HTMLElement {
+  const labels = (one: Kept) => Object.entries(one.labels).map(([key, value]) => `${key}=${value}`);
+  return table({
+    caption: 'Results that these figures are of',
+    head: ['result', 'kind', 'target', 'machine', 'labels', 'program', 'started'],
+    rows: kept.map((one) => [one.id, one.kind, one.target, one.machine ?? '', labels(one).join(', '), one.program, moment(one.started_at_ms)]),
+  });
+}
