@@ -1,3 +1,7 @@
 //! iosonde on a real Ceph cluster. `tests/ceph/run.sh` starts one for all tests; those that break a cluster have their own.
 
+mod engines;
 mod fixture;
+mod refusals;
+mod stalls;
+mod targets;

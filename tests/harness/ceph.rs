@@ -69,6 +69,14 @@ impl Cluster {
         self.peer("rados", line)
     }
 
+    /// `rbd`, which makes, fills and describes images.
+    ///
+    /// # Panics
+    /// When it fails.
+    pub fn rbd(&self, line: &str) -> String {
+        self.peer("rbd", line)
+    }
+
     /// Names of the objects of a pool, sorted; in all namespaces.
     ///
     /// # Panics
@@ -98,6 +106,17 @@ impl Cluster {
             told(&output)
         );
         String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// fio on this cluster, whose engines for Ceph are in Debian's package.
+    #[must_use]
+    pub fn fio(&self, line: &str) -> Command {
+        let mut command = Command::new("fio");
+        command
+            .args(line.split_whitespace())
+            .env("CEPH_CONF", self.conf())
+            .stdin(Stdio::null());
+        command
     }
 
     /// iosonde on this cluster.

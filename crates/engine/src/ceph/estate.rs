@@ -7,7 +7,7 @@ use crate::interrupt::Interrupt;
 use crate::local::{LayoutProgress, Member};
 use crate::prepare::needs_data;
 use iosonde_job::plan::{Engine, Job, Plan};
-use iosonde_result::observer::{Control, Observer};
+use iosonde_result::observer::Observer;
 use iosonde_result::run::{CephUsed, Event};
 use iosonde_result::session::RunError;
 use std::path::PathBuf;
@@ -103,14 +103,12 @@ impl Estate {
         };
         let workers: Vec<_> = members.iter().map(waiting).collect();
         let mut progress = LayoutProgress::new(total, &workers, terms.begun);
-        let stop = Interrupt::default();
         let mut sum = 0;
+        // A study that knows enough of a rate means its cell, not what must be written before it: only the user ends that.
         let mut written = |bytes: u64| {
-            if progress.tell(bytes, observer) == Control::Stop {
-                stop.request();
-            }
+            let _ = progress.tell(bytes, observer);
         };
-        let stops = [terms.interrupt, &stop];
+        let stops = [terms.interrupt];
         for pool in &mut self.pools {
             let missing = pool.missing_bytes();
             pool.fill(&stops, &mut |bytes| written(sum + bytes))?;

@@ -106,7 +106,7 @@ impl ImageUse {
                     ),
                     remedy: format!(
                         "choose a part that is written (offset=, size=), or consent to have the rest filled: \
-                         --allow-overwrite={}",
+                         --allow-overwrite={} (in a job: allow_mounted_write=1)",
                         name(&self.ceph)
                     ),
                 });
@@ -125,7 +125,9 @@ impl ImageUse {
         let refused = |found: String| RunError::Refused {
             device: uri.to_owned(),
             found,
-            remedy: format!("to destroy what is on it, say so: --allow-overwrite={uri}"),
+            remedy: format!(
+                "to destroy what is on it, say so: --allow-overwrite={uri} (in a job: allow_mounted_write=1)"
+            ),
         };
         let size = self.image.size_bytes().map_err(|error| error.on(uri))?;
         let found = signature::probe(&self.image, size).map_err(|error| {

@@ -187,7 +187,10 @@ impl PoolUse {
         left.sort();
         let (first, errno) = &left[0];
         let why = CephError::Call {
-            doing: format!("remove it, and {} more of ours", left.len() - 1),
+            doing: match left.len() {
+                1 => "remove it".to_owned(),
+                all => format!("remove it and {} more of ours", all - 1),
+            },
             errno: *errno,
             said: String::new(),
         };
@@ -195,8 +198,18 @@ impl PoolUse {
             path: self.uri(first),
             problem: why.to_string(),
             remedy: format!(
-                "when the cluster answers again: rados -p {} rm {first} (and so on)",
-                self.ceph.pool
+                "when the cluster answers again: rados -p {}{} rm {first}{}",
+                self.ceph.pool,
+                self.ceph
+                    .namespace
+                    .as_ref()
+                    .map(|name| format!(" -N {name}"))
+                    .unwrap_or_default(),
+                if left.len() > 1 {
+                    ", and the others whose names begin alike"
+                } else {
+                    ""
+                }
             ),
         })
     }
@@ -259,7 +272,9 @@ impl File {
             return Err(RunError::Refused {
                 device: uri.to_owned(),
                 found: "there is an object of this name already".to_owned(),
-                remedy: format!("use another name, or consent to lose it: --allow-overwrite={uri}"),
+                remedy: format!(
+                    "use another name, or consent to lose it: --allow-overwrite={uri} (in a job: allow_mounted_write=1)"
+                ),
             });
         }
         if needs_data(job) && self.bytes < used.size_needed {

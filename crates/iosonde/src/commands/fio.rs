@@ -106,8 +106,14 @@ fn measure(
     let name = target(&result);
     let result = report(result, &name, formats, &mut keeper, &mut output)?;
     shown?;
-    closed?;
-    conclude(&result, &stop)
+    match (closed, conclude(&result, &stop)) {
+        // Why the run failed is the news; what it could not remove comes on top.
+        (Err(left), Err(failure)) => {
+            eprintln!("warning: {left}\nhelp: {}", left.remedy());
+            Err(failure)
+        }
+        (closed, outcome) => closed.map_err(Failure::from).and(outcome),
+    }
 }
 
 /// How a run ended, and whether what fio shows meanwhile could be written.
