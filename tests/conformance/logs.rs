@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::symlink;
 
+use iosonde_e2e::tree::number;
 use iosonde_e2e::{Program, Scratch, ensure, one_good_try};
 
 /// Each log's name with the number of its lines and the number of columns in each.
@@ -161,4 +163,16 @@ fn the_bandwidth_of_all_jobs_together() {
             }
         }
     }
+}
+
+#[test]
+fn what_was_measured_survives_a_log_that_cannot_be_written() {
+    let scratch = Scratch::shared();
+    let log = scratch.work().join("x_lat.1.log");
+    symlink("/dev/full", log).expect("a link");
+    let line = "--name=a --ioengine=null --size=1m --write_lat_log=x";
+    let (document, run) = Program::Iosonde.line(&scratch, line).json_and_run();
+    assert_eq!(run.status.code(), Some(1), "{run}");
+    assert_eq!(number(&document, "/jobs/0/read/total_ios"), 256.0);
+    assert_eq!(number(&document, "/jobs/0/error"), 28.0);
 }

@@ -240,7 +240,7 @@ impl Seat<'_> {
             if let Some(said) = commands::after(job) {
                 self.shared.note(said);
             }
-            let result = WorkerResult {
+            let mut result = WorkerResult {
                 start_delay_ns,
                 ..report::of_outcome(
                     self.plan,
@@ -251,7 +251,11 @@ impl Seat<'_> {
                     driven.measured,
                 )
             };
-            writing.map_or(Ok(()), Writing::end)?;
+            // What was measured stands, whatever becomes of its logs.
+            if let Err(error) = writing.map_or(Ok(()), Writing::end) {
+                let failure = crate::failure::of_target(&error);
+                result.error.get_or_insert(failure);
+            }
             Ok(result)
         })
     }

@@ -55,7 +55,9 @@ pub const ROWS: &[Row] = &[
         "",
         "Replay the I/Os of a trace: one of write_iolog (version 2 or 3 of its format), or what blkparse -d writes. Of several, \
          separated by colons, each clone takes its own; - is standard input. All of it is replayed once, at its own times and \
-         in its order; only runtime ends it earlier. Files that are missing or too short are laid out.",
+         in its order; only runtime ends it earlier. Total latency counts from the time of the trace. Files that are missing or \
+         too short are laid out. The pauses of version 2 are microseconds, as documented; fio takes them for milliseconds since \
+         its start.",
         |b, v| {
             b.replay.traces = value::colons(v.str());
             match b.replay.traces.is_empty() {
