@@ -71,6 +71,7 @@ impl LocalRunner {
             runner: self,
             made: Made::default(),
             estate: Estate::default(),
+            worn: simulate::Worn::default(),
         }
     }
 }
@@ -81,6 +82,8 @@ pub struct LocalSession {
     runner: LocalRunner,
     made: Made,
     estate: Estate,
+    /// What runs have made of simulated devices.
+    worn: simulate::Worn,
 }
 
 impl Session for LocalSession {
@@ -90,7 +93,13 @@ impl Session for LocalSession {
         let plan = plan.as_ref();
         let traced = Traced::read(plan, self.runner.readonly)?;
         if simulate::is_simulated(plan)? {
-            return simulated(plan, &traced, &self.runner.interrupt, observer);
+            return simulated(
+                plan,
+                &traced,
+                &mut self.worn,
+                &self.runner.interrupt,
+                observer,
+            );
         }
         let started_at_ms = epoch_ms();
         raise_open_files();
@@ -148,11 +157,12 @@ impl Session for LocalSession {
 fn simulated(
     plan: &Plan,
     traced: &Traced,
+    worn: &mut simulate::Worn,
     interrupt: &Interrupt,
     observer: &mut dyn Observer,
 ) -> Result<RunResult, RunError> {
     let clones = files::find(traced)?;
-    let outcome = simulate::run(&traced.plan, &clones, interrupt, observer)?;
+    let outcome = simulate::run(&traced.plan, &clones, worn, interrupt, observer)?;
     let elapsed_ns = outcome.elapsed_ns;
     Ok(result(plan, outcome, 0, elapsed_ns))
 }

@@ -5,6 +5,7 @@ mod cluster;
 mod expect;
 mod history;
 mod load;
+mod pts;
 mod run;
 mod sweep;
 
@@ -13,6 +14,7 @@ pub(crate) use cluster::*;
 pub(crate) use expect::*;
 pub(crate) use history::*;
 pub(crate) use load::*;
+pub(crate) use pts::*;
 pub(crate) use run::*;
 pub(crate) use sweep::*;
 
@@ -67,6 +69,9 @@ pub(crate) enum Command {
     /// What latency at which load? Latency over offered rate, and the rate that keeps an objective
     #[command(after_help = LOAD_EXAMPLES)]
     Load(LoadArgs),
+    /// How fast is it once it is full? Preconditioning and steady state after SNIA's PTS
+    #[command(after_help = PTS_EXAMPLES)]
+    Pts(PtsArgs),
     /// Measure all this, every time, the same way: a suite kept in a file, or a built-in one
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),

@@ -16,6 +16,7 @@ pub(crate) mod load;
 mod pivot;
 mod places;
 pub(crate) mod probe;
+pub(crate) mod pts;
 pub(crate) mod report;
 pub(crate) mod rm;
 pub(crate) mod run;
@@ -42,6 +43,7 @@ pub(crate) fn dispatch(words: &[OsString]) -> Result<(), Failure> {
         Command::Fio { args } => fio::run(&args, &KeepArgs::default()),
         Command::Sweep(args) => sweep::run(&args),
         Command::Load(args) => load::run(&args),
+        Command::Pts(args) => pts::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Doctor(args) => doctor::run(&args),

@@ -8,6 +8,7 @@ use iosonde_job::diagnostic::Diagnostics;
 use iosonde_result::session::RunError;
 use iosonde_study::load::LoadError;
 use iosonde_study::probe::{ProbeError, WorkingSetError};
+use iosonde_study::pts::PtsError;
 use iosonde_study::sweep::SweepError;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -32,6 +33,8 @@ pub(crate) enum Failure {
     Probe(ProbeError),
     /// A load study has no result.
     Load(LoadError),
+    /// A test of SNIA's specification has no result.
+    Pts(PtsError),
     /// A sweep has no result.
     Sweep(SweepError),
     /// There is a result, and it has been printed, but this error is in it.
@@ -99,16 +102,23 @@ impl Failure {
             Failure::Run(error)
             | Failure::Probe(ProbeError::Run(error))
             | Failure::Load(LoadError::Run(error))
+            | Failure::Pts(PtsError::Run(error))
             | Failure::Sweep(SweepError::Run(error)) => run_status(error),
             Failure::Probe(ProbeError::WorkingSet { source, .. })
             | Failure::Load(LoadError::WorkingSet { source, .. })
+            | Failure::Pts(PtsError::WorkingSet { source, .. })
             | Failure::Sweep(SweepError::WorkingSet { source, .. }) => match source {
                 WorkingSetError::NoSpace { .. } => status::NO_SPACE,
                 WorkingSetError::TooSmall { .. } => status::USAGE,
             },
             Failure::Load(LoadError::Consent { .. })
+            | Failure::Pts(PtsError::Consent { .. })
             | Failure::Sweep(SweepError::Consent { .. }) => status::TARGET,
-            Failure::Probe(_) | Failure::Load(_) | Failure::Sweep(_) | Failure::Io(_) => status::IO,
+            Failure::Probe(_)
+            | Failure::Load(_)
+            | Failure::Pts(_)
+            | Failure::Sweep(_)
+            | Failure::Io(_) => status::IO,
             Failure::Store(error) if error.is_usage() => status::USAGE,
             Failure::Output(..) | Failure::Store(_) | Failure::Other(_) => status::INTERNAL,
             Failure::Slower(_) => status::SLOWER,
@@ -156,7 +166,10 @@ impl Failure {
             Failure::Probe(ProbeError::Run(error)) | Failure::Load(LoadError::Run(error)) => {
                 run_problem(error)
             }
-            Failure::Sweep(SweepError::Run(error)) => run_problem(error),
+            Failure::Sweep(SweepError::Run(error)) | Failure::Pts(PtsError::Run(error)) => {
+                run_problem(error)
+            }
+            Failure::Pts(error) => error.to_string(),
             Failure::Sweep(error) => error.to_string(),
             Failure::Load(error) => error.to_string(),
             Failure::Probe(error) => error.to_string(),
@@ -180,6 +193,7 @@ impl Failure {
             Failure::Run(error)
             | Failure::Probe(ProbeError::Run(error))
             | Failure::Load(LoadError::Run(error))
+            | Failure::Pts(PtsError::Run(error))
             | Failure::Sweep(SweepError::Run(error)) => Some(error.remedy()),
             Failure::Sweep(SweepError::Consent { targets, .. }) => Some(format!(
                 "name a directory, sweep only reads, or consent to lose its contents with --allow-overwrite {}",
@@ -188,8 +202,12 @@ impl Failure {
             Failure::Load(LoadError::Consent { target }) => Some(format!(
                 "name a directory, only read, or consent to lose its contents with --allow-overwrite {target}"
             )),
+            Failure::Pts(PtsError::Consent { target }) => Some(format!(
+                "name a directory, or consent to lose its contents with --allow-overwrite {target}"
+            )),
             Failure::Probe(ProbeError::WorkingSet { .. })
             | Failure::Load(LoadError::WorkingSet { .. })
+            | Failure::Pts(PtsError::WorkingSet { .. })
             | Failure::Sweep(SweepError::WorkingSet { .. }) => {
                 Some("choose another size with --size, or another directory".to_owned())
             }
@@ -268,6 +286,12 @@ impl From<ProbeError> for Failure {
 impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
         Failure::Load(error)
+    }
+}
+
+impl From<PtsError> for Failure {
+    fn from(error: PtsError) -> Self {
+        Failure::Pts(error)
     }
 }
 

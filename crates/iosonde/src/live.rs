@@ -5,5 +5,6 @@ pub(crate) mod cluster;
 pub(crate) mod fio;
 pub(crate) mod load;
 pub(crate) mod probe;
+pub(crate) mod pts;
 pub(crate) mod suite;
 pub(crate) mod sweep;

@@ -9,8 +9,10 @@ pub mod fake;
 pub mod limits;
 pub mod load;
 pub mod probe;
+pub mod pts;
 pub mod saturation;
 pub mod suite;
 pub mod sweep;
+pub mod warmup;
 
 pub use iosonde_result::words;

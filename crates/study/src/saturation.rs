@@ -12,12 +12,15 @@ mod measure;
 mod outcome;
 mod search;
 mod series;
+mod warm;
 
-pub use cell::{Cell, Record};
+pub use cell::{Cell, Record, Warmup};
 pub use curve::Curve;
+pub(crate) use measure::give;
 pub use measure::{CellRun, measure_cell, recorded};
 pub use outcome::{Ended, Point, Saturation};
 pub use search::{SoFar, find_knee, go_on};
+pub use warm::{WarmTimes, measure_warm_cell};
 
 use iosonde_job::plan::Job;
 use iosonde_result::observer::Progress;

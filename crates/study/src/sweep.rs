@@ -3,12 +3,14 @@
 //! An [`Axis`] is an option and its values; a curve is all depths of one combination of the others. Exhaustively every cell
 //! is measured alike. Adaptively each curve is searched for its maximum and its knee ([`crate::saturation`]), which takes few
 //! cells; the others are predicted, and marked so, with their uncertainty. Curves, or cells, come in an order that makes no
-//! trend of a drift. What is known is handed out after every run, so that a sweep that was ended goes on where it was.
+//! trend of a drift. Where the working set is an axis every cell is measured once its caches are warm, and what they hold
+//! is inferred. What is known is handed out after every run, so that a sweep that was ended goes on where it was.
 //! `docs/sweep.md` is the same for users.
 
 mod adaptive;
 mod advice;
 mod axis;
+mod cache;
 mod exhaustive;
 mod grid;
 mod order;
@@ -21,6 +23,7 @@ mod watch;
 
 pub use advice::{Advice, Blocks, BlocksAdvice, BoundBy, Choice, Parallel, ParallelAdvice, Spot};
 pub use axis::{Axis, TARGET, parse_axes, size_name};
+pub use cache::{Between, CacheAnswer, CacheFinding, WORKING_SET};
 pub use grid::{Base, CurvePlan, Grid, LEAST_DEPTH_AXIS};
 pub(crate) use grid::{combinations, ordered, with_options};
 pub use outcome::{

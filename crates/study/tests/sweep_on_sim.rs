@@ -54,6 +54,7 @@ fn options(runtime_s: u64) -> SweepOptions {
         runtime_ns: runtime_s * SECOND_NS,
         budget_ns: None,
         seed: 1,
+        most_warmup_ns: None,
     }
 }
 

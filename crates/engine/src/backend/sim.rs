@@ -41,6 +41,7 @@ mod service;
 pub mod spec;
 mod store;
 mod units;
+mod wear;
 
 #[cfg(test)]
 mod tests;
@@ -50,6 +51,7 @@ pub use device::{Reply, Request, SimDevice};
 pub use parse::SimSpecError;
 pub use service::{Service, Shape};
 pub use spec::SimSpec;
+pub(crate) use wear::Wear;
 
 use super::{Backend, Completion, Handle, Op, Slab, Slot};
 use crate::clock::{Clock, SimClock};

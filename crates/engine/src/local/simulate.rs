@@ -8,7 +8,7 @@ use super::crew::{Around, Crew};
 use super::logfiles::{LogFiles, LogShelf, Writing};
 use super::report::{self, Measured};
 use super::{CrewOutcome, Member, choose};
-use crate::backend::sim::{SimBackend, SimDevice, SimSpec};
+use crate::backend::sim::{SimBackend, SimDevice, SimSpec, Wear};
 use crate::backend::{Backend, Handle};
 use crate::clock::{Clock, SimClock};
 use crate::interrupt::Interrupt;
@@ -47,6 +47,11 @@ pub(super) fn is_simulated(plan: &Plan) -> Result<bool, RunError> {
     Ok(simulated > 0)
 }
 
+/// Devices by their text.
+type Devices = BTreeMap<String, Rc<RefCell<SimDevice>>>;
+/// How fresh each still is, by its text.
+pub(super) type Worn = BTreeMap<String, Wear>;
+
 /// A worker of the simulation.
 struct Actor {
     worker: Worker<SimBackend, SimClock>,
@@ -70,7 +75,9 @@ struct Stage<'a> {
     plan: &'a Plan,
     clones: &'a [Member],
     clock: SimClock,
-    devices: BTreeMap<String, Rc<RefCell<SimDevice>>>,
+    devices: Devices,
+    /// What earlier runs of the session have made of devices.
+    worn: Worn,
     actors: BTreeMap<usize, Actor>,
     /// When whom to step next.
     agenda: BinaryHeap<Reverse<(u64, usize)>>,
@@ -80,6 +87,7 @@ struct Stage<'a> {
 pub(super) fn run(
     plan: &Plan,
     clones: &[Member],
+    worn: &mut Worn,
     interrupt: &Interrupt,
     observer: &mut dyn Observer,
 ) -> Result<CrewOutcome, RunError> {
@@ -97,6 +105,7 @@ pub(super) fn run(
         clones,
         clock: clock.clone(),
         devices: BTreeMap::new(),
+        worn: worn.clone(),
         actors: BTreeMap::new(),
         agenda: BinaryHeap::new(),
     };
@@ -118,6 +127,12 @@ pub(super) fn run(
             }
             stage.go_on(&mut crew);
         }
+        worn.extend(
+            stage
+                .devices
+                .iter()
+                .map(|(text, device)| (text.clone(), device.borrow().wear())),
+        );
         writing.into_iter().try_for_each(Writing::end)
     })?;
     Ok(crew.finish(clock.now_ns()))
@@ -197,6 +212,9 @@ impl Stage<'_> {
             .map_err(|error| refused(format!("job {}: {error}", job.name)))?;
         let device = SimDevice::shared(spec)
             .map_err(|error| refused(format!("job {}: {error}", job.name)))?;
+        if let Some(wear) = self.worn.get(&text) {
+            device.borrow_mut().age(*wear);
+        }
         self.devices.insert(text, device.clone());
         Ok(device)
     }

@@ -16,6 +16,10 @@ Examples:
   iosonde sweep job.fio --iodepth 1..512        a job file as the base: each job a curve
   iosonde sweep /mnt/a /mnt/b --bs 4k,1m        targets are an axis too
   iosonde sweep /mnt/data --budget 5m --export-fio out
+  iosonde sweep /mnt/data --working-set 64m..8g --random_distribution random,zipf:1.1 --runtime 10
+                                                how large is the cache, what does a hit cost?
+  iosonde sweep /mnt/data --working-set 1g..64g --direct 0 --warm-up 10m
+                                                the same of the page cache
 
 Every option of fio can be an axis: --NAME VALUES, or --axis NAME=VALUES. Without --exhaustive
 each curve is searched for its maximum and its knee in a tenth of the time that its cells would
@@ -31,6 +35,13 @@ pub(crate) struct SweepArgs {
     /// --bs 4k,64k; may be repeated [default: iodepth=1..256]
     #[arg(long = "axis", value_name = "OPTION=VALUES", value_parser = axis)]
     pub(crate) axes: Vec<(String, String)>,
+    /// The working set as an axis, e.g. 64m..8g: every size is measured once caches are warm, and
+    /// what they hold is inferred [depth: 1]
+    #[arg(long, value_name = "SIZES")]
+    pub(crate) working_set: Option<String>,
+    /// Most that is waited for warm caches, for each working set [default: 5 times --runtime]
+    #[arg(long, value_parser = seconds, requires = "working_set", value_name = "TIME")]
+    pub(crate) warm_up: Option<u64>,
     /// Measure every cell, each for --runtime
     #[arg(long)]
     pub(crate) exhaustive: bool,

@@ -21,7 +21,8 @@ use iosonde_job::diagnostic::{Diagnostic, Diagnostics};
 use iosonde_job::value::{Bytes, bytes};
 use iosonde_result::session::Session;
 use iosonde_study::sweep::{
-    Axis, Base, Grid, LEAST_DEPTH_AXIS, SweepOptions, SweepResult, SweepTarget, parse_axes, sweep,
+    Axis, Base, Grid, LEAST_DEPTH_AXIS, SweepOptions, SweepResult, SweepTarget, WORKING_SET,
+    parse_axes, sweep,
 };
 use journal::Journal;
 use quiet::Gate;
@@ -29,6 +30,8 @@ use std::path::Path;
 
 /// More cells than anybody means to measure.
 const MOST_CELLS: usize = 10_000;
+/// Where nothing is said, so many times the measured time of a cell are waited for its caches at most.
+const WARM_UP_RUNTIMES: u64 = 5;
 /// A longer file is no job file.
 const MOST_JOB_FILE_BYTES: u64 = 1 << 20;
 
@@ -78,7 +81,15 @@ impl Asked {
         let is_depth =
             |name: &str| iosonde_job::options::find(name).is_some_and(|row| row.name == "iodepth");
         if !given.iter().any(|(name, _)| is_depth(name)) {
-            given.push(("iodepth".to_owned(), LEAST_DEPTH_AXIS.to_owned()));
+            let depths = match args.working_set {
+                // More in flight wait for each other: that is no latency of a cache.
+                Some(_) => "1",
+                None => LEAST_DEPTH_AXIS,
+            };
+            given.push(("iodepth".to_owned(), depths.to_owned()));
+        }
+        if let Some(sizes) = &args.working_set {
+            given.push((WORKING_SET.to_owned(), sizes.clone()));
         }
         let mut errors = Diagnostics::default();
         let axes = parse_axes(&given, &mut errors);
@@ -106,7 +117,7 @@ impl Asked {
 
     /// The working set: the most that any cell asks for.
     fn size(&self) -> Option<u64> {
-        let axis = self.axes.iter().find(|axis| axis.name == "size")?;
+        let axis = self.axes.iter().find(|axis| axis.name == WORKING_SET)?;
         let sizes = axis
             .values
             .iter()
@@ -184,6 +195,10 @@ fn measure(
         runtime_ns: args.runtime,
         budget_ns: args.budget,
         seed: args.seed,
+        most_warmup_ns: args
+            .working_set
+            .as_ref()
+            .map(|_| args.warm_up.unwrap_or(WARM_UP_RUNTIMES * args.runtime)),
     };
     let journal = Journal::open(
         super::journal::directory(args.keep.store.as_deref(), "sweeps").as_deref(),
@@ -194,6 +209,7 @@ fn measure(
             options.exhaustive,
             options.runtime_ns,
             options.seed,
+            options.most_warmup_ns,
         ),
         grid.curves.len(),
         args.resume,

@@ -3,8 +3,10 @@
 mod advice;
 mod csv;
 mod grid;
+mod working_set;
 
 pub(crate) use csv::csv;
+pub(crate) use working_set::sentences;
 
 use crate::failure::Failure;
 use crate::report::probe::row::share;
@@ -19,6 +21,24 @@ use iosonde_study::words;
 /// For people, within 80 columns.
 pub(crate) fn table(result: &SweepResult) -> String {
     let mut text = wrapped(&headline(result));
+    match is_of_working_sets(result) {
+        true => text.push_str(&working_set::text(result)),
+        false => text.push_str(&curves(result)),
+    }
+    for note in notes(result) {
+        text.push_str(&format!("\n{}", wrapped(&note)));
+    }
+    text
+}
+
+/// Whether the working set is an axis, and every cell was measured warm.
+fn is_of_working_sets(result: &SweepResult) -> bool {
+    result.options.most_warmup_ns.is_some()
+}
+
+/// Tables over the depth, with the sentences and the advice that follow from them.
+fn curves(result: &SweepResult) -> String {
+    let mut text = String::new();
     for table in grid::tables(result) {
         text.push_str(&format!("\n{}", grid::text(&table)));
         for sentence in table
@@ -34,15 +54,24 @@ pub(crate) fn table(result: &SweepResult) -> String {
     if !advice.is_empty() {
         text.push_str(&format!("\n{advice}"));
     }
-    for note in notes(result) {
-        text.push_str(&format!("\n{}", wrapped(&note)));
-    }
     text
 }
 
 /// Tables for a report or an issue.
 pub(crate) fn markdown(result: &SweepResult) -> String {
     let mut text = format!("## Sweep of {}\n\n{}\n", name(result), headline(result));
+    match is_of_working_sets(result) {
+        true => text.push_str(&working_set::markdown(result)),
+        false => text.push_str(&markdown_of_curves(result)),
+    }
+    for note in notes(result) {
+        text.push_str(&format!("\n{note}\n"));
+    }
+    text
+}
+
+fn markdown_of_curves(result: &SweepResult) -> String {
+    let mut text = String::new();
     for table in grid::tables(result) {
         text.push_str(&format!("\n{}\n", grid::markdown(&table)));
         for sentence in table
@@ -55,9 +84,6 @@ pub(crate) fn markdown(result: &SweepResult) -> String {
     }
     text.push_str(&format!("\n{}\n", legend(result)));
     text.push_str(&advice::markdown(result));
-    for note in notes(result) {
-        text.push_str(&format!("\n{note}\n"));
-    }
     text
 }
 
@@ -91,6 +117,10 @@ fn what(result: &SweepResult) -> String {
 pub(crate) fn headline(result: &SweepResult) -> String {
     let (measured, all) = result.measured();
     let how = match result.options.exhaustive {
+        _ if is_of_working_sets(result) => format!(
+            "{measured} of {all} cells measured for {} each, once warm",
+            words::wait(result.options.runtime_ns)
+        ),
         true => format!(
             "{measured} of {all} cells measured for {} each",
             words::wait(result.options.runtime_ns)
@@ -113,7 +143,10 @@ pub(crate) fn unit_name(values: &[String]) -> String {
 
 /// What a curve found, in a sentence.
 pub(crate) fn sentence(result: &SweepResult, curve: &CurveResult) -> Option<String> {
-    let found = curve.saturation.as_ref()?;
+    let found = curve
+        .saturation
+        .as_ref()
+        .filter(|_| !is_of_working_sets(result))?;
     let error = match found.maximum.relative_error() {
         // What is known worse than that has no knee that is known.
         Some(error) if error > found.rules.tolerance => format!(" (not sure: +-{})", share(error)),

@@ -24,6 +24,18 @@ pub struct Cell {
     pub latency: Latency,
     /// Measured time in nanoseconds, over all runs.
     pub measured_ns: u64,
+    /// What was left out at the start, where it was looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warmup: Option<Warmup>,
+}
+
+/// The start of a run, which is not like the rest because a cache was filling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Warmup {
+    /// Its length in nanoseconds; none of it counts.
+    pub length_ns: u64,
+    /// Whether it came to its end. If not, the second half of the run counts, and is not to be relied on.
+    pub complete: bool,
 }
 
 /// What one run of a cell found.
@@ -42,6 +54,8 @@ pub struct Record {
     pub(super) iodepth: u32,
     pub(super) samples: Samples,
     pub(super) found: Found,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) warmup: Option<Warmup>,
 }
 
 impl Record {
@@ -51,6 +65,7 @@ impl Record {
             iodepth,
             samples: Samples::default(),
             found: Found::default(),
+            warmup: None,
         }
     }
 
@@ -121,6 +136,7 @@ impl Record {
             bytes_per_s: estimate(self.rate() * block),
             latency: Latency::of(&self.found.latency),
             measured_ns: self.found.measured_ns,
+            warmup: self.warmup,
         }
     }
 }

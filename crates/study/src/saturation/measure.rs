@@ -118,7 +118,7 @@ pub fn recorded(result: &RunResult) -> Option<Record> {
     (record.found.ios > 0).then_some(record)
 }
 
-fn plan(job: &Job, record: &Record, effort: Effort) -> Plan {
+pub(super) fn plan(job: &Job, record: &Record, effort: Effort) -> Plan {
     let mut job = job.clone();
     job.numjobs = record.jobs;
     job.io.iodepth = record.iodepth;
@@ -138,7 +138,7 @@ fn plan(job: &Job, record: &Record, effort: Effort) -> Plan {
 }
 
 /// The record of what was given must say what is run.
-fn give(job: &mut Job, name: &str, value: String) {
+pub(crate) fn give(job: &mut Job, name: &str, value: String) {
     match job.given.iter_mut().find(|option| option.name == name) {
         Some(option) => option.value = value,
         None => job.given.push(GivenOption {

@@ -324,6 +324,7 @@ impl Maker<'_> {
             runtime_ns,
             budget_ns: None,
             seed: 1,
+            most_warmup_ns: None,
         };
         let vars = Vars {
             env: self.env,

@@ -1,9 +1,11 @@
 //! Measuring cell by cell.
 
 use super::relay::Relay;
-use super::study::{Study, SweepError, is_einval, ramp_ns};
+use super::study::{Study, SweepError, cell_ns, is_einval, ramp_ns};
 use super::watch::Found;
-use crate::saturation::measure_cell;
+use crate::saturation::{CellRun, WarmTimes, measure_cell, measure_warm_cell};
+use iosonde_job::plan::{Direction, Extent, Job};
+use iosonde_result::session::RunError;
 
 /// A cell of which this share has been measured is not measured again.
 const NEARLY_ALL: f64 = 0.9;
@@ -20,7 +22,7 @@ impl Study<'_> {
             })
             .collect();
         let order = self.order(&places);
-        let cell_ns = self.options.runtime_ns + ramp_ns(self.options);
+        let cell_ns = cell_ns(self.options);
         for (done, cell) in order.iter().copied().enumerate() {
             if self.watcher.is_interrupted() {
                 break;
@@ -55,14 +57,8 @@ impl Study<'_> {
 
     fn measure(&mut self, index: usize, iodepth: u32) -> Result<(), SweepError> {
         let plan = &self.grid.curves[index];
-        let times = (ramp_ns(self.options), self.options.runtime_ns);
         let mut job = self.job(plan);
-        let mut relay = Relay {
-            watcher: self.watcher,
-            index,
-            standing: &mut self.curves[index],
-        };
-        let mut outcome = measure_cell(self.session, &job, iodepth, times, &mut relay);
+        let mut outcome = self.measure_job(index, &job, iodepth);
         let refused = match &outcome {
             Err(error) => error.to_string().contains("O_DIRECT"),
             Ok(run) => is_einval(run.failure.as_ref()) && run.record.cell().latency.count == 0,
@@ -70,12 +66,7 @@ impl Study<'_> {
         if job.io.direct && refused {
             self.go_buffered(plan.target);
             job.io.direct = false;
-            let mut relay = Relay {
-                watcher: self.watcher,
-                index,
-                standing: &mut self.curves[index],
-            };
-            outcome = measure_cell(self.session, &job, iodepth, times, &mut relay);
+            outcome = self.measure_job(index, &job, iodepth);
         }
         let run = match outcome {
             Ok(run) => run,
@@ -93,5 +84,40 @@ impl Study<'_> {
             self.watcher.done(plan, &Found::Cell(&run.record));
         }
         Ok(())
+    }
+
+    fn measure_job(&mut self, index: usize, job: &Job, iodepth: u32) -> Result<CellRun, RunError> {
+        let mut relay = Relay {
+            watcher: self.watcher,
+            index,
+            standing: &mut self.curves[index],
+        };
+        let runtime_ns = self.options.runtime_ns;
+        match self.options.most_warmup_ns {
+            Some(most_warmup_ns) => {
+                let times = WarmTimes {
+                    runtime_ns,
+                    most_warmup_ns,
+                    least_ios: once(job),
+                };
+                measure_warm_cell(self.session, job, iodepth, times, &mut relay)
+            }
+            None => {
+                let times = (ramp_ns(self.options), runtime_ns);
+                measure_cell(self.session, job, iodepth, times, &mut relay)
+            }
+        }
+    }
+}
+
+/// I/Os that it takes to go once through the working set.
+fn once(job: &Job) -> u64 {
+    let directions = Direction::ALL
+        .into_iter()
+        .filter(|d| job.workload.rw.has(*d));
+    let blocks = directions.map(|d| job.workload.block_size[d].max());
+    match job.files.size {
+        Some(Extent::Bytes(bytes)) => bytes / blocks.max().unwrap_or(1).max(1),
+        _ => 0,
     }
 }

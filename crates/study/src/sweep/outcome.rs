@@ -2,9 +2,10 @@
 
 use super::advice::Advice;
 use super::axis::Axis;
+use super::cache::CacheFinding;
 use super::study::SweepOptions;
 use crate::probe::Latency;
-use crate::saturation::Saturation;
+use crate::saturation::{Saturation, Warmup};
 use iosonde_result::run::IoFailure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,9 @@ pub struct SweepResult {
     pub curves: Vec<CurveResult>,
     /// What follows for whoever has to choose depth, jobs and block size.
     pub advice: Advice,
+    /// What the latencies over the working set tell about caches, where that was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub caches: Vec<CacheFinding>,
     /// Time of all runs together, layout not included.
     pub spent_ns: u64,
     /// Whether the user ended it early.
@@ -157,6 +161,9 @@ pub struct SweepCell {
     pub latency: Option<Latency>,
     /// Measured time in nanoseconds.
     pub measured_ns: u64,
+    /// What was left out at the start, where the working set is an axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warmup: Option<Warmup>,
 }
 
 impl SweepCell {
@@ -169,6 +176,7 @@ impl SweepCell {
             mean_latency_ns: None,
             latency: None,
             measured_ns: 0,
+            warmup: None,
         }
     }
 
@@ -195,6 +203,7 @@ impl SweepCell {
             mean_latency_ns: Some(cell.latency.mean_ns),
             latency: Some(cell.latency),
             measured_ns: cell.measured_ns,
+            warmup: cell.warmup,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Measuring the grid.
 
 use super::advice::Advice;
+use super::cache;
 use super::grid::{CurvePlan, Grid};
 use super::order::{shuffled, spread};
 use super::outcome::{CurveResult, CurveState, FORMAT, SweepCell, SweepResult};
@@ -8,9 +9,9 @@ use super::predict;
 use super::target::SweepTarget;
 use super::watch::{Announcement, SweepWatcher};
 use crate::probe::{TargetKind, WorkingSetError, is_direct_refused};
-use crate::saturation::{Ended, Question, Record, Rules, Saturation, SoFar, go_on};
+use crate::saturation::{Ended, Question, Record, Rules, Saturation, SoFar, give, go_on};
 use iosonde_job::plan::{
-    BlockSize, Direction, Engine, Extent, Job, Mode, PerDirection, Plan, ReadWrite,
+    BlockSize, Direction, Engine, Extent, Job, Mode, PerDirection, Plan, RandomMap, ReadWrite,
 };
 use iosonde_result::observer::{Control, Observer, Progress};
 use iosonde_result::run::{IoFailure, RunResult};
@@ -37,6 +38,17 @@ pub struct SweepOptions {
     pub budget_ns: Option<u64>,
     /// Seed of the order and of the offsets.
     pub seed: u64,
+    /// Every cell is measured once its caches are warm, for which so many nanoseconds are waited at most: the working set is
+    /// an axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_warmup_ns: Option<u64>,
+}
+
+impl SweepOptions {
+    /// Whether every cell is measured.
+    pub(super) fn is_exhaustive(&self) -> bool {
+        self.exhaustive || self.most_warmup_ns.is_some()
+    }
 }
 
 /// Why there is no result.
@@ -69,8 +81,8 @@ pub enum SweepError {
 
 /// The time of all runs at most, beside layout.
 pub fn planned_ns(grid: &Grid, options: &SweepOptions) -> u64 {
-    let all_ns = match options.exhaustive {
-        true => grid.cells() as u64 * (options.runtime_ns + ramp_ns(options)),
+    let all_ns = match options.is_exhaustive() {
+        true => grid.cells() as u64 * cell_ns(options),
         false => grid.curves.len() as u64 * curve_ns(grid, options),
     };
     options
@@ -82,6 +94,11 @@ pub fn planned_ns(grid: &Grid, options: &SweepOptions) -> u64 {
 pub(super) fn curve_ns(grid: &Grid, options: &SweepOptions) -> u64 {
     let cells_ns = grid.depths.len() as u64 * options.runtime_ns;
     (cells_ns / SHARE).max(LEAST_CURVE_NS)
+}
+
+/// What a cell of a grid takes at most.
+pub(super) fn cell_ns(options: &SweepOptions) -> u64 {
+    options.runtime_ns + options.most_warmup_ns.unwrap_or(ramp_ns(options))
 }
 
 /// Not measured, before a cell of a grid.
@@ -120,7 +137,7 @@ pub fn sweep(
     };
     study.announce();
     study.lay_out()?;
-    match options.exhaustive {
+    match options.is_exhaustive() {
         true => study.measure_cells()?,
         false => study.search_curves()?,
     }
@@ -309,6 +326,11 @@ impl Study<'_> {
         let mut job = plan.job.clone();
         job.io.direct &= !self.buffered[plan.target];
         job.workload.randseed = job.workload.randseed.or(Some(self.options.seed));
+        if self.options.most_warmup_ns.is_some() {
+            // Blocks that come once in each pass would find a cache that keeps the last ones empty of them.
+            job.workload.random_map = RandomMap::None;
+            give(&mut job, "norandommap", String::new());
+        }
         job
     }
 
@@ -339,7 +361,7 @@ impl Study<'_> {
             let failures = self.curves.iter().find_map(|curve| curve.failure.clone());
             return Err(failures.map_or(RunError::Interrupted.into(), |f| SweepError::Io(f.into())));
         }
-        if !self.options.exhaustive {
+        if !self.options.is_exhaustive() {
             self.judge_unsearched();
         }
         let axes = &self.grid.axes[..self.grid.axes.len() - 1];
@@ -347,7 +369,15 @@ impl Study<'_> {
         let mut curves: Vec<CurveResult> = plans
             .map(|(plan, standing)| curve_result(plan, standing, &self.grid.depths))
             .collect();
-        let advice = Advice::of(&curves, axes);
+        let warm = self.options.most_warmup_ns.is_some();
+        let (advice, caches) = match warm {
+            // Of one depth there is nothing to advise.
+            true => (
+                Advice::default(),
+                cache::infer(&self.grid.curves, &curves, axes),
+            ),
+            false => (Advice::of(&curves, axes), Vec::new()),
+        };
         predict::across(&mut curves, axes);
         Ok(SweepResult {
             format: FORMAT,
@@ -361,6 +391,7 @@ impl Study<'_> {
             axes: self.grid.axes.clone(),
             curves,
             advice,
+            caches,
             spent_ns: self.spent_ns,
             interrupted: self.watcher.is_interrupted(),
             failure: self.ended.into_iter().flatten().next(),

@@ -13,6 +13,7 @@ use super::parse::SimSpecError;
 use super::spec::{Cap, Caps, SimSpec};
 use super::store::Store;
 use super::units::{Member, Part, members, parts};
+use super::wear::Wear;
 use crate::backend::{Handle, Op};
 use crate::workload::rng::{Rng, mix64};
 use iosonde_job::plan::Direction;
@@ -138,6 +139,7 @@ pub struct SimDevice {
     /// No service begins before: the last pause that writes brought about.
     paused_until_ns: u64,
     written_bytes: u64,
+    wear: Wear,
     unflushed_bytes: u64,
 }
 
@@ -168,6 +170,7 @@ impl SimDevice {
             meter: Meter::default(),
             paused_until_ns: 0,
             written_bytes: 0,
+            wear: Wear::default(),
             unflushed_bytes: 0,
             spec,
         })
@@ -179,6 +182,16 @@ impl SimDevice {
     /// A spec that contradicts itself.
     pub fn shared(spec: SimSpec) -> Result<Rc<RefCell<SimDevice>>, SimSpecError> {
         Ok(Rc::new(RefCell::new(SimDevice::new(spec)?)))
+    }
+
+    /// What earlier runs have made of it.
+    pub(crate) fn age(&mut self, wear: Wear) {
+        self.wear = wear;
+    }
+
+    /// What it has become: the next run of a session goes on from there.
+    pub(crate) fn wear(&self) -> Wear {
+        self.wear
     }
 
     /// What it was made from.
@@ -313,8 +326,10 @@ impl SimDevice {
                 ready_ns = ready_ns.max(self.serve_part(now_ns, direction, part));
             }
         }
-        if direction == Direction::Write {
-            self.written(ready_ns, bytes);
+        match direction {
+            Direction::Write => self.written(ready_ns, bytes),
+            Direction::Trim => self.wear.discard(bytes),
+            Direction::Read => {}
         }
         ready_ns as f64
     }
@@ -337,8 +352,8 @@ impl SimDevice {
         }
         let mut speed = self.speed.at(start_ns as f64);
         if direction == Direction::Write && spec.speed.fresh > 1.0 {
-            let left = libm::exp(-(self.written_bytes as f64) / spec.speed.fresh_bytes as f64);
-            speed *= 1.0 + (spec.speed.fresh - 1.0) * left;
+            let freshness = self.wear.freshness(spec.speed.fresh_bytes);
+            speed *= 1.0 + (spec.speed.fresh - 1.0) * freshness;
         }
         let end_ns = start_ns + (work_ns / speed).round() as u64;
         member.occupy(end_ns);
@@ -352,6 +367,7 @@ impl SimDevice {
     fn written(&mut self, ready_ns: u64, bytes: u64) {
         let before = self.written_bytes;
         self.written_bytes += bytes;
+        self.wear.write(bytes, self.spec.capacity_bytes);
         self.unflushed_bytes += bytes;
         let stalls = &self.spec.stalls;
         let passed = |bytes: u64| bytes.checked_div(stalls.every_bytes).unwrap_or(0);

@@ -1,7 +1,7 @@
 //! Sweeps, as the page draws them.
 
 use super::document::{Rate, Sweep, SweepAxis, SweepCell, SweepCurve};
-use crate::report::sweep::{headline, notes, sentence};
+use crate::report::sweep::{headline, notes, sentence, sentences};
 use iosonde_study::sweep::{CurveResult, SweepResult};
 
 /// A sweep from `source`.
@@ -19,7 +19,7 @@ pub(super) fn of(source: &str, result: &SweepResult) -> Sweep {
             .iter()
             .map(|each| curve(result, each))
             .collect(),
-        notes: notes(result),
+        notes: sentences(result).into_iter().chain(notes(result)).collect(),
     }
 }
 

@@ -8,6 +8,8 @@ pub(crate) fn csv(result: &SweepResult) -> String {
     let figures =
         "basis,iops,iops_error,bytes_per_s,mean_ns,p50_ns,p99_ns,p99_9_ns,max_ns,measured_ns";
     names.push(figures.to_owned());
+    let warm = result.options.most_warmup_ns.is_some();
+    names.extend(warm.then(|| "warmup_ns,warm".to_owned()));
     let mut text = names.join(",") + "\n";
     for curve in &result.curves {
         for cell in &curve.cells {
@@ -23,6 +25,14 @@ pub(crate) fn csv(result: &SweepResult) -> String {
             fields.extend(percentiles.map(|ns| number(ns.map(|ns| ns as f64), 0)));
             fields.push(number(latency.map(|latency| latency.max_ns), 0));
             fields.push(cell.measured_ns.to_string());
+            if warm {
+                let length = cell.warmup.map(|warmup| warmup.length_ns as f64);
+                fields.push(number(length, 0));
+                fields.push(
+                    cell.warmup
+                        .map_or(String::new(), |warmup| warmup.complete.to_string()),
+                );
+            }
             text.push_str(&(fields.join(",") + "\n"));
         }
     }

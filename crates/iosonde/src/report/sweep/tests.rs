@@ -32,6 +32,7 @@ fn options() -> SweepOptions {
         runtime_ns: 10 * SECOND_NS,
         budget_ns: None,
         seed: 1,
+        most_warmup_ns: None,
     }
 }
 
@@ -128,4 +129,32 @@ fn a_cell_above_the_maximum_is_told() {
         told.ends_with("; depth 16 seemed faster, but is known to +-90 % only"),
         "{told}"
     );
+}
+
+#[test]
+fn a_sweep_of_working_sets_shows_the_cache() {
+    let device = "seed=1,read_us=2ms,read_dist=lognormal:0.2,cache=24m,cache_block=64k,cache_us=200,cache_direct=1";
+    let axes = [
+        ("random_distribution", "random,zipf:0.9"),
+        ("bs", "64k"),
+        ("size", "4m..256m"),
+        ("iodepth", "1"),
+    ];
+    let warm = |most_s: u64| SweepOptions {
+        runtime_ns: 3 * SECOND_NS,
+        most_warmup_ns: Some(most_s * SECOND_NS),
+        ..options()
+    };
+    let result = measured(device, &axes, &warm(60));
+    let text = table(&result);
+    fits(&text);
+    insta::assert_snapshot!("working_sets", text);
+    insta::assert_snapshot!("working_sets_markdown", markdown(&result));
+    insta::assert_snapshot!("working_sets_csv", csv(&result));
+    let document: SweepDocument = serde_json::from_str(&json(&result).unwrap()).unwrap();
+    assert_eq!(document.sweep, result);
+    let result = measured(device, &axes, &warm(1));
+    let text = table(&result);
+    fits(&text);
+    insta::assert_snapshot!("working_sets_that_did_not_get_warm", text);
 }

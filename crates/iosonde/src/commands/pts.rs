@@ -1,0 +1,86 @@
+//! `iosonde pts`: preconditioning and steady state, after SNIA's specification.
+
+use super::places::{Place, Places, tells};
+use crate::args::{PtsArgs, PtsKind, PurgeKind, TextFormat};
+use crate::failure::Failure;
+use crate::live::pts::PtsLive;
+use crate::output::Output;
+use crate::report;
+use crate::signals::Stop;
+use crate::store::{Keeper, KeepingSession};
+use iosonde_result::session::Session;
+use iosonde_study::pts::{PtsOptions, PtsResult, PtsTest, Purge, pts};
+
+/// Runs one test on one target and prints what was found.
+pub(crate) fn run(args: &PtsArgs) -> Result<(), Failure> {
+    let stop = Stop::listen()?;
+    let mut keeper = Keeper::open(&args.keep)?;
+    let mut output = Output::open(args.output.as_deref(), false)?;
+    let result = measure(args, &stop, &mut keeper)?;
+    let text = match args.format {
+        TextFormat::Table => report::pts::table(&result),
+        TextFormat::Json => report::pts::json(&result)?,
+        TextFormat::Csv => report::pts::csv(&result),
+        TextFormat::Markdown => report::pts::markdown(&result),
+    };
+    output.write(text.as_bytes())?;
+    stop.conclude(result.failure.map(|failure| failure.message))
+}
+
+fn measure(args: &PtsArgs, stop: &Stop, keeper: &mut Keeper) -> Result<PtsResult, Failure> {
+    let mut live = PtsLive::new(stop.clone());
+    let names = [args.target.clone()];
+    let (mut tells, interrupts) = (tells(&names), || stop.interrupt.count());
+    let mut places = Places::open(
+        &names,
+        &args.allow_overwrite,
+        (&args.cluster, &args.ceph),
+        stop,
+        &interrupts,
+        &mut tells,
+        &mut |note| live.line(note),
+    )?;
+    let Place { target, size_bytes } = places.all.remove(0);
+    let options = options(args, size_bytes);
+    keeper.begin("pts", &target.name);
+    let mut keeping = KeepingSession {
+        session: &mut places,
+        keeper,
+    };
+    let outcome = pts(&mut keeping, &target, &options, &mut live);
+    live.end();
+    // What was made goes before anything is printed: whoever reads the result finds the target as it was.
+    let closed = Box::new(places).close();
+    let result = outcome?;
+    let document = serde_json::to_value(&result).map_err(anyhow::Error::from)?;
+    if let Some(id) = keeper.finish(Some(&document)) {
+        eprintln!("kept in the history as {id}");
+    }
+    for note in keeper.notes() {
+        eprintln!("note: {note}");
+    }
+    closed?;
+    Ok(result)
+}
+
+fn options(args: &PtsArgs, size_bytes: Option<u64>) -> PtsOptions {
+    PtsOptions {
+        test: match args.test {
+            PtsKind::Iops => PtsTest::Iops,
+            PtsKind::Throughput => PtsTest::Throughput,
+            PtsKind::Latency => PtsTest::Latency,
+            PtsKind::WriteSaturation => PtsTest::WriteSaturation,
+        },
+        time_scale: args.time_scale,
+        most_rounds: args.rounds,
+        iodepth: args.iodepth,
+        numjobs: args.numjobs,
+        purge: match args.purge {
+            PurgeKind::None => Purge::None,
+            PurgeKind::Discard => Purge::Discard,
+            PurgeKind::Done => Purge::Done,
+        },
+        size_bytes: args.size.or(size_bytes),
+        seed: args.seed,
+    }
+}

@@ -1,0 +1,135 @@
+//! A test of the specification while it runs: one line that is redrawn on a terminal, and a line for each round.
+
+use crate::output::is_live_terminal;
+use crate::report::pts::round_line;
+use crate::signals::Stop;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use iosonde_result::observer::Progress;
+use iosonde_study::probe::{ProbeTarget, TargetKind};
+use iosonde_study::pts::{PtsWatcher, SeriesResult};
+use iosonde_study::words;
+use std::io::Write;
+
+/// Where there is no terminal, a step that lasts is told of this often.
+const LINE_EVERY_NS: u64 = 10_000_000_000;
+
+/// Shows a test on standard error.
+pub(crate) struct PtsLive {
+    stop: Stop,
+    bar: Option<ProgressBar>,
+    title: String,
+    planned_ns: Option<u64>,
+    next_line_ns: u64,
+}
+
+impl PtsLive {
+    /// Shows it in the way that suits where standard error goes.
+    pub(crate) fn new(stop: Stop) -> PtsLive {
+        let bar = is_live_terminal().then(|| {
+            let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(4));
+            // A template without colour: nothing is lost where colours are unwanted.
+            if let Ok(style) = ProgressStyle::with_template("{msg:60!} [{bar:14}]") {
+                bar.set_style(style.progress_chars("=> "));
+            }
+            bar
+        });
+        PtsLive {
+            stop,
+            bar,
+            title: String::new(),
+            planned_ns: None,
+            next_line_ns: 0,
+        }
+    }
+
+    /// Takes the redrawn line away.
+    pub(crate) fn end(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// A line above the one that is redrawn.
+    pub(crate) fn line(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{text}")),
+            None => {
+                // Nobody to tell: the result will still be printed.
+                let _ = writeln!(std::io::stderr(), "{text}");
+            }
+        }
+    }
+}
+
+impl PtsWatcher for PtsLive {
+    fn begin(&mut self, target: &ProbeTarget, bytes: u64, longest_ns: u64) {
+        let name = &target.name;
+        let size = words::bytes(bytes);
+        match target.kind {
+            TargetKind::Directory { .. } => self.line(&format!(
+                "{name}: writes a working file of {size} and removes it at the end:\n{}",
+                target.path
+            )),
+            TargetKind::Existing { .. } => {
+                self.line(&format!("{name}: overwrites its first {size}"));
+            }
+            TargetKind::Simulated { .. } => self.line(&format!("{name}: a simulated device")),
+        }
+        self.line(&format!(
+            "at most {} beside purge and fill; Ctrl-C ends it early and prints what is known by then",
+            words::duration(longest_ns as f64 / 1e9)
+        ));
+    }
+
+    fn step(&mut self, title: &str, planned_ns: Option<u64>) {
+        (self.title, self.planned_ns) = (title.to_owned(), planned_ns);
+        self.next_line_ns = LINE_EVERY_NS;
+        if let Some(bar) = &self.bar {
+            bar.set_length(planned_ns.unwrap_or(0));
+            bar.set_position(0);
+            bar.set_message(title.to_owned());
+        }
+    }
+
+    fn progress(&mut self, progress: &Progress<'_>) {
+        let bytes: f64 = progress
+            .rate
+            .iter()
+            .map(|(_, counts)| counts.bytes as f64)
+            .sum();
+        let message = format!("{}  {}", self.title, words::bandwidth(bytes));
+        if let Some(bar) = &self.bar {
+            match (self.planned_ns, progress.done) {
+                (Some(planned_ns), _) => bar.set_position(progress.at_ns.min(planned_ns)),
+                (None, Some(done)) => {
+                    bar.set_length(1000);
+                    bar.set_position((done * 1000.0) as u64);
+                }
+                (None, None) => {}
+            }
+            bar.set_message(message);
+        } else if self.planned_ns.is_none() && progress.at_ns >= self.next_line_ns {
+            self.next_line_ns = progress.at_ns + LINE_EVERY_NS;
+            self.line(&message);
+        }
+    }
+
+    fn round(&mut self, series: &SeriesResult) {
+        // Those of write saturation come by the thousand.
+        let count = series.rounds.len();
+        if count <= 25
+            || count.is_multiple_of(60)
+            || series.steady.is_none() && count.is_multiple_of(10)
+        {
+            self.line(&round_line(series));
+        }
+    }
+
+    fn note(&mut self, note: &str) {
+        self.line(&format!("note: {note}"));
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.stop.interrupt.is_requested()
+    }
+}

@@ -1,0 +1,332 @@
+//! The result of a test of SNIA's specification, in each format.
+
+use crate::failure::Failure;
+use crate::report::probe::table::wrapped;
+use iosonde_study::pts::{PtsCell, PtsResult, PtsTest, SeriesResult, Tracked, WINDOW, Workload};
+use iosonde_study::sweep::size_name;
+use iosonde_study::words;
+use serde::Serialize;
+
+/// Version of the JSON document; counts up when a member changes its meaning.
+const FORMAT: u32 = 1;
+/// Rows of a table of rounds: of more, some are left out.
+const MOST_ROWS: usize = 30;
+/// Columns of the bar that shows a round.
+const BAR: f64 = 30.0;
+
+/// For people, within 80 columns.
+pub(crate) fn table(result: &PtsResult) -> String {
+    let mut text = wrapped(&headline(result));
+    for series in &result.series {
+        text.push_str(&format!("\n{}", wrapped(&settled(result, series))));
+        if result.options.test != PtsTest::WriteSaturation {
+            for (title, grid) in grids(result, series) {
+                text.push_str(&format!("\n{title}\n{}", columns(&grid)));
+            }
+        }
+        text.push_str(&rounds(series));
+    }
+    for note in notes(result) {
+        text.push_str(&format!("\n{}", wrapped(&note)));
+    }
+    text
+}
+
+/// Tables for a report or an issue.
+pub(crate) fn markdown(result: &PtsResult) -> String {
+    let mut text = format!(
+        "## SNIA PTS, {}\n\n{}\n",
+        result.options.test.name(),
+        headline(result)
+    );
+    for series in &result.series {
+        text.push_str(&format!("\n{}\n", settled(result, series)));
+        for (title, grid) in grids(result, series) {
+            text.push_str(&format!("\n### {title}\n\n"));
+            for (index, row) in grid.iter().enumerate() {
+                text.push_str(&format!("| {} |\n", row.join(" | ")));
+                if index == 0 {
+                    text.push_str(&format!("|{}\n", " ---: |".repeat(row.len())));
+                }
+            }
+        }
+    }
+    for note in notes(result) {
+        text.push_str(&format!("\n{note}\n"));
+    }
+    text
+}
+
+/// One line for each workload of each round.
+pub(crate) fn csv(result: &PtsResult) -> String {
+    let mut text = "series,round,in_window,read_percent,block_bytes,iops,bytes_per_s,mean_ns,p99_ns,p99_9_ns,max_ns,written_bytes\n".to_owned();
+    for (number, series) in result.series.iter().enumerate() {
+        let window = series.window();
+        for (index, round) in series.rounds.iter().enumerate() {
+            for (workload, cell) in series.workloads.iter().zip(&round.cells) {
+                let Some(cell) = cell else { continue };
+                let optional = |ns: Option<u64>| ns.map_or(String::new(), |ns| ns.to_string());
+                text.push_str(&format!(
+                    "{},{},{},{},{},{:.1},{:.0},{:.0},{},{},{:.0},{:.0}\n",
+                    number + 1,
+                    index + 1,
+                    window.contains(&index),
+                    workload.read_percent,
+                    workload.block_bytes,
+                    cell.iops,
+                    cell.bytes_per_s,
+                    cell.mean_ns,
+                    optional(cell.p99_ns),
+                    optional(cell.p99_9_ns),
+                    cell.max_ns,
+                    round.written_bytes
+                ));
+            }
+        }
+    }
+    text
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    format: u32,
+    kind: &'static str,
+    program: &'static str,
+    pts: &'a PtsResult,
+}
+
+/// For programs: everything.
+pub(crate) fn json(result: &PtsResult) -> Result<String, Failure> {
+    let document = Document {
+        format: FORMAT,
+        kind: "pts",
+        program: concat!("iosonde ", env!("CARGO_PKG_VERSION")),
+        pts: result,
+    };
+    let mut text = serde_json::to_string_pretty(&document).map_err(anyhow::Error::from)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// One line about the round that has just ended.
+pub(crate) fn round_line(series: &SeriesResult) -> String {
+    let Some(round) = series.rounds.last() else {
+        return String::new();
+    };
+    let tracked = tracked(series);
+    let value = round.cells[tracked].map_or("-".to_owned(), |cell| said(&cell, series.value));
+    let steady = match &series.steady {
+        Some(steady) => format!("; steady since round {}", steady.first_round),
+        None => String::new(),
+    };
+    format!(
+        "round {}: {} {value}{steady}",
+        series.rounds.len(),
+        called(series.workloads[tracked])
+    )
+}
+
+/// The workload that is shown round by round: the last that is tracked, which writes.
+fn tracked(series: &SeriesResult) -> usize {
+    let is_small = |one: &Workload| one.read_percent == 0 && one.block_bytes == 4096;
+    let last = series.workloads.len() - 1;
+    series.workloads.iter().position(is_small).unwrap_or(last)
+}
+
+fn headline(result: &PtsResult) -> String {
+    let options = &result.options;
+    let what = match options.test {
+        PtsTest::Iops => "IOPS test",
+        PtsTest::Throughput => "throughput test",
+        PtsTest::Latency => "latency test",
+        PtsTest::WriteSaturation => "write saturation test",
+    };
+    let flight = match options.test {
+        PtsTest::Latency => "one I/O at a time".to_owned(),
+        PtsTest::Throughput => format!("{} in flight", options.iodepth * options.numjobs),
+        _ if options.numjobs == 1 => format!("{} in flight", options.iodepth),
+        _ => format!(
+            "{} jobs with {} in flight each",
+            options.numjobs, options.iodepth
+        ),
+    };
+    format!(
+        "{}: {what} after SNIA PTS, {}, {flight}.",
+        result.target,
+        words::bytes(result.bytes)
+    )
+}
+
+/// What came before the rounds, and whether they came to rest.
+fn settled(result: &PtsResult, series: &SeriesResult) -> String {
+    let purge = match series.purged {
+        true => "Purged",
+        false => "Not purged",
+    };
+    let fill = match series.filled_bytes {
+        0 => "not filled".to_owned(),
+        bytes => format!("filled with {}", words::bytes(bytes)),
+    };
+    let rounds = series.rounds.len();
+    let rest = match &series.steady {
+        Some(steady) => {
+            let each = steady.tracked.iter().map(|one| {
+                format!(
+                    "{}: range {:.1} % of 20, slope {:.1} % of 10",
+                    called(one.workload),
+                    one.range * 100.0,
+                    one.excursion * 100.0
+                )
+            });
+            format!(
+                "Steady state in rounds {} to {} ({}).",
+                steady.first_round,
+                steady.last_round,
+                each.collect::<Vec<_>>().join("; ")
+            )
+        }
+        None if result.interrupted || result.failure.is_some() => {
+            format!(
+                "Ended after round {rounds}, before a steady state was reached: figures are of the last rounds."
+            )
+        }
+        None if rounds == 1 => "Did not reach steady state in the only round.".to_owned(),
+        None => format!(
+            "Did not reach steady state in {rounds} rounds: figures are of the last {}.",
+            WINDOW.min(rounds)
+        ),
+    };
+    format!("{purge}, {fill}. {rest}")
+}
+
+type Grid = Vec<Vec<String>>;
+
+/// Means over the window: a row for each block size, a column for each mix.
+fn grids(result: &PtsResult, series: &SeriesResult) -> Vec<(String, Grid)> {
+    let of = |title: &str, say: &dyn Fn(&PtsCell) -> String| (title.to_owned(), grid(series, say));
+    let iops = |cell: &PtsCell| words::iops(cell.iops);
+    let mean = |cell: &PtsCell| words::latency(cell.mean_ns);
+    let most = |cell: &PtsCell| words::latency(cell.max_ns);
+    match result.options.test {
+        PtsTest::Iops | PtsTest::WriteSaturation => vec![of("IOPS by share of reads", &iops)],
+        PtsTest::Throughput => vec![of("bandwidth by share of reads", &|cell| {
+            words::bandwidth(cell.bytes_per_s)
+        })],
+        PtsTest::Latency => vec![
+            of("mean latency by share of reads", &mean),
+            of("longest latency by share of reads", &most),
+        ],
+    }
+}
+
+fn grid(series: &SeriesResult, say: &dyn Fn(&PtsCell) -> String) -> Grid {
+    let unique = |values: Vec<u64>| {
+        let mut met: Vec<u64> = Vec::new();
+        values.into_iter().for_each(|value| {
+            if !met.contains(&value) {
+                met.push(value)
+            }
+        });
+        met
+    };
+    let mixes = unique(
+        series
+            .workloads
+            .iter()
+            .map(|one| u64::from(one.read_percent))
+            .collect(),
+    );
+    let blocks = unique(series.workloads.iter().map(|one| one.block_bytes).collect());
+    let head =
+        std::iter::once("block".to_owned()).chain(mixes.iter().map(|mix| format!("{mix} %")));
+    let row = |block: &u64| {
+        let cells = mixes.iter().map(|mix| {
+            let is_it =
+                |one: &Workload| u64::from(one.read_percent) == *mix && one.block_bytes == *block;
+            let index = series.workloads.iter().position(is_it);
+            let figure = index.and_then(|index| series.figure(index));
+            figure.map_or("-".to_owned(), |cell| say(&cell))
+        });
+        std::iter::once(size_name(*block)).chain(cells).collect()
+    };
+    std::iter::once(head.collect())
+        .chain(blocks.iter().map(row))
+        .collect()
+}
+
+/// Right-aligned.
+fn columns(grid: &Grid) -> String {
+    let mut text = String::new();
+    for row in grid {
+        let cells: String = row[1..].iter().map(|cell| format!(" {cell:>9}")).collect();
+        text.push_str(format!("{:>7}{cells}", row[0]).trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// The tracked figure over the rounds.
+fn rounds(series: &SeriesResult) -> String {
+    let shown = tracked(series);
+    let value = |index: usize| {
+        series.rounds[index].cells[shown].map(|cell| (cell, cell.value(series.value)))
+    };
+    let most = (0..series.rounds.len())
+        .filter_map(value)
+        .map(|(_, value)| value)
+        .fold(0.0, f64::max);
+    let mut text = format!(
+        "\n{} by round, * in the window\n",
+        called(series.workloads[shown])
+    );
+    let step = series.rounds.len().div_ceil(MOST_ROWS).max(1);
+    let window = series.window();
+    for index in (0..series.rounds.len()).step_by(step) {
+        let Some((cell, value)) = value(index) else {
+            continue;
+        };
+        let mark = if window.contains(&index) { "*" } else { "" };
+        let bar = "#".repeat((value / most.max(f64::MIN_POSITIVE) * BAR).round() as usize);
+        text.push_str(&format!(
+            "{:>7}{mark:1} {:>12}  {bar}\n",
+            index + 1,
+            said(&cell, series.value)
+        ));
+    }
+    text
+}
+
+fn said(cell: &PtsCell, tracked: Tracked) -> String {
+    match tracked {
+        Tracked::Iops => format!("{} IOPS", words::iops(cell.iops)),
+        Tracked::Bandwidth => words::bandwidth(cell.bytes_per_s),
+        Tracked::Latency => words::latency(cell.mean_ns),
+    }
+}
+
+fn called(workload: Workload) -> String {
+    let size = size_name(workload.block_bytes);
+    match workload.read_percent {
+        0 => format!("{size} writes"),
+        100 => format!("{size} reads"),
+        percent => format!("{size} with {percent} % reads"),
+    }
+}
+
+fn notes(result: &PtsResult) -> Vec<String> {
+    let mut notes = Vec::new();
+    if result.interrupted {
+        notes.push("interrupted: what ran until then".to_owned());
+    }
+    notes.extend(result.notes.iter().cloned());
+    if !result.deviations.is_empty() {
+        notes.push(format!(
+            "Not as the specification asks: {}.",
+            result.deviations.join("; ")
+        ));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests;

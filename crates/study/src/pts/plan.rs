@@ -1,0 +1,91 @@
+//! The plans of a test: purge, fill, one workload.
+
+use super::preset::Workload;
+use iosonde_job::plan::{
+    BlockSize, Engine, Extent, Job, Mode, PerDirection, Plan, RandomMap, ReadWrite,
+};
+
+/// Depth of purge and fill.
+const FILL_DEPTH: u32 = 32;
+/// Most that one discard covers.
+const MOST_DISCARD_BYTES: u64 = 1 << 30;
+
+/// What all runs of a test have in common.
+#[derive(Debug, Clone)]
+pub(super) struct Ground<'a> {
+    /// File or device.
+    pub(super) path: &'a str,
+    /// Bytes from its start that are used.
+    pub(super) bytes: u64,
+    pub(super) direct: bool,
+    pub(super) seed: u64,
+    /// The simulated device, if it is one.
+    pub(super) sim: Option<&'a str>,
+    /// Consent to write to a device in use.
+    pub(super) consent: bool,
+}
+
+impl Ground<'_> {
+    /// Discards all of it.
+    pub(super) fn purge(&self) -> Plan {
+        let mut job = self.job("purge", Mode::Trim, false);
+        // The largest power of two that leaves nothing over.
+        let largest = 1 << self.bytes.trailing_zeros();
+        job.workload.block_size = fixed(largest.min(MOST_DISCARD_BYTES));
+        plan(job)
+    }
+
+    /// Writes so many bytes from the start.
+    pub(super) fn fill(&self, bytes: u64, block_bytes: u64) -> Plan {
+        let mut job = self.job("fill", Mode::Write, false);
+        job.files.size = Some(Extent::Bytes(bytes));
+        job.workload.block_size = fixed(block_bytes);
+        job.workload.end_fsync = true;
+        job.io.iodepth = FILL_DEPTH;
+        plan(job)
+    }
+
+    /// A workload, for as long as whoever runs it says.
+    pub(super) fn workload(&self, workload: Workload, random: bool, numjobs: u32) -> Job {
+        let mode = match workload.read_percent {
+            100 => Mode::Read,
+            0 => Mode::Write,
+            _ => Mode::ReadWrite,
+        };
+        let order = if random { "random" } else { "sequential" };
+        let name = format!("{order}-{}-{}", workload.read_percent, workload.block_bytes);
+        let mut job = self.job(&name, mode, random);
+        job.workload.rwmix_read_percent = workload.read_percent;
+        job.workload.block_size = fixed(workload.block_bytes);
+        job.workload.random_map = RandomMap::None;
+        job.numjobs = numjobs;
+        job
+    }
+
+    fn job(&self, name: &str, mode: Mode, random: bool) -> Job {
+        let mut job = Job::new(name);
+        job.files.filenames = vec![self.path.to_owned()];
+        job.files.size = Some(Extent::Bytes(self.bytes));
+        job.files.allow_mounted_write = self.consent;
+        job.workload.rw = ReadWrite { mode, random };
+        job.workload.randseed = Some(self.seed);
+        job.io.direct = self.direct;
+        job.io.engine = match self.sim {
+            Some(_) => Engine::Sim,
+            None => Engine::Auto,
+        };
+        job.io.sim = self.sim.map(str::to_owned);
+        job
+    }
+}
+
+fn fixed(bytes: u64) -> PerDirection<BlockSize> {
+    PerDirection::all(BlockSize::Fixed(bytes))
+}
+
+fn plan(job: Job) -> Plan {
+    Plan {
+        jobs: vec![job],
+        global_options: Vec::new(),
+    }
+}

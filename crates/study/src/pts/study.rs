@@ -1,0 +1,515 @@
+//! Running a test: purge, fill, rounds until they agree.
+
+use super::outcome::{FORMAT, PtsCell, PtsResult, Round, SeriesResult};
+use super::plan::Ground;
+use super::preset::{PtsTest, Series, Workload};
+use crate::probe::{
+    Budget, ProbeTarget, TargetKind, WorkingSetError, is_direct_refused, planned_bytes,
+};
+use crate::saturation::{Watcher, measure_cell};
+use iosonde_job::plan::Plan;
+use iosonde_result::observer::{Control, Observer, Progress};
+use iosonde_result::run::{IoFailure, RunResult};
+use iosonde_result::session::{RunError, Session};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How long each workload of a round runs.
+pub const MINUTE_NS: u64 = 60_000_000_000;
+/// Shorter tells nothing, however the time is scaled.
+const SHORTEST_NS: u64 = 200_000_000;
+/// How often the fill writes everything.
+const FILLS: f64 = 2.0;
+/// Write saturation ends when so many times the capacity is written, or after so many rounds: 24 hours.
+const SATURATION_FILLS: f64 = 4.0;
+const SATURATION_ROUNDS: u32 = 24 * 60;
+/// errno of a system call that refuses its arguments: blocks smaller than those of the device.
+const EINVAL: i32 = 22;
+
+/// How a test is to be done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PtsOptions {
+    /// Which one.
+    pub test: PtsTest,
+    /// What times and amounts are multiplied by: 1 for a test, less for a trial.
+    pub time_scale: f64,
+    /// Most rounds.
+    pub most_rounds: u32,
+    /// I/Os in flight of each job; the latency test has one.
+    pub iodepth: u32,
+    /// Jobs; tests of sequential I/O and of latency have one.
+    pub numjobs: u32,
+    /// How the target gets rid of what it holds.
+    pub purge: Purge,
+    /// Bytes of the active range; `None` is a whole device, or what a probe would use of a directory.
+    pub size_bytes: Option<u64>,
+    /// Seed of the offsets.
+    pub seed: u64,
+}
+
+/// How the target gets rid of what it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Purge {
+    /// It does not.
+    None,
+    /// Every block is discarded before each series.
+    Discard,
+    /// The user has done it, by means of the vendor's.
+    Done,
+}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PtsError {
+    /// The target is not to be written.
+    #[error("{target}: the test overwrites all of it, and it exists")]
+    Consent {
+        /// The target as the user wrote it.
+        target: String,
+    },
+    /// The active range does not fit.
+    #[error("{target}: {source}")]
+    WorkingSet {
+        /// The target as the user wrote it.
+        target: String,
+        /// Why.
+        source: WorkingSetError,
+    },
+    /// A run has no result.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The fill failed.
+    #[error("{target}: {}", failure.message)]
+    Io {
+        /// The target as the user wrote it.
+        target: String,
+        /// What went wrong.
+        failure: Box<IoFailure>,
+    },
+}
+
+/// Sees a test while it goes on.
+pub trait PtsWatcher {
+    /// Nothing has been written yet. It takes this long at most, beside purge and fill.
+    fn begin(&mut self, target: &ProbeTarget, bytes: u64, longest_ns: u64) {
+        let _ = (target, bytes, longest_ns);
+    }
+
+    /// A step begins, which takes this long at most, if that is known.
+    fn step(&mut self, title: &str, planned_ns: Option<u64>) {
+        let _ = (title, planned_ns);
+    }
+
+    /// Called several times a second.
+    fn progress(&mut self, progress: &Progress<'_>) {
+        let _ = progress;
+    }
+
+    /// A round is complete.
+    fn round(&mut self, series: &SeriesResult) {
+        let _ = series;
+    }
+
+    /// Something that the user should know.
+    fn note(&mut self, note: &str) {
+        let _ = note;
+    }
+
+    /// Whether the user wants it to end now.
+    fn is_interrupted(&self) -> bool {
+        false
+    }
+}
+
+/// Watches nothing.
+impl PtsWatcher for () {}
+
+impl PtsOptions {
+    /// Measured time of a workload of a round.
+    fn cell_ns(&self) -> u64 {
+        ((MINUTE_NS as f64 * self.time_scale) as u64).max(SHORTEST_NS)
+    }
+
+    fn rounds(&self) -> u32 {
+        match self.test {
+            PtsTest::WriteSaturation => SATURATION_ROUNDS,
+            _ => self.most_rounds,
+        }
+    }
+
+    /// Depth and jobs of the test.
+    fn in_flight(&self, series: &Series) -> (u32, u32) {
+        match (self.test, series.random) {
+            (PtsTest::Latency, _) => (1, 1),
+            // Several would begin at the same place.
+            (_, false) => (self.iodepth * self.numjobs, 1),
+            (_, true) => (self.iodepth, self.numjobs),
+        }
+    }
+}
+
+/// The time of all rounds at most.
+pub fn longest_ns(options: &PtsOptions) -> u64 {
+    let series = options.test.series();
+    let cells: u64 = series.iter().map(|one| one.workloads().len() as u64).sum();
+    cells * u64::from(options.rounds()) * options.cell_ns()
+}
+
+/// Runs a test of the specification on one target.
+///
+/// # Errors
+/// When nothing could be measured. An I/O error in a round ends it with what is known; see [`PtsResult::failure`].
+pub fn pts(
+    session: &mut dyn Session,
+    target: &ProbeTarget,
+    options: &PtsOptions,
+    watcher: &mut dyn PtsWatcher,
+) -> Result<PtsResult, PtsError> {
+    if !target.kind.is_writable() {
+        return Err(PtsError::Consent {
+            target: target.name.clone(),
+        });
+    }
+    let whole = match &target.kind {
+        TargetKind::Existing { bytes, .. } => Some(*bytes),
+        _ => None,
+    };
+    let planned = planned_bytes(&target.kind, options.size_bytes.or(whole), &Budget::NORMAL);
+    let bytes = planned.map_err(|source| PtsError::WorkingSet {
+        target: target.name.clone(),
+        source,
+    })?;
+    watcher.begin(target, bytes, longest_ns(options));
+    let mut study = Study {
+        session,
+        target,
+        options,
+        watcher,
+        bytes,
+        direct: true,
+        refused: Vec::new(),
+        failure: None,
+        notes: Vec::new(),
+    };
+    let mut all = Vec::new();
+    for series in options.test.series() {
+        if study.is_over() {
+            break;
+        }
+        let found = study.series(&series)?;
+        all.push(found);
+    }
+    study.conclude(all, whole)
+}
+
+struct Study<'a> {
+    session: &'a mut dyn Session,
+    target: &'a ProbeTarget,
+    options: &'a PtsOptions,
+    watcher: &'a mut dyn PtsWatcher,
+    bytes: u64,
+    direct: bool,
+    /// Block sizes that the target refuses.
+    refused: Vec<u64>,
+    failure: Option<IoFailure>,
+    notes: Vec<String>,
+}
+
+impl Study<'_> {
+    fn is_over(&self) -> bool {
+        self.failure.is_some() || self.watcher.is_interrupted()
+    }
+
+    fn note(&mut self, note: String) {
+        self.watcher.note(&note);
+        self.notes.push(note);
+    }
+
+    fn series(&mut self, series: &Series) -> Result<SeriesResult, PtsError> {
+        let mut result = SeriesResult::new(series);
+        result.purged = self.purge()?;
+        // The rounds of write saturation begin on an empty device; a file must have been written to be one.
+        let block_bytes = series.fill_block_bytes.or_else(|| {
+            matches!(self.target.kind, TargetKind::Directory { .. }).then_some(1 << 20)
+        });
+        if let Some(block_bytes) = block_bytes {
+            let fills = match series.fill_block_bytes {
+                Some(_) => (FILLS * self.options.time_scale).max(1.0),
+                None => 1.0,
+            };
+            result.filled_bytes = self.fill(fills, block_bytes)?;
+        }
+        let most_bytes = SATURATION_FILLS * self.options.time_scale * self.bytes as f64;
+        for number in 1..=self.options.rounds() {
+            let Some(round) = self.round(series, &result, number)? else {
+                break;
+            };
+            let written_bytes = round.written_bytes;
+            result.rounds.push(round);
+            if result.steady.is_none() {
+                result.steady = result.settled(series);
+            }
+            self.watcher.round(&result);
+            let saturates = self.options.test == PtsTest::WriteSaturation;
+            let is_done = match saturates {
+                true => written_bytes >= most_bytes,
+                false => result.steady.is_some(),
+            };
+            if is_done {
+                break;
+            }
+        }
+        Ok(result)
+    }
+
+    /// Whether the target has got rid of what it held.
+    fn purge(&mut self) -> Result<bool, PtsError> {
+        let can = match self.target.kind {
+            TargetKind::Directory { .. } => false,
+            TargetKind::Existing { device, .. } => device,
+            TargetKind::Simulated { .. } => true,
+        };
+        match self.options.purge {
+            Purge::None => return Ok(false),
+            // Before the first series only.
+            Purge::Done => return Ok(true),
+            Purge::Discard if !can => {
+                self.note("only devices can be purged: this one was not".to_owned());
+                return Ok(false);
+            }
+            Purge::Discard => {}
+        }
+        self.watcher.step("discarding everything", None);
+        let plan = self.ground().purge();
+        let result = self.run(&plan)?;
+        match failure_of(&result) {
+            None => Ok(!self.watcher.is_interrupted()),
+            Some(failure) => {
+                self.note(format!("the device was not purged: {}", failure.message));
+                Ok(false)
+            }
+        }
+    }
+
+    /// Writes everything so many times; how many bytes that were.
+    fn fill(&mut self, fills: f64, block_bytes: u64) -> Result<u64, PtsError> {
+        let mut left = (fills * self.bytes as f64) as u64;
+        let mut filled = 0;
+        while left >= block_bytes && !self.watcher.is_interrupted() {
+            let bytes = left.min(self.bytes) / block_bytes * block_bytes;
+            let title = format!(
+                "filling, {:.0} % of it done",
+                filled as f64 * 100.0 / (filled + left) as f64
+            );
+            self.watcher.step(&title, None);
+            let plan = self.ground().fill(bytes, block_bytes);
+            let mut outcome = self.run(&plan);
+            if self.direct && is_direct_refused(&outcome) {
+                self.direct = false;
+                self.note(
+                    "O_DIRECT is refused here, so all I/O goes through the page cache".to_owned(),
+                );
+                let plan = self.ground().fill(bytes, block_bytes);
+                outcome = self.run(&plan);
+            }
+            if let Some(failure) = failure_of(&outcome?) {
+                return Err(PtsError::Io {
+                    target: self.target.name.clone(),
+                    failure: failure.into(),
+                });
+            }
+            filled += bytes;
+            left -= bytes;
+        }
+        Ok(filled)
+    }
+
+    /// Every workload once; `None` if it was not completed.
+    fn round(
+        &mut self,
+        series: &Series,
+        before: &SeriesResult,
+        number: u32,
+    ) -> Result<Option<Round>, PtsError> {
+        let mut written_bytes = before
+            .rounds
+            .last()
+            .map_or(0.0, |round| round.written_bytes);
+        let mut cells = Vec::new();
+        for (index, workload) in before.workloads.iter().enumerate() {
+            if self.is_over() {
+                return Ok(None);
+            }
+            let title = format!(
+                "round {number}, workload {} of {}",
+                index + 1,
+                before.workloads.len()
+            );
+            self.watcher.step(&title, Some(self.options.cell_ns()));
+            let cell = self.workload(series, *workload, number)?;
+            if let Some(cell) = &cell {
+                let writes = f64::from(100 - workload.read_percent) / 100.0;
+                written_bytes += cell.bytes_per_s * writes * self.options.cell_ns() as f64 / 1e9;
+            }
+            cells.push(cell);
+        }
+        let is_complete = self.failure.is_none() && !self.watcher.is_interrupted();
+        Ok(is_complete.then_some(Round {
+            cells,
+            written_bytes,
+        }))
+    }
+
+    fn workload(
+        &mut self,
+        series: &Series,
+        workload: Workload,
+        number: u32,
+    ) -> Result<Option<PtsCell>, PtsError> {
+        if self.refused.contains(&workload.block_bytes) {
+            return Ok(None);
+        }
+        let (iodepth, numjobs) = self.options.in_flight(series);
+        let mut job = self.ground().workload(workload, series.random, numjobs);
+        // Other offsets in each round.
+        job.workload.randseed = Some(self.options.seed.wrapping_add(u64::from(number) << 32));
+        let mut relay = Relay {
+            watcher: self.watcher,
+        };
+        let times = (0, self.options.cell_ns());
+        let run = measure_cell(self.session, &job, iodepth, times, &mut relay)?;
+        let cell = run.record.cell();
+        match run.failure {
+            Some(failure) if failure.errno == EINVAL && cell.latency.count == 0 && number == 1 => {
+                self.refused.push(workload.block_bytes);
+                self.note(format!(
+                    "blocks of {} bytes are refused here: its own are larger",
+                    workload.block_bytes
+                ));
+                Ok(None)
+            }
+            Some(failure) => {
+                self.failure = Some(failure);
+                Ok(None)
+            }
+            None if cell.latency.count == 0 => Ok(None),
+            None => Ok(Some(PtsCell::of(&cell))),
+        }
+    }
+
+    fn run(&mut self, plan: &Plan) -> Result<RunResult, RunError> {
+        let mut observer = Relay {
+            watcher: self.watcher,
+        };
+        self.session.run(plan, &mut observer)
+    }
+
+    fn ground(&self) -> Ground<'_> {
+        Ground {
+            path: &self.target.path,
+            bytes: self.bytes,
+            direct: self.direct,
+            seed: self.options.seed,
+            sim: match &self.target.kind {
+                TargetKind::Simulated { options } => Some(options),
+                _ => None,
+            },
+            consent: matches!(self.target.kind, TargetKind::Existing { consent: true, .. }),
+        }
+    }
+
+    fn conclude(
+        self,
+        series: Vec<SeriesResult>,
+        whole: Option<u64>,
+    ) -> Result<PtsResult, PtsError> {
+        let interrupted = self.watcher.is_interrupted();
+        if series.iter().all(|one| one.rounds.is_empty()) {
+            return Err(match self.failure {
+                Some(failure) => PtsError::Io {
+                    target: self.target.name.clone(),
+                    failure: failure.into(),
+                },
+                None => RunError::Interrupted.into(),
+            });
+        }
+        let deviations = deviations(&self, &series, whole);
+        Ok(PtsResult {
+            format: FORMAT,
+            target: self.target.name.clone(),
+            kind: self.target.kind.clone(),
+            options: self.options.clone(),
+            bytes: self.bytes,
+            direct: self.direct,
+            series,
+            deviations,
+            interrupted,
+            failure: self.failure,
+            notes: self.notes,
+        })
+    }
+}
+
+/// In what it was not as the specification asks.
+fn deviations(study: &Study<'_>, series: &[SeriesResult], whole: Option<u64>) -> Vec<String> {
+    let mut found = Vec::new();
+    let scale = study.options.time_scale;
+    if (scale - 1.0).abs() > f64::EPSILON {
+        found.push(format!(
+            "times and amounts are multiplied by {scale}: this is a trial"
+        ));
+    }
+    if let TargetKind::Directory { .. } = study.target.kind {
+        found.push("a file in a file system was tested, not a device".to_owned());
+    }
+    if whole.is_some_and(|whole| study.bytes < whole / 100 * 99) {
+        found.push("not all of the device was used".to_owned());
+    }
+    if series.iter().any(|one| !one.purged) {
+        found.push("it was not purged before".to_owned());
+    }
+    if !study.direct {
+        found.push("the I/O went through the page cache".to_owned());
+    }
+    if !study.refused.is_empty() {
+        found.push("some block sizes are refused and were left out".to_owned());
+    }
+    if !matches!(study.target.kind, TargetKind::Simulated { .. }) {
+        found.push("whether the volatile write cache is off was not looked at".to_owned());
+    }
+    found
+}
+
+fn failure_of(result: &RunResult) -> Option<IoFailure> {
+    result
+        .workers
+        .iter()
+        .find_map(|worker| worker.error.clone())
+}
+
+/// Between runs and whoever watches the test.
+struct Relay<'a> {
+    watcher: &'a mut dyn PtsWatcher,
+}
+
+impl Observer for Relay<'_> {
+    fn progress(&mut self, progress: &Progress<'_>) -> Control {
+        self.watcher.progress(progress);
+        match self.watcher.is_interrupted() {
+            true => Control::Stop,
+            false => Control::Continue,
+        }
+    }
+}
+
+impl Watcher for Relay<'_> {
+    fn progress(&mut self, progress: &Progress<'_>) {
+        self.watcher.progress(progress);
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.watcher.is_interrupted()
+    }
+}

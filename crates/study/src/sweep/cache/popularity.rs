@@ -1,0 +1,287 @@
+//! How often each block is asked for, and what a cache of a given size then serves.
+//!
+//! A cache that drops the least recently used block is described by Che's approximation (H. Che, Y. Tung and Z. Wang,
+//! *Hierarchical Web Caching Systems: Modeling, Design and Experimental Results*, IEEE Journal on Selected Areas in
+//! Communications 20, 2002): a block is in the cache if it was asked for within the last T draws, and T is such that as many
+//! blocks as fit were. C. Fricker, P. Robert and J. Roberts (*A versatile and accurate approximation for LRU cache
+//! performance*, ITC 2012) show why it is so close. With uniform draws it is exact: the hit ratio is the share that fits.
+
+use iosonde_job::plan::{Direction, Distribution, PerDirection, PercentZone};
+
+/// Ranks below this are groups of their own; those above are put together.
+const SINGLE_RANKS: u64 = 200;
+/// How much larger the rank at the end of a group is than at its beginning.
+const GROUP_GROWTH: f64 = 1.05;
+/// Slices of a bell.
+const SLICES: u64 = 400;
+/// Times of which the hit ratio is tabulated.
+const STEPS: usize = 240;
+/// fio's deviation where none is given, as a share of the range.
+const USUAL_DEVIATION: f64 = 1.0 / 12.0;
+
+/// Blocks that are equally likely to be drawn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Group {
+    blocks: f64,
+    /// Share of all draws.
+    share: f64,
+}
+
+/// The hit ratio of a cache over its size, for draws from one distribution over one working set.
+#[derive(Debug, Clone)]
+pub(super) struct HitCurve {
+    /// Blocks in the cache and hit ratio, both rising.
+    points: Vec<(f64, f64)>,
+}
+
+impl HitCurve {
+    /// Of so many blocks; `None` where the distribution is not known to this model.
+    pub(super) fn of(
+        distribution: &Distribution,
+        blocks: u64,
+        block_bytes: u64,
+    ) -> Option<HitCurve> {
+        let groups = groups(distribution, blocks.max(1), block_bytes)?;
+        let all: f64 = groups.iter().map(|group| group.share).sum();
+        let (rarest, commonest) = groups.iter().fold((f64::MAX, 0f64), |(low, high), group| {
+            let each = group.share / group.blocks / all;
+            (low.min(each), high.max(each))
+        });
+        // From a time in which hardly anything is met to one in which everything is.
+        let (first, last) = (0.001 / commonest, 30.0 / rarest.max(1e-12));
+        let ratio = (last / first).powf(1.0 / (STEPS - 1) as f64);
+        let mut points = vec![(0.0, 0.0)];
+        points.extend((0..STEPS).map(|step| {
+            let time = first * ratio.powi(step as i32);
+            groups.iter().fold((0.0, 0.0), |(held, hits), group| {
+                let share = group.share / all;
+                let within = -(-share / group.blocks * time).exp_m1();
+                (held + group.blocks * within, hits + share * within)
+            })
+        }));
+        Some(HitCurve { points })
+    }
+
+    /// The share of draws that a cache of so many blocks serves.
+    pub(super) fn at(&self, blocks: f64) -> f64 {
+        let above = self.points.partition_point(|(held, _)| *held < blocks);
+        match (
+            self.points.get(above.wrapping_sub(1)),
+            self.points.get(above),
+        ) {
+            (Some(low), Some(high)) => {
+                let share = (blocks - low.0) / (high.0 - low.0).max(f64::MIN_POSITIVE);
+                low.1 + (high.1 - low.1) * share
+            }
+            (None, _) => 0.0,
+            (_, None) => 1.0,
+        }
+    }
+}
+
+fn groups(distribution: &Distribution, blocks: u64, block_bytes: u64) -> Option<Vec<Group>> {
+    let n = blocks as f64;
+    Some(match distribution {
+        Distribution::Random => vec![Group {
+            blocks: n,
+            share: 1.0,
+        }],
+        Distribution::Zipf { theta, .. } => ranked(blocks, |from, to| zipf_mass(*theta, from, to)),
+        Distribution::Pareto { h, .. } => {
+            // As fio defines it, rank = n u^power.
+            let power = h.ln() / (1.0 - h).ln();
+            let until = |rank: f64| (rank / n).powf(1.0 / power);
+            ranked(blocks, |from, to| until(to) - until(from))
+        }
+        Distribution::Normal {
+            deviation_percent, ..
+        } => bell(n, *deviation_percent),
+        Distribution::Zoned(zones) => percent_zones(zones, n)?,
+        Distribution::ZonedAbs(zones) => {
+            let zones = &zones[Direction::Read];
+            let fixed: u64 = zones.iter().map(|zone| zone.size_bytes).sum();
+            let rest = (blocks * block_bytes).saturating_sub(fixed);
+            let bytes = |size: u64| if size == 0 { rest } else { size };
+            let groups = zones
+                .iter()
+                .filter(|zone| zone.access_percent > 0)
+                .map(|zone| Group {
+                    blocks: (bytes(zone.size_bytes) / block_bytes.max(1)) as f64,
+                    share: f64::from(zone.access_percent),
+                });
+            whole(groups.collect(), n)?
+        }
+    })
+}
+
+fn percent_zones(zones: &PerDirection<Vec<PercentZone>>, n: f64) -> Option<Vec<Group>> {
+    let used = zones[Direction::Read]
+        .iter()
+        .filter(|zone| zone.access_percent > 0);
+    let groups = used.map(|zone| Group {
+        blocks: n * f64::from(zone.size_percent) / 100.0,
+        share: f64::from(zone.access_percent),
+    });
+    whole(groups.collect(), n)
+}
+
+/// No zones are one zone; a zone without a block is none.
+fn whole(groups: Vec<Group>, n: f64) -> Option<Vec<Group>> {
+    match groups.len() {
+        0 => Some(vec![Group {
+            blocks: n,
+            share: 1.0,
+        }]),
+        _ => groups
+            .iter()
+            .all(|group| group.blocks >= 1.0)
+            .then_some(groups),
+    }
+}
+
+/// Groups of ranks, the hottest first; `mass` is the share of draws between two ranks, counted from 0.
+fn ranked(blocks: u64, mass: impl Fn(f64, f64) -> f64) -> Vec<Group> {
+    let mut groups = Vec::new();
+    let mut from = 0u64;
+    while from < blocks {
+        let to = if from < SINGLE_RANKS {
+            from + 1
+        } else {
+            ((from as f64 * GROUP_GROWTH) as u64).max(from + 1)
+        };
+        let to = to.min(blocks);
+        groups.push(Group {
+            blocks: (to - from) as f64,
+            share: mass(from as f64, to as f64),
+        });
+        from = to;
+    }
+    groups
+}
+
+/// Of ranks from..to, counted from 0, in proportion: a single rank exactly, several by the integral over their middles.
+fn zipf_mass(theta: f64, from: f64, to: f64) -> f64 {
+    if to - from <= 1.0 {
+        return (from + 1.0).powf(-theta);
+    }
+    let integral = |x: f64| match (1.0 - theta).abs() < 1e-9 {
+        true => x.ln(),
+        false => x.powf(1.0 - theta) / (1.0 - theta),
+    };
+    integral(to + 0.5) - integral(from + 0.5)
+}
+
+/// A bell in the middle of the range, cut off at its ends.
+fn bell(n: f64, deviation_percent: f64) -> Vec<Group> {
+    let deviation = match deviation_percent {
+        0.0 => USUAL_DEVIATION,
+        percent => percent / 100.0,
+    };
+    let slices = (0..SLICES).map(|slice| {
+        let x = ((slice as f64 + 0.5) / SLICES as f64 - 0.5) / deviation;
+        Group {
+            blocks: n / SLICES as f64,
+            share: (-x * x / 2.0).exp().max(1e-9),
+        }
+    });
+    slices.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn zipf(theta: f64) -> Distribution {
+        Distribution::Zipf {
+            theta,
+            center: None,
+        }
+    }
+
+    #[test]
+    fn uniform_draws_hit_what_fits() {
+        let curve = HitCurve::of(&Distribution::Random, 10_000, 4096).unwrap();
+        for (held, hits) in [
+            (0.0, 0.0),
+            (1000.0, 0.1),
+            (5000.0, 0.5),
+            (9000.0, 0.9),
+            (20_000.0, 1.0),
+        ] {
+            assert!(
+                (curve.at(held) - hits).abs() < 0.005,
+                "{held}: {}",
+                curve.at(held)
+            );
+        }
+    }
+
+    #[test]
+    fn zones_fill_in_the_order_of_their_heat() {
+        let zone = |access_percent, size_percent| PercentZone {
+            access_percent,
+            size_percent,
+        };
+        let zones = Distribution::Zoned(PerDirection::all(vec![zone(90, 10), zone(10, 90)]));
+        let curve = HitCurve::of(&zones, 100_000, 4096).unwrap();
+        let hot = curve.at(20_000.0);
+        assert!(hot > 0.85 && hot < 0.95, "{hot}");
+    }
+
+    /// Beside a cache that is really filled: 20,000 draws of zipf over 500 blocks.
+    #[test]
+    fn as_a_cache_that_is_simulated_block_by_block() {
+        let (theta, blocks) = (0.9, 500u64);
+        let weights: Vec<f64> = (1..=blocks)
+            .map(|rank| (rank as f64).powf(-theta))
+            .collect();
+        let total: f64 = weights.iter().sum();
+        for held in [25usize, 100, 250] {
+            let mut state = 7u64;
+            let mut list: Vec<usize> = Vec::new();
+            let (mut hits, mut counted) = (0, 0);
+            for draw in 0..20_000 {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                let mut left = (state >> 11) as f64 / (1u64 << 53) as f64 * total;
+                let block = weights
+                    .iter()
+                    .position(|weight| {
+                        left -= weight;
+                        left < 0.0
+                    })
+                    .unwrap_or(0);
+                let found = list.iter().position(|other| *other == block);
+                if draw >= 5_000 {
+                    counted += 1;
+                    hits += u32::from(found.is_some());
+                }
+                if let Some(at) = found {
+                    list.remove(at);
+                }
+                list.insert(0, block);
+                list.truncate(held);
+            }
+            let simulated = f64::from(hits) / f64::from(counted);
+            let model = HitCurve::of(&zipf(theta), blocks, 4096)
+                .unwrap()
+                .at(held as f64);
+            assert!(
+                (model - simulated).abs() < 0.02,
+                "{held}: {model} {simulated}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn more_cache_never_serves_less(theta in 0.2f64..2.0, blocks in 1u64..1_000_000, a in 0.0f64..1.0, b in 0.0f64..1.0) {
+            let curve = HitCurve::of(&zipf(theta), blocks, 4096).unwrap();
+            let (low, high) = (a.min(b) * blocks as f64, a.max(b) * blocks as f64);
+            prop_assert!(curve.at(low) <= curve.at(high) + 1e-9);
+            prop_assert!((0.0..=1.0 + 1e-9).contains(&curve.at(high)));
+        }
+    }
+}

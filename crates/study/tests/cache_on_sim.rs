@@ -1,0 +1,190 @@
+//! Caches of known size and cost, found again by sweeps over the working set of simulated devices.
+
+use iosonde_engine::local::LocalRunner;
+use iosonde_job::diagnostic::Diagnostics;
+use iosonde_job::env::FakeEnv;
+use iosonde_study::probe::TargetKind;
+use iosonde_study::sweep::{
+    Base, CacheAnswer, Grid, SweepOptions, SweepResult, SweepTarget, parse_axes, sweep,
+};
+
+const SECOND_NS: u64 = 1_000_000_000;
+const MIB: f64 = 1048576.0;
+
+/// 64 KiB at a time: a cache is filled by few I/Os.
+fn swept(device: &str, axes: &[(&str, &str)], warmup_s: u64) -> SweepResult {
+    let targets = [SweepTarget {
+        name: format!("sim:{device}"),
+        path: "sim".into(),
+        kind: TargetKind::Simulated {
+            options: device.to_owned(),
+        },
+        bytes: 1 << 30,
+    }];
+    let usual = [("bs", "64k"), ("size", "4m..256m"), ("iodepth", "1")];
+    let named = |name: &str| axes.iter().any(|(other, _)| *other == name);
+    let added = usual.iter().filter(|(name, _)| !named(name));
+    let pairs: Vec<(String, String)> = axes
+        .iter()
+        .chain(added)
+        .map(|(name, values)| ((*name).to_owned(), (*values).to_owned()))
+        .collect();
+    let mut diagnostics = Diagnostics::default();
+    let axes = parse_axes(&pairs, &mut diagnostics);
+    assert!(!diagnostics.has_errors(), "{diagnostics}");
+    let grid = Grid::new(&Base::Plain, &targets, &axes, &FakeEnv::new()).unwrap();
+    let options = SweepOptions {
+        exhaustive: false,
+        runtime_ns: 3 * SECOND_NS,
+        budget_ns: None,
+        seed: 1,
+        most_warmup_ns: Some(warmup_s * SECOND_NS),
+    };
+    let mut session = LocalRunner::default().open();
+    sweep(&mut session, &targets, &grid, &options, Vec::new(), &mut ()).unwrap()
+}
+
+/// A device that takes a millisecond behind a cache that takes 100 us.
+fn device(cache_mib: u64) -> String {
+    format!(
+        "seed=3,read_us=1ms,read_dist=lognormal:0.2,cache={cache_mib}m,cache_block=64k,cache_us=100,cache_direct=1"
+    )
+}
+
+/// Size in MiB, hit and miss in microseconds, each with its interval.
+fn found(answer: &CacheAnswer) -> [(f64, f64, f64); 3] {
+    let CacheAnswer::Found {
+        size_bytes,
+        hit_ns,
+        miss_ns,
+        ..
+    } = answer
+    else {
+        panic!("{answer:?}");
+    };
+    let all = [(size_bytes, MIB), (hit_ns, 1e3), (miss_ns, 1e3)];
+    all.map(|(value, unit)| {
+        let (low, high) = (value.low.unwrap_or(0.0), value.high.unwrap_or(f64::MAX));
+        (value.mean / unit, low / unit, high / unit)
+    })
+}
+
+fn is_near(value: f64, truth: f64, share: f64) -> bool {
+    (value / truth - 1.0).abs() <= share
+}
+
+#[test]
+fn a_cache_of_any_size_and_skew_is_found() {
+    for (cache_mib, skew) in [
+        (10, "random"),
+        (24, "random"),
+        (100, "random"),
+        (24, "zipf:0.9"),
+        (24, "pareto:0.3"),
+        (24, "normal:15"),
+        (24, "zoned:80/20:20/80"),
+    ] {
+        let result = swept(&device(cache_mib), &[("random_distribution", skew)], 60);
+        assert_eq!(result.caches.len(), 1);
+        let [size, hit, miss] = found(&result.caches[0].answer);
+        let told = format!("{cache_mib} MiB, {skew}: {size:?} {hit:?} {miss:?}");
+        assert!(is_near(size.0, cache_mib as f64, 0.08), "{told}");
+        assert!(
+            is_near(hit.0, 100.0, 0.08) && is_near(miss.0, 1000.0, 0.08),
+            "{told}"
+        );
+        assert!(
+            size.1 <= cache_mib as f64 * 1.03 && size.2 >= cache_mib as f64 * 0.97,
+            "{told}"
+        );
+        // Warming up took time wherever there was something to warm up.
+        for curve in &result.curves {
+            let warmup = curve.cells[0].warmup.unwrap();
+            assert!(warmup.complete, "{curve:?}");
+        }
+        assert!(
+            result
+                .curves
+                .iter()
+                .any(|curve| curve.cells[0].warmup.unwrap().length_ns > 0)
+        );
+    }
+}
+
+/// The measured latency of a working set that fits is that of hits: nothing of the warm-up is left in it.
+#[test]
+fn the_warm_up_is_left_out() {
+    let result = swept(&device(64), &[("size", "4m,8m,16m,32m,256m")], 60);
+    for (curve, fits) in result.curves.iter().zip([true, true, true, true, false]) {
+        let cell = &curve.cells[0];
+        let mean_us = cell.mean_latency_ns.unwrap() / 1e3;
+        assert_eq!(
+            mean_us < 104.0,
+            fits,
+            "{}: {mean_us} us",
+            curve.values.join(" ")
+        );
+        let warmup_s = cell.warmup.unwrap().length_ns as f64 / 1e9;
+        // It takes a miss for each block at least.
+        let blocks = [64.0, 128.0, 256.0, 512.0, 0.0][usize::from(!fits) * 4];
+        assert!(warmup_s >= blocks / 1000.0 * 0.9, "{warmup_s} s");
+    }
+}
+
+#[test]
+fn blocks_in_turn_bound_the_size() {
+    let result = swept(&device(24), &[("rw", "read"), ("size", "4m..128m")], 60);
+    let [size, hit, miss] = found(&result.caches[0].answer);
+    assert!(
+        size.1 >= 15.9 && size.2 <= 32.1 && size.1 <= 24.0 && size.2 >= 24.0,
+        "{size:?}"
+    );
+    assert!(
+        is_near(hit.0, 100.0, 0.05) && is_near(miss.0, 1000.0, 0.05),
+        "{hit:?} {miss:?}"
+    );
+}
+
+#[test]
+fn where_no_cache_shows_none_is_told() {
+    let flat = |device: &str, sizes: &str| {
+        let result = swept(device, &[("size", sizes)], 60);
+        matches!(result.caches[0].answer, CacheAnswer::Flat { .. })
+    };
+    assert!(flat(
+        "seed=3,read_us=1ms,read_dist=lognormal:0.2",
+        "4m..64m"
+    ));
+    assert!(flat(&device(200), "4m..64m"), "all of it fits");
+    // One that is far larger than what is measured, or smaller, is not made up.
+    let result = swept(&device(24), &[("size", "32m..256m")], 60);
+    let CacheAnswer::Found { size_bytes, .. } = &result.caches[0].answer else {
+        panic!("{:?}", result.caches);
+    };
+    assert!(
+        size_bytes.low.is_none_or(|low| low <= 24.0 * MIB),
+        "{size_bytes:?}"
+    );
+    assert!(
+        size_bytes.high.is_none_or(|high| high >= 24.0 * MIB),
+        "{size_bytes:?}"
+    );
+}
+
+#[test]
+fn what_did_not_get_warm_is_not_counted() {
+    // Going once through 256 MiB takes 4 s.
+    let result = swept(&device(24), &[("size", "64m,128m,256m,512m,1g")], 1);
+    let warm = |index: usize| result.curves[index].cells[0].warmup.unwrap().complete;
+    assert!(!warm(4) && !warm(3), "{:?}", result.curves);
+    assert!(
+        matches!(result.caches[0].answer, CacheAnswer::Unknown { .. }),
+        "{:?}",
+        result.caches
+    );
+    let result = swept(&device(24), &[("rw", "randwrite"), ("size", "4m..32m")], 60);
+    assert!(matches!(
+        result.caches[0].answer,
+        CacheAnswer::Unknown { .. }
+    ));
+}
