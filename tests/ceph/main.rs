@@ -1,7 +1,9 @@
 //! iosonde on a real Ceph cluster. `tests/ceph/run.sh` starts one for all tests; those that break a cluster have their own.
 
+mod bench;
 mod engines;
 mod fixture;
 mod refusals;
 mod stalls;
 mod targets;
+mod verdicts;

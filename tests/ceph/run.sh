@@ -13,5 +13,5 @@ state=$(mktemp -d "${TMPDIR:-/tmp}/iosonde-ceph.XXXXXX") || exit 1
 trap 'tests/ceph/down.sh "$state"' EXIT
 trap 'exit 130' INT TERM HUP
 export IOSONDE_CEPH="$state/shared"
-timeout 120 tests/ceph/up.sh "$IOSONDE_CEPH" --osds 3 --replicas 2 --cephx || exit 1
+timeout 300 tests/ceph/up.sh "$IOSONDE_CEPH" --osds 3 --replicas 2 --cephx || exit 1
 timeout 900 cargo test --package iosonde-e2e --test ceph --no-fail-fast --quiet -- --ignored

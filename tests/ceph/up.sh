@@ -141,7 +141,7 @@ key() {
     local file=$1 name=$2
     shift 2
     [[ $auth == cephx ]] || return 0
-    timeout 30 ceph auth get-or-create "$name" "$@" -o "$file" >/dev/null
+    timeout 60 ceph auth get-or-create "$name" "$@" -o "$file" >/dev/null
 }
 
 until_it() {
@@ -174,7 +174,7 @@ start_osds() {
     for ((i = 0; i < osds; i++)); do
         uuid=$(</proc/sys/kernel/random/uuid)
         mkdir -p "$dir/osd$i"
-        timeout 30 ceph osd new "$uuid" >/dev/null
+        timeout 60 ceph osd new "$uuid" >/dev/null
         key "$dir/osd$i/keyring" "osd.$i" mon 'allow profile osd' mgr 'allow profile osd' osd 'allow *'
         (timeout 60 ceph-osd -c "$conf" -i "$i" --mkfs --osd-uuid "$uuid" >"$dir/log/mkfs$i.out" 2>&1) &
         made+=($!)
@@ -193,15 +193,15 @@ if [[ $mgr == yes ]]; then
     start mgr ceph-mgr -i a
 fi
 start_osds
-timeout 30 ceph osd pool create testbench 32 32 replicated >/dev/null 2>&1
-timeout 30 ceph osd pool application enable testbench rbd >/dev/null 2>&1
+timeout 60 ceph osd pool create testbench 32 32 replicated >/dev/null 2>&1
+timeout 60 ceph osd pool application enable testbench rbd >/dev/null 2>&1
 # A write that returns is the proof that the placement groups are active.
 timeout 60 rados -p testbench create probe
 timeout 60 rados -p testbench rm probe
 if [[ $cephfs == yes ]]; then
-    timeout 30 ceph osd pool create cephfs_metadata 8 >/dev/null 2>&1
-    timeout 30 ceph osd pool create cephfs_data 16 >/dev/null 2>&1
-    timeout 30 ceph fs new cephfs cephfs_metadata cephfs_data >/dev/null 2>&1
+    timeout 60 ceph osd pool create cephfs_metadata 8 >/dev/null 2>&1
+    timeout 60 ceph osd pool create cephfs_data 16 >/dev/null 2>&1
+    timeout 60 ceph fs new cephfs cephfs_metadata cephfs_data >/dev/null 2>&1
     key "$dir/mds/keyring" mds.a mon 'allow profile mds' mgr 'allow profile mds' osd 'allow *' mds 'allow *'
     start mds ceph-mds -i a
     active() { timeout 10 ceph mds stat | grep -q 'up:active'; }

@@ -178,7 +178,7 @@ impl Drop for Cluster {
 
 fn script(name: &str, dir: &Path, options: &[&str]) -> Output {
     Command::new("timeout")
-        .arg("120")
+        .arg("300")
         .arg(
             Path::new(env!("CARGO_MANIFEST_DIR"))
                 .join("ceph")

@@ -11,7 +11,9 @@ mod fill;
 mod image;
 mod look;
 mod pool;
+mod side;
 pub mod stripes;
+mod watch;
 
 pub use crate::sys::rados::{Cluster, IoCtx, ObjectStat, Piece, Requests, version};
 pub use crate::sys::rbd::{Image, ImageRequests, version as rbd_version};
@@ -21,3 +23,4 @@ pub use backend::{open_image, open_pool};
 pub use error::CephError;
 pub(crate) use estate::{Estate, Terms};
 pub use look::{Found, look};
+pub use watch::Watch;

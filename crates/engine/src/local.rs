@@ -27,7 +27,7 @@ mod tracefile;
 mod traces;
 mod watch;
 
-use crate::ceph::{Estate, Terms};
+use crate::ceph::{Estate, Terms, Watch};
 use crate::device;
 use crate::device::host::memory_to_take;
 use crate::interrupt::Interrupt;
@@ -116,6 +116,7 @@ impl Session for LocalSession {
         self.estate
             .make_ready(plan, &clones, terms, observer)
             .inspect_err(|_| made.remove())?;
+        let cluster = Watch::of(plan);
         let mut watch = watch::DeviceWatch::begin(plan, &clones);
         let around = crew::Around {
             interrupt: &self.runner.interrupt,
@@ -131,7 +132,8 @@ impl Session for LocalSession {
         } else {
             self.made.extend(made);
         }
-        let watched = watch.end(plan, &outcome);
+        let ceph = cluster.map(Watch::end);
+        let watched = watch.end(plan, &outcome, ceph.as_ref());
         outcome.series = watched.series;
         unlink(plan, &clones);
         let elapsed_ns = begun.elapsed().as_nanos() as u64;
@@ -140,6 +142,7 @@ impl Session for LocalSession {
             targets: watched.targets,
             disks: watched.disks,
             verdicts: watched.verdicts,
+            ceph,
             ..result(asked, outcome, started_at_ms, elapsed_ns)
         })
     }

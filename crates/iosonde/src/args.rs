@@ -83,6 +83,8 @@ pub(crate) enum Command {
     Doctor(crate::commands::doctor::DoctorArgs),
     /// Storage classes of a Kubernetes cluster, with kubestr's flags
     K8s(crate::commands::k8s::K8sArgs),
+    /// The benchmark of a Ceph pool, with the command line of `rados bench`
+    Rados(crate::commands::rados::RadosArgs),
     /// What was promised? The limits that a vendor publishes for a volume
     #[command(after_help = crate::commands::limits::EXAMPLES)]
     Limits(crate::commands::limits::LimitsArgs),

@@ -17,6 +17,7 @@ mod pivot;
 mod places;
 pub(crate) mod probe;
 pub(crate) mod pts;
+pub(crate) mod rados;
 pub(crate) mod report;
 pub(crate) mod rm;
 pub(crate) mod run;
@@ -48,6 +49,7 @@ pub(crate) fn dispatch(words: &[OsString]) -> Result<(), Failure> {
         Command::Watch(args) => watch::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::K8s(args) => k8s::run(&args),
+        Command::Rados(args) => rados::run(&args),
         Command::Limits(args) => limits::run(&args),
         Command::Report(args) => report::run(&args),
         Command::List(args) => list::run(&args),

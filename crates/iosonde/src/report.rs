@@ -13,6 +13,7 @@ pub(crate) mod pivot;
 pub(crate) mod pods;
 pub(crate) mod probe;
 pub(crate) mod pts;
+pub(crate) mod rados;
 pub(crate) mod series;
 pub(crate) mod spread;
 pub(crate) mod suite;

@@ -30,6 +30,15 @@ impl Rados {
         }
     }
 
+    /// Names the objects of these files as `rados bench` does.
+    pub fn named_as_by_rados_bench(mut self, files: &[String]) -> Rados {
+        self.names = files
+            .iter()
+            .map(|file| Name::of_rados_bench(file))
+            .collect();
+        self
+    }
+
     fn start(&mut self, slab: &Slab, index: u32) {
         let slot = slab.slots[index as usize];
         if slot.op.direction().is_none() {

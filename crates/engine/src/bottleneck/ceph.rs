@@ -60,12 +60,12 @@ fn recovery_evidence(side: &CephSide) -> String {
         evidence += &format!(", at up to {rate}");
     }
     let objects = [
-        (activity.degraded_objects, "lacked a copy"),
-        (activity.misplaced_objects, "were not where they belong"),
+        (activity.degraded_objects, "were missing"),
+        (activity.misplaced_objects, "lay where they do not belong"),
     ];
     for (count, what) in objects {
         if count > 0 {
-            evidence += &format!(", and up to {count} object copies {what}");
+            evidence += &format!(", and up to {count} copies of objects {what}");
         }
     }
     evidence
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(verdict.kind, VerdictKind::ClusterBusy);
         assert_eq!(
             verdict.evidence,
-            "the cluster was moving data (recovery or backfill) in 4 of 6 looks at it, at up to 50.0 MiB/s, and up to 120 object copies lacked a copy"
+            "the cluster was moving data (recovery or backfill) in 4 of 6 looks at it, at up to 50.0 MiB/s, and up to 120 copies of objects were missing"
         );
         let little = CephActivity {
             recovering: 1,

@@ -12,6 +12,23 @@ use std::time::Instant;
 #[derive(Debug, Default)]
 pub(crate) struct Estate;
 
+/// A look at a cluster: none.
+#[allow(dead_code, reason = "nothing is looked at here")]
+#[derive(Debug)]
+pub(crate) struct Watch;
+
+impl Watch {
+    /// There is nothing to look at.
+    pub(crate) fn of(_: &Plan) -> Option<Watch> {
+        None
+    }
+
+    /// Nothing was seen.
+    pub(crate) fn end(self) -> iosonde_result::ceph::CephSide {
+        Default::default()
+    }
+}
+
 /// What bounds the preparation of a run.
 #[allow(dead_code, reason = "nothing is prepared here")]
 pub(crate) struct Terms<'a> {

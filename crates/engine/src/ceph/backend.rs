@@ -5,7 +5,7 @@ use crate::backend::rados::Rados;
 use crate::backend::rbd::Rbd;
 use crate::prepare::WorkerFiles;
 use crate::sys::rbd::WeakImage;
-use iosonde_job::plan::{Ceph, Direction, Engine, Job};
+use iosonde_job::plan::{Ceph, Direction, Engine, Job, ObjectNames};
 use iosonde_result::run::CephUsed;
 use iosonde_result::session::RunError;
 use std::sync::{Mutex, PoisonError};
@@ -116,7 +116,10 @@ pub(crate) fn backend_of(
         .iter()
         .map(|file| object_of(&file.path))
         .collect();
-    let backend = Rados::new(&pool, &names, ceph.object_bytes, depth, ceph.busy_poll);
+    let mut backend = Rados::new(&pool, &names, ceph.object_bytes, depth, ceph.busy_poll);
+    if ceph.object_names == ObjectNames::RadosBench {
+        backend = backend.named_as_by_rados_bench(&names);
+    }
     Ok((
         CephBackend::Rados(backend),
         used(job.io.engine, ceph, &pool)?,

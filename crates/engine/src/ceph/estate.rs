@@ -6,7 +6,7 @@ use super::pool::PoolUse;
 use crate::interrupt::Interrupt;
 use crate::local::{LayoutProgress, Member};
 use crate::prepare::needs_data;
-use iosonde_job::plan::{Engine, Job, Plan};
+use iosonde_job::plan::{Engine, Job, ObjectNames, Plan};
 use iosonde_result::observer::Observer;
 use iosonde_result::run::{CephUsed, Event};
 use iosonde_result::session::RunError;
@@ -70,6 +70,9 @@ impl Estate {
                 Engine::Rados => {
                     let ceph = of(job)?;
                     let pool = PoolUse::among(&mut self.pools, ceph)?;
+                    if ceph.object_names == ObjectNames::RadosBench {
+                        continue;
+                    }
                     tell(announced(&used(Engine::Rados, ceph, pool.io())?), observer);
                     pool.note(job, member.files(), &terms)?;
                 }

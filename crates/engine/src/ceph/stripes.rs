@@ -4,6 +4,7 @@
 //! with the number of the object behind it, in 16 hexadecimal digits as Ceph's own clients write them.
 
 use std::ffi::CStr;
+use std::io::Write;
 use std::ops::Range;
 
 /// Hexadecimal digits of an object's number.
@@ -75,6 +76,8 @@ pub fn names(file: &str, bytes: u64, object_bytes: Option<u64>) -> impl Iterator
 pub struct Name {
     bytes: Vec<u8>,
     is_spread: bool,
+    /// Where the number begins, if it is written as `rados bench` does.
+    decimal_at: Option<usize>,
 }
 
 impl Name {
@@ -87,12 +90,30 @@ impl Name {
             bytes.resize(bytes.len() + DIGITS, b'0');
         }
         bytes.push(0);
-        Name { bytes, is_spread }
+        Name {
+            bytes,
+            is_spread,
+            decimal_at: None,
+        }
+    }
+
+    /// Names as those of `rados bench`, with this prefix.
+    pub fn of_rados_bench(prefix: &str) -> Name {
+        const MOST_DIGITS: usize = 20;
+        let mut name = Name::of(&format!("{prefix}_object"), false);
+        name.bytes.reserve(MOST_DIGITS);
+        name.decimal_at = Some(name.bytes.len() - 1);
+        name
     }
 
     /// The name of an object.
     #[inline]
     pub fn object(&mut self, number: u64) -> &CStr {
+        if let Some(start) = self.decimal_at {
+            self.bytes.truncate(start);
+            // There is room for all digits: nothing can fail, and nothing is allocated.
+            let _ = write!(self.bytes, "{number}\0");
+        }
         if self.is_spread {
             let end = self.bytes.len() - 1;
             for (place, digit) in self.bytes[end - DIGITS..end]
@@ -124,6 +145,9 @@ mod tests {
             ]
         );
         assert_eq!(Name::of("job.0.0", false).object(7), c"job.0.0");
+        let mut bench = Name::of_rados_bench("benchmark_data_host_1");
+        assert_eq!(bench.object(123), c"benchmark_data_host_1_object123");
+        assert_eq!(bench.object(0), c"benchmark_data_host_1_object0");
     }
 
     proptest! {

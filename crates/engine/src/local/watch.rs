@@ -11,6 +11,7 @@ use crate::device::identify::identify;
 use crate::device::system::System;
 use crate::prepare::FileKind;
 use iosonde_job::plan::{Direction, Plan};
+use iosonde_result::ceph::CephSide;
 use iosonde_result::host::TargetInfo;
 use iosonde_result::machine::MachineSeries;
 use iosonde_result::run::{DiskUtil, Verdict, VerdictKind};
@@ -85,7 +86,12 @@ impl DeviceWatch {
     }
 
     /// What happened since.
-    pub(super) fn end(self, plan: &Plan, outcome: &CrewOutcome) -> Watched {
+    pub(super) fn end(
+        self,
+        plan: &Plan,
+        outcome: &CrewOutcome,
+        ceph: Option<&CephSide>,
+    ) -> Watched {
         let elapsed = self.begun.elapsed();
         let in_groups = self.machine.in_groups();
         let (counted, whole, series, disturbances) = self.machine.end();
@@ -107,6 +113,7 @@ impl DeviceWatch {
         seen.own.read.bytes = seen.own.read.bytes.max(fetched.unwrap_or(0));
         seen.cached = moved.map_or(0.0, |moved| evidence::missing(asked, moved));
         seen.phases = in_groups;
+        seen.ceph = ceph.cloned();
         let (bottleneck, beside) = classify(&seen);
         let cached = moved.map(|moved| served_from_cache(asked, moved));
         let mut verdicts = self.verdicts;

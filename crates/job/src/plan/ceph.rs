@@ -52,6 +52,21 @@ pub struct Ceph {
     /// `ceph_object_size`: a file is spread over objects of so many bytes; `None` keeps each file in one object, as fio
     /// does.
     pub object_bytes: Option<u64>,
+    /// How the objects of a file are named, and whose they are.
+    #[serde(default)]
+    pub object_names: ObjectNames,
+}
+
+/// How the objects that a file is spread over are named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ObjectNames {
+    /// The file's name, a dot, and the number in 16 hexadecimal digits.
+    #[default]
+    Numbered,
+    /// As `rados bench` has it: the file's name, `_object`, and the number. Who makes such a plan sees to it that objects
+    /// which are read are there, and removes those that are written.
+    RadosBench,
 }
 
 impl Default for Ceph {
@@ -64,6 +79,7 @@ impl Default for Ceph {
             busy_poll: false,
             touch_objects: true,
             object_bytes: None,
+            object_names: ObjectNames::Numbered,
         }
     }
 }

@@ -1,0 +1,240 @@
+//! What the monitors, the manager and storage daemons answer, in our terms. Pure: the answers are Ceph's JSON.
+
+use iosonde_result::ceph::{CephPool, CephSide, OsdCounts, OsdLatency, Redundancy};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Operations of a storage daemon since it started.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct OsdOps {
+    /// How many.
+    pub(super) count: u64,
+    /// Seconds that they took together.
+    pub(super) seconds: f64,
+}
+
+/// One look at `status`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Status {
+    fsid: String,
+    health: String,
+    checks: Vec<String>,
+    osds: OsdCounts,
+    pgs: u32,
+    recovering: bool,
+    scrubbing: bool,
+    recovery_bytes_per_s: u64,
+    degraded_objects: u64,
+    misplaced_objects: u64,
+}
+
+impl Status {
+    /// From the answer to `status`.
+    pub(super) fn of(status: &Value) -> Status {
+        let health = &status["health"];
+        // Up to Nautilus the map lay within another one.
+        let map = match &status["osdmap"]["osdmap"] {
+            Value::Null => &status["osdmap"],
+            map => map,
+        };
+        let pgs = &status["pgmap"];
+        let states: Vec<&str> = pgs["pgs_by_state"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|state| state["state_name"].as_str())
+            .collect();
+        let any = |what: &str| {
+            let mut parts = states.iter().flat_map(|state| state.split('+'));
+            parts.any(|part| part == what)
+        };
+        let recovery_bytes_per_s = pgs["recovering_bytes_per_sec"].as_u64().unwrap_or(0);
+        Status {
+            fsid: text(&status["fsid"]),
+            health: text(&health["status"]),
+            checks: checks(&health["checks"]),
+            osds: OsdCounts {
+                total: count(&map["num_osds"]),
+                up: count(&map["num_up_osds"]),
+                r#in: count(&map["num_in_osds"]),
+            },
+            pgs: count(&pgs["num_pgs"]),
+            recovering: any("recovering") || any("backfilling") || recovery_bytes_per_s > 0,
+            scrubbing: any("scrubbing"),
+            recovery_bytes_per_s,
+            degraded_objects: pgs["degraded_objects"].as_u64().unwrap_or(0),
+            misplaced_objects: pgs["misplaced_objects"].as_u64().unwrap_or(0),
+        }
+    }
+
+    /// Adds a look to what was seen: the worst of each.
+    pub(super) fn add_to(self, side: &mut CephSide) {
+        let activity = &mut side.activity;
+        activity.looks += 1;
+        activity.recovering += u32::from(self.recovering);
+        activity.scrubbing += u32::from(self.scrubbing);
+        most(
+            &mut activity.recovery_bytes_per_s,
+            self.recovery_bytes_per_s,
+        );
+        most(&mut activity.degraded_objects, self.degraded_objects);
+        most(&mut activity.misplaced_objects, self.misplaced_objects);
+        for check in self.checks {
+            // Their counts change from look to look; the last one stands for all.
+            let name = |check: &str| check.split(':').next().map(str::to_owned);
+            side.checks.retain(|known| name(known) != name(&check));
+            side.checks.push(check);
+        }
+        if severity(&self.health) >= severity(&side.health) {
+            side.health = self.health;
+        }
+        if activity.looks == 1 {
+            (side.fsid, side.osds, side.pgs) = (self.fsid, self.osds, self.pgs);
+        }
+        side.osds.up = side.osds.up.min(self.osds.up);
+    }
+}
+
+fn most(known: &mut u64, seen: u64) {
+    *known = (*known).max(seen);
+}
+
+fn severity(health: &str) -> u8 {
+    match health {
+        "HEALTH_OK" => 1,
+        "HEALTH_WARN" => 2,
+        "HEALTH_ERR" => 3,
+        _ => 0,
+    }
+}
+
+fn checks(checks: &Value) -> Vec<String> {
+    let checks = checks.as_object().into_iter().flatten();
+    checks
+        .map(|(name, check)| match check["summary"]["message"].as_str() {
+            Some(message) => format!("{name}: {message}"),
+            None => name.clone(),
+        })
+        .collect()
+}
+
+/// The pool of this name, from the answers to `osd pool ls detail` and, for an erasure code, to the profile that `profile`
+/// asks for.
+pub(super) fn pool(
+    pools: &Value,
+    name: &str,
+    profile: impl FnOnce(&str) -> Option<Value>,
+) -> Option<CephPool> {
+    let all = pools.as_array()?;
+    let found = all.iter().find(|pool| pool["pool_name"] == name)?;
+    let redundancy = match found["type"].as_u64() {
+        Some(3) => {
+            let name = text(&found["erasure_code_profile"]);
+            let profile = profile(&name);
+            let chunks = profile.as_ref().and_then(|profile| {
+                let number = |key: &str| profile[key].as_str()?.parse().ok();
+                Some((number("k")?, number("m")?))
+            });
+            Redundancy::Erasure {
+                profile: name,
+                chunks,
+            }
+        }
+        _ => Redundancy::Replicated {
+            size: count(&found["size"]),
+            min_size: count(&found["min_size"]),
+        },
+    };
+    Some(CephPool {
+        name: name.to_owned(),
+        redundancy,
+        pgs: count(&found["pg_num"]),
+        cache_tier: cache_tier(all, found),
+    })
+}
+
+fn cache_tier(all: &[Value], pool: &Value) -> Option<String> {
+    let tier = pool["read_tier"].as_i64().filter(|id| *id >= 0)?;
+    let id = |pool: &&Value| pool["pool_id"].as_i64().or(pool["pool"].as_i64()) == Some(tier);
+    let tier = all.iter().find(id)?;
+    Some(format!(
+        "{} ({})",
+        text(&tier["pool_name"]),
+        text(&tier["cache_mode"])
+    ))
+}
+
+/// Commit and apply latencies in nanoseconds by daemon, from the answer to `osd perf`.
+pub(super) fn perf(answer: &Value) -> BTreeMap<u32, (u64, u64)> {
+    // Before Nautilus there was no frame around the list.
+    let list = match &answer["osdstats"]["osd_perf_infos"] {
+        Value::Null => &answer["osd_perf_infos"],
+        list => list,
+    };
+    let list = list.as_array().into_iter().flatten();
+    list.filter_map(|osd| {
+        let stats = &osd["perf_stats"];
+        let ns = |what: &str| {
+            let exact = stats[format!("{what}_latency_ns")].as_u64();
+            exact.or_else(|| Some(stats[format!("{what}_latency_ms")].as_u64()? * 1_000_000))
+        };
+        let id = u32::try_from(osd["id"].as_u64()?).ok()?;
+        Some((id, (ns("commit")?, ns("apply")?)))
+    })
+    .collect()
+}
+
+/// What a daemon has done for clients, from its answer to `perf dump`.
+pub(super) fn ops(answer: &Value) -> Option<OsdOps> {
+    let latency = &answer["osd"]["op_latency"];
+    Some(OsdOps {
+        count: latency["avgcount"].as_u64()?,
+        seconds: latency["sum"].as_f64()?,
+    })
+}
+
+/// How long each daemon took between two looks, the slowest first.
+pub(super) fn latencies(
+    before: &BTreeMap<u32, OsdOps>,
+    after: &BTreeMap<u32, OsdOps>,
+    perf: &BTreeMap<u32, (u64, u64)>,
+) -> Vec<OsdLatency> {
+    let mut found: BTreeMap<u32, OsdLatency> = BTreeMap::new();
+    for (&osd, &(commit_ns, apply_ns)) in perf {
+        let latency = found.entry(osd).or_default();
+        (latency.commit_ns, latency.apply_ns) = (Some(commit_ns), Some(apply_ns));
+    }
+    for (&osd, after) in after {
+        // One that was started anew counts from zero.
+        let before = before.get(&osd).copied().unwrap_or_default();
+        let count = after.count.saturating_sub(before.count);
+        let seconds = (after.seconds - before.seconds).max(0.0);
+        let latency = found.entry(osd).or_default();
+        latency.ops = count;
+        latency.op_ns = seconds * 1e9 / count.max(1) as f64;
+    }
+    let mut found: Vec<OsdLatency> = found
+        .into_iter()
+        .map(|(osd, latency)| OsdLatency { osd, ..latency })
+        .collect();
+    found.sort_by(|a, b| {
+        let key = |osd: &OsdLatency| (osd.op_ns, osd.commit_ns.unwrap_or(0) as f64);
+        let (a, b) = (key(a), key(b));
+        b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1))
+    });
+    found
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn count(value: &Value) -> u32 {
+    value
+        .as_u64()
+        .and_then(|count| u32::try_from(count).ok())
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

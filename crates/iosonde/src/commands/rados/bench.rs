@@ -1,0 +1,201 @@
+//! `iosonde rados bench`.
+
+use super::args::{AccessArgs, BenchArgs, Written as Format};
+use super::measure::{Live, Place, plan};
+use super::objects::{Written, prefix};
+use super::pool::Pool;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::report::rados::{self, Head, Seconds, Summary};
+use crate::signals::Stop;
+use crate::store::Keeper;
+use iosonde_engine::local::LocalRunner;
+use iosonde_job::plan::{Ceph, ObjectNames};
+use iosonde_result::run::RunResult;
+use iosonde_result::session::Session;
+
+/// What is to be done, with all that had to be asked of the pool.
+struct Benchmark<'a> {
+    args: &'a BenchArgs,
+    head: Head,
+    /// Operations that there are, where there is an end to them.
+    ops: Option<u64>,
+    pid: u32,
+}
+
+/// Measures, prints, and removes what it wrote.
+pub(super) fn run(args: &BenchArgs, access: &AccessArgs) -> Result<(), Failure> {
+    let sizes = args.sizes()?;
+    let stop = Stop::listen()?;
+    let mut keeper = Keeper::open(&args.keep)?;
+    let mut output = Output::open(args.output.as_deref(), false)?;
+    let pool = Pool::open(access)?;
+    let benchmark = Benchmark::new(args, sizes, &pool)?;
+    let place = Place::Pool(Box::new(Ceph {
+        access: access.access(),
+        pool: access.pool()?.to_owned(),
+        namespace: access.namespace.clone(),
+        object_bytes: Some(benchmark.head.object_bytes),
+        object_names: ObjectNames::RadosBench,
+        touch_objects: false,
+        ..Ceph::default()
+    }));
+    let cpu_before_ns = processor_ns();
+    let (outcome, seconds) = benchmark.measure(place, &stop, &mut output)?;
+    let cpu_ns = processor_ns().saturating_sub(cpu_before_ns);
+    let cleaned = benchmark.leave(&pool, &seconds, outcome.as_ref().ok());
+    let mut result = outcome?;
+    keeper.begin("rados bench", pool.target());
+    keeper.keep(&mut result);
+    keeper.finish(None);
+    benchmark.print(&seconds, &result, cpu_ns, &mut output)?;
+    for note in keeper.notes() {
+        eprintln!("note: {note}");
+    }
+    cleaned?;
+    conclude(&result, &stop)
+}
+
+impl<'a> Benchmark<'a> {
+    fn new(args: &'a BenchArgs, sizes: (u64, u64), pool: &Pool) -> Result<Benchmark<'a>, Failure> {
+        let last = match args.mode.is_write() && !args.reuse_bench {
+            true => None,
+            false => pool.written(&args.run_name)?,
+        };
+        if last.is_none() && !args.mode.is_write() {
+            return Err(Failure::usage(
+                format!(
+                    "{}: there is nothing to read: no benchmark has left {}",
+                    pool.target(),
+                    args.run_name
+                ),
+                "write first: iosonde rados bench -p POOL SECONDS write --no-cleanup",
+            ));
+        }
+        let pid = last.as_ref().map_or_else(std::process::id, |last| last.pid);
+        let (op_bytes, object_bytes) = match &last {
+            Some(last) if !args.mode.is_write() => (last.op_bytes, last.object_bytes),
+            _ => sizes,
+        };
+        let ops = match (args.mode.is_write(), &last) {
+            (false, Some(last)) => Some(u64::from(last.ops)),
+            _ => (args.max_objects > 0).then(|| args.max_objects * (object_bytes / op_bytes)),
+        };
+        Ok(Benchmark {
+            args,
+            head: Head {
+                mode: args.mode,
+                concurrent: args.concurrent,
+                op_bytes,
+                object_bytes,
+                seconds: args.seconds,
+                max_objects: args.max_objects,
+                prefix: prefix(&host(), pid),
+            },
+            ops,
+            pid,
+        })
+    }
+
+    /// Runs it, with a line each second where the result is for people.
+    fn measure(
+        &self,
+        place: Place,
+        stop: &Stop,
+        output: &mut Output,
+    ) -> Result<(Result<RunResult, Failure>, Seconds), Failure> {
+        let plan = plan(&self.head, self.ops, !self.args.no_verify, place)?;
+        let mut session = LocalRunner {
+            interrupt: stop.interrupt.clone(),
+            keep_files: true,
+            ..LocalRunner::default()
+        }
+        .open();
+        let lines = (self.args.format == Format::Plain).then_some(output);
+        let mut live = Live::new(&self.head, self.ops, lines, self.args.show_time, now);
+        let outcome = session.run(&plan, &mut live);
+        let closed = Box::new(session).close();
+        let seconds = live.end(outcome.as_ref().ok())?;
+        let outcome = outcome.and_then(|result| closed.map(|()| result));
+        Ok((outcome.map_err(Failure::Run), seconds))
+    }
+
+    /// Describes what was written for those who will read it, or removes it.
+    fn leave(
+        &self,
+        pool: &Pool,
+        seconds: &Seconds,
+        result: Option<&RunResult>,
+    ) -> Result<(), Failure> {
+        if !self.head.mode.is_write() {
+            return Ok(());
+        }
+        // Of a run without a result it is only known what was over at its last second; more than is in flight beyond that
+        // cannot have been begun since.
+        let written = result.map(|result| {
+            let worker = result.workers.first();
+            worker.map_or(0, |worker| worker.directions.write.total_ios)
+        });
+        let ops = written.unwrap_or_else(|| seconds.started());
+        let written = Written {
+            object_bytes: self.head.object_bytes,
+            op_bytes: self.head.op_bytes,
+            ops: u32::try_from(ops).unwrap_or(u32::MAX),
+            pid: self.pid,
+        };
+        if self.args.no_cleanup {
+            return pool.describe(&self.args.run_name, &written);
+        }
+        if written.objects() > 1000 {
+            eprintln!("removing {} objects", written.objects());
+        }
+        let prefix = &self.head.prefix;
+        pool.remove(&self.args.run_name, prefix, written.objects())
+            .map(|_| ())
+    }
+
+    fn print(
+        &self,
+        seconds: &Seconds,
+        result: &RunResult,
+        cpu_ns: u64,
+        output: &mut Output,
+    ) -> Result<(), Failure> {
+        let summary = Summary::new(&self.head, seconds, result, Some(cpu_ns));
+        let text = match self.args.format {
+            Format::Plain => summary.text(&self.head),
+            Format::Json => rados::json(&self.head, seconds, &summary, false),
+            Format::JsonPretty => rados::json(&self.head, seconds, &summary, true),
+        };
+        output.write(text.as_bytes())
+    }
+}
+
+/// The exit status, from what happened.
+fn conclude(result: &RunResult, stop: &Stop) -> Result<(), Failure> {
+    let worker = result.workers.first();
+    let failed = worker.and_then(|worker| match (&worker.error, worker.total_errors) {
+        (Some(error), _) => Some(error.message.clone()),
+        (None, 0) => None,
+        (None, damaged) => Some(format!("{damaged} reads were not what was written")),
+    });
+    stop.conclude(failed)
+}
+
+/// This machine's name, which is part of the names of objects.
+pub(super) fn host() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname");
+    host.map_or_else(|_| "unknown".to_owned(), |host| host.trim().to_owned())
+}
+
+/// Processor time of the whole program so far: librados works on threads of its own.
+fn processor_ns() -> u64 {
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    spent.tv_sec as u64 * 1_000_000_000 + spent.tv_nsec as u64
+}
+
+fn now() -> String {
+    jiff::Zoned::now()
+        .strftime("%Y-%m-%dT%H:%M:%S.%6f%z")
+        .to_string()
+}

@@ -1,0 +1,148 @@
+//! `iosonde rados bench` beside `rados bench`: each reads what the other wrote, and nothing stays behind.
+
+use iosonde_e2e::Scratch;
+use iosonde_e2e::ceph::{Cluster, POOL};
+use serde_json::Value;
+
+/// Each test has objects of its own in the one pool: a namespace.
+fn objects_of(cluster: &Cluster, namespace: &str) -> Vec<String> {
+    let listed = cluster.rados(&format!("-p {POOL} -N {namespace} ls"));
+    let mut names: Vec<String> = listed.lines().map(str::to_owned).collect();
+    names.sort();
+    names
+}
+
+fn iosonde(cluster: &Cluster, line: &str) -> String {
+    let (status, stdout, stderr) = cluster.run(&format!("rados -p {POOL} {line}"));
+    assert_eq!(status, Some(0), "{line}: {stdout}{stderr}");
+    stdout
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn what_iosonde_writes_rados_bench_reads_and_removes() {
+    let _alone = Scratch::shared();
+    let cluster = Cluster::shared();
+    let write = "-N ours bench 2 write -b 64k -O 256k -t 8 --no-cleanup --run-name mine -f json";
+    let result = json(&iosonde(&cluster, write));
+    let ops = result["total_writes_made"].as_u64().expect("a count");
+    // So many operations of 64k fill so many objects of 256k, and one object describes them.
+    let expected = ops.div_ceil(4) + 1;
+    assert_eq!(objects_of(&cluster, "ours").len() as u64, expected);
+    let seq = format!("-p {POOL} -N ours bench 5 seq -t 4 --run-name mine");
+    let seen = cluster.rados(&seq);
+    assert!(
+        seen.contains(&format!("Total reads made:     {ops}")),
+        "{seen}"
+    );
+    // It says "not correct" of what it did not expect, and still ends well.
+    assert!(!seen.contains("not correct"), "{seen}");
+    cluster.rados(&format!("-p {POOL} -N ours cleanup --run-name mine"));
+    assert_eq!(objects_of(&cluster, "ours"), [""; 0]);
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn what_rados_bench_writes_iosonde_reads_verifies_and_removes() {
+    let _shared = Scratch::shared();
+    let cluster = Cluster::shared();
+    let write = format!("-p {POOL} -N theirs bench 2 write -b 65536 -O 131072 -t 4 --no-cleanup");
+    let theirs = cluster.rados(&write);
+    let made = theirs
+        .lines()
+        .find(|line| line.starts_with("Total writes made"));
+    let made: u64 = made
+        .and_then(|line| line.split_whitespace().last()?.parse().ok())
+        .expect("a count");
+    let seq = json(&iosonde(&cluster, "-N theirs bench 20 seq -f json"));
+    assert_eq!(seq["total_reads_made"], made);
+    assert_eq!(
+        (&seq["op_size"], &seq["damaged_reads"]),
+        (&65536.into(), &0.into())
+    );
+    let rand = iosonde(&cluster, "-N theirs bench 2 rand -t 4");
+    for words in [
+        "sec Cur ops",
+        "Total reads made:",
+        "Bandwidth (MB/sec):",
+        "p99.9 latency(s):",
+        "Client CPU (us/op):",
+    ] {
+        assert!(rand.contains(words), "{words}: {rand}");
+    }
+    // One object is damaged: it is found, and only without verification it is not.
+    let name = objects_of(&cluster, "theirs")
+        .into_iter()
+        .find(|name| name.ends_with("_object0"))
+        .expect("an object");
+    cluster.rados(&format!(
+        "-p {POOL} -N theirs put {name} /etc/hostname --offset 70000"
+    ));
+    let (status, stdout, stderr) =
+        cluster.run(&format!("rados -p {POOL} -N theirs bench 20 seq -f json"));
+    assert_eq!(status, Some(1), "{stderr}");
+    assert_eq!(json(&stdout)["damaged_reads"], 1);
+    iosonde(&cluster, "-N theirs bench 20 seq --no-verify");
+    let removed = iosonde(&cluster, "-N theirs cleanup");
+    assert!(removed.starts_with("Removed "), "{removed}");
+    assert_eq!(objects_of(&cluster, "theirs"), [""; 0]);
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn a_write_removes_what_it_wrote() {
+    let _shared = Scratch::shared();
+    let cluster = Cluster::shared();
+    let text = iosonde(&cluster, "-N gone bench 2 write -b 16k --max-objects 40");
+    assert!(text.contains("Total writes made:      40"), "{text}");
+    assert!(
+        text.contains("Maintaining 16 concurrent writes of 16384 bytes"),
+        "{text}"
+    );
+    assert_eq!(objects_of(&cluster, "gone"), [""; 0]);
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn wrong_pools_and_keys_are_explained() {
+    let _shared = Scratch::shared();
+    let cluster = Cluster::shared();
+    let fails = |line: &str, words: &str| {
+        let (status, stdout, stderr) = cluster.run(line);
+        assert!(status.is_some_and(|status| status > 0), "{line}: {stdout}");
+        assert!(
+            stderr.contains(words) && !stderr.contains("panicked"),
+            "{line}: {stderr}"
+        );
+    };
+    fails("rados bench -p nosuch 1 write", "ceph osd pool ls");
+    fails("rados bench 1 write", "-p POOL");
+    fails(
+        &format!("rados bench -p {POOL} 1 write --keyring /dev/null"),
+        "keyring",
+    );
+    fails(
+        &format!("rados bench -p {POOL} -N nothing 1 seq"),
+        "write first",
+    );
+}
+
+/// The cluster's side of a run.
+#[test]
+#[ignore = "needs Ceph"]
+fn a_result_says_what_the_cluster_was() {
+    let _shared = Scratch::shared();
+    let cluster = Cluster::shared();
+    let result = json(&iosonde(&cluster, "-N side bench 3 write -b 4k -f json"));
+    let side = &result["cluster"];
+    assert_eq!(side["osds"]["up"], 3, "{side:#}");
+    assert_eq!(side["pool"]["redundancy"]["replicated"]["size"], 2);
+    assert_eq!(side["pool"]["pgs"], 32);
+    assert_eq!(side["osd_latency"].as_array().map(Vec::len), Some(3));
+    assert!(side["osd_latency"][0]["ops"].as_u64() > Some(0), "{side:#}");
+    assert_eq!(side["notes"].as_array().map(Vec::len), Some(0), "{side:#}");
+}

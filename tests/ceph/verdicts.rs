@@ -1,0 +1,72 @@
+//! What holds a run back, provoked on a cluster of its own.
+
+use iosonde_e2e::Scratch;
+use iosonde_e2e::ceph::{Cluster, POOL};
+use serde_json::Value;
+
+fn bench(cluster: &Cluster, line: &str) -> Value {
+    let (status, stdout, stderr) = cluster.run(&format!("rados -p {POOL} bench {line} -f json"));
+    assert_eq!(status, Some(0), "{line}: {stderr}");
+    serde_json::from_str(&stdout).expect("JSON")
+}
+
+/// The verdict says this, or that this machine had no processor time to spare, which no test can rule out.
+fn assert_verdict(result: &Value, words: &str) {
+    let verdicts = result["verdicts"].to_string();
+    let busy = verdicts.contains("the processors of this machine");
+    assert!(busy || verdicts.contains(words), "{words}: {result:#}");
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn a_slow_daemon_and_recovery_are_named() {
+    let scratch = Scratch::shared();
+    let cluster = Cluster::up(&scratch, &["--osds", "3", "--replicas", "2"]);
+    bench(&cluster, "3 write -b 64k -t 8 --no-cleanup");
+
+    cluster.daemon(
+        "osd.1",
+        "config set osd_debug_inject_dispatch_delay_duration 0.1",
+    );
+    cluster.daemon(
+        "osd.1",
+        "config set osd_debug_inject_dispatch_delay_probability 1",
+    );
+    let slow = bench(&cluster, "5 rand");
+    cluster.daemon(
+        "osd.1",
+        "config set osd_debug_inject_dispatch_delay_probability 0",
+    );
+    let osds = &slow["cluster"]["osd_latency"];
+    assert_eq!(osds[0]["osd"], 1, "{osds:#}");
+    assert!(
+        osds[0]["op_ns"].as_f64() > Some(1e8),
+        "at least the delay: {osds:#}"
+    );
+    assert_verdict(&slow, "one slow OSD: osd.1 took");
+
+    // Slow enough to be seen however small the pool is.
+    for osd in 0..3 {
+        let daemon = format!("osd.{osd}");
+        cluster.daemon(&daemon, "config set osd_recovery_sleep 0.3");
+        cluster.daemon(&daemon, "config set osd_recovery_max_active 1");
+    }
+    cluster.ceph("osd out 2");
+    let recovering = bench(&cluster, "8 write -b 64k -t 4 --run-name other");
+    let side = &recovering["cluster"];
+    assert_eq!(
+        (&side["osds"]["in"], &side["osds"]["up"]),
+        (&2.into(), &3.into()),
+        "{side:#}"
+    );
+    assert!(
+        side["activity"]["recovering"].as_u64() > Some(0),
+        "{side:#}"
+    );
+    // Beside another verdict it is a finding, and is told all the same.
+    let verdicts = recovering["verdicts"].to_string();
+    assert!(
+        verdicts.contains("the cluster was moving data"),
+        "{verdicts}"
+    );
+}
