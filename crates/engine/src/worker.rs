@@ -68,10 +68,27 @@ pub struct DepthRules {
     pub complete_max: u32,
     /// When full, drain to this depth before filling again.
     pub low: u32,
-    /// Free slots worth a submission of their own, where I/O is fast.
-    pub refill: u32,
+    /// When free slots are worth a submission of their own.
+    pub refill: Refill,
     /// Whether overlapping I/Os wait for each other.
     pub serialize_overlap: bool,
+}
+
+/// How long free slots wait for company, where I/O is fast.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refill {
+    /// As many free slots are submitted at once.
+    pub slots: u32,
+    /// Fewer are, this long after the last submission.
+    pub hold_ns: u64,
+}
+
+impl Refill {
+    /// No slot waits.
+    pub const AT_ONCE: Refill = Refill {
+        slots: 1,
+        hold_ns: 0,
+    };
 }
 
 /// When the worker ends by itself.

@@ -17,7 +17,7 @@ use iosonde_engine::sys::ring::RingOptions;
 use iosonde_engine::sys::rw::Call;
 use iosonde_engine::tally::Shared;
 use iosonde_engine::verifying::Verification;
-use iosonde_engine::worker::{DepthRules, Limits, Parts, Step, Worker};
+use iosonde_engine::worker::{DepthRules, Limits, Parts, Refill, Step, Worker};
 use iosonde_engine::workload::rng::Stream;
 use iosonde_engine::workload::{FileLayout, Generator, Seeds};
 use iosonde_job::plan::*;
@@ -100,7 +100,7 @@ fn parts(job: &Job, depth: u32, clock: RealClock) -> Parts {
             batch_submit: depth,
             complete_min: 1,
             complete_max: u32::MAX,
-            refill: 1,
+            refill: Refill::AT_ONCE,
             low: depth,
             serialize_overlap: false,
         },

@@ -15,7 +15,7 @@ use crate::replay::Replayer;
 use crate::sys::memory::{IoMemory, MemoryKind};
 use crate::tally::Shared;
 use crate::verifying::Verification;
-use crate::worker::{DepthRules, Limits, Parts};
+use crate::worker::{DepthRules, Limits, Parts, Refill};
 use crate::workload::buffers::working_set_key;
 use crate::workload::rng::Stream;
 use crate::workload::{FileLayout, Generator, Seeds};
@@ -28,11 +28,14 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The share of a queue that is refilled at once where I/O is fast.
+/// The share of a queue that is refilled at once where I/O is fast. A device that takes 100,000 I/Os a second or fewer is limited by
+/// what is in its queue, not by the processor: none of its slots waits.
 const REFILL_SHARE: u32 = 16;
+const REFILL_HOLD_NS: u64 = 10_000;
 /// The same for files in memory. No device is behind them whose queue must not run low: workers of the kernel move the
 /// data, and each call that hands them a single I/O takes processor time from them.
 const REFILL_SHARE_IN_MEMORY: u32 = 4;
+const REFILL_HOLD_IN_MEMORY_NS: u64 = 20_000;
 /// Magic numbers of the file systems that are memory, from statfs(2).
 const TMPFS: FsWord = 0x0102_1994;
 const RAMFS: FsWord = 0x8584_58f6;
@@ -261,22 +264,25 @@ pub(crate) fn parts(
     }
 }
 
-/// Free slots worth a submission of their own.
-fn refill(job: &Job, depth: u32, is_in_memory: impl FnOnce() -> bool) -> u32 {
+/// When free slots are worth a submission of their own.
+fn refill(job: &Job, depth: u32, is_in_memory: impl FnOnce() -> bool) -> Refill {
     // A job that sets batches itself gets those, and in a simulation submitting costs nothing. Where the depth is searched for,
     // it has to be kept exactly, and most depths that are tried are far below the job's.
     let exact = job.io.batch_submit.is_some()
         || job.io.engine == Engine::Sim
         || job.schedule.latency_target.is_some();
     if exact {
-        return 1;
+        return Refill::AT_ONCE;
     }
-    let share = if is_in_memory() {
-        REFILL_SHARE_IN_MEMORY
+    let (share, hold_ns) = if is_in_memory() {
+        (REFILL_SHARE_IN_MEMORY, REFILL_HOLD_IN_MEMORY_NS)
     } else {
-        REFILL_SHARE
+        (REFILL_SHARE, REFILL_HOLD_NS)
     };
-    (depth / share).max(1)
+    Refill {
+        slots: (depth / share).max(1),
+        hold_ns,
+    }
 }
 
 /// Whether all files are on a file system that is memory.
@@ -295,7 +301,7 @@ mod tests {
 
     #[test]
     fn slots_wait_for_company_only_where_nothing_is_said_of_the_depth() {
-        let refill = |job: &Job, in_memory| refill(job, job.io.iodepth, || in_memory);
+        let refill = |job: &Job, in_memory| refill(job, job.io.iodepth, || in_memory).slots;
         let mut job = Job::new("x");
         assert_eq!(refill(&job, false), 1);
         job.io.iodepth = 64;

@@ -2,6 +2,7 @@
 
 use crate::backend::{Completion, Op, Slab, Slot};
 use crate::sys::memory::IoMemory;
+use io_uring::squeue::{PushError, SubmissionQueue};
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 use std::io;
@@ -29,30 +30,51 @@ pub struct RingOptions {
     pub sync_range_flags: u32,
 }
 
-/// Builds the entry for a slot. A macro, because the types of registered and plain files share no public trait.
+/// A read or write as the kernel reads it from the queue (`struct io_uring_sqe`).
+///
+/// Written in one piece: the library's builders leave the unused end to be copied by way of the stack, in words that do not match
+/// the stores before them, and each entry waited for that.
+#[repr(C)]
+struct Transfer {
+    opcode: u8,
+    flags: u8,
+    ioprio: u16,
+    fd: i32,
+    offset: u64,
+    address: u64,
+    length: u32,
+    rw_flags: u32,
+    user_data: u64,
+    /// All buffers are one registered area.
+    buffer_index: u16,
+    personality: u16,
+    splice_fd: i32,
+    unused: [u64; 2],
+}
+
+impl Transfer {
+    #[inline(always)]
+    fn entry(self) -> squeue::Entry {
+        // SAFETY: both are 64 bytes of plain integers; `Entry` is the kernel's entry (`repr(C)`), field by field as here.
+        unsafe { std::mem::transmute::<Transfer, squeue::Entry>(self) }
+    }
+}
+
+/// Builds the entry for a slot that is not a plain read or write. A macro, because the types of registered and plain files share no public trait.
 macro_rules! operation {
     ($maker:ident, $fd:expr, $slab:ident, $slot:ident, $index:ident) => {{
-        let (address, length) = remaining($slab, $slot, $index);
         let offset = $slot.offset + u64::from($slot.moved);
         let ioprio = $slot.priority;
-        let flags = if $maker.options.nowait { libc::RWF_NOWAIT } else { 0 };
+        let flags = $maker.rw_flags() as i32;
         match $slot.op {
-            Op::Read if $maker.fixed_buffers => {
-                opcode::ReadFixed::new($fd, address, length, 0).offset(offset).ioprio(ioprio).rw_flags(flags).build()
-            }
-            Op::Write if $maker.fixed_buffers => {
-                opcode::WriteFixed::new($fd, address, length, 0).offset(offset).ioprio(ioprio).rw_flags(flags).build()
-            }
-            Op::Read if $maker.options.vectored => {
+            Op::Read => {
                 let vector = $maker.vector($slab, $slot, $index);
                 opcode::Readv::new($fd, vector, 1).offset(offset).ioprio(ioprio).rw_flags(flags).build()
             }
-            Op::Write if $maker.options.vectored => {
+            Op::Write => {
                 let vector = $maker.vector($slab, $slot, $index);
                 opcode::Writev::new($fd, vector, 1).offset(offset).ioprio(ioprio).rw_flags(flags).build()
             }
-            Op::Read => opcode::Read::new($fd, address, length).offset(offset).ioprio(ioprio).rw_flags(flags).build(),
-            Op::Write => opcode::Write::new($fd, address, length).offset(offset).ioprio(ioprio).rw_flags(flags).build(),
             Op::Fsync => opcode::Fsync::new($fd).build(),
             Op::Fdatasync => opcode::Fsync::new($fd).flags(FsyncFlags::DATASYNC).build(),
             Op::SyncFileRange => opcode::SyncFileRange::new($fd, $slot.len)
@@ -150,10 +172,7 @@ impl Ring {
     pub fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
         let mut queue = self.ring.submission();
         for index in batch {
-            let entry = self.maker.entry(slab, *index);
-            // SAFETY: the buffer of a slot stays mapped and is left alone until its completion is reaped (see IoMemory);
-            // vectors live as long as the ring.
-            if unsafe { queue.push(&entry) }.is_err() {
+            if self.maker.push(&mut queue, slab, *index).is_err() {
                 break;
             }
         }
@@ -250,17 +269,76 @@ impl Ring {
 }
 
 impl EntryMaker {
+    /// Queues the I/O of a slot. Each kind of entry is pushed where it is made: one that comes from either of two functions is put
+    /// together in memory, and the processor waits for that.
     #[inline(always)]
-    fn entry(&mut self, slab: &Slab, index: u32) -> squeue::Entry {
+    fn push(
+        &mut self,
+        queue: &mut SubmissionQueue<'_>,
+        slab: &Slab,
+        index: u32,
+    ) -> Result<(), PushError> {
         let slot = &slab.slots[index as usize];
+        self.issued += 1;
+        let force = u64::from(self.options.force_async);
+        let forced = force > 0 && self.issued.is_multiple_of(force);
+        let plain = self.fixed_buffers || !self.options.vectored;
+        // SAFETY, of both: the buffer of a slot stays mapped and is left alone until its completion is reaped (see IoMemory);
+        // vectors live as long as the ring.
+        if plain && matches!(slot.op, Op::Read | Op::Write) {
+            let entry = self.transfer(slab, slot, index, forced);
+            unsafe { queue.push(&entry) }
+        } else {
+            let entry = self.other(slab, slot, index, forced);
+            unsafe { queue.push(&entry) }
+        }
+    }
+
+    #[inline(always)]
+    fn transfer(&self, slab: &Slab, slot: &Slot, index: u32, forced: bool) -> squeue::Entry {
+        let (address, length) = remaining(slab, slot, index);
+        let opcode = match (slot.op, self.fixed_buffers) {
+            (Op::Read, true) => opcode::ReadFixed::CODE,
+            (Op::Read, false) => opcode::Read::CODE,
+            (_, true) => opcode::WriteFixed::CODE,
+            (_, false) => opcode::Write::CODE,
+        };
+        let forced = if forced {
+            squeue::Flags::ASYNC
+        } else {
+            squeue::Flags::empty()
+        };
+        let (fd, place) = if self.registered_files {
+            (slot.file as i32, squeue::Flags::FIXED_FILE)
+        } else {
+            (self.files[slot.file as usize], squeue::Flags::empty())
+        };
+        Transfer {
+            opcode,
+            flags: (forced | place).bits(),
+            ioprio: slot.priority,
+            fd,
+            offset: slot.offset + u64::from(slot.moved),
+            address: address.addr() as u64,
+            length,
+            rw_flags: self.rw_flags(),
+            user_data: u64::from(index),
+            buffer_index: 0,
+            personality: 0,
+            splice_fd: 0,
+            unused: [0; 2],
+        }
+        .entry()
+    }
+
+    #[cold]
+    fn other(&mut self, slab: &Slab, slot: &Slot, index: u32, forced: bool) -> squeue::Entry {
         let entry = if self.registered_files {
             operation!(self, Fixed(slot.file), slab, slot, index)
         } else {
             operation!(self, Fd(self.files[slot.file as usize]), slab, slot, index)
         };
-        self.issued += 1;
-        let force = u64::from(self.options.force_async);
-        let entry = if force > 0 && self.issued.is_multiple_of(force) {
+        let entry = if forced {
             entry.flags(squeue::Flags::ASYNC)
         } else {
             entry
@@ -268,7 +346,14 @@ impl EntryMaker {
         entry.user_data(u64::from(index))
     }
 
-    #[cold]
+    fn rw_flags(&self) -> u32 {
+        if self.options.nowait {
+            libc::RWF_NOWAIT as u32
+        } else {
+            0
+        }
+    }
+
     fn vector(&mut self, slab: &Slab, slot: &Slot, index: u32) -> *const libc::iovec {
         let (address, length) = remaining(slab, slot, index);
         self.vectors[index as usize] = libc::iovec {

@@ -22,7 +22,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             || self.draining
             || !self.batch.is_empty()
             || self.held.is_some();
-        let held_back = depth - self.in_flight.min(depth) < rules.refill;
+        let held_back = depth - self.in_flight.min(depth) < rules.refill.slots;
         let full = held_back || self.in_flight >= depth || stuck || self.parts.pacer.pause_due();
         let min = if full {
             rules.complete_min.max(1).min(self.in_flight) as usize

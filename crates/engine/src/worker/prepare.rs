@@ -5,9 +5,6 @@ use crate::backend::{Backend, Op, Slot};
 use crate::clock::Clock;
 use crate::workload::Io;
 
-/// Longest time for which free slots wait for company.
-const HOLD_NS: u64 = 20_000;
-
 impl<B: Backend, C: Clock> Worker<B, C> {
     /// Fills the batch with as many I/Os as may start now. When the next may start, where it has to wait.
     #[inline(always)]
@@ -23,7 +20,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         }
         self.draining = false;
         let room = depth.saturating_sub(busy).min(rules.batch_submit);
-        if room < rules.refill && self.holds_back() {
+        if room < rules.refill.slots && self.holds_back() {
             return None;
         }
         self.prepared_ns = self.now_ns;
@@ -46,7 +43,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     fn holds_back(&self) -> bool {
         self.in_flight > 0
             && self.batch.is_empty()
-            && self.now_ns.saturating_sub(self.submitted_ns) < HOLD_NS
+            && self.now_ns.saturating_sub(self.submitted_ns) < self.parts.rules.refill.hold_ns
     }
 
     #[inline(always)]
