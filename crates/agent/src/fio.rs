@@ -7,7 +7,7 @@ use iosonde_job::cmdline::Action;
 use iosonde_job::{CommandLine, Plan, help, parse};
 use iosonde_result::fio::{self, Formats};
 use iosonde_result::run::RunResult;
-use iosonde_result::session::Session;
+use iosonde_result::session::{RunError, Session};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
@@ -68,14 +68,19 @@ fn measure(plan: &Plan, command: &CommandLine) -> Result<(), Failure> {
     let mut session = runner.open();
     let outcome = session.run(plan, &mut ());
     let _ = Box::new(session).close();
-    let result = outcome
-        .map_err(|error| Failure::new(3, format!("error: {error}\nhelp: {}", error.remedy())))?;
+    let result = outcome.map_err(|error| refused(&error))?;
     write(&mut out, plan, &result, &formats)
         .map_err(|error| Failure::new(5, format!("the result cannot be written: {error}")))?;
     conclude(&result, interrupt.is_requested())
 }
 
-fn write(
+/// A plan that was not run.
+pub(crate) fn refused(error: &RunError) -> Failure {
+    Failure::new(3, format!("error: {error}\nhelp: {}", error.remedy()))
+}
+
+/// Writes what fio would.
+pub(crate) fn write(
     out: &mut impl Write,
     plan: &Plan,
     result: &RunResult,
@@ -88,7 +93,8 @@ fn write(
     out.flush()
 }
 
-fn conclude(result: &RunResult, is_interrupted: bool) -> Result<(), Failure> {
+/// The exit status, from what happened.
+pub(crate) fn conclude(result: &RunResult, is_interrupted: bool) -> Result<(), Failure> {
     if is_interrupted {
         return Err(Failure::new(130, "interrupted"));
     }

@@ -5,6 +5,7 @@
 mod call;
 mod feed;
 mod fio;
+mod job;
 mod look;
 mod run;
 mod serve;
@@ -19,6 +20,8 @@ usage: iosonde-agent serve [--socket PATH] [--idle SECONDS] [--scratch DIRECTORY
        iosonde-agent call [--socket PATH]
                                     connect standard input and output with it
        iosonde-agent run [FILE]     run one plan, JSON from the file or from standard input
+       iosonde-agent job [--scratch DIRECTORY] [--stay] FILE
+                                    run a job file on the pod's volume, by itself; the result is the last line but one
        iosonde-agent fio ARGS...    behave as fio; so does a link to it of that name
        iosonde-agent version";
 
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
     let rest = words.get(2..).unwrap_or_default();
     match words.get(1).and_then(|word| word.to_str()) {
         Some("fio") => ended(fio::run(rest)),
+        Some("job") => ended(job::run(rest)),
         Some("run") => ended(run::run(rest)),
         Some("serve") => ended(serve::Options::read(rest).and_then(|options| serve::run(&options))),
         Some("call") => {

@@ -1,41 +1,67 @@
 //! Taking up a run whose client is gone: the pod goes on without one, and keeps what it has found for a while.
 
+use crate::any::AnySession;
 use crate::api;
 use crate::connect::Cluster;
+use crate::diagnose::State;
 use crate::leftovers;
 use crate::lifecycle::Objects;
-use crate::manifest::RUN_LABEL;
+use crate::manifest::{RUN_LABEL, Start};
 use crate::options::ClusterOptions;
-use crate::runner::runtime;
+use crate::pods::PodsSession;
+use crate::runner::{MadePod, complete, index, runtime};
 use crate::session::{ClusterSession, Told, Watch};
 use crate::transport::Connection;
 use iosonde_result::session::RunError;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Api, ListParams};
+use std::collections::BTreeMap;
 
-/// Connects with the pod of a run: by its id, or by the name of its Job. It is removed when the session is closed or dropped.
+/// Connects with the pods of a run: by its id, or by the name of its Job. They are removed when the session is closed or
+/// dropped.
 ///
 /// # Errors
-/// When there is no such run, or its agent does not answer.
+/// When there is no such run, or its agents do not answer.
 pub fn attach<'w>(
     options: &ClusterOptions,
     run: &str,
     watch: Watch<'w>,
-) -> Result<ClusterSession<'w>, RunError> {
+) -> Result<AnySession<'w>, RunError> {
     let runtime = runtime()?;
     (watch.tell)(Told::Waiting("the cluster's answer"));
-    let (objects, pod, connection) = runtime.block_on(async {
+    let (objects, mut pods) = runtime.block_on(async {
         let cluster = Cluster::connect(options).await?;
-        let objects = find(cluster, run.trim_start_matches("iosonde-")).await?;
-        let pod = running_pod(&objects).await?;
-        let name = pod.metadata.name.clone().unwrap_or_default();
-        let connection = Connection::open(&objects, &name).await?;
-        Ok::<_, RunError>((objects, pod, connection))
+        let mut objects = find(cluster, run.trim_start_matches("iosonde-")).await?;
+        let running = running_pods(&objects).await?;
+        objects.agent = running.first().map(agent).unwrap_or_default();
+        let mut pods = Vec::new();
+        for pod in &running {
+            pods.push(taken(&objects, pod).await?);
+        }
+        Ok::<_, RunError>((objects, pods))
     })?;
     (watch.tell)(Told::Over);
-    Ok(ClusterSession::taken_up(
-        runtime, objects, pod, connection, watch,
-    ))
+    if pods.len() == 1 {
+        let pod = pods.swap_remove(0);
+        let session = ClusterSession::taken_up(runtime, objects, pod, watch);
+        return Ok(AnySession::One(Box::new(session)));
+    }
+    let session = PodsSession::taken_up(runtime, objects, pods, watch);
+    Ok(AnySession::Several(Box::new(session)))
+}
+
+/// A pod whose agent answers.
+async fn taken(objects: &Objects, pod: &Pod) -> Result<MadePod, RunError> {
+    let name = pod.metadata.name.clone().unwrap_or_default();
+    let connection = Connection::open(objects, &name).await?;
+    let mut labels = BTreeMap::new();
+    complete(&mut labels, &objects.cluster, pod).await;
+    Ok(MadePod {
+        name,
+        labels,
+        // Its plan is there already.
+        scratch: String::new(),
+        connection,
+    })
 }
 
 async fn find(mut cluster: Cluster, id: &str) -> Result<Objects, RunError> {
@@ -59,26 +85,43 @@ async fn find(mut cluster: Cluster, id: &str) -> Result<Objects, RunError> {
         cluster,
         id: id.to_owned(),
         job,
+        agent: Start::Streamed.agent(),
     })
 }
 
-async fn running_pod(objects: &Objects) -> Result<Pod, RunError> {
-    let pods: Api<Pod> = objects.pods();
-    let ours = ListParams::default().labels(&format!("{RUN_LABEL}={}", objects.id));
-    let found = pods.list(&ours).await;
-    let found = found.map_err(|error| api::failed("looking for the run's pod", &error))?;
-    let phase = |pod: &Pod| pod.status.as_ref().and_then(|status| status.phase.clone());
-    let running = |pod: &Pod| phase(pod).as_deref() == Some("Running");
-    found
-        .items
-        .into_iter()
-        .find(running)
-        .ok_or_else(|| RunError::Unready {
-            what: format!("the pod of {}", objects.job),
-            cause: "it does not run, or no longer".to_owned(),
-            remedy: format!(
-                "see `kubectl -n {} get pods -l {RUN_LABEL}={}`",
-                objects.cluster.namespace, objects.id
-            ),
-        })
+/// Where the agent of this pod is.
+fn agent(pod: &Pod) -> String {
+    let container = pod.spec.as_ref().and_then(|spec| spec.containers.first());
+    let image = container.and_then(|container| container.image.as_deref());
+    Start::of_image(image.unwrap_or_default()).agent()
+}
+
+/// All pods of the run, by their index: one that is gone has taken its part of the result with it.
+async fn running_pods(objects: &Objects) -> Result<Vec<Pod>, RunError> {
+    let sights = objects.sights().await;
+    let sights = sights.map_err(|error| api::failed("looking for the run's pods", &error))?;
+    let mut pods = Vec::new();
+    for sight in sights {
+        match (sight.judge(), sight.pod) {
+            (State::Running, Some(pod)) => pods.push(pod),
+            (_, pod) => return Err(not_running(objects, pod.as_ref())),
+        }
+    }
+    pods.sort_by_key(index);
+    Ok(pods)
+}
+
+fn not_running(objects: &Objects, pod: Option<&Pod>) -> RunError {
+    let name = pod.and_then(|pod| pod.metadata.name.as_deref());
+    RunError::Unready {
+        what: match name {
+            Some(name) => format!("the pod {name}"),
+            None => format!("a pod of {}", objects.job),
+        },
+        cause: "it does not run, or no longer".to_owned(),
+        remedy: format!(
+            "see `kubectl -n {} get pods -l {RUN_LABEL}={}`",
+            objects.cluster.namespace, objects.id
+        ),
+    }
 }

@@ -204,7 +204,7 @@ impl Sight {
             | "CreateContainerError"
             | "RunContainerError") => Some(hindrance(
                 format!("{reason}: {said}"),
-                "use an image that has `sh`, with --image; --run-as chooses the user",
+                "use an image that has `sh`, or one that carries the agent and is named iosonde-agent, with --image; --run-as chooses the user",
                 Duration::from_secs(10),
             )),
             _ => None,

@@ -4,26 +4,31 @@
 //! ([`manifest`]), waits for its pod (`lifecycle`) with what hinders it in words ([`diagnose`]), sends the agent into it
 //! (`transport`), and is a [`Session`](iosonde_result::session::Session) from then on.
 
+mod any;
 mod api;
 mod attach;
 pub mod clock;
+mod collect;
 mod connect;
 pub mod diagnose;
+pub mod image;
 pub mod leftovers;
 mod lifecycle;
 pub mod manifest;
 pub mod options;
 mod patch;
-pub mod place;
 mod pods;
 pub mod preflight;
+pub mod render;
 mod runner;
 mod session;
 pub mod survey;
 mod together;
 mod transport;
 
+pub use any::AnySession;
 pub use attach::attach;
+pub use collect::{Collected, collect};
 pub use connect::Cluster;
 pub use options::{AgentProgram, ClusterOptions, Placement, Pods, VolumeMode};
 pub use pods::PodsSession;

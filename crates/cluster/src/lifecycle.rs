@@ -5,10 +5,11 @@ use crate::api;
 use crate::connect::Cluster;
 use crate::diagnose::{Hindrance, Sight, State};
 use crate::manifest::{RUN_LABEL, RunSpec};
+use crate::preflight::is_ready;
 use crate::session::{Told, Watch};
 use iosonde_result::session::RunError;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Event, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{Event, Node, PersistentVolumeClaim, Pod};
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,8 @@ pub(crate) struct Objects {
     pub(crate) cluster: Cluster,
     pub(crate) id: String,
     pub(crate) job: String,
+    /// Where the agent's executable is in the pods.
+    pub(crate) agent: String,
 }
 
 impl Objects {
@@ -57,7 +60,7 @@ impl Objects {
         let job = created
             .map_err(|error| api::failed(&format!("creating the job {}", self.job), &error))?;
         let uid = job.metadata.uid.unwrap_or_default();
-        let Some(claim) = spec.shared_claim(&uid) else {
+        let Some(claim) = spec.shared_claim(Some(&uid)) else {
             return Ok(());
         };
         match self.claims().create(&post, &claim).await {
@@ -194,6 +197,23 @@ impl Objects {
         }))
     }
 
+    /// The first of this run's pods whose node is not ready, and that node, where this user may see it.
+    pub(crate) async fn dead_node(&self) -> Option<(String, String)> {
+        let pods = self.pods().list(&self.ours()).await.ok()?;
+        let nodes: Api<Node> = Api::all(self.cluster.client.clone());
+        for pod in pods.items {
+            let Some(name) = pod.spec.and_then(|spec| spec.node_name) else {
+                continue;
+            };
+            if let Ok(Some(node)) = nodes.get_opt(&name).await
+                && !is_ready(&node)
+            {
+                return Some((pod.metadata.name.unwrap_or_default(), name));
+            }
+        }
+        None
+    }
+
     /// Deletes everything, and waits until it is gone: some classes keep the data of claims that are.
     pub(crate) async fn delete(&self, interrupts: &dyn Fn() -> u32) -> Result<(), RunError> {
         let before = interrupts();
@@ -211,7 +231,10 @@ impl Objects {
             match self.is_gone().await {
                 Ok(None) => return Ok(()),
                 Ok(Some(what)) if begun.elapsed() > REMOVAL => {
-                    return Err(self.left(&format!("{what} is still there")));
+                    return Err(match self.dead_node().await {
+                        Some((pod, node)) => self.left_on(&pod, &node),
+                        None => self.left(&format!("{what} is still there")),
+                    });
                 }
                 Ok(Some(what)) if interrupts() > before.max(1) => {
                     return Err(self.left(&format!("{what} was still there when you interrupted")));
@@ -237,6 +260,20 @@ impl Objects {
         }
         let claims = self.claims().list(&ours).await?.items;
         Ok((!claims.is_empty()).then(|| "its claim".to_owned()))
+    }
+
+    /// A node that does not answer cannot say that its pod is gone, so the cluster keeps it. To believe so unasked would be
+    /// dangerous: the pod may still write.
+    fn left_on(&self, pod: &str, node: &str) -> RunError {
+        RunError::Unready {
+            what: format!("removing the job {}", self.job),
+            cause: format!("the node {node} of its pod {pod} is not ready"),
+            remedy: format!(
+                "the cluster removes it when the node is back; if it is gone for good: kubectl -n {} delete pod {pod} \
+                 --force --grace-period=0",
+                self.cluster.namespace
+            ),
+        }
     }
 
     fn left(&self, why: &str) -> RunError {

@@ -3,20 +3,26 @@
 //! The Job is the root: its pod belongs to it, and the volume's claim to the pod, so that deleting the Job removes all.
 //! Its deadline and time-to-live let the cluster clean up when the client is gone.
 
+mod command;
+mod quantity;
+
+pub use command::Start;
+pub use iosonde_job::place::DEVICE;
+pub use quantity::{Quantity, quantity, quantity_bytes};
+
 use crate::options::{ClusterOptions, Placement, VolumeMode};
 use crate::patch::patched;
 use iosonde_job::Target;
 use iosonde_result::session::RunError;
 use k8s_openapi::api::batch::v1::{Job, JobSpec};
 use k8s_openapi::api::core::v1::{
-    Affinity, Capabilities, Container, EmptyDirVolumeSource, EphemeralVolumeSource,
-    HostPathVolumeSource, PersistentVolumeClaim, PersistentVolumeClaimSpec,
+    Affinity, Capabilities, ConfigMapVolumeSource, Container, EmptyDirVolumeSource,
+    EphemeralVolumeSource, HostPathVolumeSource, PersistentVolumeClaim, PersistentVolumeClaimSpec,
     PersistentVolumeClaimTemplate, PersistentVolumeClaimVolumeSource, PodAffinity, PodAffinityTerm,
     PodAntiAffinity, PodSecurityContext, PodSpec, PodTemplateSpec, ResourceRequirements,
     SeccompProfile, SecurityContext, TopologySpreadConstraint, Volume, VolumeDevice, VolumeMount,
     VolumeResourceRequirements,
 };
-pub use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, OwnerReference};
 use std::collections::BTreeMap;
 
@@ -24,8 +30,16 @@ use std::collections::BTreeMap;
 pub const RUN_LABEL: &str = "iosonde/run";
 /// Where the volume is mounted.
 pub const MOUNT: &str = "/data";
-/// Where a block volume is.
-pub const DEVICE: &str = "/dev/iosonde";
+/// The label that every object of a rendered manifest has instead; its value tells manifests apart.
+pub const RENDERED_LABEL: &str = "iosonde/rendered";
+/// What the pods of a rendered manifest measure.
+pub(crate) const TARGET_ANNOTATION: &str = "iosonde/target";
+/// How many pods a rendered manifest has.
+pub(crate) const PODS_ANNOTATION: &str = "iosonde/pods";
+/// Where a pod that runs a job by itself finds the job's file.
+pub(crate) const JOB_DIRECTORY: &str = "/job";
+/// The job's file.
+pub(crate) const JOB_FILE: &str = "job.fio";
 /// Where the agent and its socket are.
 pub const AGENT_DIRECTORY: &str = "/iosonde";
 /// The container's name.
@@ -36,8 +50,6 @@ const HOSTNAME: &str = "kubernetes.io/hostname";
 const NOBODY: i64 = 65532;
 /// How long the objects of a run stay when it has ended by itself: long enough for its client to come back for the result.
 const TIME_TO_LIVE_S: i32 = 60;
-/// How long an agent waits for a client that is gone.
-const IDLE_S: u32 = 120;
 /// How long the agent has for removing its files.
 const GRACE_S: i64 = 30;
 
@@ -54,6 +66,8 @@ pub struct RunSpec<'a> {
     pub arch: &'a str,
     /// How many pods.
     pub pods: u32,
+    /// How the agent gets there.
+    pub start: Start,
     /// The rest.
     pub options: &'a ClusterOptions,
 }
@@ -75,24 +89,37 @@ impl RunSpec<'_> {
         self.options.pods.is_some_and(|pods| pods.shared)
     }
 
-    /// The claim that all pods have, owned by the Job of this identifier; `None` where each has its own.
-    pub fn shared_claim(&self, job_uid: &str) -> Option<PersistentVolumeClaim> {
+    /// Whether what one pod writes is seen by the others.
+    pub(crate) fn shares_volume(&self) -> bool {
+        let is_there = matches!(
+            self.options.target,
+            Target::Claim { .. } | Target::HostPath(_)
+        );
+        self.is_shared() || (is_there && self.pods > 1)
+    }
+
+    fn is_by_itself(&self) -> bool {
+        matches!(self.start, Start::ByItself { .. })
+    }
+
+    /// The claim that all pods have, owned by the Job of this identifier if there is one; `None` where each has its own.
+    pub fn shared_claim(&self, job_uid: Option<&str>) -> Option<PersistentVolumeClaim> {
         let Target::StorageClass(class) = &self.options.target else {
             return None;
         };
         let template = self.is_shared().then(|| self.claim(class))?;
+        let owner = OwnerReference {
+            api_version: "batch/v1".to_owned(),
+            kind: "Job".to_owned(),
+            name: self.name(),
+            uid: job_uid.unwrap_or_default().to_owned(),
+            ..OwnerReference::default()
+        };
         Some(PersistentVolumeClaim {
             metadata: ObjectMeta {
                 name: Some(self.claim_name()),
-                namespace: Some(self.namespace.to_owned()),
-                owner_references: Some(vec![OwnerReference {
-                    api_version: "batch/v1".to_owned(),
-                    kind: "Job".to_owned(),
-                    name: self.name(),
-                    uid: job_uid.to_owned(),
-                    ..OwnerReference::default()
-                }]),
-                ..template.metadata.unwrap_or_default()
+                owner_references: job_uid.map(|_| vec![owner]),
+                ..self.metadata()
             },
             spec: Some(template.spec),
             status: None,
@@ -112,11 +139,19 @@ impl RunSpec<'_> {
         takes_mode && self.options.volume_mode == VolumeMode::Block
     }
 
-    fn labels(&self) -> BTreeMap<String, String> {
+    /// What the pods of this run are found by.
+    fn label(&self) -> (&str, &str) {
+        match self.is_by_itself() {
+            true => (RENDERED_LABEL, self.id),
+            false => (RUN_LABEL, self.id),
+        }
+    }
+
+    pub(crate) fn labels(&self) -> BTreeMap<String, String> {
         [
             ("app.kubernetes.io/name", "iosonde"),
             ("app.kubernetes.io/managed-by", "iosonde"),
-            (RUN_LABEL, self.id),
+            self.label(),
         ]
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .into()
@@ -128,12 +163,7 @@ impl RunSpec<'_> {
     /// When the user's patch does not fit a pod.
     pub fn job(&self) -> Result<Job, RunError> {
         Ok(Job {
-            metadata: ObjectMeta {
-                name: Some(self.name()),
-                namespace: Some(self.namespace.to_owned()),
-                labels: Some(self.labels()),
-                ..ObjectMeta::default()
-            },
+            metadata: self.metadata(),
             spec: Some(JobSpec {
                 completion_mode: Some("Indexed".to_owned()),
                 completions: Some(self.pods as i32),
@@ -141,7 +171,8 @@ impl RunSpec<'_> {
                 // A pod that failed has measured something else than its successor would.
                 backoff_limit: Some(0),
                 active_deadline_seconds: Some(self.options.deadline.as_secs() as i64),
-                ttl_seconds_after_finished: Some(TIME_TO_LIVE_S),
+                // Who applied a manifest wants to see it there, and would make it again.
+                ttl_seconds_after_finished: (!self.is_by_itself()).then_some(TIME_TO_LIVE_S),
                 template: self.template()?,
                 ..JobSpec::default()
             }),
@@ -149,10 +180,33 @@ impl RunSpec<'_> {
         })
     }
 
-    fn template(&self) -> Result<PodTemplateSpec, RunError> {
+    /// Of the object that owns the others.
+    pub(crate) fn metadata(&self) -> ObjectMeta {
+        ObjectMeta {
+            name: Some(self.name()),
+            namespace: (!self.namespace.is_empty()).then(|| self.namespace.to_owned()),
+            labels: Some(self.labels()),
+            ..ObjectMeta::default()
+        }
+    }
+
+    /// What whoever collects results must know of a rendered run.
+    fn annotations(&self) -> BTreeMap<String, String> {
+        [
+            (
+                TARGET_ANNOTATION.to_owned(),
+                self.options.target.to_string(),
+            ),
+            (PODS_ANNOTATION.to_owned(), self.pods.to_string()),
+        ]
+        .into()
+    }
+
+    pub(crate) fn template(&self) -> Result<PodTemplateSpec, RunError> {
         let template = PodTemplateSpec {
             metadata: Some(ObjectMeta {
                 labels: Some(self.labels()),
+                annotations: self.is_by_itself().then(|| self.annotations()),
                 ..ObjectMeta::default()
             }),
             spec: Some(self.pod()),
@@ -187,15 +241,19 @@ impl RunSpec<'_> {
                 .then(|| self.options.tolerations.clone()),
             security_context: Some(self.pod_security()),
             containers: vec![self.container()],
-            volumes: Some(vec![self.agent_volume(), self.data_volume()]),
+            volumes: Some(self.volumes()),
             ..PodSpec::default()
         }
     }
 
     /// The pods of this run, node by node.
-    fn selector(&self) -> LabelSelector {
+    pub(crate) fn selector(&self) -> LabelSelector {
         LabelSelector {
-            match_labels: Some([(RUN_LABEL.to_owned(), self.id.to_owned())].into()),
+            match_labels: Some(
+                [self.label()]
+                    .map(|(k, v)| (k.to_owned(), v.to_owned()))
+                    .into(),
+            ),
             match_expressions: None,
         }
     }
@@ -275,7 +333,10 @@ impl RunSpec<'_> {
             mount_path: path.to_owned(),
             ..VolumeMount::default()
         };
-        let mut mounts = vec![mount("agent", AGENT_DIRECTORY)];
+        let mut mounts = match self.is_by_itself() {
+            true => vec![mount("job", JOB_DIRECTORY)],
+            false => vec![mount("agent", AGENT_DIRECTORY)],
+        };
         if !is_block {
             mounts.push(mount("data", MOUNT));
         }
@@ -283,7 +344,7 @@ impl RunSpec<'_> {
             name: CONTAINER.to_owned(),
             image: Some(self.image.to_owned()),
             image_pull_policy: Some("IfNotPresent".to_owned()),
-            command: Some(vec!["sh".to_owned(), "-c".to_owned(), self.script()]),
+            command: Some(self.command()),
             security_context: Some(SecurityContext {
                 allow_privilege_escalation: Some(false),
                 read_only_root_filesystem: Some(true),
@@ -305,24 +366,6 @@ impl RunSpec<'_> {
         }
     }
 
-    /// Waits for the agent to be sent, a few minutes at most, and becomes it.
-    fn script(&self) -> String {
-        let use_of_volume = if self.is_block() {
-            format!("--allow-overwrite {DEVICE}")
-        } else {
-            format!(
-                "--scratch {}",
-                self.scratch(self.is_shared().then_some("$JOB_COMPLETION_INDEX"))
-            )
-        };
-        let agent = format!("{AGENT_DIRECTORY}/agent");
-        format!(
-            "trap 'exit 143' TERM; n=0; \
-             while [ ! -x {agent} ]; do n=$((n+1)); [ $n -lt 3000 ] || exit 1; sleep 0.1 2>/dev/null || sleep 1; done; \
-             exec {agent} serve --socket {AGENT_DIRECTORY}/socket --idle {IDLE_S} {use_of_volume}"
-        )
-    }
-
     /// Space of an emptyDir is the node's, and is asked for.
     fn resources(&self) -> Option<ResourceRequirements> {
         let takes_disk = self.options.target == Target::EmptyDir && !self.options.in_memory;
@@ -336,6 +379,40 @@ impl RunSpec<'_> {
             ),
             ..ResourceRequirements::default()
         })
+    }
+
+    fn volumes(&self) -> Vec<Volume> {
+        let first = match self.is_by_itself() {
+            true => self.job_volume(),
+            false => self.agent_volume(),
+        };
+        let mut volumes = vec![first];
+        if self.claim_template().is_none() {
+            volumes.push(self.data_volume());
+        }
+        volumes
+    }
+
+    /// The claim that a StatefulSet makes for each of its pods.
+    pub(crate) fn claim_template(&self) -> Option<PersistentVolumeClaimTemplate> {
+        match (&self.options.target, self.start) {
+            (
+                Target::StorageClass(class) | Target::Ephemeral(class),
+                Start::ByItself { stays: true },
+            ) => Some(self.claim(class)),
+            _ => None,
+        }
+    }
+
+    fn job_volume(&self) -> Volume {
+        Volume {
+            name: "job".to_owned(),
+            config_map: Some(ConfigMapVolumeSource {
+                name: self.name(),
+                ..ConfigMapVolumeSource::default()
+            }),
+            ..Volume::default()
+        }
     }
 
     fn agent_volume(&self) -> Volume {
@@ -414,53 +491,6 @@ impl RunSpec<'_> {
             },
         }
     }
-}
-
-/// Bytes as Kubernetes writes them: in the largest binary unit that is exact.
-pub fn quantity(bytes: u64) -> Quantity {
-    let units = [
-        (1 << 40, "Ti"),
-        (1 << 30, "Gi"),
-        (1 << 20, "Mi"),
-        (1 << 10, "Ki"),
-    ];
-    let exact = units
-        .iter()
-        .find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit));
-    Quantity(match exact {
-        Some((unit, name)) => format!("{}{name}", bytes / unit),
-        None => bytes.to_string(),
-    })
-}
-
-/// A quantity of bytes as a number; `None` if it is none.
-pub fn quantity_bytes(quantity: &Quantity) -> Option<u64> {
-    let text = quantity.0.trim();
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let factor = match unit {
-        "" => 1.0,
-        "m" => 1e-3,
-        "k" => 1e3,
-        "M" => 1e6,
-        "G" => 1e9,
-        "T" => 1e12,
-        "P" => 1e15,
-        "Ki" => 1024.0,
-        "Mi" => 1024f64.powi(2),
-        "Gi" => 1024f64.powi(3),
-        "Ti" => 1024f64.powi(4),
-        "Pi" => 1024f64.powi(5),
-        exponent => {
-            return format!("{number}{exponent}")
-                .parse::<f64>()
-                .ok()
-                .map(|n| n as u64);
-        }
-    };
-    number.parse::<f64>().ok().map(|n| (n * factor) as u64)
 }
 
 #[cfg(test)]

@@ -2,18 +2,17 @@
 
 use crate::clock::{Exchange, Offset};
 use crate::lifecycle::Objects;
-use crate::place;
 use crate::runner::{Made, MadePod};
-use crate::session::{ANSWER, TICK, Told, Watch, reconnected, refused, remove};
+use crate::session::{ANSWER, TICK, Told, Watch, not_to_be_taken_up, reconnected, refused, remove};
 use crate::together::Together;
 use crate::transport::{Connection, Heard};
-use iosonde_job::Plan;
+use iosonde_job::{Plan, place};
 use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer};
 use iosonde_result::pods::{PodRun, combined};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
-use iosonde_result::wire::{Message, ProgressReport, Request, Stop};
+use iosonde_result::wire::{Message, Place, ProgressReport, Request, Stop};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
@@ -140,6 +139,88 @@ impl<'w> PodsSession<'w> {
             runs: 0,
             is_closed: false,
         }
+    }
+
+    /// The session of pods that somebody else has made.
+    pub(crate) fn taken_up(
+        runtime: Runtime,
+        objects: Objects,
+        pods: Vec<MadePod>,
+        watch: Watch<'w>,
+    ) -> PodsSession<'w> {
+        let made = Made {
+            runtime,
+            objects,
+            labels: BTreeMap::new(),
+            pods,
+            is_block: false,
+        };
+        let mut session = PodsSession::new(made, watch);
+        session.runs = 1;
+        session
+    }
+
+    /// Follows the run that goes on in all pods, or has ended, to its result.
+    ///
+    /// # Errors
+    /// When a pod is lost, or has no run that can be taken up.
+    pub fn attend(&mut self, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        let run = self.runs;
+        for link in &self.links {
+            link.connection.ask(&Request::Follow { run, have: 0 });
+        }
+        // An agent that has this run says something of it at once.
+        for link in &mut self.links {
+            match link.connection.heard.recv_timeout(ANSWER) {
+                Ok(Heard::Message(message)) => link.hear(message, observer)?,
+                _ => return Err(not_to_be_taken_up(&self.objects)),
+            }
+        }
+        self.follow(observer)?;
+        self.gather().ok_or(RunError::Interrupted)
+    }
+
+    /// The path that plans use, in the first pod: each pod has its own in its place.
+    pub fn path(&self) -> &str {
+        let first = self.links.first();
+        first
+            .and_then(|link| link.scratch.as_deref())
+            .unwrap_or(place::DEVICE)
+    }
+
+    /// What is at [`path`](Self::path).
+    ///
+    /// # Errors
+    /// When the volume cannot be used, or the agent does not answer.
+    pub fn look(&mut self) -> Result<Place, RunError> {
+        let path = self.path().to_owned();
+        let lost = || RunError::Lost {
+            what: "the connection to a pod".to_owned(),
+            cause: "the agent does not answer".to_owned(),
+            remedy: "see `kubectl logs` of the pod".to_owned(),
+        };
+        let first = self.links.first().ok_or_else(lost)?;
+        first.connection.ask(&Request::Look { path });
+        loop {
+            match first.connection.heard.recv_timeout(ANSWER) {
+                Ok(Heard::Message(Message::Place(place))) => return place,
+                Ok(Heard::Message(_)) => {}
+                _ => return Err(lost()),
+            }
+        }
+    }
+
+    /// Where the pods are, in a few words.
+    pub fn whereabouts(&self) -> String {
+        let mut nodes: Vec<String> = self.links.iter().map(Link::node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        format!("{} pods on {}", self.links.len(), nodes.join(", "))
+    }
+
+    /// How many pods.
+    pub fn count(&self) -> usize {
+        self.links.len()
     }
 
     /// What the user should know about a plan whose files are moved into volumes.

@@ -456,15 +456,15 @@ pub(crate) fn is_usable(node: &Node) -> bool {
         .spec
         .as_ref()
         .is_some_and(|spec| spec.unschedulable == Some(true));
-    let conditions = node
-        .status
-        .as_ref()
-        .and_then(|status| status.conditions.as_ref());
-    let is_ready = conditions
-        .into_iter()
-        .flatten()
-        .any(|condition| condition.type_ == "Ready" && condition.status == "True");
-    is_ready && !is_closed
+    is_ready(node) && !is_closed
+}
+
+/// Whether the node says that it is well.
+pub(crate) fn is_ready(node: &Node) -> bool {
+    let status = node.status.as_ref();
+    let conditions = status.and_then(|status| status.conditions.as_ref());
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
 /// Labels of a result that the node of its pod tells.

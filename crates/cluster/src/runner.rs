@@ -1,8 +1,9 @@
 //! From options to pods whose agents answer: asked, created, waited for, or removed again.
 
+use crate::any::AnySession;
 use crate::connect::Cluster;
 use crate::lifecycle::Objects;
-use crate::manifest::RunSpec;
+use crate::manifest::{RunSpec, Start};
 use crate::options::{AgentProgram, ClusterOptions};
 use crate::pods::PodsSession;
 use crate::preflight::{self, Readiness};
@@ -58,9 +59,12 @@ impl ClusterRunner<'_> {
     ///
     /// # Errors
     /// As those of [`open`](Self::open).
-    pub fn open_pods<'w>(&self, mut watch: Watch<'w>) -> Result<PodsSession<'w>, RunError> {
+    pub fn open_any<'w>(&self, mut watch: Watch<'w>) -> Result<AnySession<'w>, RunError> {
         let made = self.make(&mut watch)?;
-        Ok(PodsSession::new(made, watch))
+        Ok(match self.options.pods {
+            Some(_) => AnySession::Several(Box::new(PodsSession::new(made, watch))),
+            None => AnySession::One(Box::new(ClusterSession::new(made, watch))),
+        })
     }
 
     fn make(&self, watch: &mut Watch<'_>) -> Result<Made, RunError> {
@@ -79,12 +83,14 @@ impl ClusterRunner<'_> {
             image: &ready.image,
             arch: self.agent.arch,
             pods: ready.pods,
+            start: Start::of_image(&ready.image),
             options: &options,
         };
         let objects = Objects {
             cluster,
             id: id.clone(),
             job: spec.name(),
+            agent: spec.start.agent(),
         };
         runtime.block_on(objects.create(&spec))?;
         match runtime.block_on(begin(&objects, &spec, &self.agent, watch)) {
@@ -134,9 +140,10 @@ async fn begin(
     watch: &mut Watch<'_>,
 ) -> Result<Vec<MadePod>, RunError> {
     let pods = objects.wait(spec.pods, spec.options.timeout, watch).await?;
-    let what = match pods.len() {
-        1 => "the agent to be sent".to_owned(),
-        all => format!("the agent to be sent into {all} pods"),
+    let what = match (spec.start, pods.len()) {
+        (Start::Streamed, 1) => "the agent to be sent".to_owned(),
+        (Start::Streamed, all) => format!("the agent to be sent into {all} pods"),
+        _ => "the agent to answer".to_owned(),
     };
     (watch.tell)(Told::Waiting(&what));
     let mut pods: Vec<(u32, Pod)> = pods.into_iter().map(|pod| (index(&pod), pod)).collect();
@@ -157,7 +164,9 @@ async fn start(
 ) -> Result<MadePod, RunError> {
     let name = pod.metadata.name.clone().unwrap_or_default();
     let started = async {
-        send_agent(objects, &name, agent).await?;
+        if spec.start == Start::Streamed {
+            send_agent(objects, &name, agent).await?;
+        }
         Connection::open(objects, &name).await
     };
     let connection = match started.await {
@@ -180,7 +189,7 @@ async fn start(
     };
     let mut labels = BTreeMap::new();
     complete(&mut labels, &objects.cluster, pod).await;
-    let index = spec.is_shared().then(|| index.to_string());
+    let index = spec.shares_volume().then(|| index.to_string());
     Ok(MadePod {
         name,
         labels,
@@ -190,7 +199,7 @@ async fn start(
 }
 
 /// Which of the Job's pods this is.
-fn index(pod: &Pod) -> u32 {
+pub(crate) fn index(pod: &Pod) -> u32 {
     let annotations = pod.metadata.annotations.as_ref();
     let index = annotations.and_then(|all| all.get("batch.kubernetes.io/job-completion-index"));
     index.and_then(|index| index.parse().ok()).unwrap_or(0)

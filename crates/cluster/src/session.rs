@@ -3,15 +3,13 @@
 use crate::lifecycle::Objects;
 use crate::manifest::DEVICE;
 use crate::options::VolumeMode;
-use crate::place;
-use crate::runner::{Made, complete};
+use crate::runner::{Made, MadePod};
 use crate::transport::{Connection, Heard};
-use iosonde_job::Plan;
+use iosonde_job::{Plan, place};
 use iosonde_result::observer::{Control, Observer};
 use iosonde_result::run::{Event, RunResult};
 use iosonde_result::session::{RunError, Session};
 use iosonde_result::wire::{Message, Place, Request, Stop};
-use k8s_openapi::api::core::v1::Pod;
 use std::collections::BTreeMap;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
@@ -87,19 +85,16 @@ impl<'w> ClusterSession<'w> {
     pub(crate) fn taken_up(
         runtime: Runtime,
         objects: Objects,
-        pod: Pod,
-        connection: Connection,
+        pod: MadePod,
         watch: Watch<'w>,
     ) -> ClusterSession<'w> {
-        let mut labels = BTreeMap::new();
-        runtime.block_on(complete(&mut labels, &objects.cluster, &pod));
         ClusterSession {
             runtime,
             objects,
-            pod: pod.metadata.name.unwrap_or_default(),
+            pod: pod.name,
             scratch: None,
-            labels,
-            connection,
+            labels: pod.labels,
+            connection: pod.connection,
             watch,
             runs: 1,
             is_closed: false,
@@ -118,10 +113,7 @@ impl<'w> ClusterSession<'w> {
         self.connection.ask(&follow);
         // An agent that has this run says something of it at once: where it stands, or how it ended.
         if self.connection.heard.recv_timeout(ANSWER).is_err() {
-            return Err(RunError::Unsupported {
-                problem: format!("{} is not the run of a single job", self.objects.job),
-                remedy: "only `iosonde fio` can be taken up; remove it with `iosonde doctor --cluster --clean`".to_owned(),
-            });
+            return Err(not_to_be_taken_up(&self.objects));
         }
         self.connection.ask(&follow);
         let mut result = self.follow(observer)?;
@@ -272,6 +264,16 @@ impl<'w> ClusterSession<'w> {
     }
 }
 
+/// The agents of a study have had other runs, or wait for the first.
+pub(crate) fn not_to_be_taken_up(objects: &Objects) -> RunError {
+    RunError::Unsupported {
+        problem: format!("{} is not the run of a single job", objects.job),
+        remedy:
+            "only `iosonde fio` can be taken up; remove it with `iosonde doctor --cluster --clean`"
+                .to_owned(),
+    }
+}
+
 /// The agents remove their files, then the cluster everything else.
 pub(crate) fn remove(
     runtime: &Runtime,
@@ -323,12 +325,38 @@ pub(crate) fn reconnected(
         });
         match attempt {
             Ok(connection) => return Ok(connection),
-            Err((error, is_final)) if is_final || begun.elapsed() > RECONNECT => {
-                return Err(error);
+            Err((error, true)) => return Err(error),
+            Err((error, _)) if begun.elapsed() > RECONNECT => {
+                return Err(runtime.block_on(given_up(objects, &error)));
             }
             Err(_) if interrupts() > 0 => return Err(RunError::Interrupted),
             Err(_) => std::thread::sleep(Duration::from_millis(500)),
         }
+    }
+}
+
+/// Why a connection could not be taken up again for all the time that was given to it.
+async fn given_up(objects: &Objects, error: &RunError) -> RunError {
+    let (cause, remedy) = match objects.dead_node().await {
+        Some((_, node)) => (
+            format!("its node {node} is not ready"),
+            format!("see `kubectl describe node {node}`, and run it again on another node"),
+        ),
+        None => (
+            format!(
+                "for {} s nothing has answered: {error}",
+                RECONNECT.as_secs()
+            ),
+            format!(
+                "the run may go on: `iosonde k8s attach {}` takes it up unless it is removed",
+                objects.id
+            ),
+        ),
+    };
+    RunError::Lost {
+        what: "the connection to the pod".to_owned(),
+        cause,
+        remedy,
     }
 }
 

@@ -134,9 +134,8 @@ pub(crate) struct Connection {
 impl Connection {
     /// Connects with the agent that serves in the pod.
     pub(crate) async fn open(objects: &Objects, pod: &str) -> Result<Connection, RunError> {
-        let agent = format!("{AGENT_DIRECTORY}/agent");
         let socket = format!("{AGENT_DIRECTORY}/socket");
-        let command = [agent.as_str(), "call", "--socket", &socket];
+        let command = [objects.agent.as_str(), "call", "--socket", &socket];
         let mut process = exec(objects, pod, &command, false)
             .await
             .map_err(|error| api::failed("connecting with the agent", &error))?;

@@ -181,6 +181,8 @@ pub(crate) struct ProbeArgs {
     pub(crate) cluster: ClusterArgs,
     #[command(flatten)]
     pub(crate) ceph: CephArgs,
+    #[command(flatten)]
+    pub(crate) pods: PodsArgs,
 }
 
 const REPORT_EXAMPLES: &str = "\

@@ -40,9 +40,15 @@ pub(crate) fn dispatch(words: &[OsString]) -> Result<(), Failure> {
     }
     let with_axes = crate::args::with_axes(words);
     match Cli::try_parse_from(with_axes.as_deref().unwrap_or(words))?.command {
-        Command::Probe(args) => probe::run(&args),
+        Command::Probe(mut args) => {
+            args.targets = args.cluster.in_each_context(&args.targets);
+            probe::run(&args)
+        }
         Command::Fio { args } => fio::run(&args, &KeepArgs::default()),
-        Command::Sweep(args) => sweep::run(&args),
+        Command::Sweep(mut args) => {
+            args.targets = args.cluster.in_each_context(&args.targets);
+            sweep::run(&args)
+        }
         Command::Load(args) => load::run(&args),
         Command::Pts(args) => pts::run(&args),
         Command::Run(args) => run::run(&args),

@@ -13,6 +13,7 @@ pub mod env;
 pub mod help;
 pub mod options;
 pub mod parse;
+pub mod place;
 pub mod plan;
 pub mod resolve;
 pub mod showcmd;

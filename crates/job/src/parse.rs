@@ -23,6 +23,8 @@ pub struct Parsed {
     pub plan: Plan,
     /// For `--showcmd`: one command line for the command line's own jobs with the first file, and for each further file.
     pub command_lines: Vec<String>,
+    /// The same as job files: each has all that its includes and variables stand for.
+    pub job_files: Vec<String>,
     /// Warnings to show before anything runs.
     pub warnings: Diagnostics,
 }
@@ -35,7 +37,7 @@ pub fn parse(args: &[OsString], env: &dyn Env) -> Result<Parsed, Diagnostics> {
     let words = command_line::parse(&args, &known, env, &mut diagnostics);
     let command = cmdline::interpret(&words.program, &mut diagnostics);
     if command.action != Action::Run {
-        return finish(command, Plan::default(), Vec::new(), diagnostics);
+        return finish(command, Plan::default(), &[], diagnostics);
     }
     let mut units: Vec<Unit> = vec![words.sections];
     for (index, file) in words.files.iter().enumerate() {
@@ -50,18 +52,14 @@ pub fn parse(args: &[OsString], env: &dyn Env) -> Result<Parsed, Diagnostics> {
         readonly: command.readonly,
     };
     let plan = resolve::resolve(&units, &wishes, env, &mut diagnostics);
-    let command_lines = units
-        .iter()
-        .map(|unit| showcmd::render("fio", unit))
-        .collect();
     check_max_jobs(&command, &plan, &mut diagnostics);
-    finish(command, plan, command_lines, diagnostics)
+    finish(command, plan, &units, diagnostics)
 }
 
 fn finish(
     command: CommandLine,
     plan: Plan,
-    command_lines: Vec<String>,
+    units: &[Unit],
     mut diagnostics: Diagnostics,
 ) -> Result<Parsed, Diagnostics> {
     if command.warnings_fatal {
@@ -73,7 +71,11 @@ fn finish(
     Ok(Parsed {
         command,
         plan,
-        command_lines,
+        command_lines: units
+            .iter()
+            .map(|unit| showcmd::render("fio", unit))
+            .collect(),
+        job_files: units.iter().map(|unit| showcmd::job_file(unit)).collect(),
         warnings: diagnostics,
     })
 }

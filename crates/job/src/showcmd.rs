@@ -14,13 +14,49 @@ pub fn render(program: &str, sections: &[Section]) -> String {
         }
         is_first = false;
         let entries = section.entries.iter();
-        let is_own_name = |entry: &&Entry| {
-            entry.name.text == "name"
-                && entry.value.as_ref().map(|value| &value.text) == Some(&section.name.text)
-        };
-        words.extend(entries.filter(|entry| !is_own_name(entry)).map(option));
+        words.extend(
+            entries
+                .filter(|entry| !is_own_name(entry, section))
+                .map(option),
+        );
     }
     words.join(" ")
+}
+
+/// The job file that means the same as these sections.
+pub fn job_file(sections: &[Section]) -> String {
+    let mut text = String::new();
+    for section in sections {
+        let name = match section.kind {
+            SectionKind::Global => "global",
+            SectionKind::Job => &section.name.text,
+        };
+        // Options before the first name are a section, also where there are none.
+        if section.kind == SectionKind::Global && section.entries.is_empty() {
+            continue;
+        }
+        let gap = if text.is_empty() { "" } else { "\n" };
+        text.push_str(&format!("{gap}[{name}]\n"));
+        for entry in section
+            .entries
+            .iter()
+            .filter(|entry| !is_own_name(entry, section))
+        {
+            let typed = entry.name.text.as_str();
+            let name = options::find(typed).map_or(typed, |row| row.name);
+            match &entry.value {
+                Some(value) => text.push_str(&format!("{name}={}\n", value.text)),
+                None => text.push_str(&format!("{name}\n")),
+            }
+        }
+    }
+    text
+}
+
+/// `--name` on a command line begins a section, and is in it besides.
+fn is_own_name(entry: &Entry, section: &Section) -> bool {
+    entry.name.text == "name"
+        && entry.value.as_ref().map(|value| &value.text) == Some(&section.name.text)
 }
 
 fn option(entry: &Entry) -> String {
@@ -56,6 +92,10 @@ mod tests {
         assert_eq!(
             render("fio", &sections),
             "fio --rw=read --thread --name=a --size=1m --name=global --bs=8k '--name=b c' '--filename=/x y'"
+        );
+        assert_eq!(
+            job_file(&sections),
+            "[global]\nrw=read\nthread\n\n[a]\nsize=1m\n\n[global]\nbs=8k\n\n[b c]\nfilename=/x y\n"
         );
     }
 }

@@ -22,7 +22,8 @@ pub struct PodResult {
     pub node: String,
     /// How long after the agreed instant its first job began.
     pub started_ns: u64,
-    /// How far off the pod's notion of that instant may be: half of the fastest exchange with its clock.
+    /// How far off the pod's notion of that instant may be: half of the fastest exchange with its clock. 0 where pods
+    /// started by themselves: then the first to start is the instant, by the clocks of their nodes.
     pub clock_error_ns: u64,
     /// Its workers, in plan order.
     pub workers: Vec<WorkerResult>,

@@ -173,6 +173,27 @@ pub fn line<T: Serialize>(document: &T) -> String {
     text
 }
 
+/// The last line of a pod that runs a job by itself: the one above it is whole.
+pub const LAST_WORD: &str = "iosonde: the result is in the line above, for `iosonde k8s collect`";
+
+/// What a pod that runs a job by itself writes last.
+pub fn farewell(outcome: Result<RunResult, RunError>) -> String {
+    format!(
+        "{}{LAST_WORD}\n",
+        line(&Message::Done(outcome.map(Box::new)))
+    )
+}
+
+/// The outcome of a job in what its pod has written; `None` while it goes on, or when it was cut short.
+pub fn outcome_in(log: &str) -> Option<Result<RunResult, RunError>> {
+    let mut lines = log.lines().rev().skip_while(|line| *line != LAST_WORD);
+    lines.next()?;
+    match serde_json::from_str(lines.next()?) {
+        Ok(Message::Done(outcome)) => Some(outcome.map(|result| *result)),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,6 +228,21 @@ mod tests {
             "{\"follow\":{\"run\":3,\"have\":7}}\n",
             "the protocol is read by other versions"
         );
+    }
+
+    #[test]
+    fn the_outcome_is_found_behind_what_else_a_pod_has_written() {
+        let error = RunError::Unsupported {
+            problem: "no".into(),
+            remedy: "yes".into(),
+        };
+        let whole = format!("words\n{}", farewell(Err(error.clone())));
+        assert_eq!(outcome_in(&whole), Some(Err(error)));
+        assert_eq!(outcome_in(&format!("{whole}ended\n")), outcome_in(&whole));
+        let half = &whole[..whole.len() - LAST_WORD.len()];
+        assert_eq!(outcome_in(half), None, "it may be cut short");
+        assert_eq!(outcome_in(LAST_WORD), None);
+        assert_eq!(outcome_in(""), None);
     }
 
     #[test]

@@ -2,15 +2,18 @@ use super::*;
 use crate::options::Pods;
 use proptest::prelude::*;
 
+const IMAGE: &str = "docker.io/library/busybox:1.36";
+
 fn job(target: &str, change: impl FnOnce(&mut ClusterOptions)) -> serde_json::Value {
     let mut options = ClusterOptions::new(target.parse().unwrap());
     change(&mut options);
     let spec = RunSpec {
         id: "3f2a9c",
         namespace: "bench",
-        image: "docker.io/library/busybox:1.36",
+        image: IMAGE,
         arch: "amd64",
         pods: options.pods.and_then(|pods| pods.count).unwrap_or(1),
+        start: Start::of_image(IMAGE),
         options: &options,
     };
     serde_json::to_value(spec.job().unwrap()).unwrap()
@@ -184,10 +187,11 @@ fn pods_that_share_a_claim_have_a_directory_each() {
         image: "busybox",
         arch: "amd64",
         pods: 2,
+        start: Start::Streamed,
         options: &options,
     };
     let job = serde_json::to_value(spec.job().unwrap()).unwrap();
-    let claim = serde_json::to_value(spec.shared_claim("u1").unwrap()).unwrap();
+    let claim = serde_json::to_value(spec.shared_claim(Some("u1")).unwrap()).unwrap();
     let volume = &pod(&job)["volumes"][1]["persistentVolumeClaim"]["claimName"];
     assert_eq!(*volume, claim["metadata"]["name"]);
     assert_eq!(claim["metadata"]["ownerReferences"][0]["uid"], "u1");
@@ -196,4 +200,51 @@ fn pods_that_share_a_claim_have_a_directory_each() {
     let script = pod(&job)["containers"][0]["command"][2].as_str().unwrap();
     assert!(script.contains("--scratch /data/.iosonde-3f2a9c-$JOB_COMPLETION_INDEX"));
     assert_eq!(spec.scratch(Some("1")), "/data/.iosonde-3f2a9c-1");
+}
+
+#[test]
+fn pods_that_measure_the_same_claim_or_directory_do_not_meet_in_it() {
+    let script = |target: &str, count| {
+        let job = job(target, |options| {
+            options.pods = Some(Pods {
+                count: Some(count),
+                placement: Placement::Any,
+                shared: false,
+            });
+        });
+        pod(&job)["containers"][0]["command"][2].to_string()
+    };
+    let own = "--scratch /data/.iosonde-3f2a9c-$JOB_COMPLETION_INDEX";
+    for target in ["pvc://data", "hostpath:///mnt"] {
+        assert!(script(target, 2).contains(own), "{target}");
+        assert!(!script(target, 1).contains(own), "{target}");
+    }
+    assert!(
+        !script("sc://fast", 2).contains(own),
+        "each has its own volume"
+    );
+}
+
+#[test]
+fn an_image_that_carries_the_agent_needs_no_shell() {
+    let options = ClusterOptions::new("sc://fast".parse().unwrap());
+    let image = "registry.example.com/iosonde-agent:0.1.0";
+    let spec = RunSpec {
+        id: "3f2a9c",
+        namespace: "bench",
+        image,
+        arch: "amd64",
+        pods: 1,
+        start: Start::of_image(image),
+        options: &options,
+    };
+    let job = serde_json::to_value(spec.job().unwrap()).unwrap();
+    let command = &pod(&job)["containers"][0]["command"];
+    assert_eq!(command[0], "/iosonde-agent");
+    assert_eq!(command[1], "serve");
+    let words = command.to_string();
+    assert!(
+        words.contains("\"--scratch\",\"/data/.iosonde-3f2a9c\""),
+        "{words}"
+    );
 }

@@ -16,9 +16,9 @@ pub(crate) struct ClusterArgs {
     /// Kubeconfig file [default: as kubectl]
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig [default: the current one]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) context: Option<String>,
+    /// Context of the kubeconfig; several compare clusters: A,B [default: the current one]
+    #[arg(long, value_delimiter = ',', value_name = "NAME")]
+    pub(crate) context: Vec<String>,
     /// Namespace of the pod [default: the context's]
     #[arg(long, short, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
@@ -143,13 +143,37 @@ pub(crate) enum Medium {
 }
 
 impl ClusterArgs {
+    /// Targets as they are measured: those in a cluster once in each context, `sc://fast` as `sc://fast@CONTEXT`.
+    pub(crate) fn in_each_context(&self, targets: &[String]) -> Vec<String> {
+        let spread = |name: &String| -> Vec<String> {
+            let (plain, context) = self.split(name);
+            let target: Result<Target, _> = plain.parse();
+            let is_in_cluster = target.is_ok_and(|target| target.is_in_cluster());
+            if self.context.len() < 2 || !is_in_cluster || context.is_some() {
+                return vec![name.clone()];
+            }
+            let within = |context: &String| format!("{name}@{context}");
+            self.context.iter().map(within).collect()
+        };
+        targets.iter().flat_map(spread).collect()
+    }
+
+    /// A target's name without its context, and the context, if it has one of those that are given.
+    pub(crate) fn split<'a>(&self, name: &'a str) -> (&'a str, Option<&String>) {
+        let of = |context: &&String| name.strip_suffix(context.as_str())?.strip_suffix('@');
+        match self.context.iter().find(|context| of(context).is_some()) {
+            Some(context) => (of(&context).unwrap_or(name), Some(context)),
+            None => (name, None),
+        }
+    }
+
     /// These, for a target.
     pub(crate) fn options(&self, target: Target) -> ClusterOptions {
         let usual = ClusterOptions::new(target);
         let time = |ns: Option<u64>, usual| ns.map_or(usual, Duration::from_nanos);
         ClusterOptions {
             kubeconfig: self.kubeconfig.clone(),
-            context: self.context.clone(),
+            context: self.context.first().cloned(),
             namespace: self.namespace.clone(),
             target: usual.target,
             claim_bytes: self.claim_size.unwrap_or(usual.claim_bytes),
@@ -197,4 +221,47 @@ fn json(text: &str) -> Result<serde_json::Value, String> {
         None => text.to_owned(),
     };
     serde_json::from_str(&read).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_in_a_cluster_are_measured_in_each_context() {
+        let words = |all: &[&str]| {
+            all.iter()
+                .map(|word| (*word).to_owned())
+                .collect::<Vec<_>>()
+        };
+        let args = ClusterArgs {
+            context: words(&["lab", "admin@prod"]),
+            ..ClusterArgs::default()
+        };
+        let targets = words(&[
+            "/mnt/a@lab",
+            "rados://p",
+            "sc://fast",
+            "hostpath:///a@b@lab",
+        ]);
+        let expected = [
+            "/mnt/a@lab",
+            "rados://p",
+            "sc://fast@lab",
+            "sc://fast@admin@prod",
+            "hostpath:///a@b@lab",
+        ];
+        assert_eq!(args.in_each_context(&targets), expected);
+        let (name, context) = args.split("sc://fast@admin@prod");
+        assert_eq!(
+            (name, context.map(String::as_str)),
+            ("sc://fast", Some("admin@prod"))
+        );
+        assert_eq!(args.split("hostpath:///a@b"), ("hostpath:///a@b", None));
+        let one = ClusterArgs {
+            context: words(&["lab"]),
+            ..ClusterArgs::default()
+        };
+        assert_eq!(one.in_each_context(&targets), targets);
+    }
 }

@@ -4,7 +4,7 @@ use crate::args::ClusterArgs;
 use crate::failure::Failure;
 use iosonde_cluster::options::own_arch;
 use iosonde_cluster::{
-    AgentProgram, ClusterOptions, ClusterRunner, ClusterSession, Pods, PodsSession, Watch,
+    AgentProgram, AnySession, ClusterOptions, ClusterRunner, ClusterSession, Pods, Watch,
 };
 use iosonde_job::{Plan, Target};
 use iosonde_result::session::RunError;
@@ -31,12 +31,43 @@ pub(crate) fn target(name: &str) -> Result<Option<Target>, Failure> {
     Ok(target.is_in_cluster().then_some(target))
 }
 
+/// What a name means, if it is a target in a cluster, and the options of its cluster: a name may end in `@CONTEXT`.
+pub(crate) fn target_within(
+    name: &str,
+    args: &ClusterArgs,
+) -> Result<Option<(Target, ClusterArgs)>, Failure> {
+    if !name.contains("://") {
+        return Ok(None);
+    }
+    let (name, context) = args.split(name);
+    let mut args = args.clone();
+    if let Some(context) = context {
+        args.context = vec![context.clone()];
+    }
+    Ok(target(name)?.map(|target| (target, args)))
+}
+
+/// Where only one cluster can be meant.
+pub(crate) fn one_cluster(args: &ClusterArgs) -> Result<(), Failure> {
+    match args.context.as_slice() {
+        [] | [_] => Ok(()),
+        several => Err(Failure::usage(
+            format!(
+                "--context names {} clusters, but this is done in one",
+                several.len()
+            ),
+            "name one; `iosonde probe`, `sweep` and `k8s fio` compare several",
+        )),
+    }
+}
+
 /// Makes a pod with the target's volume.
 pub(crate) fn open<'w>(
     target: Target,
     args: &ClusterArgs,
     watch: Watch<'w>,
 ) -> Result<ClusterSession<'w>, Failure> {
+    one_cluster(args)?;
     let bytes = agent()?;
     let runner = ClusterRunner {
         options: args.options(target),
@@ -50,42 +81,59 @@ pub(crate) fn open<'w>(
 
 /// Asks the cluster whether the target could be measured; nothing is made. Returns what should be known before.
 pub(crate) fn check(target: Target, args: &ClusterArgs) -> Result<Vec<String>, Failure> {
+    one_cluster(args)?;
     Ok(iosonde_cluster::check(&args.options(target), own_arch())?)
 }
 
-/// Makes several pods, each with the target's volume.
-pub(crate) fn open_pods<'w>(
+/// Makes one pod or several, each with the target's volume.
+pub(crate) fn open_any<'w>(
     target: Target,
     args: &ClusterArgs,
-    pods: Pods,
+    pods: Option<Pods>,
     watch: Watch<'w>,
-) -> Result<PodsSession<'w>, Failure> {
-    let is_class = matches!(target, Target::StorageClass(_));
-    if pods.shared && !is_class {
-        return Err(Failure::usage(
-            format!("{target}: only a claim of a storage class is made for several pods to share"),
-            "use sc://CLASS, or leave out --shared",
-        ));
-    }
+) -> Result<AnySession<'w>, Failure> {
     let bytes = agent()?;
-    let mut options = args.options(target);
-    if pods.shared && args.access_mode.is_none() {
-        options.access_mode = "ReadWriteMany".to_owned();
-    }
     let runner = ClusterRunner {
-        options: ClusterOptions {
-            pods: Some(pods),
-            ..options
-        },
+        options: options_of_pods(target, args, pods)?,
         agent: AgentProgram {
             bytes: &bytes,
             arch: own_arch(),
         },
     };
-    Ok(runner.open_pods(watch)?)
+    Ok(runner.open_any(watch)?)
 }
 
-fn agent() -> Result<Cow<'static, [u8]>, Failure> {
+/// What is asked for, with several pods if there are to be.
+pub(crate) fn options_of_pods(
+    target: Target,
+    args: &ClusterArgs,
+    pods: Option<Pods>,
+) -> Result<ClusterOptions, Failure> {
+    one_cluster(args)?;
+    let is_class = matches!(target, Target::StorageClass(_));
+    let is_shared = pods.is_some_and(|pods| pods.shared);
+    if is_shared && !is_class {
+        return Err(Failure::usage(
+            format!("{target}: only a claim of a storage class is made for several pods to share"),
+            "use sc://CLASS, or leave out --shared",
+        ));
+    }
+    let mut options = args.options(target);
+    if is_shared && args.access_mode.is_none() {
+        options.access_mode = "ReadWriteMany".to_owned();
+    }
+    Ok(ClusterOptions { pods, ..options })
+}
+
+/// What is left behind by a run that failed must be told beside why it failed.
+pub(crate) fn tell_what_is_left<T>(outcome: &Result<T, RunError>, closed: &Result<(), RunError>) {
+    if let (Err(_), Err(left)) = (outcome, closed) {
+        eprintln!("note: {left}; {}", left.remedy());
+    }
+}
+
+/// The agent that goes into pods.
+pub(crate) fn agent() -> Result<Cow<'static, [u8]>, Failure> {
     if let Some(path) = std::env::var_os("IOSONDE_AGENT") {
         let read = std::fs::read(&path).map(Cow::Owned);
         return read.map_err(|error| {
@@ -110,10 +158,11 @@ fn agent() -> Result<Cow<'static, [u8]>, Failure> {
 /// What a probe measures in the pod.
 pub(crate) fn probe_target(
     name: &str,
-    session: &mut ClusterSession<'_>,
+    path: &str,
+    found: Place,
     options: &ClusterOptions,
-) -> Result<ProbeTarget, Failure> {
-    let kind = match session.look()? {
+) -> ProbeTarget {
+    let kind = match found {
         Place::Directory { free_bytes } => TargetKind::Directory {
             free_bytes: own_bytes(options).map_or(free_bytes, |own| own.min(free_bytes)),
         },
@@ -125,14 +174,14 @@ pub(crate) fn probe_target(
         },
     };
     let path = match kind {
-        TargetKind::Directory { .. } => format!("{}/probe", session.path()),
-        _ => session.path().to_owned(),
+        TargetKind::Directory { .. } => format!("{path}/probe"),
+        _ => path.to_owned(),
     };
-    Ok(ProbeTarget {
+    ProbeTarget {
         name: name.to_owned(),
         path,
         kind,
-    })
+    }
 }
 
 /// Room of a volume that is made for the run. Many file systems show that of the whole disk behind it.

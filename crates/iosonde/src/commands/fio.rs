@@ -59,7 +59,10 @@ pub(crate) fn run(words: &[OsString], keep: &KeepArgs) -> Result<(), Failure> {
             };
             measure(&plan, command, keep, runner)
         }
-        Some(Elsewhere::Pods(there)) => there.measure(parsed.plan.clone(), command, keep),
+        Some(Elsewhere::Pods(there)) => match there.form() {
+            Some(form) => there.render(form, &parsed),
+            None => there.measure(parsed.plan.clone(), command, keep),
+        },
     }
 }
 

@@ -1,7 +1,9 @@
 //! `iosonde k8s`: what only a cluster has.
 
 mod attach;
+mod collect;
 pub(crate) mod fio;
+mod image;
 
 use crate::failure::Failure;
 use clap::{Args, Subcommand};
@@ -20,6 +22,11 @@ enum K8sCommand {
     Fio(fio::K8sFioArgs),
     /// Take up the run of an `iosonde fio` whose client is gone: its result, then everything is removed
     Attach(attach::AttachArgs),
+    /// The results of pods that `iosonde fio --render` has made manifests for; nothing is removed
+    Collect(collect::CollectArgs),
+    /// An image that carries the agent, as an archive for your registry: no other tool is needed to make it
+    #[command(after_help = image::EXAMPLES)]
+    Image(image::ImageArgs),
 }
 
 /// Does it.
@@ -27,5 +34,7 @@ pub(crate) fn run(args: &K8sArgs) -> Result<(), Failure> {
     match &args.command {
         K8sCommand::Fio(args) => fio::run(args),
         K8sCommand::Attach(args) => attach::run(args),
+        K8sCommand::Collect(args) => collect::run(args),
+        K8sCommand::Image(args) => image::run(args),
     }
 }

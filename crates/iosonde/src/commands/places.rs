@@ -66,8 +66,10 @@ impl<'a> Places<'a> {
             pods: Vec::new(),
         };
         for (name, tell) in names.iter().zip(tells) {
-            match cluster::target(name)? {
-                Some(target) => places.open_pod(target, args, interrupts, tell, note)?,
+            match cluster::target_within(name, args)? {
+                Some((target, args)) => {
+                    places.open_pod(name, target, &args, interrupts, tell, note)?;
+                }
                 None => {
                     let opened = Opened::open(name, consent, &ceph.access(), note)?;
                     places.all.push(Place {
@@ -83,20 +85,21 @@ impl<'a> Places<'a> {
 
     fn open_pod(
         &mut self,
+        name: &str,
         target: iosonde_job::Target,
         args: &ClusterArgs,
         interrupts: &'a (dyn Fn() -> u32 + Send + Sync),
         tell: &'a mut Tell,
         note: &mut dyn FnMut(&str),
     ) -> Result<(), Failure> {
-        let name = target.to_string();
         let options = args.options(target.clone());
         let watch = Watch {
             tell: tell.as_mut(),
             interrupts,
         };
         let mut session = cluster::open(target, args, watch)?;
-        let target = cluster::probe_target(&name, &mut session, &options)?;
+        let found = session.look()?;
+        let target = cluster::probe_target(name, session.path(), found, &options);
         if self.pods.iter().any(|other| other.path() == session.path()) {
             return Err(Failure::usage(
                 format!("{name}: several block volumes cannot be told apart in one study"),

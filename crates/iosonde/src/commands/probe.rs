@@ -3,7 +3,7 @@
 use super::cluster;
 use super::expect::promises;
 use super::target::{self, Opened};
-use crate::args::{Format, ProbeArgs};
+use crate::args::{ClusterArgs, Format, ProbeArgs};
 use crate::failure::Failure;
 use crate::live::cluster::PodLive;
 use crate::live::probe::ProbeLive;
@@ -27,7 +27,13 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
     let mut output = Output::open(args.output.as_deref(), false)?;
     // All targets are looked at before the first is measured: a mistake in the last one should not take minutes to show.
     for name in &args.targets {
-        if cluster::target(name)?.is_none() {
+        if cluster::target_within(name, &args.cluster)?.is_none() {
+            if args.pods.pods().is_some() {
+                return Err(Failure::usage(
+                    format!("{name} is not in a Kubernetes cluster, and cannot have several pods"),
+                    "leave out --pods and its kin, or name a target such as sc://CLASS",
+                ));
+            }
             target::check(name, &args.allow_overwrite, &args.ceph.access())?;
         }
     }
@@ -144,8 +150,8 @@ impl Probes<'_> {
         keeper: &mut Keeper,
     ) -> Result<ProbeResult, Failure> {
         let name = &self.args.targets[who];
-        let (outcome, closed) = match cluster::target(name)? {
-            Some(target) => self.in_cluster(who, target, &mut live, keeper)?,
+        let (outcome, closed) = match cluster::target_within(name, &self.args.cluster)? {
+            Some((target, args)) => self.in_cluster(who, target, &args, &mut live, keeper)?,
             None => self.here(who, &mut live, keeper)?,
         };
         let mut result = outcome?;
@@ -201,35 +207,49 @@ impl Probes<'_> {
         &self,
         who: usize,
         target: Target,
+        args: &ClusterArgs,
         live: &mut ProbeLive,
         keeper: &mut Keeper,
     ) -> Result<Ended, Failure> {
         // The pod is made in the first turn, not beside what another target measures.
         let _turn = self.turns.come(who);
-        let name = target.to_string();
-        let place = self.args.cluster.options(target.clone());
-        let mut pod_live = PodLive::new(&name);
+        let name = &self.args.targets[who];
+        let place = args.options(target.clone());
+        let mut pod_live = PodLive::new(name);
         let watch = Watch {
             tell: &mut |told: Told<'_>| pod_live.tell(told),
             interrupts: &|| self.stop.interrupt.count(),
         };
-        let mut session = cluster::open(target, &self.args.cluster, watch)?;
-        let target = cluster::probe_target(&name, &mut session, &place)?;
+        let mut session = cluster::open_any(target, args, self.args.pods.pods(), watch)?;
+        let found = session.look()?;
+        let target = cluster::probe_target(name, session.path(), found, &place);
         let mut options = options(self.args);
         if options.size_bytes.is_none() {
             options.size_bytes = cluster::working_set(&place, options.budget.size_bytes);
         }
         live.note(&format!("{name}: {}", session.whereabouts()));
-        keeper.begin("probe", &name);
+        keeper.begin("probe", name);
         let mut taking = self.turns.taken_by(who, &mut session);
         let mut keeping = KeepingSession {
             session: &mut taking,
             keeper,
         };
-        let outcome = probe(&mut keeping, &target, &options, live);
+        let mut outcome = probe(&mut keeping, &target, &options, live);
         live.end();
         drop(taking);
+        if let (Ok(result), pods @ 2..) = (&mut outcome, session.pods()) {
+            result.notes.push(format!(
+                "all figures are those of {pods} pods together, each on {}",
+                match self.args.pods.shared {
+                    true => "a file of its own in one volume",
+                    false => "a volume of its own",
+                }
+            ));
+        }
         let closed = Box::new(session).close();
+        if let (Err(_), Err(left)) = (&outcome, &closed) {
+            live.note(&format!("{left}; {}", left.remedy()));
+        }
         Ok((outcome, closed))
     }
 

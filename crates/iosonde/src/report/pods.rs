@@ -11,14 +11,20 @@ pub(crate) fn text(pods: &[PodResult]) -> String {
     let nodes = nodes(pods);
     let (skew_ns, error_ns) = start_skew_ns(pods).unwrap_or_default();
     let mut text = format!(
-        "\nPods: {} on {}, started within {} of each other (their clocks are known to {})\n\n",
+        "\nPods: {} on {}, started within {} of each other ({})\n\n",
         pods.len(),
         match nodes.len() {
             1 => format!("node {}", nodes[0]),
             several => format!("{several} nodes"),
         },
         words::latency(skew_ns as f64),
-        words::latency(error_ns as f64),
+        match error_ns {
+            0 => "by the clocks of their nodes".to_owned(),
+            error_ns => format!(
+                "their clocks are known to {}",
+                words::latency(error_ns as f64)
+            ),
+        },
     );
     let mut table = plain();
     let head = ["IOPS", "bandwidth", "median", "99 %", "99.9 %"];

@@ -21,6 +21,7 @@ const TRIAL_BYTES: u64 = 1 << 30;
 const TRIAL_NS: u64 = 60_000_000_000;
 
 pub(super) fn run(args: &DoctorArgs) -> Result<(), Failure> {
+    cluster::one_cluster(&args.place)?;
     let mut output = Output::open(args.output.as_deref(), false)?;
     // The target of these options is not used.
     let options = args.place.options(Target::EmptyDir);

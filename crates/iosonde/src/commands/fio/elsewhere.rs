@@ -8,11 +8,14 @@ use crate::live::cluster::PodLive;
 use crate::output::Output;
 use crate::signals::Stop;
 use crate::store::Keeper;
-use clap::{CommandFactory, Parser};
+use clap::{Arg, CommandFactory, Parser, ValueEnum};
+use iosonde_cluster::render::{Form, Rendering};
 use iosonde_cluster::{Pods, Told, Watch};
 use iosonde_engine::placed::put;
+use iosonde_job::env::FakeEnv;
+use iosonde_job::parse::Parsed;
 use iosonde_job::plan::CephAccess;
-use iosonde_job::{CommandLine, Plan, Target};
+use iosonde_job::{CommandLine, Plan, Target, parse};
 use iosonde_result::fio::Formats;
 use iosonde_result::session::Session;
 use std::ffi::OsString;
@@ -50,6 +53,8 @@ pub(super) struct InPods {
     target: Target,
     args: ClusterArgs,
     pods: Option<Pods>,
+    /// Manifests are asked for, not a run.
+    render: Option<Form>,
 }
 
 #[derive(Debug, Parser)]
@@ -65,6 +70,19 @@ struct Words {
     ceph: CephArgs,
     #[arg(long)]
     allow_overwrite: Vec<PathBuf>,
+    /// Print manifests for `kubectl apply` instead: a Job, or a StatefulSet
+    #[arg(long, value_enum, num_args = 0..=1, default_missing_value = "job", value_name = "FORM")]
+    render: Option<Rendered>,
+}
+
+/// `--render`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Rendered {
+    /// A Job
+    Job,
+    /// A StatefulSet
+    #[value(name = "statefulset")]
+    StatefulSet,
 }
 
 /// Takes what is ours from fio's words: `--target`, and with it the options of targets in a cluster.
@@ -74,24 +92,22 @@ pub(super) fn split(words: &[OsString]) -> Result<(Option<Elsewhere>, Vec<OsStri
     if !words.iter().any(is_target) {
         return Ok((None, words.to_vec()));
     }
-    let ours: Vec<(String, bool)> = Words::command()
-        .get_arguments()
-        .filter_map(|argument| {
-            let name = format!("--{}", argument.get_long()?);
-            Some((name, argument.get_action().takes_values()))
-        })
-        .collect();
+    let ours = Words::command();
+    let named = |name: &str| {
+        let mut arguments = ours.get_arguments();
+        arguments.find(|argument| argument.get_long() == name.strip_prefix("--"))
+    };
     let (mut taken, mut rest) = (Vec::new(), Vec::new());
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let text = word.to_string_lossy();
         let name = text.split('=').next().unwrap_or_default();
-        let Some((_, has_value)) = ours.iter().find(|(ours, _)| ours == name) else {
+        let Some(argument) = named(name) else {
             rest.push(word.clone());
             continue;
         };
         taken.push(word.clone());
-        if *has_value && !text.contains('=') {
+        if !text.contains('=') && takes(argument, words.as_slice().first()) {
             taken.extend(words.next().cloned());
         }
     }
@@ -114,11 +130,46 @@ pub(super) fn split(words: &[OsString]) -> Result<(Option<Elsewhere>, Vec<OsStri
         target,
         args: parsed.cluster,
         pods: parsed.pods.pods(),
+        render: parsed.render.map(|rendered| match rendered {
+            Rendered::Job => Form::Job,
+            Rendered::StatefulSet => Form::StatefulSet,
+        }),
     };
     Ok((Some(Elsewhere::Pods(Box::new(there))), rest))
 }
 
+/// Whether this word is the argument's value. Where it may be left out, only a word that can be one is.
+fn takes(argument: &Arg, word: Option<&OsString>) -> bool {
+    let is_optional = argument
+        .get_num_args()
+        .is_some_and(|range| range.min_values() == 0);
+    let is_value = |word: &OsString| {
+        let values = argument.get_possible_values();
+        values.iter().any(|value| word == value.get_name())
+    };
+    argument.get_action().takes_values() && (!is_optional || word.is_some_and(is_value))
+}
+
 impl InPods {
+    /// Whether manifests are asked for, and in which form.
+    pub(super) fn form(&self) -> Option<Form> {
+        self.render
+    }
+
+    /// Prints the manifests that run these jobs without iosonde.
+    pub(super) fn render(&self, form: Form, parsed: &Parsed) -> Result<(), Failure> {
+        cluster::refuse_what_stays_behind(&parsed.plan)?;
+        let text = job_file(parsed)?;
+        let options = cluster::options_of_pods(self.target.clone(), &self.args, self.pods)?;
+        let rendering = Rendering {
+            form,
+            options: &options,
+            job_file: &text,
+        };
+        let path = parsed.command.output.as_deref().map(Path::new);
+        Output::open(path, false)?.write(rendering.yaml()?.as_bytes())
+    }
+
     /// Runs a job there, and prints its result as if it had run here.
     pub(crate) fn measure(
         self,
@@ -137,28 +188,38 @@ impl InPods {
             tell: &mut |told: Told<'_>| pod_live.tell(told),
             interrupts: &|| stop.interrupt.count(),
         };
-        let (mut session, notes): (Box<dyn Session + '_>, _) = match self.pods {
-            Some(pods) => {
-                let session = cluster::open_pods(self.target, &self.args, pods, watch)?;
-                let notes = session.notes(&plan);
-                (Box::new(session), notes)
-            }
-            None => {
-                let session = cluster::open(self.target, &self.args, watch)?;
-                let notes = session.adopt(&mut plan);
-                (Box::new(session), notes)
-            }
-        };
-        for note in notes {
+        let mut session = cluster::open_any(self.target, &self.args, self.pods, watch)?;
+        for note in session.adopt(&mut plan) {
             eprintln!("note: {note}");
         }
-        let (outcome, shown) = watched(session.as_mut(), &plan, command, formats, &mut output)?;
-        let closed = session.close();
+        let (outcome, shown) = watched(&mut session, &plan, command, formats, &mut output)?;
+        let closed = Box::new(session).close();
+        cluster::tell_what_is_left(&outcome, &closed);
         let result = report(outcome?, &name, formats, &mut keeper, &mut output)?;
         shown?;
         closed?;
         conclude(&result, &stop)
     }
+}
+
+/// The jobs as the one file that goes into the manifest, if that means the same.
+fn job_file(parsed: &Parsed) -> Result<String, Failure> {
+    let [text] = parsed.job_files.as_slice() else {
+        return Err(Failure::usage(
+            "several job files cannot be rendered",
+            "put the jobs into one file, or render each file alone",
+        ));
+    };
+    let env = FakeEnv::new().file("job.fio", text);
+    let again = parse(&["job.fio".into()], &env);
+    let is_same = again.is_ok_and(|again| again.job_files == parsed.job_files);
+    if !is_same {
+        return Err(Failure::usage(
+            "these options cannot be written into a job file",
+            "values must not have `;`, `#` or ends of lines in them",
+        ));
+    }
+    Ok(text.clone())
 }
 
 #[cfg(test)]
@@ -181,7 +242,7 @@ mod tests {
         };
         assert_eq!(elsewhere.target.to_string(), "sc://fast");
         assert_eq!(elsewhere.args.claim_size, Some(2 << 30));
-        assert_eq!(elsewhere.args.context.as_deref(), Some("lab"));
+        assert_eq!(elsewhere.args.context, ["lab"]);
         assert_eq!(elsewhere.args.namespace.as_deref(), Some("bench"));
         assert_eq!(rest, words("--size=1g -n x job.fio"));
         let line = "--target sc://fast --pods 3 --shared --placement=spread job.fio";
@@ -192,6 +253,35 @@ mod tests {
         let pods = elsewhere.pods.unwrap();
         assert_eq!((pods.count, pods.shared), (Some(3), true));
         assert_eq!(rest, words("job.fio"), "a switch has no value");
+        let form = |line: &str| {
+            let (elsewhere, rest) = split(&words(line)).unwrap();
+            assert_eq!(rest, words("job.fio"), "{line}");
+            match elsewhere {
+                Some(Elsewhere::Pods(elsewhere)) => elsewhere.form(),
+                _ => panic!("{elsewhere:?}"),
+            }
+        };
+        assert_eq!(form("--target sc://a job.fio"), None);
+        assert_eq!(form("--target sc://a --render job.fio"), Some(Form::Job));
+        assert_eq!(
+            form("--render job job.fio --target sc://a"),
+            Some(Form::Job)
+        );
+        let set = Some(Form::StatefulSet);
+        assert_eq!(form("--target sc://a --render statefulset job.fio"), set);
+        assert_eq!(form("--target sc://a --render=statefulset job.fio"), set);
+    }
+
+    #[test]
+    fn jobs_become_one_file_if_that_means_the_same() {
+        let of = |line: &str| job_file(&parse(&words(line), &FakeEnv::new()).unwrap());
+        let text = of("--rw=randread --name=a --size=1g --name=b --stonewall --size=2g").unwrap();
+        assert_eq!(
+            text,
+            "[global]\nrw=randread\n\n[a]\nsize=1g\n\n[b]\nstonewall\nsize=2g\n"
+        );
+        let failure = of("--name=a --size=1g --filename=x#y").unwrap_err();
+        assert_eq!(failure.status(), 2);
     }
 
     #[test]

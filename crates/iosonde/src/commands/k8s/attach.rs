@@ -1,6 +1,7 @@
 //! `iosonde k8s attach`: a run whose client is gone.
 
 use crate::args::{ClusterArgs, KeepArgs};
+use crate::commands::cluster::{one_cluster, tell_what_is_left};
 use crate::commands::fio::{conclude, report};
 use crate::failure::Failure;
 use crate::live::cluster::PodLive;
@@ -35,6 +36,7 @@ pub(crate) struct AttachArgs {
 }
 
 pub(super) fn run(args: &AttachArgs) -> Result<(), Failure> {
+    one_cluster(&args.cluster)?;
     let stop = Stop::listen()?;
     let mut keeper = Keeper::open(&args.keep)?;
     let mut output = Output::open(args.output.as_deref(), false)?;
@@ -50,6 +52,7 @@ pub(super) fn run(args: &AttachArgs) -> Result<(), Failure> {
     let outcome = session.attend(&mut live);
     drop(live);
     let closed = Box::new(session).close();
+    tell_what_is_left(&outcome, &closed);
     let result = report(
         outcome?,
         &args.run,

@@ -140,8 +140,8 @@ pub(crate) fn run(args: &K8sFioArgs) -> Result<(), Failure> {
     let mut output = Output::open(args.outfile.as_deref(), false)?;
     let mut runs = Vec::new();
     let mut outcome = Ok(());
-    for class in &args.storage_classes {
-        match measure(class, &parsed, args, &stop, &mut keeper) {
+    for class in args.cluster.in_each_context(&targets(args)) {
+        match measure(&class, &parsed, args, &stop, &mut keeper) {
             Ok(run) => runs.push(run),
             Err(failure) => outcome = Err(failure),
         }
@@ -160,23 +160,35 @@ pub(crate) fn run(args: &K8sFioArgs) -> Result<(), Failure> {
     stop.conclude(runs.iter().find_map(|run| run.error.clone()))
 }
 
+/// The classes as targets.
+fn targets(args: &K8sFioArgs) -> Vec<String> {
+    let classes = args.storage_classes.iter();
+    classes
+        .map(|class| Target::StorageClass(class.clone()).to_string())
+        .collect()
+}
+
 fn measure(
-    class: &str,
+    name: &str,
     parsed: &Parsed,
     args: &K8sFioArgs,
     stop: &Stop,
     keeper: &mut Keeper,
 ) -> Result<ClassRun, Failure> {
-    let target = Target::StorageClass(class.to_owned());
-    let name = target.to_string();
-    let mut pod_live = PodLive::new(&name);
+    let Some((target, cluster)) = cluster::target_within(name, &args.cluster)? else {
+        return Err(Failure::usage(
+            format!("{name} is no storage class"),
+            "name one of `kubectl get storageclass`",
+        ));
+    };
+    let mut pod_live = PodLive::new(name);
     let watch = Watch {
         tell: &mut |told: Told<'_>| pod_live.tell(told),
         interrupts: &|| stop.interrupt.count(),
     };
     let cluster = ClusterArgs {
         claim_size: Some(args.cluster.claim_size.unwrap_or(args.size)),
-        ..args.cluster.clone()
+        ..cluster
     };
     let mut session = cluster::open(target, &cluster, watch)?;
     let mut plan = parsed.plan.clone();
@@ -194,9 +206,10 @@ fn measure(
     let outcome = session.run(&plan, &mut live);
     let shown = live.end();
     let closed = Box::new(session).close();
+    cluster::tell_what_is_left(&outcome, &closed);
     let mut result = outcome?;
     shown?;
-    keeper.begin("fio", &name);
+    keeper.begin("fio", name);
     keeper.keep(&mut result);
     keeper.finish(None);
     for note in keeper.notes() {
@@ -204,7 +217,7 @@ fn measure(
     }
     closed?;
     class_run(
-        class,
+        name.trim_start_matches("sc://"),
         cluster.claim_size.unwrap_or(args.size),
         &result,
         &formats,

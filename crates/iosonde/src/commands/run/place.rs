@@ -2,9 +2,9 @@
 
 use crate::commands::ceph;
 use crate::failure::Failure;
-use iosonde_cluster::place::into_volume;
 use iosonde_engine::placed::put;
 use iosonde_job::Target;
+use iosonde_job::place::into_volume;
 use iosonde_job::plan::{Direction, Engine, Extent, Plan};
 use iosonde_result::session::RunError;
 use iosonde_study::probe::TargetKind;

@@ -90,11 +90,15 @@ impl<'a> Site<'a> {
                     _opened: Some(opened),
                 })
             }
-            Site::Pod(pod) => Ok(Studied {
-                target: cluster::probe_target(&pod.name, &mut pod.session, &pod.options)?,
-                size_bytes: cluster::working_set(&pod.options, Budget::NORMAL.size_bytes),
-                _opened: None,
-            }),
+            Site::Pod(pod) => {
+                let found = pod.session.look()?;
+                let path = pod.session.path();
+                Ok(Studied {
+                    target: cluster::probe_target(&pod.name, path, found, &pod.options),
+                    size_bytes: cluster::working_set(&pod.options, Budget::NORMAL.size_bytes),
+                    _opened: None,
+                })
+            }
         }
     }
 

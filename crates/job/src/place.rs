@@ -2,8 +2,10 @@
 //!
 //! The target says where, the job says what: directories and files of this machine become files of the volume.
 
-use crate::manifest::DEVICE;
-use iosonde_job::plan::Plan;
+use crate::plan::Plan;
+
+/// Where a pod has its block volume.
+pub const DEVICE: &str = "/dev/iosonde";
 
 /// Moves all files of a plan into a volume. Returns what the user should know about it.
 ///
@@ -72,11 +74,11 @@ fn downward(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosonde_job::env::FakeEnv;
+    use crate::env::FakeEnv;
 
     fn plan(words: &str) -> Plan {
         let words: Vec<_> = words.split(' ').map(Into::into).collect();
-        iosonde_job::parse(&words, &FakeEnv::new()).unwrap().plan
+        crate::parse(&words, &FakeEnv::new()).unwrap().plan
     }
 
     fn files(words: &str) -> (Vec<String>, Vec<String>, usize) {

@@ -1,0 +1,157 @@
+//! A job file on the pod's volume, by itself: nobody is connected, and the result is in what the pod has written.
+
+use crate::{Failure, fio};
+use iosonde_engine::interrupt::Interrupt;
+use iosonde_engine::local::LocalRunner;
+use iosonde_engine::system_env::SystemEnv;
+use iosonde_job::place::{DEVICE, into_volume};
+use iosonde_job::{Plan, parse};
+use iosonde_result::fio::Formats;
+use iosonde_result::run::RunResult;
+use iosonde_result::session::{RunError, Session};
+use iosonde_result::wire::farewell;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// What to run, and where.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Options {
+    /// Made at the start, and removed at the end with all that is in it. `None`: the volume is a device.
+    scratch: Option<PathBuf>,
+    /// Wait for a signal when the job has ended: who keeps pods running would start it again.
+    stay: bool,
+    file: OsString,
+}
+
+impl Options {
+    fn read(words: &[OsString]) -> Result<Options, Failure> {
+        let mut options = Options::default();
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match &*word.to_string_lossy() {
+                "--stay" => options.stay = true,
+                "--scratch" => {
+                    let path = words.next().map(PathBuf::from);
+                    options.scratch =
+                        Some(path.ok_or_else(|| Failure::new(2, "--scratch needs a value"))?);
+                }
+                name if name.starts_with("--") => {
+                    return Err(Failure::new(2, format!("there is no option {name}")));
+                }
+                _ if options.file.is_empty() => options.file.clone_from(word),
+                _ => return Err(Failure::new(2, "one job file is read")),
+            }
+        }
+        match options.file.is_empty() {
+            true => Err(Failure::new(2, "name a job file")),
+            false => Ok(options),
+        }
+    }
+}
+
+/// Runs it, and tells the result: as fio does, and then in one line for whoever collects it.
+pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
+    let options = Options::read(words)?;
+    let interrupt = crate::serve::signals()?;
+    let ended = plan(&options).and_then(|plan| measure(&options, &plan, &interrupt));
+    if let Err(failure) = &ended
+        && options.stay
+    {
+        eprintln!("{}", failure.message);
+    }
+    while options.stay && !interrupt.is_requested() {
+        thread::sleep(Duration::from_millis(100));
+    }
+    ended
+}
+
+fn plan(options: &Options) -> Result<Plan, Failure> {
+    let parsed = parse(std::slice::from_ref(&options.file), &SystemEnv::default())
+        .map_err(|all| Failure::new(2, all.render(false)))?;
+    if !parsed.warnings.list.is_empty() {
+        eprintln!("{}", parsed.warnings);
+    }
+    let mut plan = parsed.plan;
+    let scratch = options.scratch.as_ref().map(|path| path.to_string_lossy());
+    for note in into_volume(&mut plan, scratch.as_deref()) {
+        eprintln!("note: {note}");
+    }
+    Ok(plan)
+}
+
+fn measure(options: &Options, plan: &Plan, interrupt: &Arc<Interrupt>) -> Result<(), Failure> {
+    let outcome = on_volume(options, plan, interrupt);
+    let told = match &outcome {
+        Ok(result) => fio::write(&mut io::stdout(), plan, result, &Formats::default()),
+        Err(_) => Ok(()),
+    };
+    let ended = match &outcome {
+        Ok(result) => fio::conclude(result, interrupt.is_requested()),
+        Err(error) => Err(fio::refused(error)),
+    };
+    let mut out = io::stdout().lock();
+    told.and_then(|()| out.write_all(farewell(outcome).as_bytes()))
+        .and_then(|()| out.flush())
+        .map_err(|error| Failure::new(5, format!("the result cannot be written: {error}")))?;
+    ended
+}
+
+fn on_volume(
+    options: &Options,
+    plan: &Plan,
+    interrupt: &Arc<Interrupt>,
+) -> Result<RunResult, RunError> {
+    if let Some(scratch) = &options.scratch {
+        std::fs::create_dir_all(scratch).map_err(|error| RunError::Target {
+            path: scratch.display().to_string(),
+            problem: format!("it cannot be made in the volume: {error}"),
+            remedy: "let the pod's user write to the volume: --run-as".to_owned(),
+        })?;
+    }
+    let runner = LocalRunner {
+        consent: match options.scratch {
+            Some(_) => Vec::new(),
+            None => vec![DEVICE.into()],
+        },
+        interrupt: interrupt.clone(),
+        ..LocalRunner::default()
+    };
+    let mut session = runner.open();
+    let outcome = session.run(plan, &mut ());
+    let closed = Box::new(session).close();
+    if let Some(scratch) = &options.scratch
+        && let Err(error) = std::fs::remove_dir_all(scratch)
+    {
+        eprintln!("{} is left behind: {error}", scratch.display());
+    }
+    let result = outcome?;
+    closed.map(|()| result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_or_named() {
+        let read = |line: &str| {
+            let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            Options::read(&words)
+        };
+        let expected = Options {
+            scratch: Some("/data/x".into()),
+            stay: true,
+            file: "job.fio".into(),
+        };
+        assert_eq!(read("--scratch /data/x --stay job.fio").unwrap(), expected);
+        let message = |line| read(line).unwrap_err().message;
+        assert!(message("--stay").contains("name a job file"));
+        assert!(message("a b").contains("one job file"));
+        assert!(message("--wait a").contains("--wait"));
+        assert!(message("a --scratch").contains("needs a value"));
+    }
+}

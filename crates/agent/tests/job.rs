@@ -1,0 +1,78 @@
+//! A job file that the agent runs by itself, as in the pods of rendered manifests.
+
+use iosonde_result::run::RunResult;
+use iosonde_result::session::RunError;
+use iosonde_result::wire::{LAST_WORD, outcome_in};
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+const AGENT: &str = env!("CARGO_BIN_EXE_iosonde-agent");
+const JOB: &str = "[t]\nrw=randwrite\nbs=4k\nsize=1m\nioengine=psync\ndirectory=/elsewhere\n";
+
+fn job(directory: &Path, text: &str, more: &[&str]) -> Command {
+    let file = directory.join("job.fio");
+    std::fs::write(&file, text).unwrap();
+    let mut command = Command::new(AGENT);
+    command
+        .arg("job")
+        .arg("--scratch")
+        .arg(directory.join("scratch"))
+        .args(more)
+        .arg(file);
+    command
+}
+
+fn outcome(output: &Output) -> Result<RunResult, RunError> {
+    let log = String::from_utf8_lossy(&output.stdout);
+    outcome_in(&log).unwrap_or_else(|| panic!("no result: {log}"))
+}
+
+#[test]
+fn its_result_is_behind_what_fio_would_print_and_its_files_are_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = job(directory.path(), JOB, &[]).output().unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{complaint}");
+    assert!(
+        complaint.contains("directory=/elsewhere is the volume"),
+        "{complaint}"
+    );
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(printed.contains("write: IOPS="), "{printed}");
+    let result = outcome(&output).unwrap();
+    assert_eq!(result.workers[0].directions.write.total_ios, 256);
+    assert!(!directory.path().join("scratch").exists());
+}
+
+#[test]
+fn a_job_that_is_refused_says_so_to_whoever_collects() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = JOB.replace("size=1m", "size=900t");
+    let output = job(directory.path(), &text, &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    let error = outcome(&output).unwrap_err();
+    assert!(error.to_string().contains("available"), "{error}");
+    assert!(!directory.path().join("scratch").exists());
+}
+
+#[test]
+fn it_stays_until_it_is_told_to_end_where_it_would_be_started_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut child = job(directory.path(), JOB, &["--stay"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while line.trim_end() != LAST_WORD {
+        line.clear();
+        assert!(out.read_line(&mut line).unwrap() > 0, "it ended");
+    }
+    assert_eq!(child.try_wait().unwrap(), None, "it stays");
+    let id = child.id().to_string();
+    assert!(Command::new("kill").arg(id).status().unwrap().success());
+    out.read_to_string(&mut line).unwrap();
+    assert!(child.wait().unwrap().success());
+}

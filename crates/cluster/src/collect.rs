@@ -1,0 +1,371 @@
+//! The results of rendered manifests: what their pods have written, put together.
+
+use crate::api;
+use crate::connect::Cluster;
+use crate::diagnose::{Sight, State};
+use crate::manifest::{PODS_ANNOTATION, RENDERED_LABEL, TARGET_ANNOTATION};
+use crate::options::ClusterOptions;
+use crate::runner::{complete, runtime};
+use crate::session::{Told, Watch};
+use iosonde_result::pods::{PodRun, combined};
+use iosonde_result::run::RunResult;
+use iosonde_result::session::RunError;
+use iosonde_result::wire::{LAST_WORD, outcome_in};
+use iosonde_result::words;
+use k8s_openapi::api::core::v1::{Event, Pod};
+use kube::api::{Api, ListParams, LogParams};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// How often the pods are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What was collected.
+#[derive(Debug, Clone)]
+pub struct Collected {
+    /// The result: of the one pod, or of all together.
+    pub result: RunResult,
+    /// What was measured.
+    pub target: String,
+    /// What the user should know of it.
+    pub notes: Vec<String>,
+}
+
+/// Waits until all pods of a rendered manifest have their result, and puts the results together. Nothing is removed.
+///
+/// # Errors
+/// When there is no such manifest in the namespace, or a pod has no result and will have none.
+pub fn collect(
+    options: &ClusterOptions,
+    run: Option<&str>,
+    mut watch: Watch<'_>,
+) -> Result<Collected, RunError> {
+    let runtime = runtime()?;
+    (watch.tell)(Told::Waiting("the cluster's answer"));
+    let collected = runtime.block_on(async {
+        let cluster = Cluster::connect(options).await?;
+        let run = run.map(|run| run.trim_start_matches("iosonde-"));
+        let id = find(&cluster, run).await?;
+        let gathering = Gathering {
+            timeout: options.timeout,
+            cluster,
+            id,
+        };
+        gathering.gather(&mut watch).await
+    });
+    (watch.tell)(Told::Over);
+    collected
+}
+
+/// The manifest that is meant: the one that is named, or the only one there is.
+async fn find(cluster: &Cluster, run: Option<&str>) -> Result<String, RunError> {
+    let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
+    let all = pods
+        .list(&ListParams::default().labels(RENDERED_LABEL))
+        .await;
+    let all = all.map_err(|error| api::failed("looking for pods", &error))?;
+    let mut known: Vec<String> = all.items.iter().filter_map(rendered).collect();
+    known.sort_unstable();
+    known.dedup();
+    let problem = match (run, known.as_slice()) {
+        (None, [only]) => return Ok(only.clone()),
+        (Some(run), known) if known.iter().any(|id| id == run) => return Ok(run.to_owned()),
+        (Some(run), _) => format!("no pod of {run} is in the namespace {}", cluster.namespace),
+        (None, []) => format!("no rendered run is in the namespace {}", cluster.namespace),
+        (None, _) => "several rendered runs are in this namespace".to_owned(),
+    };
+    Err(RunError::Unsupported {
+        problem,
+        remedy: match known.as_slice() {
+            [] => {
+                "choose its namespace with -n; pods that were removed took their results with them"
+                    .to_owned()
+            }
+            known => format!("name one: {}", known.join(", ")),
+        },
+    })
+}
+
+fn rendered(pod: &Pod) -> Option<String> {
+    pod.metadata.labels.as_ref()?.get(RENDERED_LABEL).cloned()
+}
+
+fn annotation<'a>(pod: &'a Pod, key: &str) -> Option<&'a str> {
+    let all = pod.metadata.annotations.as_ref()?;
+    all.get(key).map(String::as_str)
+}
+
+fn name(pod: &Pod) -> &str {
+    pod.metadata.name.as_deref().unwrap_or_default()
+}
+
+fn phase(pod: &Pod) -> &str {
+    let status = pod.status.as_ref();
+    let phase = status.and_then(|status| status.phase.as_deref());
+    phase.unwrap_or_default()
+}
+
+/// How often its container was started again.
+fn restarts(pod: &Pod) -> i32 {
+    let statuses = pod
+        .status
+        .as_ref()
+        .and_then(|s| s.container_statuses.as_ref());
+    statuses
+        .into_iter()
+        .flatten()
+        .map(|status| status.restart_count)
+        .sum()
+}
+
+struct Gathering {
+    cluster: Cluster,
+    id: String,
+    timeout: Duration,
+}
+
+impl Gathering {
+    fn pods(&self) -> Api<Pod> {
+        Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace)
+    }
+
+    async fn gather(&self, watch: &mut Watch<'_>) -> Result<Collected, RunError> {
+        let mut results: BTreeMap<String, (Pod, RunResult)> = BTreeMap::new();
+        let ours = ListParams::default().labels(&format!("{RENDERED_LABEL}={}", self.id));
+        let begun = Instant::now();
+        loop {
+            let found = self.pods().list(&ours).await;
+            let found = found.map_err(|error| api::failed("looking at the pods", &error))?;
+            for pod in &found.items {
+                if !results.contains_key(name(pod))
+                    && let Some(result) = self.result_of(pod).await?
+                {
+                    results.insert(name(pod).to_owned(), (pod.clone(), result));
+                }
+            }
+            let expected = expected(&found.items);
+            if results.len() >= expected {
+                return self.together(results).await;
+            }
+            let hindered = self.hindrance(&found.items).await;
+            if let (Some(error), true) = (&hindered, begun.elapsed() > self.timeout) {
+                return Err(error.clone());
+            }
+            let what = match hindered {
+                Some(error) => format!("this to go away: {error}"),
+                None => format!(
+                    "the pods to end; {} of {expected} have their result",
+                    results.len()
+                ),
+            };
+            (watch.tell)(Told::Waiting(&what));
+            tokio::time::sleep(LOOK).await;
+            if (watch.interrupts)() > 0 {
+                return Err(RunError::Interrupted);
+            }
+        }
+    }
+
+    /// The result of a pod that has one; an error when it never will.
+    async fn result_of(&self, pod: &Pod) -> Result<Option<RunResult>, RunError> {
+        let has_ended = matches!(phase(pod), "Succeeded" | "Failed");
+        let log = match phase(pod) {
+            "Succeeded" | "Failed" => self.log(pod, None).await?,
+            // A pod of a StatefulSet stays; its log may be long, its last line is not.
+            "Running" if self.log(pod, Some(1)).await?.trim_end() == LAST_WORD => {
+                self.log(pod, None).await?
+            }
+            _ => return Ok(None),
+        };
+        match outcome_in(&log) {
+            Some(Ok(result)) => Ok(Some(result)),
+            Some(Err(error)) => Err(lost(
+                pod,
+                &format!("its job was refused: {error}"),
+                &error.remedy(),
+            )),
+            None if has_ended => Err(lost(
+                pod,
+                &why_ended(pod, &log),
+                "see `kubectl describe pod`, and apply the manifest again",
+            )),
+            None => Ok(None),
+        }
+    }
+
+    async fn log(&self, pod: &Pod, tail_lines: Option<i64>) -> Result<String, RunError> {
+        let params = LogParams {
+            tail_lines,
+            ..LogParams::default()
+        };
+        let log = self.pods().logs(name(pod), &params).await;
+        log.map_err(|error| api::failed(&format!("reading what {} has written", name(pod)), &error))
+    }
+
+    /// What keeps the pods from running, where this user may see it.
+    async fn hindrance(&self, pods: &[Pod]) -> Option<RunError> {
+        let events: Api<Event> =
+            Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
+        let events = events.list(&ListParams::default()).await;
+        let events = events.map(|list| list.items).unwrap_or_default();
+        let job = format!("iosonde-{}", self.id);
+        let sights = Sight::each(&job, None, pods.to_vec(), &[], &events);
+        sights.iter().find_map(|sight| match sight.judge() {
+            State::Hindered(hindrance) => Some(RunError::Unready {
+                what: sight
+                    .pod_name()
+                    .map_or("a pod".to_owned(), |name| format!("the pod {name}")),
+                cause: hindrance.cause,
+                remedy: hindrance.remedy,
+            }),
+            _ => None,
+        })
+    }
+
+    async fn together(
+        &self,
+        results: BTreeMap<String, (Pod, RunResult)>,
+    ) -> Result<Collected, RunError> {
+        let mut notes = notes(results.values());
+        let mut runs = Vec::new();
+        let mut target = String::new();
+        let first_ms = results
+            .values()
+            .map(|(_, result)| began_ms(result))
+            .min()
+            .unwrap_or(0);
+        for (name, (pod, mut result)) in results {
+            annotation(&pod, TARGET_ANNOTATION)
+                .unwrap_or_default()
+                .clone_into(&mut target);
+            complete(&mut result.labels, &self.cluster, &pod).await;
+            result.labels.insert("rendered".to_owned(), self.id.clone());
+            runs.push(PodRun {
+                name,
+                node: result.labels.get("node").cloned().unwrap_or_default(),
+                started_ns: (began_ms(&result) - first_ms) * 1_000_000,
+                clock_error_ns: 0,
+                result,
+            });
+        }
+        let result = match runs.len() {
+            1 => runs.pop().map(|run| run.result),
+            _ => combined(runs),
+        };
+        let result = result.ok_or_else(|| RunError::Unsupported {
+            problem: format!("{} has no pods any more", self.id),
+            remedy: "apply its manifest again".to_owned(),
+        })?;
+        notes.dedup();
+        Ok(Collected {
+            result,
+            target,
+            notes,
+        })
+    }
+}
+
+/// How many pods there are to be.
+fn expected(pods: &[Pod]) -> usize {
+    let first = pods
+        .first()
+        .and_then(|pod| annotation(pod, PODS_ANNOTATION));
+    first.and_then(|count| count.parse().ok()).unwrap_or(1)
+}
+
+/// When its first job began, by the clock of its node.
+fn began_ms(result: &RunResult) -> u64 {
+    let workers = result.workers.iter().map(|worker| worker.started_at_ms);
+    workers.min().unwrap_or(result.started_at_ms)
+}
+
+fn notes<'a>(results: impl Iterator<Item = &'a (Pod, RunResult)> + Clone) -> Vec<String> {
+    let mut notes = Vec::new();
+    let began = results.clone().map(|(_, result)| began_ms(result));
+    let (first, last) = (began.clone().min().unwrap_or(0), began.max().unwrap_or(0));
+    if last > first {
+        notes.push(format!(
+            "the pods started by themselves, the last {} after the first by the clocks of their nodes: the sum is of \
+             rates that were not all reached at the same time",
+            words::latency((last - first) as f64 * 1e6)
+        ));
+    }
+    notes.extend(
+        results
+            .filter(|(pod, _)| restarts(pod) > 0)
+            .map(|(pod, _)| {
+                format!(
+                    "{} was started again: this is the result of its last run",
+                    name(pod)
+                )
+            }),
+    );
+    notes
+}
+
+fn why_ended(pod: &Pod, log: &str) -> String {
+    let status = pod.status.clone().unwrap_or_default();
+    let ended = status
+        .container_statuses
+        .unwrap_or_default()
+        .into_iter()
+        .find_map(|container| {
+            let ended = container.state?.terminated?;
+            Some(format!(
+                "{} (exit status {})",
+                ended.reason.unwrap_or_default(),
+                ended.exit_code
+            ))
+        });
+    let reason = status
+        .reason
+        .or(ended)
+        .unwrap_or_else(|| "it ended".to_owned());
+    match log
+        .lines()
+        .rev()
+        .find(|line| !line.trim().is_empty() && line.len() < 300)
+    {
+        Some(last) => format!("{reason}, and its last words are: {last}"),
+        None => reason,
+    }
+}
+
+fn lost(pod: &Pod, cause: &str, remedy: &str) -> RunError {
+    RunError::Lost {
+        what: format!("the pod {}", name(pod)),
+        cause: cause.to_owned(),
+        remedy: remedy.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn pod(value: serde_json::Value) -> Pod {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn what_a_pod_without_result_said_last_is_the_cause() {
+        let killed = pod(json!({"status": {"phase": "Failed", "containerStatuses": [{
+            "name": "iosonde", "image": "x", "imageID": "x", "ready": false, "restartCount": 2,
+            "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}},
+        }]}}));
+        assert_eq!(restarts(&killed), 2);
+        assert_eq!(why_ended(&killed, ""), "OOMKilled (exit status 137)");
+        let said = why_ended(&killed, "one\ntwo\n\n");
+        assert!(said.ends_with("its last words are: two"), "{said}");
+        let evicted = pod(json!({"status": {"phase": "Failed", "reason": "Evicted"}}));
+        assert_eq!(why_ended(&evicted, ""), "Evicted");
+    }
+
+    #[test]
+    fn a_pod_says_how_many_there_are() {
+        let of = |count: &str| pod(json!({"metadata": {"annotations": {PODS_ANNOTATION: count}}}));
+        assert_eq!(expected(&[of("8"), of("8")]), 8);
+        assert_eq!(expected(&[]), 1);
+    }
+}

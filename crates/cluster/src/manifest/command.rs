@@ -1,0 +1,88 @@
+//! What the container starts: a shell that waits for the agent, or the agent that its image carries.
+
+use super::{AGENT_DIRECTORY, DEVICE, JOB_DIRECTORY, JOB_FILE, RunSpec};
+use crate::image::AGENT_IN_IMAGE;
+
+/// How long an agent waits for a client that is gone.
+const IDLE_S: u32 = 120;
+
+/// How the agent comes into the pod, and what it does there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// It is sent over exec into an image with a shell, and serves clients.
+    Streamed,
+    /// The image carries it; it serves clients.
+    InImage,
+    /// The image carries it; it runs a job file by itself.
+    ByItself {
+        /// Whether it stays when the job has ended: a StatefulSet would start it again.
+        stays: bool,
+    },
+}
+
+impl Start {
+    /// For this image.
+    pub fn of_image(image: &str) -> Start {
+        match crate::image::carries_agent(image) {
+            true => Start::InImage,
+            false => Start::Streamed,
+        }
+    }
+
+    /// Where the agent's executable is in the pod.
+    pub(crate) fn agent(self) -> String {
+        match self {
+            Start::Streamed => format!("{AGENT_DIRECTORY}/agent"),
+            Start::InImage | Start::ByItself { .. } => AGENT_IN_IMAGE.to_owned(),
+        }
+    }
+}
+
+impl RunSpec<'_> {
+    /// The container's command.
+    pub(super) fn command(&self) -> Vec<String> {
+        let agent = self.start.agent();
+        match self.start {
+            Start::Streamed => vec!["sh".to_owned(), "-c".to_owned(), self.script(&agent)],
+            Start::InImage => {
+                let words = format!("{agent} {}", self.serve("$(JOB_COMPLETION_INDEX)"));
+                words.split(' ').map(str::to_owned).collect()
+            }
+            Start::ByItself { stays } => {
+                let mut words = vec![agent, "job".to_owned()];
+                if !self.is_block() {
+                    words.extend([
+                        "--scratch".to_owned(),
+                        self.own_scratch("$(JOB_COMPLETION_INDEX)"),
+                    ]);
+                }
+                words.extend(stays.then(|| "--stay".to_owned()));
+                words.push(format!("{JOB_DIRECTORY}/{JOB_FILE}"));
+                words
+            }
+        }
+    }
+
+    /// Waits for the agent to be sent, a few minutes at most, and becomes it.
+    fn script(&self, agent: &str) -> String {
+        format!(
+            "trap 'exit 143' TERM; n=0; \
+             while [ ! -x {agent} ]; do n=$((n+1)); [ $n -lt 3000 ] || exit 1; sleep 0.1 2>/dev/null || sleep 1; done; \
+             exec {agent} {}",
+            self.serve("$JOB_COMPLETION_INDEX")
+        )
+    }
+
+    /// What makes the agent serve; `index` is how the pod's own index is written.
+    fn serve(&self, index: &str) -> String {
+        let use_of_volume = match self.is_block() {
+            true => format!("--allow-overwrite {DEVICE}"),
+            false => format!("--scratch {}", self.own_scratch(index)),
+        };
+        format!("serve --socket {AGENT_DIRECTORY}/socket --idle {IDLE_S} {use_of_volume}")
+    }
+
+    fn own_scratch(&self, index: &str) -> String {
+        self.scratch(self.shares_volume().then_some(index))
+    }
+}

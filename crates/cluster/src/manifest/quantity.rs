@@ -1,0 +1,50 @@
+//! Bytes as Kubernetes writes them.
+
+pub use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+
+/// Bytes as Kubernetes writes them: in the largest binary unit that is exact.
+pub fn quantity(bytes: u64) -> Quantity {
+    let units = [
+        (1 << 40, "Ti"),
+        (1 << 30, "Gi"),
+        (1 << 20, "Mi"),
+        (1 << 10, "Ki"),
+    ];
+    let exact = units
+        .iter()
+        .find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit));
+    Quantity(match exact {
+        Some((unit, name)) => format!("{}{name}", bytes / unit),
+        None => bytes.to_string(),
+    })
+}
+
+/// A quantity of bytes as a number; `None` if it is none.
+pub fn quantity_bytes(quantity: &Quantity) -> Option<u64> {
+    let text = quantity.0.trim();
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit {
+        "" => 1.0,
+        "m" => 1e-3,
+        "k" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        "T" => 1e12,
+        "P" => 1e15,
+        "Ki" => 1024.0,
+        "Mi" => 1024f64.powi(2),
+        "Gi" => 1024f64.powi(3),
+        "Ti" => 1024f64.powi(4),
+        "Pi" => 1024f64.powi(5),
+        exponent => {
+            return format!("{number}{exponent}")
+                .parse::<f64>()
+                .ok()
+                .map(|n| n as u64);
+        }
+    };
+    number.parse::<f64>().ok().map(|n| (n * factor) as u64)
+}

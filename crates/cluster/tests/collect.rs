@@ -1,0 +1,195 @@
+//! Results of rendered manifests, as an API server hands them out: a small one that knows pods and their logs.
+
+use iosonde_cluster::{ClusterOptions, Collected, Told, Watch, collect};
+use iosonde_engine::local::LocalRunner;
+use iosonde_engine::system_env::SystemEnv;
+use iosonde_job::Target;
+use iosonde_result::run::RunResult;
+use iosonde_result::session::{RunError, Session};
+use iosonde_result::wire::farewell;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+
+/// Answers what is asked of it: pods as a list, and what each has written.
+struct Server {
+    pods: Vec<Value>,
+    logs: BTreeMap<String, String>,
+}
+
+impl Server {
+    /// Serves for as long as the test lasts, and says where.
+    fn serve(self) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let _ = self.answer(stream);
+            }
+        });
+        format!("http://{address}")
+    }
+
+    fn answer(&self, mut stream: TcpStream) -> std::io::Result<()> {
+        let mut lines = BufReader::new(stream.try_clone()?).lines();
+        let first = lines.next().transpose()?.unwrap_or_default();
+        for line in lines {
+            if line?.is_empty() {
+                break;
+            }
+        }
+        let path = first.split(' ').nth(1).unwrap_or_default();
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        let (status, body) = match path.strip_prefix("/api/v1/namespaces/bench/pods") {
+            Some("") => {
+                let list = json!({"apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": self.pods});
+                ("200 OK", list.to_string())
+            }
+            Some(log) => {
+                let name = log.trim_start_matches('/').trim_end_matches("/log");
+                let whole = self.logs.get(name).cloned().unwrap_or_default();
+                match query.contains("tailLines=1") {
+                    true => ("200 OK", whole.lines().last().unwrap_or_default().to_owned()),
+                    false => ("200 OK", whole),
+                }
+            }
+            None => ("403 Forbidden", json!({
+                "apiVersion": "v1", "kind": "Status", "status": "Failure", "code": 403, "message": "not allowed",
+            }).to_string()),
+        };
+        write!(
+            stream,
+            "HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        )
+    }
+}
+
+fn pod(name: &str, phase: &str, pods: u32) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "labels": {"iosonde/rendered": "0a1b2c3d"},
+            "annotations": {"iosonde/pods": pods.to_string(), "iosonde/target": "sc://fast"},
+        },
+        "spec": {"nodeName": "n1", "containers": [{"name": "iosonde", "image": "iosonde-agent"}]},
+        "status": {"phase": phase, "containerStatuses": [{
+            "name": "iosonde", "image": "iosonde-agent", "imageID": "x", "ready": true, "restartCount": 0,
+            "state": {"running": {}},
+        }]},
+    })
+}
+
+fn result(iops: u32) -> RunResult {
+    let words = [
+        "--name=t".to_owned(),
+        "--rw=randread".to_owned(),
+        "--size=1m".to_owned(),
+        "--ioengine=sim".to_owned(),
+        format!("--sim=cap_iops={iops}"),
+    ];
+    let words: Vec<_> = words.iter().map(Into::into).collect();
+    let plan = iosonde_job::parse(&words, &SystemEnv::default())
+        .unwrap()
+        .plan;
+    LocalRunner::default().open().run(&plan, &mut ()).unwrap()
+}
+
+fn collected(name: &str, server: Server, run: Option<&str>) -> Result<Collected, RunError> {
+    let config = json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": server.serve()}}],
+        "users": [{"name": "u", "user": {}}],
+        "contexts": [{"name": "lab", "context": {"cluster": "c", "user": "u", "namespace": "bench"}}],
+        "current-context": "lab",
+    });
+    let path: PathBuf =
+        std::env::temp_dir().join(format!("iosonde-collect-{name}-{}", std::process::id()));
+    std::fs::write(&path, config.to_string()).unwrap();
+    let options = ClusterOptions {
+        kubeconfig: Some(path.clone()),
+        ..ClusterOptions::new(Target::EmptyDir)
+    };
+    let watch = Watch {
+        tell: &mut |_: Told<'_>| {},
+        interrupts: &|| 0,
+    };
+    let collected = collect(&options, run, watch);
+    std::fs::remove_file(path).unwrap();
+    collected
+}
+
+fn server(pods: &[(&str, &str, String)]) -> Server {
+    let count = pods.len() as u32;
+    Server {
+        pods: pods
+            .iter()
+            .map(|(name, phase, _)| pod(name, phase, count))
+            .collect(),
+        logs: pods
+            .iter()
+            .map(|(name, _, log)| ((*name).to_owned(), log.clone()))
+            .collect(),
+    }
+}
+
+#[test]
+fn pods_that_have_ended_and_pods_that_stay_are_one_result() {
+    let log = |iops| format!("what fio prints\n{}", farewell(Ok(result(iops))));
+    let server = server(&[
+        ("iosonde-0a1b2c3d-0", "Succeeded", log(1000)),
+        ("iosonde-0a1b2c3d-1", "Running", log(500)),
+    ]);
+    let collected = collected("both", server, None).unwrap();
+    assert_eq!(collected.target, "sc://fast");
+    let result = collected.result;
+    assert_eq!(result.pods.len(), 2);
+    assert_eq!(result.workers[0].directions.read.total_ios, 512);
+    assert_eq!(result.labels["context"], "lab");
+    assert_eq!(result.labels["rendered"], "0a1b2c3d");
+    assert_eq!(result.labels["pods"], "2");
+    assert!(
+        collected.notes.is_empty(),
+        "simulated pods start at the same time: {:?}",
+        collected.notes
+    );
+}
+
+#[test]
+fn the_result_of_one_pod_is_its_own() {
+    let server = server(&[(
+        "iosonde-0a1b2c3d-0-x7k2p",
+        "Succeeded",
+        farewell(Ok(result(1000))),
+    )]);
+    let collected = collected("one", server, Some("iosonde-0a1b2c3d")).unwrap();
+    assert!(collected.result.pods.is_empty());
+    assert_eq!(collected.result.labels["node"], "n1");
+}
+
+#[test]
+fn what_can_not_be_collected_is_explained() {
+    let refused = RunError::Unsupported {
+        problem: "no space".to_owned(),
+        remedy: "make some".to_owned(),
+    };
+    let one = |phase, log: String| server(&[("iosonde-0a1b2c3d-0", phase, log)]);
+    let error = collected("refused", one("Failed", farewell(Err(refused))), None).unwrap_err();
+    assert!(error.to_string().contains("no space"), "{error}");
+    assert_eq!(error.remedy(), "make some");
+    let cut = one("Failed", "fio-3.33\nkilled in the middle\n".to_owned());
+    let error = collected("cut", cut, None).unwrap_err();
+    assert!(
+        error.to_string().contains("killed in the middle"),
+        "{error}"
+    );
+    let error = collected("other", one("Succeeded", String::new()), Some("ffffffff")).unwrap_err();
+    assert!(error.remedy().contains("0a1b2c3d"), "{}", error.remedy());
+    let error = collected("none", server(&[]), None).unwrap_err();
+    assert!(error.to_string().contains("no rendered run"), "{error}");
+}
