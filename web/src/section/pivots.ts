@@ -101,9 +101,11 @@ function products(pivots: Pivot[]): HTMLElement {
 /** Where the figures come from. */
 function results(kept: Kept[]): HTMLElement {
   const labels = (one: Kept) => Object.entries(one.labels).map(([key, value]) => `${key}=${value}`);
-  return table({
+  const all = table({
     caption: 'Results that these figures are of',
     head: ['result', 'kind', 'target', 'machine', 'labels', 'program', 'started'],
     rows: kept.map((one) => [one.id, one.kind, one.target, one.machine ?? '', labels(one).join(', '), one.program, moment(one.started_at_ms)]),
   });
+  all.classList.add('kept');
+  return all;
 }
