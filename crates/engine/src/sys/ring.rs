@@ -283,13 +283,13 @@ impl EntryMaker {
         let force = u64::from(self.options.force_async);
         let forced = force > 0 && self.issued.is_multiple_of(force);
         let plain = self.fixed_buffers || !self.options.vectored;
-        // SAFETY, of both: the buffer of a slot stays mapped and is left alone until its completion is reaped (see IoMemory);
-        // vectors live as long as the ring.
         if plain && matches!(slot.op, Op::Read | Op::Write) {
             let entry = self.transfer(slab, slot, index, forced);
+            // SAFETY: the buffer of a slot stays mapped and is left alone until its completion is reaped (see IoMemory).
             unsafe { queue.push(&entry) }
         } else {
             let entry = self.other(slab, slot, index, forced);
+            // SAFETY: as above, and vectors live as long as the ring.
             unsafe { queue.push(&entry) }
         }
     }
