@@ -36,7 +36,7 @@ pub(super) fn kind(
         .iter()
         .any(|path| path == Path::new(&target.to_string()));
     Ok(match look(target, access)? {
-        Found::Pool { free_bytes } => TargetKind::Directory {
+        Found::Pool { free_bytes } => TargetKind::Pool {
             free_bytes: free_bytes.unwrap_or(UNKNOWN_ROOM),
         },
         Found::Image { bytes, is_empty } => TargetKind::Existing {

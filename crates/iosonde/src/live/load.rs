@@ -85,7 +85,7 @@ impl LoadWatcher for LoadLive {
         self.steps = steps;
         let name = &target.name;
         match target.kind {
-            TargetKind::Directory { .. } => self.line(&format!(
+            TargetKind::Directory { .. } | TargetKind::Pool { .. } => self.line(&format!(
                 "{name}: writes a working file of {} and removes it at the end:\n{}",
                 words::bytes(bytes),
                 target.path

@@ -216,7 +216,7 @@ fn announced(announcement: &Announcement<'_>) -> Vec<String> {
     let target = announcement.target;
     let (name, size) = (&target.name, words::bytes(announcement.bytes));
     let what = match &target.kind {
-        TargetKind::Directory { .. } => {
+        TargetKind::Directory { .. } | TargetKind::Pool { .. } => {
             format!(
                 "{name}: writes a working file of up to {size} and removes it at the end: {}",
                 target.path

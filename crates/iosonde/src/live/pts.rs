@@ -66,7 +66,7 @@ impl PtsWatcher for PtsLive {
         let name = &target.name;
         let size = words::bytes(bytes);
         match target.kind {
-            TargetKind::Directory { .. } => self.line(&format!(
+            TargetKind::Directory { .. } | TargetKind::Pool { .. } => self.line(&format!(
                 "{name}: writes a working file of {size} and removes it at the end:\n{}",
                 target.path
             )),

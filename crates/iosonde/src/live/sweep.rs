@@ -110,7 +110,7 @@ impl SweepWatcher for SweepLive {
             let name = &target.name;
             let bytes = words::bytes(target.bytes);
             match target.kind {
-                TargetKind::Directory { .. } => self.line(&format!(
+                TargetKind::Directory { .. } | TargetKind::Pool { .. } => self.line(&format!(
                     "{name}: writes a working file of {bytes} and removes it at the end:\n{}",
                     target.path
                 )),

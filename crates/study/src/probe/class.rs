@@ -9,6 +9,7 @@ use super::figure::Figure;
 use super::outcome::PhaseRun;
 use super::phase::Phase;
 use crate::words;
+use iosonde_job::plan::Engine;
 use iosonde_result::host::Locality;
 use iosonde_result::run::VerdictKind;
 use schemars::JsonSchema;
@@ -60,6 +61,8 @@ pub struct Evidence {
     pub sync_p50_ns: Option<f64>,
     /// 99th percentile of it (the longest, where too few were measured).
     pub sync_p99_ns: Option<f64>,
+    /// 99th percentile of single writes where each is durable when it is acknowledged: in a pool of objects.
+    pub durable_write_p99_ns: Option<f64>,
     /// The file system says that it is in memory.
     pub in_memory: bool,
     /// The file system says that it is on another machine.
@@ -103,6 +106,14 @@ impl Evidence {
             sequential_read: find(Phase::SequentialRead).map(|figure| figure.bytes_per_s.mean),
             sync_p50_ns: sync.and_then(|sync| sync.p50_ns).map(|ns| ns as f64),
             sync_p99_ns: sync.map(|sync| sync.p99_ns.map_or(sync.max_ns, |ns| ns as f64)),
+            durable_write_p99_ns: find(Phase::WriteLatency)
+                .filter(|_| {
+                    results()
+                        .flat_map(|result| &result.jobs)
+                        .any(|job| job.backend.engine == Engine::Rados)
+                })
+                .map(|figure| figure.latency)
+                .map(|latency| latency.p99_ns.map_or(latency.max_ns, |ns| ns as f64)),
             in_memory: is_at(Locality::Memory),
             remote: is_at(Locality::Remote),
             served_from_cache: read_verdict(VerdictKind::ServedFromCache),
@@ -251,6 +262,10 @@ fn fitness(class: DeviceClass, evidence: &Evidence) -> String {
         return "fit for scratch data, nothing on it survives a restart".to_owned();
     }
     let (Some(p50), Some(p99)) = (evidence.sync_p50_ns, evidence.sync_p99_ns) else {
+        if let Some(p99) = evidence.durable_write_p99_ns {
+            let write = words::latency(p99);
+            return format!("a write, durable when it is acknowledged, takes {write} at p99");
+        }
         return match evidence.sync_p99_ns {
             Some(longest) => format!(
                 "not fit for a database's log, fdatasync takes up to {}",
@@ -285,6 +300,7 @@ fn fitness(class: DeviceClass, evidence: &Evidence) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::probe::TargetKind;
 
     fn nvme() -> Evidence {
         Evidence {
@@ -302,6 +318,22 @@ mod tests {
 
     fn class(evidence: &Evidence) -> DeviceClass {
         classify(evidence).class
+    }
+
+    #[test]
+    fn a_pool_has_no_flush_and_says_what_a_write_takes() {
+        let pool = Evidence {
+            sync_p50_ns: None,
+            sync_p99_ns: None,
+            durable_write_p99_ns: Some(4.0 * MS),
+            ..nvme()
+        };
+        let sentence = classify(&pool).sentence;
+        let said = "a write, durable when it is acknowledged, takes 4.00 ms at p99.";
+        assert!(sentence.ends_with(said), "{sentence}");
+        let phases = TargetKind::Pool { free_bytes: 0 }.phases();
+        assert!(!phases.contains(&Phase::SyncedWrite));
+        assert_eq!(phases.len(), Phase::MEASURED.len());
     }
 
     #[test]

@@ -30,6 +30,11 @@ pub enum TargetKind {
         /// Bytes that may be written to its file system.
         free_bytes: u64,
     },
+    /// A pool of objects: objects of ours are made in it and removed.
+    Pool {
+        /// Bytes that may be written to it.
+        free_bytes: u64,
+    },
     /// A file or block device that exists. Its contents are somebody's.
     Existing {
         /// Its length.
@@ -47,6 +52,11 @@ pub enum TargetKind {
 }
 
 impl TargetKind {
+    /// Whether what is measured is made for it and removed: nothing of it is there before.
+    pub fn is_ours(&self) -> bool {
+        matches!(self, TargetKind::Directory { .. } | TargetKind::Pool { .. })
+    }
+
     /// Whether the working set may be written.
     pub fn is_writable(&self) -> bool {
         !matches!(self, TargetKind::Existing { consent: false, .. })
@@ -57,10 +67,15 @@ impl TargetKind {
         let reads = Phase::MEASURED
             .into_iter()
             .filter(|phase| phase.direction() == iosonde_job::plan::Direction::Read);
-        if self.is_writable() {
-            [Phase::Layout].into_iter().chain(Phase::MEASURED).collect()
-        } else {
-            reads.collect()
+        match self {
+            // A write to a pool is durable when it is acknowledged; a flush after it would have nothing to do.
+            TargetKind::Pool { .. } => [Phase::Layout]
+                .into_iter()
+                .chain(Phase::MEASURED)
+                .filter(|phase| *phase != Phase::SyncedWrite)
+                .collect(),
+            _ if self.is_writable() => [Phase::Layout].into_iter().chain(Phase::MEASURED).collect(),
+            _ => reads.collect(),
         }
     }
 }
@@ -104,7 +119,7 @@ pub(crate) fn planned_bytes(
 ) -> Result<u64, WorkingSetError> {
     let (available, usual) = match kind {
         // A tenth of what is free disturbs nobody; on a nearly full file system, half of a little is still little.
-        TargetKind::Directory { free_bytes } => (
+        TargetKind::Directory { free_bytes } | TargetKind::Pool { free_bytes } => (
             *free_bytes,
             budget
                 .size_bytes

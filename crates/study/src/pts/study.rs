@@ -231,9 +231,9 @@ impl Study<'_> {
         let mut result = SeriesResult::new(series);
         result.purged = self.purge()?;
         // The rounds of write saturation begin on an empty device; a file must have been written to be one.
-        let block_bytes = series.fill_block_bytes.or_else(|| {
-            matches!(self.target.kind, TargetKind::Directory { .. }).then_some(1 << 20)
-        });
+        let block_bytes = series
+            .fill_block_bytes
+            .or_else(|| self.target.kind.is_ours().then_some(1 << 20));
         if let Some(block_bytes) = block_bytes {
             let fills = match series.fill_block_bytes {
                 Some(_) => (FILLS * self.options.time_scale).max(1.0),
@@ -267,7 +267,7 @@ impl Study<'_> {
     /// Whether the target has got rid of what it held.
     fn purge(&mut self) -> Result<bool, PtsError> {
         let can = match self.target.kind {
-            TargetKind::Directory { .. } => false,
+            TargetKind::Directory { .. } | TargetKind::Pool { .. } => false,
             TargetKind::Existing { device, .. } => device,
             TargetKind::Simulated { .. } => true,
         };
@@ -461,7 +461,7 @@ fn deviations(study: &Study<'_>, series: &[SeriesResult], whole: Option<u64>) ->
             "times and amounts are multiplied by {scale}: this is a trial"
         ));
     }
-    if let TargetKind::Directory { .. } = study.target.kind {
+    if study.target.kind.is_ours() {
         found.push("a file in a file system was tested, not a device".to_owned());
     }
     if whole.is_some_and(|whole| study.bytes < whole / 100 * 99) {

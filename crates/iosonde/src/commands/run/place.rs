@@ -38,15 +38,13 @@ impl Ground {
             .map(|target| Ok::<_, Failure>((target, ceph::prefix()?)))
             .transpose()?;
         let scratch = match &kind {
-            TargetKind::Directory { .. } if ceph.is_none() => {
-                Some(scratch(name, tell).map_err(|error| {
-                    Failure::Run(RunError::Target {
-                        path: name.to_owned(),
-                        problem: error.to_string(),
-                        remedy: "name a directory that can be written".to_owned(),
-                    })
-                })?)
-            }
+            TargetKind::Directory { .. } => Some(scratch(name, tell).map_err(|error| {
+                Failure::Run(RunError::Target {
+                    path: name.to_owned(),
+                    problem: error.to_string(),
+                    remedy: "name a directory that can be written".to_owned(),
+                })
+            })?),
             _ => None,
         };
         Ok(Ground {
@@ -59,7 +57,7 @@ impl Ground {
 
     /// Puts a plan on the target; what it must not do there is an error. Returns what the user should know.
     pub(super) fn put(&self, plan: &mut Plan) -> Result<Vec<String>, RunError> {
-        if let (Some((target, prefix)), TargetKind::Directory { .. }) = (&self.ceph, &self.kind) {
+        if let (Some((target, prefix)), TargetKind::Pool { .. }) = (&self.ceph, &self.kind) {
             put(plan, target, prefix);
             return Ok(Vec::new());
         }
@@ -77,7 +75,7 @@ impl Ground {
             (TargetKind::Existing { bytes, consent, .. }, None) => {
                 self.put_on_file(plan, *bytes, *consent)
             }
-            (TargetKind::Directory { .. }, None) => Ok(Vec::new()),
+            (TargetKind::Directory { .. } | TargetKind::Pool { .. }, None) => Ok(Vec::new()),
         }
     }
 
