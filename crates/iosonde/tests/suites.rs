@@ -103,7 +103,7 @@ fn verdicts_are_printed_written_for_ci_and_returned() {
 fn keeps_the_strictest_schema(junit: &str) {
     let has_all = |line: &str, names: &[&str]| {
         let is_there = |name: &&str| line.contains(&format!(" {name}=\""));
-        assert!(names.iter().all(|name| is_there(name)), "{line}");
+        assert!(names.iter().all(is_there), "{line}");
     };
     let mut order = Vec::new();
     for line in junit
