@@ -197,6 +197,9 @@ impl Recorder {
 
     #[cold]
     fn synced(&mut self, group: Group, total_ns: u64) {
+        if self.lat {
+            self.shared.synced(total_ns, group.ios);
+        }
         if group.start_ns >= self.measure_from_ns {
             self.syncs += group.ios;
             if self.lat {

@@ -5,7 +5,7 @@
 
 use crate::tally::Shared;
 use iosonde_job::plan::{Direction, PerDirection};
-use iosonde_result::histogram::{BUCKETS, Histogram};
+use iosonde_result::histogram::BUCKETS;
 use iosonde_result::interval::{Interval, IntervalCounts};
 use iosonde_result::observer::{WorkerProgress, WorkerState};
 use iosonde_result::stats::Moments;
@@ -63,6 +63,8 @@ struct Watched {
     iops: Window,
     samples: Samples,
     latency_before: Vec<u64>,
+    sync_latency_before: Vec<u64>,
+    syncs_before: u64,
     /// Counts at the last tick.
     last: Counts,
 }
@@ -123,6 +125,8 @@ impl Sampler {
             iops: window(iops_ns),
             samples: Samples::default(),
             latency_before: vec![0; BUCKETS],
+            sync_latency_before: vec![0; BUCKETS],
+            syncs_before: 0,
             last: Counts::default(),
         });
     }
@@ -131,7 +135,7 @@ impl Sampler {
     pub fn tick(&mut self, now_ns: u64) -> Tick {
         let mut tick = Tick::default();
         for watched in &mut self.watched {
-            let moved = watched.look(now_ns, &mut self.interval.latency);
+            let moved = watched.look(now_ns, &mut self.interval);
             for direction in Direction::ALL {
                 for total in [
                     &mut tick.moved[direction],
@@ -200,13 +204,18 @@ impl Watched {
     }
 
     /// Takes samples that are due. What was moved since the last look.
-    fn look(&mut self, now_ns: u64, latency: &mut Histogram) -> Counts {
+    fn look(&mut self, now_ns: u64, interval: &mut Interval) -> Counts {
         let now = counts(&self.shared);
         let moved = difference(&now, &self.last);
         self.last = now;
         self.shared
             .latency
-            .take_new(&mut self.latency_before, latency);
+            .take_new(&mut self.latency_before, &mut interval.latency);
+        self.shared.take_new_syncs(
+            &mut self.sync_latency_before,
+            &mut self.syncs_before,
+            &mut interval.sync_latency,
+        );
         let runs = matches!(
             self.shared.state(),
             WorkerState::Running | WorkerState::Verifying
@@ -291,6 +300,23 @@ mod tests {
             (measured.start_ns, measured.directions.read.ios),
             (990_000_000, 100)
         );
+    }
+
+    #[test]
+    fn each_sync_is_in_one_interval() {
+        let (mut sampler, worker) = watching();
+        worker.enter(WorkerState::Running);
+        worker.synced(5_000, 2);
+        let first = sampler.tick(SECOND_NS).interval.expect("complete");
+        let none = sampler.tick(2 * SECOND_NS).interval.expect("complete");
+        worker.synced(7_000, 1);
+        let third = sampler.tick(3 * SECOND_NS).interval.expect("complete");
+        let total = |histogram: Option<iosonde_result::histogram::Histogram>| {
+            histogram.map(|histogram| histogram.total())
+        };
+        assert_eq!(total(first.sync_latency), Some(2));
+        assert_eq!(none.sync_latency, None);
+        assert_eq!(total(third.sync_latency), Some(1));
     }
 
     #[test]

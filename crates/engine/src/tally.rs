@@ -159,6 +159,9 @@ pub struct Shared {
     state: AtomicU8,
     /// Files it has open.
     pub open_files: AtomicU32,
+    /// Latencies of fsync and its kin, ramp included, and how many there are.
+    syncs: Counter,
+    sync_latency: LiveHistogram,
     /// The statistics that the worker published last.
     published: Mutex<Option<Box<WorkerResult>>>,
     /// Messages for the user that nobody has seen yet.
@@ -223,6 +226,28 @@ impl Shared {
     pub fn add(&self, direction: Direction, ios: u64, bytes: u64) {
         self.ios[direction as usize].add(ios);
         self.bytes[direction as usize].add(bytes);
+    }
+
+    /// Counts a sync that took so long; only the owner may.
+    pub fn synced(&self, latency_ns: u64, n: u64) {
+        self.sync_latency.record_n(latency_ns, n);
+        self.syncs.add(n);
+    }
+
+    /// Adds to `into` the latencies of syncs since the last call with the same `before` and `syncs_before`.
+    pub fn take_new_syncs(
+        &self,
+        before: &mut [u64],
+        syncs_before: &mut u64,
+        into: &mut Option<Histogram>,
+    ) {
+        let syncs = self.syncs.get();
+        // Most workers have none, and a histogram is long.
+        if syncs != *syncs_before {
+            *syncs_before = syncs;
+            self.sync_latency
+                .take_new(before, into.get_or_insert_default());
+        }
     }
 
     /// Counts so far, ramp included.

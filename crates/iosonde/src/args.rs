@@ -198,9 +198,9 @@ network. See docs/report.md.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Stored results by their ids, labels key=value, or files: iosonde's JSON or fio's; `-` is
-    /// standard input
-    #[arg(required = true, value_name = "RUN")]
+    /// Stored results by their ids or `latest`, `latest~1`; labels key=value; or files: iosonde's
+    /// JSON or fio's; `-` is standard input [default: latest]
+    #[arg(value_name = "RUN")]
     pub(crate) runs: Vec<String>,
     /// File to write the report to, instead of standard output
     #[arg(long, short, value_name = "FILE")]

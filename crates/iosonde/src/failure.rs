@@ -211,7 +211,7 @@ impl Failure {
             | Failure::Sweep(SweepError::WorkingSet { .. }) => {
                 Some("choose another size with --size, or another directory".to_owned())
             }
-            Failure::Store(error) => error.remedy().map(str::to_owned),
+            Failure::Store(error) => error.remedy(),
             Failure::Output(..) => Some("choose another file with --output".to_owned()),
             _ => None,
         }

@@ -19,17 +19,19 @@ mod open;
 mod place;
 mod read;
 mod record;
+mod reference;
 mod schema;
 mod unwritable;
 mod write;
 
-pub(crate) use error::StoreError;
+pub(crate) use error::{StoreError, meant};
 pub(crate) use id::new as random_id;
 pub(crate) use incoming::read_documents;
 pub(crate) use keeper::{Keeper, KeepingSession};
 pub(crate) use place::Place;
 pub(crate) use read::{Filter, Loaded, Summary};
-pub(crate) use record::{Document, KeptStudy, probe_document, split_label, target};
+pub(crate) use record::{Document, KeptRun, KeptStudy, probe_document, split_label, target};
+pub(crate) use reference::{LATEST, is_from_the_end};
 pub(crate) use write::Imported;
 
 use rusqlite::Connection;

@@ -52,6 +52,50 @@ fn a_job_is_kept_listed_shown_exported_and_removed() {
 }
 
 #[test]
+fn the_latest_need_not_be_named() {
+    let scratch = Scratch::new("latest");
+    for command in ["show", "report"] {
+        let output = scratch.run(&[command]);
+        assert_eq!(output.status.code(), Some(2), "{command}");
+        assert!(error(&output).contains("no history yet"), "{command}");
+    }
+    for label in ["disk=old", "disk=new"] {
+        let words: Vec<&str> = ["--label", label].into_iter().chain(JOB).collect();
+        assert!(scratch.run(&words).status.success());
+    }
+    for command in ["show", "report"] {
+        let output = scratch.run(&[command]);
+        assert!(output.status.success(), "{command}: {}", error(&output));
+        let said = error(&output);
+        assert!(said.starts_with("none is named: the latest, "), "{said}");
+        assert!(text(&output.stdout).contains("new"), "{command}");
+    }
+    let compared = scratch.done(&["compare", "latest~1", "latest", "--format", "json"]);
+    assert!(compared.contains("\"comparison\""), "{compared}");
+    let output = scratch.run(&["compare", "latest~2", "latest"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        error(&output).contains("holds 2 results"),
+        "{}",
+        error(&output)
+    );
+    let output = scratch.run(&["report", "disk=mew"]);
+    assert!(
+        error(&output).contains("did you mean disk=new"),
+        "{}",
+        error(&output)
+    );
+    let output = scratch.run(&["compare", "lastest", "latest"]);
+    assert!(
+        error(&output).contains("did you mean latest?"),
+        "{}",
+        error(&output)
+    );
+    assert!(scratch.run(&["rm", "latest"]).status.success());
+    assert!(scratch.listed()[0].contains("disk=old"));
+}
+
+#[test]
 fn nothing_is_kept_that_is_not_to_be() {
     let scratch = Scratch::new("no-save");
     let words: Vec<&str> = ["--no-save"].into_iter().chain(JOB).collect();

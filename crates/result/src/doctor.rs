@@ -7,6 +7,7 @@ use crate::host::{DeviceNumber, Host, TargetInfo};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::path::PathBuf;
 
 /// Version of the format; counts up when a field changes its meaning.
 pub const FORMAT: u32 = 1;
@@ -28,6 +29,9 @@ pub struct Examination {
     pub conditions: Conditions,
     /// The targets, in the order given.
     pub targets: Vec<ExaminedTarget>,
+    /// Working files and directories of runs, in places where runs put them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leftovers: Vec<Leftover>,
     /// What would spoil a measurement, the worst first.
     pub findings: Vec<Finding>,
 }
@@ -41,6 +45,31 @@ pub struct ExaminedTarget {
     pub info: TargetInfo,
     /// What this process may do with it.
     pub access: Access,
+}
+
+/// A working file or directory of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Leftover {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Bytes that it takes.
+    pub bytes: u64,
+    /// Who uses it.
+    pub holder: Holder,
+}
+
+/// Who uses a working file.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Holder {
+    /// No live process: a run that was killed has left it.
+    Nobody,
+    /// A run that goes on.
+    Process,
+    /// It cannot be told: it has no lock, or its file system has none.
+    Unknown,
 }
 
 /// What this process may do with a target.

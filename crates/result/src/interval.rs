@@ -1,7 +1,7 @@
 //! The run second by second.
 
 use crate::histogram::Histogram;
-use iosonde_job::plan::PerDirection;
+use iosonde_job::plan::{Direction, PerDirection};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,8 +16,26 @@ pub struct Interval {
     pub directions: PerDirection<IntervalCounts>,
     /// Total (or else completion) latencies of the I/Os completed in it, all directions.
     pub latency: Histogram,
+    /// Latencies of fsync and its kin that ended in it; `None` where there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sync_latency: Option<Histogram>,
     /// Whether a ramp was still on: such intervals are shown, not summed.
     pub ramp: bool,
+}
+
+impl Interval {
+    /// Adds what was counted in another one. Times stay as they are.
+    pub fn add(&mut self, other: &Interval) {
+        self.latency.merge(&other.latency);
+        if let Some(theirs) = &other.sync_latency {
+            let mine = self.sync_latency.get_or_insert_default();
+            mine.merge(theirs);
+        }
+        for direction in Direction::ALL {
+            self.directions[direction].ios += other.directions[direction].ios;
+            self.directions[direction].bytes += other.directions[direction].bytes;
+        }
+    }
 }
 
 /// What was moved in one direction during one interval.

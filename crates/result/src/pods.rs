@@ -274,11 +274,7 @@ pub fn interval<'a>(slices: impl Iterator<Item = &'a Interval>) -> Interval {
         };
         sum.length_ns = sum.length_ns.max(slice.length_ns);
         sum.ramp |= slice.ramp;
-        sum.latency.merge(&slice.latency);
-        for direction in Direction::ALL {
-            sum.directions[direction].ios += slice.directions[direction].ios;
-            sum.directions[direction].bytes += slice.directions[direction].bytes;
-        }
+        sum.add(slice);
     }
     sum.unwrap_or_default()
 }

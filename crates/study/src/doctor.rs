@@ -4,6 +4,7 @@
 //! findings are stable; `docs/doctor.md` lists them.
 
 mod device;
+mod left;
 mod machine;
 mod target;
 #[cfg(test)]
@@ -18,6 +19,7 @@ pub fn findings(examined: &Examination) -> Vec<Finding> {
         found.extend(target::findings(target));
         found.extend(device::findings(&target.info, &examined.conditions));
     }
+    found.extend(examined.leftovers.iter().map(left::finding));
     let mut each: Vec<Finding> = Vec::new();
     for finding in found {
         // Two targets may have one device.

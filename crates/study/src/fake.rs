@@ -198,6 +198,9 @@ impl Asked {
 
 impl Session for FakeSession {
     fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        if plan.jobs[0].name == "trial" {
+            return self.trial(plan);
+        }
         self.plans.push(plan.clone());
         let asked = Asked::of(plan);
         if asked.direct && self.device.refuses_direct {
@@ -251,6 +254,14 @@ impl Session for FakeSession {
 }
 
 impl FakeSession {
+    /// A first look, of which nothing else shall depend: it draws no numbers, and is not among the plans.
+    fn trial(&self, plan: &Plan) -> Result<RunResult, RunError> {
+        let mut other = FakeSession::new(self.device.clone());
+        let mut plan = plan.clone();
+        plan.jobs[0].name = "tried".to_owned();
+        Session::run(&mut other, &plan, &mut ())
+    }
+
     fn result(
         &mut self,
         plan: &Plan,

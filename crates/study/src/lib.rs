@@ -3,6 +3,7 @@
 //! A study makes plans, has them run by whatever [`Session`](iosonde_result::session::Session) it is given, and draws its
 //! conclusions. It neither knows nor cares where the session runs them.
 
+pub mod ceiling;
 pub mod doctor;
 #[cfg(any(test, feature = "fake"))]
 pub mod fake;

@@ -6,6 +6,7 @@
 //! trend. The highest rate that keeps an objective is found between two of them by bisection; the matrix of read and write
 //! rates by following its border.
 
+mod compared;
 mod matrix;
 mod objective;
 mod plan;
@@ -13,6 +14,7 @@ mod point;
 mod search;
 mod study;
 
+pub use compared::{Known, LatencyCurve};
 pub use matrix::{Cell, CellState, Matrix, MatrixOptions};
 pub use objective::{Objective, ObjectiveError};
 pub use plan::{Arrivals, Mix, Pattern};

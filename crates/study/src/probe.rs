@@ -14,6 +14,7 @@ mod observer;
 mod outcome;
 mod percentile;
 mod phase;
+mod slow;
 mod study;
 mod sure;
 mod target;

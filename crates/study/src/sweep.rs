@@ -11,6 +11,7 @@ mod adaptive;
 mod advice;
 mod axis;
 mod cache;
+mod compared;
 mod exhaustive;
 mod grid;
 mod order;
@@ -24,6 +25,7 @@ mod watch;
 pub use advice::{Advice, Blocks, BlocksAdvice, BoundBy, Choice, Parallel, ParallelAdvice, Spot};
 pub use axis::{Axis, TARGET, parse_axes, size_name};
 pub use cache::{Between, CacheAnswer, CacheFinding, WORKING_SET};
+pub use compared::{ComparedPart, Known, compared};
 pub use grid::{Base, CurvePlan, Grid, LEAST_DEPTH_AXIS};
 pub(crate) use grid::{combinations, ordered, with_options};
 pub use outcome::{

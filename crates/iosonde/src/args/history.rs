@@ -94,8 +94,9 @@ pub(crate) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// Id of a result, as `list` shows it; ID.N is one run of it
-    #[arg(value_name = "RUN", required_unless_present = "pivot")]
+    /// Id of a result, as `list` shows it, or `latest`, `latest~1`; ID.N is one run of it
+    /// [default: latest]
+    #[arg(value_name = "RUN")]
     pub(crate) run: Option<String>,
     /// Instead: figures of all results, by two of their labels (or target, machine, kind), e.g.
     /// --pivot region x device --value randread.max_iops
@@ -123,7 +124,7 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Id of a result, as `list` shows it; ID.N is one run of it
+    /// Id of a result, as `list` shows it, or `latest`, `latest~1`; ID.N is one run of it
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
     /// How it is written [default: json, and csv with --series]
@@ -144,7 +145,7 @@ pub(crate) struct ExportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {
-    /// Ids of results, as `list` shows them
+    /// Ids of results, as `list` shows them, or `latest`, `latest~1`
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<String>,
     #[command(flatten)]
@@ -166,8 +167,11 @@ pub(crate) struct ImportArgs {
 pub(crate) const COMPARE_EXAMPLES: &str = "\
 Examples:
   iosonde compare 3fa9c1 7be001                 two results, as `list` names them
+  iosonde compare latest~1 latest               the last two
   iosonde compare before.json after.json        two files, of iosonde or of fio
   iosonde compare disk=old disk=new             all results with these labels
+  iosonde compare disk=old disk=new --expect gcp-pd-ssd:375GiB,machine=n1,vcpus=8
+                                                and what was promised, beside both
   iosonde compare main.json this.json --fail-if-slower 5%
                                                 for CI: exit status 6 if slower by 5 % or more
 
@@ -176,10 +180,10 @@ needs more: that the difference is shown even though all figures were looked at 
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// What to compare with: an id, a file, or a label key=value
+    /// What to compare with: an id or `latest~1`, a file, or a label key=value
     #[arg(value_name = "A")]
     pub(crate) a: String,
-    /// What is compared: an id, a file, or a label key=value
+    /// What is compared: an id or `latest`, a file, or a label key=value
     #[arg(value_name = "B")]
     pub(crate) b: String,
     /// Exit with status 6 if B is shown to be slower by this share or more
@@ -188,6 +192,8 @@ pub(crate) struct CompareArgs {
     /// How the comparison is written
     #[arg(long, value_enum, default_value_t = TextFormat::Table)]
     pub(crate) format: TextFormat,
+    #[command(flatten)]
+    pub(crate) expect: ExpectArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }

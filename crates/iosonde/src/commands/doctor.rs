@@ -2,6 +2,7 @@
 
 mod cluster;
 
+use super::leftovers;
 use crate::args::ClusterArgs;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -27,10 +28,11 @@ Examples:
   iosonde doctor /mnt/data /dev/nvme1n1 two targets
   iosonde doctor --format json          for programs; docs/schema/doctor.json is its schema
   iosonde doctor --fail-on warning && iosonde probe
+  iosonde doctor --clean                remove what killed runs have left here and in the usual places
   iosonde doctor --cluster              storage classes and nodes of a Kubernetes cluster
   iosonde doctor --cluster --trial      ... and whether a claim of each class works
 
-Without --cluster, nothing is written, and nothing is asked over the network. It takes about a second, in which it
+Without --cluster or --clean, nothing is written, and nothing is asked over the network. It takes about a second, in which it
 watches what others do. docs/doctor.md explains each finding.";
 
 /// Arguments of `iosonde doctor`.
@@ -54,8 +56,10 @@ pub(crate) struct DoctorArgs {
     /// With --cluster: make a claim of each class, mount it, and remove it
     #[arg(long, requires = "cluster")]
     pub(crate) trial: bool,
-    /// With --cluster: remove all runs, also those that go on, and the volumes that runs have left; with -n, in that namespace
-    #[arg(long, requires = "cluster")]
+    /// Remove working files that killed runs have left, at the targets and in the usual places; never one that a live
+    /// process holds. With --cluster: remove all runs, also those that go on, and the volumes that runs have left; with -n,
+    /// in that namespace
+    #[arg(long)]
     pub(crate) clean: bool,
     #[command(flatten)]
     pub(crate) place: ClusterArgs,
@@ -115,6 +119,16 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
         access: access(&info),
         info,
     };
+    let named = args.targets.iter().zip(&targets);
+    let places = leftovers::places(named);
+    let mut left = leftovers::find(&places);
+    if args.clean {
+        leftovers::remove(&left)
+            .iter()
+            .for_each(|line| eprintln!("{line}"));
+        left = leftovers::find(&places);
+    }
+    left.retain(|each| leftovers::concerns(each, &args.targets));
     let mut examination = Examination {
         format: FORMAT,
         kind: "doctor".to_owned(),
@@ -123,6 +137,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
         host: host(&system),
         conditions,
         targets: args.targets.iter().zip(targets).map(examined).collect(),
+        leftovers: left,
         findings: Vec::new(),
     };
     examination.findings = doctor::findings(&examination);

@@ -36,7 +36,7 @@ pub(crate) fn hold(loaded: &mut Loaded, promises: &[Promise]) -> Result<(), Fail
     let before = |held: &Held| !promises.contains(&held.promise);
     let mut expected: Vec<Held> = probe.expected.drain(..).filter(before).collect();
     expected.extend(promises.iter().map(|promise| Held::of(promise, &probe)));
-    probe.expected = expected;
+    probe.expect(expected);
     loaded.study.document = probe_document(&mut probe);
     Ok(())
 }

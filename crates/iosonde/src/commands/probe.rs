@@ -159,7 +159,8 @@ impl Probes<'_> {
             .promises
             .iter()
             .map(|promise| Held::of(promise, &result));
-        result.expected = held.collect();
+        let held: Vec<Held> = held.collect();
+        result.expect(held);
         result.notes.extend(self.note_of_equals(who));
         self.kept(name, keeper.finish(probe_document(&mut result).as_ref()));
         for note in keeper.notes() {

@@ -7,7 +7,7 @@ use crate::args::ReportArgs;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::report::html::Builder;
-use input::take;
+use input::take_all;
 use std::io::IsTerminal;
 
 /// Reads all results and writes the report.
@@ -19,9 +19,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
         ));
     }
     let mut report = Builder::expecting(promises(&args.expect)?);
-    for word in &args.runs {
-        take(&mut report, word, args.store.store.as_deref())?;
-    }
+    take_all(&mut report, &args.runs, args.store.store.as_deref())?;
     let page = report.html(args.title.as_deref())?;
     Output::open(args.output.as_deref(), false)?.write(page.as_bytes())
 }

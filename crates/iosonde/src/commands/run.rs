@@ -2,7 +2,7 @@
 
 mod baseline;
 mod measure;
-mod place;
+pub(super) mod place;
 mod site;
 
 use crate::args::{RunArgs, TextFormat};

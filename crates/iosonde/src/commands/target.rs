@@ -1,6 +1,6 @@
 //! What a target's name stands for on this machine, and what must be true of it before it is measured.
 
-mod working_file;
+pub(super) mod working_file;
 
 use super::ceph;
 use crate::failure::Failure;

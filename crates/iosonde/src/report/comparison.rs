@@ -1,10 +1,16 @@
 //! Two sides held against each other.
 
+mod grid;
+mod promised;
+
+pub(crate) use promised::{Expected, beside};
+
 use super::figures::{label, percent, quoted, value};
 use super::probe::table::{plain, render, right, wrapped};
 use crate::args::TextFormat;
 use comfy_table::Cell;
 use iosonde_result::compare::{Comparison, Ratio, Row, Side, Spread, Verdict};
+use iosonde_study::sweep::ComparedPart;
 use serde::Serialize;
 
 /// Version of [`Document`]; counts up when a member changes its meaning.
@@ -21,6 +27,12 @@ pub(crate) struct Document<'a> {
     pub(crate) b: &'a str,
     #[serde(flatten)]
     pub(crate) comparison: &'a Comparison,
+    /// What was promised beside what was measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) expected: Vec<Expected>,
+    /// Parts of the first side, where both are sweeps: they are drawn as curves.
+    #[serde(skip)]
+    pub(crate) sweep: &'a [ComparedPart],
 }
 
 impl<'a> Document<'a> {
@@ -32,6 +44,8 @@ impl<'a> Document<'a> {
             a,
             b,
             comparison,
+            expected: Vec::new(),
+            sweep: &[],
         }
     }
 
@@ -50,7 +64,7 @@ impl<'a> Document<'a> {
         let mut text = wrapped(&format!("A  {}", self.a));
         text.push_str(&wrapped(&format!("B  {}", self.b)));
         text.push('\n');
-        text.push_str(&rows(&self.comparison.rows));
+        text.push_str(&self.figures());
         text.push('\n');
         text.push_str(&wrapped(&summary(self.comparison)));
         for note in self.notes() {
@@ -60,7 +74,25 @@ impl<'a> Document<'a> {
             text.push('\n');
             text.push_str(&spread);
         }
+        for expected in &self.expected {
+            text.push_str(&format!("\n{}", expected.table()));
+        }
         text
+    }
+
+    /// All figures; of sweeps the most of each curve, and the ratio of each cell.
+    fn figures(&self) -> String {
+        if self.sweep.is_empty() {
+            return rows(&self.comparison.rows);
+        }
+        let is_most = |name: &str| {
+            let mut most = self.sweep.iter().filter(|each| each.iodepth.is_none());
+            most.any(|each| each.part.name == name)
+        };
+        let all = self.comparison.rows.iter();
+        let most: Vec<Row> = all.filter(|row| is_most(&row.part)).cloned().collect();
+        let cells = grid::text(self.comparison, self.sweep);
+        format!("{}{cells}{}", rows(&most), wrapped(grid::LEGEND))
     }
 
     fn notes(&self) -> Vec<String> {
@@ -70,10 +102,12 @@ impl<'a> Document<'a> {
             .iter()
             .map(|note| format!("{note}."))
             .collect();
-        let mut only = |side: &str, names: &[String]| {
-            if !names.is_empty() {
-                notes.push(format!("Only {side} has: {}.", names.join(", ")));
-            }
+        let is_sweep = !self.sweep.is_empty();
+        let mut only = |side: &str, names: &[String]| match names.len() {
+            0 => {}
+            // An adaptive sweep measures the depths that tell something: not the same on both sides.
+            count if is_sweep => notes.push(format!("{count} cells were measured in {side} only.")),
+            _ => notes.push(format!("Only {side} has: {}.", names.join(", "))),
         };
         only("A", &self.comparison.only_in_a);
         only("B", &self.comparison.only_in_b);
@@ -111,6 +145,9 @@ impl<'a> Document<'a> {
         text.push_str(&format!("\n{}\n", summary(self.comparison)));
         for note in self.notes() {
             text.push_str(&format!("\n{}\n", note.replace('*', "\\*")));
+        }
+        for expected in &self.expected {
+            text.push_str(&format!("\n{}", expected.markdown()));
         }
         text
     }

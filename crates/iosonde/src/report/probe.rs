@@ -5,7 +5,7 @@ mod csv;
 mod json;
 mod limits;
 mod markdown;
-mod promise;
+pub(crate) mod promise;
 pub(crate) mod row;
 mod side_by_side;
 pub(crate) mod table;

@@ -43,8 +43,15 @@ pub(crate) enum StoreError {
     #[error("{what}: what is kept cannot be read: {problem}")]
     Unreadable { what: String, problem: String },
     /// No result has this id.
-    #[error("there is no result {0:?} in the history")]
-    Unknown(String),
+    #[error("there is no result {name:?} in the history")]
+    Unknown {
+        name: String,
+        /// Names that are alike and are there.
+        near: Vec<String>,
+    },
+    /// So many results from the end there is none.
+    #[error("there is no {name}: the history holds {}", results(*.has))]
+    TooFew { name: String, has: usize },
     /// Several have.
     #[error("{prefix:?} is the beginning of several ids: {}", candidates.join(", "))]
     Ambiguous {
@@ -52,8 +59,12 @@ pub(crate) enum StoreError {
         candidates: Vec<String>,
     },
     /// No result has this label.
-    #[error("no result has the label {0}")]
-    UnknownLabel(String),
+    #[error("no result has the label {label}")]
+    UnknownLabel {
+        label: String,
+        /// Labels that are alike and are there.
+        near: Vec<String>,
+    },
     /// Nothing has been kept yet.
     #[error("{0}: there is no history yet")]
     Empty(PathBuf),
@@ -90,15 +101,25 @@ impl StoreError {
     pub(crate) fn is_usage(&self) -> bool {
         matches!(
             self,
-            StoreError::Unknown(_)
+            StoreError::Unknown { .. }
+                | StoreError::TooFew { .. }
                 | StoreError::Ambiguous { .. }
-                | StoreError::UnknownLabel(_)
+                | StoreError::UnknownLabel { .. }
                 | StoreError::Empty(_)
         )
     }
 
     /// What to do about it.
-    pub(crate) fn remedy(&self) -> Option<&'static str> {
+    pub(crate) fn remedy(&self) -> Option<String> {
+        match self {
+            StoreError::Unknown { near, .. } | StoreError::UnknownLabel { near, .. } => {
+                Some(meant(near))
+            }
+            _ => self.plain_remedy().map(str::to_owned),
+        }
+    }
+
+    fn plain_remedy(&self) -> Option<&'static str> {
         Some(match self {
             StoreError::NoPlace => "name a file with --store, or measure with --no-save",
             StoreError::Newer { .. } => {
@@ -120,12 +141,33 @@ impl StoreError {
                 "name another file with --store, or measure with --no-save"
             }
             StoreError::Unreadable { .. } => "use the iosonde that kept it, or a newer one",
-            StoreError::Unknown(_) | StoreError::UnknownLabel(_) => "`iosonde list` shows all",
+            StoreError::Unknown { .. }
+            | StoreError::UnknownLabel { .. }
+            | StoreError::TooFew { .. } => LIST,
             StoreError::Ambiguous { .. } => "write more of it",
             StoreError::Empty(_) => {
                 "measure something first, e.g. `iosonde probe`, or import results"
             }
         })
+    }
+}
+
+const LIST: &str = "`iosonde list` shows all";
+
+/// `did you mean a or b?`, and where all of them are.
+pub(crate) fn meant(near: &[String]) -> String {
+    match near {
+        [] => LIST.to_owned(),
+        near => format!("did you mean {}? {LIST}", near.join(" or ")),
+    }
+}
+
+/// `2 results`.
+fn results(count: usize) -> String {
+    match count {
+        0 => "no results".to_owned(),
+        1 => "1 result".to_owned(),
+        _ => format!("{count} results"),
     }
 }
 

@@ -108,7 +108,7 @@ impl Store {
         found.map_err(|error| self.wrong(&error))
     }
 
-    /// Everything of the study whose id begins so; `ID.N` or `ID.NAME` is one of its runs.
+    /// Everything of the study that is named so (see [`Store::find`]); `ID.N` or `ID.NAME` is one of its runs.
     pub(crate) fn load(&self, reference: &str) -> Result<Loaded, StoreError> {
         let (prefix, run) = match reference.split_once('.') {
             Some((prefix, run)) => (prefix, Some(run)),
@@ -119,7 +119,11 @@ impl Store {
             id: Some(id.clone()),
             ..Filter::default()
         };
-        let unknown = || StoreError::Unknown(reference.to_owned());
+        // Another program may have removed it meanwhile.
+        let unknown = || StoreError::Unknown {
+            name: reference.to_owned(),
+            near: Vec::new(),
+        };
         let summary = self.list(&filter)?.pop().ok_or_else(unknown)?;
         let mut runs = self.runs(&id)?;
         let mut number = None;
@@ -127,7 +131,10 @@ impl Store {
             let place = runs
                 .iter()
                 .position(|(found, kept)| found.to_string() == run || kept.name == run)
-                .ok_or_else(unknown)?;
+                .ok_or_else(|| {
+                    let names = runs.iter().map(|(_, kept)| kept.name.as_str());
+                    Store::no_such_run(&summary.short_id, run, names)
+                })?;
             runs = vec![runs.swap_remove(place)];
             number = Some(runs[0].0);
         }
@@ -149,27 +156,6 @@ impl Store {
             },
             summary,
         })
-    }
-
-    /// The id that begins so.
-    pub(crate) fn find(&self, prefix: &str) -> Result<String, StoreError> {
-        let ids = self.ids().map_err(|error| self.wrong(&error))?;
-        let digits = id::shown_digits(&ids);
-        let matching: Vec<&String> = ids
-            .iter()
-            .filter(|id| !prefix.is_empty() && id.starts_with(&prefix.to_ascii_lowercase()))
-            .collect();
-        match &matching[..] {
-            [] => Err(StoreError::Unknown(prefix.to_owned())),
-            [id] => Ok((*id).clone()),
-            several => Err(StoreError::Ambiguous {
-                prefix: prefix.to_owned(),
-                candidates: several
-                    .iter()
-                    .map(|id| id[..digits.min(id.len())].to_owned())
-                    .collect(),
-            }),
-        }
     }
 
     fn ids(&self) -> rusqlite::Result<Vec<String>> {

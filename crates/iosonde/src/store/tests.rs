@@ -131,14 +131,14 @@ fn a_probe_comes_back_as_it_was() {
     assert_eq!(known, [Imported::Known(summary.id.clone())]);
 }
 
-/// A session that ends the program, so to speak, before its third run.
+/// A session that ends the program, so to speak, before its third phase: the first run is the first look at the target.
 struct Dies(FakeSession, u32);
 
 impl Session for Dies {
     fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
         self.1 += 1;
         match self.1 {
-            3 => Err(RunError::Unsupported {
+            4 => Err(RunError::Unsupported {
                 problem: "the device is gone".into(),
                 remedy: "plug it in".into(),
             }),
@@ -267,6 +267,40 @@ fn ids_may_be_shortened_while_they_are_unique() {
 }
 
 #[test]
+fn results_are_named_from_the_end_and_near_ones_are_offered() {
+    let scratch = Scratch::new("latest");
+    let mut store = Store::open_or_make(&scratch.place).unwrap().store;
+    // The order is that of the list, not that in which they came in.
+    for number in [3, 1, 2] {
+        store.import(&[(study(number), "file".to_owned())]).unwrap();
+    }
+    let ids: Vec<String> = scratch.all().iter().map(|each| each.id.clone()).collect();
+    assert_eq!(store.find("latest").unwrap(), ids[2]);
+    assert_eq!(store.find("latest~2").unwrap(), ids[0]);
+    assert_eq!(store.load("latest~1.1").unwrap().run, Some(1));
+    assert!(matches!(
+        store.find("latest~3"),
+        Err(StoreError::TooFew { has: 3, .. })
+    ));
+    let near = |name: &str| match store.load(name) {
+        Err(StoreError::Unknown { near, .. }) => near,
+        other => panic!("{name}: {other:?}"),
+    };
+    assert_eq!(near("latset"), ["latest"]);
+    let short = &scratch.all()[0].short_id;
+    // The last digit is wrong.
+    let slip = format!("{}x", &short[..short.len() - 1]);
+    assert!(near(&slip).contains(short), "{:?}", near(&slip));
+    let name = scratch.store().load(short).unwrap().study.runs[0]
+        .name
+        .clone();
+    assert_eq!(
+        near(&format!("{short}.{name}x")),
+        [format!("{short}.{name}")]
+    );
+}
+
+#[test]
 fn figures_are_as_they_were() {
     let scratch = Scratch::new("figures");
     let mut store = Store::open_or_make(&scratch.place).unwrap().store;
@@ -389,12 +423,26 @@ fn errors_of_the_history_are_told_with_a_remedy() {
             path: path(),
             problem: "it does not begin as an SQLite file does".to_owned(),
         },
-        StoreError::Unknown("3fa".to_owned()),
+        StoreError::Unknown {
+            name: "3fa".to_owned(),
+            near: Vec::new(),
+        },
+        StoreError::Unknown {
+            name: "lastest".to_owned(),
+            near: vec!["latest".to_owned()],
+        },
+        StoreError::TooFew {
+            name: "latest~3".to_owned(),
+            has: 2,
+        },
         StoreError::Ambiguous {
             prefix: "3".to_owned(),
             candidates: vec!["3fa9c1".to_owned(), "3be001".to_owned()],
         },
-        StoreError::UnknownLabel("disk=old".to_owned()),
+        StoreError::UnknownLabel {
+            label: "disk=old".to_owned(),
+            near: vec!["disk=cold".to_owned(), "disk=new".to_owned()],
+        },
         StoreError::Empty(path()),
         StoreError::ReadOnly(path(), rustix::io::Errno::ROFS.into()),
         StoreError::Unfinished(path()),

@@ -91,6 +91,8 @@ pub enum Basis {
     Runs,
     /// Runs on several machines.
     Machines,
+    /// Not measured: drawn from what was measured near it.
+    Predicted,
 }
 
 impl Basis {
@@ -102,13 +104,14 @@ impl Basis {
             Basis::Samples => "samples",
             Basis::Runs => "runs",
             Basis::Machines => "machines",
+            Basis::Predicted => "predicted",
         }
     }
 
     /// From [`Basis::name`].
     pub fn from_name(name: &str) -> Option<Basis> {
-        use Basis::{Machines, Runs, Samples, Series, Thirds};
-        [Series, Thirds, Samples, Runs, Machines]
+        use Basis::{Machines, Predicted, Runs, Samples, Series, Thirds};
+        [Series, Thirds, Samples, Runs, Machines, Predicted]
             .into_iter()
             .find(|basis| basis.name() == name)
     }

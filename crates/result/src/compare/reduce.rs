@@ -151,13 +151,15 @@ fn part(result: &RunResult, workers: &[&WorkerResult], intervals: &[&Interval]) 
         sync.total_ios += worker.sync.total_ios;
         sync.lat.merge(&worker.sync.lat);
     }
-    latencies(
-        Subject::Sync,
-        &sync.lat,
-        TOTAL,
-        Course::default(),
-        &mut figures,
-    );
+    let syncs = intervals
+        .iter()
+        .filter_map(|each| each.sync_latency.as_ref());
+    let syncs: Vec<&Histogram> = syncs.collect();
+    let course = Course {
+        latencies: &syncs,
+        measured_s: measured_s(intervals),
+    };
+    latencies(Subject::Sync, &sync.lat, TOTAL, course, &mut figures);
     Part {
         name: job.name.clone(),
         pattern: pattern(job),

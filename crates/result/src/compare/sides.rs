@@ -110,10 +110,15 @@ impl Row {
 
 impl Comparison {
     /// The rows that are slower by `share` or more, and shown to be slower even though many figures were looked at: of
-    /// 100 comparisons of equals, at most 5 have any such row.
+    /// 100 comparisons of equals, at most 5 have any such row. What was not measured on both sides is not among them.
     pub fn slower_by(&self, share: f64) -> Vec<&Row> {
+        let is_drawn = |side: &Side| {
+            side.bounds
+                .is_some_and(|bounds| bounds.basis == Basis::Predicted)
+        };
         let is_one = |row: &&Row| {
-            Verdict::of(&row.joint, row.measure) == Verdict::Slower && row.slower_by() >= share
+            let is_slower = Verdict::of(&row.joint, row.measure) == Verdict::Slower;
+            is_slower && row.slower_by() >= share && !is_drawn(&row.a) && !is_drawn(&row.b)
         };
         self.rows.iter().filter(is_one).collect()
     }

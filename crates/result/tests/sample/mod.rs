@@ -122,6 +122,7 @@ pub(crate) fn result(jobs: Vec<Job>, workers: Vec<WorkerResult>) -> RunResult {
                 bytes: 40_960,
             }),
             latency: latency([10_000, 20_000]).histogram.unwrap(),
+            sync_latency: Some(latency([3_000_000]).histogram.unwrap()),
             ramp: false,
         }],
         series: Default::default(),

@@ -124,6 +124,18 @@ impl Point {
         all?.into_iter().reduce(f64::max)
     }
 
+    /// Whether a plan offers the load that was measured here.
+    pub fn is_of(&self, plan: &Plan) -> bool {
+        let sides = [
+            (Direction::Read, &self.read),
+            (Direction::Write, &self.write),
+        ];
+        sides.into_iter().all(|(direction, side)| {
+            let offered_per_s = side.as_ref().map_or(0.0, |side| side.offered_per_s);
+            planned_rate(plan, direction) == offered_per_s
+        })
+    }
+
     /// The longest I/O.
     pub fn max_ns(&self) -> f64 {
         self.sides()

@@ -20,6 +20,7 @@ fn figure(noise: &str, seed: u64, budget: &Budget) -> (Figure, usize) {
         seed,
         sim: Some(&device),
         consent: false,
+        slow: None,
     };
     let plan = phase::plan(Phase::ReadLatency, &common, budget);
     let mut watcher = ();

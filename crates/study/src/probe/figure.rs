@@ -4,6 +4,7 @@ use super::percentile::between;
 use super::phase::Phase;
 use super::sure::{LEVEL, half_width, held_still};
 use iosonde_job::plan::{Direction, Engine};
+use iosonde_result::histogram::Histogram;
 use iosonde_result::interval::Interval;
 use iosonde_result::run::{IoFailure, RunResult, VerdictKind};
 use iosonde_result::stats::{LatencyStats, Moments};
@@ -106,12 +107,11 @@ impl Latency {
     }
 
     /// The same with the confidence intervals of percentiles, from the latencies of each interval of the run.
-    fn with_intervals(self, stats: &LatencyStats, intervals: &[&Interval]) -> Latency {
+    fn with_intervals(self, stats: &LatencyStats, slices: &[&Histogram]) -> Latency {
         let Some(all) = &stats.histogram else {
             return self;
         };
-        let slices: Vec<_> = intervals.iter().map(|each| &each.latency).collect();
-        let between = |percent, known: Option<u64>| known.and(between(all, &slices, percent));
+        let between = |percent, known: Option<u64>| known.and(between(all, slices, percent));
         Latency {
             p50_between_ns: between(50.0, self.p50_ns),
             p99_between_ns: between(99.0, self.p99_ns),
@@ -141,16 +141,22 @@ impl Figure {
         let ios = stats.total_ios as f64 / seconds;
         let bytes = stats.io_bytes as f64 / seconds;
         let iops = Estimate::of(ios, &rates);
+        let latencies: Vec<&Histogram> = complete.iter().map(|each| &each.latency).collect();
+        let syncs = complete
+            .iter()
+            .filter_map(|each| each.sync_latency.as_ref());
+        let syncs: Vec<&Histogram> = syncs.collect();
         Some(Figure {
             phase,
             block_bytes: phase.block_bytes(),
-            iodepth: phase.iodepth(),
+            iodepth: result.plan.jobs.first()?.io.iodepth,
             engine: worker.backend.engine,
             direct: worker.backend.direct,
             iops,
             bytes_per_s: Estimate::of(bytes, &self::rates(&complete, direction, |c| c.bytes)),
-            latency: Latency::of(&stats.lat).with_intervals(&stats.lat, &complete),
-            sync_latency: (worker.sync.total_ios > 0).then(|| Latency::of(&worker.sync.lat)),
+            latency: Latency::of(&stats.lat).with_intervals(&stats.lat, &latencies),
+            sync_latency: (worker.sync.total_ios > 0)
+                .then(|| Latency::of(&worker.sync.lat).with_intervals(&worker.sync.lat, &syncs)),
             measured_ns: worker.runtime_ns,
             sure: (width > 0.0).then(|| iops.relative_error().is_some_and(|error| error <= width)),
             settled: held_still(&rates).map(|settled| settled && !unsteady),
@@ -205,7 +211,6 @@ impl Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosonde_result::histogram::Histogram;
 
     #[test]
     fn too_few_intervals_give_no_error() {

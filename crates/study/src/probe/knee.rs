@@ -1,6 +1,7 @@
 //! Where the patterns of a probe bend: how deep a queue is worth it.
 
 use super::phase::{self, Budget, Common, Phase};
+use super::slow::TRIAL;
 use super::watcher::Watcher;
 use crate::saturation::{
     self, Cell, Question, Rules, Saturation, SoFar, doubling, go_on, recorded,
@@ -30,9 +31,11 @@ pub struct Knee {
     pub saturation: Saturation,
 }
 
-/// Whether a run is one of the many short ones of a search, whose figures are a cell of its knee.
+/// Whether a run is one of the short ones beside the phases: of a search, whose figures are a cell of its knee, or the first look
+/// at how fast a target is.
 pub fn is_search(plan: &Plan) -> bool {
-    plan.jobs.iter().any(|job| job.name.ends_with(SUFFIX))
+    let is_one = |name: &str| name.ends_with(SUFFIX) || name == TRIAL;
+    plan.jobs.iter().any(|job| is_one(&job.name))
 }
 
 /// Searches the knee of a phase that has run; its run is what the search begins with.
@@ -48,6 +51,10 @@ pub(super) fn search(
     let (deepest, jobs) = match phase.is_random() {
         true => (DEEPEST, &JOBS[..]),
         false => (DEEPEST_SEQUENTIAL, &JOBS[..1]),
+    };
+    let (deepest, jobs) = match common.slow {
+        Some(slow) => (slow.depth(phase.block_bytes(), deepest), &JOBS[..1]),
+        None => (deepest, jobs),
     };
     let question = Question {
         job: &job,
@@ -188,6 +195,31 @@ mod tests {
             );
             assert!(found.spent_ns <= Budget::NORMAL.search_ns(phase));
         }
+    }
+
+    /// As the kernel's throttle does: what it owes, ten times a second.
+    #[test]
+    fn a_throttle_in_lumps_is_known_no_better_than_to_a_lump() {
+        let mut held = (0, 0);
+        for number in 0..6 {
+            let cap = 91.0 + 5.0 * f64::from(number);
+            let device = format!(
+                "read_us=500,write_us=500,parallel=64,cap_iops={cap},cap_bw=20m,cap_slice=100ms,seed={number}"
+            );
+            let result = probed(&device, Budget::NORMAL);
+            for phase in [Phase::RandomRead, Phase::RandomWrite] {
+                let maximum = knee_of(&result, phase).saturation.maximum;
+                // A maximum without an interval claims nothing.
+                let Some(error) = maximum.error else { continue };
+                held.1 += 1;
+                held.0 += u32::from((maximum.mean - cap).abs() <= error);
+                assert!((maximum.mean / cap - 1.0).abs() < 0.1, "{cap}: {maximum:?}");
+            }
+        }
+        assert!(
+            held.1 >= 6 && f64::from(held.0) >= 0.9 * f64::from(held.1),
+            "{held:?}"
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::figure::Figure;
 use super::knee::Knee;
 use super::phase::{Budget, Phase};
 use super::target::{TargetKind, WorkingSet};
+use crate::ceiling::{self, Ceiling};
 use crate::limits::Held;
 use iosonde_result::run::{IoFailure, RunResult};
 use schemars::JsonSchema;
@@ -48,6 +49,9 @@ pub struct ProbeResult {
     /// Where the random patterns saturate; empty where that was not searched.
     #[serde(default)]
     pub knees: Vec<Knee>,
+    /// Rates that more I/Os in flight do not raise, and who holds them there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ceilings: Vec<Ceiling>,
     /// What the figures mean.
     pub classification: Classification,
     /// What else the user should know, each in one sentence.
@@ -68,6 +72,12 @@ impl ProbeResult {
     /// The figure of a phase.
     pub fn figure(&self, phase: Phase) -> Option<&Figure> {
         self.figures.iter().find(|figure| figure.phase == phase)
+    }
+
+    /// Holds the figures against promises, in the place of what they were held against.
+    pub fn expect(&mut self, expected: Vec<Held>) {
+        self.ceilings = ceiling::of_probe(&self.knees, &expected);
+        self.expected = expected;
     }
 
     /// The first I/O error of any phase.

@@ -1,5 +1,6 @@
 //! The phases of a probe, the time they get, and their plans.
 
+use super::slow::Slow;
 use iosonde_job::plan::{
     BlockSize, Direction, Engine, Extent, GivenOption, Job, Mode, PerDirection, Plan, ReadWrite,
 };
@@ -230,6 +231,8 @@ pub(super) struct Common<'a> {
     pub(super) sim: Option<&'a str>,
     /// Consent to write to a device in use.
     pub(super) consent: bool,
+    /// What is known of a target that is slow.
+    pub(super) slow: Option<Slow>,
 }
 
 /// The plan of one phase.
@@ -242,10 +245,7 @@ pub(super) fn plan(phase: Phase, common: &Common<'_>, budget: &Budget) -> Plan {
 
 /// Its job, under a name.
 pub(super) fn job(phase: Phase, name: &str, common: &Common<'_>, budget: &Budget) -> Job {
-    let mut job = Job::new(name);
-    job.files.filenames = vec![common.path.to_owned()];
-    job.files.size = Some(Extent::Bytes(common.bytes));
-    job.files.allow_mounted_write = common.consent;
+    let mut job = target_job(name, common);
     job.workload.rw = ReadWrite {
         mode: match phase.direction() {
             Direction::Read => Mode::Read,
@@ -254,7 +254,6 @@ pub(super) fn job(phase: Phase, name: &str, common: &Common<'_>, budget: &Budget
         random: phase.is_random(),
     };
     job.workload.block_size = PerDirection::all(BlockSize::Fixed(phase.block_bytes()));
-    job.workload.randseed = Some(common.seed);
     job.io.iodepth = phase.iodepth();
     job.io.direct = common.direct && phase.may_be_direct();
     job.io.engine = match (common.sim, phase.iodepth()) {
@@ -263,7 +262,12 @@ pub(super) fn job(phase: Phase, name: &str, common: &Common<'_>, budget: &Budget
         (None, 1) => Engine::Psync,
         (None, _) => Engine::Auto,
     };
-    job.io.sim = common.sim.map(str::to_owned);
+    if let Some(slow) = common.slow {
+        if phase == Phase::Layout {
+            job.workload.block_size = PerDirection::all(BlockSize::Fixed(slow.layout_block()));
+        }
+        job.io.iodepth = slow.depth(job.workload.block_size.write.max(), phase.iodepth());
+    }
     if phase == Phase::SyncedWrite {
         job.workload.fdatasync_every = 1;
     }
@@ -276,6 +280,22 @@ pub(super) fn job(phase: Phase, name: &str, common: &Common<'_>, budget: &Budget
         job.schedule.ramp_time_ns = budget.ramp_ns;
     }
     job.given = given(&job);
+    job
+}
+
+/// A job on the target that does nothing yet.
+pub(super) fn target_job(name: &str, common: &Common<'_>) -> Job {
+    let mut job = Job::new(name);
+    job.files.filenames = vec![common.path.to_owned()];
+    job.files.size = Some(Extent::Bytes(common.bytes));
+    job.files.allow_mounted_write = common.consent;
+    job.workload.randseed = Some(common.seed);
+    job.io.direct = common.direct;
+    job.io.engine = match common.sim {
+        Some(_) => Engine::Sim,
+        None => Engine::Psync,
+    };
+    job.io.sim = common.sim.map(str::to_owned);
     job
 }
 
@@ -383,6 +403,7 @@ mod tests {
             seed: 1,
             sim: None,
             consent: false,
+            slow: None,
         };
         let plan = plan(Phase::SyncedWrite, &common, &Budget::NORMAL);
         let job = &plan.jobs[0];

@@ -6,11 +6,13 @@ use super::knee::{self, Knee};
 use super::observer::PhaseObserver;
 use super::outcome::{FORMAT, PhaseRun, ProbeOptions, ProbeResult};
 use super::phase::{self, Budget, Common, Phase};
+use super::slow::{self, Slow};
 use super::target::{
     ProbeTarget, TargetKind, WorkingSet, WorkingSetError, laid_out_bytes, planned_bytes,
 };
 use super::watcher::{Announcement, Watcher};
-use iosonde_job::plan::Plan;
+use crate::ceiling;
+use iosonde_job::plan::{Direction, Plan};
 use iosonde_result::run::{IoFailure, RunResult};
 use iosonde_result::session::{RunError, Session};
 
@@ -76,12 +78,20 @@ pub fn probe(
         knees: Vec::new(),
         notes: Vec::new(),
         runs: Vec::new(),
+        slow: None,
+        left_out: 0,
         planned_ns: 0,
         spent_ns: 0,
     };
+    study.try_out(&phases);
     for phase in &phases {
         if study.is_over() {
             break;
+        }
+        if let Some(slow) = study.slow.filter(|slow| slow.is_too_large(*phase)) {
+            study.left_out += 1;
+            study.note(slow.left_out(*phase));
+            continue;
         }
         match study.phase(*phase) {
             // The wish to stop may come just before a run begins.
@@ -103,14 +113,34 @@ struct Study<'a> {
     knees: Vec<Knee>,
     notes: Vec<String>,
     runs: Vec<PhaseRun>,
+    slow: Option<Slow>,
+    /// Phases that are not run.
+    left_out: usize,
     /// Time that the steps so far were to take at most, and took.
     planned_ns: u64,
     spent_ns: u64,
 }
 
-impl Study<'_> {
+impl<'a> Study<'a> {
     fn is_over(&self) -> bool {
         self.watcher.is_interrupted()
+    }
+
+    /// A first look at how fast the target is. Whatever goes wrong with it will go wrong with the first phase, and be told then.
+    fn try_out(&mut self, phases: &[Phase]) {
+        let direction = match phases.first() {
+            Some(Phase::Layout) => Direction::Write,
+            _ => Direction::Read,
+        };
+        let plan = slow::trial(&self.common(), direction);
+        let Ok(result) = self.session.run(&plan, &mut ()) else {
+            return;
+        };
+        self.slow = Slow::of(&result);
+        if let Some(slow) = self.slow {
+            self.note(slow.note());
+            self.spent_ns += result.elapsed_ns;
+        }
     }
 
     fn phase(&mut self, phase: Phase) -> Result<(), ProbeError> {
@@ -154,7 +184,7 @@ impl Study<'_> {
         let budget = self.budget();
         let searched_ns = budget.search_ns(*phase);
         self.watcher.search(*phase, searched_ns);
-        let common = common(self.target, self.options, self.bytes, self.direct);
+        let common = self.common();
         match knee::search(self.session, *phase, &common, &budget, result, self.watcher) {
             Ok(knee) => {
                 self.planned_ns += self.options.budget.search_ns(*phase);
@@ -186,8 +216,7 @@ impl Study<'_> {
     }
 
     fn plan(&self, phase: Phase, budget: &Budget) -> Plan {
-        let common = common(self.target, self.options, self.bytes, self.direct);
-        phase::plan(phase, &common, budget)
+        phase::plan(phase, &self.common(), budget)
     }
 
     /// Later phases use what has been written, and nothing else.
@@ -207,7 +236,10 @@ impl Study<'_> {
                 failure: Box::new(failure),
             });
         }
-        let usable = laid_out_bytes(written);
+        let usable = match self.slow {
+            Some(slow) => slow.laid_out_bytes(written),
+            None => laid_out_bytes(written),
+        };
         if usable == 0 {
             return Err(RunError::Interrupted.into());
         }
@@ -223,13 +255,30 @@ impl Study<'_> {
         Ok(())
     }
 
+    /// What all runs share.
+    fn common(&self) -> Common<'a> {
+        let target = self.target;
+        Common {
+            path: &target.path,
+            bytes: self.bytes,
+            direct: self.direct,
+            seed: self.options.seed,
+            sim: match &target.kind {
+                TargetKind::Simulated { options } => Some(options),
+                _ => None,
+            },
+            consent: matches!(target.kind, TargetKind::Existing { consent: true, .. }),
+            slow: self.slow,
+        }
+    }
+
     fn note(&mut self, note: String) {
         self.watcher.note(&note);
         self.notes.push(note);
     }
 
     fn conclude(mut self, planned_bytes: u64, phases: usize) -> Result<ProbeResult, ProbeError> {
-        let interrupted = self.runs.len() < phases || self.is_over();
+        let interrupted = self.runs.len() + self.left_out < phases || self.is_over();
         if self.figures.is_empty() && interrupted {
             return Err(RunError::Interrupted.into());
         }
@@ -248,6 +297,7 @@ impl Study<'_> {
             interrupted,
             classification: classify(&evidence),
             figures: self.figures,
+            ceilings: ceiling::of_probe(&self.knees, &[]),
             knees: self.knees,
             notes: self.notes,
             expected: Vec::new(),
@@ -262,26 +312,6 @@ impl Study<'_> {
                     .to_owned(),
             );
         }
-    }
-}
-
-/// What all runs on a target share.
-fn common<'a>(
-    target: &'a ProbeTarget,
-    options: &ProbeOptions,
-    bytes: u64,
-    direct: bool,
-) -> Common<'a> {
-    Common {
-        path: &target.path,
-        bytes,
-        direct,
-        seed: options.seed,
-        sim: match &target.kind {
-            TargetKind::Simulated { options } => Some(options),
-            _ => None,
-        },
-        consent: matches!(target.kind, TargetKind::Existing { consent: true, .. }),
     }
 }
 

@@ -85,16 +85,29 @@ impl Record {
         }
     }
 
+    /// Half the width of the 95 % interval as a share of the rate, where there are samples enough.
+    ///
+    /// A run's I/Os are counted twice: by their start, for the rate, and by their end, for the samples. What lets I/Os
+    /// through in lumps makes the two differ where a lump falls to one side of an edge: no rate is known better than they agree.
+    fn sampled_error(&self) -> Option<f64> {
+        let error = self.samples.relative_error()?;
+        Some(error.max(self.samples.differs_from(self.rate())))
+    }
+
     /// Half the width of the 95 % interval as a share of the rate.
     pub(super) fn error(&self) -> f64 {
         let ios = (self.found.ios as f64).max(1.0);
-        match self.samples.relative_error() {
+        match self.sampled_error() {
             Some(error) => error,
             // I/Os that end independently of each other would be as unsure; those of a queue are less so.
             None => {
                 let independent = 1.96 / ios.sqrt();
                 let few = self.samples.error_of_few().unwrap_or(independent);
-                few.min(independent).max(UNKNOWN_ERROR)
+                let lump = self
+                    .samples
+                    .edges()
+                    .max(self.samples.differs_from(self.rate()));
+                few.min(independent).max(lump).max(UNKNOWN_ERROR)
             }
         }
     }
@@ -121,7 +134,7 @@ impl Record {
 
     /// What it comes to.
     pub fn cell(&self) -> Cell {
-        let error = self.samples.relative_error();
+        let error = self.sampled_error();
         let spread = self.samples.spread();
         let estimate = |mean: f64| Estimate {
             mean,

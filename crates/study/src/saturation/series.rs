@@ -10,6 +10,11 @@ const BLOCK: usize = 10;
 /// Fewer blocks say less about slow changes than they cost in certainty.
 const FEWEST_BLOCKS: usize = 8;
 
+/// Fewer I/Os at once are no lump: any rate rounds to so few.
+const LEAST_LUMP: f64 = 4.0;
+/// Fewer samples do not show whether I/Os come in lumps.
+const FEWEST_COUNTS: usize = 2;
+
 /// Samples of equal length, in the order they were taken.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Samples {
@@ -46,14 +51,51 @@ impl Samples {
                 .filter(|estimate| estimate.mean > 0.0)
                 .map(|estimate| estimate.half_width / estimate.mean)
         };
-        // Where a run begins and ends, an I/O more or less is counted, however regular they come.
-        let counted = self.rates.iter().sum::<f64>() * SAMPLE_S;
-        let edges = f64::from(self.runs.max(1)) / counted.max(1.0);
-        let fine = relative(&self.rates)?.max(edges);
+        let fine = relative(&self.rates)?.max(self.edges());
         if self.blocks.len() < FEWEST_BLOCKS {
             return Some(fine);
         }
         Some(relative(&self.blocks).map_or(fine, |coarse| coarse.max(fine)))
+    }
+
+    /// How far the mean may be off, as a share of it, because each run begins and ends somewhere: an I/O more or less is
+    /// counted there, or a lump of them where they come in lumps.
+    pub(super) fn edges(&self) -> f64 {
+        let counted = self.rates.iter().sum::<f64>() * SAMPLE_S;
+        f64::from(self.runs.max(1)) * self.lump() / counted.max(1.0)
+    }
+
+    /// I/Os that come at once. A throttle lets through as many as it owes, ten times a second or so: then every sample holds a
+    /// whole number of lumps, mostly one, and two or none where an edge falls between. Only where that has happened is it
+    /// told from I/Os that come one by one, evenly.
+    fn lump(&self) -> f64 {
+        let counts = self.rates.iter().map(|rate| (rate * SAMPLE_S).round());
+        let counts: Vec<f64> = counts.filter(|count| *count > 0.0).collect();
+        let least = counts.iter().copied().fold(f64::INFINITY, f64::min);
+        if counts.len() < FEWEST_COUNTS || least < LEAST_LUMP {
+            return 1.0;
+        }
+        // A throttle that owes 10.5 lets through 10 and 11 in turn.
+        let is_whole = |count: &f64| {
+            let lumps = (count / least).round();
+            (count - lumps * least).abs() <= lumps
+        };
+        let most = counts.iter().copied().fold(0.0, f64::max);
+        let is_seen = most >= 1.5 * least || counts.len() < self.rates.len();
+        if is_seen && counts.iter().all(is_whole) {
+            least
+        } else {
+            1.0
+        }
+    }
+
+    /// How far the mean of the samples lies from a rate, as a share of that; 0 where there are none.
+    pub(super) fn differs_from(&self, rate: f64) -> f64 {
+        if self.rates.is_empty() || rate <= 0.0 {
+            return 0.0;
+        }
+        let mean = self.rates.iter().sum::<f64>() / self.rates.len() as f64;
+        (mean / rate - 1.0).abs()
     }
 
     /// The same of two to four samples, as if they were independent (Student's factors for one to three degrees of freedom):
@@ -98,6 +140,33 @@ mod tests {
             fast.relative_error().unwrap(),
         );
         assert!(slow > 3.0 * fast, "{slow} {fast}");
+    }
+
+    #[test]
+    fn what_comes_in_lumps_is_known_to_a_lump() {
+        let edges = |counts: &[f64]| {
+            let mut samples = Samples::default();
+            counts
+                .iter()
+                .for_each(|count| samples.push(count / SAMPLE_S));
+            samples.next_run();
+            samples.edges()
+        };
+        let lump = |share: f64| move |edges: f64| (edges - share).abs() < 1e-9;
+        assert!(lump(10.0 / 90.0)(edges(&[
+            10.0, 10.0, 10.0, 0.0, 10.0, 20.0, 10.0, 10.0, 10.0
+        ])));
+        // Whether so even a rate comes in lumps cannot be seen.
+        assert!(lump(0.01)(edges(&[10.0; 10])));
+        assert!(lump(10.0 / 126.0)(edges(&[
+            10.0, 11.0, 20.0, 11.0, 10.0, 11.0, 10.0, 11.0, 21.0, 11.0
+        ])));
+        // One by one, or hardly any.
+        assert!(lump(0.01)(edges(&[
+            9.0, 12.0, 7.0, 11.0, 10.0, 8.0, 13.0, 10.0, 9.0, 11.0
+        ])));
+        assert!(lump(0.1)(edges(&[1.0; 10])));
+        assert!(lump(1.0 / 3960.0)(edges(&[1000.0, 980.0, 991.0, 989.0])));
     }
 
     #[test]

@@ -396,10 +396,12 @@ impl SimDevice {
         done_ns += self.spec.delay.draw_ns(&mut self.draws.delay);
         let units = self.spec.caps.units(bytes) as f64;
         for bucket in self.caps.iops(direction) {
-            done_ns = done_ns.max(bucket.take(now, units, speed));
+            let granted_ns = bucket.take(now, units, speed);
+            done_ns = done_ns.max(self.spec.caps.let_through_ns(granted_ns));
         }
         for bucket in self.caps.bw(direction) {
-            done_ns = done_ns.max(bucket.take(now, bytes as f64, speed));
+            let granted_ns = bucket.take(now, bytes as f64, speed);
+            done_ns = done_ns.max(self.spec.caps.let_through_ns(granted_ns));
         }
         if direction == Direction::Write
             && let Some(lock) = self.files.lock(file)

@@ -265,6 +265,12 @@ pub const KEYS: &[Key] = &[
         "an I/O takes a token of I/Os for every so many bytes begun"
     ),
     key!(
+        "cap_slice",
+        TIME_NS,
+        caps.slice_ns,
+        "I/Os pass the token buckets in lumps, at whole multiples of this time, as with the kernel's throttle; 0 lets each pass alone"
+    ),
+    key!(
         "cache",
         SIZE,
         cache.bytes,

@@ -117,9 +117,19 @@ pub struct Caps {
     pub write_bw: Option<Cap>,
     /// An I/O counts as one for every `unit_bytes` begun; `None` counts each as one.
     pub unit_bytes: Option<u64>,
+    /// I/Os leave in lumps, at whole multiples of this time; 0 lets each leave when its tokens are there.
+    pub slice_ns: u64,
 }
 
 impl Caps {
+    /// When an I/O leaves whose tokens are there at `granted_ns`.
+    pub(super) fn let_through_ns(&self, granted_ns: f64) -> f64 {
+        match self.slice_ns {
+            0 => granted_ns,
+            slice_ns => (granted_ns / slice_ns as f64).ceil() * slice_ns as f64,
+        }
+    }
+
     /// The caps on I/Os and on bytes that hold for a direction.
     pub fn of(&self, direction: Direction) -> ([Option<Cap>; 2], [Option<Cap>; 2]) {
         match direction {

@@ -5,7 +5,7 @@ use crate::args::TextFormat;
 use crate::report::comparison::Document;
 use iosonde_engine::local::LocalRunner;
 use iosonde_job::{env::FakeEnv, parse};
-use iosonde_result::compare::{Verdict, parts};
+use iosonde_result::compare::{Measured, Verdict, parts};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::Session;
 use std::ffi::OsString;

@@ -1,74 +1,53 @@
-//! What a word of `iosonde report` stands for: a file, a label, or a stored result.
+//! What the words of `iosonde report` put into it.
 
-use crate::commands::import::studies;
+use crate::commands::named::{Named, tell_latest};
 use crate::failure::Failure;
 use crate::report::html::Builder;
-use crate::store::{Document, Filter, KeptStudy, Place, Store, StoreError, split_label};
+use crate::store::{Document, KeptStudy, LATEST};
 use iosonde_result::compare::Measured;
 use iosonde_result::fio::import::import;
 use std::path::Path;
 
-/// Takes everything that the word stands for into the report.
-pub(super) fn take(report: &mut Builder, word: &str, store: Option<&Path>) -> Result<(), Failure> {
-    if word == "-" || Path::new(word).is_file() {
-        return file(report, word);
-    }
-    let opened = Place::find(store).and_then(|place| Store::open(&place));
-    if let Ok((key, value)) = split_label(word) {
-        return labelled(report, &opened?, word, &Filter::label(&key, &value));
-    }
-    let loaded = match opened {
-        Err(StoreError::Empty(_) | StoreError::NoPlace) => {
-            Err(StoreError::Unknown(word.to_owned()))
+/// Takes everything that the words stand for into the report: the latest result, if there are none.
+pub(super) fn take_all(
+    report: &mut Builder,
+    words: &[String],
+    store: Option<&Path>,
+) -> Result<(), Failure> {
+    if words.is_empty() {
+        let named = Named::of(LATEST, store)?;
+        if let Named::Stored(loaded) = &named {
+            tell_latest(loaded);
         }
-        other => other.and_then(|store| store.load(word)),
-    };
-    match loaded {
-        Ok(loaded) => {
-            kept(report, &loaded.name(), loaded.study, loaded.run);
-            Ok(())
-        }
-        Err(StoreError::Unknown(_)) => Err(Failure::usage(
-            format!("{word:?} is neither a file, nor a label, nor the id of a result"),
-            "name a file, key=value, or an id that `iosonde list` shows",
-        )),
-        Err(error) => Err(error.into()),
+        return take(report, LATEST, named);
     }
-}
-
-fn file(report: &mut Builder, word: &str) -> Result<(), Failure> {
-    let found = studies(Path::new(word)).map_err(|problem| {
-        Failure::usage(
-            format!("{word}: {problem}"),
-            "iosonde writes results with --format json, fio with --output-format=json or json+",
-        )
-    })?;
-    let stem = Path::new(word).file_stem().unwrap_or(word.as_ref());
-    let source = match word {
-        "-" => "standard input".into(),
-        _ => stem.to_string_lossy(),
-    };
-    for study in found {
-        kept(report, &source, study, None);
+    for word in words {
+        take(report, word, Named::of(word, store)?)?;
     }
     Ok(())
 }
 
-fn labelled(
-    report: &mut Builder,
-    store: &Store,
-    word: &str,
-    filter: &Filter,
-) -> Result<(), Failure> {
-    let found = store.list(filter)?;
-    if found.is_empty() {
-        return Err(StoreError::UnknownLabel(word.to_owned()).into());
-    }
-    let measured: Vec<Measured> = found.iter().map(|summary| summary.measured()).collect();
-    report.spread(word, &measured);
-    for summary in found {
-        let loaded = store.load(&summary.id)?;
-        kept(report, &loaded.name(), loaded.study, None);
+fn take(report: &mut Builder, word: &str, named: Named) -> Result<(), Failure> {
+    match named {
+        Named::File(found) => {
+            let stem = Path::new(word).file_stem().unwrap_or(word.as_ref());
+            let source = match word {
+                "-" => "standard input".into(),
+                _ => stem.to_string_lossy(),
+            };
+            for study in found {
+                kept(report, &source, study, None);
+            }
+        }
+        Named::Label(store, found) => {
+            let measured: Vec<Measured> = found.iter().map(|summary| summary.measured()).collect();
+            report.spread(word, &measured);
+            for summary in found {
+                let loaded = store.load(&summary.id)?;
+                kept(report, &loaded.name(), loaded.study, None);
+            }
+        }
+        Named::Stored(loaded) => kept(report, &loaded.name(), loaded.study, loaded.run),
     }
     Ok(())
 }

@@ -13,9 +13,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// How names of scratch directories begin.
-const PREFIX: &str = ".iosonde-suite-";
+pub(in crate::commands) const PREFIX: &str = ".iosonde-suite-";
 /// Marks a scratch directory as in use.
-const LOCK: &str = "in-use";
+pub(in crate::commands) const LOCK: &str = "in-use";
 
 /// A target on which jobs can be put.
 pub(super) struct Ground {

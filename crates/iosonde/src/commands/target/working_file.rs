@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// How names of working files begin.
-const PREFIX: &str = ".iosonde-probe-";
+pub(in crate::commands) const PREFIX: &str = ".iosonde-probe-";
 
 /// A working file; removed when it is dropped.
 #[derive(Debug)]

@@ -24,6 +24,7 @@ fn examined(host: Host, conditions: Conditions, targets: Vec<ExaminedTarget>) ->
         host,
         conditions,
         targets,
+        leftovers: Vec::new(),
         findings: Vec::new(),
     };
     examination.findings = iosonde_study::doctor::findings(&examination);

@@ -42,11 +42,7 @@ fn merge(neighbours: &[Interval]) -> Interval {
     let mut merged = neighbours[0].clone();
     for next in &neighbours[1..] {
         merged.length_ns += next.length_ns;
-        merged.latency.merge(&next.latency);
-        for direction in Direction::ALL {
-            merged.directions[direction].ios += next.directions[direction].ios;
-            merged.directions[direction].bytes += next.directions[direction].bytes;
-        }
+        merged.add(next);
     }
     merged
 }

@@ -5,7 +5,8 @@ use iosonde_study::limits::Held;
 use iosonde_study::probe::{Figure, ProbeResult};
 
 const HEAD: &str = "target,phase,block_bytes,iodepth,engine,direct,iops,iops_error_95,bytes_per_s,bytes_per_s_error_95,\
-latency_of,latency_mean_ns,p50_ns,p99_ns,p99_9_ns,max_ns,settled,sure,measured_ns";
+latency_of,latency_mean_ns,p50_ns,p99_ns,p99_9_ns,max_ns,settled,sure,measured_ns,\
+p50_low_95_ns,p50_high_95_ns,p99_low_95_ns,p99_high_95_ns,p99_9_low_95_ns,p99_9_high_95_ns";
 
 /// Further columns, where something was expected. A figure that was held against several promises has a line for each.
 const EXPECTED: &str = ",expected,promised_of,promised_per_s,burst_per_s,measured_of_promised,promise_verdict,promise_doubts";
@@ -40,7 +41,7 @@ fn promised(result: &ProbeResult, figure: &Figure) -> Vec<String> {
         let judged = &row.judged;
         let doubts: Vec<&str> = row.doubts.iter().map(|doubt| doubt.words()).collect();
         let columns = [
-            quoted(&promise::title(held)),
+            quoted(&promise::title(&held.promise)),
             judged.metric.key().to_owned(),
             number(judged.promised_per_s),
             judged.burst_per_s.map_or(String::new(), number),
@@ -62,6 +63,10 @@ fn line(target: &str, figure: &Figure) -> String {
     };
     let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.3}"));
     let whole = |value: Option<u64>| value.map_or(String::new(), |value| value.to_string());
+    let between = |ends: Option<(u64, u64)>| {
+        let ends = ends.unzip();
+        format!("{},{}", whole(ends.0), whole(ends.1))
+    };
     [
         quoted(target),
         figure.phase.key().to_owned(),
@@ -82,6 +87,9 @@ fn line(target: &str, figure: &Figure) -> String {
         truth(figure.settled),
         truth(figure.sure),
         figure.measured_ns.to_string(),
+        between(latency.p50_between_ns),
+        between(latency.p99_between_ns),
+        between(latency.p99_9_between_ns),
     ]
     .join(",")
 }

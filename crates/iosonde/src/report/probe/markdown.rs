@@ -35,6 +35,7 @@ fn one(result: &ProbeResult) -> String {
         ];
         text.push_str(&format!("| {} |\n", cells.join(" | ")));
     }
+    text.push_str(&intervals(result));
     let knees = limits::knees(result);
     let most = knees
         .into_iter()
@@ -60,10 +61,28 @@ fn one(result: &ProbeResult) -> String {
     text
 }
 
+/// Between which values the percentiles of latency lie; empty where none is known.
+fn intervals(result: &ProbeResult) -> String {
+    let figures = row::ORDER.iter().filter_map(|phase| result.figure(*phase));
+    let mut lines = String::new();
+    for figure in figures {
+        let all = row::intervals(figure);
+        if all.iter().any(Option::is_some) {
+            let cells = all.map(row::between).join(" | ");
+            lines.push_str(&format!("| {} | {cells} |\n", row::label(figure)));
+        }
+    }
+    if lines.is_empty() {
+        return lines;
+    }
+    let head = "| 95 % intervals of latency | p50 | p99 | p99.9 |\n| --- | ---: | ---: | ---: |\n";
+    format!("\n{head}{lines}")
+}
+
 fn promised(held: &Held) -> String {
     let mut text = format!(
         "\n### Promised: {}\n\n{}\n\n",
-        promise::title(held),
+        promise::title(&held.promise),
         held.sentence()
     );
     text.push_str("| | promised | measured | 95 % +- | of it | verdict |\n");
@@ -73,10 +92,10 @@ fn promised(held: &Held) -> String {
         verdict.extend(row.doubts.iter().map(|doubt| doubt.words()));
         let cells = [
             row.judged.metric.to_string(),
-            promise::promised(row),
-            promise::measured(row),
+            promise::promised(&row.judged),
+            promise::measured(&row.judged),
             promise::error(row),
-            promise::share(row),
+            promise::share(&row.judged),
             verdict.join("; "),
         ];
         text.push_str(&format!("| {} |\n", cells.join(" | ")));

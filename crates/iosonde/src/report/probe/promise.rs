@@ -2,11 +2,11 @@
 
 use super::table::{plain, render, right, wrapped};
 use comfy_table::Cell;
-use iosonde_study::limits::{Doubt, Held, HeldFigure, Unit, Verdict, exact};
+use iosonde_study::limits::{Doubt, Held, HeldFigure, Judged, Promise, Unit, Verdict, exact};
 
 /// For people: a table, what speaks against it, and what was not measured.
 pub(super) fn table(held: &Held) -> String {
-    let mut text = wrapped(&format!("Promised: {}", title(held)));
+    let mut text = wrapped(&format!("Promised: {}", title(&held.promise)));
     text.push('\n');
     if !held.rows.is_empty() {
         text.push_str(&figures(held));
@@ -27,11 +27,11 @@ pub(super) fn table(held: &Held) -> String {
 }
 
 /// Of what: `Google Cloud SSD persistent disk, 375 GiB, n1 with 8 vCPUs`.
-pub(super) fn title(held: &Held) -> String {
-    let subject = held.promise.subject();
+pub(crate) fn title(promise: &Promise) -> String {
+    let subject = promise.subject();
     match subject.is_empty() {
-        true => held.promise.title.clone(),
-        false => format!("{}, {subject}", held.promise.title),
+        true => promise.title.clone(),
+        false => format!("{}, {subject}", promise.title),
     }
 }
 
@@ -46,11 +46,11 @@ fn figures(held: &Held) -> String {
     head.push(Cell::new(""));
     table.set_header(head);
     for row in &held.rows {
-        let mut cells = vec![Cell::new(row.judged.metric), right(promised(row))];
+        let mut cells = vec![Cell::new(row.judged.metric), right(promised(&row.judged))];
         if bursts {
             cells.push(right(burst(row)));
         }
-        cells.extend([measured(row), error(row), share(row)].map(right));
+        cells.extend([measured(&row.judged), error(row), share(&row.judged)].map(right));
         cells.push(Cell::new(verdict(row)));
         table.add_row(cells);
     }
@@ -86,8 +86,8 @@ fn listed(text: &str) -> String {
 }
 
 /// In the vendor's unit, as exact as it is published.
-pub(super) fn promised(row: &HeldFigure) -> String {
-    row.judged.promised.unit.show(row.judged.promised_per_s)
+pub(crate) fn promised(judged: &Judged) -> String {
+    judged.promised.unit.show(judged.promised_per_s)
 }
 
 fn burst(row: &HeldFigure) -> String {
@@ -96,9 +96,9 @@ fn burst(row: &HeldFigure) -> String {
 }
 
 /// In the same unit, as exact as is worth reading.
-pub(super) fn measured(row: &HeldFigure) -> String {
-    let unit = row.judged.promised.unit;
-    let number = row.judged.measured_per_s / unit.factor();
+pub(crate) fn measured(judged: &Judged) -> String {
+    let unit = judged.promised.unit;
+    let number = judged.measured_per_s / unit.factor();
     let rounded = match number < 100.0 {
         true => (number * 10.0).round() / 10.0,
         false => number.round(),
@@ -116,8 +116,8 @@ pub(super) fn error(row: &HeldFigure) -> String {
     share.map_or("-".to_owned(), |share| format!("{:.1} %", share * 100.0))
 }
 
-pub(super) fn share(row: &HeldFigure) -> String {
-    format!("{:.0} %", row.judged.ratio * 100.0)
+pub(crate) fn share(judged: &Judged) -> String {
+    format!("{:.0} %", judged.ratio * 100.0)
 }
 
 /// The verdict, with a mark where something speaks against it.
@@ -127,7 +127,7 @@ pub(super) fn verdict(row: &HeldFigure) -> String {
 }
 
 /// The verdict as programs read it.
-pub(super) fn word(verdict: Verdict) -> &'static str {
+pub(crate) fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Kept => "kept",
         Verdict::Bursting => "bursting",

@@ -54,6 +54,16 @@ pub(crate) fn latency(figure: &Figure) -> &Latency {
     figure.sync_latency.as_ref().unwrap_or(&figure.latency)
 }
 
+/// The confidence intervals of its median, 99th and 99.9th percentile.
+pub(crate) fn intervals(figure: &Figure) -> [Option<(u64, u64)>; 3] {
+    let latency = latency(figure);
+    [
+        latency.p50_between_ns,
+        latency.p99_between_ns,
+        latency.p99_9_between_ns,
+    ]
+}
+
 /// The rate's confidence interval: `0.4 %`; `-` where it is not known.
 pub(crate) fn error(figure: &Figure) -> String {
     figure.iops.relative_error().map_or("-".to_owned(), share)

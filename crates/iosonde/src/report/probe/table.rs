@@ -106,12 +106,7 @@ fn latencies(result: &ProbeResult) -> String {
         right(head[3]),
     ]);
     for figure in row::ORDER.iter().filter_map(|phase| result.figure(*phase)) {
-        let latency = row::latency(figure);
-        let all = [
-            latency.p50_between_ns,
-            latency.p99_between_ns,
-            latency.p99_9_between_ns,
-        ];
+        let all = row::intervals(figure);
         if all.iter().any(Option::is_some) {
             let mut cells = vec![Cell::new(row::label(figure))];
             cells.extend(all.map(|between| right(row::between(between))));

@@ -1,0 +1,210 @@
+//! The two sides of a comparison, as results whose parts belong together.
+
+use super::described;
+use crate::commands::named::Named;
+use crate::failure::Failure;
+use crate::report::comparison::runs_on;
+use crate::store::{Document, KeptRun, KeptStudy, Loaded, Summary};
+use iosonde_result::compare::{Bounds, Measure, Measured, Subject};
+use iosonde_study::load::{LatencyCurve, LoadResult, Point};
+use iosonde_study::probe::ProbeResult;
+use iosonde_study::sweep::{ComparedPart, SweepResult, compared};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// One side: what it is called, and its results.
+pub(super) struct Chosen {
+    pub(super) name: String,
+    pub(super) results: Vec<Measured>,
+    /// With their documents, where those have more to compare than the figures of their runs.
+    studies: Vec<(KeptStudy, Option<u32>)>,
+}
+
+impl Chosen {
+    /// A file that exists, a label, or the name of a stored result.
+    pub(super) fn of(word: &str, store: Option<&Path>) -> Result<Chosen, Failure> {
+        match Named::of(word, store)? {
+            Named::File(found) => Chosen::file(word, found),
+            Named::Label(store, found) => {
+                let is_curves = |study: &Summary| matches!(study.kind.as_str(), "sweep" | "load");
+                let mut studies = Vec::new();
+                if found.iter().all(is_curves) {
+                    for summary in &found {
+                        studies.push((store.load(&summary.id)?.study, None));
+                    }
+                }
+                Ok(Chosen {
+                    studies,
+                    ..Chosen::labelled(word, &found)
+                })
+            }
+            Named::Stored(loaded) => Ok(Chosen::stored(*loaded)),
+        }
+    }
+
+    fn file(word: &str, mut found: Vec<KeptStudy>) -> Result<Chosen, Failure> {
+        let (Some(study), true) = (found.pop(), found.is_empty()) else {
+            return Err(Failure::usage(
+                format!("{word}: there are results of several targets in it"),
+                "import it, and compare two of the results that `iosonde list` shows then",
+            ));
+        };
+        Ok(Chosen {
+            name: format!("{word}: {}", described(&study)),
+            results: vec![study.measured(word)],
+            studies: vec![(study, None)],
+        })
+    }
+
+    fn stored(loaded: Loaded) -> Chosen {
+        Chosen {
+            name: format!("{}: {}", loaded.name(), described(&loaded.study)),
+            results: vec![loaded.measured()],
+            studies: vec![(loaded.study, loaded.run)],
+        }
+    }
+
+    fn labelled(word: &str, studies: &[Summary]) -> Chosen {
+        let machines: BTreeSet<_> = studies.iter().map(|study| &study.machine).collect();
+        Chosen {
+            name: format!("{word}: {}", runs_on(studies.len(), machines.len())),
+            results: studies.iter().map(|study| study.measured()).collect(),
+            studies: Vec::new(),
+        }
+    }
+
+    /// The probe, if the side is a single one.
+    pub(super) fn probe(&self) -> Option<ProbeResult> {
+        let [(study, run)] = &self.studies[..] else {
+            return None;
+        };
+        study.probe(*run)
+    }
+
+    /// What all studies of the side have found, if each of them is of the kind.
+    fn all<Found>(&self, of: fn(&KeptStudy, Option<u32>) -> Option<Found>) -> Option<Vec<Found>> {
+        let found = self.studies.iter().map(|(study, run)| of(study, *run));
+        let found: Option<Vec<Found>> = found.collect();
+        found.filter(|found| !found.is_empty())
+    }
+}
+
+/// What is compared where both sides are curves.
+#[derive(Default)]
+pub(super) struct Curves {
+    /// Parts of the first sweep, in their order; none where the sides are no sweeps.
+    pub(super) sweep: Vec<ComparedPart>,
+    /// What must be known, each in one sentence.
+    pub(super) notes: Vec<String>,
+}
+
+impl Curves {
+    /// Puts cells and rates in the place of runs, where both sides are sweeps or both are load studies.
+    pub(super) fn of(a: &mut Chosen, b: &mut Chosen) -> Curves {
+        if let (Some(mine), Some(theirs)) = (a.all(KeptStudy::sweep), b.all(KeptStudy::sweep)) {
+            return sweeps((a, mine), (b, theirs));
+        }
+        if let (Some(mine), Some(theirs)) = (a.all(KeptStudy::load), b.all(KeptStudy::load)) {
+            return loads((a, mine), (b, theirs));
+        }
+        Curves::default()
+    }
+}
+
+fn sweeps(a: (&mut Chosen, Vec<SweepResult>), b: (&mut Chosen, Vec<SweepResult>)) -> Curves {
+    let mut sides: Vec<Vec<ComparedPart>> = Vec::new();
+    for (chosen, found) in [a, b] {
+        let studies = chosen.studies.iter().zip(&found);
+        let mut parts: Vec<Vec<ComparedPart>> = studies
+            .map(|((study, _), found)| {
+                compared(found, &|job, iodepth| p99_bounds(&study.runs, job, iodepth))
+            })
+            .collect();
+        for (result, parts) in chosen.results.iter_mut().zip(&parts) {
+            result.parts = parts.iter().map(|each| each.part.clone()).collect();
+        }
+        sides.push(parts.remove(0));
+    }
+    let notes = knees(&sides[0], &sides[1]);
+    Curves {
+        sweep: sides.remove(0),
+        notes,
+    }
+}
+
+/// The interval of a cell's 99th percentile, from the last of its runs.
+fn p99_bounds(runs: &[KeptRun], job: &str, iodepth: u32) -> Option<Bounds> {
+    let parts = runs.iter().rev().flat_map(|run| &run.parts);
+    let mut of_cell = parts.filter(|part| part.name == job && part.pattern.iodepth == iodepth);
+    let mut figures = of_cell.next()?.figures.iter();
+    figures
+        .find(|figure| figure.measure == Measure::LatP99)?
+        .bounds
+}
+
+/// Where the knees of two curves of the same name lie, if not at the same depth.
+fn knees(a: &[ComparedPart], b: &[ComparedPart]) -> Vec<String> {
+    let of = |parts: &[ComparedPart], curve: &str| {
+        let most = parts
+            .iter()
+            .find(|each| each.knee.is_some() && each.curve == curve);
+        most.and_then(|each| each.knee)
+    };
+    let told = a.iter().filter_map(|each| {
+        let (mine, theirs) = (each.knee?, of(b, &each.curve)?);
+        let differ = mine != theirs;
+        differ.then(|| {
+            format!(
+                "{}: the most is reached from iodepth {mine} on in A, from {theirs} on in B",
+                each.curve
+            )
+        })
+    });
+    told.collect()
+}
+
+fn loads(a: (&mut Chosen, Vec<LoadResult>), b: (&mut Chosen, Vec<LoadResult>)) -> Curves {
+    let curves = |(chosen, found): (&Chosen, &Vec<LoadResult>)| -> Vec<LatencyCurve> {
+        let studies = chosen.studies.iter().zip(found);
+        studies
+            .map(|((study, _), found)| {
+                LatencyCurve::of(found, &|point, subject, measure| {
+                    bounds(&study.runs, point, subject, measure)
+                })
+            })
+            .collect()
+    };
+    let (first, second) = (curves((a.0, &a.1)), curves((b.0, &b.1)));
+    let rates: Vec<f64> = first[0].rates().collect();
+    let mut drawn = 0;
+    for (chosen, curves) in [(a.0, first), (b.0, second)] {
+        for (result, curve) in chosen.results.iter_mut().zip(curves) {
+            let (parts, count) = curve.at(&rates);
+            result.parts = parts;
+            drawn += count;
+        }
+    }
+    let mut notes = Vec::new();
+    if drawn > 0 {
+        notes.push(
+            "Latencies are those at the rates that were offered to A. Where B was offered other rates, they are \
+             drawn between the two nearest, and none beyond what B kept up with"
+                .to_owned(),
+        );
+    }
+    Curves {
+        sweep: Vec::new(),
+        notes,
+    }
+}
+
+/// The interval of a latency, from the run that offered this load. What was tried twice counts as it was measured last.
+fn bounds(runs: &[KeptRun], point: &Point, subject: Subject, measure: Measure) -> Option<Bounds> {
+    let is_of = |run: &&KeptRun| match &run.document {
+        Document::Run(result) => point.is_of(&result.plan),
+        Document::Fio(_) => false,
+    };
+    let run = runs.iter().rev().find(is_of)?;
+    let mut parts = run.parts.iter();
+    parts.find_map(|part| part.figure(subject, measure)?.bounds)
+}

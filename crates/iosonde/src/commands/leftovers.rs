@@ -1,0 +1,195 @@
+//! Working files and directories that killed runs have left, in the places where runs put them.
+//!
+//! A run holds a lock (flock(2)) on what it made for as long as it lives, also across containers, where process ids say
+//! nothing. What nobody holds is left over; what cannot be asked for a lock is left alone.
+
+use super::run::place as suite;
+use super::target::working_file as probe;
+use crate::store::{Filter, Place, Store};
+use iosonde_result::doctor::{Holder, Leftover};
+use iosonde_result::host::TargetInfo;
+use std::collections::BTreeSet;
+use std::fs::{self, DirEntry, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Where leftovers are looked for: at the targets, on their file systems' roots, in this directory, at home, where temporary
+/// files are, and where the history says that a run was cut off.
+pub(super) fn places<'a>(
+    targets: impl Iterator<Item = (&'a PathBuf, &'a TargetInfo)>,
+) -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> = Vec::new();
+    for (path, info) in targets {
+        places.push(path.clone());
+        places.extend(path.parent().map(Path::to_owned));
+        // Not of servers that may not answer: only what is looked at anyway.
+        places.extend(info.mount.as_ref().map(|mount| mount.mount_point.clone()));
+    }
+    places.extend(std::env::current_dir());
+    places.extend(std::env::home_dir());
+    places.extend(["/tmp", "/var/tmp"].map(PathBuf::from));
+    places.push(std::env::temp_dir());
+    places.extend(cut_off());
+    let real = places.iter().filter_map(|path| path.canonicalize().ok());
+    let each: BTreeSet<PathBuf> = real.filter(|path| path.is_dir()).collect();
+    each.into_iter().collect()
+}
+
+/// Targets of runs that did not come to their end.
+fn cut_off() -> Vec<PathBuf> {
+    let store = Place::find(None).and_then(|place| Store::open(&place));
+    let studies = store.and_then(|store| store.list(&Filter::default()));
+    let cut_off = studies.unwrap_or_default().into_iter();
+    cut_off
+        .filter(|study| study.finished_at_ms.is_none())
+        .map(|study| PathBuf::from(study.target))
+        .filter(|path| path.is_absolute())
+        .collect()
+}
+
+/// What is left in these directories, by path.
+pub(super) fn find(places: &[PathBuf]) -> Vec<Leftover> {
+    let entries = places.iter().filter_map(|place| fs::read_dir(place).ok());
+    let mut found: Vec<Leftover> = entries
+        .flat_map(|entries| entries.flatten())
+        .filter_map(|entry| leftover(&entry))
+        .collect();
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+/// Whether it is to be told to who wants to measure these targets: a run that goes on elsewhere is nobody's business.
+pub(super) fn concerns(left: &Leftover, targets: &[PathBuf]) -> bool {
+    let is_there = |target: &PathBuf| target.canonicalize().ok().as_deref() == left.path.parent();
+    left.holder != Holder::Process || targets.iter().any(is_there)
+}
+
+/// Removes those that no live process holds. One line for each that was removed, or could not be.
+pub(super) fn remove(found: &[Leftover]) -> Vec<String> {
+    let free = found.iter().filter(|each| each.holder == Holder::Nobody);
+    let removed = free.map(|each| {
+        let shown = each.path.display();
+        match remove_one(&each.path) {
+            Ok(true) => format!("removed {shown}"),
+            Ok(false) => format!("{shown} is in use by now, and stays"),
+            Err(error) => format!("{shown} cannot be removed: {error}"),
+        }
+    });
+    removed.collect()
+}
+
+/// Whether it was removed: the lock is held meanwhile, so that nobody begins to use it.
+fn remove_one(path: &Path) -> io::Result<bool> {
+    let is_directory = path.symlink_metadata()?.is_dir();
+    let (holder, _lock) = holder(&lock_of(path, is_directory));
+    if holder != Holder::Nobody {
+        return Ok(false);
+    }
+    match is_directory {
+        true => fs::remove_dir_all(path)?,
+        false => fs::remove_file(path)?,
+    }
+    Ok(true)
+}
+
+/// The file that whoever uses it holds a lock on.
+fn lock_of(path: &Path, is_directory: bool) -> PathBuf {
+    match is_directory {
+        true => path.join(suite::LOCK),
+        false => path.to_owned(),
+    }
+}
+
+fn leftover(entry: &DirEntry) -> Option<Leftover> {
+    let name = entry.file_name();
+    let name = name.to_string_lossy();
+    let kind = entry.file_type().ok()?;
+    let is_ours = match (kind.is_file(), kind.is_dir()) {
+        (true, _) => name.starts_with(probe::PREFIX),
+        (_, true) => name.starts_with(suite::PREFIX),
+        _ => false,
+    };
+    if !is_ours {
+        return None;
+    }
+    let path = entry.path();
+    let (holder, _) = holder(&lock_of(&path, kind.is_dir()));
+    Some(Leftover {
+        bytes: bytes(&path),
+        path,
+        holder,
+    })
+}
+
+/// Who holds the lock; it is ours as long as the file lives, if nobody did.
+fn holder(lock: &Path) -> (Holder, Option<File>) {
+    let Ok(file) = File::open(lock) else {
+        return (Holder::Unknown, None);
+    };
+    match file.try_lock() {
+        Ok(()) => (Holder::Nobody, Some(file)),
+        Err(TryLockError::WouldBlock) => (Holder::Process, None),
+        Err(TryLockError::Error(_)) => (Holder::Unknown, None),
+    }
+}
+
+/// Bytes that it takes, with all that is in it.
+fn bytes(path: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(meta) = path.symlink_metadata() else {
+        return 0;
+    };
+    let own = meta.blocks() * 512;
+    let inside = meta.is_dir().then(|| fs::read_dir(path).ok()).flatten();
+    let inside = inside.into_iter().flat_map(|entries| entries.flatten());
+    own + inside.map(|entry| bytes(&entry.path())).sum::<u64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_holds_is_left_and_goes() {
+        let name = format!("iosonde-leftovers-{}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        fs::create_dir_all(&directory).unwrap();
+        let at = |name: &str| directory.join(name);
+        fs::write(at(".iosonde-probe-1-0"), [1; 9000]).unwrap();
+        let used = File::create_new(at(".iosonde-probe-2-0")).unwrap();
+        used.try_lock().unwrap();
+        let suite = at(&format!("{}3-0", suite::PREFIX));
+        fs::create_dir(&suite).unwrap();
+        fs::write(suite.join(suite::LOCK), "").unwrap();
+        fs::write(suite.join("data"), [1; 9000]).unwrap();
+        // Not ours: no such name, a directory of such a name, a suite's directory without its lock.
+        fs::write(at("iosonde-probe-4"), "x").unwrap();
+        fs::create_dir(at(".iosonde-probe-5-0")).unwrap();
+        let unlocked = at(&format!("{}6-0", suite::PREFIX));
+        fs::create_dir(&unlocked).unwrap();
+        let found = find(std::slice::from_ref(&directory));
+        let holders: Vec<(&Path, Holder)> = found
+            .iter()
+            .map(|each| (each.path.as_path(), each.holder))
+            .collect();
+        let mut expected = [
+            (at(".iosonde-probe-1-0"), Holder::Nobody),
+            (at(".iosonde-probe-2-0"), Holder::Process),
+            (suite.clone(), Holder::Nobody),
+            (unlocked.clone(), Holder::Unknown),
+        ];
+        expected.sort();
+        let expected: Vec<(&Path, Holder)> = expected
+            .iter()
+            .map(|(path, holder)| (path.as_path(), *holder))
+            .collect();
+        assert_eq!(holders, expected);
+        assert!(found[0].bytes >= 9000);
+        assert_eq!(remove(&found).len(), 2);
+        assert!(!at(".iosonde-probe-1-0").exists() && !suite.exists());
+        assert!(at(".iosonde-probe-2-0").exists() && unlocked.exists());
+        assert!(at("iosonde-probe-4").exists() && at(".iosonde-probe-5-0").exists());
+        drop(used);
+        fs::remove_dir_all(&directory).unwrap();
+    }
+}

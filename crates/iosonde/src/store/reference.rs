@@ -1,0 +1,147 @@
+//! How results are named: by the beginning of an id, or by their place from the end of the list.
+
+use super::{Store, StoreError, id};
+use iosonde_job::diagnostic::nearest;
+
+/// The result that began last.
+pub(crate) const LATEST: &str = "latest";
+/// Most names that are offered for one that is not there.
+const MOST_NEAR: usize = 3;
+const FROM_THE_END: &str = "SELECT id FROM study ORDER BY started_at_ms DESC, rowid DESC";
+
+/// How many results lie after the one that is meant: 0 for `latest`, 2 for `latest~2`, 1 for `latest~`.
+fn back(word: &str) -> Option<usize> {
+    let rest = word.to_ascii_lowercase();
+    match rest.strip_prefix(LATEST)?.strip_prefix('~') {
+        Some("") => Some(1),
+        Some(number) => number.parse().ok(),
+        None => (rest.len() == LATEST.len()).then_some(0),
+    }
+}
+
+/// Whether a result is named by its place from the end.
+pub(crate) fn is_from_the_end(word: &str) -> bool {
+    back(word).is_some()
+}
+
+/// Those of the candidates that are most like a name that is not there, the nearest first.
+fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let mut left: Vec<&str> = candidates.into_iter().collect();
+    let mut found = Vec::new();
+    while let Some(one) = nearest(word, left.iter().copied()) {
+        if found.len() == MOST_NEAR {
+            break;
+        }
+        found.push(one.to_owned());
+        left.retain(|candidate| *candidate != one);
+    }
+    found
+}
+
+impl Store {
+    /// The id that begins so, or that stands at such a place from the end.
+    pub(crate) fn find(&self, name: &str) -> Result<String, StoreError> {
+        match back(name) {
+            Some(back) => self.counted_back(name, back),
+            None => self.begins(name),
+        }
+    }
+
+    fn counted_back(&self, name: &str, back: usize) -> Result<String, StoreError> {
+        let ids = self.strings(FROM_THE_END)?;
+        ids.get(back).cloned().ok_or_else(|| StoreError::TooFew {
+            name: name.to_owned(),
+            has: ids.len(),
+        })
+    }
+
+    fn begins(&self, prefix: &str) -> Result<String, StoreError> {
+        let ids = self.strings(FROM_THE_END)?;
+        let digits = id::shown_digits(&ids);
+        let shown = |id: &String| id[..digits.min(id.len())].to_owned();
+        let lower = prefix.to_ascii_lowercase();
+        let matching: Vec<&String> = ids
+            .iter()
+            .filter(|id| !prefix.is_empty() && id.starts_with(&lower))
+            .collect();
+        match &matching[..] {
+            [] => {
+                let short: Vec<String> = ids.iter().map(shown).collect();
+                let known = short.iter().map(String::as_str).chain([LATEST]);
+                Err(StoreError::Unknown {
+                    name: prefix.to_owned(),
+                    near: near(prefix, known),
+                })
+            }
+            [id] => Ok((*id).clone()),
+            several => Err(StoreError::Ambiguous {
+                prefix: prefix.to_owned(),
+                candidates: several.iter().map(|id| shown(id)).collect(),
+            }),
+        }
+    }
+
+    /// That a run of a study is not there, with those that are called alike.
+    pub(super) fn no_such_run<'a>(
+        study: &str,
+        run: &str,
+        runs: impl IntoIterator<Item = &'a str>,
+    ) -> StoreError {
+        let near = near(run, runs).into_iter();
+        StoreError::Unknown {
+            name: format!("{study}.{run}"),
+            near: near.map(|run| format!("{study}.{run}")).collect(),
+        }
+    }
+
+    /// That no result has a label, with those that are called alike: the same key with another value, or a key like it.
+    pub(crate) fn no_such_label(&self, label: &str) -> StoreError {
+        let known = self.strings("SELECT DISTINCT key || '=' || value FROM label ORDER BY 1");
+        let known = known.unwrap_or_default();
+        let mut near = near(label, known.iter().map(String::as_str));
+        let key = label.split_once('=').map(|(key, _)| format!("{key}="));
+        let same_key = known
+            .into_iter()
+            .filter(|known| key.as_ref().is_some_and(|key| known.starts_with(key)));
+        near.extend(same_key);
+        let mut seen = std::collections::BTreeSet::new();
+        near.retain(|label| seen.insert(label.clone()));
+        near.truncate(MOST_NEAR);
+        StoreError::UnknownLabel {
+            label: label.to_owned(),
+            near,
+        }
+    }
+
+    /// What a query for one column of text finds.
+    pub(super) fn strings(&self, query: &str) -> Result<Vec<String>, StoreError> {
+        let found = || -> rusqlite::Result<Vec<String>> {
+            let mut select = self.connection.prepare(query)?;
+            select.query_map([], |row| row.get(0))?.collect()
+        };
+        found().map_err(|error| self.wrong(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_from_the_end() {
+        assert_eq!(back("latest"), Some(0));
+        assert_eq!(back("LATEST~12"), Some(12));
+        assert_eq!(back("latest~"), Some(1));
+        for other in ["latest~x", "latest1", "late", "latest~-1", "3fa9c1", ""] {
+            assert_eq!(back(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn names_that_are_alike() {
+        let ids = ["3fa9c1", "3fa9d1", "7be001", LATEST];
+        assert_eq!(near("3fa9c2", ids), ["3fa9c1", "3fa9d1"]);
+        assert_eq!(near("lastest", ids), [LATEST]);
+        assert_eq!(near("c0ffee", ids), [""; 0]);
+    }
+}

@@ -1,0 +1,214 @@
+//! A load study as parts that can be held against those of another one: latencies at the same offered rates.
+//!
+//! Two studies seldom offer the same rates: they go by the capacity of each target. Latencies at a rate between two that were
+//! offered are drawn on the straight line between them, on logarithmic scales.
+
+use super::point::Point;
+use super::study::LoadResult;
+use crate::words;
+use iosonde_job::plan::Direction;
+use iosonde_result::compare::{Basis, Bounds, Figure, Measure, Part, Pattern, Subject};
+
+/// Rates that differ by no more than this share are the same: rates are whole numbers for each thread.
+const SAME_RATE: f64 = 0.005;
+/// The latencies that are compared, with their percentiles.
+const MEASURES: [(Measure, f64); 3] = [
+    (Measure::LatP50, 50.0),
+    (Measure::LatP99, 99.0),
+    (Measure::LatP999, 99.9),
+];
+
+/// The interval of a latency of a point, where the runs of the study are known.
+pub type Known<'a> = &'a dyn Fn(&Point, Subject, Measure) -> Option<Bounds>;
+
+/// Latencies over offered rate, as far as the target kept up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LatencyCurve {
+    pattern: Pattern,
+    /// By rate.
+    points: Vec<(f64, Vec<Figure>)>,
+    /// What has no rate: the capacity, and what keeps each objective.
+    alone: Vec<Part>,
+}
+
+impl LatencyCurve {
+    /// Of a study.
+    pub fn of(result: &LoadResult, known: Known<'_>) -> LatencyCurve {
+        let pattern = pattern(result);
+        let kept_up = result.points.iter().filter(|point| point.kept_up);
+        let mut points: Vec<(f64, Vec<Figure>)> = kept_up
+            .map(|point| (point.offered.total(), figures(point, known)))
+            .collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        LatencyCurve {
+            alone: alone(result, &pattern),
+            pattern,
+            points,
+        }
+    }
+
+    /// The rates that were offered and kept up with, in I/Os per second.
+    pub fn rates(&self) -> impl Iterator<Item = f64> {
+        self.points.iter().map(|(rate, _)| *rate)
+    }
+
+    /// Its parts at these rates. The second is how many of them are drawn between rates that were offered.
+    pub fn at(&self, rates: &[f64]) -> (Vec<Part>, usize) {
+        let mut parts = self.alone.clone();
+        let mut drawn = 0;
+        for rate in rates {
+            let Some((figures, is_drawn)) = self.at_one(*rate) else {
+                continue;
+            };
+            drawn += usize::from(is_drawn);
+            parts.push(Part {
+                name: format!("at {} IOPS", words::iops(*rate)),
+                pattern: self.pattern.clone(),
+                figures,
+            });
+        }
+        (parts, drawn)
+    }
+
+    fn at_one(&self, rate: f64) -> Option<(Vec<Figure>, bool)> {
+        let is_same = |other: f64| (other / rate - 1.0).abs() <= SAME_RATE;
+        if let Some((_, figures)) = self.points.iter().find(|(other, _)| is_same(*other)) {
+            return Some((figures.clone(), false));
+        }
+        let above = self.points.iter().position(|(other, _)| *other > rate)?;
+        let below = above.checked_sub(1)?;
+        let ((low, before), (high, after)) = (&self.points[below], &self.points[above]);
+        let share = (rate / low).ln() / (high / low).ln();
+        let both = before.iter().filter_map(|a| {
+            let is_it = |b: &&Figure| (b.subject, b.measure) == (a.subject, a.measure);
+            Some(between(a, after.iter().find(is_it)?, share))
+        });
+        Some((both.collect(), true))
+    }
+}
+
+/// A figure that lies a share of the way from one to another.
+fn between(a: &Figure, b: &Figure, share: f64) -> Figure {
+    let line = |a: f64, b: f64| {
+        let (a, b) = (a.max(f64::MIN_POSITIVE), b.max(f64::MIN_POSITIVE));
+        (a.ln() + share * (b.ln() - a.ln())).exp()
+    };
+    Figure {
+        value: line(a.value, b.value),
+        bounds: a.bounds.zip(b.bounds).map(|(a, b)| Bounds {
+            low: line(a.low, b.low),
+            high: line(a.high, b.high),
+            freedom: a.freedom.min(b.freedom),
+            basis: Basis::Predicted,
+        }),
+        ..*a
+    }
+}
+
+fn figures(point: &Point, known: Known<'_>) -> Vec<Figure> {
+    let sides = [
+        (Direction::Read, &point.read),
+        (Direction::Write, &point.write),
+    ];
+    let mut figures = Vec::new();
+    for (direction, side) in sides {
+        let Some(side) = side else { continue };
+        let subject = Subject::from(direction);
+        for (measure, percent) in MEASURES {
+            let Some(value) = side.latency.percentile_ns(percent) else {
+                continue;
+            };
+            figures.push(Figure {
+                subject,
+                measure,
+                value,
+                bounds: known(point, subject, measure),
+                settled: None,
+            });
+        }
+    }
+    figures
+}
+
+fn pattern(result: &LoadResult) -> Pattern {
+    let options = &result.options;
+    let kind = match options.mix.read_percent {
+        100 => "read",
+        0 => "write",
+        _ => "rw",
+    };
+    let order = if options.pattern.random { "rand" } else { "" };
+    Pattern {
+        rw: format!("{order}{kind}"),
+        bs: options.pattern.block_bytes.to_string(),
+        iodepth: options.iodepth,
+        numjobs: options.numjobs,
+    }
+}
+
+/// The capacity, and the rates up to which objectives are kept: nothing is known of how far those may be off.
+fn alone(result: &LoadResult, pattern: &Pattern) -> Vec<Part> {
+    let subject = match result.options.mix.read_percent {
+        100 => Subject::Read,
+        0 => Subject::Write,
+        _ => Subject::Mixed,
+    };
+    let part = |name: String, iops: f64| Part {
+        name,
+        pattern: pattern.clone(),
+        figures: vec![Figure {
+            subject,
+            measure: Measure::Iops,
+            value: iops,
+            bounds: None,
+            settled: None,
+        }],
+    };
+    let capacity = result.capacity_iops.filter(|iops| *iops > 0.0);
+    let capacity = capacity.map(|iops| part("capacity in closed loop".to_owned(), iops));
+    let objectives = result.objectives.iter().filter_map(|answer| {
+        let held = answer.answer.held.filter(|iops| *iops > 0.0)?;
+        Some(part(format!("the most with {}", answer.objective), held))
+    });
+    capacity.into_iter().chain(objectives).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(value: f64) -> Figure {
+        Figure {
+            subject: Subject::Read,
+            measure: Measure::LatP99,
+            value,
+            bounds: Some(Bounds {
+                low: value * 0.9,
+                high: value * 1.1,
+                freedom: 5.0,
+                basis: Basis::Series,
+            }),
+            settled: None,
+        }
+    }
+
+    #[test]
+    fn latencies_between_two_rates_are_drawn_and_none_beyond() {
+        let curve = LatencyCurve {
+            pattern: Pattern::default(),
+            points: [(1000.0, 1e6), (4000.0, 4e6)]
+                .map(|(rate, ns)| (rate, vec![figure(ns)]))
+                .into(),
+            alone: Vec::new(),
+        };
+        let (parts, drawn) = curve.at(&[500.0, 1002.0, 2000.0, 4000.0, 4100.0]);
+        let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
+        assert_eq!(names, ["at 1.00k IOPS", "at 2.00k IOPS", "at 4.00k IOPS"]);
+        assert_eq!(drawn, 1);
+        let middle = parts[1].figures[0];
+        assert!((middle.value / 2e6 - 1.0).abs() < 1e-9, "{middle:?}");
+        let bounds = middle.bounds.unwrap();
+        assert!((bounds.low / 1.8e6 - 1.0).abs() < 1e-9, "{bounds:?}");
+        assert_eq!(bounds.basis, Basis::Predicted);
+    }
+}
