@@ -56,7 +56,7 @@ impl Opened {
                 working_file = Some(made);
                 path
             }
-            TargetKind::Existing { .. } => name.to_owned(),
+            TargetKind::Existing { .. } | TargetKind::Pool { .. } => name.to_owned(),
             TargetKind::Simulated { .. } => "sim".to_owned(),
         };
         // What sweeping has freed may be used.

@@ -2,8 +2,8 @@
 
 use super::findings;
 use iosonde_result::doctor::{
-    Access, ArrayState, DeviceConditions, Examination, ExaminedTarget, Finding, Maintenance,
-    Severity, Traffic,
+    Access, ArrayState, DeviceConditions, Examination, ExaminedTarget, Finding, Holder, Leftover,
+    Maintenance, Severity, Traffic,
 };
 use iosonde_result::host::{
     DeviceInfo, DeviceKind, DeviceNumber, IoLimit, Locality, Mount, PcieLink, Queue, Space,
@@ -519,6 +519,24 @@ fn what_goes_on_at_a_device() {
     assert!(hum.evidence.contains(told), "{hum:?}");
     assert!(hum.effect.contains("it is little"), "{hum:?}");
     finds_nothing(reads(9.0));
+}
+
+#[test]
+fn what_runs_have_left_and_runs_that_go_on() {
+    let left = |holder| {
+        move |examined: &mut Examination| {
+            examined.leftovers.push(Leftover {
+                path: "/data/.iosonde-probe-7-0".into(),
+                bytes: 1 << 30,
+                holder,
+            });
+        }
+    };
+    let dead = finds("leftover", Note, left(Holder::Nobody));
+    assert!(dead.evidence.contains("1 GiB"), "{dead:?}");
+    finds("another-run", Warning, left(Holder::Process));
+    let unknown = finds("leftover", Note, left(Holder::Unknown));
+    assert!(unknown.evidence.contains("cannot be told"), "{unknown:?}");
 }
 
 #[test]

@@ -109,8 +109,8 @@ impl Evidence {
             durable_write_p99_ns: find(Phase::WriteLatency)
                 .filter(|_| {
                     results()
-                        .flat_map(|result| &result.jobs)
-                        .any(|job| job.backend.engine == Engine::Rados)
+                        .flat_map(|result| &result.workers)
+                        .any(|worker| worker.backend.engine == Engine::Rados)
                 })
                 .map(|figure| figure.latency)
                 .map(|latency| latency.p99_ns.map_or(latency.max_ns, |ns| ns as f64)),

@@ -5,6 +5,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// How names of working files begin.
@@ -25,11 +26,8 @@ impl WorkingFile {
         loop {
             let path = directory.join(format!("{PREFIX}{pid}-{attempt}"));
             match File::create_new(&path) {
-                Ok(file) => {
-                    // Where locks are not supported, leftovers are reported and not removed.
-                    let _ = file.try_lock();
-                    return Ok(WorkingFile { path, _lock: file });
-                }
+                Ok(file) if is_claimed(&file)? => return Ok(WorkingFile { path, _lock: file }),
+                Ok(_) => attempt += 1,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => attempt += 1,
                 Err(error) => return Err(error),
             }
@@ -52,6 +50,15 @@ impl Drop for WorkingFile {
                 self.path.display()
             );
         }
+    }
+}
+
+/// Marks a new file as in use. Not if another process found it before it was marked, and takes it for a leftover.
+fn is_claimed(file: &File) -> io::Result<bool> {
+    match file.try_lock() {
+        Err(fs::TryLockError::WouldBlock) => Ok(false),
+        // Where locks are not supported, leftovers are reported and not removed.
+        Ok(()) | Err(fs::TryLockError::Error(_)) => Ok(file.metadata()?.nlink() > 0),
     }
 }
 
@@ -118,6 +125,22 @@ mod tests {
         assert!(panicked.is_err());
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
         fs::remove_dir(&directory).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_another_takes_for_a_leftover_is_not_used() {
+        let directory = directory("claim");
+        let path = directory.join(".iosonde-probe-0-0");
+        let made = File::create_new(&path).unwrap();
+        let other = File::open(&path).unwrap();
+        other.try_lock().unwrap();
+        assert!(!is_claimed(&made).unwrap(), "about to be removed");
+        fs::remove_file(&path).unwrap();
+        drop(other);
+        assert!(!is_claimed(&made).unwrap(), "removed");
+        let made = File::create_new(&path).unwrap();
+        assert!(is_claimed(&made).unwrap());
+        fs::remove_dir_all(&directory).unwrap();
     }
 
     #[test]
