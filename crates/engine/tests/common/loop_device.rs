@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 /// A loop device over a file of its own; detached at the end.
 pub(crate) struct Loop {
@@ -54,20 +55,30 @@ fn attach(file: &Path, options: &[&str]) -> PathBuf {
 }
 
 /// Runs a program that must succeed; its standard output.
+///
+/// Another test that starts a program keeps copies of all open files for a moment, also of one that holds a device for itself alone.
+/// So a device that seems to be in use is tried again.
 pub(crate) fn run(program: &str, arguments: &[&str]) -> String {
     let path = format!(
         "{}:/usr/sbin:/sbin",
         std::env::var("PATH").unwrap_or_default()
     );
-    let output = Command::new(program)
-        .args(arguments)
-        .env("PATH", path)
-        .output()
-        .expect(program);
-    assert!(
-        output.status.success(),
-        "{program} {arguments:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout).unwrap()
+    for tries_left in (0..20).rev() {
+        let output = Command::new(program)
+            .args(arguments)
+            .env("PATH", &path)
+            .output()
+            .expect(program);
+        if output.status.success() {
+            return String::from_utf8(output.stdout).unwrap();
+        }
+        let words = String::from_utf8_lossy(&output.stderr);
+        let is_in_use = words.contains("in use") || words.contains("busy");
+        assert!(
+            is_in_use && tries_left > 0,
+            "{program} {arguments:?}: {words}"
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    unreachable!("the last try returns or panics")
 }

@@ -20,7 +20,7 @@ Examples:
 /// Arguments of `iosonde k8s image`.
 #[derive(Debug, Args)]
 pub(crate) struct ImageArgs {
-    /// Name of the image: [REGISTRY/PATH/]iosonde-agent[:TAG]
+    /// Name of the image, as in registry.example/tools/iosonde-agent:1
     #[arg(value_name = "IMAGE", default_value = concat!("iosonde-agent:", env!("CARGO_PKG_VERSION")), value_parser = reference)]
     image: String,
     /// File for the archive
