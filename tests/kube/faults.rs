@@ -1,7 +1,9 @@
 //! What goes wrong ends in the right words, the right exit status, and an empty namespace.
 
-use super::{ENDLESS, IMAGE, JOB, Lab, begun, ended, kubectl_with, run, signal};
+use super::{ENDLESS, JOB, Lab, begun, ended, kubectl, kubectl_with, run, signal};
 use rustix::process::Signal;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 #[test]
 #[ignore = "needs a cluster"]
@@ -123,15 +125,7 @@ fn deleting_the_job_removes_what_a_killed_client_left() {
         "--cascade=foreground",
         "--timeout=60s",
     ]);
-    let begun = std::time::Instant::now();
-    while !lab.ours().is_empty() {
-        assert!(
-            begun.elapsed() < super::PATIENCE,
-            "left: {} ({IMAGE})",
-            lab.ours()
-        );
-        std::thread::sleep(std::time::Duration::from_millis(200));
-    }
+    lab.wait_until_gone("iosonde/run");
 }
 
 #[test]
@@ -160,4 +154,130 @@ fn a_run_whose_client_was_killed_is_taken_up() {
     let (status, _, stderr) = run(lab.command(&format!("k8s attach {id}")));
     assert_eq!(status, Some(3), "{stderr}");
     assert!(stderr.contains("there is no run"), "{stderr}");
+}
+
+/// Whatever a client was doing when it died, `doctor` finds what it left, and removes it; given time the cluster does so alone.
+#[test]
+#[ignore = "needs a cluster"]
+fn a_client_that_is_killed_at_any_point_leaves_nothing_that_stays() {
+    let lab = Lab::new("points");
+    let is_full = std::env::var_os("IOSONDE_FULL").is_some();
+    let points_ms: &[u64] = match is_full {
+        true => &[50, 150, 300, 600, 1000, 1500, 2200, 3000, 4500, 6500],
+        false => &[100, 800, 2500],
+    };
+    let job = "--name=t --rw=randread --bs=4k --size=16m --runtime=3 --time_based";
+    for point in points_ms {
+        let mut command = lab.fio("sc://local-path", &format!("--claim-size 50m {job}"));
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("iosonde starts");
+        std::thread::sleep(Duration::from_millis(*point));
+        signal(&child, Signal::KILL);
+        child.wait().expect("it is dead");
+        if !is_full {
+            let clean = format!("doctor --cluster --clean -n {}", lab.namespace);
+            let (status, _, stderr) = run(lab.command(&clean));
+            assert_eq!(status, Some(0), "{point} ms: {stderr}");
+            lab.assert_clean();
+        }
+    }
+    // A pod waits five minutes for an agent that nobody sends, or two for its client, and its job stays for another.
+    let begun = Instant::now();
+    while !lab.ours().is_empty() {
+        let left = lab.ours();
+        assert!(begun.elapsed() < Duration::from_secs(600), "left: {left}");
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn another_architecture_is_seen_before_anything_is_made() {
+    let lab = Lab::new("arch");
+    let name = format!("other-{}", lab.namespace);
+    let node = format!(
+        "apiVersion: v1\nkind: Node\nmetadata: {{name: {name}, labels: {{kubernetes.io/arch: s390x, pool: {name}}}}}\n\
+         spec: {{unschedulable: true}}\n"
+    );
+    kubectl_with(&["apply", "-f", "-"], &node);
+    let words = format!("--node-selector pool={name} {JOB}");
+    let (status, _, stderr) = run(lab.fio("emptydir://", &words));
+    kubectl(&["delete", "node", &name]);
+    assert_eq!(status, Some(3), "{stderr}");
+    assert!(stderr.contains("the nodes are s390x"), "{stderr}");
+    assert_eq!(lab.kubectl(&["get", "jobs", "-o", "name"]), "");
+    lab.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn two_runs_at_once_in_one_namespace_do_not_meet() {
+    let lab = Lab::new("twice");
+    let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: one}\n\
+        spec: {accessModes: [ReadWriteOnce], storageClassName: local-path, resources: {requests: {storage: 100Mi}}}\n";
+    kubectl_with(&["-n", &lab.namespace, "apply", "-f", "-"], claim);
+    let job = "--name=t --rw=randwrite --verify=crc32c --bs=4k --size=8m --output-format=json";
+    for target in ["sc://local-path", "pvc://one"] {
+        let children = [(); 2].map(|()| {
+            let mut command = lab.fio(target, &format!("--claim-size 50m {job}"));
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            command.spawn().expect("iosonde starts")
+        });
+        for child in children {
+            let (status, stdout, stderr) = ended(&child.wait_with_output().expect("it ends"));
+            assert_eq!(status, Some(0), "{target}: {stderr}");
+            let json: serde_json::Value = serde_json::from_str(&stdout).expect("fio's JSON");
+            assert_eq!(json["jobs"][0]["write"]["total_ios"], 2048, "{target}");
+        }
+        lab.assert_clean();
+    }
+    // Pods of one run that have the same claim have directories of their own in it, too.
+    let words = format!("--pods 2 {job}");
+    let (status, _, stderr) = run(lab.fio("pvc://one", &words));
+    assert_eq!(status, Some(0), "{stderr}");
+    lab.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn a_profile_that_denies_io_uring_is_in_the_result() {
+    let lab = Lab::new("seccomp");
+    let profile = r#"{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["io_uring_setup"],"action":"SCMP_ACT_ERRNO","errnoRet":1}]}"#;
+    for node in ["n1", "n2"] {
+        let directory = super::cluster().join(format!("run/{node}/kubelet/seccomp"));
+        std::fs::create_dir_all(&directory).expect("a directory");
+        std::fs::write(directory.join("no-uring.json"), profile).expect("a profile");
+    }
+    let patch = r#"{"spec":{"securityContext":{"seccompProfile":{"type":"Localhost","localhostProfile":"no-uring.json"}}}}"#;
+    let words = format!("--claim-size 50m --pod-patch {patch} --ioengine=io_uring {JOB},normal");
+    let (status, stdout, stderr) = run(lab.fio("sc://local-path", &words));
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(stdout.contains("ioengine=libaio"), "{stdout}");
+    assert!(
+        stderr.contains("libaio") && stderr.contains("io_uring"),
+        "{stderr}"
+    );
+    lab.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn a_run_of_several_pods_is_taken_up() {
+    let lab = Lab::new("attachpods");
+    let job = "--name=t --rw=randread --bs=4k --size=16m --runtime=20 --time_based";
+    let words = format!("--pods 2 --claim-size 50m {job}");
+    let mut child = begun(&lab, lab.fio("sc://local-path", &words));
+    // All have been told to start by the time that their first I/Os are seen in the result.
+    std::thread::sleep(Duration::from_secs(3));
+    signal(&child, Signal::KILL);
+    child.wait().expect("it is dead");
+    let name = lab.kubectl(&["get", "jobs", "-o", "jsonpath={.items[0].metadata.name}"]);
+    let (status, stdout, stderr) =
+        run(lab.command(&format!("k8s attach {name} --output-format json")));
+    assert_eq!(status, Some(0), "{stderr}");
+    let json: serde_json::Value = serde_json::from_str(&stdout).expect("fio's JSON");
+    let each = json["iosonde"]["pods"]["each"].as_array();
+    assert_eq!(each.map(Vec::len), Some(2), "{stdout}");
+    assert!(json["jobs"][0]["read"]["runtime"].as_u64() >= Some(19_000));
+    lab.assert_clean();
 }

@@ -2,8 +2,10 @@
 //!
 //! Each test has a namespace of its own, and ends with the proof that nothing of ours is left in it.
 
+mod alone;
 mod clusters;
 mod faults;
+mod manifests;
 mod pods;
 mod studies;
 mod targets;
@@ -77,6 +79,19 @@ impl Lab {
         all.replace('\n', " ")
     }
 
+    /// Waits until nothing with this label is in the namespace.
+    fn wait_until_gone(&self, label: &str) {
+        let begun = Instant::now();
+        loop {
+            let left = self.kubectl(&["get", "jobs,sts,pods,pvc", "-l", label, "-o", "name"]);
+            if left.is_empty() {
+                return;
+            }
+            assert!(begun.elapsed() < PATIENCE, "left: {left}");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
     fn assert_clean(&self) {
         assert_eq!(self.ours(), "", "left behind");
     }
@@ -95,6 +110,13 @@ fn cluster() -> PathBuf {
 
 fn kubectl(words: &[&str]) -> String {
     kubectl_with(words, "")
+}
+
+/// The kubeconfig of the administrator, in the role of another user.
+fn acting_as(user: &str) -> String {
+    let admin = std::fs::read_to_string(cluster().join("cfg/admin.kubeconfig"));
+    let admin = admin.expect("a kubeconfig");
+    admin.replacen("user: {token", &format!("user: {{as: \"{user}\", token"), 1)
 }
 
 /// kubectl with a text on its standard input.

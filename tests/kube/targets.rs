@@ -106,13 +106,7 @@ fn pods_fit_the_restricted_standard_and_the_documented_role() {
         "--role=iosonde",
         "--serviceaccount=x:least",
     ]);
-    let admin = std::fs::read_to_string(super::cluster().join("cfg/admin.kubeconfig"))
-        .expect("a kubeconfig");
-    let least = admin.replacen(
-        "user: {token",
-        "user: {as: \"system:serviceaccount:x:least\", token",
-        1,
-    );
+    let least = super::acting_as("system:serviceaccount:x:least");
     let scratch = tempfile::tempdir().expect("a directory");
     let path = scratch.path().join("least.kubeconfig");
     std::fs::write(&path, least).expect("a file");
