@@ -1,6 +1,6 @@
 //! What goes wrong ends in the right words, the right exit status, and an empty namespace.
 
-use super::{ENDLESS, JOB, Lab, begun, ended, kubectl, kubectl_with, run, signal};
+use super::{ENDLESS, IMAGE, JOB, Lab, begun, ended, kubectl, kubectl_with, run, signal};
 use rustix::process::Signal;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -249,14 +249,24 @@ fn a_profile_that_denies_io_uring_is_in_the_result() {
         std::fs::write(directory.join("no-uring.json"), profile).expect("a profile");
     }
     let patch = r#"{"spec":{"securityContext":{"seccompProfile":{"type":"Localhost","localhostProfile":"no-uring.json"}}}}"#;
-    let words = format!("--claim-size 50m --pod-patch {patch} --ioengine=io_uring {JOB},normal");
-    let (status, stdout, stderr) = run(lab.fio("sc://local-path", &words));
-    assert_eq!(status, Some(0), "{stderr}");
-    assert!(stdout.contains("ioengine=libaio"), "{stdout}");
-    assert!(
-        stderr.contains("libaio") && stderr.contains("io_uring"),
-        "{stderr}"
+    // What may choose its engine takes another, and says why.
+    let place = format!(
+        "--image {IMAGE} -n {} --claim-size 100m --pod-patch {patch}",
+        lab.namespace
     );
+    let line = format!("probe sc://local-path {place} --quick --runtime 0.5 --format json");
+    let (status, stdout, stderr) = run(lab.command(&line));
+    assert_eq!(status, Some(0), "{stderr}");
+    let probe: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
+    let chosen = probe.to_string();
+    assert!(chosen.contains("\"engine\":\"libaio\""), "{stdout}");
+    assert!(chosen.contains("io_uring"), "{stdout}");
+    lab.assert_clean();
+    // A job gets the engine that it names, or an error.
+    let words = format!("--claim-size 50m --pod-patch {patch} --ioengine=io_uring {JOB}");
+    let (status, _, stderr) = run(lab.fio("sc://local-path", &words));
+    assert_eq!(status, Some(3), "{stderr}");
+    assert!(stderr.contains("seccomp"), "{stderr}");
     lab.assert_clean();
 }
 
