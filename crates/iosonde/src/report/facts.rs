@@ -1,5 +1,6 @@
 //! What a target and a machine are, in a line or two for each fact: as `probe`, `show` and `doctor` print it.
 
+use iosonde_result::ceph::CephSide;
 use iosonde_result::host::{
     CgroupLimits, Cpu, DeviceInfo, DeviceKind, Host, IoLimit, Locality, Mount, PcieLink, Platform,
     Queue, Space, TargetInfo, TargetKind, Transport,
@@ -19,6 +20,34 @@ pub(crate) fn target(target: &TargetInfo) -> Vec<Fact> {
     let limits: Vec<String> = target.limits.iter().map(limit).collect();
     facts.push(("limits", limits.join("; ")));
     facts.retain(|(_, text)| !text.is_empty());
+    facts
+}
+
+/// What a Ceph cluster is, and how it was during a run.
+pub(crate) fn ceph(side: &CephSide) -> Vec<Fact> {
+    let osds = &side.osds;
+    let mut facts = vec![(
+        "cluster",
+        format!(
+            "{}, {} of {} OSDs up, {} in",
+            side.health, osds.up, osds.total, osds.r#in
+        ),
+    )];
+    if let Some(pool) = &side.pool {
+        let tier = pool.cache_tier.as_ref();
+        let tier = tier.map_or(String::new(), |tier| format!(", cache tier {tier}"));
+        let pool = format!("{}, {}, {} PGs{tier}", pool.name, pool.redundancy, pool.pgs);
+        facts.push(("pool", pool));
+    }
+    if let Some(slowest) = side.osd_latency.first().filter(|osd| osd.ops > 0) {
+        let latency = words::latency(slowest.op_ns);
+        let mut value = format!("osd.{}, {latency} an operation", slowest.osd);
+        // It is told in whole milliseconds.
+        if let Some(commit_ns) = slowest.commit_ns.filter(|ns| *ns > 0) {
+            value += &format!(", commit {}", words::latency(commit_ns as f64));
+        }
+        facts.push(("slowest OSD", value));
+    }
     facts
 }
 

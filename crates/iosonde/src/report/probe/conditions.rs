@@ -14,6 +14,9 @@ pub(super) fn of(result: &ProbeResult) -> Vec<(&'static str, String)> {
     if let Some(target) = target {
         pairs.extend(facts::target(target));
     }
+    if let Some(side) = runs.iter().rev().find_map(|run| run.ceph.as_ref()) {
+        pairs.extend(facts::ceph(side));
+    }
     pairs.push(("I/O", how(result)));
     if let Some(run) = runs.first() {
         pairs.push(("machine", facts::machine(&run.host)));
@@ -46,6 +49,16 @@ fn how(result: &ProbeResult) -> String {
         .into_iter()
         .map(|(engine, depths)| format!("{} (depth {})", engine.name(), depths.join(", ")))
         .collect();
+    let engines = engines.join(", ");
+    let workers = result.runs.iter().flat_map(|run| &run.result.workers);
+    if let Some(ceph) = workers
+        .filter_map(|worker| worker.backend.ceph.as_ref())
+        .next()
+    {
+        let cache = ceph.cache.as_ref();
+        let cache = cache.map_or(String::new(), |cache| format!(", cache {cache}"));
+        return format!("{engines}; {}{cache}", ceph.library);
+    }
     let is_direct = |figure: &&iosonde_study::probe::Figure| {
         figure.phase != Phase::SyncedWrite && figure.direct
     };
@@ -54,7 +67,7 @@ fn how(result: &ProbeResult) -> String {
     } else {
         "through the page cache, not O_DIRECT"
     };
-    format!("{}; {direct}", engines.join(", "))
+    format!("{engines}; {direct}")
 }
 
 /// The findings of all phases, each once, with the phases it was made in. Of one that is made in most phases with other
@@ -102,4 +115,36 @@ fn verdicts(result: &ProbeResult) -> Vec<String> {
         });
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_study::probe::Budget;
+
+    #[test]
+    fn a_pool_has_a_cluster_and_a_library_and_no_o_direct() {
+        let mut result = super::super::simulated::probed("ceph", Budget::QUICK);
+        for run in &mut result.runs {
+            let side = r#"{"fsid":"f","health":"HEALTH_WARN","checks":[],"osds":{"total":3,"up":2,"in":3},"pgs":32,
+                "pool":null,"activity":{"looks":1,"recovering":0,"scrubbing":0,"recovery_bytes_per_s":0,"degraded_objects":0,
+                "misplaced_objects":0},"osd_latency":[],"notes":[]}"#;
+            run.result.ceph = Some(serde_json::from_str(side).unwrap());
+            for worker in &mut run.result.workers {
+                let used =
+                    r#"{"library":"librbd 1.16.0","fsid":"f","pool":"p","cache":"writearound"}"#;
+                worker.backend.ceph = Some(serde_json::from_str(used).unwrap());
+            }
+        }
+        let pairs = of(&result);
+        let find = |name| {
+            pairs
+                .iter()
+                .find(|(each, _)| *each == name)
+                .map(|(_, text)| text.as_str())
+        };
+        assert_eq!(find("cluster"), Some("HEALTH_WARN, 2 of 3 OSDs up, 3 in"));
+        let how = find("I/O").unwrap();
+        assert!(how.ends_with("; librbd 1.16.0, cache writearound"), "{how}");
+    }
 }

@@ -10,7 +10,7 @@ use iosonde_study::probe::{
     Budget, DeviceClass, ProbeOptions, ProbeResult, ProbeTarget, TargetKind, probe,
 };
 
-fn probed(device: &str, budget: Budget) -> ProbeResult {
+pub(super) fn probed(device: &str, budget: Budget) -> ProbeResult {
     let target = ProbeTarget {
         name: format!("sim:{device}"),
         path: "sim".to_owned(),

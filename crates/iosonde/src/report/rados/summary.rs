@@ -1,11 +1,11 @@
 //! The summary: what `rados bench` says at the end, percentiles, how sure the bandwidth is, and what it cost the client.
 
 use super::{Head, MB, Row, Seconds, general};
+use crate::report::facts;
 use iosonde_result::ceph::CephSide;
 use iosonde_result::run::{DirectionStats, RunResult};
 use iosonde_result::series::mean_with_confidence;
 use iosonde_result::stats::Moments;
-use iosonde_result::words;
 use serde_json::{Map, Value, json};
 
 /// Percentiles that are shown.
@@ -148,7 +148,8 @@ impl Summary {
             None => format!("{:<width$}not known: too few seconds\n", "Confidence:"),
         };
         if let Some(side) = &self.cluster {
-            for (name, value) in cluster(side) {
+            for (name, value) in facts::ceph(side) {
+                let name = format!("{}{}:", name[..1].to_uppercase(), &name[1..]);
                 text += &format!("{name:<width$}{value}\n");
             }
         }
@@ -202,38 +203,6 @@ impl Summary {
             "verdicts": self.findings,
         })
     }
-}
-
-/// The cluster in a few lines.
-fn cluster(side: &CephSide) -> Vec<(&'static str, String)> {
-    let mut lines = vec![(
-        "Cluster:",
-        format!(
-            "{}, {} of {} OSDs up, {} in",
-            side.health, side.osds.up, side.osds.total, side.osds.r#in
-        ),
-    )];
-    if let Some(pool) = &side.pool {
-        let tier = pool.cache_tier.as_ref();
-        let tier = tier.map_or(String::new(), |tier| format!(", cache tier {tier}"));
-        lines.push((
-            "Pool:",
-            format!("{}, {}, {} PGs{tier}", pool.name, pool.redundancy, pool.pgs),
-        ));
-    }
-    if let Some(slowest) = side.osd_latency.first().filter(|osd| osd.ops > 0) {
-        let mut value = format!(
-            "osd.{}, {} an operation",
-            slowest.osd,
-            words::latency(slowest.op_ns)
-        );
-        // It is told in whole milliseconds.
-        if let Some(commit_ns) = slowest.commit_ns.filter(|ns| *ns > 0) {
-            value += &format!(", commit {}", words::latency(commit_ns as f64));
-        }
-        lines.push(("Slowest OSD:", value));
-    }
-    lines
 }
 
 fn moments(values: impl Iterator<Item = f64>) -> Moments {
