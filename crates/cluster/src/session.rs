@@ -23,6 +23,8 @@ pub(crate) const ANSWER: Duration = Duration::from_secs(30);
 pub(crate) const RECONNECT: Duration = Duration::from_secs(120);
 /// How long the agent may take to remove its files.
 const CLOSE: Duration = Duration::from_secs(30);
+/// An agent that says nothing of a run for so long is asked over a new connection: one whose other end vanished may never end.
+const SILENCE: Duration = Duration::from_secs(30);
 
 /// What is told while a session is opened and closed.
 #[derive(Debug, Clone, Copy)]
@@ -201,12 +203,18 @@ impl<'w> ClusterSession<'w> {
         let mut passed_on = 0;
         let mut is_enough = false;
         let mut is_cut_short = false;
+        let mut last_heard = Instant::now();
         loop {
             while passed_on < self.interrupts().min(2) {
                 passed_on += 1;
                 self.stop(Stop::Interrupt);
             }
-            let control = match self.connection.heard.recv_timeout(TICK) {
+            let heard = self.connection.heard.recv_timeout(TICK);
+            let is_silent = heard.is_err() && last_heard.elapsed() > SILENCE;
+            if heard.is_ok() || is_silent {
+                last_heard = Instant::now();
+            }
+            let control = match heard {
                 Ok(Heard::Message(message)) => {
                     have += usize::from(!matches!(message, Message::Progress(_)));
                     match message {
@@ -220,8 +228,8 @@ impl<'w> ClusterSession<'w> {
                         other => pass_on(&other, observer),
                     }
                 }
-                Err(RecvTimeoutError::Timeout) => Control::Continue,
-                Ok(Heard::Ended) | Err(RecvTimeoutError::Disconnected) => {
+                Err(RecvTimeoutError::Timeout) if !is_silent => Control::Continue,
+                Ok(Heard::Ended) | Err(_) => {
                     self.reconnect(observer)?;
                     self.connection.ask(&Request::Follow { run, have });
                     // The wish may have been lost with the connection.
