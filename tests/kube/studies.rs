@@ -44,7 +44,7 @@ fn a_suite_on_classes_is_checked_and_run_and_leaves_nothing() {
     let path = std::env::temp_dir().join(format!("iosonde-kube-suite-{}.toml", std::process::id()));
     let text = "targets = [{ path = \"sc://local-path\", labels = { class = \"local\" } }, \"emptydir://\"]\n\
                 [[workload]]\nname = \"log\"\nexpect = [\"log.sync.p99 <= 60s\"]\n\
-                options = { rw = \"write\", bs = \"4k\", size = \"1m\", fdatasync = 1 }\n\
+                options = { rw = \"write\", bs = \"4k\", size = \"8m\", fdatasync = 1 }\n\
                 [[workload]]\nname = \"disk\"\naxes = { iodepth = [1, 4] }\nsweep = { runtime = 2, size = \"16m\" }\n\
                 options = { rw = \"randread\", bs = \"4k\", direct = 1 }\n\
                 [[workload]]\nname = \"open\"\nload = { rates = [50], runtime = 1, size = \"16m\" }\n";

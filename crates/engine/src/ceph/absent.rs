@@ -10,7 +10,7 @@ use std::time::Instant;
 
 /// What a session has in clusters: nothing.
 #[derive(Debug, Default)]
-pub(crate) struct Estate;
+pub(crate) struct Estate {}
 
 /// A look at a cluster: none.
 #[allow(dead_code, reason = "nothing is looked at here")]
