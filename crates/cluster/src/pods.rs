@@ -3,7 +3,9 @@
 use crate::clock::{Exchange, Offset};
 use crate::lifecycle::Objects;
 use crate::runner::{Made, MadePod};
-use crate::session::{ANSWER, TICK, Told, Watch, not_to_be_taken_up, reconnected, refused, remove};
+use crate::session::{
+    ANSWER, SILENCE, TICK, Told, Watch, not_to_be_taken_up, reconnected, refused, remove,
+};
 use crate::together::Together;
 use crate::transport::{Connection, Heard};
 use iosonde_job::{Plan, place};
@@ -49,6 +51,7 @@ struct Link {
     /// The start that it was told, on its own clock.
     start_ns: Option<u64>,
     have: usize,
+    last_heard: Instant,
     is_ready: bool,
     is_cut_short: bool,
     progress: Option<ProgressReport>,
@@ -66,6 +69,7 @@ impl Link {
             connection: pod.connection,
             offset: None,
             start_ns: None,
+            last_heard: Instant::now(),
             have: 0,
             is_ready: false,
             is_cut_short: false,
@@ -86,7 +90,13 @@ impl Link {
         self.result = None;
     }
 
+    /// Whether a pod that measures has said nothing for so long that its connection may have no other end.
+    fn is_silent(&self) -> bool {
+        self.start_ns.is_some() && self.result.is_none() && self.last_heard.elapsed() > SILENCE
+    }
+
     fn hear(&mut self, message: Message, observer: &mut dyn Observer) -> Result<(), RunError> {
+        self.last_heard = Instant::now();
         self.have += usize::from(matches!(
             message,
             Message::Ready
@@ -257,6 +267,9 @@ impl<'w> PodsSession<'w> {
                     Ok(Heard::Message(message)) => link
                         .hear(message, observer)
                         .map_err(|error| self.better(index, error))?,
+                    Err(TryRecvError::Empty) if link.is_silent() => {
+                        self.take_up(index, observer)?
+                    }
                     Err(TryRecvError::Empty) => break,
                     Ok(Heard::Ended) | Err(TryRecvError::Disconnected) if link.result.is_some() => {
                         break;
@@ -293,6 +306,7 @@ impl<'w> PodsSession<'w> {
         );
         link.connection = again.map_err(|error| named(error, &link.name))?;
         let have = link.have;
+        link.last_heard = Instant::now();
         link.connection.ask(&Request::Follow { run, have });
         // The word may have been lost with the connection.
         if let Some(at_ns) = link.start_ns {
@@ -316,6 +330,7 @@ impl<'w> PodsSession<'w> {
             if let Some(offset) = link.offset {
                 let at_ns = offset.there_ns(here_ns);
                 link.start_ns = Some(at_ns);
+                link.last_heard = Instant::now();
                 link.connection.ask(&Request::Start { run, at_ns });
             }
         }

@@ -24,7 +24,7 @@ pub(crate) const RECONNECT: Duration = Duration::from_secs(120);
 /// How long the agent may take to remove its files.
 const CLOSE: Duration = Duration::from_secs(30);
 /// An agent that says nothing of a run for so long is asked over a new connection: one whose other end vanished may never end.
-const SILENCE: Duration = Duration::from_secs(30);
+pub(crate) const SILENCE: Duration = Duration::from_secs(30);
 
 /// What is told while a session is opened and closed.
 #[derive(Debug, Clone, Copy)]
