@@ -1,11 +1,11 @@
 //! Several pods as one place where plans are run: all prepare, start at one instant, and are one result.
 
+mod link;
+
 use crate::clock::{Exchange, Offset};
 use crate::lifecycle::Objects;
 use crate::runner::{Made, MadePod};
-use crate::session::{
-    ANSWER, SILENCE, TICK, Told, Watch, not_to_be_taken_up, reconnected, refused, remove,
-};
+use crate::session::{ANSWER, TICK, Told, Watch, not_to_be_taken_up, reconnected, remove};
 use crate::together::Together;
 use crate::transport::{Connection, Heard};
 use iosonde_job::{Plan, place};
@@ -14,8 +14,9 @@ use iosonde_result::observer::{Control, Observer};
 use iosonde_result::pods::{PodRun, combined};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
-use iosonde_result::wire::{Message, Place, ProgressReport, Request, Stop};
-use std::collections::{BTreeMap, VecDeque};
+use iosonde_result::wire::{Message, Place, Request, Stop};
+use link::Link;
+use std::collections::BTreeMap;
 use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
@@ -39,97 +40,6 @@ pub struct PodsSession<'w> {
     begun: Instant,
     runs: u64,
     is_closed: bool,
-}
-
-/// One pod, and what it has told of the current run.
-struct Link {
-    name: String,
-    labels: BTreeMap<String, String>,
-    scratch: Option<String>,
-    connection: Connection,
-    offset: Option<Offset>,
-    /// The start that it was told, on its own clock.
-    start_ns: Option<u64>,
-    have: usize,
-    last_heard: Instant,
-    is_ready: bool,
-    is_cut_short: bool,
-    progress: Option<ProgressReport>,
-    intervals: VecDeque<Interval>,
-    clock_ns: Option<u64>,
-    result: Option<RunResult>,
-}
-
-impl Link {
-    fn new(pod: MadePod, is_block: bool) -> Link {
-        Link {
-            name: pod.name,
-            labels: pod.labels,
-            scratch: (!is_block).then_some(pod.scratch),
-            connection: pod.connection,
-            offset: None,
-            start_ns: None,
-            last_heard: Instant::now(),
-            have: 0,
-            is_ready: false,
-            is_cut_short: false,
-            progress: None,
-            intervals: VecDeque::new(),
-            clock_ns: None,
-            result: None,
-        }
-    }
-
-    /// Nothing is known of the run that begins.
-    fn begin(&mut self) {
-        self.start_ns = None;
-        self.have = 0;
-        (self.is_ready, self.is_cut_short) = (false, false);
-        self.progress = None;
-        self.intervals.clear();
-        self.result = None;
-    }
-
-    /// Whether a pod that measures has said nothing for so long that its connection may have no other end.
-    fn is_silent(&self) -> bool {
-        self.start_ns.is_some() && self.result.is_none() && self.last_heard.elapsed() > SILENCE
-    }
-
-    fn hear(&mut self, message: Message, observer: &mut dyn Observer) -> Result<(), RunError> {
-        self.last_heard = Instant::now();
-        self.have += usize::from(matches!(
-            message,
-            Message::Ready
-                | Message::Interval(_)
-                | Message::Event(_)
-                | Message::Ending
-                | Message::Done(_)
-        ));
-        match message {
-            Message::Ready => self.is_ready = true,
-            Message::Clock { now_ns } => self.clock_ns = Some(now_ns),
-            Message::Progress(progress) => self.progress = Some(progress),
-            Message::Interval(interval) => self.intervals.push_back(*interval),
-            Message::Event(event) => observer.event(&event),
-            Message::Ending => self.is_cut_short = true,
-            Message::Done(Ok(result)) if !self.is_cut_short => self.result = Some(*result),
-            Message::Done(Ok(_)) => {
-                return Err(RunError::Lost {
-                    what: format!("the pod {}", self.name),
-                    cause: "it was told to end".to_owned(),
-                    remedy: "see `kubectl describe pod`, and run it again".to_owned(),
-                });
-            }
-            Message::Done(Err(error)) => return Err(error),
-            Message::Refused(problem) => return Err(refused(problem)),
-            Message::Hello { .. } | Message::Place(_) => {}
-        }
-        Ok(())
-    }
-
-    fn node(&self) -> String {
-        self.labels.get("node").cloned().unwrap_or_default()
-    }
 }
 
 impl<'w> PodsSession<'w> {

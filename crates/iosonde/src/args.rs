@@ -8,6 +8,7 @@ mod load;
 mod pts;
 mod run;
 mod sweep;
+mod written;
 
 pub(crate) use ceph::*;
 pub(crate) use cluster::*;
@@ -17,6 +18,7 @@ pub(crate) use load::*;
 pub(crate) use pts::*;
 pub(crate) use run::*;
 pub(crate) use sweep::*;
+pub(crate) use written::*;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;

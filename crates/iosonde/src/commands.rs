@@ -31,7 +31,9 @@ pub(crate) mod watch;
 use crate::args::{Cli, Command, KeepArgs};
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::store::Keeper;
 use clap::{CommandFactory, Parser};
+use serde::Serialize;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -110,6 +112,16 @@ fn keep_args(words: &[OsString]) -> Result<KeepArgs, clap::Error> {
         keep: KeepArgs,
     }
     Ok(Keep::try_parse_from(words)?.keep)
+}
+
+/// Keeps the result of a study beside its runs, and says under which name.
+fn keep_study(keeper: &mut Keeper, result: &impl Serialize) -> Result<(), Failure> {
+    let document = serde_json::to_value(result).map_err(anyhow::Error::from)?;
+    if let Some(id) = keeper.finish(Some(&document)) {
+        eprintln!("kept in the history as {id}");
+    }
+    keeper.tell_notes();
+    Ok(())
 }
 
 #[cfg(test)]

@@ -127,7 +127,7 @@ pub struct BackendUsed {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CephUsed {
     /// Library and its version, e.g. `librados 3.0.0`.
-    pub library: String,
+    pub client: String,
     /// Identity of the cluster.
     pub fsid: String,
     /// The pool.

@@ -136,7 +136,7 @@ pub(super) fn used(engine: Engine, ceph: &Ceph, pool: &IoCtx) -> Result<CephUsed
     let name = uri(engine, ceph, ceph.image.as_deref());
     let cluster = pool.cluster();
     let is_rbd = engine == Engine::Rbd;
-    let library = match is_rbd {
+    let client = match is_rbd {
         true => super::rbd_version().map(|version| format!("librbd {version}")),
         false => version().map(|version| format!("librados {version}")),
     };
@@ -146,7 +146,7 @@ pub(super) fn used(engine: Engine, ceph: &Ceph, pool: &IoCtx) -> Result<CephUsed
         _ => "off".to_owned(),
     });
     Ok(CephUsed {
-        library: library.map_err(|error| error.on(&name))?,
+        client: client.map_err(|error| error.on(&name))?,
         fsid: cluster.fsid().map_err(|error| error.on(&name))?,
         pool: ceph.pool.clone(),
         namespace: ceph.namespace.clone(),

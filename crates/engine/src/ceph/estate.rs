@@ -164,7 +164,7 @@ fn announced(used: &CephUsed) -> String {
         "{} on Ceph cluster {}, {}{cache}",
         uri(engine, &ceph, used.image.as_deref()),
         used.fsid,
-        used.library
+        used.client
     )
 }
 
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn what_is_measured_is_said_in_one_line() {
         let mut used = CephUsed {
-            library: "librbd 1.16.0".to_owned(),
+            client: "librbd 1.16.0".to_owned(),
             fsid: "f".to_owned(),
             pool: "p".to_owned(),
             namespace: None,

@@ -1,9 +1,8 @@
 //! Arguments of `iosonde load`.
 
-use super::{CephArgs, ClusterArgs, KeepArgs, TextFormat, seconds, size, switch};
+use super::{CephArgs, ClusterArgs, KeepArgs, WrittenArgs, seconds, size, switch};
 use clap::{Args, ValueEnum};
 use iosonde_study::load::Objective;
-use std::path::PathBuf;
 
 /// What `iosonde load --help` ends with.
 pub(crate) const LOAD_EXAMPLES: &str = "\
@@ -67,15 +66,8 @@ pub(crate) struct LoadArgs {
     /// Seed of the offsets, the arrivals and the order of the rates
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// How the result is written
-    #[arg(long, value_enum, default_value_t = TextFormat::Table)]
-    pub(crate) format: TextFormat,
-    /// File to write the result to, instead of standard output
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Consent to overwrite this file or block device; may be repeated
-    #[arg(long, value_name = "PATH")]
-    pub(crate) allow_overwrite: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) written: WrittenArgs,
     #[command(flatten)]
     pub(crate) keep: KeepArgs,
     #[command(flatten)]

@@ -1,8 +1,7 @@
 //! Arguments of `iosonde pts`.
 
-use super::{CephArgs, ClusterArgs, KeepArgs, TextFormat, size};
+use super::{CephArgs, ClusterArgs, KeepArgs, WrittenArgs, size};
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
 
 /// What `iosonde pts --help` ends with.
 pub(crate) const PTS_EXAMPLES: &str = "\
@@ -47,15 +46,8 @@ pub(crate) struct PtsArgs {
     /// Seed of the offsets
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// How the result is written
-    #[arg(long, value_enum, default_value_t = TextFormat::Table)]
-    pub(crate) format: TextFormat,
-    /// File to write the result to, instead of standard output
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Consent to overwrite this file or block device
-    #[arg(long, value_name = "PATH")]
-    pub(crate) allow_overwrite: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) written: WrittenArgs,
     #[command(flatten)]
     pub(crate) keep: KeepArgs,
     #[command(flatten)]

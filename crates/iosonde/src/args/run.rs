@@ -1,6 +1,6 @@
 //! Arguments of `iosonde run`.
 
-use super::{CephArgs, ClusterArgs, KeepArgs, TextFormat};
+use super::{CephArgs, ClusterArgs, KeepArgs, WrittenArgs};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -53,15 +53,8 @@ pub(crate) struct RunArgs {
     /// Exit with status 11 also if an expectation cannot be told
     #[arg(long)]
     pub(crate) fail_if_unclear: bool,
-    /// How the result is written
-    #[arg(long, value_enum, default_value_t = TextFormat::Table)]
-    pub(crate) format: TextFormat,
-    /// File to write the result to, instead of standard output
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Consent to overwrite this file or block device; may be repeated
-    #[arg(long, value_name = "PATH")]
-    pub(crate) allow_overwrite: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) written: WrittenArgs,
     /// A limits file of your own, beside the published one; docs/limits.md describes it
     #[arg(long, value_name = "FILE")]
     pub(crate) limits_file: Option<PathBuf>,

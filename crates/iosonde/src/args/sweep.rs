@@ -1,6 +1,6 @@
 //! Arguments of `iosonde sweep`: its own, and every option of fio as an axis.
 
-use super::{CephArgs, ClusterArgs, KeepArgs, TextFormat, seconds};
+use super::{CephArgs, ClusterArgs, KeepArgs, WrittenArgs, seconds};
 use clap::{Args, CommandFactory};
 use iosonde_job::options::{self, Kind};
 use std::ffi::OsString;
@@ -60,18 +60,11 @@ pub(crate) struct SweepArgs {
     /// Also measure more than 10000 cells
     #[arg(long)]
     pub(crate) yes: bool,
-    /// How the result is written
-    #[arg(long, value_enum, default_value_t = TextFormat::Table)]
-    pub(crate) format: TextFormat,
-    /// File to write the result to, instead of standard output
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) written: WrittenArgs,
     /// Also write fio's JSON of every measured cell, named as fio-plot expects it
     #[arg(long, value_name = "DIR")]
     pub(crate) export_fio: Option<PathBuf>,
-    /// Consent to overwrite this file or block device; may be repeated
-    #[arg(long, value_name = "PATH")]
-    pub(crate) allow_overwrite: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) keep: KeepArgs,
     #[command(flatten)]

@@ -156,9 +156,7 @@ pub(super) fn report(
     if formats.normal && !result.pods.is_empty() {
         output.write(crate::report::pods::text(&result.pods).as_bytes())?;
     }
-    for note in keeper.notes() {
-        eprintln!("note: {note}");
-    }
+    keeper.tell_notes();
     // JSON carries them itself, and tools that ask for it take any word on standard error for a failure.
     if formats.normal || std::io::stderr().is_terminal() {
         for finding in result.findings() {

@@ -1,5 +1,6 @@
 //! `iosonde load`: what latency at which load?
 
+use super::keep_study;
 use super::places::{Place, Places, tells};
 use crate::args::{ArrivalKind, LoadArgs, LoadKind, TextFormat};
 use crate::failure::Failure;
@@ -17,9 +18,9 @@ use iosonde_study::load::{
 pub(crate) fn run(args: &LoadArgs) -> Result<(), Failure> {
     let stop = Stop::listen()?;
     let mut keeper = Keeper::open(&args.keep)?;
-    let mut output = Output::open(args.output.as_deref(), false)?;
+    let mut output = Output::open(args.written.output.as_deref(), false)?;
     let result = measure(args, &stop, &mut keeper)?;
-    let text = match args.format {
+    let text = match args.written.format {
         TextFormat::Table => report::load::table(&result),
         TextFormat::Json => report::load::json(&result)?,
         TextFormat::Csv => report::load::csv(&result),
@@ -33,7 +34,7 @@ fn measure(args: &LoadArgs, stop: &Stop, keeper: &mut Keeper) -> Result<LoadResu
     let mut live = LoadLive::new(stop.clone());
     let names = [args.target.clone()];
     let (mut tells, interrupts) = (tells(&names), || stop.interrupt.count());
-    let consent = &args.allow_overwrite;
+    let consent = &args.written.allow_overwrite;
     let mut places = Places::open(
         &names,
         consent,
@@ -58,13 +59,7 @@ fn measure(args: &LoadArgs, stop: &Stop, keeper: &mut Keeper) -> Result<LoadResu
     // What was made goes before anything is printed: whoever reads the result finds the target as it was.
     let closed = Box::new(places).close();
     let result = outcome?;
-    let document = serde_json::to_value(&result).map_err(anyhow::Error::from)?;
-    if let Some(id) = keeper.finish(Some(&document)) {
-        eprintln!("kept in the history as {id}");
-    }
-    for note in keeper.notes() {
-        eprintln!("note: {note}");
-    }
+    keep_study(keeper, &result)?;
     closed?;
     Ok(result)
 }

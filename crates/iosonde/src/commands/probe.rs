@@ -118,9 +118,7 @@ impl Probes<'_> {
             "{} targets take turns, phase by phase, so that a drift of this machine favours none",
             targets.len()
         );
-        for note in keeper.notes() {
-            eprintln!("note: {note}");
-        }
+        keeper.tell_notes();
         // Studies of several targets go on at once, so each has its own way into the history. All are open before the
         // first turn: whoever takes part must come to its turns.
         let mut keepers = vec![keeper];
@@ -163,9 +161,7 @@ impl Probes<'_> {
         result.expect(held);
         result.notes.extend(self.note_of_equals(who));
         self.kept(name, keeper.finish(probe_document(&mut result).as_ref()));
-        for note in keeper.notes() {
-            eprintln!("note: {note}");
-        }
+        keeper.tell_notes();
         closed?;
         Ok(result)
     }

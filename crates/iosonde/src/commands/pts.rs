@@ -1,5 +1,6 @@
 //! `iosonde pts`: preconditioning and steady state, after SNIA's specification.
 
+use super::keep_study;
 use super::places::{Place, Places, tells};
 use crate::args::{PtsArgs, PtsKind, PurgeKind, TextFormat};
 use crate::failure::Failure;
@@ -15,9 +16,9 @@ use iosonde_study::pts::{PtsOptions, PtsResult, PtsTest, Purge, pts};
 pub(crate) fn run(args: &PtsArgs) -> Result<(), Failure> {
     let stop = Stop::listen()?;
     let mut keeper = Keeper::open(&args.keep)?;
-    let mut output = Output::open(args.output.as_deref(), false)?;
+    let mut output = Output::open(args.written.output.as_deref(), false)?;
     let result = measure(args, &stop, &mut keeper)?;
-    let text = match args.format {
+    let text = match args.written.format {
         TextFormat::Table => report::pts::table(&result),
         TextFormat::Json => report::pts::json(&result)?,
         TextFormat::Csv => report::pts::csv(&result),
@@ -33,7 +34,7 @@ fn measure(args: &PtsArgs, stop: &Stop, keeper: &mut Keeper) -> Result<PtsResult
     let (mut tells, interrupts) = (tells(&names), || stop.interrupt.count());
     let mut places = Places::open(
         &names,
-        &args.allow_overwrite,
+        &args.written.allow_overwrite,
         (&args.cluster, &args.ceph),
         stop,
         &interrupts,
@@ -52,13 +53,7 @@ fn measure(args: &PtsArgs, stop: &Stop, keeper: &mut Keeper) -> Result<PtsResult
     // What was made goes before anything is printed: whoever reads the result finds the target as it was.
     let closed = Box::new(places).close();
     let result = outcome?;
-    let document = serde_json::to_value(&result).map_err(anyhow::Error::from)?;
-    if let Some(id) = keeper.finish(Some(&document)) {
-        eprintln!("kept in the history as {id}");
-    }
-    for note in keeper.notes() {
-        eprintln!("note: {note}");
-    }
+    keep_study(keeper, &result)?;
     closed?;
     Ok(result)
 }

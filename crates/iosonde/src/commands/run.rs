@@ -20,7 +20,7 @@ use std::path::Path;
 
 /// Runs a suite and prints what was found.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
-    let mut output = Output::open(args.output.as_deref(), false)?;
+    let mut output = Output::open(args.written.output.as_deref(), false)?;
     if let Some(text) = told(args)? {
         return output.write(text.as_bytes());
     }
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let ran = ran();
     let stop = Stop::listen()?;
     let results = measure::measure(args, &suite, &targets, &baselines, &stop)?;
-    let text = match args.format {
+    let text = match args.written.format {
         TextFormat::Table => results
             .iter()
             .map(report::suite::table)

@@ -5,6 +5,7 @@ mod export;
 pub(crate) mod journal;
 mod quiet;
 
+use super::keep_study;
 use super::places::{Places, tells};
 use crate::args::{SweepArgs, TextFormat};
 use crate::failure::Failure;
@@ -40,9 +41,9 @@ pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let stop = Stop::listen()?;
     let asked = Asked::of(args)?;
     let mut keeper = Keeper::open(&args.keep)?;
-    let mut output = Output::open(args.output.as_deref(), false)?;
+    let mut output = Output::open(args.written.output.as_deref(), false)?;
     let result = measure(args, &asked, &stop, &mut keeper)?;
-    let text = match args.format {
+    let text = match args.written.format {
         TextFormat::Table => report::sweep::table(&result),
         TextFormat::Json => report::sweep::json(&result)?,
         TextFormat::Csv => report::sweep::csv(&result),
@@ -177,7 +178,7 @@ fn measure(
     let (mut tells, interrupts) = (tells(&asked.targets), || stop.interrupt.count());
     let mut places = Places::open(
         &asked.targets,
-        &args.allow_overwrite,
+        &args.written.allow_overwrite,
         (&args.cluster, &args.ceph),
         stop,
         &interrupts,
@@ -245,13 +246,7 @@ fn measure(
     result.job_file.clone_from(&asked.job_file);
     result.notes.extend(notes);
     live.conclude(&result);
-    let document = serde_json::to_value(&result).map_err(anyhow::Error::from)?;
-    if let Some(id) = keeper.finish(Some(&document)) {
-        eprintln!("kept in the history as {id}");
-    }
-    for note in keeper.notes() {
-        eprintln!("note: {note}");
-    }
+    keep_study(keeper, &result)?;
     closed?;
     Ok(result)
 }

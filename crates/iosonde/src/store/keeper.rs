@@ -139,6 +139,13 @@ impl Keeper {
         std::mem::take(&mut self.notes)
     }
 
+    /// Tells them, on standard error.
+    pub(crate) fn tell_notes(&mut self) {
+        for note in self.notes() {
+            eprintln!("note: {note}");
+        }
+    }
+
     fn lose(&mut self, error: &StoreError) {
         self.store = None;
         self.notes

@@ -212,9 +212,7 @@ fn measure(
     keeper.begin("fio", name);
     keeper.keep(&mut result);
     keeper.finish(None);
-    for note in keeper.notes() {
-        eprintln!("note: {note}");
-    }
+    keeper.tell_notes();
     closed?;
     class_run(
         name.trim_start_matches("sc://"),

@@ -49,9 +49,7 @@ pub(super) fn run(args: &BenchArgs, access: &AccessArgs) -> Result<(), Failure> 
     keeper.keep(&mut result);
     keeper.finish(None);
     benchmark.print(&seconds, &result, cpu_ns, &mut output)?;
-    for note in keeper.notes() {
-        eprintln!("note: {note}");
-    }
+    keeper.tell_notes();
     cleaned?;
     conclude(&result, &stop)
 }

@@ -101,7 +101,7 @@ pub(super) fn measure(
     }
     take_up(&mut sites, &known, suite);
     let mut session = LocalRunner {
-        consent: args.allow_overwrite.clone(),
+        consent: args.written.allow_overwrite.clone(),
         ceph: args.ceph.access(),
         interrupt: stop.interrupt.clone(),
         ..LocalRunner::default()
@@ -219,9 +219,7 @@ fn conclude(
             eprintln!("{}: kept in the history as {id}", result.target);
         }
     }
-    for note in site.keeper.notes() {
-        eprintln!("note: {note}");
-    }
+    site.keeper.tell_notes();
     result
 }
 

@@ -46,7 +46,7 @@ impl<'a> Site<'a> {
         note: &mut dyn FnMut(&str),
     ) -> Result<Site<'a>, Failure> {
         let Some(target) = cluster::target(name)? else {
-            let kind = check(name, &args.allow_overwrite, &args.ceph.access())?;
+            let kind = check(name, &args.written.allow_overwrite, &args.ceph.access())?;
             return Ok(Site::Here(Ground::open(name, kind, note)?));
         };
         let options = args.cluster.options(target.clone());
@@ -83,7 +83,12 @@ impl<'a> Site<'a> {
     ) -> Result<Studied, Failure> {
         match self {
             Site::Here(_) => {
-                let opened = Opened::open(name, &args.allow_overwrite, &args.ceph.access(), note)?;
+                let opened = Opened::open(
+                    name,
+                    &args.written.allow_overwrite,
+                    &args.ceph.access(),
+                    note,
+                )?;
                 Ok(Studied {
                     target: opened.target.clone(),
                     size_bytes: None,
@@ -127,7 +132,7 @@ impl<'a> Site<'a> {
 pub(super) fn checked(name: &str, args: &RunArgs) -> Result<Vec<String>, Failure> {
     match cluster::target(name)? {
         Some(target) => in_cluster(target, args),
-        None => check(name, &args.allow_overwrite, &args.ceph.access()).map(|_| Vec::new()),
+        None => check(name, &args.written.allow_overwrite, &args.ceph.access()).map(|_| Vec::new()),
     }
 }
 

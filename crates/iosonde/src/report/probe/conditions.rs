@@ -57,7 +57,7 @@ fn how(result: &ProbeResult) -> String {
     {
         let cache = ceph.cache.as_ref();
         let cache = cache.map_or(String::new(), |cache| format!(", cache {cache}"));
-        return format!("{engines}; {}{cache}", ceph.library);
+        return format!("{engines}; {}{cache}", ceph.client);
     }
     let is_direct = |figure: &&iosonde_study::probe::Figure| {
         figure.phase != Phase::SyncedWrite && figure.direct
@@ -132,7 +132,7 @@ mod tests {
             run.result.ceph = Some(serde_json::from_str(side).unwrap());
             for worker in &mut run.result.workers {
                 let used =
-                    r#"{"library":"librbd 1.16.0","fsid":"f","pool":"p","cache":"writearound"}"#;
+                    r#"{"client":"librbd 1.16.0","fsid":"f","pool":"p","cache":"writearound"}"#;
                 worker.backend.ceph = Some(serde_json::from_str(used).unwrap());
             }
         }
