@@ -5,6 +5,7 @@
 
 pub(crate) mod bare;
 mod bars;
+mod ceph;
 mod cpu;
 mod place;
 mod program;
@@ -26,7 +27,10 @@ use std::time::Duration;
 
 /// What `cargo xtask bench` is asked for.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    beside: Option<Beside>,
     /// Runs of each program on each target
     #[arg(long, default_value_t = 10)]
     runs: usize,
@@ -56,6 +60,13 @@ pub(crate) struct Arguments {
     json: Option<PathBuf>,
 }
 
+/// Programs other than fio.
+#[derive(Debug, clap::Subcommand)]
+enum Beside {
+    /// Beside rados bench, on a Ceph cluster
+    Ceph(Box<ceph::Arguments>),
+}
+
 /// Everything, for programs.
 #[derive(Debug, Serialize)]
 struct Document {
@@ -68,6 +79,9 @@ struct Document {
 
 /// Runs the bench. Whether all bars were met.
 pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
+    if let Some(Beside::Ceph(arguments)) = &arguments.beside {
+        return ceph::run(arguments);
+    }
     let (rounds, seconds, size_mib) = if arguments.smoke {
         (1, 0.3, 64)
     } else {
@@ -79,7 +93,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
     );
     let bench = Bench {
         programs: Runs {
-            iosonde: iosonde(arguments)?,
+            iosonde: match &arguments.iosonde {
+                Some(path) => path.clone(),
+                None => built_iosonde()?,
+            },
             fio: arguments.fio.clone(),
             length: Duration::from_secs_f64(seconds),
         },
@@ -107,15 +124,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
             document.findings.push(finding);
         }
     }
-    if let Some(path) = &arguments.json {
-        let text = serde_json::to_string_pretty(&document)?;
-        std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
-    }
+    write_json(arguments.json.as_deref(), &document)?;
     let mut verdicts = document
         .findings
         .iter()
         .flat_map(|finding| &finding.verdicts);
     Ok(verdicts.all(|verdict| verdict.met))
+}
+
+/// Writes a document where it is wanted.
+fn write_json(path: Option<&Path>, document: &impl Serialize) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    let text = serde_json::to_string_pretty(document)?;
+    std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))
 }
 
 struct Bench {
@@ -209,11 +230,8 @@ fn directory(arguments: &Arguments) -> Result<PathBuf> {
     }
 }
 
-/// The release build of iosonde, made now unless one is given.
-fn iosonde(arguments: &Arguments) -> Result<PathBuf> {
-    if let Some(path) = &arguments.iosonde {
-        return Ok(path.clone());
-    }
+/// The release build of iosonde, made now.
+fn built_iosonde() -> Result<PathBuf> {
     let target = build_directory()?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = Command::new(cargo)

@@ -17,7 +17,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Task {
     /// Run iosonde beside the installed fio and hold it to its bars
-    Bench(bench::Arguments),
+    Bench(Box<bench::Arguments>),
     /// Write the files that are made from the code
     #[command(visible_alias = "docs")]
     Generate(generate::Arguments),

@@ -43,7 +43,16 @@ pub(super) enum Limit {
 }
 
 impl Limit {
-    fn admits(self, ratio: f64) -> bool {
+    /// In words.
+    pub(super) fn text(self) -> String {
+        match self {
+            Limit::AtMost(most) => format!("at most {most}"),
+            Limit::AtLeast(least) => format!("at least {least}"),
+        }
+    }
+
+    /// Whether a ratio is within it.
+    pub(super) fn admits(self, ratio: f64) -> bool {
         match self {
             Limit::AtMost(most) => ratio <= most,
             Limit::AtLeast(least) => ratio >= least,

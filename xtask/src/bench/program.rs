@@ -136,7 +136,7 @@ impl Runs {
 
 /// Runs a command to its end: what it printed, and the processor time of its process. Nothing else is waited for meanwhile,
 /// so that the time of all children grows by this one's alone.
-fn run_alone(command: &mut Command) -> Result<(String, CpuTime)> {
+pub(super) fn run_alone(command: &mut Command) -> Result<(String, CpuTime)> {
     let before = CpuTime::of(UsageWho::RUSAGE_CHILDREN)?;
     let output = command
         .stdin(Stdio::null())

@@ -1,6 +1,6 @@
 //! What a bench found, for people and for programs.
 
-use super::bars::{Figure, Limit, Verdict, judge};
+use super::bars::{Figure, Verdict, judge};
 use super::place::Kind;
 use super::program::{Program, Sample};
 use super::ratio::Estimate;
@@ -109,11 +109,7 @@ impl Finding {
 /// A verdict in a line.
 fn line(verdict: &Verdict) -> String {
     let bar = verdict.bar;
-    let word = if verdict.met { "met" } else { "MISSED" };
-    let limit = match bar.limit {
-        Limit::AtMost(most) => format!("at most {most}"),
-        Limit::AtLeast(least) => format!("at least {least}"),
-    };
+    let (word, limit) = (word(verdict.met), bar.limit.text());
     let doubt = if verdict.sure || verdict.ratio.interval.is_none() {
         ""
     } else {
@@ -128,7 +124,12 @@ fn line(verdict: &Verdict) -> String {
     )
 }
 
-fn interval(estimate: Estimate) -> String {
+/// How a bar was met.
+pub(super) fn word(met: bool) -> &'static str {
+    if met { "met" } else { "MISSED" }
+}
+
+pub(super) fn interval(estimate: Estimate) -> String {
     match estimate.interval {
         Some((low, high)) => format!("{:.3} [{low:.3}, {high:.3}]", estimate.value),
         None => format!("{:.3}", estimate.value),

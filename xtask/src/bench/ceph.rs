@@ -1,0 +1,225 @@
+//! `iosonde rados bench` beside Ceph's own `rados bench`, on the same cluster and the same objects.
+//!
+//! Both are bound by the cluster, so that rates can only be as good; what a client costs is processor time. Of both it is
+//! the time of the whole process that counts, connecting included: librados works on threads of its own.
+
+mod cluster;
+mod work;
+
+use super::bars::Limit;
+use super::ratio::Estimate;
+use super::report::{interval, word};
+use anyhow::{Result, bail, ensure};
+use cluster::Cluster;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
+use work::{Client, Sample, Work};
+
+/// What `cargo xtask bench ceph` is asked for.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Runs of each program of each kind
+    #[arg(long, default_value_t = 5)]
+    runs: usize,
+    /// Length of a run in seconds, at most
+    #[arg(long, default_value_t = 4)]
+    seconds: u32,
+    /// Configuration of a cluster [default: a small one is started, and removed]
+    #[arg(long)]
+    conf: Option<PathBuf>,
+    /// The pool
+    #[arg(long, default_value = "testbench")]
+    pool: String,
+    /// A built iosonde [default: build it]
+    #[arg(long)]
+    iosonde: Option<PathBuf>,
+    /// Only kinds of work whose name has this in it, e.g. "write" or "4M"
+    #[arg(long, default_value = "")]
+    only: String,
+    /// One run of a second each, without bars: shows that the bench works
+    #[arg(long)]
+    smoke: bool,
+    /// Also write everything here, as JSON
+    #[arg(long)]
+    json: Option<PathBuf>,
+}
+
+/// One kind of work, and how both did it.
+#[derive(Debug, Serialize)]
+struct Finding {
+    work: String,
+    rados_bench: Vec<Sample>,
+    iosonde: Vec<Sample>,
+    /// Of what iosonde moved in a second, to what `rados bench` moved.
+    rate: Verdict,
+    /// Of the processor time of an operation.
+    cpu: Verdict,
+}
+
+/// A ratio beside its bar.
+#[derive(Debug, Serialize)]
+struct Verdict {
+    ratio: Estimate,
+    limit: Option<Limit>,
+    met: bool,
+}
+
+impl Verdict {
+    /// Two programs that are as fast as each other are on both sides of 1 by turns: a rate misses its bar when all of its
+    /// interval does.
+    fn of(ratio: Estimate, limit: Option<Limit>) -> Verdict {
+        let (low, high) = ratio.interval.unwrap_or((ratio.value, ratio.value));
+        let met = limit.is_none_or(|limit| match limit {
+            Limit::AtLeast(_) => limit.admits(high),
+            Limit::AtMost(_) => limit.admits(ratio.value),
+        });
+        debug_assert!(low <= high);
+        Verdict { ratio, limit, met }
+    }
+
+    fn text(&self, name: &str) -> String {
+        let bar = self.limit.map_or_else(String::new, |limit| {
+            format!(", to be {}: {}", limit.text(), word(self.met))
+        });
+        format!("  {name:<10} {}{bar}\n", interval(self.ratio))
+    }
+}
+
+impl Finding {
+    fn of(work: &Work, [theirs, ours]: [Vec<Sample>; 2], with_bars: bool) -> Finding {
+        let ratio = |figure: fn(&Sample) -> f64| {
+            let values = |samples: &[Sample]| samples.iter().map(figure).collect::<Vec<_>>();
+            Estimate::ratio(&values(&ours), &values(&theirs))
+        };
+        let bar = |limit| with_bars.then_some(limit);
+        Finding {
+            work: work.name(),
+            rate: Verdict::of(
+                ratio(|sample| sample.ops_per_second),
+                bar(Limit::AtLeast(1.0)),
+            ),
+            cpu: Verdict::of(
+                ratio(|sample| sample.cpu_us),
+                bar(Limit::AtMost(work.most_cpu())),
+            ),
+            rados_bench: theirs,
+            iosonde: ours,
+        }
+    }
+
+    fn text(&self, work: &Work) -> String {
+        let mut text = format!("\n{}\n", self.work);
+        for (client, samples) in [
+            (Client::RadosBench, &self.rados_bench),
+            (Client::Iosonde, &self.iosonde),
+        ] {
+            let mean = |figure: fn(&Sample) -> f64| {
+                Estimate::mean(&samples.iter().map(figure).collect::<Vec<_>>()).value
+            };
+            let rate = mean(|sample| sample.ops_per_second);
+            text.push_str(&format!(
+                "  {:<12} {:9.1} MiB/s  {rate:9.1} IOPS  {:9.2} us CPU/op\n",
+                client.name(),
+                rate * work.op_bytes as f64 / f64::from(1 << 20),
+                mean(|sample| sample.cpu_us),
+            ));
+        }
+        text + &self.rate.text("rate") + &self.cpu.text("CPU/op")
+    }
+}
+
+/// Runs the bench. Whether all bars were met.
+pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
+    let (rounds, seconds) = match arguments.smoke {
+        true => (1, 1),
+        false => (arguments.runs, arguments.seconds),
+    };
+    ensure!(rounds > 0 && seconds > 0, "there is nothing to run");
+    let interrupted = super::interruptions()?;
+    let iosonde = match &arguments.iosonde {
+        Some(path) => path.clone(),
+        None => super::built_iosonde()?,
+    };
+    let cluster = match &arguments.conf {
+        Some(conf) => Cluster::given(conf, &arguments.pool),
+        None => Cluster::started(&arguments.pool)?,
+    };
+    println!(
+        "iosonde rados bench / rados bench on {}, 16 in flight; {rounds} runs of up to {seconds} s each, in turn; \
+         95 % intervals",
+        cluster.description
+    );
+    let runs = work::Runs {
+        cluster: &cluster,
+        iosonde,
+        seconds,
+    };
+    let mut findings = Vec::new();
+    for work in Work::all(arguments.smoke) {
+        if !work.name().contains(&arguments.only) {
+            continue;
+        }
+        let objects = (!work.is_write())
+            .then(|| runs.objects(&work))
+            .transpose()?;
+        let mut samples = [Vec::new(), Vec::new()];
+        for round in 0..rounds {
+            // Who begins changes: what one leaves behind in the cluster is the other's once, and its own once.
+            let mut order = [Client::RadosBench, Client::Iosonde];
+            order.rotate_left(round % 2);
+            for client in order {
+                let sample = runs.run(client, &work, objects.as_ref());
+                if interrupted.load(Relaxed) {
+                    bail!("interrupted");
+                }
+                samples[client as usize].push(sample?);
+            }
+        }
+        let finding = Finding::of(&work, samples, !arguments.smoke);
+        print!("{}", finding.text(&work));
+        findings.push(finding);
+    }
+    ensure!(
+        !findings.is_empty(),
+        "no work's name has `{}` in it",
+        arguments.only
+    );
+    super::write_json(arguments.json.as_deref(), &findings)?;
+    Ok(findings
+        .iter()
+        .all(|finding| finding.rate.met && finding.cpu.met))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(ops_per_second: f64, cpu_us: f64) -> Sample {
+        Sample {
+            ops_per_second,
+            cpu_us,
+        }
+    }
+
+    #[test]
+    fn a_rate_is_missed_when_it_is_surely_lower_and_processor_time_by_its_mean() {
+        let work = &Work::all(false)[0];
+        assert!(work.is_write() && work.op_bytes == 4096);
+        let theirs = || vec![sample(100.0, 10.0); 3];
+        let noisy = [90.0, 100.0, 105.0].map(|rate| sample(rate, 7.9)).to_vec();
+        let finding = Finding::of(work, [theirs(), noisy], true);
+        assert!(finding.rate.met && finding.cpu.met, "{finding:?}");
+        let slow = vec![sample(90.0, 8.1); 3];
+        let finding = Finding::of(work, [theirs(), slow], true);
+        assert!(!finding.rate.met && !finding.cpu.met, "{finding:?}");
+        let text = finding.text(work);
+        for words in [
+            "rate       0.900 [0.900, 0.900], to be at least 1: MISSED",
+            "CPU/op     0.810 [0.810, 0.810], to be at most 0.8: MISSED",
+            "rados bench        0.4 MiB/s      100.0 IOPS      10.00 us CPU/op",
+        ] {
+            assert!(text.contains(words), "{text}");
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! What both programs are asked to do, and what a run of one shows.
+
+use super::super::program::run_alone;
+use super::Cluster;
+use anyhow::{Context, Result, ensure};
+use serde::Serialize;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Operations in flight.
+const CONCURRENT: &str = "16";
+/// A run writes at most so much: it has to fit into a small cluster.
+const MOST_BYTES: u64 = 2 << 30;
+
+/// Who does it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Client {
+    RadosBench,
+    Iosonde,
+}
+
+impl Client {
+    /// Its name in tables.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Client::RadosBench => "rados bench",
+            Client::Iosonde => "iosonde",
+        }
+    }
+}
+
+/// One kind of work, in the words of `rados bench`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Work {
+    mode: &'static str,
+    pub(super) op_bytes: u64,
+    verifies: bool,
+}
+
+impl Work {
+    /// All kinds; for a short run those that differ most.
+    pub(super) fn all(few: bool) -> Vec<Work> {
+        let reads = [
+            ("seq", true),
+            ("rand", true),
+            ("seq", false),
+            ("rand", false),
+        ];
+        let modes = std::iter::once(("write", false)).chain(reads);
+        let sized = |op_bytes| {
+            let is_wanted = |(mode, verifies): &(&str, bool)| !few || *mode == "write" || *verifies;
+            modes
+                .clone()
+                .filter(is_wanted)
+                .map(move |(mode, verifies)| Work {
+                    mode,
+                    op_bytes,
+                    verifies,
+                })
+        };
+        sized(4 << 10).chain(sized(4 << 20)).collect()
+    }
+
+    /// Its name in tables.
+    pub(super) fn name(&self) -> String {
+        let size = if self.is_small() { "4k" } else { "4M" };
+        let verified = match (self.is_write(), self.verifies) {
+            (true, _) => "",
+            (false, true) => ", verified",
+            (false, false) => ", not verified",
+        };
+        format!("{} {size}{verified}", self.mode)
+    }
+
+    pub(super) fn is_write(&self) -> bool {
+        self.mode == "write"
+    }
+
+    fn is_small(&self) -> bool {
+        self.op_bytes < 1 << 20
+    }
+
+    /// The most processor time of an operation, beside that of `rados bench`.
+    pub(super) fn most_cpu(&self) -> f64 {
+        if self.is_small() { 0.8 } else { 1.0 }
+    }
+
+    fn words(&self, seconds: &str) -> Vec<String> {
+        let mut words = vec!["bench".to_owned(), seconds.to_owned(), self.mode.to_owned()];
+        words.extend(["-t", CONCURRENT, "-f", "json"].map(str::to_owned));
+        if self.is_write() {
+            words.extend(["-b".to_owned(), self.op_bytes.to_string()]);
+            words.push("--no-cleanup".to_owned());
+            words.push(format!("--max-objects={}", MOST_BYTES / self.op_bytes));
+        } else if !self.verifies {
+            words.push("--no-verify".to_owned());
+        }
+        words
+    }
+}
+
+/// What one run showed.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Sample {
+    pub(super) ops_per_second: f64,
+    /// Processor time of the process for an operation, in microseconds.
+    pub(super) cpu_us: f64,
+}
+
+/// How programs are run.
+pub(super) struct Runs<'a> {
+    pub(super) cluster: &'a Cluster,
+    pub(super) iosonde: PathBuf,
+    pub(super) seconds: u32,
+}
+
+/// Objects that a benchmark has left, removed with this.
+pub(super) struct Objects<'a> {
+    cluster: &'a Cluster,
+    run_name: String,
+}
+
+impl Drop for Objects<'_> {
+    fn drop(&mut self) {
+        let mut remove = rados(self.cluster, &["cleanup", "--run-name", &self.run_name]);
+        if !remove.output().is_ok_and(|output| output.status.success()) {
+            eprintln!(
+                "objects of {} are left in {}",
+                self.run_name, self.cluster.pool
+            );
+        }
+    }
+}
+
+fn rados(cluster: &Cluster, words: &[&str]) -> Command {
+    let mut command = cluster.command(Path::new("rados"));
+    command.args(["-p", &cluster.pool]).args(words);
+    command
+}
+
+impl<'a> Runs<'a> {
+    /// Objects of this work's size, for both to read.
+    pub(super) fn objects(&self, work: &Work) -> Result<Objects<'a>> {
+        let objects = self.named("read");
+        let write = Work {
+            mode: "write",
+            ..work.clone()
+        };
+        let mut command = rados(self.cluster, &[]);
+        command.args(write.words(&self.seconds.to_string()));
+        command.args(["--run-name", &objects.run_name]);
+        run_alone(&mut command)?;
+        Ok(objects)
+    }
+
+    fn named(&self, what: &str) -> Objects<'a> {
+        Objects {
+            cluster: self.cluster,
+            run_name: format!("iosonde-bench-{what}-{}", std::process::id()),
+        }
+    }
+
+    /// Does the work once: on given objects, or on new ones, which are removed.
+    pub(super) fn run(
+        &self,
+        client: Client,
+        work: &Work,
+        given: Option<&Objects<'_>>,
+    ) -> Result<Sample> {
+        let new = given.is_none().then(|| self.named("write"));
+        let objects = given.or(new.as_ref()).context("there are no objects")?;
+        let mut command = match client {
+            Client::RadosBench => rados(self.cluster, &[]),
+            Client::Iosonde => {
+                let mut command = self.cluster.command(&self.iosonde);
+                command.args(["rados", "-p", &self.cluster.pool]);
+                command
+            }
+        };
+        command.args(work.words(&self.seconds.to_string()));
+        command.args(["--run-name", &objects.run_name]);
+        let (text, cpu) = run_alone(&mut command)?;
+        let (ops, seconds) =
+            ops_and_seconds(&text).with_context(|| format!("what {command:?} printed"))?;
+        Ok(Sample {
+            ops_per_second: ops / seconds,
+            cpu_us: (cpu.user_us + cpu.system_us) / ops,
+        })
+    }
+}
+
+/// Operations and how long they took, from the JSON of either. `rados bench` prints a line before it, and text for numbers.
+fn ops_and_seconds(text: &str) -> Result<(f64, f64)> {
+    let start = text.find('{').context("there is no JSON")?;
+    let report: Value = serde_json::from_str(&text[start..])?;
+    let number = |names: &[&str]| {
+        let value = names.iter().find_map(|name| report.get(name));
+        let value = value.with_context(|| format!("there is no {}", names.join(" or ")))?;
+        let number = value.as_f64().or_else(|| value.as_str()?.parse().ok());
+        number.with_context(|| format!("{value} is no number"))
+    };
+    let ops = number(&["total_writes_made", "total_reads_made"])?;
+    let seconds = number(&["total_time_run"])?;
+    ensure!(ops > 0.0 && seconds > 0.0, "nothing was done");
+    Ok((ops, seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reports_of_both_are_read() {
+        let theirs = "hints = 1\n{\"total_time_run\":\"2.5\",\"total_writes_made\":\"10\"}\n";
+        let ours = "{\"total_time_run\":2.5,\"total_reads_made\":10}\n";
+        for text in [theirs, ours] {
+            assert_eq!(ops_and_seconds(text).unwrap(), (10.0, 2.5));
+        }
+        for bad in [
+            "",
+            "{}",
+            "{\"total_time_run\":\"1\",\"total_reads_made\":\"0\"}",
+        ] {
+            assert!(ops_and_seconds(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn reads_are_held_against_reads_that_verify_as_much() {
+        let names: Vec<_> = Work::all(false).iter().map(Work::name).collect();
+        assert_eq!(names.len(), 10);
+        assert_eq!(names[4], "rand 4k, not verified");
+        let unverified = &Work::all(false)[4];
+        assert!(unverified.words("1").contains(&"--no-verify".to_owned()));
+        assert_eq!(Work::all(true).len(), 6);
+    }
+}
