@@ -35,7 +35,10 @@ const REFILL_HOLD_NS: u64 = 10_000;
 /// The same for files in memory. No device is behind them whose queue must not run low: workers of the kernel move the
 /// data, and each call that hands them a single I/O takes processor time from them.
 const REFILL_SHARE_IN_MEMORY: u32 = 4;
-const REFILL_HOLD_IN_MEMORY_NS: u64 = 20_000;
+const REFILL_HOLD_IN_MEMORY_NS: u64 = 40_000;
+/// Most I/Os that one call hands to a device. The kernel holds what comes in a call back until it has all of it (the block layer's
+/// plug), at some 1.5 us for each: the first of 32 would reach an idle device 50 us late.
+const BATCH_TO_DEVICE: u32 = 8;
 /// Magic numbers of the file systems that are memory, from statfs(2).
 const TMPFS: FsWord = 0x0102_1994;
 const RAMFS: FsWord = 0x8584_58f6;
@@ -207,6 +210,7 @@ pub(crate) fn parts(
     let recorder = Recorder::new(&measure, measures_from_ns, company.shared.clone());
     let verifies_each_pass =
         !schedule.time_based && kit.verifier.as_ref().is_some_and(Verification::reads_back);
+    let in_memory = are_in_memory(files);
     let syncs_at_end = job.workload.end_fsync && job.workload.rw.has(Direction::Write);
     Parts {
         slab: kit.slab,
@@ -231,10 +235,12 @@ pub(crate) fn parts(
         shared: company.shared,
         rules: DepthRules {
             iodepth: depth,
-            batch_submit: job.io.batch_submit.unwrap_or(depth).clamp(1, depth),
+            batch_submit: batch_submit(job, in_memory)
+                .unwrap_or(depth)
+                .clamp(1, depth),
             complete_min: job.io.batch_complete_min,
             complete_max: job.io.batch_complete_max.unwrap_or(u32::MAX),
-            refill: refill(job, depth, || are_in_memory(files)),
+            refill: refill(job, depth, in_memory),
             low: job.io.iodepth_low.unwrap_or(depth).clamp(1, depth),
             serialize_overlap: job.io.serialize_overlap,
         },
@@ -264,8 +270,14 @@ pub(crate) fn parts(
     }
 }
 
+/// Most I/Os in one submission, where there is such a limit.
+fn batch_submit(job: &Job, in_memory: bool) -> Option<u32> {
+    let is_device = !in_memory && !matches!(job.io.engine, Engine::Null | Engine::Sim);
+    job.io.batch_submit.or(is_device.then_some(BATCH_TO_DEVICE))
+}
+
 /// When free slots are worth a submission of their own.
-fn refill(job: &Job, depth: u32, is_in_memory: impl FnOnce() -> bool) -> Refill {
+fn refill(job: &Job, depth: u32, in_memory: bool) -> Refill {
     // A job that sets batches itself gets those, and in a simulation submitting costs nothing. Where the depth is searched for,
     // it has to be kept exactly, and most depths that are tried are far below the job's.
     let exact = job.io.batch_submit.is_some()
@@ -274,7 +286,7 @@ fn refill(job: &Job, depth: u32, is_in_memory: impl FnOnce() -> bool) -> Refill 
     if exact {
         return Refill::AT_ONCE;
     }
-    let (share, hold_ns) = if is_in_memory() {
+    let (share, hold_ns) = if in_memory {
         (REFILL_SHARE_IN_MEMORY, REFILL_HOLD_IN_MEMORY_NS)
     } else {
         (REFILL_SHARE, REFILL_HOLD_NS)
@@ -300,8 +312,24 @@ mod tests {
     use iosonde_job::plan::LatencyTarget;
 
     #[test]
+    fn a_device_gets_its_queue_in_parts_unless_the_job_says_otherwise() {
+        let mut job = Job::new("x");
+        job.io.iodepth = 64;
+        job.io.engine = Engine::IoUring;
+        assert_eq!(
+            (batch_submit(&job, false), batch_submit(&job, true)),
+            (Some(8), None)
+        );
+        job.io.batch_submit = Some(32);
+        assert_eq!(batch_submit(&job, false), Some(32));
+        job.io.batch_submit = None;
+        job.io.engine = Engine::Null;
+        assert_eq!(batch_submit(&job, false), None);
+    }
+
+    #[test]
     fn slots_wait_for_company_only_where_nothing_is_said_of_the_depth() {
-        let refill = |job: &Job, in_memory| refill(job, job.io.iodepth, || in_memory).slots;
+        let refill = |job: &Job, in_memory| refill(job, job.io.iodepth, in_memory).slots;
         let mut job = Job::new("x");
         assert_eq!(refill(&job, false), 1);
         job.io.iodepth = 64;
