@@ -20,6 +20,8 @@ pub enum Need {
     Nbdfuse,
     /// Bounds on processor time, in either generation of control groups.
     CpuQuota,
+    /// Bounds on memory, in either generation of control groups.
+    MemoryLimit,
     /// A hypervisor underneath.
     VirtualMachine,
     /// sysstat's sar.
@@ -38,6 +40,7 @@ impl Need {
             Need::Throttle => crate::throttle::hierarchy().is_some(),
             Need::Nbdfuse => exists("/dev/fuse") && on_path("nbdkit") && on_path("nbdfuse"),
             Need::CpuQuota => crate::throttle::cpu_hierarchy().is_some(),
+            Need::MemoryLimit => crate::throttle::memory_hierarchy().is_some(),
             Need::VirtualMachine => has_hypervisor(),
             Need::Sar => on_path("sar"),
             Need::FioExamples => fio_examples().is_dir(),
@@ -52,6 +55,7 @@ impl Need {
             Need::Throttle => "block I/O throttling by control groups",
             Need::Nbdfuse => "/dev/fuse and the packages nbdkit and libnbd-bin",
             Need::CpuQuota => "bounds on processor time by control groups",
+            Need::MemoryLimit => "bounds on memory by control groups",
             Need::VirtualMachine => "a virtual machine",
             Need::Sar => "the package sysstat",
             Need::FioExamples => "the package fio-examples",

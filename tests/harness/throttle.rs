@@ -48,6 +48,21 @@ pub fn cpu_hierarchy() -> Option<Hierarchy> {
         .then(|| Hierarchy::Unified(unified.into()))
 }
 
+/// The hierarchy that can bound memory here, if any.
+#[must_use]
+pub fn memory_hierarchy() -> Option<Hierarchy> {
+    let first = Path::new("/sys/fs/cgroup/memory");
+    if first.join("memory.limit_in_bytes").exists() {
+        return Some(Hierarchy::Blkio(first.into()));
+    }
+    let unified = Path::new("/sys/fs/cgroup");
+    let controllers = fs::read_to_string(unified.join("cgroup.controllers")).ok()?;
+    controllers
+        .split_whitespace()
+        .any(|name| name == "memory")
+        .then(|| Hierarchy::Unified(unified.into()))
+}
+
 /// What is limited; each in units per second.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Caps {
@@ -116,6 +131,22 @@ impl Throttle {
             ..Caps::default()
         };
         Throttle::new(&number(device), caps)
+    }
+
+    /// Bounds the memory of programs, page cache included.
+    ///
+    /// # Panics
+    /// Without [`crate::Need::MemoryLimit`] and [`crate::Need::Root`].
+    #[must_use]
+    pub fn of_memory(bytes: u64) -> Throttle {
+        let hierarchy = memory_hierarchy().expect("a hierarchy that bounds memory");
+        let throttle = Throttle::group_in(&hierarchy, "+memory");
+        let file = match hierarchy {
+            Hierarchy::Blkio(_) => "memory.limit_in_bytes",
+            Hierarchy::Unified(_) => "memory.max",
+        };
+        throttle.set(file, &bytes.to_string());
+        throttle
     }
 
     /// Limits programs to this many thousandths of a processor's time.

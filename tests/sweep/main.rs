@@ -1,6 +1,7 @@
 //! `iosonde sweep` as a user meets it: on a directory, on a device whose plateau is known, stopped and gone on with.
 
 mod faults;
+mod page_cache;
 mod suite;
 
 use std::fs;
