@@ -9,11 +9,12 @@
 //! Everything here is pure: the rules are asked about described measurements.
 
 use crate::limits::{Held, Metric};
-use crate::probe::Knee;
+use crate::probe::{Figure, Knee, Phase, PhaseRun};
 use crate::saturation::Cell;
 use crate::sweep::CurveResult;
 use crate::words;
 use iosonde_job::plan::Direction;
+use iosonde_result::run::VerdictKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,8 @@ pub struct Seen {
     pub spread: Option<f64>,
     /// Mean latency in nanoseconds.
     pub latency_ns: f64,
+    /// Whether a throttle was seen to hold it back.
+    pub throttled: bool,
 }
 
 /// What is bounded.
@@ -148,21 +151,76 @@ pub fn ceilings(seen: &[Seen], held: &[Held]) -> Vec<Ceiling> {
     found.collect()
 }
 
-/// The flat tops of the patterns that a probe searched, with what it was held against.
-pub fn of_probe(knees: &[Knee], held: &[Held]) -> Vec<Ceiling> {
-    let seen = knees.iter().flat_map(|knee| {
-        let phase = knee.phase;
+/// The flat tops of the patterns of a probe, with what it was held against. What something on this side held back is none of the
+/// target's.
+pub fn of_probe(
+    knees: &[Knee],
+    figures: &[Figure],
+    runs: &[PhaseRun],
+    held: &[Held],
+) -> Vec<Ceiling> {
+    let limit = |phase: Phase| {
+        let run = runs.iter().find(|run| run.phase == phase)?;
+        Some(run.result.bottleneck()?.kind)
+    };
+    let is_targets = |phase: Phase| !limit(phase).is_some_and(is_on_this_side);
+    let of_knees = knees.iter().flat_map(|knee| {
         let cells = knee.saturation.cells.iter();
-        cells.map(move |cell| {
-            seen(
-                phase.direction(),
-                phase.is_random(),
-                phase.block_bytes(),
-                cell,
-            )
+        let cells = cells.map(|cell| (knee.phase.block_bytes(), cell));
+        let second = knee.second_size.iter();
+        let second = second.map(|size| (size.block_bytes, &size.cell));
+        cells.chain(second).map(|(block_bytes, cell)| {
+            let phase = knee.phase;
+            let seen = seen(phase.direction(), phase.is_random(), block_bytes, cell);
+            (phase, seen)
         })
     });
-    ceilings(&seen.collect::<Vec<_>>(), held)
+    // What goes through the page cache is another pattern.
+    let of_figures = figures
+        .iter()
+        .filter(|figure| figure.phase != Phase::SyncedWrite)
+        .map(|figure| (figure.phase, of_figure(figure, limit(figure.phase))));
+    let all = of_knees.chain(of_figures);
+    let seen: Vec<Seen> = all
+        .filter(|(phase, _)| is_targets(*phase))
+        .map(|(_, seen)| seen)
+        .collect();
+    ceilings(&seen, held)
+}
+
+fn is_on_this_side(limit: VerdictKind) -> bool {
+    matches!(
+        limit,
+        VerdictKind::Generator
+            | VerdictKind::LockContention
+            | VerdictKind::Interference
+            | VerdictKind::ServedFromCache
+            | VerdictKind::JobLimit
+    )
+}
+
+fn of_figure(figure: &Figure, limit: Option<VerdictKind>) -> Seen {
+    Seen {
+        direction: figure.phase.direction(),
+        random: figure.phase.is_random(),
+        block_bytes: figure.block_bytes,
+        in_flight: figure.iodepth,
+        iops: figure.iops.mean,
+        spread: figure.iops.spread,
+        latency_ns: figure.latency.mean_ns,
+        throttled: limit == Some(VerdictKind::Throttled),
+    }
+}
+
+/// From how many I/Os in flight on the rate of a knee's pattern is the same.
+pub(crate) fn flat_from(knee: &Knee) -> Option<u32> {
+    let phase = knee.phase;
+    let pattern = (phase.direction(), phase.is_random(), phase.block_bytes());
+    let cells = knee.saturation.cells.iter();
+    let seen: Vec<Seen> = cells
+        .map(|cell| seen(pattern.0, pattern.1, pattern.2, cell))
+        .collect();
+    plateau(&seen, pattern).map(|plateau| plateau.from.in_flight)
 }
 
 /// Those of a sweep on one target: one direction each, and blocks of one size.
@@ -189,6 +247,7 @@ fn seen(direction: Direction, random: bool, block_bytes: u64, cell: &Cell) -> Se
         iops: cell.iops.mean,
         spread: cell.iops.spread,
         latency_ns: cell.latency.mean_ns,
+        throttled: false,
     }
 }
 
@@ -246,9 +305,14 @@ fn ceiling(plateau: &Plateau, seen: &[Seen], held: &[Held]) -> Ceiling {
     if let Some(other) = &both_ways {
         told.push(format!("{} reach the same", noun(other.direction)));
     }
+    let throttled = seen.iter().any(|each| {
+        let is_of_pattern = (each.direction, each.random, each.block_bytes)
+            == (own.direction, own.random, own.block_bytes);
+        is_of_pattern && each.throttled
+    });
     let promised = promised(own.direction, counted, per_s, held);
     told.extend(promised.clone());
-    let holder = if promised.is_some() {
+    let holder = if promised.is_some() || throttled {
         Holder::Throttle
     } else if sizes.falls {
         Holder::Device

@@ -3,7 +3,7 @@
 mod conditions;
 mod csv;
 mod json;
-mod limits;
+pub(crate) mod limits;
 mod markdown;
 pub(crate) mod promise;
 pub(crate) mod row;

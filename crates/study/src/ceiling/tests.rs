@@ -14,6 +14,7 @@ fn seen(direction: Direction, random: bool, block_kib: u64, in_flight: u32, iops
         iops,
         spread: Some(0.005),
         latency_ns: f64::from(in_flight) / iops * 1e9,
+        throttled: false,
     }
 }
 
@@ -60,6 +61,16 @@ fn a_flat_top_alone_tells_nothing() {
     let found = only(&volume(), &[]);
     assert_eq!(found.holder, Holder::Unclear);
     insta::assert_snapshot!(found.evidence, @"3.00k IOPS with 8 and with 64 in flight, which wait 8.01 times as long; a throttle or the device itself");
+}
+
+#[test]
+fn a_throttle_that_was_seen_is_believed() {
+    let mut all = volume();
+    all[3].throttled = true;
+    for each in &mut all {
+        each.spread = Some(0.08);
+    }
+    assert_eq!(only(&all, &[]).holder, Holder::Throttle);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Where the patterns of a probe bend: how deep a queue is worth it.
 
 use super::phase::{self, Budget, Common, Phase};
+use super::second_size::SecondSize;
 use super::slow::TRIAL;
 use super::watcher::Watcher;
 use crate::saturation::{
@@ -20,7 +21,7 @@ const DEEPEST_SEQUENTIAL: u32 = 32;
 /// Jobs at once that are tried, where more gain something. Several jobs that each read in sequence are another pattern.
 const JOBS: [u32; 3] = [1, 2, 4];
 /// What the jobs of a search are called after their phase.
-const SUFFIX: &str = "_knee";
+pub(super) const SUFFIX: &str = "_knee";
 
 /// Where one phase's pattern saturates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +30,16 @@ pub struct Knee {
     pub phase: Phase,
     /// What was found.
     pub saturation: Saturation,
+    /// What blocks of another size reach, where the rate has a flat top.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_size: Option<SecondSize>,
+}
+
+impl Knee {
+    /// What finding it took, in nanoseconds.
+    pub fn spent_ns(&self) -> u64 {
+        self.saturation.spent_ns + self.second_size.as_ref().map_or(0, |size| size.spent_ns)
+    }
 }
 
 /// Whether a run is one of the short ones beside the phases: of a search, whose figures are a cell of its knee, or the first look
@@ -68,7 +79,11 @@ pub(super) fn search(
         spent_ns: 0,
     };
     let saturation = go_on(session, &question, so_far, &mut passing)?;
-    Ok(Knee { phase, saturation })
+    Ok(Knee {
+        phase,
+        saturation,
+        second_size: None,
+    })
 }
 
 /// A search that ends in the time of a probe.
@@ -230,7 +245,7 @@ mod tests {
         for (budget, most_s) in [(Budget::QUICK, 20.0), (Budget::NORMAL, 90.0)] {
             let result = probed(device, budget);
             let runs = result.runs.iter().map(|run| run.result.elapsed_ns);
-            let searches = result.knees.iter().map(|knee| knee.saturation.spent_ns);
+            let searches = result.knees.iter().map(Knee::spent_ns);
             let total_s = runs.chain(searches).sum::<u64>() as f64 / 1e9;
             assert_eq!(result.figures.len(), target.phases().len() - 1);
             assert!(total_s < most_s, "{total_s} of {most_s}");
@@ -243,7 +258,7 @@ mod tests {
         for device in ["hdd", "read_us=2ms,noise=0.1", "net-iops-cap"] {
             let result = probed(device, Budget::NORMAL);
             let runs = result.runs.iter().map(|run| run.result.elapsed_ns);
-            let searches = result.knees.iter().map(|knee| knee.saturation.spent_ns);
+            let searches = result.knees.iter().map(Knee::spent_ns);
             let total = runs.chain(searches).sum::<u64>();
             let most = Budget::NORMAL.total_ns(&target.phases());
             assert!(total < most + 1_000_000_000, "{device}: {total} of {most}");

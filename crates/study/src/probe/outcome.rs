@@ -76,7 +76,7 @@ impl ProbeResult {
 
     /// Holds the figures against promises, in the place of what they were held against.
     pub fn expect(&mut self, expected: Vec<Held>) {
-        self.ceilings = ceiling::of_probe(&self.knees, &expected);
+        self.ceilings = ceiling::of_probe(&self.knees, &self.figures, &self.runs, &expected);
         self.expected = expected;
     }
 

@@ -139,7 +139,7 @@ mod tests {
         ] {
             let result = probed(&device(rate), budget);
             let runs = result.runs.iter().map(|run| run.result.elapsed_ns);
-            let searches = result.knees.iter().map(|knee| knee.saturation.spent_ns);
+            let searches = result.knees.iter().map(|knee| knee.spent_ns());
             let total_s = runs.chain(searches).sum::<u64>() as f64 / 1e9;
             assert!(total_s < most_s, "{rate}: {total_s} s");
             assert!(!result.interrupted);

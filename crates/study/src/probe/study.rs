@@ -6,6 +6,7 @@ use super::knee::{self, Knee};
 use super::observer::PhaseObserver;
 use super::outcome::{FORMAT, PhaseRun, ProbeOptions, ProbeResult};
 use super::phase::{self, Budget, Common, Phase};
+use super::second_size;
 use super::slow::{self, Slow};
 use super::target::{
     ProbeTarget, TargetKind, WorkingSet, WorkingSetError, laid_out_bytes, planned_bytes,
@@ -186,10 +187,17 @@ impl<'a> Study<'a> {
         self.watcher.search(*phase, searched_ns);
         let common = self.common();
         match knee::search(self.session, *phase, &common, &budget, result, self.watcher) {
-            Ok(knee) => {
+            Ok(mut knee) => {
                 self.planned_ns += self.options.budget.search_ns(*phase);
-                self.spent_ns += knee.saturation.spent_ns;
                 self.watcher.knee(&knee);
+                // Time that this takes is made up for by the next step.
+                let (session, watcher) = (&mut *self.session, &mut *self.watcher);
+                match second_size::look(session, &knee, &common, &budget, watcher) {
+                    Ok(found) => knee.second_size = found,
+                    Err(RunError::Interrupted) => {}
+                    Err(error) => return Err(error.into()),
+                }
+                self.spent_ns += knee.spent_ns();
                 self.knees.push(knee);
                 Ok(())
             }
@@ -284,6 +292,7 @@ impl<'a> Study<'a> {
         }
         self.remark_on_devices();
         let evidence = Evidence::of(&self.figures, &self.runs);
+        let ceilings = ceiling::of_probe(&self.knees, &self.figures, &self.runs, &[]);
         Ok(ProbeResult {
             format: FORMAT,
             target: self.target.name.clone(),
@@ -297,7 +306,7 @@ impl<'a> Study<'a> {
             interrupted,
             classification: classify(&evidence),
             figures: self.figures,
-            ceilings: ceiling::of_probe(&self.knees, &[]),
+            ceilings,
             knees: self.knees,
             notes: self.notes,
             expected: Vec::new(),

@@ -6,6 +6,7 @@ use super::document::{
 use super::{figures, foreign, load, machine, page, pivot, promised, series, spread, sweep};
 use crate::failure::Failure;
 use crate::report::pivot as tables;
+use crate::report::probe::limits::ceilings;
 use crate::store::Summary;
 use iosonde_job::plan::Plan;
 use iosonde_result::compare::Measured;
@@ -61,6 +62,11 @@ impl Builder {
         let study = self.studies.len();
         let before = result.expected.iter();
         let kept = before.filter(|held| !self.expected.contains(&held.promise));
+        let ceilings = ceilings(&result);
+        let told = ceilings
+            .into_iter()
+            .map(|(name, text)| format!("{name}: {text}"));
+        let notes = told.chain(result.notes.iter().cloned()).collect();
         let place = &result.target;
         self.promises
             .extend(kept.map(|held| promised::held(held, place)));
@@ -89,7 +95,7 @@ impl Builder {
             source: source.to_owned(),
             target: result.target,
             sentence: result.classification.sentence,
-            notes: result.notes,
+            notes,
             interrupted: result.interrupted,
             working_set_bytes: result.working_set.bytes,
         });

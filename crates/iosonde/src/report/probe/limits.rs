@@ -2,8 +2,11 @@
 
 use super::row;
 use iosonde_result::run::{Verdict, VerdictKind};
+use iosonde_study::ceiling::Ceiling;
 use iosonde_study::probe::{Figure, Phase, PhaseRun, ProbeResult};
 
+/// Ceilings that differ by no more than this are one.
+const SAME: f64 = 0.03;
 /// Stands above [`knees`].
 pub(super) const MOST: &str = "The most at any depth";
 
@@ -49,6 +52,26 @@ pub(super) fn held_back(result: &ProbeResult) -> Vec<(&'static str, String)> {
             _ => format!("{}: {said}", labels.join("; ")),
         };
         ("held back by", text)
+    };
+    found.into_iter().map(sentence).collect()
+}
+
+/// Rates that more in flight do not raise, and who holds them there: once for patterns of which the same is known.
+pub(crate) fn ceilings(result: &ProbeResult) -> Vec<(&'static str, String)> {
+    let mut found: Vec<(&Ceiling, Vec<String>)> = Vec::new();
+    for ceiling in &result.ceilings {
+        let is_same = |other: &Ceiling| {
+            (other.counted, other.holder) == (ceiling.counted, ceiling.holder)
+                && (other.per_s / ceiling.per_s - 1.0).abs() <= SAME
+        };
+        match found.iter_mut().find(|(other, _)| is_same(other)) {
+            Some((_, names)) => names.push(ceiling.name()),
+            None => found.push((ceiling, vec![ceiling.name()])),
+        }
+    }
+    let sentence = |(ceiling, names): (&Ceiling, Vec<String>)| {
+        let text = format!("{}: {}", names.join(", "), ceiling.evidence);
+        ("ceiling", text)
     };
     found.into_iter().map(sentence).collect()
 }

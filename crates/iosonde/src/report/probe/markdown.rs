@@ -41,6 +41,7 @@ fn one(result: &ProbeResult) -> String {
         .into_iter()
         .map(|(name, value)| (format!("{}, {name}", limits::MOST), value));
     let held_back = limits::held_back(result).into_iter();
+    let held_back = held_back.chain(limits::ceilings(result));
     let held_back = held_back.map(|(name, value)| (name.to_owned(), value));
     let lines: Vec<_> = most.chain(held_back).collect();
     if !lines.is_empty() {

@@ -20,6 +20,7 @@ pub(crate) fn text(result: &ProbeResult) -> String {
     let blocks = [
         (limits::MOST, limits::knees(result)),
         ("", limits::held_back(result)),
+        ("", limits::ceilings(result)),
     ];
     for (head, block) in blocks.iter().filter(|(_, block)| !block.is_empty()) {
         text.push('\n');
