@@ -14,6 +14,7 @@ mod logs;
 mod published;
 mod replay;
 mod safety;
+mod targets;
 mod text;
 mod thinktime;
 mod truth;

@@ -17,12 +17,12 @@ pub struct DepthControl {
     /// Completions still to come of I/Os that were issued at the last depth: they say nothing about this one.
     left_over: u32,
     settled: bool,
+    missed: bool,
 }
 
 impl DepthControl {
     /// Begins at depth 1.
     pub fn new(rule: LatencyTarget, iodepth: u32, start_ns: u64) -> DepthControl {
-        let settled = iodepth == 1 && !rule.run;
         DepthControl {
             rule,
             depth: 1,
@@ -32,7 +32,8 @@ impl DepthControl {
             ios: 0,
             late: 0,
             left_over: 0,
-            settled,
+            settled: false,
+            missed: false,
         }
     }
 
@@ -46,6 +47,12 @@ impl DepthControl {
         self.settled
     }
 
+    /// Whether the job is to fail: all I/Os were to keep the target, and one alone in flight did not. As in fio, a job
+    /// of which some may be late goes on at depth 1 instead, until the target is kept or its time is over.
+    pub fn is_missed(&self) -> bool {
+        self.missed
+    }
+
     /// An I/O has completed.
     pub fn completed(&mut self, latency_ns: u64, now_ns: u64) {
         if self.left_over > 0 {
@@ -54,30 +61,33 @@ impl DepthControl {
             return;
         }
         self.ios += 1;
-        self.late += u64::from(latency_ns > self.rule.target_ns);
+        let is_late = latency_ns > self.rule.target_ns;
+        self.late += u64::from(is_late);
+        self.missed |= is_late && self.depth == 1 && self.rule.percentile >= 100.0;
         if now_ns.saturating_sub(self.window_start_ns) < self.rule.window_ns {
             return;
         }
         let in_time_percent = 100.0 * (self.ios - self.late) as f64 / self.ios as f64;
-        if in_time_percent >= self.rule.percentile {
+        let kept = in_time_percent >= self.rule.percentile;
+        if kept {
             self.good = self.depth;
         } else {
             self.bad = self.depth;
         }
         let last = self.depth;
-        self.next_depth();
+        self.next_depth(kept);
         self.left_over = if self.depth == last { 0 } else { last };
         (self.window_start_ns, self.ios, self.late) = (now_ns, 0, 0);
     }
 
-    fn next_depth(&mut self) {
+    fn next_depth(&mut self, kept: bool) {
         if self.bad <= self.good {
-            // What was good has become bad, which only happens with `latency_run`: look again below.
+            // What was good has become bad, with `latency_run` or at depth 1: look again below.
             self.good = 0;
         }
         if self.bad - self.good <= 1 {
             self.depth = self.good.max(1);
-            self.settled = !self.rule.run;
+            self.settled = !self.rule.run && (kept || self.good > 0);
         } else {
             let doubled = (self.good * 2).max(1);
             self.depth = if doubled < self.bad {
@@ -93,32 +103,75 @@ impl DepthControl {
 mod tests {
     use super::*;
 
-    fn settle(limit: u32, iodepth: u32) -> u32 {
+    const TARGET_NS: u64 = 1_000;
+
+    fn control(percentile: f64, iodepth: u32) -> DepthControl {
         let rule = LatencyTarget {
-            target_ns: 1_000,
+            target_ns: TARGET_NS,
             window_ns: 10,
-            percentile: 100.0,
+            percentile,
             run: false,
         };
-        let mut control = DepthControl::new(rule, iodepth, 0);
-        let mut now_ns = 0;
-        for _ in 0..2_000 {
+        DepthControl::new(rule, iodepth, 0)
+    }
+
+    /// The depth found where I/Os are in time up to the depth `limit`; `None` if there was none in the end.
+    fn settle(limit: u32, iodepth: u32, percentile: f64) -> Option<u32> {
+        let mut control = control(percentile, iodepth);
+        for window in 1..2_000 {
             if control.is_settled() {
                 break;
             }
-            now_ns += 20;
-            control.completed(if control.depth() > limit { 2_000 } else { 500 }, now_ns);
+            let is_late = control.depth() > limit;
+            let latency_ns = if is_late {
+                2 * TARGET_NS
+            } else {
+                TARGET_NS / 2
+            };
+            control.completed(latency_ns, window * 20);
         }
-        assert!(control.is_settled());
-        control.depth()
+        control.is_settled().then(|| control.depth())
     }
 
     #[test]
     fn finds_the_largest_depth_that_keeps_the_target() {
         for limit in 1..=64 {
-            assert_eq!(settle(limit, 64), limit);
+            assert_eq!(settle(limit, 64, 100.0), Some(limit));
         }
-        assert_eq!(settle(500, 64), 64, "never above iodepth");
-        assert_eq!(settle(0, 64), 1, "never below 1");
+        assert_eq!(settle(500, 64, 100.0), Some(64), "never above iodepth");
+        assert_eq!(
+            settle(1, 1, 100.0),
+            Some(1),
+            "nothing to search, but one window"
+        );
+    }
+
+    #[test]
+    fn a_target_that_no_depth_keeps_is_not_found() {
+        for percentile in [90.0, 100.0] {
+            assert_eq!(settle(0, 64, percentile), None);
+            assert_eq!(settle(0, 1, percentile), None);
+        }
+    }
+
+    #[test]
+    fn one_late_io_alone_in_flight_misses_a_target_for_all() {
+        for (percentile, misses) in [(100.0, true), (99.0, false)] {
+            let mut control = control(percentile, 4);
+            control.completed(TARGET_NS, 1);
+            assert!(!control.is_missed());
+            control.completed(TARGET_NS + 1, 2);
+            assert_eq!(control.is_missed(), misses, "{percentile}");
+        }
+    }
+
+    #[test]
+    fn goes_on_at_depth_one_until_the_target_is_kept() {
+        let mut control = control(90.0, 4);
+        control.completed(2 * TARGET_NS, 20);
+        assert!(!control.is_settled());
+        control.completed(TARGET_NS, 40);
+        assert!(control.is_settled());
+        assert_eq!(control.depth(), 1);
     }
 }

@@ -165,7 +165,9 @@ fn remedy(errno: i32, slot: &Slot) -> &'static str {
             "the target cannot be written; use a writable one, or a reading job"
         }
         libc::ENXIO | libc::ENODEV => "the device is gone",
-        libc::ETIMEDOUT => "an I/O took longer than max_latency",
+        libc::ETIMEDOUT => {
+            "it took longer than max_latency= allows, or than latency_target= with nothing else in flight"
+        }
         libc::EAGAIN => "it would have blocked (nowait=1)",
         _ => "see errno(3)",
     }

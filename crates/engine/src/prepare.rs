@@ -4,6 +4,7 @@ mod fill;
 mod keeper;
 mod layout;
 mod open;
+mod part;
 mod resolve;
 mod traced;
 

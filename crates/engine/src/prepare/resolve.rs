@@ -1,5 +1,6 @@
 //! Names, sizes and regions of a job's files, before anything is touched.
 
+use super::part::{Held, behind_offset};
 use crate::sys::block;
 use crate::workload::files::start_offset_bytes;
 use crate::workload::{FileLayout, FileRegion};
@@ -254,7 +255,7 @@ fn without_files(job: &Job, clone: u32, paths: &[PathBuf]) -> Result<WorkerFiles
     })
 }
 
-fn min_block(job: &Job) -> u64 {
+pub(super) fn min_block(job: &Job) -> u64 {
     job.workload
         .block_size
         .iter()
@@ -274,30 +275,12 @@ fn one_file(
     let (size_now, kind) = found(job, &path)?;
     let known = size_now.unwrap_or(0);
     let wanted = wanted_size(job, known, kind, index, count, &path)?;
-    let mut start = start_offset_bytes(
-        &job.files,
-        clone,
-        known.max(wanted.unwrap_or(0)),
-        min_block(job),
-    );
-    if job.files.file_append && kind == FileKind::Regular {
-        start += known;
-    }
-    if start > 0 && wanted.is_none() && start >= known {
-        return Err(RunError::Target {
-            path: path.display().to_string(),
-            problem: format!("offset {start} is not below its size, {known} bytes"),
-            remedy: "use a smaller offset=, or give size= to make the file larger".to_owned(),
-        });
-    }
-    let of_whole = job.files.filesize.is_some() && !job.files.file_append;
-    let size_bytes = match wanted {
-        Some(size) if of_whole && kind == FileKind::Regular => behind_offset(size, start, &path)?,
-        // A device cannot grow.
-        Some(size) if kind == FileKind::BlockDevice => size.min(known.saturating_sub(start)),
-        Some(size) => size,
-        None => known.saturating_sub(start),
+    let file = Held {
+        path: &path,
+        kind,
+        bytes: known,
     };
+    let (start, size_bytes) = file.part(job, clone, wanted)?;
     let needed = match kind {
         FileKind::BlockDevice => known,
         FileKind::Regular | FileKind::Stream => (start + size_bytes).max(known),
@@ -322,18 +305,6 @@ fn found(job: &Job, path: &Path) -> Result<(Option<u64>, FileKind), RunError> {
         Engine::Rados => Ok((None, FileKind::Regular)),
         Engine::Rbd => Ok((Some(crate::ceph::image_bytes(job)?), FileKind::BlockDevice)),
         _ => existing(path),
-    }
-}
-
-/// What `filesize` leaves behind the offset: as in fio, it is the size of the whole file.
-fn behind_offset(filesize: u64, start: u64, path: &Path) -> Result<u64, RunError> {
-    match filesize.checked_sub(start) {
-        Some(left) if left > 0 => Ok(left),
-        _ => Err(RunError::Target {
-            path: path.display().to_string(),
-            problem: format!("offset {start} is not below filesize={filesize}"),
-            remedy: "use a smaller offset=, or a larger filesize=".to_owned(),
-        }),
     }
 }
 
@@ -380,7 +351,7 @@ pub(super) fn existing(path: &Path) -> Result<(Option<u64>, FileKind), RunError>
     }
 }
 
-/// The size a file is to have by `filesize` or `size`; `None` leaves it as it is.
+/// The size a file is to have by `filesize` or `size`; `None` leaves it as it is, which a share of it does, too.
 fn wanted_size(
     job: &Job,
     known: u64,
@@ -416,11 +387,7 @@ fn wanted_size(
     }
     Ok(match job.files.size {
         Some(Extent::Bytes(size)) => Some(size / count.max(1)),
-        Some(Extent::Percent(percent)) => {
-            let share = (known as f64 * percent / 100.0) as u64;
-            Some(share - share % min_block(job).max(1))
-        }
-        None => None,
+        Some(Extent::Percent(_)) | None => None,
     })
 }
 

@@ -130,6 +130,9 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             if control.is_settled() {
                 self.dry = true;
             }
+            if control.is_missed() {
+                self.fail(slot, libc::ETIMEDOUT);
+            }
         }
         if self.parts.limits.max_latency_ns[direction].is_some_and(|most| latency_ns > most) {
             self.fail(slot, libc::ETIMEDOUT);

@@ -50,7 +50,7 @@ impl FileLayout {
 
 /// Where the region of clone `clone_index` starts, in bytes: `offset` + `offset_increment` x clone.
 ///
-/// As in fio, only an offset in per cent is aligned: upwards, to `offset_align` or else to the smallest block.
+/// As in fio, only what has a part in per cent is aligned: upwards, to `offset_align` or else to the smallest block.
 pub fn start_offset_bytes(
     files: &Files,
     clone_index: u32,
@@ -62,9 +62,9 @@ pub fn start_offset_bytes(
         Extent::Percent(percent) => (file_bytes as f64 * percent / 100.0) as u64,
     };
     let offset = bytes(files.offset) + bytes(files.offset_increment) * u64::from(clone_index);
-    match files.offset {
-        Extent::Bytes(_) => offset,
-        Extent::Percent(_) => match (files.offset_align, min_block_bytes) {
+    match (files.offset, files.offset_increment) {
+        (Extent::Bytes(_), Extent::Bytes(_)) => offset,
+        _ => match (files.offset_align, min_block_bytes) {
             (0, 0) => offset,
             (0, align) | (align, _) => offset.next_multiple_of(align),
         },

@@ -140,7 +140,7 @@ pub const ROWS: &[Row] = &[
         "offset",
         Kind::Extent,
         "0",
-        "Where in each file the job's region starts.",
+        "Where in each file the job's region starts. A share is one of what the file holds: nothing, of a new one.",
         |b, v| v.extent_to(&mut b.job.files.offset, b.bytes),
     )
     .aliases(&["fileoffset"]),
