@@ -28,6 +28,7 @@ impl Traced {
             let Some(replay) = &plan.jobs[job].replay else {
                 continue;
             };
+            refuse_cluster(&plan.jobs[job])?;
             let count = replay.traces.len() as u32;
             // Clones of a job are numbered one after the other.
             let trace = match clone.checked_sub(count) {
@@ -48,6 +49,20 @@ impl Traced {
     pub(super) fn of(&self, number: u32) -> Option<&Arc<Trace>> {
         self.by_worker.get(&number)
     }
+}
+
+/// A job that names a Ceph target by a path, not by its engine, is known only here.
+fn refuse_cluster(job: &Job) -> Result<(), RunError> {
+    if !job.io.engine.is_ceph() {
+        return Ok(());
+    }
+    Err(RunError::Unsupported {
+        problem: format!(
+            "{}: read_iolog opens files by the names that its trace says, and a Ceph target has none of them",
+            job.name
+        ),
+        remedy: "map the image (rbd map) and name the device: replay_redirect=/dev/rbd0".to_owned(),
+    })
 }
 
 fn read(path: &str, replay: &Replay, readonly: bool) -> Result<Trace, RunError> {
@@ -142,6 +157,20 @@ fn mode(has: PerDirection<bool>) -> Mode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iosonde_job::plan::Engine;
+
+    #[test]
+    fn a_ceph_target_replays_no_trace() {
+        let mut job = Job::new("x");
+        assert!(refuse_cluster(&job).is_ok());
+        job.io.engine = Engine::Rbd;
+        let error = refuse_cluster(&job).unwrap_err();
+        let RunError::Unsupported { problem, remedy } = error else {
+            panic!("{error}");
+        };
+        assert!(problem.starts_with("x: read_iolog"), "{problem}");
+        assert!(remedy.contains("replay_redirect"), "{remedy}");
+    }
 
     #[test]
     fn a_job_opens_its_files_for_what_the_traces_of_its_clones_do() {

@@ -447,7 +447,10 @@ impl Settler<'_> {
         }
         let engine = b.job.io.engine;
         if engine.is_ceph() {
-            let message = format!("`{}` replays no trace", engine.name());
+            let message = format!(
+                "`{}` replays no trace, which opens files by their names",
+                engine.name()
+            );
             let error = Diagnostic::error(message)
                 .at(self.place(b, "read_iolog"))
                 .help("map the image (`rbd map`) and name the device by `replay_redirect`");

@@ -448,6 +448,8 @@ fn a_trace_goes_before_the_pattern() {
         ("--verify=md5", "contents"),
         ("--replay_align=3k", "power of 2"),
         ("--replay_skip=all", "`all` is nothing"),
+        ("--ioengine=rbd --pool=p --rbdname=i", "`replay_redirect`"),
+        ("--ioengine=rados --pool=p", "opens files by their names"),
     ] {
         let error = try_run(&format!("--name=a --read_iolog=t {options}"), &env);
         assert!(error.unwrap_err().to_string().contains(words), "{words}");
