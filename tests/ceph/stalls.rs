@@ -60,3 +60,120 @@ fn a_daemon_that_stops_is_a_stall_and_then_an_error() {
         assert!(said.contains(words), "{words}: {said}");
     }
 }
+
+/// Ends a run that waits for a stopped daemon as Ctrl-C does. What it said, once it has ended of itself.
+fn interrupted(mut child: std::process::Child) -> String {
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, Signal::INT).expect("it runs");
+    // The cluster's time is ten times what this waits.
+    let status = wait_for("the end", || child.try_wait().expect("a child"));
+    assert_eq!(status.code(), Some(130), "{status}");
+    let output = child.wait_with_output().expect("it has ended");
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+fn begun(cluster: &Cluster, line: &str) -> std::process::Child {
+    let mut command = cluster.iosonde(line);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("it starts")
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn ctrl_c_does_not_wait_for_a_daemon_that_is_stopped() {
+    require!(Root);
+    let scratch = Scratch::shared();
+    let cluster = Cluster::up(&scratch, &ONE_OSD);
+    let fio = begun(
+        &cluster,
+        &format!(
+            "fio --target=rados://{POOL} --name=silent --rw=randrw --bs=4k --size=4m --iodepth=4 --time_based --runtime=600 \
+             --ceph-timeout=600"
+        ),
+    );
+    let ours = |cluster: &Cluster| sizes(cluster, "iosonde-");
+    wait_for("the object", || {
+        (ours(&cluster).iter().map(|(_, size)| size).sum::<u64>() == 4 << 20).then_some(())
+    });
+    let bench = begun(
+        &cluster,
+        &format!("rados bench -p {POOL} 600 write -b 4k -t 4 --timeout 600"),
+    );
+    wait_for("a benchmark's object", || {
+        (!sizes(&cluster, "benchmark_data").is_empty()).then_some(())
+    });
+    cluster.signal("osd.0", Signal::STOP);
+    sleep(Duration::from_secs(1));
+    let said = interrupted(fio);
+    for words in [
+        "I/Os were in flight and not answered",
+        "iosonde-",
+        "cannot remove it",
+        &format!("rados -p {POOL} rm iosonde-"),
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let said = interrupted(bench);
+    let command = format!("iosonde rados -p {POOL} cleanup --prefix benchmark_data");
+    for words in ["could not be removed (ECANCELED)", &command] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    // The command that was named does it.
+    cluster.signal("osd.0", Signal::CONT);
+    let line = format!("rados -p {POOL} cleanup --prefix benchmark_data");
+    let (status, stdout, stderr) = cluster.run(&line);
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    assert_eq!(sizes(&cluster, "benchmark_data"), []);
+    let (status, _, stderr) = cluster.run(&format!("rados -p {POOL} cleanup --prefix rbd_data"));
+    assert_eq!(status, Some(2), "{stderr}");
+    assert!(stderr.contains("never removed"), "{stderr}");
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn a_full_pool_is_an_error_that_leaves_nothing() {
+    require!(Root);
+    let scratch = Scratch::shared();
+    // The manager is who counts what a pool holds.
+    let cluster = Cluster::up(&scratch, &["--store", "memstore", "--size", "1073741824"]);
+    cluster.rados(&format!(
+        "-p {POOL} bench 60 write -b 4194304 --max-objects 12 --no-cleanup"
+    ));
+    // Not what describes them: like Ceph's program, a benchmark that writes takes that name.
+    let objects = |cluster: &Cluster| {
+        let mut all = cluster.objects(POOL);
+        all.retain(|name| name != "benchmark_last_metadata");
+        all
+    };
+    let before = objects(&cluster);
+    let fails = |cluster: &Cluster| {
+        let writes = format!(
+            "fio --target=rados://{POOL} --name=full --rw=randwrite --bs=64k --size=8m --iodepth=4"
+        );
+        let reads = writes.replace("randwrite", "randread");
+        let bench = format!("rados bench -p {POOL} 5 write -b 64k");
+        for (line, expected) in [(writes, 1), (reads, 3), (bench, 1)] {
+            let (status, stdout, stderr) = cluster.run(&line);
+            let said = stdout + &stderr;
+            assert_eq!(status, Some(expected), "{line}: {said}");
+            assert!(said.contains("the pool is full"), "{line}: {said}");
+            assert!(!said.contains("panicked"), "{line}: {said}");
+        }
+        assert_eq!(objects(cluster), before);
+    };
+    let wait_for_health = |words: &str| {
+        wait_for(words, || {
+            cluster.ceph("health detail").contains(words).then_some(())
+        });
+    };
+    cluster.ceph(&format!("osd pool set-quota {POOL} max_bytes 1048576"));
+    wait_for_health(&format!("pool '{POOL}' is full (running out of quota)"));
+    fails(&cluster);
+    cluster.ceph(&format!("osd pool set-quota {POOL} max_bytes 0"));
+    for ratio in ["nearfull 0.005", "backfillfull 0.007", "full 0.01"] {
+        let (kind, value) = ratio.split_once(' ').expect("two words");
+        cluster.ceph(&format!("osd set-{kind}-ratio {value}"));
+    }
+    wait_for_health(&format!("pool '{POOL}' is full (no space)"));
+    fails(&cluster);
+}

@@ -23,4 +23,5 @@ pub use backend::{open_image, open_pool};
 pub use error::CephError;
 pub(crate) use estate::{Estate, Terms};
 pub use look::{Found, look};
+pub use pool::{Removal, remove_objects};
 pub use watch::Watch;

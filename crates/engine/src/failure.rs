@@ -31,7 +31,7 @@ pub fn errno_named_in(text: &str) -> Option<i32> {
         .map(|(errno, _)| *errno)
 }
 
-const NAMES: [(i32, &str); 29] = [
+const NAMES: [(i32, &str); 30] = [
     (libc::EEXIST, "EEXIST"),
     (libc::EPERM, "EPERM"),
     (libc::ENOENT, "ENOENT"),
@@ -61,6 +61,7 @@ const NAMES: [(i32, &str); 29] = [
     (libc::ENOTCONN, "ENOTCONN"),
     (libc::ESHUTDOWN, "ESHUTDOWN"),
     (libc::ERANGE, "ERANGE"),
+    (libc::ECANCELED, "ECANCELED"),
 ];
 
 /// The failure of a step that is no I/O, e.g. of opening a file.
@@ -138,6 +139,9 @@ fn remedy_in_cluster(errno: i32, slot: &Slot) -> &'static str {
         }
         libc::EIO if slot.moved == 0 && slot.op == Op::Read => {
             "the object ended early, or the OSD reported an error; see `ceph health detail`"
+        }
+        libc::ECANCELED => {
+            "it was given up: the run was interrupted, and the cluster did not answer; see `ceph -s`"
         }
         libc::ENOENT => "the object is gone: something else has removed it",
         libc::EROFS => {

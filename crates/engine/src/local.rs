@@ -132,7 +132,13 @@ impl Session for LocalSession {
         } else {
             self.made.extend(made);
         }
-        let ceph = cluster.map(Watch::end);
+        let given_up = outcome.workers.iter().any(|worker| {
+            worker
+                .error
+                .as_ref()
+                .is_some_and(|error| error.errno == libc::ECANCELED)
+        });
+        let ceph = cluster.map(|cluster| cluster.end(given_up));
         let watched = watch.end(plan, &outcome, ceph.as_ref());
         outcome.series = watched.series;
         unlink(plan, &clones);

@@ -1,7 +1,8 @@
 //! Plans whose files are named by the URIs of Ceph: they become plans of the engines `rados` and `rbd`. Pure.
 //!
-//! A study knows its target by a path alone. For a pool that path is `rados://POOL/NAMESPACE/FILE`, with nothing between the
-//! slashes where there is no namespace; for an image it is `rbd://POOL/IMAGE`.
+//! A study knows its target by a path alone. For a pool that path is `rados://POOL/FILE` or `rados://POOL/NAMESPACE/FILE`; where
+//! the file has slashes itself and there is no namespace, nothing stands for that: `rados://POOL//FILE`. For an image it is
+//! `rbd://POOL/IMAGE`.
 
 use iosonde_job::Target;
 use iosonde_job::plan::{Ceph, CephAccess, Engine, Job, Plan};
@@ -15,6 +16,9 @@ pub fn file_in(target: &Target, file: &str) -> Option<String> {
     match target {
         Target::Rados { pool, namespace } => {
             let namespace = namespace.as_deref().unwrap_or_default();
+            if namespace.is_empty() && !file.contains('/') {
+                return Some(format!("rados://{pool}/{file}"));
+            }
             Some(format!("rados://{pool}/{namespace}/{file}"))
         }
         _ => None,
@@ -28,8 +32,8 @@ fn meaning(path: &str, access: &CephAccess) -> Option<(Engine, Ceph, String)> {
         ..Ceph::default()
     };
     if let Some(rest) = path.strip_prefix("rados://") {
-        let mut parts = rest.splitn(3, '/');
-        let (pool, namespace, file) = (parts.next()?, parts.next()?, parts.next()?);
+        let (pool, place) = rest.split_once('/')?;
+        let (namespace, file) = place.split_once('/').unwrap_or(("", place));
         let ceph = Ceph {
             pool: pool.to_owned(),
             namespace: Some(namespace.to_owned()).filter(|name| !name.is_empty()),
@@ -156,7 +160,7 @@ mod tests {
         let target: Target = "rados://p".parse().unwrap();
         let mut plan = job("/dev/sda");
         put(&mut plan, &target, "iosonde-7-");
-        assert_eq!(plan.jobs[0].files.filenames, ["rados://p//iosonde-7-sda"]);
+        assert_eq!(plan.jobs[0].files.filenames, ["rados://p/iosonde-7-sda"]);
         let plan = placed(&plan, &CephAccess::default()).into_owned();
         assert_eq!(plan.jobs[0].files.filenames, ["iosonde-7-sda"]);
         assert_eq!(plan.jobs[0].io.ceph.as_ref().unwrap().namespace, None);

@@ -3,7 +3,9 @@
 use super::{Backend, Completion, Handle, Op, Slab};
 use crate::ceph::stripes::{Name, count, parts};
 use crate::ceph::{IoCtx, Piece, Requests};
+use crate::interrupt::Interrupt;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// I/O on objects. Files are known by their names, in the order that slots number them.
@@ -28,6 +30,12 @@ impl Rados {
             names: files.iter().map(name).collect(),
             object_bytes,
         }
+    }
+
+    /// Does not wait for a cluster that is silent once the user wants to stop.
+    pub fn heeding(mut self, wish: &Arc<Interrupt>) -> Rados {
+        self.requests.heed(wish);
+        self
     }
 
     /// Names the objects of these files as `rados bench` does.

@@ -6,6 +6,7 @@ use iosonde_job::plan::{Job, Plan};
 use iosonde_result::observer::Observer;
 use iosonde_result::session::RunError;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// What a session has in clusters: nothing.
@@ -24,7 +25,7 @@ impl Watch {
     }
 
     /// Nothing was seen.
-    pub(crate) fn end(self) -> iosonde_result::ceph::CephSide {
+    pub(crate) fn end(self, _: bool) -> iosonde_result::ceph::CephSide {
         Default::default()
     }
 }
@@ -34,7 +35,7 @@ impl Watch {
 pub(crate) struct Terms<'a> {
     pub(crate) consent: &'a [PathBuf],
     pub(crate) readonly: bool,
-    pub(crate) interrupt: &'a Interrupt,
+    pub(crate) interrupt: &'a Arc<Interrupt>,
     pub(crate) begun: Instant,
 }
 

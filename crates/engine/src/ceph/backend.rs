@@ -3,12 +3,13 @@
 use super::{Image, IoCtx, connect, version};
 use crate::backend::rados::Rados;
 use crate::backend::rbd::Rbd;
+use crate::interrupt::Interrupt;
 use crate::prepare::WorkerFiles;
 use crate::sys::rbd::WeakImage;
 use iosonde_job::plan::{Ceph, Direction, Engine, Job, ObjectNames};
 use iosonde_result::run::CephUsed;
 use iosonde_result::session::RunError;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A backend on a Ceph cluster.
 pub(crate) enum CephBackend {
@@ -102,6 +103,7 @@ pub(crate) fn backend_of(
     job: &Job,
     files: &WorkerFiles,
     depth: u32,
+    wish: &Arc<Interrupt>,
 ) -> Result<(CephBackend, CephUsed), RunError> {
     let ceph = of(job)?;
     if job.io.engine == Engine::Rbd {
@@ -116,7 +118,8 @@ pub(crate) fn backend_of(
         .iter()
         .map(|file| object_of(&file.path))
         .collect();
-    let mut backend = Rados::new(&pool, &names, ceph.object_bytes, depth, ceph.busy_poll);
+    let mut backend =
+        Rados::new(&pool, &names, ceph.object_bytes, depth, ceph.busy_poll).heeding(wish);
     if ceph.object_names == ObjectNames::RadosBench {
         backend = backend.named_as_by_rados_bench(&names);
     }

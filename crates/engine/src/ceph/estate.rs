@@ -11,6 +11,7 @@ use iosonde_result::observer::Observer;
 use iosonde_result::run::{CephUsed, Event};
 use iosonde_result::session::RunError;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// What bounds the preparation of a run.
@@ -20,7 +21,7 @@ pub(crate) struct Terms<'a> {
     /// Whether nothing may be laid out.
     pub(crate) readonly: bool,
     /// The user's wish to stop.
-    pub(crate) interrupt: &'a Interrupt,
+    pub(crate) interrupt: &'a Arc<Interrupt>,
     /// Start of the run.
     pub(crate) begun: Instant,
 }
@@ -43,6 +44,8 @@ pub(crate) struct Estate {
     images: Vec<ImageUse>,
     /// What the user has been told of.
     told: Vec<String>,
+    /// The user's wish to stop.
+    wish: Arc<Interrupt>,
 }
 
 impl Estate {
@@ -54,6 +57,7 @@ impl Estate {
         terms: Terms<'_>,
         observer: &mut dyn Observer,
     ) -> Result<(), RunError> {
+        self.wish = terms.interrupt.clone();
         let mut tell = |message: String, observer: &mut dyn Observer| {
             if !self.told.contains(&message) {
                 let at_ns = terms.begun.elapsed().as_nanos() as u64;
@@ -111,15 +115,14 @@ impl Estate {
         let mut written = |bytes: u64| {
             let _ = progress.tell(bytes, observer);
         };
-        let stops = [terms.interrupt];
         for pool in &mut self.pools {
             let missing = pool.missing_bytes();
-            pool.fill(&stops, &mut |bytes| written(sum + bytes))?;
+            pool.fill(terms.interrupt, &mut |bytes| written(sum + bytes))?;
             sum += missing;
         }
         for image in &mut self.images {
             let missing = image.missing_bytes();
-            image.fill(&stops, &mut |bytes| written(sum + bytes))?;
+            image.fill(terms.interrupt, &mut |bytes| written(sum + bytes))?;
             sum += missing;
         }
         Ok(())
@@ -130,7 +133,7 @@ impl Estate {
     /// # Errors
     /// Those that could not be removed stay noted.
     pub(crate) fn remove(&mut self) -> Result<(), RunError> {
-        let outcomes = self.pools.iter_mut().map(PoolUse::remove);
+        let outcomes = self.pools.iter_mut().map(|pool| pool.remove(&self.wish));
         let outcome = outcomes.fold(Ok(()), Result::and);
         self.images.clear();
         outcome

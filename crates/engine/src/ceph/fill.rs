@@ -42,7 +42,7 @@ fn chunks((file, range): &Gap) -> impl Iterator<Item = Gap> {
 pub(super) fn fill<B: Backend>(
     backend: &mut B,
     gaps: &[Gap],
-    stops: &[&Interrupt],
+    wish: &Interrupt,
     written: &mut dyn FnMut(u64),
 ) -> Result<(), Unfilled> {
     let memory = IoMemory::map(DEPTH as usize, CHUNK as usize, 0, MemoryKind::Pages);
@@ -92,7 +92,7 @@ pub(super) fn fill<B: Backend>(
             sum += u64::from(slot.len);
         }
         written(sum);
-        if outcome.is_ok() && stops.iter().any(|stop| stop.is_requested()) {
+        if outcome.is_ok() && wish.is_requested() {
             outcome = Err(Unfilled::Stopped);
         }
     }
@@ -102,7 +102,8 @@ impl Unfilled {
     /// As the error of a run. `name` gives the name of a file, e.g. `rados://pool/object`.
     pub(super) fn into_error(self, name: impl Fn(u32) -> String) -> RunError {
         match self {
-            Unfilled::Stopped => RunError::Interrupted,
+            // Given up because the user wants to stop.
+            Unfilled::Stopped | Unfilled::Failed(.., libc::ECANCELED) => RunError::Interrupted,
             Unfilled::Failed(file, offset, errno) => super::CephError::Call {
                 doing: format!("write it at offset {offset}, to have data to read"),
                 errno,

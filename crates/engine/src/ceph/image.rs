@@ -163,7 +163,7 @@ impl ImageUse {
     /// Writes them.
     pub(super) fn fill(
         &mut self,
-        stops: &[&Interrupt],
+        wish: &Interrupt,
         written: &mut dyn FnMut(u64),
     ) -> Result<(), RunError> {
         if self.missing.is_empty() {
@@ -172,7 +172,7 @@ impl ImageUse {
         let gaps: Vec<Gap> = self.missing.iter().map(|gap| (0, gap.clone())).collect();
         let mut backend = Rbd::new(&self.image, fill::depth(), false);
         let uri = name(&self.ceph);
-        fill::fill(&mut backend, &gaps, stops, written)
+        fill::fill(&mut backend, &gaps, wish, written)
             .map_err(|error| error.into_error(|_| uri.clone()))?;
         self.image.flush().map_err(|error| error.on(&uri))?;
         self.written.append(&mut self.missing);

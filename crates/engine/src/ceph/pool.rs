@@ -12,6 +12,7 @@ use iosonde_job::plan::{Ceph, Engine, Job};
 use iosonde_result::session::RunError;
 use std::collections::BTreeMap;
 use std::ffi::CString;
+use std::sync::Arc;
 
 /// Removals in flight.
 const REMOVALS: u32 = 64;
@@ -147,7 +148,7 @@ impl PoolUse {
     /// Writes them.
     pub(super) fn fill(
         &mut self,
-        stops: &[&Interrupt],
+        wish: &Arc<Interrupt>,
         written: &mut dyn FnMut(u64),
     ) -> Result<(), RunError> {
         if self.missing_bytes() == 0 {
@@ -165,8 +166,9 @@ impl PoolUse {
             self.ceph.object_bytes,
             fill::depth(),
             false,
-        );
-        fill::fill(&mut backend, &gaps, stops, written)
+        )
+        .heeding(wish);
+        fill::fill(&mut backend, &gaps, wish, written)
             .map_err(|error| error.into_error(|file| self.uri(&names[file as usize])))?;
         for file in self.files.values_mut() {
             file.filled = file.filled.max(file.wanted);
@@ -175,11 +177,11 @@ impl PoolUse {
     }
 
     /// Removes the objects of all files that were made here.
-    pub(super) fn remove(&mut self) -> Result<(), RunError> {
+    pub(super) fn remove(&mut self, wish: &Arc<Interrupt>) -> Result<(), RunError> {
         let object_bytes = self.ceph.object_bytes;
         let own = self.files.iter().filter(|(_, file)| !file.is_foreign);
         let objects = own.flat_map(|(name, file)| names(name, file.bytes, object_bytes));
-        let mut left = remove_all(&self.io, objects);
+        let mut left = remove_objects(&self.io, objects, wish).left;
         if left.is_empty() {
             self.files.clear();
             return Ok(());
@@ -215,45 +217,58 @@ impl PoolUse {
     }
 }
 
-/// Removes objects, many at a time. Those that are left, with the reason; after a timeout no more are tried.
-fn remove_all(io: &IoCtx, objects: impl Iterator<Item = String>) -> Vec<(String, i32)> {
+/// What became of objects that were to be removed.
+#[derive(Debug, Default)]
+pub struct Removal {
+    /// So many were there, and are gone.
+    pub removed: u64,
+    /// Those that are left, with the errno of the reason.
+    pub left: Vec<(String, i32)>,
+}
+
+/// Removes objects, many at a time. After a request that was not answered, or that was given up because the user wants to
+/// stop, no more are tried.
+pub fn remove_objects(
+    io: &IoCtx,
+    mut objects: impl Iterator<Item = String>,
+    wish: &Arc<Interrupt>,
+) -> Removal {
     let mut requests = Requests::new(io, REMOVALS as usize, false);
+    requests.heed(wish);
     let mut under_way: Vec<String> = vec![String::new(); REMOVALS as usize];
     let mut free: Vec<u32> = (0..REMOVALS).collect();
-    let (mut done, mut left) = (Vec::with_capacity(REMOVALS as usize), Vec::new());
-    let mut objects = objects.peekable();
-    let mut is_silent = false;
+    let mut done = Vec::with_capacity(REMOVALS as usize);
+    let mut removal = Removal::default();
+    let mut silence = None;
     loop {
-        while let Some(slot) = free.pop() {
-            let Some(object) = objects.next() else {
-                free.push(slot);
-                break;
-            };
-            if is_silent {
-                left.push((object, libc::ETIMEDOUT));
-                free.push(slot);
-                continue;
+        while let Some(slot) = free.last().copied()
+            && let Some(object) = objects.next()
+        {
+            if let Some(errno) = silence {
+                removal.left.push((object, errno));
+            } else if let Ok(name) = CString::new(object.as_bytes()) {
+                requests.begin(slot, 1);
+                requests.remove(slot, &name);
+                under_way[slot as usize] = object;
+                free.pop();
             }
-            let Ok(name) = CString::new(object.as_bytes()) else {
-                free.push(slot);
-                continue;
-            };
-            requests.begin(slot, 1);
-            requests.remove(slot, &name);
-            under_way[slot as usize] = object;
         }
-        if requests.is_idle() && objects.peek().is_none() {
-            return left;
+        if requests.is_idle() {
+            return removal;
         }
         requests.collect(1, None, &mut done);
         for over in done.drain(..) {
             free.push(over.slot);
-            is_silent |= over.result == -libc::ETIMEDOUT;
-            if over.result < 0 && over.result != -libc::ENOENT {
-                left.push((
-                    std::mem::take(&mut under_way[over.slot as usize]),
-                    -over.result,
-                ));
+            if matches!(-over.result, libc::ETIMEDOUT | libc::ECANCELED) {
+                silence = Some(-over.result);
+            }
+            match -over.result {
+                libc::ENOENT => {}
+                ..=0 => removal.removed += 1,
+                errno => {
+                    let object = std::mem::take(&mut under_way[over.slot as usize]);
+                    removal.left.push((object, errno));
+                }
             }
         }
     }

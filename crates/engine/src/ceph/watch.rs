@@ -24,7 +24,7 @@ const MOST_OSDS: u32 = 64;
 /// A watch that goes on.
 #[derive(Debug)]
 pub struct Watch {
-    stop: Sender<()>,
+    stop: Sender<bool>,
     thread: JoinHandle<CephSide>,
 }
 
@@ -49,18 +49,24 @@ impl Watch {
         let thread = std::thread::Builder::new()
             .name("ceph".to_owned())
             .spawn(move || {
-                while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
-                    seen.look();
+                let ends_at_once = loop {
+                    match stopped.recv_timeout(EVERY) {
+                        Err(RecvTimeoutError::Timeout) => seen.look(),
+                        told => break told.unwrap_or(true),
+                    }
+                };
+                match ends_at_once {
+                    true => seen.side,
+                    false => seen.end(),
                 }
-                seen.end()
             })?;
         Ok(Watch { stop, thread })
     }
 
-    /// Takes a last look.
-    pub fn end(self) -> CephSide {
+    /// Takes a last look, unless the user does not want to wait for one: who is stopped would be asked as well.
+    pub fn end(self, at_once: bool) -> CephSide {
         // It ends as well when this end of the channel goes.
-        let _ = self.stop.send(());
+        let _ = self.stop.send(at_once);
         self.thread.join().unwrap_or_default()
     }
 }

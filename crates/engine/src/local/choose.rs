@@ -11,6 +11,7 @@ use crate::backend::{Backend, Handle, Slab};
 #[cfg(feature = "ceph")]
 use crate::ceph::{CephBackend, backend_of};
 use crate::failure::errno_name;
+use crate::interrupt::Interrupt;
 use crate::prepare::WorkerFiles;
 use crate::sys::ring::RingOptions;
 use crate::sys::rw::Call;
@@ -18,6 +19,7 @@ use iosonde_job::plan::{Direction, Engine, Job};
 use iosonde_result::run::BackendUsed;
 use iosonde_result::session::RunError;
 use std::io;
+use std::sync::Arc;
 
 /// A backend of any kind. Taken apart once, before the loop: the loop itself is generic.
 pub(super) enum AnyBackend {
@@ -47,9 +49,10 @@ pub(super) fn choose(
     files: &WorkerFiles,
     handles: &[Handle],
     files_change: bool,
+    interrupt: &Arc<Interrupt>,
 ) -> Result<(AnyBackend, BackendUsed), RunError> {
     if job.io.engine.is_ceph() {
-        return on_cluster(job, files, slab);
+        return on_cluster(job, files, slab, interrupt);
     }
     let (mut backend, mut used) = match job.io.engine {
         Engine::Auto => automatic(job, slab, files_change)?,
@@ -74,8 +77,9 @@ fn on_cluster(
     job: &Job,
     files: &WorkerFiles,
     slab: &Slab,
+    interrupt: &Arc<Interrupt>,
 ) -> Result<(AnyBackend, BackendUsed), RunError> {
-    let (backend, ceph) = backend_of(job, files, slab.slots.len() as u32)?;
+    let (backend, ceph) = backend_of(job, files, slab.slots.len() as u32, interrupt)?;
     let used = BackendUsed {
         direct: true,
         ceph: Some(ceph),
@@ -86,7 +90,12 @@ fn on_cluster(
 
 /// Plans with such jobs are refused before.
 #[cfg(not(feature = "ceph"))]
-fn on_cluster(job: &Job, _: &WorkerFiles, _: &Slab) -> Result<(AnyBackend, BackendUsed), RunError> {
+fn on_cluster(
+    job: &Job,
+    _: &WorkerFiles,
+    _: &Slab,
+    _: &Arc<Interrupt>,
+) -> Result<(AnyBackend, BackendUsed), RunError> {
     let error = io::Error::from_raw_os_error(libc::ENOSYS);
     Err(unavailable(job, job.io.engine, &error))
 }

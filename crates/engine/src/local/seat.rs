@@ -151,6 +151,7 @@ impl Seat<'_> {
             self.clone.files(),
             handles,
             keeper.is_some(),
+            &self.runner.interrupt,
         )?;
         let locked = match job.io.lockmem_bytes {
             0 => None,

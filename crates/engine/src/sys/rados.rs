@@ -95,11 +95,15 @@ functions! {
         remove: unsafe extern "C" fn(Raw, *const c_char) -> c_int = b"rados_remove",
         aio_create: unsafe extern "C" fn(*mut c_void, Option<Callback>, Option<Callback>, *mut Raw) -> c_int = b"rados_aio_create_completion",
         aio_release: unsafe extern "C" fn(Raw) = b"rados_aio_release",
+        aio_cancel: unsafe extern "C" fn(Raw, Raw) -> c_int = b"rados_aio_cancel",
         aio_value: unsafe extern "C" fn(Raw) -> c_int = b"rados_aio_get_return_value",
         aio_write: unsafe extern "C" fn(Raw, *const c_char, Raw, *const c_char, usize, u64) -> c_int = b"rados_aio_write",
         aio_write_full: unsafe extern "C" fn(Raw, *const c_char, Raw, *const c_char, usize) -> c_int = b"rados_aio_write_full",
         aio_read: unsafe extern "C" fn(Raw, *const c_char, Raw, *mut c_char, usize, u64) -> c_int = b"rados_aio_read",
         aio_remove: unsafe extern "C" fn(Raw, *const c_char, Raw) -> c_int = b"rados_aio_remove",
+        list_open: unsafe extern "C" fn(Raw, *mut Raw) -> c_int = b"rados_nobjects_list_open",
+        list_next: unsafe extern "C" fn(Raw, *mut *const c_char, *mut *const c_char, *mut *const c_char) -> c_int = b"rados_nobjects_list_next",
+        list_close: unsafe extern "C" fn(Raw) = b"rados_nobjects_list_close",
         write_op_create: unsafe extern "C" fn() -> Raw = b"rados_create_write_op",
         write_op_release: unsafe extern "C" fn(Raw) = b"rados_release_write_op",
         write_op_zero: unsafe extern "C" fn(Raw, u64, u64) = b"rados_write_op_zero",
@@ -472,6 +476,35 @@ impl IoCtx {
             size_bytes,
             modified: SystemTime::UNIX_EPOCH + since,
         }))
+    }
+
+    /// Names of all objects of the namespace that begin with this. With a cache tier the list need not be complete.
+    pub fn list(&self, prefix: &str) -> Result<Vec<String>, CephError> {
+        let (rados, raw) = self.raw();
+        let (mut list, mut names) = (null_mut(), Vec::new());
+        // SAFETY: a context, and a place for the list.
+        let opened = unsafe { (rados.list_open)(raw, &mut list) };
+        let doing = || "list the objects of the pool".to_owned();
+        checked(opened, doing)?;
+        let end = loop {
+            let mut name = null();
+            // SAFETY: an open list, and a place for the name; the other parts of it are not asked for.
+            let value = unsafe { (rados.list_next)(list, &mut name, null_mut(), null_mut()) };
+            if value < 0 {
+                break value;
+            }
+            // SAFETY: the text is the library's until the next call.
+            let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+            if name.starts_with(prefix) {
+                names.push(name.into_owned());
+            }
+        };
+        // SAFETY: opened above, closed once.
+        unsafe { (rados.list_close)(list) };
+        match end {
+            end if end == -libc::ENOENT => Ok(names),
+            error => checked(error, doing).map(|_| names),
+        }
     }
 
     /// Removes an object; whether there was one.

@@ -201,6 +201,13 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             return;
         }
         let file = self.parts.file_names.get(slot.file as usize).cloned();
+        if errno == libc::ECANCELED && self.failure.is_none() {
+            let count = self.in_flight + 1;
+            let place = file.as_deref().unwrap_or("the target");
+            self.parts.shared.note(format!(
+                "interrupted: {count} I/Os were in flight and not answered, and were given up ({place})"
+            ));
+        }
         let failure = crate::failure::of_io(slot, errno, file);
         if errno != libc::ETIMEDOUT && survives(&self.parts.errors, slot, errno) {
             if self.parts.errors.dump {

@@ -3,10 +3,17 @@
 use super::super::arrivals::{Arrivals, Raw, Tag};
 use super::{IoCtx, Rados};
 use crate::backend::Completion;
+use crate::interrupt::Interrupt;
 use crate::sys::memory::IoMemory;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often somebody who waits looks whether the user wants to stop.
+const LOOK: Duration = Duration::from_millis(100);
+/// After the user's wish to stop, requests are given up when none was answered for so long.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// The part of an I/O that lies in one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,11 +28,45 @@ pub struct Piece {
     pub offset: u64,
 }
 
+/// Completions of the library by slot, kept until the slot's next I/O, so that they can be cancelled at any time.
+struct Completions {
+    rados: &'static Rados,
+    of_slots: Box<[Vec<Raw>]>,
+}
+
+impl Completions {
+    fn release(&mut self, slot: u32) {
+        for completion in self.of_slots[slot as usize].drain(..) {
+            // SAFETY: made by rados_aio_create_completion, and forgotten here. The library holds its own reference for as
+            // long as it needs it.
+            unsafe { (self.rados.aio_release)(completion) };
+        }
+    }
+}
+
+impl Drop for Completions {
+    fn drop(&mut self) {
+        (0..self.of_slots.len() as u32).for_each(|slot| self.release(slot));
+    }
+}
+
+// SAFETY: the library counts references to completions under a lock; any thread may release them.
+unsafe impl Send for Completions {}
+
+/// The user's wish to stop, and since when nothing was answered despite it.
+struct Stopping {
+    wish: Arc<Interrupt>,
+    silent_since: Option<Instant>,
+    gave_up: bool,
+}
+
 /// Requests to a pool, at most one I/O for each slot.
 pub struct Requests {
-    /// Before the context: nothing is under way when that goes.
+    /// Before the rest: nothing is under way when that goes.
     arrivals: Arrivals,
+    completions: Completions,
     io: IoCtx,
+    stopping: Option<Stopping>,
 }
 
 /// The library calls this from one of its threads when a request is over.
@@ -40,12 +81,8 @@ fn value_of(completion: Raw) -> c_int {
     let Ok(rados) = Rados::loaded() else {
         return -libc::EIO;
     };
-    // SAFETY: the completion is over and this is the last use of it.
-    unsafe {
-        let value = (rados.aio_value)(completion);
-        (rados.aio_release)(completion);
-        value
-    }
+    // SAFETY: the completion is over, and the library holds it while it calls back.
+    unsafe { (rados.aio_value)(completion) }
 }
 
 impl Requests {
@@ -53,8 +90,22 @@ impl Requests {
     pub fn new(io: &IoCtx, depth: usize, polls: bool) -> Requests {
         Requests {
             arrivals: Arrivals::new(depth, polls),
+            completions: Completions {
+                rados: io.raw().0,
+                of_slots: (0..depth).map(|_| Vec::with_capacity(1)).collect(),
+            },
             io: io.clone(),
+            stopping: None,
         }
+    }
+
+    /// Does not wait for a cluster that is silent once the user wants to stop: its requests end with `ECANCELED`.
+    pub fn heed(&mut self, wish: &Arc<Interrupt>) {
+        self.stopping = Some(Stopping {
+            wish: wish.clone(),
+            silent_since: None,
+            gave_up: false,
+        });
     }
 
     /// Whether nothing is under way.
@@ -68,6 +119,7 @@ impl Requests {
     /// When the slot is in flight.
     pub fn begin(&mut self, slot: u32, pieces: u32) {
         self.arrivals.begin(slot, pieces);
+        self.completions.release(slot);
     }
 
     /// Writes a piece of the slot's buffer. Its result counts the bytes of the piece.
@@ -150,7 +202,45 @@ impl Requests {
 
     /// Appends what is over. Returns when `done` holds `min`, when nothing is under way, or after `timeout`.
     pub fn collect(&mut self, min: usize, timeout: Option<Duration>, done: &mut Vec<Completion>) {
-        self.arrivals.collect(min, timeout, done);
+        if self.stopping.is_none() || min == 0 {
+            return self.arrivals.collect(min, timeout, done);
+        }
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        loop {
+            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+            let before = done.len();
+            let look = left.map_or(LOOK, |left| left.min(LOOK));
+            self.arrivals.collect(min, Some(look), done);
+            let is_late = left.is_some_and(|left| left <= look);
+            if done.len() >= min || self.is_idle() || is_late {
+                return;
+            }
+            self.look_whether_to_give_up(done.len() > before);
+        }
+    }
+
+    /// Gives up what is under way, when the user wants to stop and nothing is answered.
+    #[cold]
+    fn look_whether_to_give_up(&mut self, something_came: bool) {
+        let Some(stopping) = &mut self.stopping else {
+            return;
+        };
+        if something_came || !stopping.wish.is_requested() {
+            stopping.silent_since = None;
+            return;
+        }
+        let since = *stopping.silent_since.get_or_insert_with(Instant::now);
+        // One that was asked for after others were given up waits as little as can be.
+        if !stopping.gave_up && since.elapsed() < GRACE {
+            return;
+        }
+        stopping.gave_up = true;
+        stopping.silent_since = None;
+        let (rados, io) = self.io.raw();
+        for completion in self.completions.of_slots.iter().flatten() {
+            // SAFETY: the completion is held; one that is over meanwhile is not found, which is as good.
+            unsafe { (rados.aio_cancel)(io, *completion) };
+        }
     }
 
     /// Starts one request. What cannot be started is over at once.
@@ -165,10 +255,10 @@ impl Requests {
         if made < 0 {
             return tag.piece_is_over(made);
         }
+        // Whoever made it releases it, here: the library has references of its own.
+        self.completions.of_slots[slot as usize].push(completion);
         let started = call(rados, io, completion);
         if started < 0 {
-            // SAFETY: the library has not taken it and will not call back.
-            unsafe { (rados.aio_release)(completion) };
             tag.piece_is_over(started);
         }
     }

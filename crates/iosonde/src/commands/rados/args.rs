@@ -187,6 +187,10 @@ pub(crate) struct CleanupArgs {
     /// Name of the object that describes what was written
     #[arg(long, alias = "run_name", default_value = LAST_RUN, value_name = "OBJECT")]
     pub(super) run_name: String,
+    /// Remove all objects whose names begin with this, which must begin with benchmark_data: what interrupted benchmarks
+    /// have left
+    #[arg(long, conflicts_with = "run_name", value_name = "NAME")]
+    pub(super) prefix: Option<String>,
 }
 
 impl BenchArgs {

@@ -43,14 +43,20 @@ pub(super) fn run(args: &BenchArgs, access: &AccessArgs) -> Result<(), Failure> 
     let cpu_before_ns = processor_ns();
     let (outcome, seconds) = benchmark.measure(place, &stop, &mut output)?;
     let cpu_ns = processor_ns().saturating_sub(cpu_before_ns);
-    let cleaned = benchmark.leave(&pool, &seconds, outcome.as_ref().ok());
+    let cleaned = benchmark.leave(&pool, &seconds, outcome.as_ref().ok(), &stop);
     let mut result = outcome?;
     keeper.begin("rados bench", pool.target());
     keeper.keep(&mut result);
     keeper.finish(None);
     benchmark.print(&seconds, &result, cpu_ns, &mut output)?;
     keeper.tell_notes();
-    cleaned?;
+    match cleaned {
+        // Whoever has interrupted it knows why, and is told what is left.
+        Err(Failure::Run(left)) if stop.signal().is_some() => {
+            eprintln!("warning: {left}\nhelp: {}", left.remedy());
+        }
+        cleaned => cleaned?,
+    }
     conclude(&result, &stop)
 }
 
@@ -124,6 +130,7 @@ impl<'a> Benchmark<'a> {
         pool: &Pool,
         seconds: &Seconds,
         result: Option<&RunResult>,
+        stop: &Stop,
     ) -> Result<(), Failure> {
         if !self.head.mode.is_write() {
             return Ok(());
@@ -148,7 +155,7 @@ impl<'a> Benchmark<'a> {
             eprintln!("removing {} objects", written.objects());
         }
         let prefix = &self.head.prefix;
-        pool.remove(&self.args.run_name, prefix, written.objects())
+        pool.remove(&self.args.run_name, prefix, written.objects(), stop)
             .map(|_| ())
     }
 

@@ -3,6 +3,9 @@
 /// The object that describes the last benchmark, unless `--run-name` names another.
 pub(crate) const LAST_RUN: &str = "benchmark_last_metadata";
 
+/// What the names of all benchmarks' objects begin with.
+pub(crate) const PREFIX: &str = "benchmark_data";
+
 /// Bytes of a host's name that are used.
 const HOST_BYTES: usize = 29;
 
@@ -59,7 +62,7 @@ impl Written {
 /// What all names of a benchmark's objects begin with. A reader must run on the host that wrote them.
 pub(crate) fn prefix(host: &str, pid: u32) -> String {
     let host = host.get(..HOST_BYTES).unwrap_or(host);
-    format!("benchmark_data_{host}_{pid}")
+    format!("{PREFIX}_{host}_{pid}")
 }
 
 /// Name of an object.

@@ -1,14 +1,12 @@
 //! What is done in a pool beside measuring: the description of what was written, and its removal.
 
 use super::args::{AccessArgs, CleanupArgs};
-use super::objects::{Written, name, prefix};
+use super::objects::{PREFIX, Written, name, prefix};
 use crate::failure::Failure;
-use iosonde_engine::ceph::{CephError, IoCtx, connect};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-/// Removals at a time.
-const REMOVERS: usize = 16;
+use crate::signals::Stop;
+use iosonde_engine::ceph::{CephError, IoCtx, connect, remove_objects};
+use iosonde_engine::failure::errno_name;
+use iosonde_result::session::RunError;
 
 /// A pool of a cluster.
 pub(super) struct Pool {
@@ -16,6 +14,8 @@ pub(super) struct Pool {
     pub(super) objects: IoCtx,
     /// As a target is written, for messages.
     target: String,
+    /// What removes objects of this pool, as far as `--prefix`.
+    clean_up_command: String,
 }
 
 impl Pool {
@@ -31,7 +31,13 @@ impl Pool {
         let objects = cluster
             .pool(pool, access.namespace.as_deref())
             .map_err(failed)?;
-        Ok(Pool { objects, target })
+        let namespace = access.namespace.as_ref();
+        let namespace = namespace.map_or_else(String::new, |name| format!(" -N {name}"));
+        Ok(Pool {
+            objects,
+            target,
+            clean_up_command: format!("iosonde rados -p {pool}{namespace} cleanup"),
+        })
     }
 
     /// As a target is written.
@@ -73,55 +79,82 @@ impl Pool {
     }
 
     /// Removes what was written, and its description. How many objects there were.
-    pub(super) fn remove(&self, run_name: &str, prefix: &str, count: u64) -> Result<u64, Failure> {
-        let (next, removed) = (AtomicU64::new(0), AtomicU64::new(0));
-        let failed = Mutex::new(None);
-        let work = || {
-            loop {
-                let object = next.fetch_add(1, Relaxed);
-                if object >= count {
-                    return;
-                }
-                match self.objects.remove(&name(prefix, object)) {
-                    Ok(was_there) => removed.fetch_add(u64::from(was_there), Relaxed),
-                    Err(error) => {
-                        if let Ok(mut failed) = failed.lock() {
-                            failed.get_or_insert(error);
-                        }
-                        return;
-                    }
-                };
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 0..REMOVERS.min(usize::try_from(count).unwrap_or(REMOVERS)) {
-                scope.spawn(work);
-            }
-        });
-        if let Ok(Some(error)) = failed.into_inner() {
-            return Err(self.failed(&error));
-        }
+    pub(super) fn remove(
+        &self,
+        run_name: &str,
+        prefix: &str,
+        count: u64,
+        stop: &Stop,
+    ) -> Result<u64, Failure> {
+        let objects = (0..count).map(|object| name(prefix, object));
+        let removed = self.remove_objects(objects, prefix, stop)?;
         // Last: until then another attempt knows what there is.
         let described = self.objects.remove(run_name);
         described.map_err(|error| self.failed(&error))?;
-        Ok(removed.into_inner())
+        Ok(removed)
+    }
+
+    /// Removes objects; those that are left are named, with the command that removes them.
+    fn remove_objects(
+        &self,
+        objects: impl Iterator<Item = String>,
+        prefix: &str,
+        stop: &Stop,
+    ) -> Result<u64, Failure> {
+        let removal = remove_objects(&self.objects, objects, &stop.interrupt);
+        let Some((first, errno)) = removal.left.first() else {
+            return Ok(removal.removed);
+        };
+        let others = match removal.left.len() - 1 {
+            0 => String::new(),
+            1 => " and one more".to_owned(),
+            more => format!(" and {more} more"),
+        };
+        let name = errno_name(*errno);
+        Err(Failure::Run(RunError::Target {
+            path: self.target.clone(),
+            problem: format!("{first}{others} could not be removed ({name})"),
+            remedy: format!(
+                "when the cluster answers again: {} --prefix {prefix}",
+                self.clean_up_command
+            ),
+        }))
     }
 }
 
 /// `iosonde rados cleanup`.
 pub(super) fn clean_up(args: &CleanupArgs, access: &AccessArgs) -> Result<(), Failure> {
+    let stop = Stop::listen()?;
     let pool = Pool::open(access)?;
-    let Some(written) = pool.written(&args.run_name)? else {
+    let removed = match &args.prefix {
+        Some(prefix) => remove_by_prefix(&pool, prefix, &stop),
+        None => remove_described(&pool, &args.run_name, &stop),
+    };
+    stop.check()?;
+    crate::output::Output::Standard.write(format!("Removed {} objects\n", removed?).as_bytes())
+}
+
+fn remove_described(pool: &Pool, run_name: &str, stop: &Stop) -> Result<u64, Failure> {
+    let Some(written) = pool.written(run_name)? else {
         return Err(Failure::usage(
-            format!(
-                "{}: nothing is described in {}",
-                pool.target(),
-                args.run_name
-            ),
-            "there is nothing to remove, or it was written with another --run-name",
+            format!("{}: nothing is described in {run_name}", pool.target()),
+            "there is nothing to remove, or it was written with another --run-name; what an interrupted run has left can be \
+             removed with --prefix benchmark_data",
         ));
     };
     let prefix = prefix(&super::bench::host(), written.pid);
-    let removed = pool.remove(&args.run_name, &prefix, written.objects())?;
-    crate::output::Output::Standard.write(format!("Removed {removed} objects\n").as_bytes())
+    pool.remove(run_name, &prefix, written.objects(), stop)
+}
+
+/// As `rados cleanup --prefix`: what is described nowhere, found by listing the pool.
+fn remove_by_prefix(pool: &Pool, prefix: &str, stop: &Stop) -> Result<u64, Failure> {
+    if !prefix.starts_with(PREFIX) {
+        return Err(Failure::usage(
+            format!("--prefix {prefix} is not of a benchmark"),
+            "benchmarks' objects begin with benchmark_data; others are never removed",
+        ));
+    }
+    let found = pool.objects.list(prefix);
+    let found = found.map_err(|error| pool.failed(&error))?;
+    pool.remove_objects(found.into_iter(), prefix, stop)
 }
