@@ -51,11 +51,22 @@ pub const fn middle(index: usize) -> u64 {
 }
 
 /// Counts of values by bucket. Serialised sparsely as `[[index, count], ...]`.
-#[derive(Clone, PartialEq, Eq)]
+///
+/// One that is made to count into has all its buckets from the start, so that counting allocates nothing. One that was read ends
+/// with its last bucket in use: a stored run has hundreds, most of them of directions that moved nothing.
+#[derive(Clone)]
 pub struct Histogram {
     counts: Box<[u64]>,
     total: u64,
 }
+
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Histogram) -> bool {
+        self.total == other.total && self.buckets().eq(other.buckets())
+    }
+}
+
+impl Eq for Histogram {}
 
 impl Default for Histogram {
     fn default() -> Self {
@@ -87,16 +98,30 @@ impl Histogram {
 
     /// Adds `count` to bucket `index`.
     pub fn add_bucket(&mut self, index: usize, count: u64) {
+        if index >= self.counts.len() {
+            self.complete();
+        }
         self.counts[index] += count;
         self.total += count;
     }
 
     /// Adds all counts of `other`.
     pub fn merge(&mut self, other: &Histogram) {
+        if other.counts.len() > self.counts.len() {
+            self.complete();
+        }
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
             *mine += theirs;
         }
         self.total += other.total;
+    }
+
+    /// Gives one that was read the rest of the buckets.
+    #[cold]
+    fn complete(&mut self) {
+        let mut counts = std::mem::take(&mut self.counts).into_vec();
+        counts.resize(BUCKETS, 0);
+        self.counts = counts.into_boxed_slice();
     }
 
     /// Number of values counted.
@@ -128,7 +153,7 @@ impl Histogram {
     /// The share of values that lie above the bucket of this one, 0 to 1. `None` when empty.
     pub fn share_above(&self, value: u64) -> Option<f64> {
         let bound = index_of(value);
-        let above: u64 = self.counts[bound + 1..].iter().sum();
+        let above: u64 = self.counts.iter().skip(bound + 1).sum();
         (self.total > 0).then(|| above as f64 / self.total as f64)
     }
 
@@ -179,13 +204,22 @@ impl JsonSchema for Histogram {
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let pairs = Vec::<(usize, u64)>::deserialize(deserializer)?;
-        let mut histogram = Histogram::default();
+        let needed = pairs
+            .iter()
+            .map(|(index, _)| index.saturating_add(1))
+            .max()
+            .unwrap_or(0);
+        if needed > BUCKETS {
+            return Err(serde::de::Error::custom(format!(
+                "histogram bucket {} is not below {BUCKETS}",
+                needed - 1
+            )));
+        }
+        let mut histogram = Histogram {
+            counts: vec![0; needed].into_boxed_slice(),
+            total: 0,
+        };
         for (index, count) in pairs {
-            if index >= BUCKETS {
-                return Err(serde::de::Error::custom(format!(
-                    "histogram bucket {index} is not below {BUCKETS}"
-                )));
-            }
             histogram.add_bucket(index, count);
         }
         Ok(histogram)
@@ -219,6 +253,29 @@ mod tests {
         assert_eq!(histogram.share_above(90_000), Some(0.1));
         let (low, high) = histogram.percentile_bounds(90.0).unwrap();
         assert!(low <= 90_000 && 90_000 <= high && high - low < 1000);
+    }
+
+    #[test]
+    fn one_that_was_read_takes_no_more_than_it_holds_and_counts_on() {
+        let mut made = Histogram::default();
+        [3, 70, 70].into_iter().for_each(|value| made.record(value));
+        let mut read: Histogram = serde_json::from_str("[[3,1],[70,2]]").unwrap();
+        assert_eq!(read.counts.len(), 71);
+        assert_eq!((&read, read.percentile(90.0)), (&made, Some(70)));
+        assert_eq!(read.share_above(1 << 30), Some(0.0));
+        let empty: Histogram = serde_json::from_str("[]").unwrap();
+        assert!(empty.counts.is_empty() && empty == Histogram::default());
+        // Values beyond its end, and a longer one.
+        let mut merged = empty;
+        merged.merge(&read);
+        assert_eq!(merged, made);
+        read.record(1 << 30);
+        made.record(1 << 30);
+        assert_eq!(read, made);
+        merged.merge(&read);
+        assert_eq!(merged.total(), 7);
+        assert!(serde_json::from_str::<Histogram>(&format!("[[{BUCKETS},1]]")).is_err());
+        assert!(serde_json::from_str::<Histogram>(&format!("[[{},1]]", usize::MAX)).is_err());
     }
 
     #[test]
