@@ -2,6 +2,7 @@
 
 mod faults;
 mod page_cache;
+mod pts;
 mod suite;
 
 use std::fs;

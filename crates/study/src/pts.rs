@@ -6,11 +6,16 @@
 //!
 //! [`SteadyStateTest`]: iosonde_result::series::SteadyStateTest
 
+mod deviations;
 mod outcome;
 mod plan;
 mod preset;
+mod relay;
 mod study;
 
-pub use outcome::{PtsCell, PtsResult, Round, SeriesResult, Steady, TrackedSteady, WINDOW};
-pub use preset::{PtsTest, Series, Tracked, Workload};
+pub use outcome::{
+    FORMAT, PtsCell, PtsDocument, PtsResult, Round, SeriesResult, Steady, TrackedSteady, WINDOW,
+    schema,
+};
+pub use preset::{Preset, PtsTest, Series, Tracked, Workload};
 pub use study::{MINUTE_NS, PtsError, PtsOptions, PtsWatcher, Purge, longest_ns, pts};

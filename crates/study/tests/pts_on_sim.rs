@@ -6,7 +6,7 @@ use iosonde_result::observer::Observer;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
 use iosonde_study::probe::{ProbeTarget, TargetKind};
-use iosonde_study::pts::{PtsError, PtsOptions, PtsResult, PtsTest, Purge, pts};
+use iosonde_study::pts::{Preset, PtsError, PtsOptions, PtsResult, PtsTest, Purge, pts};
 
 /// Bytes of the device.
 const CAPACITY: u64 = 64 << 20;
@@ -16,6 +16,7 @@ const FLASH: &str = "seed=1,capacity=64m,read_us=8ms,write_us=4ms,parallel=4,lin
 fn options(test: PtsTest) -> PtsOptions {
     PtsOptions {
         test,
+        preset: Preset::Enterprise,
         time_scale: 0.01,
         most_rounds: 25,
         iodepth: 4,

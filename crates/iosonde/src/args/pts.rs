@@ -24,23 +24,26 @@ pub(crate) struct PtsArgs {
     /// A block device, file or directory, or a target in a cluster such as sc://CLASS
     #[arg(value_name = "TARGET")]
     pub(crate) target: String,
+    /// The kind of device: what is used of it, what is in flight, and which blocks
+    #[arg(long, value_enum, default_value_t = PresetKind::Enterprise)]
+    pub(crate) preset: PresetKind,
     /// What times and amounts are multiplied by, e.g. 0.01 for a trial
     #[arg(long, default_value_t = 1.0, value_parser = scale, value_name = "FACTOR")]
     pub(crate) time_scale: f64,
     /// Most rounds until five in a row agree
     #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u32).range(5..=1000), value_name = "N")]
     pub(crate) rounds: u32,
-    /// I/Os in flight of each job; one in the latency test
-    #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=32768), value_name = "N")]
-    pub(crate) iodepth: u32,
-    /// Jobs at once; one in the latency test and for sequential I/O
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1024), value_name = "N")]
-    pub(crate) numjobs: u32,
+    /// I/Os in flight of each job; one in the latency test [default: 32; of clients 16]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=32768), value_name = "N")]
+    pub(crate) iodepth: Option<u32>,
+    /// Jobs at once; one in the latency test and for sequential I/O [default: 4; of clients 2]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024), value_name = "N")]
+    pub(crate) numjobs: Option<u32>,
     /// How the device gets rid of what it holds before each series
     #[arg(long, value_enum, default_value_t = PurgeKind::None)]
     pub(crate) purge: PurgeKind,
-    /// Bytes from the start that are used [default: all of a device; of a directory 4g, or a tenth
-    /// of the free space]
+    /// Bytes from the start that are used [default: all of a device, of a client's 75 %; of a
+    /// directory 4g, or a tenth of the free space]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) size: Option<u64>,
     /// Seed of the offsets
@@ -67,6 +70,15 @@ pub(crate) enum PtsKind {
     Latency,
     /// Random writes of 4 KiB until four times the capacity is written, or for a day
     WriteSaturation,
+}
+
+/// The kinds of device that the specification tells apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PresetKind {
+    /// Disks of personal machines: 75 % of the capacity, write cache on, fewer I/Os in flight
+    Client,
+    /// Disks of servers: all of the capacity, write cache off
+    Enterprise,
 }
 
 /// How the device gets rid of what it holds.

@@ -10,6 +10,7 @@ use iosonde_result::compare::Part;
 use iosonde_result::fio;
 use iosonde_result::run::RunResult;
 use iosonde_study::load::LoadResult;
+use iosonde_study::pts::PtsResult;
 use iosonde_study::sweep::SweepResult;
 use jiff::tz::TimeZone;
 
@@ -73,6 +74,9 @@ pub(crate) fn exported(loaded: &Loaded, format: Format) -> Result<String, Failur
     if let Some(load) = loaded.study.load(loaded.run) {
         return load_in(&load, loaded, format);
     }
+    if let Some(pts) = loaded.study.pts(loaded.run) {
+        return pts_in(&pts, loaded, format);
+    }
     let parts = || -> Vec<Part> {
         let runs = loaded.study.runs.iter();
         runs.flat_map(|run| run.parts.clone()).collect()
@@ -103,6 +107,19 @@ fn load_in(load: &LoadResult, loaded: &Loaded, format: Format) -> Result<String,
         Format::FioJson => Err(many_runs(
             loaded,
             "is a load study: it has a run for each rate",
+        )),
+    }
+}
+
+fn pts_in(pts: &PtsResult, loaded: &Loaded, format: Format) -> Result<String, Failure> {
+    match format {
+        Format::Table => Ok(report::pts::table(pts)),
+        Format::Json => report::pts::json(pts),
+        Format::Csv => Ok(report::pts::csv(pts)),
+        Format::Markdown => Ok(report::pts::markdown(pts)),
+        Format::FioJson => Err(many_runs(
+            loaded,
+            "is a test after SNIA PTS: it has a run for each workload of each round",
         )),
     }
 }

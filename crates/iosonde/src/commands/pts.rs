@@ -2,7 +2,7 @@
 
 use super::keep_study;
 use super::places::{Place, Places, tells};
-use crate::args::{PtsArgs, PtsKind, PurgeKind, TextFormat};
+use crate::args::{PresetKind, PtsArgs, PtsKind, PurgeKind, TextFormat};
 use crate::failure::Failure;
 use crate::live::pts::PtsLive;
 use crate::output::Output;
@@ -10,7 +10,7 @@ use crate::report;
 use crate::signals::Stop;
 use crate::store::{Keeper, KeepingSession};
 use iosonde_result::session::Session;
-use iosonde_study::pts::{PtsOptions, PtsResult, PtsTest, Purge, pts};
+use iosonde_study::pts::{Preset, PtsOptions, PtsResult, PtsTest, Purge, pts};
 
 /// Runs one test on one target and prints what was found.
 pub(crate) fn run(args: &PtsArgs) -> Result<(), Failure> {
@@ -59,6 +59,11 @@ fn measure(args: &PtsArgs, stop: &Stop, keeper: &mut Keeper) -> Result<PtsResult
 }
 
 fn options(args: &PtsArgs, size_bytes: Option<u64>) -> PtsOptions {
+    let preset = match args.preset {
+        PresetKind::Client => Preset::Client,
+        PresetKind::Enterprise => Preset::Enterprise,
+    };
+    let (iodepth, numjobs) = preset.in_flight();
     PtsOptions {
         test: match args.test {
             PtsKind::Iops => PtsTest::Iops,
@@ -66,10 +71,11 @@ fn options(args: &PtsArgs, size_bytes: Option<u64>) -> PtsOptions {
             PtsKind::Latency => PtsTest::Latency,
             PtsKind::WriteSaturation => PtsTest::WriteSaturation,
         },
+        preset,
         time_scale: args.time_scale,
         most_rounds: args.rounds,
-        iodepth: args.iodepth,
-        numjobs: args.numjobs,
+        iodepth: args.iodepth.unwrap_or(iodepth),
+        numjobs: args.numjobs.unwrap_or(numjobs),
         purge: match args.purge {
             PurgeKind::None => Purge::None,
             PurgeKind::Discard => Purge::Discard,

@@ -223,6 +223,8 @@ pub(crate) fn show(loaded: &Loaded, zone: &TimeZone) -> String {
         format!("\n{}", super::sweep::table(&sweep))
     } else if let Some(load) = study.load(loaded.run) {
         format!("\n{}", super::load::table(&load))
+    } else if let Some(pts) = study.pts(loaded.run) {
+        format!("\n{}", super::pts::table(&pts))
     } else if let Some(suite) = study.suite(loaded.run) {
         format!("\n{}", super::suite::table(&suite))
     } else {

@@ -12,6 +12,7 @@ mod load;
 mod machine;
 mod pivot;
 mod promised;
+mod pts;
 mod series;
 mod spread;
 mod sweep;

@@ -2,13 +2,12 @@
 
 use crate::failure::Failure;
 use crate::report::probe::table::wrapped;
-use iosonde_study::pts::{PtsCell, PtsResult, PtsTest, SeriesResult, Tracked, WINDOW, Workload};
+use iosonde_study::pts::{
+    PtsCell, PtsDocument, PtsResult, PtsTest, SeriesResult, Tracked, WINDOW, Workload,
+};
 use iosonde_study::sweep::size_name;
 use iosonde_study::words;
-use serde::Serialize;
 
-/// Version of the JSON document; counts up when a member changes its meaning.
-const FORMAT: u32 = 1;
 /// Rows of a table of rounds: of more, some are left out.
 const MOST_ROWS: usize = 30;
 /// Columns of the bar that shows a round.
@@ -87,22 +86,10 @@ pub(crate) fn csv(result: &PtsResult) -> String {
     text
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
-    format: u32,
-    kind: &'static str,
-    program: &'static str,
-    pts: &'a PtsResult,
-}
-
-/// For programs: everything.
+/// For programs: everything. `docs/schema/pts.json` is its schema.
 pub(crate) fn json(result: &PtsResult) -> Result<String, Failure> {
-    let document = Document {
-        format: FORMAT,
-        kind: "pts",
-        program: concat!("iosonde ", env!("CARGO_PKG_VERSION")),
-        pts: result,
-    };
+    let program = concat!("iosonde ", env!("CARGO_PKG_VERSION"));
+    let document = PtsDocument::of(result.clone(), program);
     let mut text = serde_json::to_string_pretty(&document).map_err(anyhow::Error::from)?;
     text.push('\n');
     Ok(text)
@@ -133,7 +120,7 @@ fn tracked(series: &SeriesResult) -> usize {
     series.workloads.iter().position(is_small).unwrap_or(last)
 }
 
-fn headline(result: &PtsResult) -> String {
+pub(crate) fn headline(result: &PtsResult) -> String {
     let options = &result.options;
     let what = match options.test {
         PtsTest::Iops => "IOPS test",
@@ -151,14 +138,15 @@ fn headline(result: &PtsResult) -> String {
         ),
     };
     format!(
-        "{}: {what} after SNIA PTS, {}, {flight}.",
+        "{}: {what} after SNIA PTS ({}), {}, {flight}.",
         result.target,
+        options.preset.name(),
         words::bytes(result.bytes)
     )
 }
 
 /// What came before the rounds, and whether they came to rest.
-fn settled(result: &PtsResult, series: &SeriesResult) -> String {
+pub(crate) fn settled(result: &PtsResult, series: &SeriesResult) -> String {
     let purge = match series.purged {
         true => "Purged",
         false => "Not purged",
@@ -313,7 +301,7 @@ fn called(workload: Workload) -> String {
     }
 }
 
-fn notes(result: &PtsResult) -> Vec<String> {
+pub(crate) fn notes(result: &PtsResult) -> Vec<String> {
     let mut notes = Vec::new();
     if result.interrupted {
         notes.push("interrupted: what ran until then".to_owned());

@@ -5,6 +5,7 @@ use iosonde_result::fio::import::{ImportError, import};
 use iosonde_result::{document, run::RunResult};
 use iosonde_study::load::LoadResult;
 use iosonde_study::probe::ProbeResult;
+use iosonde_study::pts::PtsResult;
 use iosonde_study::sweep::SweepResult;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -16,6 +17,7 @@ pub(crate) fn read_documents(text: &str) -> Result<Vec<KeptStudy>, String> {
         Ok(head) if head.kind.as_deref() == Some("probe") => probes(text),
         Ok(head) if head.kind.as_deref() == Some("sweep") => sweep(text),
         Ok(head) if head.kind.as_deref() == Some("load") => load(text),
+        Ok(head) if head.kind.as_deref() == Some("pts") => pts(text),
         Ok(head) if head.plan.is_some() => own_run(text),
         Ok(Head {
             kind: Some(kind), ..
@@ -68,6 +70,19 @@ fn load(text: &str) -> Result<Vec<KeptStudy>, String> {
     let Document { program, load } = read(text, 1)?;
     let result: LoadResult = serde_json::from_value(load.clone()).map_err(damaged)?;
     let study = KeptStudy::without_runs("load", &result.target, program, load);
+    Ok(vec![study])
+}
+
+/// `iosonde pts --format json`.
+fn pts(text: &str) -> Result<Vec<KeptStudy>, String> {
+    #[derive(Deserialize)]
+    struct Document {
+        program: String,
+        pts: Value,
+    }
+    let Document { program, pts } = read(text, iosonde_study::pts::FORMAT)?;
+    let result: PtsResult = serde_json::from_value(pts.clone()).map_err(damaged)?;
+    let study = KeptStudy::without_runs("pts", &result.target, program, pts);
     Ok(vec![study])
 }
 

@@ -5,6 +5,7 @@ use iosonde_result::fio::import::FioDocument;
 use iosonde_result::run::RunResult;
 use iosonde_study::load::LoadResult;
 use iosonde_study::probe::{Phase, PhaseRun, ProbeResult};
+use iosonde_study::pts::PtsResult;
 use iosonde_study::suite::SuiteResult;
 use iosonde_study::sweep::SweepResult;
 use serde::de::DeserializeOwned;
@@ -172,6 +173,11 @@ impl KeptStudy {
     /// The load study, on the same terms.
     pub(crate) fn load(&self, run: Option<u32>) -> Option<LoadResult> {
         self.found("load", run)
+    }
+
+    /// The test after SNIA's specification, on the same terms.
+    pub(crate) fn pts(&self, run: Option<u32>) -> Option<PtsResult> {
+        self.found("pts", run)
     }
 
     /// What a study of this kind found, if all of it is wanted.

@@ -9,10 +9,40 @@ use iosonde_result::series::SteadyStateTest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// A test as a JSON document.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PtsDocument {
+    /// Version of the document; counts up when a member changes its meaning.
+    pub format: u32,
+    /// `pts`.
+    pub kind: String,
+    /// Program and version.
+    pub program: String,
+    /// What was found.
+    pub pts: PtsResult,
+}
+
+impl PtsDocument {
+    /// The document that a program writes.
+    pub fn of(pts: PtsResult, program: &str) -> PtsDocument {
+        PtsDocument {
+            format: FORMAT,
+            kind: "pts".to_owned(),
+            program: program.to_owned(),
+            pts,
+        }
+    }
+}
+
+/// JSON Schema (2020-12) of [`PtsDocument`]. `docs/schema/pts.json` is its copy.
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(PtsDocument).to_value()
+}
+
 /// Rounds that must agree.
 pub const WINDOW: usize = 5;
-/// Version of [`PtsResult`] as JSON; counts up when a field changes its meaning.
-pub(super) const FORMAT: u32 = 1;
+/// Version of [`PtsResult`] and [`PtsDocument`] as JSON; counts up when a field changes its meaning.
+pub const FORMAT: u32 = 1;
 
 /// A test of the specification on one target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -215,10 +245,11 @@ impl SeriesResult {
 
 #[cfg(test)]
 mod tests {
+    use super::super::preset::Preset;
     use super::*;
 
     fn rounds(values: &[f64]) -> SeriesResult {
-        let series = &PtsTest::WriteSaturation.series()[0];
+        let series = &PtsTest::WriteSaturation.series(Preset::Enterprise)[0];
         let cell = |iops: f64| PtsCell {
             iops,
             bytes_per_s: iops * 4096.0,
@@ -240,7 +271,7 @@ mod tests {
 
     #[test]
     fn five_rounds_must_agree() {
-        let series = &PtsTest::WriteSaturation.series()[0];
+        let series = &PtsTest::WriteSaturation.series(Preset::Enterprise)[0];
         let settled = |values: &[f64]| rounds(values).settled(series);
         assert!(settled(&[100.0; 4]).is_none());
         assert!(settled(&[900.0, 100.0, 101.0, 99.0, 100.0, 100.0]).is_some());
@@ -255,8 +286,48 @@ mod tests {
     #[test]
     fn figures_are_of_the_window() {
         let mut result = rounds(&[900.0, 100.0, 100.0, 100.0, 100.0, 100.0]);
-        result.steady = result.settled(&PtsTest::WriteSaturation.series()[0]);
+        result.steady = result.settled(&PtsTest::WriteSaturation.series(Preset::Enterprise)[0]);
         assert_eq!(result.figure(0).unwrap().iops, 100.0);
         assert_eq!(result.window(), 1..6);
+    }
+
+    #[test]
+    fn documents_follow_the_schema() {
+        let result = PtsResult {
+            format: FORMAT,
+            target: "/dev/x".to_owned(),
+            kind: TargetKind::Simulated {
+                options: String::new(),
+            },
+            options: PtsOptions {
+                test: PtsTest::WriteSaturation,
+                preset: Preset::Client,
+                time_scale: 1.0,
+                most_rounds: 25,
+                iodepth: 16,
+                numjobs: 2,
+                purge: crate::pts::Purge::None,
+                size_bytes: None,
+                seed: 1,
+            },
+            bytes: 1 << 30,
+            direct: true,
+            series: vec![rounds(&[100.0, 101.0])],
+            deviations: Vec::new(),
+            interrupted: false,
+            failure: None,
+            notes: Vec::new(),
+        };
+        let document = PtsDocument::of(result.clone(), "iosonde 0");
+        let mut value = serde_json::to_value(&document).unwrap();
+        let validator = jsonschema::validator_for(&schema()).unwrap();
+        assert!(validator.is_valid(&value), "{value}");
+        // What was written before there were presets is read as what it was.
+        let options = value["pts"]["options"].as_object_mut().unwrap();
+        options.remove("preset");
+        let earlier: PtsDocument = serde_json::from_value(value.clone()).unwrap();
+        assert_eq!(earlier.pts.options.preset, Preset::Enterprise);
+        value["pts"]["series"] = serde_json::json!("many");
+        assert!(!validator.is_valid(&value), "the schema allows anything");
     }
 }

@@ -26,11 +26,12 @@ pub(super) struct Ground<'a> {
 }
 
 impl Ground<'_> {
-    /// Discards all of it.
-    pub(super) fn purge(&self) -> Plan {
+    /// Discards so many bytes from the start.
+    pub(super) fn purge(&self, bytes: u64) -> Plan {
         let mut job = self.job("purge", Mode::Trim, false);
+        job.files.size = Some(Extent::Bytes(bytes));
         // The largest power of two that leaves nothing over.
-        let largest = 1 << self.bytes.trailing_zeros();
+        let largest = 1 << bytes.trailing_zeros();
         job.workload.block_size = fixed(largest.min(MOST_DISCARD_BYTES));
         plan(job)
     }

@@ -21,6 +21,52 @@ pub enum PtsTest {
     WriteSaturation,
 }
 
+/// The kind of device that a test is for: parameters of a test that are not the same for both.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Preset {
+    /// PTS-C: three quarters of the capacity, the write cache on.
+    Client,
+    /// PTS-E: all of the capacity, the write cache off.
+    #[default]
+    Enterprise,
+}
+
+impl Preset {
+    /// As users write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Preset::Client => "client",
+            Preset::Enterprise => "enterprise",
+        }
+    }
+
+    /// The share of the device's capacity that is used: the active range, in per cent.
+    pub fn active_percent(self) -> u64 {
+        match self {
+            Preset::Client => 75,
+            Preset::Enterprise => 100,
+        }
+    }
+
+    /// The active range of a device: the share of its capacity, in whole blocks of the largest of all workloads.
+    pub(super) fn active_bytes(self, whole: u64) -> u64 {
+        const BLOCK: u64 = 1024 * KIB;
+        match self.active_percent() {
+            100 => whole,
+            percent => whole / BLOCK * percent / 100 * BLOCK,
+        }
+    }
+
+    /// I/Os in flight of each job, and jobs, that the specification recommends to whoever has no reason for others.
+    pub fn in_flight(self) -> (u32, u32) {
+        match self {
+            Preset::Client => (16, 2),
+            Preset::Enterprise => (32, 4),
+        }
+    }
+}
+
 /// What a steady state is told from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -75,7 +121,7 @@ impl Series {
 
 impl PtsTest {
     /// Its series, each on a device that was purged and filled anew.
-    pub fn series(self) -> Vec<Series> {
+    pub fn series(self, preset: Preset) -> Vec<Series> {
         match self {
             PtsTest::Iops => vec![Series {
                 mixes: &[100, 95, 65, 50, 35, 5, 0],
@@ -91,13 +137,18 @@ impl PtsTest {
                 ],
                 random: true,
                 fill_block_bytes: Some(FILL),
-                tracked: &[(0, 4 * KIB)],
+                tracked: &[(0, 4 * KIB), (65, 64 * KIB), (100, 1024 * KIB)],
                 value: Tracked::Iops,
             }],
-            PtsTest::Throughput => vec![
-                throughput(&[1024 * KIB], &[(100, 1024 * KIB), (0, 1024 * KIB)]),
-                throughput(&[FILL], &[(100, FILL), (0, FILL)]),
-            ],
+            PtsTest::Throughput => {
+                let large = throughput(&[1024 * KIB], &[(100, 1024 * KIB), (0, 1024 * KIB)]);
+                match preset {
+                    Preset::Client => vec![large],
+                    Preset::Enterprise => {
+                        vec![large, throughput(&[FILL], &[(100, FILL), (0, FILL)])]
+                    }
+                }
+            }
             PtsTest::Latency => vec![Series {
                 mixes: &[100, 65, 0],
                 blocks: &[8 * KIB, 4 * KIB, 512],
@@ -144,6 +195,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn clients_use_three_quarters_of_a_device() {
+        let whole = (1 << 30) + 512;
+        assert_eq!(Preset::Client.active_bytes(whole), 768 << 20);
+        assert_eq!(Preset::Enterprise.active_bytes(whole), whole);
+    }
+
+    #[test]
     fn every_series_tracks_what_it_runs() {
         for test in [
             PtsTest::Iops,
@@ -151,7 +209,7 @@ mod tests {
             PtsTest::Latency,
             PtsTest::WriteSaturation,
         ] {
-            for series in test.series() {
+            for series in test.series(Preset::Enterprise) {
                 let workloads = series.workloads();
                 let runs = |(mix, block): &(u8, u64)| {
                     workloads
@@ -164,7 +222,13 @@ mod tests {
                 );
             }
         }
-        assert_eq!(PtsTest::Iops.series()[0].workloads().len(), 56);
-        assert_eq!(PtsTest::Latency.series()[0].workloads().len(), 9);
+        let count = |test: PtsTest, preset| -> Vec<usize> {
+            let series = test.series(preset);
+            series.iter().map(|one| one.workloads().len()).collect()
+        };
+        assert_eq!(count(PtsTest::Iops, Preset::Enterprise), [56]);
+        assert_eq!(count(PtsTest::Latency, Preset::Client), [9]);
+        assert_eq!(count(PtsTest::Throughput, Preset::Enterprise), [2, 2]);
+        assert_eq!(count(PtsTest::Throughput, Preset::Client), [2]);
     }
 }

@@ -1,14 +1,16 @@
 //! Running a test: purge, fill, rounds until they agree.
 
+use super::deviations::Conditions;
 use super::outcome::{FORMAT, PtsCell, PtsResult, Round, SeriesResult};
 use super::plan::Ground;
-use super::preset::{PtsTest, Series, Workload};
+use super::preset::{Preset, PtsTest, Series, Workload};
+use super::relay::Relay;
 use crate::probe::{
     Budget, ProbeTarget, TargetKind, WorkingSetError, is_direct_refused, planned_bytes,
 };
-use crate::saturation::{Watcher, measure_cell};
+use crate::saturation::measure_cell;
 use iosonde_job::plan::Plan;
-use iosonde_result::observer::{Control, Observer, Progress};
+use iosonde_result::observer::Progress;
 use iosonde_result::run::{IoFailure, RunResult};
 use iosonde_result::session::{RunError, Session};
 use schemars::JsonSchema;
@@ -31,6 +33,9 @@ const EINVAL: i32 = 22;
 pub struct PtsOptions {
     /// Which one.
     pub test: PtsTest,
+    /// For which kind of device.
+    #[serde(default)]
+    pub preset: Preset,
     /// What times and amounts are multiplied by: 1 for a test, less for a trial.
     pub time_scale: f64,
     /// Most rounds.
@@ -41,7 +46,7 @@ pub struct PtsOptions {
     pub numjobs: u32,
     /// How the target gets rid of what it holds.
     pub purge: Purge,
-    /// Bytes of the active range; `None` is a whole device, or what a probe would use of a directory.
+    /// Bytes of the active range; `None` is the preset's share of a device, or what a probe would use of a directory.
     pub size_bytes: Option<u64>,
     /// Seed of the offsets.
     pub seed: u64,
@@ -152,7 +157,7 @@ impl PtsOptions {
 
 /// The time of all rounds at most.
 pub fn longest_ns(options: &PtsOptions) -> u64 {
-    let series = options.test.series();
+    let series = options.test.series(options.preset);
     let cells: u64 = series.iter().map(|one| one.workloads().len() as u64).sum();
     cells * u64::from(options.rounds()) * options.cell_ns()
 }
@@ -176,7 +181,8 @@ pub fn pts(
         TargetKind::Existing { bytes, .. } => Some(*bytes),
         _ => None,
     };
-    let planned = planned_bytes(&target.kind, options.size_bytes.or(whole), &Budget::NORMAL);
+    let active = whole.map(|bytes| options.preset.active_bytes(bytes));
+    let planned = planned_bytes(&target.kind, options.size_bytes.or(active), &Budget::NORMAL);
     let bytes = planned.map_err(|source| PtsError::WorkingSet {
         target: target.name.clone(),
         source,
@@ -188,20 +194,25 @@ pub fn pts(
         options,
         watcher,
         bytes,
+        capacity: match options.size_bytes {
+            Some(_) => bytes,
+            None => whole.unwrap_or(bytes),
+        },
         direct: true,
         refused: Vec::new(),
+        write_cache: None,
         failure: None,
         notes: Vec::new(),
     };
     let mut all = Vec::new();
-    for series in options.test.series() {
+    for series in options.test.series(options.preset) {
         if study.is_over() {
             break;
         }
         let found = study.series(&series)?;
         all.push(found);
     }
-    study.conclude(all, whole)
+    study.conclude(all, active)
 }
 
 struct Study<'a> {
@@ -209,10 +220,15 @@ struct Study<'a> {
     target: &'a ProbeTarget,
     options: &'a PtsOptions,
     watcher: &'a mut dyn PtsWatcher,
+    /// The active range.
     bytes: u64,
+    /// What is purged, and what the fill is counted in: all of a device that the user has not bounded.
+    capacity: u64,
     direct: bool,
     /// Block sizes that the target refuses.
     refused: Vec<u64>,
+    /// Whether the device's volatile write cache is on, as the kernel knows it.
+    write_cache: Option<bool>,
     failure: Option<IoFailure>,
     notes: Vec<String>,
 }
@@ -236,12 +252,15 @@ impl Study<'_> {
             .or_else(|| self.target.kind.is_ours().then_some(1 << 20));
         if let Some(block_bytes) = block_bytes {
             let fills = match series.fill_block_bytes {
-                Some(_) => (FILLS * self.options.time_scale).max(1.0),
+                Some(_) => {
+                    let beyond = self.capacity as f64 / self.bytes as f64;
+                    (FILLS * beyond * self.options.time_scale).max(1.0)
+                }
                 None => 1.0,
             };
             result.filled_bytes = self.fill(fills, block_bytes)?;
         }
-        let most_bytes = SATURATION_FILLS * self.options.time_scale * self.bytes as f64;
+        let most_bytes = SATURATION_FILLS * self.options.time_scale * self.capacity as f64;
         for number in 1..=self.options.rounds() {
             let Some(round) = self.round(series, &result, number)? else {
                 break;
@@ -282,7 +301,7 @@ impl Study<'_> {
             Purge::Discard => {}
         }
         self.watcher.step("discarding everything", None);
-        let plan = self.ground().purge();
+        let plan = self.ground().purge(self.capacity);
         let result = self.run(&plan)?;
         match failure_of(&result) {
             None => Ok(!self.watcher.is_interrupted()),
@@ -403,7 +422,12 @@ impl Study<'_> {
         let mut observer = Relay {
             watcher: self.watcher,
         };
-        self.session.run(plan, &mut observer)
+        let result = self.session.run(plan, &mut observer)?;
+        let devices = result.targets.iter().flat_map(|one| one.bottom_devices());
+        let mut queues = devices.filter_map(|device| device.queue.as_ref());
+        let cache = queues.find_map(|queue| queue.volatile_write_cache);
+        self.write_cache = cache.or(self.write_cache);
+        Ok(result)
     }
 
     fn ground(&self) -> Ground<'_> {
@@ -423,7 +447,7 @@ impl Study<'_> {
     fn conclude(
         self,
         series: Vec<SeriesResult>,
-        whole: Option<u64>,
+        active: Option<u64>,
     ) -> Result<PtsResult, PtsError> {
         let interrupted = self.watcher.is_interrupted();
         if series.iter().all(|one| one.rounds.is_empty()) {
@@ -435,7 +459,17 @@ impl Study<'_> {
                 None => RunError::Interrupted.into(),
             });
         }
-        let deviations = deviations(&self, &series, whole);
+        let ground = Conditions {
+            options: self.options,
+            kind: &self.target.kind,
+            active_bytes: active,
+            bytes: self.bytes,
+            direct: self.direct,
+            purged: series.iter().all(|one| one.purged),
+            refused: !self.refused.is_empty(),
+            write_cache: self.write_cache,
+        };
+        let deviations = ground.deviations();
         Ok(PtsResult {
             format: FORMAT,
             target: self.target.name.clone(),
@@ -452,64 +486,9 @@ impl Study<'_> {
     }
 }
 
-/// In what it was not as the specification asks.
-fn deviations(study: &Study<'_>, series: &[SeriesResult], whole: Option<u64>) -> Vec<String> {
-    let mut found = Vec::new();
-    let scale = study.options.time_scale;
-    if (scale - 1.0).abs() > f64::EPSILON {
-        found.push(format!(
-            "times and amounts are multiplied by {scale}: this is a trial"
-        ));
-    }
-    if study.target.kind.is_ours() {
-        found.push("a file in a file system was tested, not a device".to_owned());
-    }
-    if whole.is_some_and(|whole| study.bytes < whole / 100 * 99) {
-        found.push("not all of the device was used".to_owned());
-    }
-    if series.iter().any(|one| !one.purged) {
-        found.push("it was not purged before".to_owned());
-    }
-    if !study.direct {
-        found.push("the I/O went through the page cache".to_owned());
-    }
-    if !study.refused.is_empty() {
-        found.push("some block sizes are refused and were left out".to_owned());
-    }
-    if !matches!(study.target.kind, TargetKind::Simulated { .. }) {
-        found.push("whether the volatile write cache is off was not looked at".to_owned());
-    }
-    found
-}
-
 fn failure_of(result: &RunResult) -> Option<IoFailure> {
     result
         .workers
         .iter()
         .find_map(|worker| worker.error.clone())
-}
-
-/// Between runs and whoever watches the test.
-struct Relay<'a> {
-    watcher: &'a mut dyn PtsWatcher,
-}
-
-impl Observer for Relay<'_> {
-    fn progress(&mut self, progress: &Progress<'_>) -> Control {
-        self.watcher.progress(progress);
-        match self.watcher.is_interrupted() {
-            true => Control::Stop,
-            false => Control::Continue,
-        }
-    }
-}
-
-impl Watcher for Relay<'_> {
-    fn progress(&mut self, progress: &Progress<'_>) {
-        self.watcher.progress(progress);
-    }
-
-    fn is_interrupted(&self) -> bool {
-        self.watcher.is_interrupted()
-    }
 }

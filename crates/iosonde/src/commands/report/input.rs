@@ -65,7 +65,11 @@ fn kept(report: &mut Builder, source: &str, study: KeptStudy, run: Option<u32>) 
     if let Some(result) = &load {
         report.load(source, result);
     }
-    let is_grid = sweep.is_some() || load.is_some();
+    let pts = study.pts(run);
+    if let Some(result) = &pts {
+        report.pts(source, result);
+    }
+    let is_grid = sweep.is_some() || load.is_some() || pts.is_some();
     for run in study.runs {
         match run.document {
             Document::Run(result) if is_grid => report.of_grid(source, *result),

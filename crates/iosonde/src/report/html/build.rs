@@ -3,7 +3,7 @@
 use super::document::{
     Figure, Kept, Load, Pivot, Promise, Rate, Report, Run, Series, Spread, Study, Sweep,
 };
-use super::{figures, foreign, load, machine, page, pivot, promised, series, spread, sweep};
+use super::{figures, foreign, load, machine, page, pivot, promised, pts, series, spread, sweep};
 use crate::failure::Failure;
 use crate::report::pivot as tables;
 use crate::report::probe::limits::ceilings;
@@ -16,6 +16,7 @@ use iosonde_result::run::{CpuUse, RunResult};
 use iosonde_study::limits::{self, Held};
 use iosonde_study::load::LoadResult;
 use iosonde_study::probe::{self, Phase, ProbeResult};
+use iosonde_study::pts::PtsResult;
 use iosonde_study::sweep::SweepResult;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -109,6 +110,11 @@ impl Builder {
     /// Takes in a load study; its runs come one by one, see [`Builder::of_grid`].
     pub(crate) fn load(&mut self, source: &str, result: &LoadResult) {
         self.loads.push(load::of(source, result));
+    }
+
+    /// Takes in a test after SNIA's specification; its runs come one by one, see [`Builder::of_grid`].
+    pub(crate) fn pts(&mut self, source: &str, result: &PtsResult) {
+        self.sweeps.extend(pts::of(source, result));
     }
 
     /// Takes in one of the many runs of a sweep or a load study, which is drawn as a whole: of the run only the conditions

@@ -1,7 +1,7 @@
 use super::*;
 use iosonde_engine::local::LocalRunner;
 use iosonde_study::probe::{ProbeTarget, TargetKind};
-use iosonde_study::pts::{PtsOptions, Purge, pts};
+use iosonde_study::pts::{Preset, PtsOptions, Purge, pts};
 
 /// Slow, so that few I/Os are to be counted; writes four times as fast while it is fresh.
 const FLASH: &str = "seed=1,capacity=64m,read_us=20ms,write_us=10ms,write_dist=lognormal:0.1,parallel=4,link_bw=40m,fresh=4";
@@ -17,6 +17,7 @@ fn tested(test: PtsTest, fresh_bytes: &str) -> PtsResult {
     };
     let options = PtsOptions {
         test,
+        preset: Preset::Enterprise,
         time_scale: 0.01,
         most_rounds: 8,
         iodepth: 4,

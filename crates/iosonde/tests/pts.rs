@@ -1,0 +1,82 @@
+//! Tests after SNIA's specification, from outside.
+
+mod common;
+
+use common::{Scratch, error};
+use serde_json::Value;
+use std::fs;
+
+/// Steady from the first round on.
+const DEVICE: &str = "sim:seed=1,capacity=64m,read_us=2ms,write_us=1ms,parallel=4,link_bw=40m";
+
+fn measured(scratch: &Scratch, words: &[&str]) -> Value {
+    let common = [
+        "pts",
+        "throughput",
+        DEVICE,
+        "--size",
+        "64m",
+        "--time-scale",
+        "0.01",
+        "--purge",
+        "discard",
+        "--format",
+        "json",
+    ];
+    let text = scratch.done(&[&common, words].concat());
+    fs::write(scratch.path("pts.json"), &text).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn presets_say_what_is_in_flight_and_which_blocks() {
+    let scratch = Scratch::new("pts-presets");
+    let of = |document: &Value| {
+        let pts = &document["pts"];
+        let number = |name: &str| pts["options"][name].as_u64().unwrap();
+        let series = pts["series"].as_array().unwrap().len();
+        (number("iodepth"), number("numjobs"), series)
+    };
+    assert_eq!(of(&measured(&scratch, &["--no-save"])), (32, 4, 2));
+    let client = ["--preset", "client", "--no-save"];
+    assert_eq!(of(&measured(&scratch, &client)), (16, 2, 1));
+    let chosen = ["--preset", "client", "--iodepth", "8", "--no-save"];
+    assert_eq!(of(&measured(&scratch, &chosen)), (8, 2, 1));
+}
+
+#[test]
+fn what_was_found_is_shown_exported_imported_and_reported() {
+    let scratch = Scratch::new("pts-kept");
+    let document = measured(&scratch, &["--preset", "client"]);
+    let shown = scratch.done(&["show", "latest"]);
+    for words in [
+        "throughput test after SNIA PTS (client)",
+        "Steady state in rounds",
+    ] {
+        assert!(shown.contains(words), "{shown}");
+    }
+    let exported = scratch.done(&["export", "latest", "--format", "json"]);
+    assert_eq!(serde_json::from_str::<Value>(&exported).unwrap(), document);
+    let csv = scratch.done(&["export", "latest", "--format", "csv"]);
+    assert!(csv.starts_with("series,round,in_window,"), "{csv}");
+    let markdown = scratch.done(&["export", "latest", "--format", "markdown"]);
+    assert!(
+        markdown.starts_with("## SNIA PTS, throughput"),
+        "{markdown}"
+    );
+    let output = scratch.run(&["export", "latest", "--format", "fio-json"]);
+    assert_eq!(output.status.code(), Some(2), "{}", error(&output));
+
+    // Elsewhere there is the file alone.
+    scratch.done(&["import", "pts.json", "--store", "other.db"]);
+    let shown = scratch.done(&["show", "latest", "--store", "other.db"]);
+    assert!(shown.contains("Steady state in rounds"), "{shown}");
+    scratch.done(&["report", "pts.json", "--output", "report.html"]);
+    let report = fs::read_to_string(scratch.path("report.html")).unwrap();
+    for words in [
+        "throughput test after SNIA PTS (client)",
+        r#""name":"round""#,
+    ] {
+        assert!(report.contains(words), "the report lacks {words}");
+    }
+}

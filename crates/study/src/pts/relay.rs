@@ -1,0 +1,30 @@
+//! What a run tells goes to whoever watches the test.
+
+use super::study::PtsWatcher;
+use crate::saturation::Watcher;
+use iosonde_result::observer::{Control, Observer, Progress};
+
+/// Between runs and whoever watches the test.
+pub(super) struct Relay<'a> {
+    pub(super) watcher: &'a mut dyn PtsWatcher,
+}
+
+impl Observer for Relay<'_> {
+    fn progress(&mut self, progress: &Progress<'_>) -> Control {
+        self.watcher.progress(progress);
+        match self.watcher.is_interrupted() {
+            true => Control::Stop,
+            false => Control::Continue,
+        }
+    }
+}
+
+impl Watcher for Relay<'_> {
+    fn progress(&mut self, progress: &Progress<'_>) {
+        self.watcher.progress(progress);
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.watcher.is_interrupted()
+    }
+}
