@@ -323,6 +323,14 @@ pub const OPTIONS: &[ProgramOption] = &[
         "`--output-format=json+` prints all figures",
     ),
     ProgramOption::unsupported(
+        "latency-log",
+        Arity::Optional,
+        "PREFIX",
+        "Log latencies of all jobs.",
+        "fio gave it up and ignores it",
+        "`write_lat_log=PREFIX` in a job logs its latencies",
+    ),
+    ProgramOption::unsupported(
         "merge-blktrace-only",
         Arity::None,
         "",
