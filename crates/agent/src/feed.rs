@@ -86,6 +86,11 @@ impl Feed {
         true
     }
 
+    /// Whether this run goes on, or was the last.
+    pub(crate) fn has(&self, run: u64) -> bool {
+        self.state().run == run
+    }
+
     fn hold(&self) -> MutexGuard<'_, Hold> {
         self.hold.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -233,6 +238,7 @@ mod tests {
             feed.begin(1, SECOND, false) && !feed.begin(2, SECOND, false),
             "one run at a time"
         );
+        assert!(feed.has(1) && !feed.has(2));
         (&feed).event(&event("a"));
         let mut position = Position::new(1, 0);
         assert_eq!(feed.news(&mut position, NOW).len(), 1);

@@ -279,6 +279,11 @@ impl Client {
     }
 
     fn start(&self, run: u64, plan: Plan, interval_ns: u64, hold: bool) {
+        // Its client does not know whether it was heard over a connection that broke.
+        if self.shared.feed.has(run) {
+            self.follow_from(run, 0);
+            return;
+        }
         if !self.shared.feed.begin(run, interval_ns, hold) {
             self.refuse("another run goes on".to_owned());
             return;

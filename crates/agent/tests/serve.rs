@@ -203,6 +203,31 @@ fn a_run_whose_client_is_gone_can_be_taken_up() {
 }
 
 #[test]
+fn a_run_that_is_asked_for_again_is_the_same_run() {
+    let agent = Agent::start(60);
+    let mut first = agent.client();
+    first.run(1, &endless(agent.scratch.path()));
+    while !matches!(first.next(), Message::Progress(_)) {}
+    let mut second = agent.client();
+    second.run(1, &endless(agent.scratch.path()));
+    assert!(
+        matches!(second.next(), Message::Event(_)),
+        "from its beginning"
+    );
+    second.ask(&Request::Stop {
+        run: 1,
+        stop: Stop::Enough,
+    });
+    let ios = |result: RunResult| result.workers[0].directions.read.total_ios;
+    let (here, there) = (ios(first.result()), ios(second.result()));
+    assert!(here > 0 && here == there, "{here} and {there}");
+    // Nor does it begin again when it is over.
+    let mut third = agent.client();
+    third.run(1, &endless(agent.scratch.path()));
+    assert_eq!(ios(third.result()), here);
+}
+
+#[test]
 fn intervals_are_as_short_as_the_client_wants_them() {
     let agent = Agent::start(60);
     let mut client = agent.client();

@@ -3,9 +3,14 @@
 use crate::api::chain;
 use crate::options::ClusterOptions;
 use iosonde_result::session::RunError;
+use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use std::time::Duration;
+use tower::timeout::TimeoutLayer;
+
+/// How long the API server may take to begin its answer: a connection whose other end vanished gives none, and says nothing of it.
+const ANSWER: Duration = Duration::from_secs(20);
 
 /// A connection to an API server.
 #[derive(Clone)]
@@ -49,7 +54,7 @@ impl Cluster {
             .namespace
             .clone()
             .unwrap_or_else(|| config.default_namespace.clone());
-        let client = Client::try_from(config).map_err(|error| unusable(&error))?;
+        let client = client(config, ANSWER).map_err(|error| unusable(&error))?;
         Ok(Cluster {
             client,
             namespace,
@@ -58,10 +63,39 @@ impl Cluster {
     }
 }
 
+/// A client whose every request has an answer or an error within that time.
+fn client(config: Config, answer: Duration) -> kube::Result<Client> {
+    let builder = ClientBuilder::try_from(config)?;
+    Ok(builder.with_layer(&TimeoutLayer::new(answer)).build())
+}
+
 fn unusable(error: &dyn std::error::Error) -> RunError {
     RunError::Unsupported {
         problem: format!("no cluster can be reached: {}", chain(error)),
         remedy: "set KUBECONFIG or --kubeconfig, and --context if it has several; `kubectl get nodes` must work"
             .to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::api::core::v1::Pod;
+    use kube::api::{Api, ListParams};
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_server_that_accepts_and_says_nothing_is_an_error() {
+        let runtime = crate::runner::runtime().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let listed = runtime.block_on(async {
+            let config = Config::new(address.parse().unwrap());
+            let client = client(config, Duration::from_millis(50)).unwrap();
+            let pods: Api<Pod> = Api::namespaced(client, "default");
+            pods.list(&ListParams::default()).await
+        });
+        let problem = crate::api::chain(&listed.unwrap_err());
+        assert!(problem.contains("timed out"), "{problem}");
     }
 }

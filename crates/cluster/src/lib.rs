@@ -19,6 +19,7 @@ pub mod options;
 mod patch;
 mod pods;
 pub mod preflight;
+mod pulse;
 pub mod render;
 mod runner;
 mod session;

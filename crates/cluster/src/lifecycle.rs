@@ -13,8 +13,12 @@ use k8s_openapi::api::core::v1::{Event, Node, PersistentVolumeClaim, Pod};
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use std::time::{Duration, Instant};
 
+/// How long pods on a node that the cluster takes for dead are waited for.
+const NODE: Duration = Duration::from_secs(5);
 /// How often the cluster is asked while something is waited for.
 const LOOK: Duration = Duration::from_millis(200);
+/// How long a server may be away while pods are waited for.
+const AWAY: Duration = Duration::from_secs(60);
 /// How long deleting may take before the user is told what is left: the grace period of the pod, and its volume.
 const REMOVAL: Duration = Duration::from_secs(90);
 
@@ -110,14 +114,21 @@ impl Objects {
     ) -> Result<Vec<Pod>, RunError> {
         let begun = Instant::now();
         let mut hindered: Option<(Hindrance, Instant)> = None;
+        let mut unheard = Instant::now();
         loop {
             if (watch.interrupts)() > 0 {
                 return Err(RunError::Interrupted);
             }
-            let sights = self
-                .sights()
-                .await
-                .map_err(|error| api::failed("watching the pod", &error))?;
+            let sights = match self.sights().await {
+                Ok(sights) => sights,
+                // A server that is away, and not one that refuses: it may be back soon.
+                Err(error) if !matches!(error, kube::Error::Api(_)) && unheard.elapsed() < AWAY => {
+                    tokio::time::sleep(LOOK).await;
+                    continue;
+                }
+                Err(error) => return Err(api::failed("watching the pod", &error)),
+            };
+            unheard = Instant::now();
             let waits_for = match judge_all(&sights, pods) {
                 State::Running => {
                     return Ok(sights.into_iter().filter_map(|sight| sight.pod).collect());
@@ -197,55 +208,75 @@ impl Objects {
         }))
     }
 
-    /// The first of this run's pods whose node is not ready, and that node, where this user may see it.
-    pub(crate) async fn dead_node(&self) -> Option<(String, String)> {
+    /// The first of this run's pods whose node is not ready, where this user may see nodes.
+    pub(crate) async fn dead_node(&self) -> Option<Stranded> {
+        let placed = self.placed().await?;
+        placed.into_iter().find(|(_, is_dead)| *is_dead).map(first)
+    }
+
+    /// All pods that are left, if the nodes of all of them are dead: nothing more happens to them by itself.
+    async fn stranded(&self) -> Option<Vec<Stranded>> {
+        let placed = self.placed().await?;
+        let is_over = !placed.is_empty() && placed.iter().all(|(_, is_dead)| *is_dead);
+        is_over.then(|| placed.into_iter().map(first).collect())
+    }
+
+    /// Where this run's pods are, and whether the node is dead.
+    async fn placed(&self) -> Option<Vec<(Stranded, bool)>> {
         let pods = self.pods().list(&self.ours()).await.ok()?;
         let nodes: Api<Node> = Api::all(self.cluster.client.clone());
+        let mut placed = Vec::new();
         for pod in pods.items {
-            let Some(name) = pod.spec.and_then(|spec| spec.node_name) else {
-                continue;
-            };
-            if let Ok(Some(node)) = nodes.get_opt(&name).await
-                && !is_ready(&node)
-            {
-                return Some((pod.metadata.name.unwrap_or_default(), name));
-            }
+            let name = pod.metadata.name.unwrap_or_default();
+            let node = pod.spec.and_then(|spec| spec.node_name).unwrap_or_default();
+            let is_dead = !node.is_empty()
+                && matches!(nodes.get_opt(&node).await, Ok(Some(known)) if !is_ready(&known));
+            placed.push((Stranded { pod: name, node }, is_dead));
         }
-        None
+        Some(placed)
     }
 
     /// Deletes everything, and waits until it is gone: some classes keep the data of claims that are.
     pub(crate) async fn delete(&self, interrupts: &dyn Fn() -> u32) -> Result<(), RunError> {
         let before = interrupts();
-        let deleted = self
-            .jobs()
-            .delete(&self.job, &DeleteParams::foreground())
-            .await;
-        if let Err(error) = deleted
-            && !api::is_missing(&error)
-        {
-            return Err(self.left(&api::chain(&error)));
-        }
         let begun = Instant::now();
+        let mut is_asked = false;
         loop {
-            match self.is_gone().await {
-                Ok(None) => return Ok(()),
-                Ok(Some(what)) if begun.elapsed() > REMOVAL => {
-                    return Err(match self.dead_node().await {
-                        Some((pod, node)) => self.left_on(&pod, &node),
-                        None => self.left(&format!("{what} is still there")),
-                    });
-                }
-                Ok(Some(what)) if interrupts() > before.max(1) => {
-                    return Err(self.left(&format!("{what} was still there when you interrupted")));
-                }
-                Ok(Some(_)) => {}
-                Err(error) if begun.elapsed() > REMOVAL => {
-                    return Err(self.left(&api::chain(&error)));
-                }
-                Err(_) => {}
+            // A server that is away may be back before the time is over.
+            let left = match is_asked {
+                false => self.ask_to_delete().await,
+                true => self.is_gone().await,
+            };
+            is_asked |= left.is_ok();
+            if let Ok(None) = left {
+                return Ok(());
+            }
+            if is_asked
+                && begun.elapsed() > NODE
+                && let Some(stranded) = self.stranded().await
+            {
+                return Err(self.left_on(&stranded));
+            }
+            if begun.elapsed() > REMOVAL {
+                return Err(self.left(&match left {
+                    Ok(what) => format!("{} is still there", what.unwrap_or_default()),
+                    Err(error) => api::chain(&error),
+                }));
+            }
+            if interrupts() > before.max(1) {
+                let what = left.ok().flatten().unwrap_or_else(|| self.job.clone());
+                return Err(self.left(&format!("{what} was still there when you interrupted")));
             }
             tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Asks the cluster to delete the root and with it all others. Returns what is left, as far as is known.
+    async fn ask_to_delete(&self) -> Result<Option<String>, kube::Error> {
+        let parameters = DeleteParams::foreground();
+        match self.jobs().delete(&self.job, &parameters).await {
+            Err(error) if !api::is_missing(&error) => Err(error),
+            _ => Ok(Some(format!("the job {}", self.job))),
         }
     }
 
@@ -264,14 +295,20 @@ impl Objects {
 
     /// A node that does not answer cannot say that its pod is gone, so the cluster keeps it. To believe so unasked would be
     /// dangerous: the pod may still write.
-    fn left_on(&self, pod: &str, node: &str) -> RunError {
+    fn left_on(&self, stranded: &[Stranded]) -> RunError {
+        let each: Vec<String> = stranded
+            .iter()
+            .map(|Stranded { pod, node }| format!("the node {node} of its pod {pod}"))
+            .collect();
+        let pods: Vec<&str> = stranded.iter().map(|one| one.pod.as_str()).collect();
         RunError::Unready {
             what: format!("removing the job {}", self.job),
-            cause: format!("the node {node} of its pod {pod} is not ready"),
+            cause: format!("{} is not ready", each.join(", ")),
             remedy: format!(
-                "the cluster removes it when the node is back; if it is gone for good: kubectl -n {} delete pod {pod} \
+                "the cluster removes it when the node is back; if it is gone for good: kubectl -n {} delete pod {} \
                  --force --grace-period=0",
-                self.cluster.namespace
+                self.cluster.namespace,
+                pods.join(" ")
             ),
         }
     }
@@ -286,6 +323,16 @@ impl Objects {
             ),
         }
     }
+}
+
+/// A pod and the node that it is on.
+pub(crate) struct Stranded {
+    pub(crate) pod: String,
+    pub(crate) node: String,
+}
+
+fn first((stranded, _): (Stranded, bool)) -> Stranded {
+    stranded
 }
 
 /// Where all pods stand together: what hinders one hinders all, and the last to run is waited for.

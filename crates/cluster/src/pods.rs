@@ -114,18 +114,13 @@ impl<'w> PodsSession<'w> {
     /// When the volume cannot be used, or the agent does not answer.
     pub fn look(&mut self) -> Result<Place, RunError> {
         let path = self.path().to_owned();
-        let lost = || RunError::Lost {
-            what: "the connection to a pod".to_owned(),
-            cause: "the agent does not answer".to_owned(),
-            remedy: "see `kubectl logs` of the pod".to_owned(),
-        };
-        let first = self.links.first().ok_or_else(lost)?;
+        let first = self.links.first().ok_or_else(|| mute("none"))?;
         first.connection.ask(&Request::Look { path });
         loop {
             match first.connection.heard.recv_timeout(ANSWER) {
                 Ok(Heard::Message(Message::Place(place))) => return place,
                 Ok(Heard::Message(_)) => {}
-                _ => return Err(lost()),
+                _ => return Err(mute(&first.name)),
             }
         }
     }
@@ -152,10 +147,9 @@ impl<'w> PodsSession<'w> {
     /// All pods get their plan, with the files of their volume.
     fn ask_all(&mut self, plan: &Plan, interval_ns: u64) {
         for link in &mut self.links {
-            link.begin();
             let mut plan = plan.clone();
             place::into_volume(&mut plan, link.scratch.as_deref());
-            link.connection.ask(&Request::Run {
+            link.begin(Request::Run {
                 run: self.runs,
                 plan: Box::new(plan),
                 interval_ns,
@@ -177,8 +171,8 @@ impl<'w> PodsSession<'w> {
                     Ok(Heard::Message(message)) => link
                         .hear(message, observer)
                         .map_err(|error| self.better(index, error))?,
-                    Err(TryRecvError::Empty) if link.is_silent() => {
-                        self.take_up(index, observer)?
+                    Err(TryRecvError::Empty) if link.is_silent(Instant::now()) => {
+                        self.take_up(index, observer)?;
                     }
                     Err(TryRecvError::Empty) => break,
                     Ok(Heard::Ended) | Err(TryRecvError::Disconnected) if link.result.is_some() => {
@@ -214,14 +208,8 @@ impl<'w> PodsSession<'w> {
             interrupts,
             observer,
         );
-        link.connection = again.map_err(|error| named(error, &link.name))?;
-        let have = link.have;
-        link.last_heard = Instant::now();
-        link.connection.ask(&Request::Follow { run, have });
-        // The word may have been lost with the connection.
-        if let Some(at_ns) = link.start_ns {
-            link.connection.ask(&Request::Start { run, at_ns });
-        }
+        let connection = again.map_err(|error| named(error, &link.name))?;
+        link.take_up(connection, run);
         Ok(())
     }
 
@@ -240,7 +228,6 @@ impl<'w> PodsSession<'w> {
             if let Some(offset) = link.offset {
                 let at_ns = offset.there_ns(here_ns);
                 link.start_ns = Some(at_ns);
-                link.last_heard = Instant::now();
                 link.connection.ask(&Request::Start { run, at_ns });
             }
         }
@@ -253,9 +240,8 @@ impl<'w> PodsSession<'w> {
         observer: &mut dyn Observer,
     ) -> Result<Exchange, RunError> {
         let mut asked_ns = self.now_ns();
-        self.links[index].clock_ns = None;
-        self.links[index].connection.ask(&Request::Clock);
-        let begun = Instant::now();
+        self.links[index].ask_clock();
+        let (mut begun, mut is_second) = (Instant::now(), false);
         loop {
             let link = &mut self.links[index];
             match link.connection.heard.recv_timeout(TICK) {
@@ -271,17 +257,13 @@ impl<'w> PodsSession<'w> {
                     }
                 }
                 Err(RecvTimeoutError::Timeout) if begun.elapsed() < ANSWER => {}
-                Err(RecvTimeoutError::Timeout) => {
-                    return Err(RunError::Lost {
-                        what: format!("the connection to the pod {}", link.name),
-                        cause: "the agent does not answer".to_owned(),
-                        remedy: "see `kubectl logs` of the pod".to_owned(),
-                    });
-                }
-                Ok(Heard::Ended) | Err(RecvTimeoutError::Disconnected) => {
+                Err(RecvTimeoutError::Timeout) if is_second => return Err(mute(&link.name)),
+                broken => {
+                    // A connection without another end gets one more chance, one that ends as many as it takes.
+                    is_second = broken.is_err_and(|error| error == RecvTimeoutError::Timeout);
                     self.take_up(index, observer)?;
-                    asked_ns = self.now_ns();
-                    self.links[index].connection.ask(&Request::Clock);
+                    (begun, asked_ns) = (Instant::now(), self.now_ns());
+                    self.links[index].ask_clock();
                 }
             }
             if (self.watch.interrupts)() > 0 {
@@ -386,6 +368,15 @@ impl<'w> PodsSession<'w> {
         }
         let agents: Vec<&Connection> = self.links.iter().map(|link| &link.connection).collect();
         remove(&self.runtime, &self.objects, &agents, &mut self.watch)
+    }
+}
+
+/// The agent of a pod whose connection holds.
+fn mute(pod: &str) -> RunError {
+    RunError::Lost {
+        what: format!("the connection to the pod {pod}"),
+        cause: "the agent does not answer".to_owned(),
+        remedy: "see `kubectl logs` of the pod".to_owned(),
     }
 }
 

@@ -1,8 +1,9 @@
 //! A pod as a place where plans are run.
 
-use crate::lifecycle::Objects;
+use crate::lifecycle::{Objects, Stranded};
 use crate::manifest::DEVICE;
 use crate::options::VolumeMode;
+use crate::pulse::{Beat, Pulse};
 use crate::runner::{Made, MadePod};
 use crate::transport::{Connection, Heard};
 use iosonde_job::{Plan, place};
@@ -21,10 +22,10 @@ pub(crate) const TICK: Duration = Duration::from_millis(100);
 pub(crate) const ANSWER: Duration = Duration::from_secs(30);
 /// How long a lost connection is taken up again.
 pub(crate) const RECONNECT: Duration = Duration::from_secs(120);
+/// How long a node that the cluster takes for dead has to come back.
+const NODE: Duration = Duration::from_secs(15);
 /// How long the agent may take to remove its files.
 const CLOSE: Duration = Duration::from_secs(30);
-/// An agent that says nothing of a run for so long is asked over a new connection: one whose other end vanished may never end.
-pub(crate) const SILENCE: Duration = Duration::from_secs(30);
 
 /// What is told while a session is opened and closed.
 #[derive(Debug, Clone, Copy)]
@@ -118,7 +119,7 @@ impl<'w> ClusterSession<'w> {
             return Err(not_to_be_taken_up(&self.objects));
         }
         self.connection.ask(&follow);
-        let mut result = self.follow(observer)?;
+        let mut result = self.follow(None, observer)?;
         result.labels.extend(self.labels.clone());
         Ok(result)
     }
@@ -196,27 +197,39 @@ impl<'w> ClusterSession<'w> {
         (self.watch.interrupts)()
     }
 
-    /// Follows the run to its end, over as many connections as it takes.
-    fn follow(&mut self, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+    /// Follows the run to its end, over as many connections as it takes. `begin` is what asked for it, if this client did.
+    fn follow(
+        &mut self,
+        begin: Option<&Request>,
+        observer: &mut dyn Observer,
+    ) -> Result<RunResult, RunError> {
         let run = self.runs;
         let mut have = 0;
         let mut passed_on = 0;
         let mut is_enough = false;
         let mut is_cut_short = false;
-        let mut last_heard = Instant::now();
+        let mut is_known = false;
+        let mut pulse = Pulse::new(Instant::now());
         loop {
             while passed_on < self.interrupts().min(2) {
                 passed_on += 1;
                 self.stop(Stop::Interrupt);
             }
             let heard = self.connection.heard.recv_timeout(TICK);
-            let is_silent = heard.is_err() && last_heard.elapsed() > SILENCE;
-            if heard.is_ok() || is_silent {
-                last_heard = Instant::now();
+            let beat = match heard {
+                Err(_) => pulse.beat(Instant::now()),
+                Ok(_) => {
+                    pulse.heard(Instant::now());
+                    Beat::Fine
+                }
+            };
+            if beat == Beat::Ask {
+                self.connection.ask(&Request::Clock);
             }
             let control = match heard {
                 Ok(Heard::Message(message)) => {
-                    have += usize::from(!matches!(message, Message::Progress(_)));
+                    have += usize::from(message.is_kept());
+                    is_known |= message.is_of_a_run();
                     match message {
                         Message::Ending => {
                             is_cut_short = true;
@@ -228,10 +241,11 @@ impl<'w> ClusterSession<'w> {
                         other => pass_on(&other, observer),
                     }
                 }
-                Err(RecvTimeoutError::Timeout) if !is_silent => Control::Continue,
+                Err(RecvTimeoutError::Timeout) if beat != Beat::Dead => Control::Continue,
                 Ok(Heard::Ended) | Err(_) => {
                     self.reconnect(observer)?;
-                    self.connection.ask(&Request::Follow { run, have });
+                    self.connection.ask(&resumed(begin, is_known, run, have));
+                    pulse.heard(Instant::now());
                     // The wish may have been lost with the connection.
                     is_enough = false;
                     passed_on = 0;
@@ -319,6 +333,7 @@ pub(crate) fn reconnected(
     observer: &mut dyn Observer,
 ) -> Result<Connection, RunError> {
     let begun = Instant::now();
+    let mut dead_since: Option<Instant> = None;
     observer.event(&Event {
         at_ns: 0,
         message: "the connection to the pod is lost; the run goes on, connecting again".to_owned(),
@@ -334,11 +349,18 @@ pub(crate) fn reconnected(
         match attempt {
             Ok(connection) => return Ok(connection),
             Err((error, true)) => return Err(error),
-            Err((error, _)) if begun.elapsed() > RECONNECT => {
-                return Err(runtime.block_on(given_up(objects, &error)));
-            }
             Err(_) if interrupts() > 0 => return Err(RunError::Interrupted),
-            Err(_) => std::thread::sleep(Duration::from_millis(500)),
+            Err((error, _)) => {
+                dead_since = match runtime.block_on(objects.dead_node()) {
+                    Some(_) => dead_since.or_else(|| Some(Instant::now())),
+                    None => None,
+                };
+                let is_dead = dead_since.is_some_and(|since| since.elapsed() > NODE);
+                if is_dead || begun.elapsed() > RECONNECT {
+                    return Err(runtime.block_on(given_up(objects, &error)));
+                }
+                std::thread::sleep(Duration::from_millis(500));
+            }
         }
     }
 }
@@ -346,7 +368,7 @@ pub(crate) fn reconnected(
 /// Why a connection could not be taken up again for all the time that was given to it.
 async fn given_up(objects: &Objects, error: &RunError) -> RunError {
     let (cause, remedy) = match objects.dead_node().await {
-        Some((_, node)) => (
+        Some(Stranded { node, .. }) => (
             format!("its node {node} is not ready"),
             format!("see `kubectl describe node {node}`, and run it again on another node"),
         ),
@@ -365,6 +387,15 @@ async fn given_up(objects: &Objects, error: &RunError) -> RunError {
         what: "the connection to the pod".to_owned(),
         cause,
         remedy,
+    }
+}
+
+/// What is asked over a new connection. An agent that has said nothing of a run may never have got it; one that has it goes on
+/// telling about it.
+pub(crate) fn resumed(begin: Option<&Request>, is_known: bool, run: u64, have: usize) -> Request {
+    match begin {
+        Some(begin) if !is_known => begin.clone(),
+        _ => Request::Follow { run, have },
     }
 }
 
@@ -390,13 +421,14 @@ pub(crate) fn refused(problem: String) -> RunError {
 impl Session for ClusterSession<'_> {
     fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
         self.runs += 1;
-        self.connection.ask(&Request::Run {
+        let begin = Request::Run {
             run: self.runs,
             plan: Box::new(plan.clone()),
             interval_ns: observer.interval_ns(),
             hold: false,
-        });
-        let mut result = self.follow(observer)?;
+        };
+        self.connection.ask(&begin);
+        let mut result = self.follow(Some(&begin), observer)?;
         result.labels.extend(self.labels.clone());
         Ok(result)
     }

@@ -128,7 +128,8 @@ pub(crate) enum Heard {
 pub(crate) struct Connection {
     asked: UnboundedSender<String>,
     pub(crate) heard: Receiver<Heard>,
-    process: AttachedProcess,
+    /// None where a test speaks for the agent.
+    process: Option<AttachedProcess>,
 }
 
 impl Connection {
@@ -171,8 +172,22 @@ impl Connection {
         Ok(Connection {
             asked,
             heard,
-            process,
+            process: Some(process),
         })
+    }
+
+    /// A connection, what is asked over it, and a way to be its agent.
+    #[cfg(test)]
+    pub(crate) fn fake() -> (Connection, UnboundedReceiver<String>, Sender<Heard>) {
+        let (asked, to_ask) = unbounded_channel();
+        let (tell, heard) = channel();
+        let process = None;
+        let connection = Connection {
+            asked,
+            heard,
+            process,
+        };
+        (connection, to_ask, tell)
     }
 
     /// Asks for something. If the connection has ended, that is heard.
@@ -183,7 +198,9 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.process.abort();
+        if let Some(process) = &self.process {
+            process.abort();
+        }
     }
 }
 

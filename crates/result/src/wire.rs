@@ -23,7 +23,7 @@ pub enum Request {
         /// A directory, file or block device that the agent can see.
         path: String,
     },
-    /// Run a plan and follow it. Refused while another one runs.
+    /// Run a plan and follow it. Refused while another one runs; a run that the agent has already is only followed.
     Run {
         /// Number of the run.
         run: u64,
@@ -105,6 +105,25 @@ pub enum Message {
     Done(Result<Box<RunResult>, RunError>),
     /// A request could not be understood, or cannot be served now.
     Refused(String),
+}
+
+impl Message {
+    /// Whether the agent keeps it for a client that comes back, which counts what it has.
+    pub fn is_kept(&self) -> bool {
+        matches!(
+            self,
+            Message::Ready
+                | Message::Interval(_)
+                | Message::Event(_)
+                | Message::Ending
+                | Message::Done(_)
+        )
+    }
+
+    /// Whether only an agent that has a run says it.
+    pub fn is_of_a_run(&self) -> bool {
+        self.is_kept() || matches!(self, Message::Progress(_))
+    }
 }
 
 /// What is at a path.

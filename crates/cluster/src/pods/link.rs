@@ -1,14 +1,15 @@
 //! One pod of several: its connection, and what it has told.
 
 use crate::clock::Offset;
+use crate::pulse::{Beat, Pulse};
 use crate::runner::MadePod;
-use crate::session::{SILENCE, refused};
+use crate::session::{refused, resumed};
 use crate::transport::Connection;
 use iosonde_result::interval::Interval;
 use iosonde_result::observer::Observer;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::RunError;
-use iosonde_result::wire::{Message, ProgressReport};
+use iosonde_result::wire::{Message, ProgressReport, Request};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
@@ -22,12 +23,19 @@ pub(super) struct Link {
     /// The start that it was told, on its own clock.
     pub(super) start_ns: Option<u64>,
     pub(super) have: usize,
-    pub(super) last_heard: Instant,
+    pub(super) pulse: Pulse,
+    /// What asked for the run, if this client did.
+    asked: Option<Request>,
+    /// Whether the agent has said anything of the run.
+    is_known: bool,
     pub(super) is_ready: bool,
     pub(super) is_cut_short: bool,
     pub(super) progress: Option<ProgressReport>,
     pub(super) intervals: VecDeque<Interval>,
+    /// What its clock read when it was last asked.
     pub(super) clock_ns: Option<u64>,
+    /// Questions for its clock that it has yet to answer.
+    clocks_due: u32,
     pub(super) result: Option<RunResult>,
 }
 
@@ -40,30 +48,65 @@ impl Link {
             connection: pod.connection,
             offset: None,
             start_ns: None,
-            last_heard: Instant::now(),
+            pulse: Pulse::new(Instant::now()),
+            asked: None,
+            is_known: false,
             have: 0,
             is_ready: false,
             is_cut_short: false,
             progress: None,
             intervals: VecDeque::new(),
             clock_ns: None,
+            clocks_due: 0,
             result: None,
         }
     }
 
-    /// Nothing is known of the run that begins.
-    pub(super) fn begin(&mut self) {
+    /// Asks for a run, of which nothing is known yet.
+    pub(super) fn begin(&mut self, request: Request) {
         self.start_ns = None;
         self.have = 0;
         (self.is_ready, self.is_cut_short) = (false, false);
         self.progress = None;
         self.intervals.clear();
         self.result = None;
+        self.is_known = false;
+        self.pulse.heard(Instant::now());
+        self.connection.ask(&request);
+        self.asked = Some(request);
     }
 
-    /// Whether a pod that measures has said nothing for so long that its connection may have no other end.
-    pub(super) fn is_silent(&self) -> bool {
-        self.start_ns.is_some() && self.result.is_none() && self.last_heard.elapsed() > SILENCE
+    /// Whether a pod of which a result is expected has said nothing for so long that its connection may have no other end. One
+    /// that is about to be thought so is asked for a sign, whatever it does: it may prepare, or wait for the others.
+    pub(super) fn is_silent(&mut self, now: Instant) -> bool {
+        if self.result.is_some() {
+            return false;
+        }
+        let beat = self.pulse.beat(now);
+        if beat == Beat::Ask {
+            self.ask_clock();
+        }
+        beat == Beat::Dead
+    }
+
+    /// Asks what its clock reads: [`Link::clock_ns`], once it has answered this and all such questions before.
+    pub(super) fn ask_clock(&mut self) {
+        self.clock_ns = None;
+        self.clocks_due += 1;
+        self.connection.ask(&Request::Clock);
+    }
+
+    /// Goes on with the run over another connection.
+    pub(super) fn take_up(&mut self, connection: Connection, run: u64) {
+        self.connection = connection;
+        self.clocks_due = 0;
+        self.pulse.heard(Instant::now());
+        let request = resumed(self.asked.as_ref(), self.is_known, run, self.have);
+        self.connection.ask(&request);
+        // The word may have been lost with the connection.
+        if let Some(at_ns) = self.start_ns {
+            self.connection.ask(&Request::Start { run, at_ns });
+        }
     }
 
     pub(super) fn hear(
@@ -71,18 +114,15 @@ impl Link {
         message: Message,
         observer: &mut dyn Observer,
     ) -> Result<(), RunError> {
-        self.last_heard = Instant::now();
-        self.have += usize::from(matches!(
-            message,
-            Message::Ready
-                | Message::Interval(_)
-                | Message::Event(_)
-                | Message::Ending
-                | Message::Done(_)
-        ));
+        self.pulse.heard(Instant::now());
+        self.is_known |= message.is_of_a_run();
+        self.have += usize::from(message.is_kept());
         match message {
             Message::Ready => self.is_ready = true,
-            Message::Clock { now_ns } => self.clock_ns = Some(now_ns),
+            Message::Clock { now_ns } => {
+                self.clocks_due = self.clocks_due.saturating_sub(1);
+                self.clock_ns = (self.clocks_due == 0).then_some(now_ns);
+            }
             Message::Progress(progress) => self.progress = Some(progress),
             Message::Interval(interval) => self.intervals.push_back(*interval),
             Message::Event(event) => observer.event(&event),
@@ -104,5 +144,85 @@ impl Link {
 
     pub(super) fn node(&self) -> String {
         self.labels.get("node").cloned().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_engine::system_env::SystemEnv;
+    use std::time::Duration;
+    use tokio::sync::mpsc::UnboundedReceiver;
+
+    struct Nobody;
+
+    impl Observer for Nobody {}
+
+    fn asked(from: &mut UnboundedReceiver<String>) -> Vec<Request> {
+        let mut all = Vec::new();
+        while let Ok(text) = from.try_recv() {
+            all.push(serde_json::from_str(&text).unwrap());
+        }
+        all
+    }
+
+    /// A pod that was asked for a run, and what it hears.
+    fn begun() -> (Link, UnboundedReceiver<String>, Request) {
+        let words = ["--name=t", "--rw=read", "--size=1m"].map(Into::into);
+        let plan = iosonde_job::parse(&words, &SystemEnv::default()).unwrap();
+        let request = Request::Run {
+            run: 1,
+            plan: Box::new(plan.plan),
+            interval_ns: 0,
+            hold: true,
+        };
+        let (connection, mut agent, _) = Connection::fake();
+        let pod = MadePod {
+            name: "pod".to_owned(),
+            labels: BTreeMap::new(),
+            scratch: String::new(),
+            connection,
+        };
+        let mut link = Link::new(pod, false);
+        link.begin(request.clone());
+        assert_eq!(asked(&mut agent), std::slice::from_ref(&request));
+        (link, agent, request)
+    }
+
+    /// The server may vanish while pods prepare, or wait for each other, of which nothing is told.
+    #[test]
+    fn a_pod_that_has_not_begun_to_measure_is_taken_up_too() {
+        let (mut link, mut agent, request) = begun();
+        let now = Instant::now();
+        assert!(!link.is_silent(now) && !link.is_silent(now + Duration::from_secs(20)));
+        assert_eq!(asked(&mut agent), [Request::Clock], "a sign, once");
+        assert!(link.is_silent(now + Duration::from_secs(40)));
+        // Nobody knows whether the plan has arrived: the agent does.
+        let (connection, mut agent, _) = Connection::fake();
+        link.take_up(connection, 1);
+        assert_eq!(asked(&mut agent), [request]);
+        assert!(!link.is_silent(Instant::now()));
+        link.hear(Message::Ready, &mut Nobody).unwrap();
+        link.start_ns = Some(7);
+        let (connection, mut agent, _) = Connection::fake();
+        link.take_up(connection, 1);
+        let expected = [
+            Request::Follow { run: 1, have: 1 },
+            Request::Start { run: 1, at_ns: 7 },
+        ];
+        assert_eq!(asked(&mut agent), expected);
+    }
+
+    #[test]
+    fn the_answer_to_an_earlier_question_is_not_the_clock_of_now() {
+        let (mut link, _agent, _) = begun();
+        link.is_silent(Instant::now() + Duration::from_secs(20));
+        link.ask_clock();
+        link.hear(Message::Clock { now_ns: 1 }, &mut Nobody)
+            .unwrap();
+        assert_eq!(link.clock_ns, None);
+        link.hear(Message::Clock { now_ns: 2 }, &mut Nobody)
+            .unwrap();
+        assert_eq!(link.clock_ns, Some(2));
     }
 }
