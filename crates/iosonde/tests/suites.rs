@@ -68,7 +68,15 @@ expect = ["sync.p99 <= 10ms", "log.sync.p99.9 <= 10ms"]
 fn verdicts_are_printed_written_for_ci_and_returned() {
     let scratch = Scratch::new("verdicts");
     scratch.file("suite.toml", SUITE);
-    let words = ["run", "suite.toml", NET, "--junit", "out.xml"];
+    let words = [
+        "run",
+        "suite.toml",
+        NET,
+        "--junit",
+        "out.xml",
+        "--label",
+        "ticket=42",
+    ];
     insta::assert_snapshot!("table", scratch.text(11, &words));
     let junit = fs::read_to_string(scratch.0.join("out.xml")).unwrap();
     insta::assert_snapshot!("junit", without_time_and_place(&junit));

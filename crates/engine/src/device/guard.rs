@@ -9,11 +9,13 @@ use super::identify::PathFacts;
 use super::mounts;
 use super::signature::{self, Signature};
 use super::system::System;
+use crate::sys::block;
 use iosonde_result::host::{DeviceNumber, Mount, TargetKind};
 use rustix::io::Errno;
 use std::fmt;
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -203,6 +205,8 @@ fn contents(path: &Path, obstacles: &mut Vec<Obstacle>) -> io::Result<()> {
         Err(error) => return Err(error.into()),
     };
     let size = io::Seek::seek(&mut &device, io::SeekFrom::End(0))?;
+    // What is read ahead of a mark is never looked at, and takes seconds where a throttle lets 100 kB/s through.
+    block::advise_order(device.as_raw_fd(), 0, size, true);
     obstacles.extend(
         signature::probe(&device, size)?
             .into_iter()

@@ -154,8 +154,9 @@ impl<'a> Benchmark<'a> {
         if written.objects() > 1000 {
             eprintln!("removing {} objects", written.objects());
         }
+        // An earlier run's description stays: it tells what that has left.
         let prefix = &self.head.prefix;
-        pool.remove(&self.args.run_name, prefix, written.objects(), stop)
+        pool.remove_numbered(prefix, written.objects(), stop)
             .map(|_| ())
     }
 

@@ -78,20 +78,15 @@ impl Pool {
         wrote.map_err(|error| self.failed(&error))
     }
 
-    /// Removes what was written, and its description. How many objects there were.
-    pub(super) fn remove(
+    /// Removes the first `count` objects of a run. How many there were.
+    pub(super) fn remove_numbered(
         &self,
-        run_name: &str,
         prefix: &str,
         count: u64,
         stop: &Stop,
     ) -> Result<u64, Failure> {
         let objects = (0..count).map(|object| name(prefix, object));
-        let removed = self.remove_objects(objects, prefix, stop)?;
-        // Last: until then another attempt knows what there is.
-        let described = self.objects.remove(run_name);
-        described.map_err(|error| self.failed(&error))?;
-        Ok(removed)
+        self.remove_objects(objects, prefix, stop)
     }
 
     /// Removes objects; those that are left are named, with the command that removes them.
@@ -143,7 +138,11 @@ fn remove_described(pool: &Pool, run_name: &str, stop: &Stop) -> Result<u64, Fai
         ));
     };
     let prefix = prefix(&super::bench::host(), written.pid);
-    pool.remove(run_name, &prefix, written.objects(), stop)
+    let removed = pool.remove_numbered(&prefix, written.objects(), stop)?;
+    // Last: until then another attempt knows what there is.
+    let forgotten = pool.objects.remove(run_name);
+    forgotten.map_err(|error| pool.failed(&error))?;
+    Ok(removed)
 }
 
 /// As `rados cleanup --prefix`: what is described nowhere, found by listing the pool.

@@ -127,7 +127,7 @@ pub(super) fn measure(
     let interrupted = stop.interrupt.is_requested();
     let mut results = Vec::new();
     for site in sites {
-        results.push(conclude(site, suite, baselines, interrupted));
+        results.push(conclude(site, args, suite, baselines, interrupted));
     }
     if interrupted {
         if lines.is_kept() {
@@ -186,6 +186,7 @@ fn take_up(sites: &mut [Measured<'_>], known: &[Line], suite: &Suite) {
 
 fn conclude(
     mut site: Measured<'_>,
+    args: &RunArgs,
     suite: &Suite,
     baselines: &Baselines,
     interrupted: bool,
@@ -202,11 +203,11 @@ fn conclude(
         suite: suite.name.clone(),
         about: suite.about.clone(),
         target: site.target.name.clone(),
-        labels: suite
-            .labels
-            .iter()
+        // The last of a name counts, as in the history.
+        labels: (suite.labels.iter())
             .chain(&site.target.labels)
             .map(|(key, value)| (key.clone(), value.clone()))
+            .chain(args.keep.labels.iter().cloned())
             .collect(),
         judged: judge(suite, &steps, baselines),
         steps,
