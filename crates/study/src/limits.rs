@@ -18,6 +18,7 @@ mod query;
 mod term;
 #[cfg(test)]
 mod tests;
+mod types;
 
 pub use error::{LimitsError, LimitsFileError};
 pub use file::{Delivery, Evidence, Shared};
@@ -27,7 +28,7 @@ pub use probed::measured_by_probe;
 pub use promise::{Bound, BurstLength, Limiter, Metric, Promise, Promised, Source, Unit, exact};
 pub use query::{ChosenBandwidth, Query, bandwidth, count, date, iops, size_gib};
 
-use file::{Caps, DiskCounts, File, Product};
+use file::{Caps, DiskCounts, File, MachineTypes, Product};
 use iosonde_job::diagnostic::nearest;
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -38,6 +39,7 @@ pub struct Limits {
     products: Vec<Product>,
     caps: Vec<Caps>,
     disk_counts: Vec<DiskCounts>,
+    machine_types: Vec<MachineTypes>,
 }
 
 /// A product in a list.
@@ -89,6 +91,7 @@ impl Limits {
         all.products.extend(own.products);
         all.caps.extend(own.caps);
         all.disk_counts.extend(own.disk_counts);
+        all.machine_types.extend(own.machine_types);
         Ok(all)
     }
 
@@ -97,6 +100,7 @@ impl Limits {
             products: file.product,
             caps: file.caps,
             disk_counts: file.disk_counts,
+            machine_types: file.machine_types,
         }
     }
 
@@ -152,6 +156,26 @@ impl Limits {
         self.disk_counts
             .iter()
             .filter(move |table| table.products.iter().any(|name| name.get_ref() == product))
+    }
+
+    /// The machine types of a family, if the file lists them; a user's own list counts before the published one.
+    fn types_of(&self, family: &str) -> Option<&MachineTypes> {
+        self.machine_types
+            .iter()
+            .rev()
+            .find(|types| types.family.get_ref() == family)
+    }
+
+    /// Whether some row is about the machine type by its name.
+    fn names_machine(&self, name: &str) -> bool {
+        let is = |machine: &Option<String>| machine.as_deref() == Some(name);
+        let caps = self.caps.iter().flat_map(|caps| &caps.rows);
+        let own = self
+            .products
+            .iter()
+            .flat_map(|product| &product.machine.rows);
+        let mut counts = self.disk_counts.iter().flat_map(|table| &table.rows);
+        caps.chain(own).any(|row| is(&row.machine)) || counts.any(|row| is(&row.machine))
     }
 
     /// The editions of a product, the newest last.

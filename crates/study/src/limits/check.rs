@@ -53,6 +53,11 @@ fn problem(file: &File, base: Option<&Limits>) -> Option<Problem> {
             })
         })
         .or_else(|| counts(file, base))
+        .or_else(|| {
+            file.machine_types.iter().find_map(|types| {
+                origin(&types.origin).and_then(|message| at(&types.family, message))
+            })
+        })
 }
 
 fn of_product(product: &Product, groups: &BTreeSet<&str>) -> Option<Problem> {

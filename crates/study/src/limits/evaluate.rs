@@ -11,6 +11,7 @@ use super::machine::Machine;
 use super::promise::{Bound, BurstLength, Limiter, Metric, Promise, Source, Unit, exact};
 use super::query::{ChosenBandwidth, Query};
 use super::term::{Decision, Given, Term};
+use super::types;
 
 /// The answer to a query.
 pub(super) fn evaluate(limits: &Limits, query: &Query) -> Result<Promise, LimitsError> {
@@ -65,13 +66,17 @@ impl<'a> Evaluation<'a> {
                 ));
             }
         }
+        let machine = Machine::of(&query)?;
+        if let Some(machine) = &machine {
+            types::check(limits, machine, name)?;
+        }
         let mut notes = product.notes.clone();
         notes.extend(product.io.note.clone());
         Ok(Evaluation {
             limits,
             product,
             name,
-            machine: Machine::of(&query)?,
+            machine,
             query,
             given: Given::default(),
             volume: Vec::new(),

@@ -17,6 +17,8 @@ pub(super) struct File {
     pub(super) caps: Vec<Caps>,
     #[serde(default)]
     pub(super) disk_counts: Vec<DiskCounts>,
+    #[serde(default)]
+    pub(super) machine_types: Vec<MachineTypes>,
 }
 
 /// Where figures come from.
@@ -373,4 +375,24 @@ pub(super) struct CountRow {
     pub(super) fixed: bool,
     /// Why there are no figures for them.
     pub(super) unpublished: Option<String>,
+}
+
+/// The machine types of a family, so that a name which is none of them is an error where rows are about families.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MachineTypes {
+    pub(super) family: Spanned<String>,
+    pub(super) origin: Origin,
+    /// The vCPUs that there are of each type (`standard`, `highmem`); empty for any number.
+    #[serde(default)]
+    pub(super) types: BTreeMap<String, Vec<u32>>,
+    /// What may follow the number of vCPUs (`lssd`).
+    #[serde(default)]
+    pub(super) endings: Vec<String>,
+    /// Machine types whose name tells no number of vCPUs.
+    #[serde(default)]
+    pub(super) names: Vec<String>,
+    /// Whether numbers of vCPUs and memory can be chosen: `n2-custom-12-16384`.
+    #[serde(default)]
+    pub(super) custom: bool,
 }

@@ -15,9 +15,11 @@ pub(super) struct Machine {
     /// Number of vCPUs.
     pub(super) vcpus: Option<u32>,
     /// Whether `name` is a machine type, not a family.
-    is_type: bool,
+    pub(super) is_type: bool,
+    /// The number of vCPUs that the name tells.
+    pub(super) told: Option<u32>,
     /// What follows the number of vCPUs: `lssd`, `highlssd-metal`.
-    rest: String,
+    pub(super) rest: String,
     /// Processor.
     cpu: Option<String>,
 }
@@ -48,6 +50,7 @@ impl Machine {
         Ok(Some(Machine {
             family: family.to_owned(),
             vcpus: told.or(query.vcpus),
+            told,
             is_type: parts.len() > 1,
             rest: number.map_or(String::new(), |index| parts[index + 1..].join("-")),
             cpu: query.cpu.clone(),

@@ -102,8 +102,8 @@ impl Evaluation<'_> {
             }
             self.around_by(row, machine, caps.of);
             let name = match machine.name.as_str() {
-                "any" => "machines",
-                name => name,
+                "any" => "machines".to_owned(),
+                _ => row_name(row, machine),
             };
             let of = match caps.of {
                 CapOf::Machine => format!("caps of {name}"),
@@ -116,13 +116,7 @@ impl Evaluation<'_> {
     }
 
     fn around_by(&mut self, row: &Row, machine: &Machine, of: CapOf) {
-        let name = match (vcpus_text(row), &row.machine) {
-            (vcpus, None) if !vcpus.is_empty() && machine.name != "any" => {
-                format!("{}, {vcpus} vCPUs", machine.family)
-            }
-            (vcpus, None) if !vcpus.is_empty() => format!("with {vcpus} vCPUs"),
-            _ => machine.name.clone(),
-        };
+        let name = row_name(row, machine);
         let label = match of {
             CapOf::Machine => Limiter::Machine(name),
             CapOf::Network => Limiter::Network(name),
@@ -150,5 +144,16 @@ impl Evaluation<'_> {
         }
         self.around.push(caps);
         self.remarks.extend(row.note.clone());
+    }
+}
+
+/// What a row is about: `n1, 8-15 vCPUs`. A source is cited for no more than it says.
+fn row_name(row: &Row, machine: &Machine) -> String {
+    match (vcpus_text(row), &row.machine) {
+        (vcpus, None) if !vcpus.is_empty() && machine.name != "any" => {
+            format!("{}, {vcpus} vCPUs", machine.family)
+        }
+        (vcpus, None) if !vcpus.is_empty() => format!("with {vcpus} vCPUs"),
+        _ => machine.name.clone(),
     }
 }

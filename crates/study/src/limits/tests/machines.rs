@@ -141,3 +141,30 @@ fn unknown_names_come_with_suggestions() {
         "gcp-pd-ssd"
     );
 }
+
+#[test]
+fn a_type_that_does_not_exist_gets_no_caps_of_its_family() {
+    let refused = [
+        refusal("gcp-pd-ssd:size=500,machine=n2-standart-8"),
+        refusal("gcp-pd-ssd:size=500,machine=n2-standard-9"),
+        refusal("gcp-pd-ssd:size=500,machine=n2-standard,vcpus=8"),
+        refusal("gcp-pd-ssd:size=500,machine=e2-medum"),
+        refusal("gcp-local-ssd-titanium:machine=c4-standrad-8-lsssd"),
+        refusal("gcp-pd-ssd:size=500,machine=t2a-custom-4-8192"),
+    ];
+    insta::assert_snapshot!(refused.join("\n"));
+    for known in [
+        "machine=n1,vcpus=8",
+        "machine=N2-Standard-8",
+        "machine=n2-custom-12-16384",
+        "machine=n2-custom-12-16384-ext",
+        "machine=custom-4-8192",
+        "machine=e2-medium",
+        "machine=c3-standard-88-lssd",
+        "machine=a2-highgpu-1g",
+    ] {
+        ask(&format!("gcp-pd-ssd:size=500,{known}"));
+    }
+    let promise = ask("gcp-pd-ssd:size=500,machine=n2-standard-8");
+    assert_eq!(promise.sources[1].of, "caps of n2, 8-15 vCPUs");
+}
