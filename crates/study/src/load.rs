@@ -16,8 +16,10 @@ mod study;
 
 pub use compared::{Known, LatencyCurve};
 pub use matrix::{Cell, CellState, Matrix, MatrixOptions};
-pub use objective::{Objective, ObjectiveError};
+pub use objective::{Judgement, Objective, ObjectiveError};
 pub use plan::{Arrivals, Mix, Pattern};
 pub use point::{LoadLatency, Offered, Point, Side};
-pub use search::{Answer, highest};
-pub use study::{LoadError, LoadOptions, LoadResult, LoadWatcher, Step, load, planned_ns};
+pub use search::{Answer, Effort, highest};
+pub use study::{
+    LoadError, LoadOptions, LoadResult, LoadWatcher, ObjectiveAnswer, Step, load, planned_ns,
+};

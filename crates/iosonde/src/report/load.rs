@@ -4,7 +4,7 @@ mod matrix;
 
 use crate::failure::Failure;
 use crate::report::probe::table::wrapped;
-use iosonde_study::load::{Answer, Arrivals, LoadResult, Mix, Offered, Point};
+use iosonde_study::load::{Arrivals, LoadResult, Mix, ObjectiveAnswer, Offered, Point};
 use iosonde_study::words;
 use serde::Serialize;
 
@@ -20,8 +20,7 @@ pub(crate) fn table(result: &LoadResult) -> String {
     let mut text = wrapped(&headline(result));
     text.push_str(&curve(result));
     for answer in &result.objectives {
-        let sentence = objective(&answer.objective.to_string(), answer.answer);
-        text.push_str(&format!("\n{}", wrapped(&sentence)));
+        text.push_str(&format!("\n{}", wrapped(&objective(answer))));
     }
     if let Some(found) = &result.matrix {
         text.push_str(&format!("\n{}", matrix::text(found)));
@@ -68,7 +67,7 @@ pub(crate) fn headline(result: &LoadResult) -> String {
 
 fn curve(result: &LoadResult) -> String {
     let kept_up = || {
-        let points = result.points.iter().filter(|point| point.kept_up);
+        let points = result.points.iter().filter(|point| is_judged(point));
         points.filter_map(|point| point.percentile_ns(99.0))
     };
     let range = (
@@ -84,7 +83,11 @@ fn curve(result: &LoadResult) -> String {
             Some(capacity) => format!("{:.0}%", 100.0 * point.offered.total() / capacity),
             None => String::new(),
         };
-        let mark = if point.kept_up { ' ' } else { '*' };
+        let mark = match (point.interrupted, point.kept_up) {
+            (true, _) => '/',
+            (false, false) => '*',
+            (false, true) => ' ',
+        };
         text.push_str(&format!(
             "{load:>5} {:>8} {:>8}{mark}",
             words::iops(point.offered.total()),
@@ -93,7 +96,7 @@ fn curve(result: &LoadResult) -> String {
         for percent in PERCENTILES {
             text.push_str(&format!(" {:>8}", latency(point.percentile_ns(percent))));
         }
-        let bar = if point.kept_up {
+        let bar = if is_judged(point) {
             bar(point.percentile_ns(99.0), range)
         } else {
             String::new()
@@ -103,6 +106,11 @@ fn curve(result: &LoadResult) -> String {
         text.push('\n');
     }
     text
+}
+
+/// Whether its latencies stand for the load.
+fn is_judged(point: &Point) -> bool {
+    point.kept_up && !point.interrupted
 }
 
 /// From one sign for the lowest latency to a full bar for the highest; each sign more is the same ratio.
@@ -129,23 +137,44 @@ fn latency(ns: Option<f64>) -> String {
 }
 
 /// What came of an objective.
-pub(crate) fn objective(objective: &str, answer: Answer) -> String {
-    match (answer.held, answer.failed) {
-        (Some(held), Some(failed)) => format!(
-            "{objective}: kept up to {} IOPS (not at {})",
-            words::iops(held),
-            words::iops(failed)
-        ),
-        (Some(held), None) => format!(
-            "{objective}: kept at every rate that was offered, up to {} IOPS",
-            words::iops(held)
-        ),
-        (None, Some(failed)) => format!(
-            "{objective}: not kept at any rate that was offered, down to {} IOPS",
-            words::iops(failed)
-        ),
-        (None, None) => format!("{objective}: nothing was measured"),
-    }
+pub(crate) fn objective(found: &ObjectiveAnswer) -> String {
+    let (objective, answer) = (found.objective, found.answer);
+    let too_few = |place: &str| {
+        format!(
+            "too few I/Os at {place} to tell {}: a longer --runtime",
+            objective.measure()
+        )
+    };
+    let too_few_at = |rate: f64| too_few(&format!("{} IOPS", words::iops(rate)));
+    let told = match (answer.held, answer.failed) {
+        (Some(held), Some(failed)) => {
+            let (held, failed) = (words::iops(held), words::iops(failed));
+            format!("kept up to {held} IOPS (not at {failed})")
+        }
+        (Some(held), None) => match answer.untold {
+            Some(_) => format!("kept up to {} IOPS", words::iops(held)),
+            None => {
+                let held = words::iops(held);
+                format!("kept at every rate that was offered, up to {held} IOPS")
+            }
+        },
+        (None, Some(failed)) => {
+            let failed = words::iops(failed);
+            let below = answer.untold.map(|_| too_few("lower rates"));
+            let below = below.map_or(String::new(), |below| format!("; {below}"));
+            return format!(
+                "{objective}: not kept at any rate that was judged, down to {failed} IOPS{below}"
+            );
+        }
+        (None, None) => {
+            let nothing = "nothing was measured to its end".to_owned();
+            let told = answer.untold.map(too_few_at);
+            return format!("{objective}: {}", told.unwrap_or(nothing));
+        }
+    };
+    let above = answer.untold.map(too_few_at);
+    let above = above.map_or(String::new(), |above| format!("; {above}"));
+    format!("{objective}: {told}{above}")
 }
 
 /// What else should be known, each in one sentence.
@@ -155,14 +184,21 @@ pub(crate) fn notes(result: &LoadResult) -> Vec<String> {
         .points
         .iter()
         .chain(result.matrix.iter().flat_map(|matrix| &matrix.points));
-    if all.any(|point| !point.kept_up) {
+    if all.any(|point| !point.kept_up && !point.interrupted) {
         notes.push(format!(
             "* not kept up with: the backlog, and with it latency, grows for as long as the load lasts (here {})",
             words::wait(result.options.runtime_ns + result.options.ramp_ns)
         ));
     }
     if result.interrupted {
-        notes.push("interrupted: what ran until then".to_owned());
+        let cut = result.points.iter().any(|point| point.interrupted);
+        let mark = if cut { "/ " } else { "" };
+        let judged = if cut {
+            ", which nothing is judged by"
+        } else {
+            ""
+        };
+        notes.push(format!("{mark}interrupted: what ran until then{judged}"));
     }
     notes.extend(result.notes.iter().cloned());
     let mut verdicts: Vec<&String> = result
@@ -178,7 +214,9 @@ pub(crate) fn notes(result: &LoadResult) -> Vec<String> {
 
 /// One point, while the study goes on.
 pub(crate) fn one_line(point: &Point) -> String {
-    let told = if point.kept_up {
+    let told = if point.interrupted {
+        "interrupted".to_owned()
+    } else if point.kept_up {
         format!("p99 {}", latency(point.percentile_ns(99.0)))
     } else {
         format!(
@@ -265,8 +303,7 @@ pub(crate) fn markdown(result: &LoadResult) -> String {
         text.push_str(&format!("| {} |\n", cells.join(" | ")));
     }
     for answer in &result.objectives {
-        let sentence = objective(&answer.objective.to_string(), answer.answer);
-        text.push_str(&format!("\n{sentence}\n"));
+        text.push_str(&format!("\n{}\n", objective(answer)));
     }
     text
 }

@@ -35,7 +35,8 @@ impl LatencyCurve {
     /// Of a study.
     pub fn of(result: &LoadResult, known: Known<'_>) -> LatencyCurve {
         let pattern = pattern(result);
-        let kept_up = result.points.iter().filter(|point| point.kept_up);
+        let whole = result.points.iter().filter(|point| !point.interrupted);
+        let kept_up = whole.filter(|point| point.kept_up);
         let mut points: Vec<(f64, Vec<Figure>)> = kept_up
             .map(|point| (point.offered.total(), figures(point, known)))
             .collect();

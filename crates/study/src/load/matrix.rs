@@ -86,6 +86,9 @@ pub(super) fn measure(study: &mut Study<'_>, options: MatrixOptions) -> Result<M
             writes_per_s: writes[write],
         };
         let point = study.offer(offered)?;
+        if point.interrupted {
+            return Ok(None);
+        }
         let cell = Cell {
             state: match point.kept_up {
                 true => CellState::Measured,

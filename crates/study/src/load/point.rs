@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 /// Least share of the offered rate that counts as kept up with, beside what chance explains.
 const KEEPING_UP: f64 = 0.98;
+/// I/Os that must have been slower than a percentile for it to be told: else one outlier decides it.
+pub(super) const ENOUGH: f64 = 10.0;
 /// Standard deviations of a Poisson count that chance may explain.
 const CHANCE: f64 = 3.0;
 
@@ -68,10 +70,10 @@ impl LoadLatency {
         }
     }
 
-    /// A percentile, if at least ten I/Os were slower: else one outlier decides it.
+    /// A percentile, if at least [`ENOUGH`] I/Os were slower.
     pub fn percentile_ns(&self, percent: f64) -> Option<f64> {
         let slower = self.count as f64 * (100.0 - percent) / 100.0;
-        (slower + 1e-6 >= 10.0).then(|| self.at_ns(percent))
+        (slower + 1e-6 >= ENOUGH).then(|| self.at_ns(percent))
     }
 }
 
@@ -98,6 +100,9 @@ pub struct Point {
     /// Whether as much was completed as was offered, but for what chance explains. Where not, latencies grow for as long as
     /// the load lasts, and stand for that length only.
     pub kept_up: bool,
+    /// Whether the user ended it early: what is known of it is shown, but nothing is judged by it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// What the run says against its own figures, each in one sentence.
     pub verdicts: Vec<String>,
     /// The error that ended it early.
@@ -165,6 +170,7 @@ impl Point {
             read,
             write,
             kept_up,
+            interrupted: false,
             verdicts: verdicts.map(|verdict| verdict.evidence.clone()).collect(),
             failure,
         }

@@ -1,10 +1,10 @@
 //! The study: layout, capacity, the curve, the objectives, the matrix.
 
 use super::matrix::{self, Matrix, MatrixOptions};
-use super::objective::Objective;
+use super::objective::{Judgement, Objective};
 use super::plan::{Arrivals, Ground, Mix, Pattern};
 use super::point::{Offered, Point};
-use super::search::{Answer, highest};
+use super::search::{Answer, Effort, highest};
 use crate::probe::{
     Budget, ProbeTarget, TargetKind, WorkingSetError, is_direct_refused, planned_bytes,
 };
@@ -332,7 +332,8 @@ impl Study<'_> {
             .step(Step::Offer(offered), Some(self.step_ns()));
         let (ramp_ns, runtime_ns) = (self.options.ramp_ns, self.options.runtime_ns);
         let result = self.run_plan(|ground| ground.open(offered, ramp_ns, runtime_ns))?;
-        let point = Point::of(offered, &result);
+        let mut point = Point::of(offered, &result);
+        point.interrupted = self.watcher.is_interrupted();
         self.watcher.point(&point);
         Ok(point)
     }
@@ -348,18 +349,23 @@ impl Study<'_> {
             let known: Vec<_> = self
                 .points
                 .iter()
-                .map(|point| (point.offered.total(), objective.is_kept(point)))
+                .filter_map(|point| Some((point.offered.total(), is_kept(&objective, point)?)))
                 .collect();
+            let effort = Effort {
+                precision: PRECISION,
+                most: MOST_TRIES,
+                least: self.least_rate(&objective),
+            };
             let mut failed = None;
-            let answer = highest(&known, PRECISION, MOST_TRIES, |rate| {
+            let answer = highest(&known, effort, |rate| {
                 if self.watcher.is_interrupted() {
                     return None;
                 }
                 match self.offer(self.options.mix.split(rate)) {
                     Ok(point) => {
-                        let kept = objective.is_kept(&point);
+                        let kept = is_kept(&objective, &point);
                         self.points.push(point);
-                        Some(kept)
+                        kept
                     }
                     Err(error) => {
                         failed = Some(error);
@@ -369,10 +375,41 @@ impl Study<'_> {
             });
             match failed {
                 Some(error) => return Err(error),
-                None => answers.push(ObjectiveAnswer { objective, answer }),
+                None => answers.push(ObjectiveAnswer {
+                    objective,
+                    answer: self.with_untold(&objective, answer),
+                }),
             }
         }
         Ok(answers)
+    }
+
+    /// Below this rate a step is too short for an objective to be judged.
+    fn least_rate(&self, objective: &Objective) -> f64 {
+        let Offered {
+            reads_per_s: reads,
+            writes_per_s: writes,
+        } = self.options.mix.split(1.0);
+        let fewest = match reads.min(writes) > 0.0 {
+            true => reads.min(writes),
+            false => 1.0,
+        };
+        objective.least_rate(self.options.runtime_ns, fewest)
+    }
+
+    /// With the highest rate that could be the answer, had it had more I/Os.
+    fn with_untold(&self, objective: &Objective, answer: Answer) -> Answer {
+        let untold = self
+            .points
+            .iter()
+            .filter(|point| objective.judge(point) == Some(Judgement::TooFew))
+            .map(|point| point.offered.total())
+            .filter(|rate| answer.held.is_none_or(|held| *rate > held))
+            .filter(|rate| answer.failed.is_none_or(|failed| *rate < failed));
+        Answer {
+            untold: untold.chain(answer.untold).reduce(f64::max),
+            ..answer
+        }
     }
 
     /// Runs a plan; without O_DIRECT where that is refused.
@@ -455,6 +492,15 @@ impl Study<'_> {
             interrupted,
             notes: self.notes,
         })
+    }
+}
+
+/// Whether a point keeps an objective; `None` where it cannot tell.
+fn is_kept(objective: &Objective, point: &Point) -> Option<bool> {
+    match objective.judge(point)? {
+        Judgement::Kept => Some(true),
+        Judgement::Broken => Some(false),
+        Judgement::TooFew => None,
     }
 }
 

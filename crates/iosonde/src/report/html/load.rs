@@ -7,7 +7,7 @@ use iosonde_study::load::{LoadResult, Matrix, Point};
 /// A load study from `source`.
 pub(super) fn of(source: &str, result: &LoadResult) -> Load {
     let objectives = result.objectives.iter();
-    let told = objectives.map(|each| objective(&each.objective.to_string(), each.answer));
+    let told = objectives.map(objective);
     Load {
         source: source.to_owned(),
         headline: headline(result),

@@ -73,3 +73,73 @@ fn the_matrix_is_a_heat_map() {
         insta::assert_snapshot!(name, text);
     }
 }
+
+/// At one rate, for two seconds.
+fn at(rate: f64, objectives: &[&str]) -> LoadOptions {
+    LoadOptions {
+        rates: vec![rate],
+        objectives: objectives.iter().map(|one| one.parse().unwrap()).collect(),
+        runtime_ns: 2 * SECOND_NS,
+        ..options()
+    }
+}
+
+/// What is not known is not broken: where all I/Os were within the objective it is kept, and where some were not there may be too
+/// few to tell.
+#[test]
+fn an_objective_that_cannot_be_told_is_not_broken() {
+    let words = "p99=1s p99.9=1.18ms p50=1us p99.9=1us max=1us max=1s";
+    let words: Vec<&str> = words.split(' ').collect();
+    let result = measured("net-iops-cap", &at(20.0, &words));
+    insta::assert_snapshot!("few_ios", table(&result));
+    let told: Vec<_> = result.objectives.iter().map(|one| one.answer).collect();
+    assert_eq!((told[0].held, told[0].failed), (Some(20.0), None));
+    assert_eq!((told[1].held, told[1].failed), (None, None));
+    assert_eq!(told[1].untold, Some(20.0));
+    // Nor is it looked for where there would be too few.
+    assert!(
+        result
+            .points
+            .iter()
+            .all(|point| point.offered.total() >= 0.5)
+    );
+}
+
+/// Ends the study during the second rate.
+struct Impatient(usize);
+
+impl iosonde_study::load::LoadWatcher for Impatient {
+    fn step(&mut self, _: iosonde_study::load::Step, _: Option<u64>) {
+        self.0 += 1;
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.0 > 2
+    }
+}
+
+#[test]
+fn an_interrupted_rate_is_not_judged() {
+    let with = LoadOptions {
+        rates: vec![1000.0, 9000.0],
+        ..at(0.0, &["p99=3ms", "max=1us"])
+    };
+    let target = ProbeTarget {
+        name: "sim:net-iops-cap".to_owned(),
+        path: "sim".to_owned(),
+        kind: TargetKind::Simulated {
+            options: "net-iops-cap".to_owned(),
+        },
+    };
+    let mut session = LocalRunner::default().open();
+    let result = load(&mut session, &target, &with, &mut Impatient(0)).unwrap();
+    insta::assert_snapshot!("interrupted", table(&result));
+    let known = result.points.iter().map(|point| point.interrupted);
+    assert_eq!(known.collect::<Vec<_>>(), [false, true]);
+    assert!(
+        result
+            .objectives
+            .iter()
+            .all(|one| one.answer.failed != Some(9000.0))
+    );
+}
