@@ -242,3 +242,24 @@ fn documents_on_the_way() {
         assert_eq!(documents[0]["jobs"][1]["read"]["total_ios"], 0);
     }
 }
+
+#[test]
+fn the_depth_is_kept_however_completions_come() {
+    for rw in ["randread", "randwrite"] {
+        let line = format!(
+            "--name=deep --filename=deep --direct=1 --rw={rw} --bs=4k --size=32m --iodepth=16 \
+             --ioengine=libaio --output-format=json"
+        );
+        for program in Program::both() {
+            let scratch = Scratch::shared();
+            scratch.write("deep", vec![7u8; 32 << 20]);
+            let document = program.line(&scratch, &line).json();
+            let full = number(&document, "/jobs/0/iodepth_level/16");
+            assert!(
+                full >= 99.0,
+                "{program:?}: {rw}: {}",
+                document["jobs"][0]["iodepth_level"]
+            );
+        }
+    }
+}

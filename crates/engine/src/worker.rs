@@ -62,6 +62,8 @@ pub struct DepthRules {
     pub iodepth: u32,
     /// Most I/Os in one submission.
     pub batch_submit: u32,
+    /// Most that one call hands to the kernel; a submission of more goes in several calls.
+    pub call_limit: u32,
     /// Fewest completions to wait for.
     pub complete_min: u32,
     /// Most completions to look at before more is submitted.
@@ -163,8 +165,12 @@ pub struct Worker<B, C> {
     submitted_ns: u64,
     prepared_ns: u64,
     in_flight: u32,
+    /// I/Os of this submission that go with the next call.
+    to_follow: u32,
     phase: Phase,
     dry: bool,
+    /// The depth has been reached once.
+    was_full: bool,
     /// `iodepth_low`: filled up, now draining.
     draining: bool,
     /// Whether I/Os are taken from the generator as they come, without pauses, rates, flows or verification.
@@ -314,6 +320,8 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             ios: vec![Io::EMPTY; depth].into_boxed_slice(),
             done: Vec::with_capacity(depth),
             in_flight: 0,
+            to_follow: 0,
+            was_full: false,
             draining: false,
             held: None,
             next_pass: None,
@@ -352,11 +360,18 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         if ending && self.phase == Phase::Main {
             self.stopped_ns = self.stopped_ns.min(self.now_ns);
         }
-        if !ending && !self.dry {
-            wake_ns = self.prepare();
-        }
-        if !self.batch.is_empty() {
+        loop {
+            if !ending && !self.dry {
+                wake_ns = self.prepare();
+            }
+            if self.batch.is_empty() {
+                break;
+            }
             self.submit();
+            if self.to_follow == 0 || !self.batch.is_empty() || self.failure.is_some() {
+                break;
+            }
+            self.now_ns = self.submitted_ns;
         }
         if self.in_flight > 0 {
             return self.collect(wake_ns, ending);

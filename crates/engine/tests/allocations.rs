@@ -98,6 +98,7 @@ fn parts(job: &Job, depth: u32, clock: RealClock) -> Parts {
         rules: DepthRules {
             iodepth: depth,
             batch_submit: depth,
+            call_limit: u32::MAX,
             complete_min: 1,
             complete_max: u32::MAX,
             refill: Refill::AT_ONCE,

@@ -235,9 +235,8 @@ pub(crate) fn parts(
         shared: company.shared,
         rules: DepthRules {
             iodepth: depth,
-            batch_submit: batch_submit(job, in_memory)
-                .unwrap_or(depth)
-                .clamp(1, depth),
+            batch_submit: job.io.batch_submit.unwrap_or(depth).clamp(1, depth),
+            call_limit: call_limit(job, in_memory),
             complete_min: job.io.batch_complete_min,
             complete_max: job.io.batch_complete_max.unwrap_or(u32::MAX),
             refill: refill(job, depth, in_memory),
@@ -270,10 +269,13 @@ pub(crate) fn parts(
     }
 }
 
-/// Most I/Os in one submission, where there is such a limit.
-fn batch_submit(job: &Job, in_memory: bool) -> Option<u32> {
-    let is_device = !in_memory && !matches!(job.io.engine, Engine::Null | Engine::Sim);
-    job.io.batch_submit.or(is_device.then_some(BATCH_TO_DEVICE))
+/// Most I/Os in one call, where the job says nothing of batches.
+fn call_limit(job: &Job, in_memory: bool) -> u32 {
+    let has_device = !in_memory && !matches!(job.io.engine, Engine::Null | Engine::Sim);
+    match job.io.batch_submit {
+        None if has_device => BATCH_TO_DEVICE,
+        _ => u32::MAX,
+    }
 }
 
 /// When free slots are worth a submission of their own.
@@ -316,15 +318,13 @@ mod tests {
         let mut job = Job::new("x");
         job.io.iodepth = 64;
         job.io.engine = Engine::IoUring;
-        assert_eq!(
-            (batch_submit(&job, false), batch_submit(&job, true)),
-            (Some(8), None)
-        );
+        assert_eq!(call_limit(&job, false), 8);
+        assert_eq!(call_limit(&job, true), u32::MAX);
         job.io.batch_submit = Some(32);
-        assert_eq!(batch_submit(&job, false), Some(32));
+        assert_eq!(call_limit(&job, false), u32::MAX);
         job.io.batch_submit = None;
         job.io.engine = Engine::Null;
-        assert_eq!(batch_submit(&job, false), None);
+        assert_eq!(call_limit(&job, false), u32::MAX);
     }
 
     #[test]

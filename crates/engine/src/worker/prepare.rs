@@ -9,6 +9,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     /// Fills the batch with as many I/Os as may start now. When the next may start, where it has to wait.
     #[inline(always)]
     pub(super) fn prepare(&mut self) -> Option<u64> {
+        let goes_on = std::mem::take(&mut self.to_follow) > 0;
         let rules = &self.parts.rules;
         let depth = match &self.parts.depth_control {
             Some(control) => control.depth(),
@@ -20,15 +21,19 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         }
         self.draining = false;
         let room = depth.saturating_sub(busy).min(rules.batch_submit);
-        if room < rules.refill.slots && self.holds_back() {
+        if room < rules.refill.slots && !goes_on && self.holds_back() {
             return None;
         }
         self.prepared_ns = self.now_ns;
+        let count = room.min(rules.call_limit);
         let wake_ns = if self.phase == Phase::Main && self.plain {
-            self.prepare_plain(room)
+            self.prepare_plain(count)
         } else {
-            self.prepare_one_by_one(room)
+            self.prepare_one_by_one(count)
         };
+        if self.batch.len() as u32 >= count {
+            self.to_follow = room - count;
+        }
         if self.in_flight + self.batch.len() as u32 >= depth && rules_low_differs(&self.parts.rules)
         {
             self.draining = true;

@@ -33,9 +33,16 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             self.count(taken)
         };
         self.in_flight += taken as u32;
+        let mut depth = self.in_flight;
+        if self.was_full {
+            // As in fio, slots that were reaped together count as taken until it is their turn.
+            depth += self.to_follow;
+        } else {
+            self.was_full = depth >= self.parts.rules.iodepth;
+        }
         self.parts
             .recorder
-            .submitted(&counts, self.prepared_ns, issue_ns, self.in_flight, timed);
+            .submitted(&counts, self.prepared_ns, issue_ns, depth, timed);
         if let Some(log) = &mut self.parts.log {
             log.submitted(
                 &self.parts.slab,
