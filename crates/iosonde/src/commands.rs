@@ -31,7 +31,7 @@ pub(crate) mod watch;
 use crate::args::{Cli, Command, KeepArgs};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::store::Keeper;
+use crate::store::{Keeper, absolute};
 use clap::{CommandFactory, Parser};
 use serde::Serialize;
 use std::ffi::OsString;
@@ -46,6 +46,9 @@ pub(crate) fn dispatch(words: &[OsString]) -> Result<(), Failure> {
     match Cli::try_parse_from(with_axes.as_deref().unwrap_or(words))?.command {
         Command::Probe(mut args) => {
             args.targets = args.cluster.in_each_context(&args.targets);
+            args.targets
+                .iter_mut()
+                .for_each(|name| *name = absolute(name));
             probe::run(&args)
         }
         Command::Fio { args } => fio::run(&args, &KeepArgs::default()),
@@ -53,8 +56,14 @@ pub(crate) fn dispatch(words: &[OsString]) -> Result<(), Failure> {
             args.targets = args.cluster.in_each_context(&args.targets);
             sweep::run(&args)
         }
-        Command::Load(args) => load::run(&args),
-        Command::Pts(args) => pts::run(&args),
+        Command::Load(mut args) => {
+            args.target = absolute(&args.target);
+            load::run(&args)
+        }
+        Command::Pts(mut args) => {
+            args.target = absolute(&args.target);
+            pts::run(&args)
+        }
         Command::Run(args) => run::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Doctor(args) => doctor::run(&args),

@@ -22,6 +22,7 @@ mod record;
 mod reference;
 mod schema;
 mod unwritable;
+mod whereabouts;
 mod write;
 
 pub(crate) use error::{StoreError, meant};
@@ -30,8 +31,9 @@ pub(crate) use incoming::read_documents;
 pub(crate) use keeper::{Keeper, KeepingSession};
 pub(crate) use place::Place;
 pub(crate) use read::{Filter, Loaded, Summary};
-pub(crate) use record::{Document, KeptRun, KeptStudy, probe_document, split_label, target};
+pub(crate) use record::{Document, KeptRun, KeptStudy, probe_document, split_label};
 pub(crate) use reference::{LATEST, is_from_the_end};
+pub(crate) use whereabouts::{absolute, target_here};
 pub(crate) use write::Imported;
 
 use rusqlite::Connection;

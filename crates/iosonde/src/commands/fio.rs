@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::live::fio::FioLive;
 use crate::output::Output;
 use crate::signals::Stop;
-use crate::store::{Keeper, target};
+use crate::store::{Keeper, target_here};
 use elsewhere::Elsewhere;
 use iosonde_engine::local::LocalRunner;
 use iosonde_engine::system_env::SystemEnv;
@@ -106,7 +106,7 @@ fn measure(
     let (outcome, shown) = watched(&mut session, plan, command, formats, &mut output)?;
     let closed = Box::new(session).close();
     let result = outcome?;
-    let name = target(&result);
+    let name = target_here(&result);
     let result = report(result, &name, formats, &mut keeper, &mut output)?;
     shown?;
     match (closed, conclude(&result, &stop)) {

@@ -4,7 +4,7 @@ use crate::args::{ListArgs, TextFormat};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::report::{history, spread};
-use crate::store::{Filter, Place, Store, StoreError};
+use crate::store::{Filter, Place, Store, StoreError, absolute};
 use iosonde_result::compare::Measured;
 use jiff::tz::TimeZone;
 
@@ -13,7 +13,7 @@ pub(crate) fn run(args: &ListArgs) -> Result<(), Failure> {
     let place = Place::find(args.store.store.as_deref())?;
     let filter = Filter {
         labels: args.labels.clone(),
-        target: args.target.clone(),
+        targets: args.target.iter().flat_map(|name| forms(name)).collect(),
         since_ms: args.since,
         ..Filter::default()
     };
@@ -40,4 +40,23 @@ pub(crate) fn run(args: &ListArgs) -> Result<(), Failure> {
         }
     }
     Output::Standard.write(text.as_bytes())
+}
+
+/// The names under which a target may be kept: where it is, and as older entries and other machines wrote it.
+fn forms(name: &str) -> Vec<String> {
+    let mut forms = vec![absolute(name), name.to_owned()];
+    forms.dedup();
+    forms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_found_by_where_it_is_and_by_its_older_name() {
+        let here = std::env::current_dir().unwrap().canonicalize().unwrap();
+        assert_eq!(forms("."), [here.to_str().unwrap(), "."]);
+        assert_eq!(forms("sc://fast"), ["sc://fast"]);
+    }
 }

@@ -254,9 +254,12 @@ impl Probes<'_> {
     fn note_of_equals(&self, who: usize) -> Option<String> {
         let targets = &self.args.targets;
         let equal = (0..who).find(|earlier| target::are_same(&targets[*earlier], &targets[who]))?;
+        let what = match targets[who] == targets[equal] {
+            true => format!("{} was measured already", targets[who]),
+            false => format!("{} is {} again", targets[who], targets[equal]),
+        };
         Some(format!(
-            "{} is {} again: an A/A test, in which what differs is chance or drift of the machine",
-            targets[who], targets[equal]
+            "{what}: an A/A test, in which what differs is chance or drift of the machine"
         ))
     }
 

@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::report;
 use crate::signals::Stop;
+use crate::store::absolute;
 use iosonde_engine::system_env::SystemEnv;
 use iosonde_job::Env;
 use iosonde_job::diagnostic::nearest;
@@ -201,9 +202,13 @@ fn targets(args: &RunArgs, suite: &Suite) -> Vec<SuiteTarget> {
         name: name.to_owned(),
         labels: Default::default(),
     };
-    match (&args.targets[..], &suite.targets[..]) {
+    let mut targets = match (&args.targets[..], &suite.targets[..]) {
         ([], []) => vec![plain(".")],
         ([], of_suite) => of_suite.to_vec(),
         (given, _) => given.iter().map(|name| plain(name)).collect(),
+    };
+    for target in &mut targets {
+        target.name = absolute(&target.name);
     }
+    targets
 }

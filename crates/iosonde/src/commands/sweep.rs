@@ -13,7 +13,7 @@ use crate::live::sweep::SweepLive;
 use crate::output::Output;
 use crate::report;
 use crate::signals::Stop;
-use crate::store::{Keeper, KeepingSession};
+use crate::store::{Keeper, KeepingSession, absolute};
 use around::Around;
 use export::FioFiles;
 use iosonde_engine::system_env::SystemEnv;
@@ -110,7 +110,7 @@ impl Asked {
         Ok(Asked {
             base,
             job_file,
-            targets: targets.into_iter().cloned().collect(),
+            targets: targets.into_iter().map(|name| absolute(name)).collect(),
             axes,
             errors,
         })

@@ -16,8 +16,8 @@ use std::str::FromStr;
 pub(crate) struct Filter {
     /// Each of these labels.
     pub(crate) labels: Vec<(String, String)>,
-    /// This target, or something below this directory.
-    pub(crate) target: Option<String>,
+    /// One of these targets, or something below one of these directories; any, if none is named.
+    pub(crate) targets: Vec<String>,
     /// Begun at this time or later, in milliseconds of the Unix epoch.
     pub(crate) since_ms: Option<u64>,
     /// Only this one.
@@ -33,7 +33,7 @@ pub(crate) struct Summary {
     pub(crate) short_id: String,
     /// `probe`, `fio`, ...
     pub(crate) kind: String,
-    /// Target as the user wrote it.
+    /// Target: the absolute path, or the name as the user wrote it.
     pub(crate) target: String,
     /// Where it ran.
     pub(crate) machine: Option<String>,
@@ -266,8 +266,12 @@ impl Filter {
             );
             values.extend([SqlValue::from(key.clone()), SqlValue::from(value.clone())]);
         }
-        if let Some(target) = &self.target {
-            condition.push_str(" AND (target = ? OR substr(target, 1, length(?)) = ?)");
+        if !self.targets.is_empty() {
+            let one = "target = ? OR substr(target, 1, length(?)) = ?";
+            let any = vec![one; self.targets.len()].join(" OR ");
+            condition.push_str(&format!(" AND ({any})"));
+        }
+        for target in &self.targets {
             let below = format!("{}/", target.trim_end_matches('/'));
             values.extend([target.clone(), below.clone(), below].map(SqlValue::from));
         }

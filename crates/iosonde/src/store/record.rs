@@ -21,7 +21,7 @@ const MACHINE_LABELS: [&str; 2] = ["machine", "node"];
 pub(crate) struct KeptStudy {
     /// What measured it: `probe`, `fio`, `sweep`, ...
     pub(crate) kind: String,
-    /// Target as the user wrote it.
+    /// Target: the absolute path, or the name as the user wrote it.
     pub(crate) target: String,
     /// Where it ran, where that is known.
     pub(crate) machine: Option<String>,
@@ -289,10 +289,15 @@ pub(super) fn machine(result: &RunResult) -> Option<String> {
 }
 
 /// Where the jobs' data are: what the first job that says so names.
-pub(crate) fn target(result: &RunResult) -> String {
-    let named = result.plan.jobs.iter().find_map(|job| {
+fn target(result: &RunResult) -> String {
+    named_target(result).map_or(".".to_owned(), |names| names.join(":"))
+}
+
+/// The names that it has, if any.
+pub(super) fn named_target(result: &RunResult) -> Option<Vec<String>> {
+    result.plan.jobs.iter().find_map(|job| {
         if let Some(device) = &job.io.sim {
-            return Some(format!("sim:{device}"));
+            return Some(vec![format!("sim:{device}")]);
         }
         let files = &job.files;
         let names = match (&files.filenames[..], &files.directories[..]) {
@@ -300,9 +305,8 @@ pub(crate) fn target(result: &RunResult) -> String {
             ([], directories) => directories,
             (names, _) => names,
         };
-        Some(names.join(":"))
-    });
-    named.unwrap_or_else(|| ".".to_owned())
+        Some(names.to_vec())
+    })
 }
 
 /// `key=value`.

@@ -218,7 +218,7 @@ fn results_are_found_by_label_target_and_time() {
     );
     assert_eq!(targets(Filter::label("disk", "none")), [""; 0]);
     let below = Filter {
-        target: Some("/data".to_owned()),
+        targets: vec!["/data".to_owned()],
         ..Filter::default()
     };
     assert_eq!(targets(below), ["/data", "/data/db"]);
