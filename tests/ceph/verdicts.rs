@@ -26,7 +26,7 @@ fn a_slow_daemon_and_recovery_are_named() {
 
     cluster.daemon(
         "osd.1",
-        "config set osd_debug_inject_dispatch_delay_duration 0.1",
+        "config set osd_debug_inject_dispatch_delay_duration 0.02",
     );
     cluster.daemon(
         "osd.1",
@@ -40,7 +40,7 @@ fn a_slow_daemon_and_recovery_are_named() {
     let osds = &slow["cluster"]["osd_latency"];
     assert_eq!(osds[0]["osd"], 1, "{osds:#}");
     assert!(
-        osds[0]["op_ns"].as_f64() > Some(1e8),
+        osds[0]["op_ns"].as_f64() > Some(2e7),
         "at least the delay: {osds:#}"
     );
     assert_verdict(&slow, "one slow OSD: osd.1 took");
