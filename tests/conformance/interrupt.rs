@@ -112,8 +112,28 @@ fn ramp_and_waiting_can_be_interrupted() {
         let scratch = Scratch::shared();
         let run = interrupted(&scratch, Program::subject(), line, Duration::from_secs(1));
         assert!(!run.status.success(), "{line}: {run}");
-        if !Program::subject().is_fio() {
-            assert_eq!(scratch.files(), Vec::<String>::new(), "{line}: {run}");
+        let files = scratch.files();
+        let whole = |name: &String| {
+            let file = fs::metadata(scratch.work().join(name));
+            file.is_ok_and(|file| file.len() == 1 << 20)
+        };
+        assert!(files.iter().all(whole), "{line}: {files:?}: {run}");
+    }
+}
+
+#[test]
+fn the_file_of_a_job_that_was_interrupted_stays() {
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        let line = "--name=job --rw=write --size=1m --time_based --runtime=600 --thinktime=1000";
+        let running = program.line(&scratch, line).start();
+        let begun = Instant::now();
+        while scratch.files().is_empty() && begun.elapsed() < SOON {
+            thread::sleep(Duration::from_millis(20));
         }
+        running.signal(Signal::INT);
+        let run = running.within(SOON).wait();
+        assert!(!run.status.success(), "{program:?}: {run}");
+        assert_eq!(scratch.files(), ["job.0.0"], "{program:?}: {run}");
     }
 }

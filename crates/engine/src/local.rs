@@ -53,8 +53,8 @@ pub struct LocalRunner {
     pub consent: Vec<PathBuf>,
     /// The user's wish to stop.
     pub interrupt: Arc<Interrupt>,
-    /// Whether files that a run made stay after the session (as with fio). Those of a run that failed or was interrupted
-    /// never do.
+    /// Whether files that a run made stay after the session, also when it was interrupted (as with fio). A file whose layout
+    /// was interrupted never does, nor do those of a run that failed.
     pub keep_files: bool,
     /// Where blocks that fail verification are saved (`verify_dump`); empty is the current directory.
     pub dump_directory: PathBuf,
@@ -127,7 +127,8 @@ impl Session for LocalSession {
         let mut outcome = threads::run(plan, &clones, &self.runner, around, observer)
             .inspect_err(|_| made.remove())?;
         let failed = outcome.workers.iter().any(|worker| worker.error.is_some());
-        if failed || self.runner.interrupt.is_requested() {
+        let is_unwanted = self.runner.interrupt.is_requested() && !self.runner.keep_files;
+        if failed || is_unwanted {
             made.remove();
         } else {
             self.made.extend(made);

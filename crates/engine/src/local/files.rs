@@ -133,7 +133,7 @@ pub(super) fn make_ready(
             message,
         });
     }
-    let mut made = search.lay_out(&runner.interrupt, begun, observer)?;
+    let mut made = search.lay_out(runner, begun, observer)?;
     search
         .look_again(&runner.consent)
         .and_then(|()| search.make_directories(&mut made))
@@ -225,7 +225,7 @@ impl<'a> Search<'a> {
     /// Lays out, and tells the observer how far it is.
     fn lay_out(
         &self,
-        interrupt: &Interrupt,
+        runner: &LocalRunner,
         begun: Instant,
         observer: &mut dyn Observer,
     ) -> Result<Made, RunError> {
@@ -239,7 +239,8 @@ impl<'a> Search<'a> {
             .collect();
         let mut progress = LayoutProgress::new(layout.bytes(), &workers, begun);
         let stop = Interrupt::default();
-        lay_out(layout, &[interrupt, &stop], &mut |bytes| {
+        let stops = [runner.interrupt.as_ref(), &stop];
+        lay_out(layout, runner.keep_files, &stops, &mut |bytes| {
             if progress.tell(bytes, observer) == Control::Stop {
                 stop.request();
             }

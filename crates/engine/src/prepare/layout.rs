@@ -165,17 +165,21 @@ impl Layout {
     }
 }
 
-/// Lays out all files. Those made are removed again when it fails or any of `stops` is requested. `written` is told the bytes so far.
+/// Lays out all files. Those made are removed again when it fails or any of `stops` is requested; with `keep`, files that were
+/// laid out wholly stay when it is interrupted. `written` is told the bytes so far.
 pub fn lay_out(
     layout: &Layout,
+    keep: bool,
     stops: &[&Interrupt],
     written: &mut dyn FnMut(u64),
 ) -> Result<Made, RunError> {
     let mut made = Made::default();
-    let outcome = lay_out_into(&mut made, layout, stops, written);
-    match outcome {
+    match lay_out_into(&mut made, layout, stops, written) {
         Ok(()) => Ok(made),
         Err(error) => {
+            if keep && matches!(error, RunError::Interrupted) {
+                made.created.clear();
+            }
             made.remove();
             Err(error)
         }
@@ -198,14 +202,19 @@ fn lay_out_into(
             return Err(must_not_create(path));
         }
         made.parents_of(path)?;
-        if !need.existed {
-            made.created.push(path.clone());
-        }
         let before = done;
-        one_file(path, need, &mut filler, stops, &mut |bytes| {
+        let outcome = one_file(path, need, &mut filler, stops, &mut |bytes| {
             done = before + bytes;
             written(done);
-        })?;
+        });
+        if !need.existed {
+            match outcome {
+                Ok(()) => made.created.push(path.clone()),
+                // A part of a file is of no use. Where not even that was made, there is nothing to remove.
+                Err(_) => drop(std::fs::remove_file(path)),
+            }
+        }
+        outcome?;
     }
     Ok(())
 }

@@ -34,20 +34,52 @@ fn laid_out_data_differ_and_do_not_repeat() {
 
 #[test]
 fn layout_is_seen_and_can_be_interrupted() {
-    let dir = directory();
-    let runner = LocalRunner {
-        keep_files: true,
-        ..LocalRunner::default()
-    };
-    let mut seen = Seen {
-        interrupt: Some(runner.interrupt.clone()),
-        ..Seen::default()
-    };
-    let text = "[x]\nfilename=sub/f:g\nsize=4g\nrw=read\ncreate_fsync=0\n";
-    let outcome = runner.open().run(&plan(dir.path(), text), &mut seen);
-    assert!(matches!(outcome, Err(RunError::Interrupted)), "{outcome:?}");
-    assert!(seen.states.contains(&(WorkerState::Layout as u8)));
-    assert_eq!(names(dir.path()), [] as [&str; 0]);
+    let first_of_two = "[x]\nfilename=sub/f:g\nsize=4g\nrw=read\ncreate_fsync=0\n";
+    let last = "[w]\nfilename=a/whole\nsize=64k\nrw=write\n[x]\nfilename=sub/f\nsize=4g\nrw=read\ncreate_fsync=0\n";
+    for (text, keep_files, left) in [
+        (first_of_two, true, &[] as &[&str]),
+        (last, false, &[]),
+        (last, true, &["a"]),
+    ] {
+        let dir = directory();
+        let runner = runner(keep_files);
+        let mut seen = Seen {
+            interrupt: Some(runner.interrupt.clone()),
+            ..Seen::default()
+        };
+        let outcome = runner.open().run(&plan(dir.path(), text), &mut seen);
+        assert!(matches!(outcome, Err(RunError::Interrupted)), "{outcome:?}");
+        assert!(seen.states.contains(&(WorkerState::Layout as u8)));
+        assert_eq!(names(dir.path()), left, "{text}");
+    }
+}
+
+/// Interrupts a run as soon as its jobs run.
+struct InterruptsRun(Arc<Interrupt>);
+
+impl Observer for InterruptsRun {
+    fn progress(&mut self, progress: &Progress<'_>) -> Control {
+        let mut workers = progress.workers.iter();
+        if workers.any(|worker| worker.state == WorkerState::Running) {
+            self.0.request();
+        }
+        Control::Continue
+    }
+}
+
+#[test]
+fn files_of_an_interrupted_run_are_kept_where_that_is_asked_for() {
+    for (keep_files, left) in [(true, &["x.0.0"] as &[&str]), (false, &[])] {
+        let dir = directory();
+        let runner = runner(keep_files);
+        let text = "[x]\nsize=64k\nrw=write\ntime_based\nruntime=600\n";
+        let mut observer = InterruptsRun(runner.interrupt.clone());
+        let mut session = Box::new(runner.open());
+        let outcome = session.run(&plan(dir.path(), text), &mut observer);
+        assert!(outcome.is_ok(), "{outcome:?}");
+        session.close().unwrap();
+        assert_eq!(names(dir.path()), left);
+    }
 }
 
 #[test]
