@@ -40,7 +40,7 @@ pub struct Observed {
     pub cached: f64,
     /// The processors of the machine.
     pub cpu: Option<CpuShares>,
-    /// Whether the jobs ran in several groups, one after another.
+    /// Whether some jobs began after others had ended: at a stonewall, or by `wait_for`.
     pub phases: bool,
     /// Share of the time in which control groups held this process back, and the processors that they allow.
     pub cpu_throttled: Option<(f64, f64)>,

@@ -31,6 +31,22 @@ pub fn errno_named_in(text: &str) -> Option<i32> {
         .map(|(errno, _)| *errno)
 }
 
+/// What to do where this user may not use something (EACCES, EPERM).
+pub fn remedy_for_forbidden() -> &'static str {
+    for_forbidden(rustix::process::geteuid().is_root())
+}
+
+fn for_forbidden(is_root: bool) -> &'static str {
+    match is_root {
+        false => "check its permissions, or run as a user who may use it",
+        true => {
+            "root is refused too, so it is the kernel that forbids it: a file or device that is locked, immutable (lsattr) or \
+             read-only (blockdev --getro), kernel lockdown (/sys/kernel/security/lockdown), writes to mounted devices \
+             switched off (CONFIG_BLK_DEV_WRITE_MOUNTED), or a container without the right to the device"
+        }
+    }
+}
+
 const NAMES: [(i32, &str); 30] = [
     (libc::EEXIST, "EEXIST"),
     (libc::EPERM, "EPERM"),
@@ -168,6 +184,7 @@ fn remedy(errno: i32, slot: &Slot) -> &'static str {
         libc::EROFS | libc::EBADF | libc::EACCES => {
             "the target cannot be written; use a writable one, or a reading job"
         }
+        libc::EPERM => remedy_for_forbidden(),
         libc::ENXIO | libc::ENODEV => "the device is gone",
         libc::ETIMEDOUT => {
             "it took longer than max_latency= allows, or than latency_target= with nothing else in flight"
@@ -183,5 +200,18 @@ pub fn no_thread(whose: &str, error: &std::io::Error) -> RunError {
         problem: format!("no thread {whose}: {}", in_words(error)),
         remedy: "use a smaller numjobs=, or raise the limit on threads (ulimit -u, the control group's pids.max) or memory"
             .to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_is_not_told_to_become_another_user() {
+        assert!(for_forbidden(false).contains("run as a user"));
+        let of_root = for_forbidden(true);
+        assert!(!of_root.contains("run as") && of_root.contains("read-only"));
+        assert!(of_root.contains("CONFIG_BLK_DEV_WRITE_MOUNTED"));
     }
 }

@@ -6,7 +6,7 @@ mod loop_device;
 use iosonde_engine::device::cache::{Traffic, moved, served_from_cache};
 use iosonde_engine::device::disk_util::disk_util;
 use iosonde_engine::device::diskstats::Snapshot;
-use iosonde_engine::device::guard::{Obstacle, Refusal, check_writable};
+use iosonde_engine::device::guard::{Obstacle, Refusal, check_writable, overridden};
 use iosonde_engine::device::identify::identify;
 use iosonde_engine::device::system::System;
 use iosonde_result::host::{DeviceKind, TargetInfo};
@@ -66,7 +66,12 @@ fn a_mounted_device_is_refused_with_its_mount_point() {
     let dir = tempfile::tempdir().unwrap();
     run("mount", &[device.path(), dir.path().to_str().unwrap()]);
     let obstacles = refused(&device.device);
+    let overridden = overridden(&device.device).unwrap();
     run("umount", &[dir.path().to_str().unwrap()]);
+    assert!(
+        overridden.contains("is mounted at") && overridden.contains("an ext4 file system"),
+        "{overridden}"
+    );
     let mounted = Obstacle::Mounted {
         device: device.path().into(),
         mount_point: dir.path().canonicalize().unwrap(),

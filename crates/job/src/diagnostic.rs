@@ -75,7 +75,7 @@ impl Diagnostic {
 pub struct Diagnostics {
     /// The texts.
     pub sources: Sources,
-    /// What was found, in the order it was found.
+    /// What was found.
     pub list: Vec<Diagnostic>,
 }
 
@@ -90,6 +90,15 @@ impl Diagnostics {
         self.list
             .iter()
             .any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+
+    /// Brings them into the order of the texts, as they are read: what is about no place comes last.
+    pub fn sort(&mut self) {
+        let place = |diagnostic: &Diagnostic| match diagnostic.span {
+            Some(span) => (span.source, span.start),
+            None => (usize::MAX, usize::MAX),
+        };
+        self.list.sort_by_key(place);
     }
 
     /// Turns every warning into an error (`--warnings-fatal`).

@@ -31,6 +31,15 @@ pub struct Parsed {
 
 /// Parses the arguments that follow the program's name. Either all is well, or every error is in the diagnostics.
 pub fn parse(args: &[OsString], env: &dyn Env) -> Result<Parsed, Diagnostics> {
+    parse_for(args, false, env)
+}
+
+/// As [`parse`], for a target that may bring the engine with it: then nothing is said of the engine that the job names.
+pub fn parse_for(
+    args: &[OsString],
+    engine_of_target: bool,
+    env: &dyn Env,
+) -> Result<Parsed, Diagnostics> {
     let mut diagnostics = Diagnostics::default();
     let args = utf8(args, &mut diagnostics);
     let known: Vec<Known> = cmdline::known().chain(options::known()).collect();
@@ -50,6 +59,7 @@ pub fn parse(args: &[OsString], env: &dyn Env) -> Result<Parsed, Diagnostics> {
     let wishes = Wishes {
         sections: command.sections.clone(),
         readonly: command.readonly,
+        engine_of_target,
     };
     let plan = resolve::resolve(&units, &wishes, env, &mut diagnostics);
     check_max_jobs(&command, &plan, &mut diagnostics);
@@ -62,6 +72,7 @@ fn finish(
     units: &[Unit],
     mut diagnostics: Diagnostics,
 ) -> Result<Parsed, Diagnostics> {
+    diagnostics.sort();
     if command.warnings_fatal {
         diagnostics.promote_warnings();
     }

@@ -21,6 +21,8 @@ pub struct Wishes {
     pub sections: Vec<Spanned>,
     /// `--readonly`: refuse jobs that write or trim.
     pub readonly: bool,
+    /// Whether the target brings its engine with it, whatever the jobs say.
+    pub engine_of_target: bool,
 }
 
 /// Makes the plan. It is complete only if `diagnostics` has no errors afterwards.
@@ -151,6 +153,7 @@ impl Resolver<'_> {
             diagnostics: self.diagnostics,
             header: section.name.span,
             readonly: self.wishes.readonly,
+            engine_of_target: self.wishes.engine_of_target,
         };
         let mut job = settler.settle(builder);
         job.groupid = self.group_of(&job, new_group);

@@ -34,7 +34,9 @@ const FLAT_INTERVALS: usize = 5;
 /// The one thing that held the run back.
 pub(super) fn main(seen: &Observed) -> Option<Verdict> {
     if seen.phases {
-        let evidence = "the jobs ran in several groups, one after another: what held each back shows when they run alone".to_owned();
+        let evidence =
+            "the jobs ran at different times: what held each back shows when they run alone"
+                .to_owned();
         return Some(verdict(VerdictKind::Unclear, evidence));
     }
     let questions: [Question; 5] = [

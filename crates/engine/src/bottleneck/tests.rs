@@ -331,7 +331,11 @@ fn what_cannot_be_told_is_not_told() {
         ],
     );
     seen.phases = true;
-    is(&seen, VerdictKind::Unclear, &["one after another"]);
+    is(
+        &seen,
+        VerdictKind::Unclear,
+        &["the jobs ran at different times"],
+    );
     seen.seconds = 0.1;
     assert_eq!(classify(&seen), (None, Vec::new()));
     assert_eq!(classify(&Observed::default()), (None, Vec::new()));

@@ -112,6 +112,13 @@ impl Refusal {
     }
 }
 
+/// What consent to a target overrides, in words, for the announcement of what will be overwritten. `None` where nothing is in the
+/// way: then nothing is lost but what nobody knows of.
+pub fn overridden(path: &Path) -> Option<String> {
+    let obstacles = check_writable(path, &[path.to_owned()]).ok()?;
+    (!obstacles.is_empty()).then(|| sentence(&obstacles))
+}
+
 fn sentence(obstacles: &[Obstacle]) -> String {
     obstacles
         .iter()

@@ -1,7 +1,10 @@
 //! Whether data will fit before any of it is written.
 
+use super::host::memory_to_take;
 use super::identify::{identify, nearest_existing};
+use super::system::System;
 use iosonde_result::host;
+use rustix::fs::FsWord;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -9,6 +12,9 @@ use std::path::{Path, PathBuf};
 
 /// Unit of `st_blocks`, whatever the file system's blocks are.
 pub(super) const STAT_BLOCK_BYTES: u64 = 512;
+/// Magic numbers of the file systems that are memory, from statfs(2).
+const TMPFS: FsWord = 0x0102_1994;
+const RAMFS: FsWord = 0x8584_58f6;
 
 /// Room in the file system of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,11 +31,35 @@ pub struct Space {
 pub fn space(path: &Path) -> io::Result<Space> {
     let (existing, _) = nearest_existing(path)?;
     let stat = rustix::fs::statvfs(&existing)?;
+    let file_system = std::fs::metadata(&existing)?.dev();
+    if is_boundless(&existing) {
+        let left = memory_to_take(&System::live()).unwrap_or(0);
+        return Ok(Space {
+            available_bytes: left,
+            total_bytes: left,
+            file_system,
+        });
+    }
     Ok(Space {
         available_bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
         total_bytes: stat.f_blocks.saturating_mul(stat.f_frsize),
-        file_system: std::fs::metadata(&existing)?.dev(),
+        file_system,
     })
+}
+
+/// Whether a path is on a file system that is memory.
+pub fn is_memory(path: &Path) -> bool {
+    matches!(magic(path), Some(TMPFS | RAMFS))
+}
+
+/// Whether the file system of a path has no size of its own: ramfs grows until the memory is full.
+pub fn is_boundless(path: &Path) -> bool {
+    magic(path) == Some(RAMFS)
+}
+
+fn magic(path: &Path) -> Option<FsWord> {
+    let (existing, _) = nearest_existing(path).ok()?;
+    Some(rustix::fs::statfs(&existing).ok()?.f_type)
 }
 
 /// The kind of the file system at a path when it is one that keeps no data, as proc, sysfs and others without blocks, which
@@ -46,6 +76,9 @@ pub fn view_of_kernel(path: &Path) -> Option<String> {
 pub(super) fn room(path: &Path) -> io::Result<host::Space> {
     let (existing, _) = nearest_existing(path)?;
     let stat = rustix::fs::statvfs(&existing)?;
+    if is_boundless(&existing) {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
     let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
     Ok(host::Space {
         total_bytes: bytes(stat.f_blocks),

@@ -5,6 +5,7 @@ use crate::backend::{Slab, Slot};
 use crate::cmdprio::Cmdprio;
 use crate::contents::Contents;
 use crate::depth::DepthControl;
+use crate::device::space::is_memory;
 use crate::failure::errno_name;
 use crate::flow::{FlowPool, FlowShare};
 use crate::iolog::IoLog;
@@ -22,7 +23,7 @@ use crate::workload::{FileLayout, Generator, Seeds};
 use iosonde_job::plan::{Direction, Engine, Job, Measure, Memory, Plan};
 use iosonde_job::trace::Trace;
 use iosonde_result::session::RunError;
-use rustix::fs::FsWord;
+
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
@@ -39,9 +40,6 @@ const REFILL_HOLD_IN_MEMORY_NS: u64 = 40_000;
 /// Most I/Os that one call hands to a device. The kernel holds what comes in a call back until it has all of it (the block layer's
 /// plug), at some 1.5 us for each: the first of 32 would reach an idle device 50 us late.
 const BATCH_TO_DEVICE: u32 = 8;
-/// Magic numbers of the file systems that are memory, from statfs(2).
-const TMPFS: FsWord = 0x0102_1994;
-const RAMFS: FsWord = 0x8584_58f6;
 
 /// What has to be allocated before a worker can start, whenever that will be.
 pub(crate) struct Kit {
@@ -301,10 +299,7 @@ fn refill(job: &Job, depth: u32, in_memory: bool) -> Refill {
 
 /// Whether all files are on a file system that is memory.
 fn are_in_memory(files: &WorkerFiles) -> bool {
-    let in_memory = |file: &FileUse| {
-        let kind = rustix::fs::statfs(&file.path).map(|facts| facts.f_type);
-        matches!(kind, Ok(TMPFS | RAMFS))
-    };
+    let in_memory = |file: &FileUse| is_memory(&file.path);
     !files.files.is_empty() && files.files.iter().all(in_memory)
 }
 

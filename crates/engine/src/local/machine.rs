@@ -62,7 +62,7 @@ impl MachineWatch {
         self.groups += 1;
     }
 
-    /// Whether workers began in several groups.
+    /// Whether some workers began later than others.
     pub(super) fn in_groups(&self) -> bool {
         self.groups > 1
     }

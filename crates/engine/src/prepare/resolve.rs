@@ -1,6 +1,8 @@
 //! Names, sizes and regions of a job's files, before anything is touched.
 
 use super::part::{Held, behind_offset};
+use crate::device::space::{is_boundless, space};
+use crate::failure;
 use crate::sys::block;
 use crate::workload::files::start_offset_bytes;
 use crate::workload::{FileLayout, FileRegion};
@@ -401,8 +403,15 @@ fn room_to_fill(job: &Job, known: u64, path: &Path) -> Result<Option<u64>, RunEr
     if needs_data(job) && known > 0 {
         return Ok(None);
     }
-    let space = crate::device::space::space(path)
-        .map_err(|error| target_error(path, "measure the file system of", &error))?;
+    if is_boundless(path) {
+        return Err(RunError::Target {
+            path: path.display().to_string(),
+            problem: "fill_device would take all of the memory: this is a ramfs, which has no size of its own".to_owned(),
+            remedy: "give a size=, or use a tmpfs".to_owned(),
+        });
+    }
+    let space =
+        space(path).map_err(|error| target_error(path, "measure the file system of", &error))?;
     Ok(Some(space.total_bytes.saturating_mul(2).max(known)))
 }
 
@@ -419,9 +428,7 @@ pub(crate) fn target_error(path: &Path, doing: &str, error: &std::io::Error) -> 
         .unwrap_or_default();
     let remedy = match error.raw_os_error() {
         Some(libc::ENOENT) => "check the path; directories are not made for you".to_owned(),
-        Some(libc::EACCES | libc::EPERM) => {
-            "check its permissions, or run as a user who may use it".to_owned()
-        }
+        Some(libc::EACCES | libc::EPERM) => failure::remedy_for_forbidden().to_owned(),
         Some(libc::EROFS) => "the file system is mounted read-only; use another target".to_owned(),
         Some(libc::EINVAL) => "this target does not accept O_DIRECT; use direct=0".to_owned(),
         Some(libc::EBUSY) => "something else holds it; see lsblk and the mounts".to_owned(),

@@ -7,14 +7,19 @@ use super::*;
 #[path = "../common/loop_device.rs"]
 mod loop_device;
 
-/// A file system of 8 MiB in memory; unmounted at the end.
+/// A file system in memory; unmounted at the end.
 struct Small(tempfile::TempDir);
 
 impl Small {
+    /// One of 8 MiB.
     fn mount() -> Small {
+        Small::of(&["-t", "tmpfs", "-o", "size=8m", "none"])
+    }
+
+    fn of(arguments: &[&str]) -> Small {
         let dir = directory();
         let path = dir.path().to_str().unwrap();
-        loop_device::run("mount", &["-t", "tmpfs", "-o", "size=8m", "none", path]);
+        loop_device::run("mount", &[arguments, &[path]].concat());
         Small(dir)
     }
 }
@@ -41,6 +46,24 @@ fn fill_device_ends_when_the_file_system_is_full() {
         let bytes = result.workers[0].directions.write.io_bytes;
         assert!(expected.1 != 129 || bytes == 8 << 20, "{bytes}");
     }
+}
+
+#[test]
+#[ignore = "needs root"]
+fn a_ramfs_is_memory_of_which_there_is_as_much_as_is_left() {
+    let ramfs = Small::of(&["-t", "ramfs", "none"]);
+    let result = run(ramfs.0.path(), "[x]\nsize=1m\nbs=64k\nrw=randread\n");
+    assert_eq!(counts(&result), (16, 0));
+    let space = iosonde_engine::device::space::space(ramfs.0.path()).unwrap();
+    assert!(space.available_bytes > 1 << 20, "{space:?}");
+    let fails = |text: &str| {
+        let outcome = run_watched(ramfs.0.path(), text, &mut ());
+        outcome.unwrap_err().to_string()
+    };
+    let error = fails("[x]\nfill_device=1\nrw=write\n");
+    assert!(error.contains("all of the memory"), "{error}");
+    let error = fails("[x]\nsize=1000t\nrw=write\n");
+    assert!(error.contains("bytes are available"), "{error}");
 }
 
 #[test]

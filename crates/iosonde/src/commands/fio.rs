@@ -14,7 +14,8 @@ use elsewhere::Elsewhere;
 use iosonde_engine::local::LocalRunner;
 use iosonde_engine::system_env::SystemEnv;
 use iosonde_job::cmdline::Action;
-use iosonde_job::{CommandLine, Plan, help, parse};
+use iosonde_job::parse::parse_for;
+use iosonde_job::{CommandLine, Plan, help};
 use iosonde_result::fio::{self, Formats};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
@@ -25,8 +26,9 @@ use std::path::Path;
 /// Does what fio would do with these arguments.
 pub(crate) fn run(words: &[OsString], keep: &KeepArgs) -> Result<(), Failure> {
     let (elsewhere, words) = elsewhere::split(words)?;
-    let parsed =
-        parse(&words, &SystemEnv::default()).map_err(|all| Failure::Jobs(Box::new(all)))?;
+    let engine_of_target = matches!(elsewhere, Some(Elsewhere::Ceph(_)));
+    let parsed = parse_for(&words, engine_of_target, &SystemEnv::default())
+        .map_err(|all| Failure::Jobs(Box::new(all)))?;
     if !parsed.warnings.list.is_empty() {
         eprintln!("{}", parsed.warnings);
     }

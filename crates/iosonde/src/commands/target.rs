@@ -4,7 +4,8 @@ pub(super) mod working_file;
 
 use super::ceph;
 use crate::failure::Failure;
-use iosonde_engine::device::space::view_of_kernel;
+use iosonde_engine::device::space::{space, view_of_kernel};
+use iosonde_engine::failure::remedy_for_forbidden;
 use iosonde_job::plan::CephAccess;
 use iosonde_result::session::RunError;
 use iosonde_study::probe::{ProbeTarget, TargetKind};
@@ -101,7 +102,9 @@ pub(in crate::commands) fn check(
         if let Some(fs_type) = view_of_kernel(path) {
             return Err(keeps_no_data(name, &fs_type));
         }
-        let free_bytes = free_bytes(path).map_err(|error| unusable(name, &error))?;
+        let free_bytes = space(path)
+            .map_err(|error| unusable(name, &error))?
+            .available_bytes;
         return Ok(TargetKind::Directory { free_bytes });
     }
     if !file_type.is_file() && !file_type.is_block_device() {
@@ -128,11 +131,6 @@ fn is_same(one: &Path, other: &Path) -> bool {
     }
 }
 
-fn free_bytes(path: &Path) -> io::Result<u64> {
-    let facts = rustix::fs::statvfs(path)?;
-    Ok(facts.f_bavail.saturating_mul(facts.f_frsize))
-}
-
 /// Length of a file or block device, whose metadata does not tell.
 fn length(path: &Path) -> io::Result<u64> {
     File::open(path)?.seek(SeekFrom::End(0))
@@ -141,9 +139,7 @@ fn length(path: &Path) -> io::Result<u64> {
 fn unusable(name: &str, error: &io::Error) -> Failure {
     let remedy = match error.kind() {
         io::ErrorKind::NotFound => "name a directory, file or block device that exists",
-        io::ErrorKind::PermissionDenied => {
-            "run as a user who may use it, or choose another directory"
-        }
+        io::ErrorKind::PermissionDenied => remedy_for_forbidden(),
         io::ErrorKind::ReadOnlyFilesystem => {
             "probe a directory that can be written, or a file on this file system"
         }

@@ -1,5 +1,6 @@
 //! A load study while it runs: one line that is redrawn on a terminal, and a line for each point.
 
+use super::lost;
 use crate::output::is_live_terminal;
 use crate::report::load::{one_line, what};
 use crate::signals::Stop;
@@ -95,6 +96,7 @@ impl LoadWatcher for LoadLive {
                     "{name}: overwrites its first {}",
                     words::bytes(bytes)
                 ));
+                lost(&target.path).inspect(|text| self.line(text));
             }
             TargetKind::Existing { .. } => self.line(&format!("{name}: is only read")),
             TargetKind::Simulated { .. } => self.line(&format!("{name}: a simulated device")),

@@ -3,6 +3,7 @@
 mod moment;
 mod screen;
 
+use super::lost;
 use crate::output::is_live_terminal;
 use crate::report::probe::{row, table};
 use crate::signals::Stop;
@@ -244,10 +245,11 @@ fn announced(announcement: &Announcement<'_>) -> Vec<String> {
             phases.len()
         ),
     };
-    vec![
-        what,
-        format!("{steps}, {total} at most; Ctrl-C ends it early and prints what is known by then"),
-    ]
+    let overwrites = matches!(target.kind, TargetKind::Existing { consent: true, .. });
+    let lost = overwrites.then(|| lost(&target.path)).flatten();
+    let end =
+        format!("{steps}, {total} at most; Ctrl-C ends it early and prints what is known by then");
+    [what].into_iter().chain(lost).chain([end]).collect()
 }
 
 /// Columns of the terminal.

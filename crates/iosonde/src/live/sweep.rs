@@ -1,5 +1,6 @@
 //! A sweep while it runs: one line that is redrawn on a terminal, and a line for each curve or cell.
 
+use super::lost;
 use crate::commands::sweep::journal::Journal;
 use crate::output::is_live_terminal;
 use crate::report::sweep::{found_line, unit_name};
@@ -116,6 +117,7 @@ impl SweepWatcher for SweepLive {
                 )),
                 TargetKind::Existing { consent: true, .. } => {
                     self.line(&format!("{name}: overwrites its first {bytes}"));
+                    lost(&target.path).inspect(|text| self.line(text));
                 }
                 TargetKind::Existing { .. } => self.line(&format!("{name}: is only read")),
                 TargetKind::Simulated { .. } => self.line(&format!("{name}: a simulated device")),

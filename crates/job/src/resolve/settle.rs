@@ -16,6 +16,8 @@ pub(super) struct Settler<'a> {
     pub(super) header: Span,
     /// `--readonly`.
     pub(super) readonly: bool,
+    /// Whether the target brings its engine with it.
+    pub(super) engine_of_target: bool,
 }
 
 impl Settler<'_> {
@@ -244,6 +246,9 @@ impl Settler<'_> {
     }
 
     fn depth_of_waiting_engines(&mut self, b: &Builder) {
+        if self.engine_of_target {
+            return;
+        }
         let engine = b.job.io.engine;
         let waits = matches!(
             engine,

@@ -1,7 +1,7 @@
 //! Plans made from whole job files and command lines.
 
 use crate::env::FakeEnv;
-use crate::parse::{Parsed, parse};
+use crate::parse::{Parsed, parse, parse_for};
 use crate::plan::*;
 use proptest::prelude::*;
 use std::ffi::OsString;
@@ -264,6 +264,38 @@ fn verification_is_settled() {
     assert!(errors("verify=pattern").contains("verify_pattern"));
     assert!(errors("verify=md4").contains("did you mean"));
     assert!(warnings("verify=md5\nrw=write\nfilename=f\nnumjobs=2").contains("overwrite"));
+}
+
+#[test]
+fn nothing_is_said_of_an_engine_that_the_target_takes_the_place_of() {
+    let env = FakeEnv::new();
+    let args = ["--name=a", "--iodepth=4"].map(OsString::from);
+    let said = |engine_of_target| {
+        let parsed = parse_for(&args, engine_of_target, &env).unwrap();
+        parsed.warnings.to_string()
+    };
+    assert!(said(false).contains("depth is 1"));
+    assert_eq!(said(true), "");
+}
+
+#[test]
+fn errors_and_warnings_are_in_the_order_of_the_file() {
+    let text = "[global]\nrw=randraed\niodepth=4\n[a]\nfilesize=4k\nbs=8k\nbssplit=4k/50:8k/50\n[b]\nnope=1\nruntime=x\nrate=1m\nrate_iops=4\n[c]\nrw=read\nrwmixread=200\n";
+    let env = FakeEnv::new().file("x.fio", text);
+    let said = try_run("x.fio", &env).unwrap_err().to_string();
+    let lines: Vec<u32> = said
+        .lines()
+        .filter_map(|line| {
+            line.split_once("--> x.fio:")?
+                .1
+                .split(':')
+                .next()?
+                .parse()
+                .ok()
+        })
+        .collect();
+    assert!(lines.len() > 5, "{said}");
+    assert!(lines.is_sorted(), "{lines:?}\n{said}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::*;
 
 fn parsed(words: &str) -> iosonde_job::parse::Parsed {
     let words: Vec<OsString> = words.split_whitespace().map(OsString::from).collect();
-    parse(&words, &iosonde_job::env::FakeEnv::new()).unwrap()
+    iosonde_job::parse(&words, &iosonde_job::env::FakeEnv::new()).unwrap()
 }
 
 fn of(words: &str) -> Formats {
