@@ -14,6 +14,12 @@ pub fn three_digits(value: f64) -> String {
     }
 }
 
+/// So many of what this is the singular of: `1 step`, `3 steps`.
+pub fn counted(count: usize, one: &str) -> String {
+    let end = if count == 1 { "" } else { "s" };
+    format!("{count} {one}{end}")
+}
+
 fn scaled(value: f64, step: f64, units: &[&str]) -> String {
     let mut value = value;
     let mut unit = 0;

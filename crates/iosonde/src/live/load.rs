@@ -102,7 +102,8 @@ impl LoadWatcher for LoadLive {
             TargetKind::Simulated { .. } => self.line(&format!("{name}: a simulated device")),
         }
         self.line(&format!(
-            "{steps} steps, {} beside layout and searches; Ctrl-C ends it early and prints what\nis known by then",
+            "{}, {} beside layout and searches; Ctrl-C ends it early and prints what\nis known by then",
+            words::counted(steps, "step"),
             words::wait(planned_ns)
         ));
     }

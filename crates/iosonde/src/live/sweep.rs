@@ -128,9 +128,9 @@ impl SweepWatcher for SweepLive {
             known => format!(", {known} of them known from before"),
         };
         self.line(&format!(
-            "{} curves, {} cells{known}; at most {} beside layout\nCtrl-C ends it and prints what is known by then; --resume goes on from there",
-            announcement.curves,
-            announcement.cells,
+            "{}, {}{known}; at most {} beside layout\nCtrl-C ends it and prints what is known by then; --resume goes on from there",
+            words::counted(announcement.curves, "curve"),
+            words::counted(announcement.cells, "cell"),
             words::duration(announcement.planned_ns as f64 / 1e9)
         ));
     }

@@ -6,6 +6,7 @@ mod grid;
 mod working_set;
 
 pub(crate) use csv::csv;
+pub(crate) use grid::{is_anything, knee};
 pub(crate) use working_set::sentences;
 
 use crate::failure::Failure;
@@ -118,15 +119,18 @@ pub(crate) fn headline(result: &SweepResult) -> String {
     let (measured, all) = result.measured();
     let how = match result.options.exhaustive {
         _ if is_of_working_sets(result) => format!(
-            "{measured} of {all} cells measured for {} each, once warm",
+            "{measured} of {} measured for {} each, once warm",
+            words::counted(all, "cell"),
             words::wait(result.options.runtime_ns)
         ),
         true => format!(
-            "{measured} of {all} cells measured for {} each",
+            "{measured} of {} measured for {} each",
+            words::counted(all, "cell"),
             words::wait(result.options.runtime_ns)
         ),
         false => format!(
-            "{all} cells, {measured} of them measured in {}",
+            "{}, {measured} of them measured in {}",
+            words::counted(all, "cell"),
             words::duration(result.spent_ns as f64 / 1e9)
         ),
     };
@@ -146,7 +150,7 @@ pub(crate) fn sentence(result: &SweepResult, curve: &CurveResult) -> Option<Stri
     let found = curve
         .saturation
         .as_ref()
-        .filter(|_| !is_of_working_sets(result))?;
+        .filter(|_| !is_of_working_sets(result) && knee(curve).is_some())?;
     let error = match found.maximum.relative_error() {
         // What is known worse than that has no knee that is known.
         Some(error) if error > found.rules.tolerance => format!(" (not sure: +-{})", share(error)),
@@ -232,15 +236,21 @@ pub(crate) fn found_line(plan: &CurvePlan, found: &Found<'_>) -> String {
 
 fn legend(result: &SweepResult) -> String {
     let cells = || result.curves.iter().flat_map(|curve| &curve.cells);
-    let mut parts = vec!["* the knee: the lowest depth that reaches the maximum".to_owned()];
+    let mut parts = Vec::new();
+    if result.curves.iter().any(|curve| knee(curve).is_some()) {
+        parts.push("* the knee: the lowest depth that reaches the maximum".to_owned());
+    }
     let doubts = cells()
-        .filter(|cell| cell.basis == Basis::Predicted)
+        .filter(|cell| cell.basis == Basis::Predicted && !grid::is_anything(cell))
         .filter_map(|cell| cell.iops?.relative_error());
     if let Some(most) = doubts.max_by(f64::total_cmp) {
         parts.push(format!(
             "~ not measured but predicted, off by at most {:.0} % if the rate does not fall with the depth",
             (most * 100.0).ceil()
         ));
+    }
+    if cells().any(grid::is_anything) {
+        parts.push("~? not measured, and a prediction could be off by more than 100 %".to_owned());
     }
     if cells().any(grid::is_unsure) {
         parts.push(format!("? not known to {:.0} %", grid::UNSURE * 100.0));

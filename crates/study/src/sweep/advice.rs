@@ -13,6 +13,13 @@ const REACHED: f64 = 0.03;
 /// A block size that reaches this share of the most that any reaches is held by that limit.
 const HELD: f64 = 0.9;
 
+/// No cell that is known worse than this share is advised.
+const KNOWN: f64 = 0.5;
+/// Nor any that is known worse than this one and not apart from the others.
+const UNSURE: f64 = 0.2;
+/// That two rates are the same is said where neither may be more than this share above the other.
+const SAME: f64 = 0.2;
+
 /// All that is advised.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Advice {
@@ -22,6 +29,9 @@ pub struct Advice {
     pub parallel: Vec<ParallelAdvice>,
     /// What limits which block size, for each combination that has several.
     pub blocks: Vec<BlocksAdvice>,
+    /// Workloads on whose depth and jobs nothing is advised, as their figures are not known well enough.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unsure: Vec<Vec<String>>,
 }
 
 /// Depth and jobs for one workload, by what is wanted. Each is a measured cell.
@@ -135,11 +145,17 @@ pub struct BlocksAdvice {
 
 impl Advice {
     /// Draws it from the curves; `axes` are all but the depth.
-    pub(super) fn of(curves: &[CurveResult], axes: &[Axis]) -> Advice {
+    pub fn of(curves: &[CurveResult], axes: &[Axis]) -> Advice {
         let workloads = groups(curves, axes, &["numjobs"]);
         let over_blocks = groups(curves, axes, &["bs", "numjobs"]);
+        let choices: Vec<Option<Choice>> = workloads.iter().map(choice).collect();
+        let unsure = workloads
+            .iter()
+            .zip(&choices)
+            .filter(|((_, curves), choice)| choice.is_none() && has_choice(curves));
         Advice {
-            choices: workloads.iter().filter_map(choice).collect(),
+            unsure: unsure.map(|((values, _), _)| values.clone()).collect(),
+            choices: choices.into_iter().flatten().collect(),
             parallel: workloads.iter().filter_map(parallel).collect(),
             blocks: over_blocks.iter().filter_map(blocks).collect(),
         }
@@ -165,10 +181,40 @@ fn groups<'a>(curves: &'a [CurveResult], axes: &[Axis], without: &[&str]) -> Vec
     groups
 }
 
-fn choice((values, curves): &Group<'_>) -> Option<Choice> {
-    let spots: Vec<Spot> = curves
+/// A measured cell with the least and the most that its rate may be.
+type Known<'a> = (&'a CurveResult, &'a SweepCell, f64, f64);
+
+/// The cells that are known at all.
+fn known<'a>(curves: &[&'a CurveResult]) -> Vec<Known<'a>> {
+    let all = curves
         .iter()
-        .flat_map(|curve| curve.cells.iter().filter_map(|cell| Spot::of(curve, cell)))
+        .flat_map(|curve| curve.cells.iter().map(move |cell| (*curve, cell)));
+    all.filter(|(_, cell)| cell.basis == Basis::Measured)
+        .filter_map(|(curve, cell)| {
+            let doubt = cell.doubt().filter(|doubt| *doubt <= KNOWN)?;
+            let mean = cell.iops?.mean;
+            Some((curve, cell, mean * (1.0 - doubt), mean * (1.0 + doubt)))
+        })
+        .collect()
+}
+
+/// Whether there are several measured cells to choose from.
+fn has_choice(curves: &[&CurveResult]) -> bool {
+    let cells = curves.iter().flat_map(|curve| &curve.cells);
+    cells
+        .filter(|cell| cell.basis == Basis::Measured)
+        .nth(1)
+        .is_some()
+}
+
+fn choice((values, curves): &Group<'_>) -> Option<Choice> {
+    if !has_choice(curves) {
+        return None;
+    }
+    let cells = known(curves);
+    let spots: Vec<Spot> = cells
+        .iter()
+        .filter_map(|(curve, cell, ..)| Spot::of(curve, cell))
         .collect();
     let lowest = spots
         .iter()
@@ -182,19 +228,43 @@ fn choice((values, curves): &Group<'_>) -> Option<Choice> {
     let reaching = spots
         .iter()
         .filter(|spot| spot.iops >= most * (1.0 - REACHED));
-    Some(Choice {
+    let latency = *quick.max_by(|a, b| a.iops.total_cmp(&b.iops))?;
+    let throughput = *reaching.min_by_key(|spot| (spot.in_flight(), spot.numjobs))?;
+    told_apart(latency, throughput, &cells).then_some(Choice {
         values: values.clone(),
         block_bytes: curves.first()?.block_bytes,
-        latency: *quick.max_by(|a, b| a.iops.total_cmp(&b.iops))?,
+        latency,
         balance: *spots.iter().max_by(|a, b| power(a).total_cmp(&power(b)))?,
-        throughput: *reaching.min_by_key(|spot| (spot.in_flight(), spot.numjobs))?,
+        throughput,
     })
 }
 
-/// The most of a curve, and half the width of its interval.
+/// Whether one cell is faster than another for certain, or both are known well.
+fn told_apart(slow: Spot, fast: Spot, cells: &[Known<'_>]) -> bool {
+    let bounds = |spot: Spot| {
+        let is_it = |cell: &&Known<'_>| Spot::of(cell.0, cell.1) == Some(spot);
+        cells.iter().find(is_it).map(|cell| (cell.2, cell.3))
+    };
+    let (Some((low, high)), Some((least, most))) = (bounds(slow), bounds(fast)) else {
+        return false;
+    };
+    let is_sure = |low: f64, high: f64| high - low <= UNSURE * (high + low);
+    least > high || is_sure(low, high) && is_sure(least, most)
+}
+
+/// The most of a curve, and half the width of its interval; `None` where it is not known well enough to speak of.
 fn most(curve: &CurveResult) -> Option<(f64, f64)> {
     let maximum = curve.saturation.as_ref()?.maximum;
-    Some((maximum.mean, maximum.error.unwrap_or(0.0)))
+    let error = match maximum.error {
+        Some(error) => error,
+        // Too short for an interval: what the cell at the knee tells.
+        None => {
+            let knee = curve.saturation.as_ref()?.knee.iodepth;
+            let cell = curve.cells.iter().find(|cell| cell.iodepth == knee)?;
+            maximum.mean * cell.doubt()?
+        }
+    };
+    (error <= maximum.mean * KNOWN).then_some((maximum.mean, error))
 }
 
 fn parallel((values, curves): &Group<'_>) -> Option<ParallelAdvice> {
@@ -236,6 +306,8 @@ fn parallel((values, curves): &Group<'_>) -> Option<ParallelAdvice> {
                 rate(with_jobs)
             ),
         ),
+        // Only where more jobs could not give much more.
+        None if best.1 + best.2 > (alone - alone_error) * (1.0 + SAME) => return None,
         None => (
             Parallel::Same,
             format!(
@@ -264,20 +336,12 @@ fn jobs_get(jobs: u32) -> String {
 fn as_many_in_flight(deep: &CurveResult, wide: &[&CurveResult]) -> Option<(u64, f64, u32, f64)> {
     let measured = |curve: &CurveResult| -> Vec<(u64, f64, f64)> {
         let jobs = u64::from(curve.numjobs);
-        let cells = curve
-            .cells
-            .iter()
-            .filter(|cell| cell.basis == Basis::Measured);
-        cells
-            .filter_map(|cell| {
-                let iops = cell.iops?;
-                Some((
-                    jobs * u64::from(cell.iodepth),
-                    iops.mean,
-                    iops.error.unwrap_or(0.0),
-                ))
-            })
-            .collect()
+        let cells = known(&[curve]);
+        let each = cells.iter().map(|(_, cell, low, high)| {
+            let in_flight = jobs * u64::from(cell.iodepth);
+            (in_flight, (low + high) / 2.0, (high - low) / 2.0)
+        });
+        each.collect()
     };
     let ours = measured(deep);
     let pairs = wide.iter().flat_map(|curve| {
@@ -301,6 +365,14 @@ fn rate(iops: f64, block_bytes: u64) -> String {
     }
 }
 
+/// Whether a block size that lacks of a limit lacks it for certain.
+fn is_apart((block, iops, error): &(u64, f64, f64), most_iops: f64, most_bytes: f64) -> bool {
+    let (mean, high) = (*iops, iops + error);
+    let lacks = |mean: f64, high: f64, most: f64| mean >= most * HELD || high < most;
+    let bytes = *block as f64;
+    lacks(mean, high, most_iops) && lacks(mean * bytes, high * bytes, most_bytes)
+}
+
 fn blocks((values, curves): &Group<'_>) -> Option<BlocksAdvice> {
     let mut sizes: Vec<u64> = curves.iter().map(|curve| curve.block_bytes).collect();
     sizes.sort_unstable();
@@ -309,21 +381,21 @@ fn blocks((values, curves): &Group<'_>) -> Option<BlocksAdvice> {
         let same = curves
             .iter()
             .filter(|curve| curve.block_bytes == block_bytes);
-        let rates = same.filter_map(|curve| most(curve).map(|(mean, _)| mean));
-        (block_bytes, rates.fold(0.0, f64::max))
+        let rates = same.filter_map(|curve| most(curve));
+        let best = rates.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        (best.0 > 0.0).then_some((block_bytes, best.0, best.1))
     };
-    let each: Vec<(u64, f64)> = sizes
-        .into_iter()
-        .map(best)
-        .filter(|(_, iops)| *iops > 0.0)
-        .collect();
+    let each: Vec<(u64, f64, f64)> = sizes.into_iter().filter_map(best).collect();
     if each.len() < 2 {
         return None;
     }
-    let bandwidth = |(block, iops): &(u64, f64)| *block as f64 * iops;
-    let most_iops = each.iter().map(|(_, iops)| *iops).fold(0.0, f64::max);
+    let bandwidth = |(block, iops, _): &(u64, f64, f64)| *block as f64 * iops;
+    let most_iops = each.iter().map(|(_, iops, _)| *iops).fold(0.0, f64::max);
     let most_bytes = each.iter().map(bandwidth).fold(0.0, f64::max);
-    let judged = |one: &(u64, f64)| {
+    if !each.iter().all(|one| is_apart(one, most_iops, most_bytes)) {
+        return None;
+    }
+    let judged = |one: &(u64, f64, f64)| {
         let (of_iops, of_bytes) = (one.1 / most_iops, bandwidth(one) / most_bytes);
         Blocks {
             block_bytes: one.0,

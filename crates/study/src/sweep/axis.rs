@@ -1,7 +1,7 @@
 //! Axes as users write them: `4k,16k,64k`, `1..512`, `1..32+4`.
 
 use iosonde_job::diagnostic::{Diagnostic, Diagnostics, nearest};
-use iosonde_job::options::{self, Status};
+use iosonde_job::options::{self, Kind, Status};
 use iosonde_job::value::{Bytes, bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,6 +75,14 @@ fn axis(option: &str, text: &str) -> Result<Axis, Diagnostic> {
         )
     };
     let values = values(text).map_err(wrong)?;
+    if matches!(row.kind, Kind::Int(..) | Kind::IntList(..))
+        && let Some((value, (first, last))) = values
+            .iter()
+            .find_map(|value| Some((value, value.split_once('.')?)))
+    {
+        let problem = format!("{}={text}: `{value}` is not a whole number", row.name);
+        return Err(Diagnostic::error(problem).help(format!("did you mean {first}..{last}?")));
+    }
     Ok(Axis {
         name: row.name.to_owned(),
         values,
@@ -205,6 +213,7 @@ mod tests {
             ("size", "1g,1024m"),
             ("runtime", "10,20"),
             ("posixaio_nonsense", "1"),
+            ("iodepth_low", "1.8"),
         ];
         let mut diagnostics = Diagnostics::default();
         let given = given.map(|(a, b)| (a.to_owned(), b.to_owned()));

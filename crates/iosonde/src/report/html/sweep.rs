@@ -1,7 +1,7 @@
 //! Sweeps, as the page draws them.
 
 use super::document::{Rate, Sweep, SweepAxis, SweepCell, SweepCurve};
-use crate::report::sweep::{headline, notes, sentence, sentences};
+use crate::report::sweep::{headline, is_anything, knee, notes, sentence, sentences};
 use iosonde_study::sweep::{CurveResult, SweepResult};
 
 /// A sweep from `source`.
@@ -24,15 +24,19 @@ pub(super) fn of(source: &str, result: &SweepResult) -> Sweep {
 }
 
 fn curve(result: &SweepResult, curve: &CurveResult) -> SweepCurve {
+    // Of a prediction that could be anything no number is shown.
+    let shown = |cell: &iosonde_study::sweep::SweepCell, value: Option<f64>| {
+        value.filter(|_| !is_anything(cell))
+    };
     let cells = curve.cells.iter().map(|cell| SweepCell {
         iodepth: cell.iodepth,
         basis: cell.basis,
-        iops: cell.iops.map(|iops| Rate {
+        iops: cell.iops.filter(|_| !is_anything(cell)).map(|iops| Rate {
             mean: iops.mean,
             error: iops.error,
         }),
-        bytes_per_s: cell.bytes_per_s,
-        mean_ns: cell.mean_latency_ns,
+        bytes_per_s: shown(cell, cell.bytes_per_s),
+        mean_ns: shown(cell, cell.mean_latency_ns),
         percentiles_ns: cell.latency.map_or([None; 3], |latency| {
             [latency.p50_ns, latency.p99_ns, latency.p99_9_ns]
         }),
@@ -42,7 +46,7 @@ fn curve(result: &SweepResult, curve: &CurveResult) -> SweepCurve {
         values: curve.values.clone(),
         block_bytes: curve.block_bytes,
         sentence: sentence(result, curve),
-        knee: curve.saturation.as_ref().map(|found| found.knee.iodepth),
+        knee: knee(curve),
         cells: cells.collect(),
     }
 }

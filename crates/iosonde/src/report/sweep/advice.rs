@@ -113,6 +113,10 @@ fn place(spot: &Spot, block_bytes: u64) -> String {
 }
 
 fn sentences(result: &SweepResult) -> Vec<String> {
+    let unsure = result.advice.unsure.iter().map(|values| {
+        let subject = subject(result, values, &["numjobs"]);
+        format!("{subject}: no advice on depth and jobs, as the figures are not known well enough; a longer --runtime tells them apart")
+    });
     let parallel = result
         .advice
         .parallel
@@ -123,7 +127,7 @@ fn sentences(result: &SweepResult) -> Vec<String> {
         .blocks
         .iter()
         .map(|advice| blocks(result, advice));
-    parallel.chain(blocks).collect()
+    unsure.chain(parallel).chain(blocks).collect()
 }
 
 fn jobs_or_depth(result: &SweepResult, advice: &ParallelAdvice) -> String {
@@ -148,31 +152,35 @@ fn blocks(result: &SweepResult, advice: &BlocksAdvice) -> String {
             .collect();
         let iops = found.clone().map(|block| block.iops).fold(0.0, f64::max);
         let bytes = found.map(|block| block.bytes_per_s).fold(0.0, f64::max);
-        (sizes.join(", "), iops, bytes)
+        (sizes, iops, bytes)
     };
-    let mut parts = Vec::new();
+    let mut parts: Vec<(Vec<String>, String)> = Vec::new();
     let (sizes, iops, _) = of(BoundBy::Iops);
-    if !sizes.is_empty() {
-        parts.push(format!(
-            "by I/Os those of {sizes} ({} IOPS)",
-            words::iops(iops)
-        ));
-    }
+    parts.push((sizes, format!("by I/Os ({} IOPS)", words::iops(iops))));
     let (sizes, ..) = of(BoundBy::Both);
-    if !sizes.is_empty() {
-        parts.push(format!("by both those of {sizes}"));
-    }
+    parts.push((sizes, "by I/Os and bandwidth alike".to_owned()));
     let (sizes, _, bytes) = of(BoundBy::Bandwidth);
-    if !sizes.is_empty() {
-        parts.push(format!(
-            "by bandwidth those of {sizes} ({})",
-            words::bandwidth(bytes)
-        ));
-    }
+    let bandwidth = format!("by bandwidth ({})", words::bandwidth(bytes));
+    parts.push((sizes, bandwidth));
+    let mut told = parts.iter().filter(|(sizes, _)| !sizes.is_empty());
+    let first = told.next().map_or(String::new(), |(sizes, bound)| {
+        format!("blocks of {} are bound {bound}", listed(sizes))
+    });
+    let others: String = told
+        .map(|(sizes, bound)| format!(", those of {} {bound}", listed(sizes)))
+        .collect();
     let turning = words::bytes((advice.turning_bytes / 1024.0).round() as u64 * 1024);
     format!(
-        "{}: blocks are bound {}; both limits meet at {turning}",
+        "{}: {first}{others}; blocks of {turning} would reach both limits at once",
         subject(result, &advice.values, &["bs", "numjobs"]),
-        parts.join(", ")
     )
+}
+
+/// `a, b and c`.
+fn listed(words: &[String]) -> String {
+    match words.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
 }

@@ -149,10 +149,12 @@ fn rate(curve: &CurveResult, cell: &SweepCell) -> String {
     let (Some(iops), Some(bytes)) = (cell.iops, cell.bytes_per_s) else {
         return "-".to_owned();
     };
-    let knee = curve.saturation.as_ref().map(|found| found.knee.iodepth);
+    if is_anything(cell) {
+        return "~?".to_owned();
+    }
     let knee = match cell.basis {
         Basis::Predicted => "~",
-        _ if knee == Some(cell.iodepth) => "*",
+        _ if knee(curve) == Some(cell.iodepth) => "*",
         _ => "",
     };
     let doubt = if is_unsure(cell) { "?" } else { "" };
@@ -163,18 +165,26 @@ fn rate(curve: &CurveResult, cell: &SweepCell) -> String {
     }
 }
 
-/// Whether a cell was measured, and is known badly. In a time too short for an interval what counts is how many I/Os there
-/// were: chance alone makes their number uncertain by its square root.
+/// Whether a cell was measured, and is known badly.
 pub(super) fn is_unsure(cell: &SweepCell) -> bool {
-    let Some(iops) = cell.iops.filter(|_| cell.basis == Basis::Measured) else {
-        return false;
-    };
-    let ios = iops.mean * cell.measured_ns as f64 / 1e9;
-    let chance = 1.96 / ios.max(1.0).sqrt();
-    iops.relative_error().unwrap_or(chance) > UNSURE
+    cell.basis == Basis::Measured && cell.doubt().is_some_and(|doubt| doubt > UNSURE)
+}
+
+/// Whether a cell was predicted, and could be anything: no number is shown then.
+pub(crate) fn is_anything(cell: &SweepCell) -> bool {
+    cell.basis == Basis::Predicted && cell.doubt().is_some_and(|doubt| doubt > 1.0)
+}
+
+/// The knee of a curve, of which a single cell has none.
+pub(crate) fn knee(curve: &CurveResult) -> Option<u32> {
+    let found = curve.saturation.as_ref()?;
+    (curve.cells.len() > 1).then_some(found.knee.iodepth)
 }
 
 fn latency(cell: &SweepCell) -> String {
+    if is_anything(cell) {
+        return "-".to_owned();
+    }
     cell.mean_latency_ns
         .map_or("-".to_owned(), |ns| words::latency(ns).replace(' ', ""))
 }

@@ -158,3 +158,34 @@ fn a_sweep_of_working_sets_shows_the_cache() {
     fits(&text);
     insta::assert_snapshot!("working_sets_that_did_not_get_warm", text);
 }
+
+/// What all cells of a column are known to, and a jump that nothing follows from.
+fn doubted(error: f64) -> SweepResult {
+    let axes = [("bs", "4k,64k"), ("numjobs", "1,4"), ("iodepth", "1..32")];
+    let mut result = measured("nfs", &axes, &options());
+    for curve in &mut result.curves {
+        let found = curve.saturation.as_mut().unwrap();
+        found.maximum.error = Some(found.maximum.mean * error);
+        let cells = curve.cells.iter_mut().filter_map(|cell| cell.iops.as_mut());
+        cells.for_each(|iops| iops.error = Some(iops.mean * error));
+    }
+    let axes = result.axes.clone();
+    result.advice = iosonde_study::sweep::Advice::of(&result.curves, &axes[..axes.len() - 1]);
+    result
+}
+
+#[test]
+fn nothing_is_advised_by_figures_that_are_not_known() {
+    let text = table(&doubted(1.5));
+    fits(&text);
+    insta::assert_snapshot!("doubted", text);
+    // Known to a third: the jump from 1.3k to 27k is there, that of blocks of 64k and between numbers of jobs is not.
+    let text = table(&doubted(0.34));
+    insta::assert_snapshot!("doubted_by_a_third", text);
+}
+
+#[test]
+fn a_single_cell_has_no_knee_and_no_curve() {
+    let result = measured("nfs", &[("iodepth", "2")], &options());
+    insta::assert_snapshot!("one_cell", table(&result));
+}
