@@ -29,6 +29,16 @@ fn measured(scratch: &Scratch, words: &[&str]) -> Value {
 }
 
 #[test]
+fn who_names_no_test_is_told_which_there_are() {
+    let scratch = Scratch::new("pts-arguments");
+    let said = error(&scratch.run(&["pts"]));
+    assert!(
+        said.contains("<iops|throughput|latency|write-saturation>"),
+        "{said}"
+    );
+}
+
+#[test]
 fn presets_say_what_is_in_flight_and_which_blocks() {
     let scratch = Scratch::new("pts-presets");
     let of = |document: &Value| {

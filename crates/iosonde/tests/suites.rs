@@ -168,6 +168,21 @@ fn without_time_and_place(junit: &str) -> String {
 }
 
 #[test]
+fn why_the_only_run_fails_is_said_once() {
+    let scratch = Scratch::new("once");
+    let suite =
+        "[[workload]]\nname = \"huge\"\noptions = { size = \"1000000t\", rw = \"write\" }\n";
+    scratch.file("huge.toml", suite);
+    let target = scratch.0.to_str().unwrap();
+    let output = scratch.run(&["run", "huge.toml", target]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    for once in ["are available", "help: "] {
+        assert_eq!(said.matches(once).count(), 1, "{said}");
+    }
+}
+
+#[test]
 fn repetitions_give_an_interval_and_a_baseline_is_kept() {
     let scratch = Scratch::new("baseline");
     let suite = |expect: &str| {

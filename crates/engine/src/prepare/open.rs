@@ -131,6 +131,12 @@ impl Opener {
             .open(&file.path)
             .map_err(|error| match error.raw_os_error() {
                 Some(libc::ENOENT) if self.write && !self.create => must_not_create(&file.path),
+                // Studies go on without it where they read this.
+                Some(libc::EINVAL) if self.flags & libc::O_DIRECT != 0 => RunError::Target {
+                    path: file.path.display().to_string(),
+                    problem: "it cannot be opened with O_DIRECT (EINVAL)".to_owned(),
+                    remedy: "this target does not accept it; use direct=0".to_owned(),
+                },
                 _ => target_error(&file.path, "open", &error),
             })?;
         self.ready_cache(file, opened.as_raw_fd())

@@ -60,6 +60,8 @@ fn a_ramfs_is_memory_of_which_there_is_as_much_as_is_left() {
         let outcome = run_watched(ramfs.0.path(), text, &mut ());
         outcome.unwrap_err().to_string()
     };
+    let error = fails("[x]\nsize=1m\ndirect=1\nrw=write\n");
+    assert!(error.contains("O_DIRECT"), "{error}");
     let error = fails("[x]\nfill_device=1\nrw=write\n");
     assert!(error.contains("all of the memory"), "{error}");
     let error = fails("[x]\nsize=1000t\nrw=write\n");

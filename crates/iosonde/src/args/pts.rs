@@ -19,7 +19,7 @@ Everything on the target is overwritten, so a file or device that exists must be
 #[derive(Debug, Args)]
 pub(crate) struct PtsArgs {
     /// The test
-    #[arg(value_enum)]
+    #[arg(value_enum, value_name = "iops|throughput|latency|write-saturation")]
     pub(crate) test: PtsKind,
     /// A block device, file or directory, or a target in a cluster such as sc://CLASS
     #[arg(value_name = "TARGET")]

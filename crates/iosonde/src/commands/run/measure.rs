@@ -114,6 +114,7 @@ pub(super) fn measure(
         session: &mut session,
         lines,
         live: &mut live,
+        is_alone: false,
         first_failure: None,
     };
     runner.all(&mut sites, &known);
@@ -231,6 +232,8 @@ struct Runner<'a> {
     session: &'a mut LocalSession,
     lines: Lines,
     live: &'a mut SuiteLive,
+    /// Whether there is one step to run, once, on one target.
+    is_alone: bool,
     /// Why the first step that failed did.
     first_failure: Option<Failure>,
 }
@@ -242,6 +245,7 @@ impl Runner<'_> {
         let most = steps.iter().map(|step| step.repetitions).max().unwrap_or(0);
         let count: usize = steps.iter().map(|step| step.repetitions as usize).sum();
         let sites_count = sites.len();
+        self.is_alone = count * sites_count == 1;
         let mut number = 0;
         for repetition in 1..=most {
             for (index, step) in steps.iter().enumerate() {
@@ -302,7 +306,11 @@ impl Runner<'_> {
             Err(failure) => {
                 let text = failure.text(false);
                 let text = text.trim_start_matches("error: ").to_owned();
-                self.live.line(&format!("{}: {text}", step.name));
+                // What to do about it stands below the first one, at the end; where nothing else is run, so does all of it.
+                if !self.is_alone {
+                    let problem = text.lines().next().unwrap_or_default();
+                    self.live.line(&format!("{}: {problem}", step.name));
+                }
                 self.first_failure.get_or_insert(failure);
                 StepResult {
                     workload: step.workload.clone(),
