@@ -243,6 +243,11 @@ fn seconds(text: &str) -> Result<u64, String> {
     }
 }
 
+/// A time that may be 0.
+fn seconds_or_none(text: &str) -> Result<u64, String> {
+    time_ns(text, TimeUnit::Seconds).map_err(|error| error.message)
+}
+
 /// `1%` or `1`, as a share.
 fn share(text: &str) -> Result<f64, String> {
     let number = text.trim_end_matches('%').trim_end();

@@ -1,6 +1,6 @@
 //! Arguments of `iosonde load`.
 
-use super::{CephArgs, ClusterArgs, KeepArgs, WrittenArgs, seconds, size, switch};
+use super::{CephArgs, ClusterArgs, KeepArgs, WrittenArgs, seconds, seconds_or_none, size, switch};
 use clap::{Args, ValueEnum};
 use iosonde_study::load::Objective;
 
@@ -48,8 +48,8 @@ pub(crate) struct LoadArgs {
     /// Measured time of each rate, e.g. 10 or 1m
     #[arg(long, default_value = "4", value_parser = seconds, value_name = "TIME")]
     pub(crate) runtime: u64,
-    /// Time before it that is not measured
-    #[arg(long, default_value = "1", value_parser = seconds, value_name = "TIME")]
+    /// Time before it that is not measured; 0 is none
+    #[arg(long, default_value = "1", value_parser = seconds_or_none, value_name = "TIME")]
     pub(crate) ramp: u64,
     /// Threads for each direction
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024), value_name = "N")]
@@ -126,6 +126,18 @@ fn rate(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_ramp_may_be_left_out_and_the_rest_not() {
+        #[derive(clap::Parser)]
+        struct Program {
+            #[command(flatten)]
+            load: LoadArgs,
+        }
+        let parsed = |words: &[&str]| <Program as clap::Parser>::try_parse_from(words);
+        assert_eq!(parsed(&["load", "--ramp", "0"]).unwrap().load.ramp, 0);
+        assert!(parsed(&["load", "--runtime", "0"]).is_err());
+    }
 
     #[test]
     fn rates_are_counted_in_thousands() {

@@ -141,7 +141,7 @@ fn unusable(name: &str, error: &io::Error) -> Failure {
         io::ErrorKind::NotFound => "name a directory, file or block device that exists",
         io::ErrorKind::PermissionDenied => remedy_for_forbidden(),
         io::ErrorKind::ReadOnlyFilesystem => {
-            "probe a directory that can be written, or a file on this file system"
+            "name a directory that can be written, or a file on this file system"
         }
         _ => "choose another target",
     };

@@ -4,6 +4,8 @@ mod matrix;
 
 use crate::failure::Failure;
 use crate::report::probe::table::wrapped;
+use crate::report::sweep::listed;
+use iosonde_result::run::VerdictKind;
 use iosonde_study::load::{Arrivals, LoadResult, Mix, ObjectiveAnswer, Offered, Point};
 use iosonde_study::words;
 use serde::Serialize;
@@ -201,15 +203,43 @@ pub(crate) fn notes(result: &LoadResult) -> Vec<String> {
         notes.push(format!("{mark}interrupted: what ran until then{judged}"));
     }
     notes.extend(result.notes.iter().cloned());
-    let mut verdicts: Vec<&String> = result
-        .points
-        .iter()
-        .flat_map(|point| &point.verdicts)
-        .collect();
-    verdicts.sort();
-    verdicts.dedup();
-    notes.extend(verdicts.into_iter().cloned());
+    notes.extend(findings(result));
     notes
+}
+
+/// What the runs say against their own figures: one sentence of each kind, with the rates at which it was so.
+fn findings(result: &LoadResult) -> Vec<String> {
+    // Results that were kept before kinds were have their words only.
+    let said = result.points.iter().flat_map(|point| {
+        let kinds = point.kinds.iter().copied().map(Some);
+        let kinds = kinds.chain(std::iter::repeat(None));
+        let said = point.verdicts.iter().zip(kinds);
+        said.map(|(told, kind)| (kind, told.as_str(), words::iops(point.offered.total())))
+    });
+    let mut alike: Vec<Vec<(Option<VerdictKind>, &str, String)>> = Vec::new();
+    for one in said {
+        let is_of = |other: &Vec<(Option<VerdictKind>, &str, String)>| {
+            let (kind, told, _) = &other[0];
+            *kind == one.0 && (kind.is_some() || *told == one.1)
+        };
+        match alike.iter_mut().find(|other| is_of(other)) {
+            Some(same) => same.push(one),
+            None => alike.push(vec![one]),
+        }
+    }
+    let sentences = alike.iter().map(|same| {
+        // That of the highest rate stands for all.
+        let (_, told, rate) = &same[same.len() - 1];
+        let mut others: Vec<String> = same.iter().map(|(.., rate)| rate.clone()).collect();
+        others.dedup();
+        others.retain(|other| other != rate);
+        let likewise = match others.is_empty() {
+            true => String::new(),
+            false => format!("; likewise at {}", listed(&others)),
+        };
+        format!("{told} (at {rate} IOPS{likewise})")
+    });
+    sentences.collect()
 }
 
 /// One point, while the study goes on.

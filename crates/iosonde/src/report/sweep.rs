@@ -5,6 +5,7 @@ mod csv;
 mod grid;
 mod working_set;
 
+pub(crate) use advice::listed;
 pub(crate) use csv::csv;
 pub(crate) use grid::{is_anything, knee};
 pub(crate) use working_set::sentences;

@@ -192,6 +192,7 @@ mod tests {
             kept_up: true,
             interrupted: false,
             verdicts: Vec::new(),
+            kinds: Vec::new(),
             failure: None,
         }
     }

@@ -105,6 +105,9 @@ pub struct Point {
     pub interrupted: bool,
     /// What the run says against its own figures, each in one sentence.
     pub verdicts: Vec<String>,
+    /// The kind of each of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<VerdictKind>,
     /// The error that ended it early.
     pub failure: Option<IoFailure>,
 }
@@ -165,13 +168,16 @@ impl Point {
         let kept_up = failure.is_none() && [&read, &write].into_iter().flatten().all(keeps_up);
         let verdicts = result.verdicts.iter();
         let verdicts = verdicts.filter(|verdict| concerns_a_load(verdict.kind));
+        let verdicts = verdicts.map(|verdict| (verdict.kind, verdict.evidence.clone()));
+        let (kinds, verdicts) = verdicts.unzip();
         Point {
             offered,
             read,
             write,
             kept_up,
             interrupted: false,
-            verdicts: verdicts.map(|verdict| verdict.evidence.clone()).collect(),
+            verdicts,
+            kinds,
             failure,
         }
     }

@@ -143,3 +143,30 @@ fn an_interrupted_rate_is_not_judged() {
             .all(|one| one.answer.failed != Some(9000.0))
     );
 }
+
+#[test]
+fn findings_name_their_rates() {
+    let with = LoadOptions {
+        rates: vec![500.0, 1000.0, 2000.0],
+        ramp_ns: 0,
+        ..at(0.0, &[])
+    };
+    let mut result = measured("net-iops-cap", &with);
+    for (index, point) in result.points.iter_mut().enumerate() {
+        point.verdicts = vec![format!(
+            "others used the device: vda moved {index} MiB/s more"
+        )];
+        point.kinds = vec![VerdictKind::Interference];
+    }
+    result.points[1]
+        .verdicts
+        .push("the clock was set".to_owned());
+    result.points[1].kinds.push(VerdictKind::ClockDisturbed);
+    assert_eq!(
+        findings(&result),
+        [
+            "others used the device: vda moved 2 MiB/s more (at 2.00k IOPS; likewise at 500 and 1.00k)",
+            "the clock was set (at 1.00k IOPS)"
+        ]
+    );
+}
