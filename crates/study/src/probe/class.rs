@@ -73,6 +73,34 @@ pub struct Evidence {
     pub throttled: bool,
     /// Reads did not use O_DIRECT.
     pub buffered: bool,
+    /// The figures are known badly, or are those of a machine or device that others kept busy.
+    pub noisy: bool,
+}
+
+/// A rate that is known worse than this share is not one to go by.
+const KNOWN: f64 = 0.25;
+
+/// Whether what a class rests on is more noise than device.
+fn is_noisy(figures: &[Figure], runs: &[PhaseRun]) -> bool {
+    let decides = |phase: Phase| {
+        matches!(
+            phase,
+            Phase::ReadLatency | Phase::RandomRead | Phase::SequentialRead | Phase::SyncedWrite
+        )
+    };
+    let is_vague = |figure: &Figure| {
+        let error = figure.iops.error.unwrap_or(f64::INFINITY);
+        figure.sure == Some(false) && error > KNOWN * figure.iops.mean
+    };
+    let is_disturbed = |kind| matches!(kind, VerdictKind::Generator | VerdictKind::Interference);
+    // Others' I/O that did not hold the run back is a finding beside it, and no doubt.
+    let mut held = runs.iter().filter(|run| decides(run.phase));
+    let held_by_others = held.any(|run| {
+        let bottleneck = run.result.bottleneck();
+        bottleneck.is_some_and(|verdict| is_disturbed(verdict.kind))
+    });
+    let mut vague = figures.iter().filter(|figure| decides(figure.phase));
+    held_by_others || vague.any(is_vague)
 }
 
 impl Evidence {
@@ -121,6 +149,7 @@ impl Evidence {
                 .flat_map(|result| &result.verdicts)
                 .any(|verdict| verdict.kind == VerdictKind::Throttled),
             buffered: find(Phase::RandomRead).is_some_and(|figure| !figure.direct),
+            noisy: is_noisy(figures, runs),
         }
     }
 }
@@ -134,7 +163,7 @@ pub struct Classification {
     pub limit_iops: Option<f64>,
     /// The measurements that decided it, each in a few words.
     pub reasons: Vec<String>,
-    /// All of it in one sentence, which begins with "This".
+    /// All of it in one sentence, which begins with "This", or says before that how noisy the run was.
     pub sentence: String,
 }
 
@@ -250,10 +279,22 @@ fn sentence(class: DeviceClass, evidence: &Evidence, reasons: &[String]) -> Stri
     } else {
         format!(" ({})", reasons.join(", "))
     };
-    format!(
-        "This behaves like {name}{because}: {}.",
-        fitness(class, evidence)
-    )
+    let subject = match evidence.noisy {
+        true => "As far as this noisy run can tell, this",
+        false => "This",
+    };
+    match (class, evidence.sync_p99_ns) {
+        // What is fit is the device, of which nothing is known.
+        (DeviceClass::Cached, flush) => {
+            let flush = flush.map(|ns| format!("; fdatasync took {} at p99", words::latency(ns)));
+            let flush = flush.unwrap_or_default();
+            format!("{subject} behaves like {name}{because}, nor about what it is fit for{flush}.")
+        }
+        _ => format!(
+            "{subject} behaves like {name}{because}: {}.",
+            fitness(class, evidence)
+        ),
+    }
 }
 
 /// What it is fit for, which the time of a durable write decides more than anything else.
@@ -409,6 +450,12 @@ mod tests {
             ..nvme()
         };
         assert_eq!(class(&cached), DeviceClass::Cached);
+        let sentence = classify(&cached).sentence;
+        assert!(!sentence.contains("fit for the log"), "{sentence}");
+        assert!(
+            sentence.contains("nor about what it is fit for"),
+            "{sentence}"
+        );
         let buffered = Evidence {
             buffered: true,
             read_p50_ns: Some(2.0 * US),
@@ -421,6 +468,39 @@ mod tests {
         };
         assert_eq!(class(&tmpfs), DeviceClass::Memory);
         assert!(classify(&tmpfs).sentence.contains("survives a restart"));
+    }
+
+    #[test]
+    fn a_noisy_run_says_so_first() {
+        let noisy = Evidence {
+            noisy: true,
+            ..nvme()
+        };
+        let sentence = classify(&noisy).sentence;
+        let start = "As far as this noisy run can tell, this behaves like an NVMe SSD";
+        assert!(sentence.starts_with(start), "{sentence}");
+        let figure = |error: Option<f64>, sure: bool| Figure {
+            phase: Phase::RandomRead,
+            block_bytes: 4096,
+            iodepth: 32,
+            engine: Engine::IoUring,
+            direct: true,
+            iops: crate::probe::Estimate {
+                mean: 1000.0,
+                error,
+                spread: None,
+            },
+            bytes_per_s: crate::probe::Estimate::default(),
+            latency: crate::probe::Latency::default(),
+            sync_latency: None,
+            measured_ns: 1,
+            sure: Some(sure),
+            settled: None,
+            failure: None,
+        };
+        let noisy = |error, sure| Evidence::of(&[figure(error, sure)], &[]).noisy;
+        assert!(noisy(Some(300.0), false) && noisy(None, false));
+        assert!(!noisy(Some(200.0), false) && !noisy(Some(5.0), true));
     }
 
     #[test]

@@ -146,9 +146,13 @@ fn remarks(result: &ProbeResult) -> Vec<String> {
     }
     if result.figures.iter().any(row::is_unsure) {
         let asked = 100.0 * result.options.budget.width;
-        remarks.push(format!(
-            "! not sure: not known to +- {asked} % when its time was over; --runtime 30 measures longer."
-        ));
+        remarks.push(match result.interrupted {
+            // A longer time helps nobody who had enough of this one.
+            true => format!("! not sure: not known to +- {asked} % when it ended."),
+            false => format!(
+                "! not sure: not known to +- {asked} % when its time was over; --runtime 30 measures longer."
+            ),
+        });
     }
     let percentiles = |latency: &Latency| [latency.p50_ns, latency.p99_ns, latency.p99_9_ns];
     let is_missing = |figure: &Figure| percentiles(row::latency(figure)).contains(&None);

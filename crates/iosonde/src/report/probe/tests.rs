@@ -128,3 +128,14 @@ fn no_line_is_wider_than_a_terminal() {
         .unwrap();
     assert!(widest.chars().count() <= 80, "{widest}");
 }
+
+#[test]
+fn who_ended_a_probe_is_not_told_to_measure_longer() {
+    let (mut result, _) = probed(FakeDevice::nvme(), "/data", directory());
+    result.figures[0].sure = Some(false);
+    assert!(table::text(&result).contains("--runtime 30"));
+    result.interrupted = true;
+    let text = table::text(&result);
+    assert!(!text.contains("--runtime 30"), "{text}");
+    assert!(text.contains("% when it ended."), "{text}");
+}
