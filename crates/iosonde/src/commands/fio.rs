@@ -109,6 +109,7 @@ fn measure(
     let closed = Box::new(session).close();
     let result = outcome?;
     let name = target_here(&result);
+    keeper.cut_off(stop.signal().is_some());
     let result = report(result, &name, formats, &mut keeper, &mut output)?;
     shown?;
     match (closed, conclude(&result, &stop)) {

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &ListArgs) -> Result<(), Failure> {
         Err(error) => return Err(error.into()),
     };
     if studies.is_empty() && args.format == TextFormat::Table {
-        eprintln!("no results in {}", place.path.display());
+        eprintln!("no results in {}{}", place.path.display(), because(&place));
         return Ok(());
     }
     let mut text = history::list(&studies, args.format, &TimeZone::system());
@@ -40,6 +40,14 @@ pub(crate) fn run(args: &ListArgs) -> Result<(), Failure> {
         }
     }
     Output::Standard.write(text.as_bytes())
+}
+
+/// Why there can be none, where there is such a reason.
+fn because(place: &Place) -> String {
+    match place.obstacle() {
+        Some(error) => format!(": it cannot be written there ({error})"),
+        None => String::new(),
+    }
 }
 
 /// The names under which a target may be kept: where it is, and as older entries and other machines wrote it.

@@ -152,7 +152,14 @@ impl Probes<'_> {
             Some((target, args)) => self.in_cluster(who, target, &args, &mut live, keeper)?,
             None => self.here(who, &mut live, keeper)?,
         };
-        let mut result = outcome?;
+        let mut result = match outcome {
+            Ok(result) => result,
+            Err(error) => {
+                keeper.give_up();
+                keeper.tell_notes();
+                return Err(error.into());
+            }
+        };
         let held = self
             .promises
             .iter()

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  iosonde watch                     all disks that are in use, every second, until Ctrl-C
+  iosonde watch                     all disks that do something, every second, until Ctrl-C
   iosonde watch nvme0n1 5 12        one disk, every 5 seconds, 12 times
   iosonde watch /mnt/data           the disk below a directory
   iosonde watch --format csv 1 60 > disks.csv
@@ -25,7 +25,8 @@ of a request in ms; share of the time with requests in flight.";
 /// Arguments of `iosonde watch`.
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
-    /// Devices by name or path, or directories and files on them [default: all that are in use];
+    /// Devices by name or path, or directories and files on them [default: all disks, on a
+    /// terminal those that do something];
     /// then seconds between two lines [default: 1] and how many [default: until Ctrl-C]
     #[arg(value_name = "DEVICE... [INTERVAL [COUNT]]")]
     words: Vec<String>,
@@ -60,11 +61,11 @@ pub(crate) fn run(args: &WatchArgs) -> Result<(), Failure> {
     let mut watching = Watching::begin(System::live(), &wanted.devices).map_err(|word| {
         Failure::usage(
             format!("{word} is no block device, and no path on one"),
-            "lsblk lists the block devices; without a name, iosonde watch shows all that are in use",
+            "lsblk lists the block devices; without a name, iosonde watch shows all disks",
         )
     })?;
     let mut output = Output::Standard;
-    let mut show = Show::new(args.format);
+    let mut show = Show::new(args.format, wanted.devices.is_empty());
     let begun = Instant::now();
     let mut done = 0;
     while wanted.count.is_none_or(|count| done < count) {

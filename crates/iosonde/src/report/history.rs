@@ -2,10 +2,10 @@
 
 use super::facts;
 use super::figures::{self, quoted};
-use super::probe::table::{pairs, plain, render, right, wrapped};
+use super::probe::table::{COLUMNS, pairs, plain, render, render_left, right, wrapped};
 use crate::args::TextFormat;
 use crate::store::{Document, Loaded, Summary};
-use comfy_table::Cell;
+use comfy_table::{Cell, ContentArrangement};
 use iosonde_result::compare::{Measure, Subject};
 use iosonde_result::run::RunResult;
 use iosonde_study::words;
@@ -36,7 +36,8 @@ fn labels(labels: &BTreeMap<String, String>) -> String {
 
 /// The highest figure of all parts.
 fn highest(study: &Summary, subject: Option<Subject>, measure: Measure) -> Option<f64> {
-    let figures = study.parts.iter().flat_map(|part| &part.figures);
+    let parts = study.results();
+    let figures = parts.iter().flat_map(|part| &part.figures);
     let values = figures
         .filter(|figure| figure.measure == measure)
         .filter(|figure| subject.is_none_or(|subject| subject == figure.subject))
@@ -44,10 +45,11 @@ fn highest(study: &Summary, subject: Option<Subject>, measure: Measure) -> Optio
     values.reduce(f64::max)
 }
 
+/// What it is, in one cell.
 fn what(study: &Summary) -> String {
     match study.finished_at_ms {
         Some(_) => study.kind.clone(),
-        None => format!("{}, cut off", study.kind),
+        None => format!("{}, {CUT_OFF}", study.kind),
     }
 }
 
@@ -82,29 +84,95 @@ fn row(study: &Summary, zone: &TimeZone) -> [String; 7] {
     ]
 }
 
-/// Labels stand below, as they may be long.
+/// A text in so many characters at most, the middle left out.
+fn shortened(text: &str, most: usize) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    if letters.len() <= most {
+        return text.to_owned();
+    }
+    let kept = most.saturating_sub(1);
+    // The end tells more of a path than its beginning.
+    let (head, tail) = (kept / 2, kept - kept / 2);
+    let end = &letters[letters.len() - tail..];
+    letters[..head].iter().chain(&['…']).chain(end).collect()
+}
+
+/// What stands between two columns.
+const GAP: usize = 2;
+/// Stands below what did not come to its end.
+const CUT_OFF: &str = "cut off";
+/// The columns of what it is, and of its target.
+const WHAT: usize = 2;
+const TARGET: usize = 3;
+
+/// The width of a column, with the gap behind it.
+fn width(rows: &[[String; 7]], column: usize) -> usize {
+    let cells = rows.iter().map(|row| row[column].chars().count());
+    cells.max().unwrap_or(0).max(HEAD[column].len()) + GAP
+}
+
+/// Targets are shortened to what the other columns leave. Below them stand labels, as they may be long, and what was cut off.
 fn list_table(studies: &[Summary], zone: &TimeZone) -> String {
+    const LEAST: usize = 12;
+    let mut rows: Vec<[String; 7]> = studies.iter().map(|study| row(study, zone)).collect();
+    for (study, row) in studies.iter().zip(&mut rows) {
+        row[WHAT].clone_from(&study.kind);
+        if study.finished_at_ms.is_none() {
+            row[WHAT] = format!("{:<1$}", study.kind, CUT_OFF.len());
+        }
+    }
+    let others: usize = (0..HEAD.len())
+        .filter(|at| *at != TARGET)
+        .map(|at| width(&rows, at))
+        .sum();
+    // There is no gap behind the last.
+    let room = usize::from(COLUMNS).saturating_sub(others).max(LEAST);
+    for row in &mut rows {
+        row[TARGET] = shortened(&row[TARGET], room);
+    }
+    let indents = [WHAT, TARGET].map(|column| (0..column).map(|at| width(&rows, at)).sum());
     let mut table = plain();
+    table.set_content_arrangement(ContentArrangement::Disabled);
     let cell = |(index, text): (usize, String)| {
-        if index < 4 {
+        if index <= TARGET {
             Cell::new(text)
         } else {
             right(text)
         }
     };
     table.set_header(HEAD.map(str::to_owned).into_iter().enumerate().map(cell));
-    for study in studies {
-        table.add_row(row(study, zone).into_iter().enumerate().map(cell));
-        if !study.labels.is_empty() {
-            let mut cells = vec![String::new(); 3];
-            cells.push(labels(&study.labels));
-            table.add_row(cells);
+    for row in rows {
+        table.add_row(row.into_iter().enumerate().map(cell));
+    }
+    let text = render_left(&mut table);
+    let mut lines = text.lines();
+    let mut told = format!("{}\n", lines.next().unwrap_or_default());
+    for (line, study) in lines.zip(studies) {
+        told.push_str(&format!("{line}\n{}", below(study, indents)));
+    }
+    told
+}
+
+/// The lines below a study's own.
+fn below(study: &Summary, [what, target]: [usize; 2]) -> String {
+    let mut lines = vec![" ".repeat(what)];
+    if study.finished_at_ms.is_none() {
+        lines[0].push_str(CUT_OFF);
+    }
+    for (key, value) in &study.labels {
+        let label = format!("{key}={value}");
+        let last = lines.len() - 1;
+        let begun = lines[last].chars().count();
+        if begun <= target {
+            lines[last] = format!("{:<target$}{label}", lines[last]);
+        } else if begun + 1 + label.chars().count() <= usize::from(COLUMNS) {
+            lines[last].push_str(&format!(" {label}"));
+        } else {
+            lines.push(format!("{:<target$}{label}", ""));
         }
     }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
-    render(&table)
+    let lines = lines.iter().filter(|line| !line.trim().is_empty());
+    lines.map(|line| format!("{line}\n")).collect()
 }
 
 fn list_markdown(studies: &[Summary], zone: &TimeZone) -> String {

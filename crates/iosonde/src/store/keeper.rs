@@ -1,7 +1,7 @@
 //! Keeping runs while they are made. What was measured counts more than that it is kept: a history that cannot be written
 //! is told, and the measuring goes on.
 
-use super::record::{KeptRun, KeptStudy, program};
+use super::record::{KeptRun, KeptStudy, is_layout, program};
 use super::{Place, Store, StoreError};
 use crate::args::KeepArgs;
 use crate::failure::Failure;
@@ -19,6 +19,8 @@ pub(crate) struct Keeper {
     store: Option<Store>,
     labels: BTreeMap<String, String>,
     study: Option<Begun>,
+    /// Whether what is being measured was stopped before its end.
+    is_cut_off: bool,
     /// What went wrong, to be told by whoever prints.
     notes: Vec<String>,
 }
@@ -37,6 +39,7 @@ impl Keeper {
             store: None,
             labels: args.labels.iter().cloned().collect(),
             study: None,
+            is_cut_off: false,
             notes: Vec::new(),
         };
         if !args.is_wanted() {
@@ -119,13 +122,42 @@ impl Keeper {
         }
     }
 
+    /// Says whether the run that goes on was stopped, where no document of a study tells.
+    pub(crate) fn cut_off(&mut self, is_cut_off: bool) {
+        self.is_cut_off = is_cut_off;
+    }
+
+    /// Gives up the study, which was stopped or failed. What was measured stays; layout alone is nothing to keep.
+    pub(crate) fn give_up(&mut self) {
+        let Some(begun) = self.study.take() else {
+            return;
+        };
+        let Some(store) = &mut self.store else {
+            return;
+        };
+        let kind = &begun.kept.kind;
+        if !begun.kept.runs.iter().all(|run| is_layout(kind, &run.name)) {
+            return;
+        }
+        self.notes
+            .push("nothing had been measured yet, so nothing is kept in the history".to_owned());
+        if let Some(id) = begun.id
+            && let Err(error) = store.remove(&[id])
+        {
+            self.lose(&error);
+        }
+    }
+
     /// Ends the study: the id it is kept under. `document` is what it found beyond its runs.
     pub(crate) fn finish(&mut self, document: Option<&Value>) -> Option<String> {
         let begun = self.study.take()?;
         let store = self.store.as_mut()?;
         let id = begun.id?;
         let digest = begun.kept.digest();
-        match store.finish(&id, Some(&digest), document, now_ms()) {
+        let interrupted = document.and_then(|document| document.get("interrupted"));
+        let is_cut_off = self.is_cut_off || interrupted == Some(&Value::Bool(true));
+        let finished_at_ms = (!is_cut_off).then(now_ms);
+        match store.finish(&id, Some(&digest), document, finished_at_ms) {
             Ok(()) => Some(id[..6.min(id.len())].to_owned()),
             Err(error) => {
                 self.lose(&error);

@@ -46,6 +46,35 @@ impl Place {
         })
     }
 
+    /// Why there is no file and none can be made: the nearest directory that exists cannot be written, or is none.
+    pub(crate) fn obstacle(&self) -> Option<std::io::Error> {
+        if self.path.exists() {
+            return None;
+        }
+        // Only the default place has directories made for it.
+        let made = self.path.ancestors().skip(1);
+        let looked_at = if self.is_named { 1 } else { usize::MAX };
+        for directory in made.take(looked_at) {
+            let directory = match directory.as_os_str().is_empty() {
+                true => Path::new("."),
+                false => directory,
+            };
+            match std::fs::metadata(directory) {
+                Ok(facts) if !facts.is_dir() => {
+                    return Some(std::io::ErrorKind::NotADirectory.into());
+                }
+                Ok(_) => {
+                    use rustix::fs::{Access, access};
+                    let allowed = access(directory, Access::WRITE_OK | Access::EXEC_OK);
+                    return allowed.err().map(std::io::Error::from);
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound && !self.is_named => {}
+                Err(error) => return Some(error),
+            }
+        }
+        None
+    }
+
     /// Makes its directory. The default one is for the user alone, as XDG asks for.
     pub(super) fn make_directory(&self) -> Result<(), StoreError> {
         use std::os::unix::fs::DirBuilderExt;
@@ -66,6 +95,27 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_in_the_way_of_a_history_is_told() {
+        let obstacle = |path: &str| {
+            let place = Place {
+                path: PathBuf::from(path),
+                is_named: false,
+            };
+            place.obstacle().map(|error| error.kind())
+        };
+        use std::io::ErrorKind;
+        let file = std::env::temp_dir().join(format!("iosonde-place-{}", std::process::id()));
+        std::fs::write(&file, "").unwrap();
+        let below = file.join("iosonde/history.db");
+        assert_eq!(
+            obstacle(below.to_str().unwrap()),
+            Some(ErrorKind::NotADirectory)
+        );
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(obstacle(below.to_str().unwrap()), None);
+    }
 
     #[test]
     fn the_first_place_that_is_named() {

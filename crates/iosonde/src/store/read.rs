@@ -57,8 +57,13 @@ impl Summary {
         Measured {
             name: self.short_id.clone(),
             machine: self.machine.clone(),
-            parts: compared_parts(&self.kind, self.parts.iter()),
+            parts: self.results(),
         }
+    }
+
+    /// The parts that measure something: laying out does not.
+    pub(crate) fn results(&self) -> Vec<Part> {
+        compared_parts(&self.kind, self.parts.iter())
     }
 }
 

@@ -3,11 +3,16 @@
 use super::{Store, StoreError, id};
 use iosonde_job::diagnostic::nearest;
 
-/// The result that began last.
+/// The result that began last, of those that measured something.
 pub(crate) const LATEST: &str = "latest";
 /// Most names that are offered for one that is not there.
 const MOST_NEAR: usize = 3;
 const FROM_THE_END: &str = "SELECT id FROM study ORDER BY started_at_ms DESC, rowid DESC";
+/// The same without those that were cut off before they had measured anything.
+const RESULTS_FROM_THE_END: &str = "SELECT id FROM study WHERE kind = 'fio' OR document IS NOT NULL \
+     OR EXISTS (SELECT 1 FROM run JOIN part ON part.run = run.id \
+                WHERE run.study = study.id AND part.name <> 'layout') \
+     ORDER BY started_at_ms DESC, rowid DESC";
 
 /// How many results lie after the one that is meant: 0 for `latest`, 2 for `latest~2`, 1 for `latest~`.
 fn back(word: &str) -> Option<usize> {
@@ -48,7 +53,7 @@ impl Store {
     }
 
     fn counted_back(&self, name: &str, back: usize) -> Result<String, StoreError> {
-        let ids = self.strings(FROM_THE_END)?;
+        let ids = self.strings(RESULTS_FROM_THE_END)?;
         ids.get(back).cloned().ok_or_else(|| StoreError::TooFew {
             name: name.to_owned(),
             has: ids.len(),

@@ -174,6 +174,61 @@ fn a_probe_that_is_cut_off_keeps_the_runs_that_ended() {
     );
 }
 
+/// The program stops before anything was measured: of the layout alone nothing stays.
+#[test]
+fn what_measured_nothing_is_not_kept() {
+    let scratch = Scratch::new("nothing");
+    let mut keeper = scratch.keeper(&[]);
+    let mut session = Dies(FakeSession::new(FakeDevice::nvme()), 1);
+    assert!(probed(&mut keeper, &mut session, "/data").is_err());
+    let killed = scratch.all().remove(0);
+    assert_eq!(killed.parts[0].name, "layout");
+    let row = history::list(&scratch.all(), TextFormat::Table, &TimeZone::UTC);
+    assert!(!row.contains("MiB/s") && row.contains("cut off"), "{row}");
+    assert!(killed.measured().parts.is_empty());
+    // One that was killed stays, for what it may have left behind, but is nobody's latest result.
+    assert!(matches!(
+        scratch.store().find("latest"),
+        Err(StoreError::TooFew { has: 0, .. })
+    ));
+    keeper.give_up();
+    assert!(scratch.all().is_empty());
+    assert!(keeper.notes()[0].contains("nothing is kept"));
+}
+
+#[test]
+fn an_interrupted_study_is_cut_off_although_it_has_a_document() {
+    let scratch = Scratch::new("interrupted");
+    let mut keeper = scratch.keeper(&[]);
+    let mut session = FakeSession::new(FakeDevice::nvme());
+    let mut result = probed(&mut keeper, &mut session, "/data").unwrap();
+    keeper.begin("probe", "/data");
+    for run in &mut result.runs {
+        keeper.keep(&mut run.result);
+    }
+    result.interrupted = true;
+    keeper.finish(probe_document(&mut result).as_ref()).unwrap();
+    let [whole, interrupted] = &scratch.all()[..] else {
+        panic!("not two studies");
+    };
+    assert!(whole.finished_at_ms.is_some());
+    assert_eq!(interrupted.finished_at_ms, None);
+    assert_eq!(scratch.store().find("latest").unwrap(), interrupted.id);
+}
+
+#[test]
+fn long_targets_lose_their_middle_not_the_date() {
+    let mut all = shown();
+    all[0].target = "/mnt/a/very/long/path/that/leads/far/down/the/tree/to/the/disk-17".to_owned();
+    all[0].finished_at_ms = None;
+    let table = history::list(&all, TextFormat::Table, &TimeZone::UTC);
+    assert!(
+        table.lines().all(|line| line.chars().count() <= 80),
+        "{table}"
+    );
+    insta::assert_snapshot!("list_long", table);
+}
+
 #[test]
 fn a_phase_that_ran_twice_counts_once() {
     let scratch = Scratch::new("twice");

@@ -32,13 +32,13 @@ impl Store {
         })
     }
 
-    /// Ends a study. `document` is what it found beyond its runs.
+    /// Ends a study. `document` is what it found beyond its runs; without a time it was cut off.
     pub(crate) fn finish(
         &mut self,
         study: &str,
         digest: Option<&str>,
         document: Option<&Value>,
-        finished_at_ms: u64,
+        finished_at_ms: Option<u64>,
     ) -> Result<(), StoreError> {
         let document = document.map(blob::packed).transpose();
         let document = document.map_err(|error| self.io(error))?;
@@ -47,7 +47,7 @@ impl Store {
             transaction.execute(
                 "UPDATE study SET document = ?2, finished_at_ms = ?3, digest = \
                  CASE WHEN EXISTS (SELECT 1 FROM study WHERE digest = ?4) THEN NULL ELSE ?4 END WHERE id = ?1",
-                params![study, document, signed(finished_at_ms), digest],
+                params![study, document, finished_at_ms.map(signed), digest],
             )?;
             Ok(())
         })

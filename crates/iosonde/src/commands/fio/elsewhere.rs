@@ -195,6 +195,7 @@ impl InPods {
         let (outcome, shown) = watched(&mut session, &plan, command, formats, &mut output)?;
         let closed = Box::new(session).close();
         cluster::tell_what_is_left(&outcome, &closed);
+        keeper.cut_off(stop.signal().is_some());
         let result = report(outcome?, &name, formats, &mut keeper, &mut output)?;
         shown?;
         closed?;

@@ -211,6 +211,7 @@ fn measure(
     shown?;
     keeper.begin("fio", name);
     keeper.keep(&mut result);
+    keeper.cut_off(stop.signal().is_some());
     keeper.finish(None);
     keeper.tell_notes();
     closed?;

@@ -47,6 +47,7 @@ pub(super) fn run(args: &BenchArgs, access: &AccessArgs) -> Result<(), Failure> 
     let mut result = outcome?;
     keeper.begin("rados bench", pool.target());
     keeper.keep(&mut result);
+    keeper.cut_off(stop.signal().is_some());
     keeper.finish(None);
     benchmark.print(&seconds, &result, cpu_ns, &mut output)?;
     keeper.tell_notes();

@@ -12,17 +12,22 @@ const COLUMNS: [&str; 8] = [
 ];
 /// Characters of a line of sar.
 const SAR_WIDTH: usize = 21 + 8 * 10;
+/// Widths of the columns where there is less room: with names of ten letters a line has 80 characters.
+const NARROW: [usize; 8] = [8, 8, 8, 8, 8, 7, 7, 7];
 
 /// Makes lines.
 pub(super) struct Show {
     format: WatchFormat,
+    /// Whether no device was named.
+    all: bool,
     begun: bool,
 }
 
 impl Show {
-    pub(super) fn new(format: WatchFormat) -> Show {
+    pub(super) fn new(format: WatchFormat, all: bool) -> Show {
         Show {
             format,
+            all,
             begun: false,
         }
     }
@@ -55,7 +60,12 @@ impl Show {
     }
 
     fn table(&mut self, time: &str, sample: &Watched) -> String {
-        let text = table(time, sample, terminal_width());
+        let width = terminal_width();
+        // Whoever compares with sar reads a file; whoever looks at a screen looks for what is going on.
+        let text = match self.all && width.is_some() {
+            true => table(time, &busy(sample), width),
+            false => table(time, sample, width),
+        };
         let gap = if self.begun { "\n" } else { "" };
         self.begun = true;
         format!("{gap}{text}")
@@ -75,31 +85,48 @@ impl Show {
     }
 }
 
-/// The width of the terminal; `None` where standard output is none.
+/// The width of the terminal, where it does not say one the usual 80; `None` where standard output is none.
 fn terminal_width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
-    (size.ws_col > 0).then_some(size.ws_col.into())
+    Some(match size.ws_col {
+        0 => 80,
+        columns => columns.into(),
+    })
+}
+
+/// Those devices that did something, or have something in flight.
+fn busy(sample: &Watched) -> Watched {
+    let is_busy = |rates: &DeviceRates| rates.columns().iter().any(|figure| *figure > 0.0);
+    let rows = sample.rows.iter().filter(|(_, rates)| is_busy(rates));
+    Watched {
+        elapsed: sample.elapsed,
+        rows: rows.cloned().collect(),
+    }
 }
 
 /// As sar prints it; narrower where the terminal does not hold that.
 fn table(time: &str, sample: &Watched, width: Option<usize>) -> String {
     let wide = width.is_none_or(|width| width >= SAR_WIDTH);
     let longest = sample.rows.iter().map(|(name, _)| name.len()).max();
-    let (name_width, figure_width) = match wide {
-        true => (13, 10),
-        false => (longest.unwrap_or(0).max(7) + 1, 8),
+    let (name_width, widths) = match wide {
+        true => (13, [10; 8]),
+        false => (longest.unwrap_or(0).max(7) + 1, NARROW),
     };
     let row = |first: &str, cells: [String; 8]| {
         let mut text = format!("{time:<8}{first:>name_width$}");
-        for cell in cells {
-            text.push_str(&format!("{cell:>figure_width$}"));
+        for (cell, width) in cells.iter().zip(widths) {
+            text.push_str(&format!("{cell:>width$}"));
         }
         text + "\n"
     };
     let mut text = row("DEV", COLUMNS.map(str::to_owned));
     for (name, rates) in &sample.rows {
-        let figure = |value: f64| fitting(value, figure_width - 1);
-        text.push_str(&row(name, rates.columns().map(figure)));
+        let mut widths = widths.into_iter();
+        let cells = rates.columns().map(|value| {
+            let width = widths.next().unwrap_or_default();
+            fitting(value, width.saturating_sub(1))
+        });
+        text.push_str(&row(name, cells));
     }
     text
 }
@@ -162,14 +189,22 @@ mod tests {
         let narrow = table("06:44:04", &sample(), Some(80));
         assert!(narrow.lines().all(|line| line.len() <= 80), "{narrow}");
         insta::assert_snapshot!("narrow", narrow);
+        let mut long = sample();
+        long.rows[1].0 = "nvme10n100".into();
+        let narrow = table("Average:", &long, Some(80));
+        assert!(narrow.lines().all(|line| line.len() <= 80), "{narrow}");
+        let names = |sample: &Watched| -> Vec<String> {
+            sample.rows.iter().map(|(name, _)| name.clone()).collect()
+        };
+        assert_eq!(names(&busy(&long)), ["nvme0n1"], "an idle one is left out");
     }
 
     #[test]
     fn programs_get_every_interval_and_the_averages() {
-        let mut show = Show::new(WatchFormat::Csv);
+        let mut show = Show::new(WatchFormat::Csv, true);
         let text = show.csv("2026-11-21T06:44:04Z", &sample()) + &show.average(&sample());
         insta::assert_snapshot!("csv", text);
-        let mut show = Show::new(WatchFormat::Json);
+        let mut show = Show::new(WatchFormat::Json, true);
         let json: Value = serde_json::from_str(&show.average(&sample())).unwrap();
         assert_eq!(json["devices"]["nvme0n1"]["await_ms"], 0.37);
         assert_eq!(

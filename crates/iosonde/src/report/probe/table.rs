@@ -5,7 +5,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use iosonde_study::probe::{Figure, Latency, ProbeResult};
 use iosonde_study::words;
 
-const COLUMNS: u16 = 80;
+pub(crate) const COLUMNS: u16 = 80;
 
 /// Everything about one target.
 pub(crate) fn text(result: &ProbeResult) -> String {
