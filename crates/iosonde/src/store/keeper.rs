@@ -1,7 +1,7 @@
 //! Keeping runs while they are made. What was measured counts more than that it is kept: a history that cannot be written
 //! is told, and the measuring goes on.
 
-use super::record::{KeptRun, KeptStudy, is_layout, program};
+use super::record::{KeptRun, KeptStudy, compared_parts, program};
 use super::{Place, Store, StoreError};
 use crate::args::KeepArgs;
 use crate::failure::Failure;
@@ -135,8 +135,9 @@ impl Keeper {
         let Some(store) = &mut self.store else {
             return;
         };
-        let kind = &begun.kept.kind;
-        if !begun.kept.runs.iter().all(|run| is_layout(kind, &run.name)) {
+        let parts = begun.kept.runs.iter().flat_map(|run| &run.parts);
+        let results = compared_parts(&begun.kept.kind, parts);
+        if results.iter().any(|part| !part.figures.is_empty()) {
             return;
         }
         self.notes

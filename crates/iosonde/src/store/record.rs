@@ -255,14 +255,10 @@ impl KeptStudy {
 /// The parts of a study that are its results.
 pub(super) fn compared_parts<'a>(kind: &str, parts: impl Iterator<Item = &'a Part>) -> Vec<Part> {
     parts
-        .filter(|part| !is_layout(kind, &part.name))
+        // Jobs of fio may be called anything.
+        .filter(|part| kind == "fio" || part.name != Phase::Layout.key())
         .cloned()
         .collect()
-}
-
-/// Whether a part or run of that name only wrote what a study reads. Jobs of fio may be called anything.
-pub(super) fn is_layout(kind: &str, name: &str) -> bool {
-    kind != "fio" && name == Phase::Layout.key()
 }
 
 /// The phase of a probe that is called so.

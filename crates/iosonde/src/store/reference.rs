@@ -11,6 +11,7 @@ const FROM_THE_END: &str = "SELECT id FROM study ORDER BY started_at_ms DESC, ro
 /// The same without those that were cut off before they had measured anything.
 const RESULTS_FROM_THE_END: &str = "SELECT id FROM study WHERE kind = 'fio' OR document IS NOT NULL \
      OR EXISTS (SELECT 1 FROM run JOIN part ON part.run = run.id \
+                JOIN figure ON figure.run = part.run AND figure.part = part.number \
                 WHERE run.study = study.id AND part.name <> 'layout') \
      ORDER BY started_at_ms DESC, rowid DESC";
 
