@@ -45,12 +45,12 @@ fn every_command_measures_a_pool_and_an_image() {
     assert_eq!(status, Some(0), "{stdout}{stderr}");
     for line in [
         format!(
-            "sweep {pool} --bs 4k --iodepth 1,4 --rw randread --size 16m --runtime 0.3 --format json"
+            "sweep {pool} --bs 4k --iodepth 1,4 --rw randread --size 16m --runtime 1 --format json"
         ),
         format!(
-            "sweep {image} --bs 4k --iodepth 1,4 --rw randread --size 16m --runtime 0.3 --format json"
+            "sweep {image} --bs 4k --iodepth 1,4 --rw randread --size 16m --runtime 1 --format json"
         ),
-        format!("probe {pool} --quick --size 16m --runtime 0.3 --format json"),
+        format!("probe {pool} --quick --size 16m --runtime 1 --format json"),
         format!(
             "load {image} --bs 4k --rw randread --size 16m --rates 20,40 --runtime 1 --format json"
         ),

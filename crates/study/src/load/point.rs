@@ -70,7 +70,7 @@ impl LoadLatency {
         }
     }
 
-    /// A percentile, if at least [`ENOUGH`] I/Os were slower.
+    /// A percentile, if at least ten I/Os were slower.
     pub fn percentile_ns(&self, percent: f64) -> Option<f64> {
         let slower = self.count as f64 * (100.0 - percent) / 100.0;
         (slower + 1e-6 >= ENOUGH).then(|| self.at_ns(percent))
