@@ -21,46 +21,35 @@ pub enum Hierarchy {
 /// The hierarchy that can throttle here, if any.
 #[must_use]
 pub fn hierarchy() -> Option<Hierarchy> {
-    let blkio = Path::new("/sys/fs/cgroup/blkio");
-    if blkio.join("blkio.throttle.read_iops_device").exists() {
-        return Some(Hierarchy::Blkio(blkio.into()));
-    }
-    let unified = Path::new("/sys/fs/cgroup");
-    let controllers = fs::read_to_string(unified.join("cgroup.controllers")).ok()?;
-    controllers
-        .split_whitespace()
-        .any(|name| name == "io")
-        .then(|| Hierarchy::Unified(unified.into()))
+    with_controller("blkio/blkio.throttle.read_iops_device", "io")
 }
 
 /// The hierarchy that can bound processor time here, if any.
 #[must_use]
 pub fn cpu_hierarchy() -> Option<Hierarchy> {
-    let first = Path::new("/sys/fs/cgroup/cpu");
-    if first.join("cgroup.procs").exists() {
-        return Some(Hierarchy::Blkio(first.into()));
-    }
-    let unified = Path::new("/sys/fs/cgroup");
-    let controllers = fs::read_to_string(unified.join("cgroup.controllers")).ok()?;
-    controllers
-        .split_whitespace()
-        .any(|name| name == "cpu")
-        .then(|| Hierarchy::Unified(unified.into()))
+    with_controller("cpu/cgroup.procs", "cpu")
 }
 
 /// The hierarchy that can bound memory here, if any.
 #[must_use]
 pub fn memory_hierarchy() -> Option<Hierarchy> {
-    let first = Path::new("/sys/fs/cgroup/memory");
-    if first.join("memory.limit_in_bytes").exists() {
-        return Some(Hierarchy::Blkio(first.into()));
+    with_controller("memory/memory.limit_in_bytes", "memory")
+}
+
+/// The controller of the first generation that has the file `first`, else the second generation's of this name.
+fn with_controller(first: &str, name: &str) -> Option<Hierarchy> {
+    let root = Path::new("/sys/fs/cgroup");
+    let first = root.join(first);
+    if first.exists() {
+        return first
+            .parent()
+            .map(|directory| Hierarchy::Blkio(directory.into()));
     }
-    let unified = Path::new("/sys/fs/cgroup");
-    let controllers = fs::read_to_string(unified.join("cgroup.controllers")).ok()?;
+    let controllers = fs::read_to_string(root.join("cgroup.controllers")).ok()?;
     controllers
         .split_whitespace()
-        .any(|name| name == "memory")
-        .then(|| Hierarchy::Unified(unified.into()))
+        .any(|found| found == name)
+        .then(|| Hierarchy::Unified(root.into()))
 }
 
 /// What is limited; each in units per second.
