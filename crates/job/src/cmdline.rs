@@ -41,6 +41,8 @@ pub struct CommandLine {
     pub readonly: bool,
     /// `--bandwidth-log`: write a log of all jobs' bandwidth together; the value starts the files' names.
     pub bandwidth_log: Option<String>,
+    /// `--idle-prof`: report how idle the processors were.
+    pub idle_profile: Option<IdleProfile>,
     /// `--section`: run these sections only.
     pub sections: Vec<Spanned>,
     /// `--warnings-fatal`.
@@ -79,6 +81,15 @@ pub enum OutputFormat {
     JsonPlus,
 }
 
+/// `--idle-prof`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdleProfile {
+    /// All processors together.
+    System,
+    /// Each processor too.
+    PerCpu,
+}
+
 /// `--eta`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Eta {
@@ -106,6 +117,7 @@ impl Default for CommandLine {
             showcmd: false,
             readonly: false,
             bandwidth_log: None,
+            idle_profile: None,
             sections: Vec::new(),
             warnings_fatal: false,
             max_jobs: None,

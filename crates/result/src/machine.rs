@@ -14,6 +14,10 @@ pub struct MachineSeries {
     pub slices: Vec<MachineSlice>,
     /// What this machine does not tell, each with the reason.
     pub missing: Vec<String>,
+    /// Share of the time, from the first group's start to the end of the run, in which each processor of the machine had
+    /// nothing to run, in per cent by its number. Empty for a simulated run.
+    #[serde(default)]
+    pub idle_percent: BTreeMap<u32, f64>,
 }
 
 /// The machine over one slice of time.

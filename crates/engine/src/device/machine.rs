@@ -10,6 +10,7 @@ use super::system::System;
 use crate::sys::thread;
 use iosonde_result::host::DeviceNumber;
 use iosonde_result::machine::{MachineSlice, hundredths};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -46,6 +47,11 @@ impl Sources {
             cpu_stat_files: cgroup::cpu_stat_files(&system),
             system,
         }
+    }
+
+    /// The processors one by one.
+    pub fn processors(&self) -> BTreeMap<u32, CpuTimes> {
+        CpuTimes::take_each(&self.system)
     }
 
     /// Reads all counters.

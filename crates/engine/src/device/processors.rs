@@ -2,6 +2,7 @@
 
 use super::system::System;
 use iosonde_result::machine::{CpuShares, hundredths};
+use std::collections::BTreeMap;
 
 /// Time of all processors together since the machine began, in ticks of the kernel. Guests' time is within `user`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,6 +40,34 @@ impl CpuTimes {
             iowait: at(4),
             steal: at(7),
         })
+    }
+
+    /// Reads the processors one by one, by their numbers.
+    pub fn take_each(system: &System) -> BTreeMap<u32, Self> {
+        system
+            .text("/proc/stat")
+            .map(|text| Self::parse_each(&text))
+            .unwrap_or_default()
+    }
+
+    /// Parses the lines of single processors: `cpu0`, `cpu1`, ...
+    pub fn parse_each(text: &str) -> BTreeMap<u32, Self> {
+        let lines = text.lines().filter_map(|line| line.strip_prefix("cpu"));
+        lines
+            .filter_map(|line| {
+                let (number, _) = line.split_once(' ')?;
+                let of_all = format!("cpu {}", line.strip_prefix(number)?);
+                Some((number.parse().ok()?, Self::parse(&of_all)?))
+            })
+            .collect()
+    }
+
+    /// Share of the time in which a processor had nothing to run, in per cent: waiting for I/O is idle too. `None` when no
+    /// time has passed.
+    pub fn idle_percent(&self) -> Option<f64> {
+        let idle = self.idle + self.iowait;
+        let all = self.user + self.system + idle + self.steal;
+        (all > 0).then(|| hundredths(100.0 * idle as f64 / all as f64))
     }
 
     /// Time between two readings. Some counters can fall a little: iowait and, on some hypervisors, steal.
@@ -89,6 +118,16 @@ mod tests {
         assert_eq!((times.user, times.steal), (3, 0));
         assert_eq!(CpuTimes::parse("cpu0 1 2 3 4\n"), None);
         assert_eq!(CpuTimes::default().shares(), None);
+    }
+
+    #[test]
+    fn single_processors_are_told_apart_and_waiting_for_io_is_idle() {
+        let before =
+            CpuTimes::parse_each("cpu  0 0 0 0 0\ncpu0 0 0 0 0 0\ncpu12 5 0 0 5 0\nintr 7\n");
+        let after = CpuTimes::parse_each("cpu  9 9 9 9 9\ncpu0 10 0 10 60 20\ncpu12 5 0 0 5 0\n");
+        assert_eq!(before.keys().copied().collect::<Vec<_>>(), [0, 12]);
+        assert_eq!(after[&0].since(&before[&0]).idle_percent(), Some(80.0));
+        assert_eq!(after[&12].since(&before[&12]).idle_percent(), None);
     }
 
     proptest! {

@@ -3,11 +3,13 @@
 
 use crate::device::diskstats::Snapshot;
 use crate::device::machine::{Reading, Sources};
+use crate::device::processors::CpuTimes;
 use crate::device::system::System;
 use iosonde_result::host::DeviceNumber;
 use iosonde_result::interval::Interval;
 use iosonde_result::machine::{CpuShares, MachineSeries, MachineSlice};
 use iosonde_result::run::{Verdict, VerdictKind};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Samples the machine.
@@ -21,6 +23,8 @@ pub(super) struct MachineWatch {
     measured: Counted,
     ramp: Counted,
     groups: u32,
+    /// The processors when the first group began.
+    processors: BTreeMap<u32, CpuTimes>,
 }
 
 /// What was counted over several slices.
@@ -47,18 +51,23 @@ impl MachineWatch {
             series: MachineSeries {
                 slices: Vec::new(),
                 missing: first.missing(),
+                idle_percent: BTreeMap::new(),
             },
             last: first.clone(),
             first,
             measured: Counted::default(),
             ramp: Counted::default(),
             groups: 0,
+            processors: BTreeMap::new(),
         }
     }
 
     /// A group of workers begins: time before it belongs to no slice.
     pub(super) fn begin(&mut self) {
         self.last = self.sources.read();
+        if self.groups == 0 {
+            self.processors = self.sources.processors();
+        }
         self.groups += 1;
     }
 
@@ -96,8 +105,9 @@ impl MachineWatch {
 
     /// Ends: what was counted in the measured time (in the ramp, when there was nothing else), what the devices did in all,
     /// the series, and findings on the machine itself.
-    pub(super) fn end(self) -> (Counted, Snapshot, MachineSeries, Vec<Verdict>) {
+    pub(super) fn end(mut self) -> (Counted, Snapshot, MachineSeries, Vec<Verdict>) {
         let last = self.sources.read();
+        self.series.idle_percent = idleness(&self.processors, &self.sources.processors());
         let mut verdicts = last.clocks.disturbances_since(&self.first.clocks);
         let counted = if self.measured.elapsed.is_zero() {
             self.ramp
@@ -124,6 +134,16 @@ impl Counted {
             *self.cpu_throttled_ns.get_or_insert(0) += now.saturating_sub(before);
         }
     }
+}
+
+/// How idle each processor was between two readings.
+fn idleness(before: &BTreeMap<u32, CpuTimes>, now: &BTreeMap<u32, CpuTimes>) -> BTreeMap<u32, f64> {
+    now.iter()
+        .filter_map(|(number, now)| {
+            let idle = now.since(before.get(number)?).idle_percent()?;
+            Some((*number, idle))
+        })
+        .collect()
 }
 
 /// Shares over two stretches of time, of which the second is this part of the whole.
@@ -153,7 +173,6 @@ fn steal(cpu: CpuShares) -> Option<Verdict> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::processors::CpuTimes;
 
     const SECOND: Duration = Duration::from_secs(1);
 

@@ -226,10 +226,11 @@ fn walk(directory: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
 /// The engine does no I/O: sizes are as given.
 fn without_files(job: &Job, clone: u32, paths: &[PathBuf]) -> Result<WorkerFiles, RunError> {
     let count = paths.len().max(1) as u64;
-    let Some(Extent::Bytes(size)) = job.files.size else {
-        return Err(no_size(job));
+    let each = match (job.files.filesize, job.files.size) {
+        (Some((_, high)), _) => high,
+        (None, Some(Extent::Bytes(size))) => size / count,
+        (None, _) => return Err(no_size(job)),
     };
-    let each = job.files.filesize.map_or(size / count, |(_, high)| high);
     let start_bytes = start_offset_bytes(&job.files, clone, each, min_block(job));
     let size_bytes = match job.files.filesize {
         Some(_) => behind_offset(each, start_bytes, Path::new(&job.name))?,
@@ -239,6 +240,13 @@ fn without_files(job: &Job, clone: u32, paths: &[PathBuf]) -> Result<WorkerFiles
         start_bytes,
         size_bytes,
         file_bytes: start_bytes + size_bytes,
+    };
+    // Without size=, the job is as large as its files.
+    let regions = size_bytes * count;
+    let size = match job.files.size {
+        Some(Extent::Bytes(size)) => size,
+        Some(Extent::Percent(percent)) => (regions as f64 * percent.min(100.0) / 100.0) as u64,
+        None => regions,
     };
     let files = paths
         .iter()
@@ -456,6 +464,26 @@ pub(crate) fn target_error(path: &Path, doing: &str, error: &std::io::Error) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_files_a_job_is_as_large_as_filesize_says() {
+        let size = |options: &str| {
+            let words = format!("--name=a --ioengine=null {options}");
+            let words: Vec<std::ffi::OsString> = words.split(' ').map(Into::into).collect();
+            let parsed = iosonde_job::parse(&words, &iosonde_job::env::FakeEnv::new()).unwrap();
+            let made = resolve(&parsed.plan.jobs[0], 0).map_err(|error| error.to_string())?;
+            Ok::<_, String>((made.size_bytes, made.files[0].region.size_bytes))
+        };
+        assert_eq!(size("--filesize=1m"), Ok((1 << 20, 1 << 20)));
+        assert_eq!(size("--filesize=1m --nrfiles=4"), Ok((4 << 20, 1 << 20)));
+        assert_eq!(size("--filesize=1m --size=50%"), Ok((512 << 10, 1 << 20)));
+        assert_eq!(
+            size("--filesize=1m --offset=256k"),
+            Ok((768 << 10, 768 << 10))
+        );
+        let error = size("--size=50%").unwrap_err();
+        assert!(error.contains("says no size"), "{error}");
+    }
 
     #[test]
     fn file_names_follow_the_format() {

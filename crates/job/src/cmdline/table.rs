@@ -1,6 +1,6 @@
 //! The table of the program's own options.
 
-use super::{Action, CommandLine, Eta, OutputFormat};
+use super::{Action, CommandLine, Eta, IdleProfile, OutputFormat};
 use crate::options::Status;
 use crate::options::given::choice;
 use crate::source::Spanned;
@@ -277,6 +277,24 @@ pub const OPTIONS: &[ProgramOption] = &[
         },
     ),
     ProgramOption::new(
+        "idle-prof",
+        Arity::Required,
+        "WHAT",
+        "Report how idle the CPUs were: system (all together) or percpu (each too).",
+        |c, w| {
+            let choices = [
+                ("system", IdleProfile::System),
+                ("percpu", IdleProfile::PerCpu),
+            ];
+            c.idle_profile = Some(choice(w.str(), &choices)?);
+            Ok(())
+        },
+    )
+    .accepted(
+        "The kernel's account of idle time, not a busy thread's: no unit of work is timed (`unit_mean` is 0), there is \
+         nothing to calibrate, and a simulated run has no CPUs.",
+    ),
+    ProgramOption::new(
         "alloc-size",
         Arity::Required,
         "KB",
@@ -353,14 +371,6 @@ pub const OPTIONS: &[ProgramOption] = &[
         "Measure the checksum functions.",
         "checksum functions are not measured",
         "`verify=crc32c` with `ioengine=null`",
-    ),
-    ProgramOption::unsupported(
-        "idle-prof",
-        Arity::Required,
-        "WHAT",
-        "Report how idle the CPUs are.",
-        "idle CPU is not measured by a busy thread",
-        "the report's `cpu` line",
     ),
     ProgramOption::unsupported(
         "inflate-log",

@@ -1,5 +1,6 @@
 //! Plans made from whole job files and command lines.
 
+use crate::cmdline::IdleProfile;
 use crate::env::FakeEnv;
 use crate::parse::{Parsed, parse, parse_for};
 use crate::plan::*;
@@ -407,9 +408,12 @@ fn the_programs_own_options() {
         Action::EngineHelp(None)
     );
     assert_eq!(run("-v", &env).command.action, Action::Version);
+    let command = run("--idle-prof=percpu --name=a --size=1m", &env).command;
+    assert_eq!(command.idle_profile, Some(IdleProfile::PerCpu));
     for (line, words) in [
         ("--name=a --output-format=xml", "not one of its values"),
         ("--name=a --client=h", "client/server"),
+        ("--name=a --idle-prof=calibrate", "not one of its values"),
         ("--name=a --eta-interval=1ms", "250 ms"),
         ("--name=a --numjobs=5000", "5000 clones"),
         ("--name=a --numjobs=6000 --max-jobs=5000", "6000 clones"),

@@ -17,6 +17,7 @@ pub mod terse;
 pub mod text;
 
 mod disks;
+mod idle;
 mod levels;
 mod steady;
 mod time;

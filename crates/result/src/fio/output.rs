@@ -1,10 +1,10 @@
 //! `--output-format`: which formats a run is reported in, and their order.
 
 use super::terse::{TerseVersion, write_terse};
-use super::{json, text, write_json};
+use super::{idle, json, text, write_json};
 use crate::run::RunResult;
 use iosonde_job::CommandLine;
-use iosonde_job::cmdline::OutputFormat;
+use iosonde_job::cmdline::{IdleProfile, OutputFormat};
 use std::io::{self, Write};
 use std::str::FromStr;
 
@@ -17,6 +17,8 @@ pub struct Formats {
     pub terse: Option<TerseVersion>,
     /// `json` or `json+`.
     pub json: Option<Json>,
+    /// `--idle-prof`: how idle the processors were, in the normal output and in JSON.
+    pub idle: Option<IdleProfile>,
 }
 
 /// The two kinds of JSON.
@@ -35,12 +37,13 @@ impl Default for Formats {
             normal: true,
             terse: None,
             json: None,
+            idle: None,
         }
     }
 }
 
 impl Formats {
-    /// What is asked for by `--output-format`, `--minimal`, `--append-terse` and `--terse-version`.
+    /// What is asked for by `--output-format`, `--minimal`, `--append-terse`, `--terse-version` and `--idle-prof`.
     pub fn asked(command: &CommandLine) -> Formats {
         let has = |format| command.formats.contains(&format);
         let terse = has(OutputFormat::Terse) || command.append_terse;
@@ -55,6 +58,7 @@ impl Formats {
                 TerseVersion::from_number(command.terse_version.into()).unwrap_or_default()
             }),
             json,
+            idle: command.idle_profile,
         }
     }
 }
@@ -71,8 +75,7 @@ impl FromStr for Formats {
     fn from_str(list: &str) -> Result<Formats, UnknownFormat> {
         let mut formats = Formats {
             normal: false,
-            terse: None,
-            json: None,
+            ..Formats::default()
         };
         for word in list.split(',') {
             match word {
@@ -94,10 +97,20 @@ pub fn write(out: &mut impl Write, result: &RunResult, formats: &Formats) -> io:
         write_terse(out, result, version)?;
     }
     if let Some(kind) = formats.json {
-        write_json(out, &json::json(result, kind == Json::Plus))?;
+        let mut root = json::json(result, kind == Json::Plus);
+        let idleness = formats
+            .idle
+            .and_then(|which| idle::json(&result.series, which));
+        if let Some(idleness) = idleness {
+            root["cpu_idleness"] = idleness;
+        }
+        write_json(out, &root)?;
     }
     if formats.normal {
         text::write_normal(out, result)?;
+        if let Some(which) = formats.idle {
+            idle::write_normal(out, &result.series, which)?;
+        }
     }
     Ok(())
 }
@@ -116,6 +129,7 @@ mod tests {
                 normal: true,
                 terse: Some(TerseVersion::V3),
                 json: Some(Json::Plain),
+                idle: None,
             }
         );
         for both in ["json,json+", "json+,json", "json+"] {

@@ -197,8 +197,8 @@ fn measure(
     }
     let formats = Formats {
         normal: false,
-        terse: None,
         json: Some(Json::Plain),
+        ..Formats::default()
     };
     // What is shown meanwhile goes to standard error.
     let mut unused = Output::Standard;
@@ -326,8 +326,8 @@ mod tests {
         result.labels.insert("node".to_owned(), "n1".to_owned());
         let formats = Formats {
             normal: false,
-            terse: None,
             json: Some(Json::Plain),
+            ..Formats::default()
         };
         class_run(class, 4_000_000_000, &result, &formats).unwrap()
     }

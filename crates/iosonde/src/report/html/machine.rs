@@ -172,7 +172,7 @@ mod tests {
     fn series(count: u64) -> MachineSeries {
         MachineSeries {
             slices: (0..count).map(slice).collect(),
-            missing: Vec::new(),
+            ..MachineSeries::default()
         }
     }
 

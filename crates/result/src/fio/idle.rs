@@ -1,0 +1,98 @@
+//! `--idle-prof`: how idle the processors were while the jobs ran, as fio lays it out.
+//!
+//! fio finds out by a thread of low priority on each processor that counts units of work, and tells how long a unit takes.
+//! Here the kernel's own account of idle time is shown, so that there is no unit of work: its figures are 0.
+
+use crate::machine::MachineSeries;
+use iosonde_job::cmdline::IdleProfile;
+use serde_json::{Map, Value};
+use std::io::{self, Write};
+
+/// The mean over all processors; `None` where nothing is known of them, as in a simulated run.
+fn system(machine: &MachineSeries) -> Option<f64> {
+    let idle = &machine.idle_percent;
+    (!idle.is_empty()).then(|| idle.values().sum::<f64>() / idle.len() as f64)
+}
+
+/// The member `cpu_idleness` of the JSON.
+pub(super) fn json(machine: &MachineSeries, profile: IdleProfile) -> Option<Value> {
+    let mut idleness = Map::new();
+    idleness.insert("system".into(), system(machine)?.into());
+    if profile == IdleProfile::PerCpu {
+        for (number, idle) in &machine.idle_percent {
+            idleness.insert(format!("cpu-{number}"), (*idle).into());
+        }
+    }
+    for unit in ["unit_mean", "unit_stddev"] {
+        idleness.insert(unit.into(), 0.0.into());
+    }
+    Some(Value::Object(idleness))
+}
+
+/// The last lines of the normal output.
+pub(super) fn write_normal(
+    out: &mut impl Write,
+    machine: &MachineSeries,
+    profile: IdleProfile,
+) -> io::Result<()> {
+    let Some(system) = system(machine) else {
+        return Ok(());
+    };
+    writeln!(out, "\nCPU idleness:\n  system: {system:.2}%")?;
+    if profile == IdleProfile::PerCpu {
+        let each = machine.idle_percent.values();
+        let each: Vec<String> = each.map(|idle| format!("{idle:.2}%")).collect();
+        writeln!(out, "  percpu: {}", each.join(", "))?;
+    }
+    writeln!(out, "  unit work: mean=0.00us, stddev=0.00")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json as value;
+
+    fn machine() -> MachineSeries {
+        MachineSeries {
+            idle_percent: [(0, 56.5), (1, 97.5)].into(),
+            ..MachineSeries::default()
+        }
+    }
+
+    fn text(machine: &MachineSeries, profile: IdleProfile) -> String {
+        let mut out = Vec::new();
+        write_normal(&mut out, machine, profile).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn all_processors_together_or_each() {
+        assert_eq!(
+            json(&machine(), IdleProfile::System),
+            Some(value!({"system": 77.0, "unit_mean": 0.0, "unit_stddev": 0.0}))
+        );
+        assert_eq!(
+            json(&machine(), IdleProfile::PerCpu),
+            Some(value!({
+                "system": 77.0, "cpu-0": 56.5, "cpu-1": 97.5, "unit_mean": 0.0, "unit_stddev": 0.0
+            }))
+        );
+        let unit = "  unit work: mean=0.00us, stddev=0.00\n";
+        let all = "\nCPU idleness:\n  system: 77.00%\n";
+        assert_eq!(
+            text(&machine(), IdleProfile::System),
+            format!("{all}{unit}")
+        );
+        assert_eq!(
+            text(&machine(), IdleProfile::PerCpu),
+            format!("{all}  percpu: 56.50%, 97.50%\n{unit}")
+        );
+    }
+
+    #[test]
+    fn of_a_simulated_machine_nothing_is_said() {
+        let none = MachineSeries::default();
+        assert_eq!(json(&none, IdleProfile::System), None);
+        assert_eq!(text(&none, IdleProfile::PerCpu), "");
+    }
+}
