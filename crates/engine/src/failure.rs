@@ -96,6 +96,7 @@ fn errno_of(error: &RunError) -> i32 {
     match error {
         RunError::NoSpace { .. } => libc::ENOSPC,
         RunError::Interrupted => libc::EINTR,
+        RunError::NothingDone => libc::ETIMEDOUT,
         RunError::Target { problem, .. } | RunError::Unsupported { problem, .. } => {
             errno_named_in(problem).unwrap_or(libc::EINVAL)
         }

@@ -241,6 +241,7 @@ fn run_status(error: &RunError) -> u8 {
         RunError::NoSpace { .. } => status::NO_SPACE,
         RunError::Unready { .. } => status::UNREADY,
         RunError::Lost { .. } => status::LOST,
+        RunError::NothingDone => status::IO,
         RunError::Interrupted => status::SIGNAL + 2,
         _ => status::INTERNAL,
     }

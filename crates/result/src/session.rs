@@ -79,6 +79,9 @@ pub enum RunError {
         /// What to do about it.
         remedy: String,
     },
+    /// The time was over before the target had answered once.
+    #[error("no I/O was completed in the time that there was")]
+    NothingDone,
     /// Stopped by the user before anything was measured.
     #[error("interrupted before anything was measured")]
     Interrupted,
@@ -96,7 +99,19 @@ impl RunError {
             RunError::NoSpace { .. } => {
                 "use a smaller size= or fewer jobs, or a target with more room".to_owned()
             }
+            RunError::NothingDone => {
+                "measure for longer; if that does not help, the target does not answer: the kernel's log (dmesg) may say why"
+                    .to_owned()
+            }
             RunError::Interrupted => "run it again".to_owned(),
+        }
+    }
+
+    /// Why a study that may have been interrupted has not a single figure.
+    pub fn without_figures(interrupted: bool) -> RunError {
+        match interrupted {
+            true => RunError::Interrupted,
+            false => RunError::NothingDone,
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Load studies on simulated queues, whose latency over load is known in closed form.
 
 use iosonde_engine::local::LocalRunner;
+use iosonde_result::session::RunError;
 use iosonde_study::load::{
-    Arrivals, CellState, LoadOptions, LoadResult, MatrixOptions, Mix, Pattern, load,
+    Arrivals, CellState, LoadError, LoadOptions, LoadResult, MatrixOptions, Mix, Pattern, load,
 };
 use iosonde_study::probe::{ProbeTarget, TargetKind};
 
@@ -30,6 +31,10 @@ fn options() -> LoadOptions {
 }
 
 fn measure(device: &str, options: &LoadOptions) -> LoadResult {
+    outcome(device, options).unwrap()
+}
+
+fn outcome(device: &str, options: &LoadOptions) -> Result<LoadResult, LoadError> {
     let target = ProbeTarget {
         name: format!("sim:{device}"),
         path: "sim".into(),
@@ -38,7 +43,20 @@ fn measure(device: &str, options: &LoadOptions) -> LoadResult {
         },
     };
     let mut session = LocalRunner::default().open();
-    load(&mut session, &target, options, &mut ()).unwrap()
+    load(&mut session, &target, options, &mut ())
+}
+
+#[test]
+fn a_target_too_slow_for_any_load_is_told_from_one_that_is_silent() {
+    let silent = outcome("read_us=60s", &options());
+    let is_silent = matches!(silent, Err(LoadError::Run(RunError::NothingDone)));
+    assert!(is_silent, "{silent:?}");
+    let one_at_a_time = LoadOptions {
+        iodepth: 1,
+        ..options()
+    };
+    let slow = outcome("read_us=4s", &one_at_a_time).unwrap_err().to_string();
+    assert!(slow.contains("0.20 I/Os a second"), "{slow}");
 }
 
 /// A queue with one server, exponential service of 100 us: M/M/1 under Poisson arrivals.

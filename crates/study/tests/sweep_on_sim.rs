@@ -534,6 +534,23 @@ fn a_target_that_dies_ends_only_itself() {
 }
 
 #[test]
+fn a_target_that_does_not_answer_in_time_is_not_called_an_interruption() {
+    let device = "read_us=60s";
+    let targets = [target(device)];
+    let grid = grid(&targets, &[("rw", "randread"), ("iodepth", "1")]);
+    for exhaustive in [true, false] {
+        let options = SweepOptions {
+            exhaustive,
+            ..options(1)
+        };
+        let mut session = LocalRunner::default().open();
+        let outcome = sweep(&mut session, &targets, &grid, &options, Vec::new(), &mut ());
+        let silent = matches!(outcome, Err(SweepError::Run(RunError::NothingDone)));
+        assert!(silent, "exhaustive {exhaustive}: {outcome:?}");
+    }
+}
+
+#[test]
 fn what_is_somebodys_is_not_written() {
     let mut held = target(CAPPED);
     held.kind = TargetKind::Existing {

@@ -304,7 +304,7 @@ impl Study<'_> {
             })
             .sum();
         if iops < 1.0 {
-            return Err(RunError::Interrupted.into());
+            return Err(self.too_slow(iops).into());
         }
         self.watcher.capacity(iops);
         Ok(iops)
@@ -466,6 +466,20 @@ impl Study<'_> {
         }
     }
 
+    /// Why no load can be offered.
+    fn too_slow(&self, iops: f64) -> RunError {
+        if iops == 0.0 || self.watcher.is_interrupted() {
+            return RunError::without_figures(self.watcher.is_interrupted());
+        }
+        RunError::Unsupported {
+            problem: format!(
+                "{}: it does {iops:.2} I/Os a second at most, too few to offer shares of",
+                self.target.name
+            ),
+            remedy: "use probe for its figures, or a smaller --bs".to_owned(),
+        }
+    }
+
     fn conclude(
         mut self,
         capacity_iops: Option<f64>,
@@ -474,7 +488,7 @@ impl Study<'_> {
     ) -> Result<LoadResult, LoadError> {
         let interrupted = self.watcher.is_interrupted();
         if self.points.is_empty() && matrix.is_none() {
-            return Err(RunError::Interrupted.into());
+            return Err(RunError::without_figures(interrupted).into());
         }
         self.points
             .sort_by(|a, b| a.offered.total().total_cmp(&b.offered.total()));

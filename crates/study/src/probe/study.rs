@@ -194,14 +194,14 @@ impl<'a> Study<'a> {
                 let (session, watcher) = (&mut *self.session, &mut *self.watcher);
                 match second_size::look(session, &knee, &common, &budget, watcher) {
                     Ok(found) => knee.second_size = found,
-                    Err(RunError::Interrupted) => {}
+                    Err(RunError::Interrupted | RunError::NothingDone) => {}
                     Err(error) => return Err(error.into()),
                 }
                 self.spent_ns += knee.spent_ns();
                 self.knees.push(knee);
                 Ok(())
             }
-            Err(RunError::Interrupted) => Ok(()),
+            Err(RunError::Interrupted | RunError::NothingDone) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
@@ -249,7 +249,7 @@ impl<'a> Study<'a> {
             None => laid_out_bytes(written),
         };
         if usable == 0 {
-            return Err(RunError::Interrupted.into());
+            return Err(RunError::without_figures(self.watcher.is_interrupted()).into());
         }
         if usable < self.bytes && !self.watcher.is_interrupted() {
             self.note(format!(
@@ -288,7 +288,7 @@ impl<'a> Study<'a> {
     fn conclude(mut self, planned_bytes: u64, phases: usize) -> Result<ProbeResult, ProbeError> {
         let interrupted = self.runs.len() + self.left_out < phases || self.is_over();
         if self.figures.is_empty() && interrupted {
-            return Err(RunError::Interrupted.into());
+            return Err(RunError::without_figures(self.watcher.is_interrupted()).into());
         }
         self.remark_on_devices();
         let evidence = Evidence::of(&self.figures, &self.runs);

@@ -456,7 +456,7 @@ impl Study<'_> {
                     target: self.target.name.clone(),
                     failure: failure.into(),
                 },
-                None => RunError::Interrupted.into(),
+                None => RunError::without_figures(interrupted).into(),
             });
         }
         let ground = Conditions {

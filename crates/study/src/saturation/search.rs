@@ -85,7 +85,9 @@ pub fn go_on(
         failure: None,
     };
     search.go()?;
-    search.conclude().ok_or(RunError::Interrupted)
+    let interrupted = search.watcher.is_interrupted();
+    let nothing = RunError::without_figures(interrupted);
+    search.conclude().ok_or(nothing)
 }
 
 struct Search<'a> {

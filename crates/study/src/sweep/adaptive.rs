@@ -80,7 +80,7 @@ impl Study<'_> {
     fn is_refused(&self, index: usize, outcome: &Result<Saturation, RunError>) -> bool {
         match outcome {
             Ok(_) => false,
-            Err(RunError::Interrupted) => is_einval(self.curves[index].failure.as_ref()),
+            Err(RunError::NothingDone) => is_einval(self.curves[index].failure.as_ref()),
             Err(error) => error.to_string().contains("O_DIRECT"),
         }
     }

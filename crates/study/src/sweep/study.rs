@@ -341,7 +341,8 @@ impl Study<'_> {
             .iter()
             .any(|curve| !curve.so_far.records.is_empty());
         match error {
-            RunError::Interrupted => Ok(()),
+            // One curve without a figure says nothing about the next.
+            RunError::Interrupted | RunError::NothingDone => Ok(()),
             error if !anything && self.ended.len() == 1 => Err(error.into()),
             error => {
                 self.end_target(target, format!("{error}; {}", error.remedy()));
@@ -358,8 +359,11 @@ impl Study<'_> {
             .iter()
             .all(|curve| curve.so_far.records.is_empty())
         {
-            let failures = self.curves.iter().find_map(|curve| curve.failure.clone());
-            return Err(failures.map_or(RunError::Interrupted.into(), |f| SweepError::Io(f.into())));
+            let failure = self.curves.iter().find_map(|curve| curve.failure.clone());
+            return Err(match failure {
+                Some(failure) => SweepError::Io(failure.into()),
+                None => RunError::without_figures(self.watcher.is_interrupted()).into(),
+            });
         }
         if !self.options.is_exhaustive() {
             self.judge_unsearched();
