@@ -83,6 +83,8 @@ pub struct Refill {
     pub slots: u32,
     /// Fewer are, this long after the last submission.
     pub hold_ns: u64,
+    /// Completions that are waited for meanwhile.
+    pub together: u32,
 }
 
 impl Refill {
@@ -90,6 +92,7 @@ impl Refill {
     pub const AT_ONCE: Refill = Refill {
         slots: 1,
         hold_ns: 0,
+        together: 1,
     };
 }
 

@@ -37,6 +37,10 @@ const REFILL_HOLD_NS: u64 = 10_000;
 /// data, and each call that hands them a single I/O takes processor time from them.
 const REFILL_SHARE_IN_MEMORY: u32 = 4;
 const REFILL_HOLD_IN_MEMORY_NS: u64 = 40_000;
+/// There, two completions are taken together while the queue is nearly full. The first of two waits for as long as it takes one of
+/// all in flight to complete: at this depth and above, a twenty-fourth of the latency or less.
+const TOGETHER_IN_MEMORY: u32 = 2;
+const TOGETHER_FROM_DEPTH: u32 = 32;
 /// Most I/Os that one call hands to a device. The kernel holds what comes in a call back until it has all of it (the block layer's
 /// plug), at some 1.5 us for each: the first of 32 would reach an idle device 50 us late.
 const BATCH_TO_DEVICE: u32 = 8;
@@ -291,9 +295,11 @@ fn refill(job: &Job, depth: u32, in_memory: bool) -> Refill {
     } else {
         (REFILL_SHARE, REFILL_HOLD_NS)
     };
+    let in_pairs = in_memory && depth >= TOGETHER_FROM_DEPTH && job.io.batch_complete_max.is_none();
     Refill {
         slots: (depth / share).max(1),
         hold_ns,
+        together: if in_pairs { TOGETHER_IN_MEMORY } else { 1 },
     }
 }
 
@@ -339,5 +345,17 @@ mod tests {
             run: false,
         });
         assert_eq!(refill(&job, true), 1, "a depth of 2 must not become 1");
+    }
+
+    #[test]
+    fn completions_come_in_pairs_only_from_memory_and_at_depth() {
+        let together = |job: &Job, in_memory| refill(job, job.io.iodepth, in_memory).together;
+        let mut job = Job::new("x");
+        job.io.iodepth = 31;
+        assert_eq!(together(&job, true), 1);
+        job.io.iodepth = 32;
+        assert_eq!((together(&job, false), together(&job, true)), (1, 2));
+        job.io.batch_complete_max = Some(1);
+        assert_eq!(together(&job, true), 1);
     }
 }

@@ -23,9 +23,14 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             || !self.batch.is_empty()
             || self.held.is_some();
         let held_back = depth - self.in_flight.min(depth) < rules.refill.slots;
+        // What waits for company to be submitted may arrive in company, too.
+        let at_least = match held_back && self.plain {
+            true => rules.refill.together,
+            false => 1,
+        };
         let full = held_back || self.in_flight >= depth || stuck || self.parts.pacer.pause_due();
         let min = if full {
-            rules.complete_min.max(1).min(self.in_flight) as usize
+            rules.complete_min.max(at_least).min(self.in_flight) as usize
         } else {
             0
         };
@@ -66,7 +71,20 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         let now_ns = self.now_ns;
         let count = self.done.len().min(self.parts.rules.complete_max as usize);
         let special = self.special || self.phase == Phase::EndSync;
-        for position in 0..count {
+        let mut position = 0;
+        // The common case first, without looks at what cannot be.
+        let plain = if special { 0 } else { count };
+        for completion in &self.done[..plain] {
+            let slot = &self.parts.slab.slots[completion.slot as usize];
+            if completion.result != (slot.len - slot.moved) as i32 {
+                break;
+            }
+            self.parts.recorder.completed(slot, now_ns);
+            self.free.push(completion.slot);
+            position += 1;
+        }
+        self.in_flight -= position as u32;
+        for position in position..count {
             let Completion {
                 slot: index,
                 result,

@@ -4,6 +4,7 @@ use super::{DepthRules, Phase, Worker};
 use crate::backend::{Backend, Op, Slot};
 use crate::clock::Clock;
 use crate::workload::Io;
+use iosonde_job::plan::Direction;
 
 impl<B: Backend, C: Clock> Worker<B, C> {
     /// Fills the batch with as many I/Os as may start now. When the next may start, where it has to wait.
@@ -56,10 +57,49 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         let wanted = room as usize;
         let count = self.parts.generator.fill(&mut self.ios[..wanted]);
         self.dry = count < wanted;
-        for position in 0..count {
-            self.place(self.ios[position], self.now_ns, false);
+        if self.parts.cmdprio.is_some() {
+            for position in 0..count {
+                self.place(self.ios[position], self.now_ns, false);
+            }
+        } else {
+            self.place_all(count);
         }
         None
+    }
+
+    /// Puts what was generated into free slots, as [`Worker::place`] does one by one.
+    #[inline(always)]
+    fn place_all(&mut self, count: usize) {
+        let kept = self.free.len().checked_sub(count);
+        let kept = kept.expect("as many slots as iodepth");
+        let (first, start_ns) = (self.batch.len(), self.now_ns);
+        self.batch.extend(self.free[kept..].iter().rev());
+        self.free.truncate(kept);
+        let mut counts = [0; 3];
+        for (io, index) in self.ios[..count].iter().zip(&self.batch[first..]) {
+            self.parts.slab.slots[*index as usize] = Slot {
+                offset: io.offset,
+                start_ns,
+                len: io.len,
+                file: io.file,
+                op: io.op,
+                ..Slot::IDLE
+            };
+            if let Some(direction) = io.op.direction() {
+                counts[direction as usize] += 1;
+            }
+        }
+        for (batched, count) in self.batched.iter_mut().zip(counts) {
+            *batched += count;
+        }
+        if counts[Direction::Write as usize] > 0 {
+            for position in first..self.batch.len() {
+                let index = self.batch[position];
+                if self.parts.slab.slots[index as usize].op == Op::Write {
+                    self.fill(index);
+                }
+            }
+        }
     }
 
     /// The general case: pauses, rates, flows, verification, overlaps.

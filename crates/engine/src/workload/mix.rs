@@ -24,7 +24,7 @@ impl DirectionMix {
 
     /// The next direction. For trimwrite it is the trim; the write that follows goes to the same place and is the
     /// caller's to remember.
-    #[inline]
+    #[inline(always)]
     pub fn next_direction(&mut self) -> Direction {
         match self.mode {
             Mode::Read => Direction::Read,

@@ -61,7 +61,7 @@ impl Permutation {
     }
 
     /// The value at position `index`, which must be below [`Permutation::len`].
-    #[inline]
+    #[inline(always)]
     pub fn at(&self, index: u64) -> u64 {
         debug_assert!(index < self.len);
         let mut x = self.step(index);
@@ -72,7 +72,7 @@ impl Permutation {
         x
     }
 
-    #[inline]
+    #[inline(always)]
     fn step(&self, x: u64) -> u64 {
         if self.high == 1 {
             return self.keys.iter().fold(x, |low, key| self.mix_low(low, *key));
@@ -88,14 +88,14 @@ impl Permutation {
     }
 
     /// A bijection of the low bits: an odd multiplier, an addend and a right shift can each be undone.
-    #[inline]
+    #[inline(always)]
     fn mix_low(&self, low: u64, (multiplier, addend): (u64, u64)) -> u64 {
         let low = low.wrapping_mul(multiplier).wrapping_add(addend) & self.low_mask;
         low ^ (low >> self.shift)
     }
 
     /// A hash of the low part in `0..high`.
-    #[inline]
+    #[inline(always)]
     fn shift_of_high(&self, low: u64, multiplier: u64) -> u64 {
         ((low.wrapping_mul(multiplier) >> 32) * self.high) >> 32
     }
@@ -138,13 +138,13 @@ impl Cover {
     }
 
     /// How many values are still to come.
-    #[inline]
+    #[inline(always)]
     pub fn remaining(&self) -> u64 {
         self.permutation.len - self.next
     }
 
     /// The next value without a check for the end: only while [`Cover::remaining`] is not 0.
-    #[inline]
+    #[inline(always)]
     pub fn next_unchecked(&mut self) -> u64 {
         let value = self.permutation.at(self.next);
         self.next += 1;
