@@ -128,6 +128,28 @@ fn file_systems_are_recognised() {
 }
 
 #[test]
+fn the_consent_that_a_refusal_asks_for_is_enough_for_that_device_alone() {
+    require!(Root);
+    ours!();
+    let scratch = Scratch::shared();
+    let device = blank(&scratch);
+    tool(&["mkfs.ext4", "-q", "-F", &device.path().to_string_lossy()]);
+    let path = device.path().to_string_lossy();
+    let line = format!("--name=job --filename={path} --rw=write --bs=4k --size=1m");
+    let run = |consent: &str| {
+        let line = format!("{consent}{line}");
+        Program::subject().line(&scratch, &line).run()
+    };
+    let asked = format!("--allow-overwrite={path}");
+    run("").refused_with(&[&asked]);
+    run("--allow-overwrite=/dev/loop-control ").refused_with(&[&asked]);
+    for consent in [format!("{asked} "), format!("--allow-overwrite {path} ")] {
+        let done = run(&consent);
+        assert!(done.status.success(), "{done}");
+    }
+}
+
+#[test]
 fn other_signatures_are_recognised() {
     require!(Root);
     ours!();

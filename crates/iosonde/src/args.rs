@@ -34,7 +34,7 @@ Examples:
   iosonde fio job.fio               run a fio job file, unchanged
   iosonde fio --name=t --rw=randread --bs=4k --size=1g --direct=1 --runtime=10
 
-Everything iosonde prints as a result goes to standard output; messages and progress go to
+Everything iosonde prints as a result goes to standard output; messages and progress go to \
 standard error. The exit status is 0 if all went well; see docs/exit-status.md for the others.";
 
 /// Measures storage the way it will be used.

@@ -51,6 +51,8 @@ pub struct CommandLine {
     pub max_jobs: Option<u32>,
     /// `--aux-path`: where files that a run makes beside its data go.
     pub aux_path: Option<String>,
+    /// `--allow-overwrite`: block devices that may be overwritten whatever they carry.
+    pub allow_overwrite: Vec<String>,
 }
 
 /// What to do.
@@ -122,6 +124,7 @@ impl Default for CommandLine {
             warnings_fatal: false,
             max_jobs: None,
             aux_path: None,
+            allow_overwrite: Vec::new(),
         }
     }
 }

@@ -21,7 +21,7 @@ use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
 use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Does what fio would do with these arguments.
 pub(crate) fn run(words: &[OsString], keep: &KeepArgs) -> Result<(), Failure> {
@@ -97,7 +97,9 @@ fn measure(
     let stop = Stop::listen()?;
     let mut keeper = Keeper::open(keep)?;
     let mut output = Output::open(command.output.as_deref().map(Path::new), false)?;
+    let agreed = command.allow_overwrite.iter().map(PathBuf::from);
     let mut session = LocalRunner {
+        consent: runner.consent.into_iter().chain(agreed).collect(),
         interrupt: stop.interrupt.clone(),
         keep_files: true,
         dump_directory: command.aux_path.clone().unwrap_or_default().into(),

@@ -277,6 +277,16 @@ pub const OPTIONS: &[ProgramOption] = &[
         },
     ),
     ProgramOption::new(
+        "allow-overwrite",
+        Arity::Required,
+        "DEVICE",
+        "Destroy what is on this block device; once for each. fio has no such option.",
+        |c, w| {
+            c.allow_overwrite.extend(w.text());
+            Ok(())
+        },
+    ),
+    ProgramOption::new(
         "idle-prof",
         Arity::Required,
         "WHAT",

@@ -61,6 +61,8 @@ pub struct Evidence {
     pub sync_p50_ns: Option<f64>,
     /// 99th percentile of it (the longest, where too few were measured).
     pub sync_p99_ns: Option<f64>,
+    /// Too few were measured.
+    pub sync_is_few: bool,
     /// 99th percentile of single writes where each is durable when it is acknowledged: in a pool of objects.
     pub durable_write_p99_ns: Option<f64>,
     /// The file system says that it is in memory.
@@ -134,6 +136,7 @@ impl Evidence {
             sequential_read: find(Phase::SequentialRead).map(|figure| figure.bytes_per_s.mean),
             sync_p50_ns: sync.and_then(|sync| sync.p50_ns).map(|ns| ns as f64),
             sync_p99_ns: sync.map(|sync| sync.p99_ns.map_or(sync.max_ns, |ns| ns as f64)),
+            sync_is_few: sync.is_some_and(|sync| sync.p99_ns.is_none()),
             durable_write_p99_ns: find(Phase::WriteLatency)
                 .filter(|_| {
                     results()
@@ -286,7 +289,7 @@ fn sentence(class: DeviceClass, evidence: &Evidence, reasons: &[String]) -> Stri
     match (class, evidence.sync_p99_ns) {
         // What is fit is the device, of which nothing is known.
         (DeviceClass::Cached, flush) => {
-            let flush = flush.map(|ns| format!("; fdatasync took {} at p99", words::latency(ns)));
+            let flush = flush.map(|ns| format!("; {}", flush_in_words(evidence, ns)));
             let flush = flush.unwrap_or_default();
             format!("{subject} behaves like {name}{because}, nor about what it is fit for{flush}.")
         }
@@ -315,7 +318,7 @@ fn fitness(class: DeviceClass, evidence: &Evidence) -> String {
             None => "what a durable write takes, and so whether it is fit for databases, was not measured".to_owned(),
         };
     };
-    let flush = format!("fdatasync takes {} at p99", words::latency(p99));
+    let flush = flush_in_words(evidence, p99);
     if p50 < 8.0 * US {
         format!(
             "fdatasync returns in {}, before anything can have reached a medium, so what it acknowledges may not survive a power failure",
@@ -323,6 +326,11 @@ fn fitness(class: DeviceClass, evidence: &Evidence) -> String {
         )
     } else if p99 <= MS {
         format!("fit for the log of a busy database, {flush}")
+    } else if evidence.sync_is_few {
+        format!(
+            "whether it is fit for databases cannot be told, too few fdatasync were measured: half took {} or less, {flush}",
+            words::latency(p50)
+        )
     } else if p99 <= 10.0 * MS && p50 > 3.0 * MS {
         format!(
             "fit for files, streams and lightly used databases, also for etcd, which asks for 10 ms: {flush}"
@@ -335,6 +343,15 @@ fn fitness(class: DeviceClass, evidence: &Evidence) -> String {
         )
     } else {
         format!("fit for files, backups and streams, not for a database's log: {flush}")
+    }
+}
+
+/// The time of nearly all flushes, or the longest where more cannot be said.
+fn flush_in_words(evidence: &Evidence, p99_ns: f64) -> String {
+    let time = words::latency(p99_ns);
+    match evidence.sync_is_few {
+        true => format!("the longest fdatasync took {time}"),
+        false => format!("fdatasync takes {time} at p99"),
     }
 }
 
@@ -537,5 +554,20 @@ mod tests {
         insta::assert_snapshot!(with(8.0 * MS, 20.0 * MS));
         insta::assert_snapshot!(with(20.0 * MS, 90.0 * MS));
         insta::assert_snapshot!(with(3.0 * US, 4.0 * US));
+    }
+
+    #[test]
+    fn one_slow_flush_of_a_few_decides_nothing() {
+        let with = |p50_ns: f64, longest_ns: f64| {
+            classify(&Evidence {
+                sync_p50_ns: Some(p50_ns),
+                sync_p99_ns: Some(longest_ns),
+                sync_is_few: true,
+                ..nvme()
+            })
+            .sentence
+        };
+        insta::assert_snapshot!(with(2.0 * MS, 10.5 * MS));
+        insta::assert_snapshot!(with(0.4 * MS, 0.9 * MS));
     }
 }
