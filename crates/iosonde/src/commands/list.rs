@@ -24,7 +24,11 @@ pub(crate) fn run(args: &ListArgs) -> Result<(), Failure> {
         Err(error) => return Err(error.into()),
     };
     if studies.is_empty() && args.format == TextFormat::Table {
-        eprintln!("no results in {}{}", place.path.display(), because(&place));
+        let none = match filter == Filter::default() {
+            true => "no results",
+            false => "no results like that",
+        };
+        eprintln!("{none} in {}{}", place.path.display(), because(&place));
         return Ok(());
     }
     let mut text = history::list(&studies, args.format, &TimeZone::system());

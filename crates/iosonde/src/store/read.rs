@@ -12,7 +12,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Which studies are wanted; all conditions must hold.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Filter {
     /// Each of these labels.
     pub(crate) labels: Vec<(String, String)>,

@@ -326,7 +326,8 @@ fn fitness(class: DeviceClass, evidence: &Evidence) -> String {
         )
     } else if p99 <= MS {
         format!("fit for the log of a busy database, {flush}")
-    } else if evidence.sync_is_few {
+    } else if evidence.sync_is_few && p99 > 10.0 * MS && p50 <= 10.0 * MS {
+        // One slow flush of a few must not decide.
         format!(
             "whether it is fit for databases cannot be told, too few fdatasync were measured: half took {} or less, {flush}",
             words::latency(p50)
