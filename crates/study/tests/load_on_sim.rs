@@ -55,7 +55,9 @@ fn a_target_too_slow_for_any_load_is_told_from_one_that_is_silent() {
         iodepth: 1,
         ..options()
     };
-    let slow = outcome("read_us=4s", &one_at_a_time).unwrap_err().to_string();
+    let slow = outcome("read_us=4s", &one_at_a_time)
+        .unwrap_err()
+        .to_string();
     assert!(slow.contains("0.20 I/Os a second"), "{slow}");
 }
 
