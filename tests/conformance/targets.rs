@@ -136,13 +136,3 @@ fn no_more_are_reaped_than_asked_for() {
         },
     );
 }
-
-#[test]
-fn nothing_is_submitted_until_the_depth_has_fallen_to_the_low_mark() {
-    batches("--iodepth_batch=8 --iodepth_low=1", |job| {
-        let large = number(job, "/iodepth_submit/8");
-        ensure(large >= 95.0, || {
-            format!("{large} % of the submissions are of more than 4")
-        })
-    });
-}

@@ -336,6 +336,7 @@ mod tests {
             status::MISSED,
             status::SIGNAL + 2,
             status::SIGNAL + 15,
+            status::SIGNAL + 1,
         ] {
             assert!(
                 table.contains(&format!("\n| {code} |")),
