@@ -551,6 +551,25 @@ fn a_target_that_does_not_answer_in_time_is_not_called_an_interruption() {
 }
 
 #[test]
+fn a_sweep_says_which_of_its_units_were_silent() {
+    let device = "read_us=60s,write_us=100";
+    let axes = [("rw", "randread,randwrite"), ("iodepth", "1")];
+    for (exhaustive, place) in [(true, "randread, iodepth 1: "), (false, "randread: ")] {
+        let options = SweepOptions {
+            exhaustive,
+            ..options(1)
+        };
+        let notes = run(device, &axes, &options).notes;
+        assert_eq!(
+            notes,
+            [format!(
+                "{place}no I/O was completed in the time that there was"
+            )]
+        );
+    }
+}
+
+#[test]
 fn what_is_somebodys_is_not_written() {
     let mut held = target(CAPPED);
     held.kind = TargetKind::Existing {

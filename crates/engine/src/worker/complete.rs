@@ -85,18 +85,8 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         }
         self.in_flight -= position as u32;
         for position in position..count {
-            let Completion {
-                slot: index,
-                result,
-            } = self.done[position];
-            let slot = &self.parts.slab.slots[index as usize];
-            if result != (slot.len - slot.moved) as i32 || special {
-                self.record_special(index, result);
-                continue;
-            }
-            self.parts.recorder.completed(slot, now_ns);
-            self.free.push(index);
-            self.in_flight -= 1;
+            let Completion { slot, result } = self.done[position];
+            self.record_special(slot, result);
         }
         self.parts.recorder.reaped(count, now_ns);
         if count == self.done.len() {
@@ -106,7 +96,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         }
     }
 
-    /// A completion with an error, a short one, or one that others want to see.
+    /// A completion with an error, a short one, one that others want to see, or one that came behind such a one.
     #[inline(never)]
     pub(super) fn record_special(&mut self, index: u32, result: i32) {
         let slot = self.parts.slab.slots[index as usize];

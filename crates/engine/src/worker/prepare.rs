@@ -57,13 +57,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         let wanted = room as usize;
         let count = self.parts.generator.fill(&mut self.ios[..wanted]);
         self.dry = count < wanted;
-        if self.parts.cmdprio.is_some() {
-            for position in 0..count {
-                self.place(self.ios[position], self.now_ns, false);
-            }
-        } else {
-            self.place_all(count);
-        }
+        self.place_all(count);
         None
     }
 
@@ -91,6 +85,12 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         }
         for (batched, count) in self.batched.iter_mut().zip(counts) {
             *batched += count;
+        }
+        if let Some(cmdprio) = &mut self.parts.cmdprio {
+            for index in &self.batch[first..] {
+                let slot = &mut self.parts.slab.slots[*index as usize];
+                slot.priority = cmdprio.draw(slot.op, slot.len);
+            }
         }
         if counts[Direction::Write as usize] > 0 {
             for position in first..self.batch.len() {

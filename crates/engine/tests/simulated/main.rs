@@ -76,6 +76,22 @@ fn a_device_of_four_servers_of_100_us_serves_what_it_must() {
 }
 
 #[test]
+fn a_full_queue_drains_to_iodepth_low_before_it_is_filled_again() {
+    // One server: completions come one by one, each 100 us, so that every refill shows how far the queue had drained.
+    let mut draining = job("read_us=100,parallel=1,read_dist=fixed", 8);
+    draining.io.batch_submit = Some(8);
+    draining.schedule.time_based = false;
+    draining.schedule.runtime_ns = 0;
+    draining.workload.number_ios = Some(801);
+    for (low, refill) in [(1, 7), (3, 5), (8, 1)] {
+        draining.io.iodepth_low = Some(low);
+        let worker = run(vec![draining.clone()]).workers.remove(0);
+        let calls: u64 = worker.iodepth_submit.iter().sum();
+        assert_eq!(calls, 1 + (801 - 8_u64).div_ceil(refill), "low {low}");
+    }
+}
+
+#[test]
 fn the_same_seed_gives_the_same_result() {
     let once = || {
         let mut jobs = vec![job("nvme,seed=3", 16), job("nvme,seed=3", 4)];

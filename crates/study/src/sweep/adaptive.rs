@@ -72,7 +72,12 @@ impl Study<'_> {
                 self.curves[index].found = Some(found);
                 Ok(())
             }
-            Err(error) => self.survive(plan.target, error),
+            Err(error) => {
+                if matches!(error, RunError::NothingDone) {
+                    self.note_silence(index, None);
+                }
+                self.survive(plan.target, error)
+            }
         }
     }
 

@@ -78,7 +78,11 @@ impl Study<'_> {
         if let Some(failure) = run.failure {
             standing.failure = Some(failure.clone());
             self.end_target(plan.target, failure.message);
-        } else if run.record.cell().latency.count > 0 && !self.watcher.is_interrupted() {
+        } else if run.record.cell().latency.count == 0 {
+            if !self.watcher.is_interrupted() {
+                self.note_silence(index, Some(iodepth));
+            }
+        } else if !self.watcher.is_interrupted() {
             standing.take(&run.record, spent_ns);
             self.watcher.record(index, &run.record, spent_ns);
             self.watcher.done(plan, &Found::Cell(&run.record));

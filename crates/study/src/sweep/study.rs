@@ -281,6 +281,20 @@ impl Study<'_> {
         ));
     }
 
+    /// Says where nothing was completed; one unit without a figure says nothing about the next.
+    pub(super) fn note_silence(&mut self, index: usize, iodepth: Option<u32>) {
+        let pairs = self.grid.axes.iter().zip(&self.grid.curves[index].values);
+        let varied = pairs.filter(|(axis, _)| axis.values.len() > 1);
+        let mut place: Vec<String> = varied.map(|(_, value)| value.clone()).collect();
+        place.extend(iodepth.map(|iodepth| format!("iodepth {iodepth}")));
+        if !place.is_empty() {
+            let place = place.join(", ");
+            self.note(format!(
+                "{place}: no I/O was completed in the time that there was"
+            ));
+        }
+    }
+
     pub(super) fn end_target(&mut self, target: usize, why: String) {
         let why = match self.targets.get(target) {
             Some(named) if !why.contains(&named.name) => format!("{}: {why}", named.name),
@@ -341,7 +355,6 @@ impl Study<'_> {
             .iter()
             .any(|curve| !curve.so_far.records.is_empty());
         match error {
-            // One curve without a figure says nothing about the next.
             RunError::Interrupted | RunError::NothingDone => Ok(()),
             error if !anything && self.ended.len() == 1 => Err(error.into()),
             error => {

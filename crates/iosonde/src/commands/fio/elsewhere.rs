@@ -126,6 +126,12 @@ pub(super) fn split(words: &[OsString]) -> Result<(Option<Elsewhere>, Vec<OsStri
             "on this machine the job says where: --directory=DIRECTORY or --filename=FILE",
         ));
     };
+    if !parsed.allow_overwrite.is_empty() {
+        return Err(Failure::usage(
+            "--allow-overwrite is for devices of this machine and images of Ceph",
+            "leave it out: in a cluster only volumes and directories of our own are written",
+        ));
+    }
     let there = InPods {
         target,
         args: parsed.cluster,
@@ -305,5 +311,16 @@ mod tests {
         let failure = split(&words("--target=/mnt job.fio")).unwrap_err();
         assert_eq!(failure.status(), 2);
         assert!(failure.text(false).contains("--directory"));
+    }
+    #[test]
+    fn consent_to_overwrite_is_for_devices_that_exist() {
+        let line = "--target sc://fast --allow-overwrite /dev/sda job.fio";
+        let failure = split(&words(line)).unwrap_err();
+        assert_eq!(failure.status(), 2);
+        assert!(
+            failure
+                .text(false)
+                .contains("volumes and directories of our own")
+        );
     }
 }
