@@ -89,7 +89,7 @@ fn a_throttle_below_the_device() {
         "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=io_uring --iodepth=16 --ramp_time=1 --time_based --runtime=6",
         disk.path().display()
     );
-    held_back_by("throttled", &["IOPS, even to", "latency rose to"], || {
+    held_back_by("allowance", &["IOPS, even to", "latency rose to"], || {
         Program::subject()
             .line(&scratch, &line)
             .without_sight_of_groups()

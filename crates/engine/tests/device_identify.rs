@@ -165,6 +165,23 @@ fn the_machine_is_described() {
 }
 
 #[test]
+fn a_cloud_s_arm_machine_is_a_guest_without_the_flag_of_x86() {
+    let machine = Machine::unpack("gcp");
+    let is_guest = |product: &str| {
+        machine.write(
+            Path::new("/proc/cpuinfo"),
+            "processor\t: 0\nFeatures\t: fp asimd\n",
+        );
+        machine.write(Path::new("/sys/class/dmi/id/sys_vendor"), "Amazon EC2\n");
+        machine.write(Path::new("/sys/class/dmi/id/product_name"), product);
+        machine.write(Path::new("/run/cloud-init/instance-data.json"), "{}");
+        host(&machine.system()).platform.virtual_machine
+    };
+    assert_eq!(is_guest("m7g.large\n"), Some(true));
+    assert_eq!(is_guest("m7g.metal\n"), Some(false));
+}
+
+#[test]
 fn a_loop_device_leads_to_the_disk_under_its_file() {
     let machine = Machine::unpack("loop-on-ext4");
     let target = directory(&machine, "/mnt/loop", Some("7:0"));

@@ -314,8 +314,10 @@ pub enum VerdictKind {
     UnwrittenData,
     /// The generator had no processor time to spare.
     Generator,
-    /// A cgroup or the cloud throttled the I/O.
+    /// A bound on this machine throttled the I/O: a control group's, or one that shows above the device.
     Throttled,
+    /// The rate stands as still as under the throttle of a provider: a guess.
+    Allowance,
     /// Somebody else used the device.
     Interference,
     /// The device did all that it could.
@@ -353,6 +355,7 @@ impl VerdictKind {
             VerdictKind::ServedFromCache => "a page cache",
             VerdictKind::Generator => "the processors of this machine",
             VerdictKind::Throttled => "a throttle",
+            VerdictKind::Allowance => "a throttle, as it seems",
             VerdictKind::Interference => "other users of the device",
             VerdictKind::Device => "the device",
             VerdictKind::QueueDepth => "the queue depth",

@@ -208,7 +208,7 @@ fn of_figure(figure: &Figure, limit: Option<VerdictKind>) -> Seen {
         iops: figure.iops.mean,
         spread: figure.iops.spread,
         latency_ns: figure.latency.mean_ns,
-        throttled: limit == Some(VerdictKind::Throttled),
+        throttled: matches!(limit, Some(VerdictKind::Throttled | VerdictKind::Allowance)),
     }
 }
 

@@ -21,10 +21,20 @@ const KINDS: { [kind: string]: string } = {
   unwritten_data: 'unwritten data',
   generator: 'generator was the limit',
   throttled: 'throttled',
+  allowance: 'flat top',
   interference: 'interference',
+  device: 'limit: device',
+  queue_depth: 'limit: queue depth',
+  network: 'limit: network or server',
+  osds: 'limit: OSDs',
+  job_limit: 'limit: the job',
+  unclear: 'limit: unclear',
   fallback: 'fallback',
   unsteady: 'unsteady',
 };
+
+/** What only names the limit of a healthy run: nothing to be warned of. */
+const PLAIN = new Set(['fallback', 'allowance', 'device', 'queue_depth', 'network', 'osds', 'job_limit', 'unclear']);
 
 export function verdictName(kind: string): string {
   return KINDS[kind] ?? kind.replaceAll('_', ' ');
@@ -37,7 +47,7 @@ export function chipsOf(row: Row): Chip[] {
   for (const verdict of run.verdicts) {
     if (verdict.kind === 'unsteady' && figure.settled === false) continue;
     if (!chips.some((chip) => chip.text === verdictName(verdict.kind))) {
-      chips.push({ text: verdictName(verdict.kind), mood: verdict.kind === 'fallback' ? 'plain' : 'warn', why: verdict.evidence });
+      chips.push({ text: verdictName(verdict.kind), mood: PLAIN.has(verdict.kind) ? 'plain' : 'warn', why: verdict.evidence });
     }
   }
   if (figure.settled === true) chips.push({ text: 'settled', mood: 'good', why: 'The rate held still: within 20 % of its mean, with a drift below 10 % (SNIA).' });

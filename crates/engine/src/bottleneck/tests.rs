@@ -156,6 +156,33 @@ fn a_written_bound_that_is_reached_is_the_limit() {
 }
 
 #[test]
+fn a_bound_is_held_against_what_reaches_the_device() {
+    let mut seen = busy_disk();
+    seen.limits = vec![IoLimit {
+        cgroup: "/jobs".into(),
+        read_iops: Some(500),
+        ..IoLimit::default()
+    }];
+    // Nothing but a cache answers: no bound is near.
+    device(&mut seen).bytes[0] = 0;
+    seen.cached = 1.0;
+    assert_eq!(classify(&seen).0, None);
+    // One read in twenty gets through, and those are as many as the group allows.
+    device(&mut seen).bytes[0] = 4_000 * 4096;
+    seen.cached = 0.95;
+    is(
+        &seen,
+        VerdictKind::Throttled,
+        &["allows 500 reads/s, and 500 were done"],
+    );
+    // Each of two members of an array does a half of the I/O.
+    seen.limits[0].read_iops = Some(6_000);
+    device(&mut seen).bytes[0] = 40_000 * 4096;
+    seen.cached = 0.0;
+    is(&seen, VerdictKind::Device, &[]);
+}
+
+#[test]
 fn a_flat_rate_with_long_latency_in_a_virtual_machine_is_an_allowance() {
     let mut seen = busy_disk();
     seen.rates = vec![3000.0, 3001.0, 2999.0, 3000.0, 3000.0, 3002.0];
@@ -163,7 +190,7 @@ fn a_flat_rate_with_long_latency_in_a_virtual_machine_is_an_allowance() {
     seen.virtual_machine = true;
     is(
         &seen,
-        VerdictKind::Throttled,
+        VerdictKind::Allowance,
         &[
             "3.00k IOPS, even to 0.0 % from interval to interval, while latency rose to 1.60 ms from 120 us",
             "is a guess",

@@ -124,7 +124,11 @@ pub(super) fn kibibytes(meminfo: &str, key: &str) -> Option<u64> {
 fn platform(system: &System, cpuinfo: &str) -> Platform {
     let firmware = Firmware::read(system);
     let cloud = cloud::facts(system);
-    let flagged = virtual_machine(system, cpuinfo);
+    let flagged = virtual_machine(system, cpuinfo).or_else(|| {
+        let is_metal = |instance: &String| instance.contains("metal");
+        let is_guest = cloud.cloud.is_some() || hypervisor(system, &firmware).is_some();
+        is_guest.then(|| !cloud.instance_type.as_ref().is_some_and(is_metal))
+    });
     Platform {
         virtual_machine: flagged,
         // Firmware of metal may bear the name of a maker of hypervisors.

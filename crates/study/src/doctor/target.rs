@@ -4,7 +4,7 @@ use super::{Remedied, found};
 use crate::words;
 use iosonde_result::doctor::Severity::{Note, Problem, Warning};
 use iosonde_result::doctor::{Access, ExaminedTarget, Finding};
-use iosonde_result::host::{IoLimit, Locality, Mount, TargetInfo, TargetKind};
+use iosonde_result::host::{DeviceNumber, IoLimit, Locality, Mount, TargetInfo, TargetKind};
 
 pub(super) fn findings(target: &ExaminedTarget) -> Vec<Finding> {
     let name = target.name.as_str();
@@ -191,30 +191,56 @@ fn sparse(name: &str, info: &TargetInfo) -> Option<Finding> {
 }
 
 fn bounds(name: &str, info: &TargetInfo) -> Option<Finding> {
-    let first = info.limits.first()?;
-    let devices = info.all_devices();
-    let device = devices.iter().find(|device| device.number == first.device);
-    let device = device.map_or_else(|| first.device.to_string(), |device| device.name.clone());
+    let mut devices: Vec<DeviceNumber> = info.limits.iter().map(|limit| limit.device).collect();
+    devices.dedup();
     let mut groups: Vec<&str> = info
         .limits
         .iter()
         .map(|limit| limit.cgroup.as_str())
         .collect();
     groups.dedup();
+    let known = info.all_devices();
+    let each: Vec<String> = devices
+        .into_iter()
+        .map(|number| {
+            let device = known.iter().find(|device| device.number == number);
+            let device = device.map_or_else(|| number.to_string(), |device| device.name.clone());
+            format!("{device}: {}", figures(&strictest(&info.limits, number)))
+        })
+        .collect();
+    if each.is_empty() {
+        return None;
+    }
     Some(
         found(
             Warning,
             "cgroup-io",
             name,
             format!(
-                "control group {} bounds I/O to {device}: {}",
+                "control group {} bounds I/O to {}",
                 groups.join(" and "),
-                figures(first)
+                each.join("; ")
             ),
             "the bound is measured, not the device",
         )
         .remedy("raise the bound (io.max, or blkio.throttle.* of the first generation), or run in another group, if the device is meant"),
     )
+}
+
+/// What all groups together allow on a device: a group is bound by those that it is in.
+fn strictest(limits: &[IoLimit], device: DeviceNumber) -> IoLimit {
+    let least = |of: fn(&IoLimit) -> Option<u64>| {
+        let of_device = limits.iter().filter(|limit| limit.device == device);
+        of_device.filter_map(of).min()
+    };
+    IoLimit {
+        device,
+        cgroup: String::new(),
+        read_bytes_per_s: least(|limit| limit.read_bytes_per_s),
+        write_bytes_per_s: least(|limit| limit.write_bytes_per_s),
+        read_iops: least(|limit| limit.read_iops),
+        write_iops: least(|limit| limit.write_iops),
+    }
 }
 
 /// What a bound allows.

@@ -212,6 +212,27 @@ fn walls_around_this_process() {
         bound.evidence.contains("/noisy") && bound.evidence.ends_with(": 500 reads/s"),
         "{bound:?}"
     );
+    // A group is bound by those that it is in: the strictest counts, for each device by itself.
+    let nested = finds("cgroup-io", Warning, |examined| {
+        let of = |cgroup: &str, minor, read_iops, write_iops| IoLimit {
+            device: DeviceNumber { major: 8, minor },
+            cgroup: cgroup.into(),
+            read_iops,
+            write_iops,
+            ..IoLimit::default()
+        };
+        with_target(examined, |info, _| {
+            info.limits = vec![
+                of("/a/b", 0, Some(5_000), None),
+                of("/a", 0, Some(1_000), Some(300)),
+                of("/a", 16, Some(70), None),
+            ];
+        });
+    });
+    assert_eq!(
+        nested.evidence,
+        "control group /a/b and /a bounds I/O to 8:0: 1000 reads/s, 300 writes/s; 8:16: 70 reads/s"
+    );
     finds("maintenance", Warning, |examined| {
         examined.conditions.maintenance.push(Maintenance::default());
     });

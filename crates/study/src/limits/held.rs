@@ -2,8 +2,9 @@
 //! probe could not see.
 
 use super::promise::{Metric, Promise, exact};
-use super::{Judged, Verdict};
+use super::{Judged, Measured, Verdict};
 use crate::probe::{Figure, Phase, ProbeResult};
+use crate::saturation::Saturation;
 use crate::words;
 use iosonde_result::host::DeviceInfo;
 use iosonde_result::run::{RunResult, VerdictKind};
@@ -39,8 +40,20 @@ pub struct HeldFigure {
     pub judged: Judged,
     /// Half the width of the 95 % confidence interval of what was measured.
     pub error_per_s: Option<f64>,
+    /// Where it was reached, if not at the depth of the phase: the search for the knee found more than that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<InFlight>,
     /// What speaks against the verdict.
     pub doubts: Vec<Doubt>,
+}
+
+/// I/Os kept in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InFlight {
+    /// Jobs at once.
+    pub jobs: u32,
+    /// I/Os in flight of each.
+    pub iodepth: u32,
 }
 
 /// What became of a promise.
@@ -63,7 +76,7 @@ pub enum Doubt {
     ServedFromCache,
     /// The generator had no processor time to spare.
     Generator,
-    /// A control group on this machine held the I/O back.
+    /// A bound on this machine held the I/O back: of a control group, or of what is between the program and the device.
     Throttled,
     /// Others used the device meanwhile.
     Interference,
@@ -81,11 +94,9 @@ impl Doubt {
         match self {
             Doubt::ServedFromCache => "a cache answered, not the volume",
             Doubt::Generator => "the processors of this machine were the limit",
-            Doubt::Throttled => "a control group on this machine held the I/O back",
+            Doubt::Throttled => "a bound on this machine held the I/O back",
             Doubt::Interference => "others used the device meanwhile",
-            Doubt::DepthTooLow => {
-                "more I/Os in flight would do more: they waited hardly longer than one alone"
-            }
+            Doubt::DepthTooLow => "more I/Os in flight would do more",
             Doubt::NoInterval => "measured too shortly to be sure",
             Doubt::NotFirm => "the vendor does not promise its figures on this machine",
         }
@@ -152,12 +163,44 @@ impl Held {
 
 fn row(promise: &Promise, probe: &ProbeResult, figure: &Figure) -> Option<HeldFigure> {
     let measured = super::measured_by_probe(std::slice::from_ref(figure)).pop()?;
-    let judged = promise.judge(&[measured]).pop()?;
+    let judge = |measured: Measured| promise.judge(&[measured]).pop();
+    let (mut measured, mut judged, mut at) = (measured, judge(measured)?, None);
+    let knee = knee(probe, figure.phase);
+    if judged.verdict == Verdict::Below
+        && let Some(most) = knee.and_then(|knee| most(knee, &measured))
+    {
+        (measured, judged) = (most, judge(most)?);
+        at = knee.map(|knee| InFlight {
+            jobs: knee.jobs,
+            iodepth: knee.knee.iodepth,
+        });
+    }
     Some(HeldFigure {
         phase: figure.phase,
         error_per_s: measured.error,
+        at,
         doubts: doubts(&judged, measured.error, probe, figure),
         judged,
+    })
+}
+
+/// The search for the knee of a phase's pattern, if it was made.
+fn knee(probe: &ProbeResult, phase: Phase) -> Option<&Saturation> {
+    let mut knees = probe.knees.iter();
+    let knee = knees.find(|knee| knee.phase == phase)?;
+    Some(&knee.saturation).filter(|found| found.failure.is_none())
+}
+
+/// What the pattern reached at any depth, where that is more than in the phase.
+fn most(knee: &Saturation, phase: &Measured) -> Option<Measured> {
+    let most = match phase.metric.is_iops() {
+        true => knee.maximum,
+        false => knee.maximum_bytes_per_s,
+    };
+    (most.mean > phase.per_s).then_some(Measured {
+        per_s: most.mean,
+        error: most.error,
+        ..*phase
     })
 }
 
@@ -200,8 +243,12 @@ fn run(probe: &ProbeResult, phase: Phase) -> Option<&RunResult> {
     runs.find(|run| run.phase == phase).map(|run| &run.result)
 }
 
-/// Whether the same I/Os one at a time take about as long.
+/// Whether more I/Os in flight would do more: they did at the deepest queue that was tried, or, where only one was, the same
+/// I/Os one at a time take about as long.
 fn is_unsaturated(probe: &ProbeResult, figure: &Figure) -> bool {
+    if let Some(knee) = knee(probe, figure.phase) {
+        return knee.latency_only.is_none();
+    }
     let alone = match figure.phase {
         Phase::RandomRead => Phase::ReadLatency,
         Phase::RandomWrite => Phase::WriteLatency,
@@ -234,6 +281,7 @@ fn conditions(promise: &Promise, probe: &ProbeResult, rows: &[HeldFigure]) -> Ve
         conditions
             .push("Reads and writes share one budget; both at once were not measured.".to_owned());
     }
+    conditions.extend(rows.iter().filter_map(deeper));
     conditions.extend(extent(promise, probe, rows));
     conditions.extend(bursts(promise, rows));
     conditions.extend(machine(promise, probe));
@@ -263,6 +311,19 @@ fn not_measured(promise: &Promise, probe: &ProbeResult, rows: &[HeldFigure]) -> 
         ""
     };
     Some(format!("Not measured: {}{why}.", missing.join(", ")))
+}
+
+/// Where another depth than that of the phase was taken.
+fn deeper(row: &HeldFigure) -> Option<String> {
+    let at = row.at?;
+    let jobs = match at.jobs {
+        1 => String::new(),
+        jobs => format!(" in each of {jobs} jobs"),
+    };
+    Some(format!(
+        "{}: measured with {} I/Os in flight{jobs}, where it reached its maximum.",
+        row.judged.metric, at.iodepth
+    ))
 }
 
 /// For how long, and on how much of the volume.
@@ -450,7 +511,7 @@ mod tests {
 
     #[test]
     fn what_the_machine_did_is_not_the_volumes_fault() {
-        let doubts = |kind| {
+        let broken = |kind| {
             let mut found = probed(volume(0.6), directory());
             for run in &mut found.runs {
                 run.result.verdicts = vec![iosonde_result::run::Verdict {
@@ -458,12 +519,17 @@ mod tests {
                     evidence: String::new(),
                 }];
             }
-            let held = Held::of(&promised(), &found);
+            Held::of(&promised(), &found)
+        };
+        let doubts = |kind| {
+            let held = broken(kind);
             assert_eq!(held.outcome, Outcome::Unclear, "{kind:?}");
             held.rows[1].doubts.clone()
         };
         assert_eq!(doubts(VerdictKind::Generator), [Doubt::Generator]);
         assert_eq!(doubts(VerdictKind::Throttled), [Doubt::Throttled]);
+        let allowance = broken(VerdictKind::Allowance);
+        assert_eq!(allowance.outcome, Outcome::Broken, "it is the provider's");
         assert_eq!(doubts(VerdictKind::Interference), [Doubt::Interference]);
         assert_eq!(
             doubts(VerdictKind::ServedFromCache),
@@ -474,6 +540,7 @@ mod tests {
     #[test]
     fn too_few_in_flight_show_no_breach() {
         let mut found = probed(volume(0.6), directory());
+        found.knees.clear();
         let alone = found.figure(Phase::WriteLatency).unwrap().latency;
         for figure in &mut found.figures {
             if figure.phase == Phase::RandomWrite {
@@ -481,6 +548,48 @@ mod tests {
             }
         }
         let held = Held::of(&promised(), &found);
+        assert_eq!(held.rows[1].doubts, [Doubt::DepthTooLow]);
+        assert_eq!(held.outcome, Outcome::Unclear);
+    }
+
+    #[test]
+    fn what_a_deeper_queue_reaches_is_reached() {
+        let mut found = probed(volume(0.6), directory());
+        let search = |found: &mut ProbeResult| {
+            let mut knees = found.knees.iter_mut();
+            let knee = knees.find(|knee| knee.phase == Phase::RandomWrite);
+            knee.expect("a search").saturation.clone()
+        };
+        let saturation = search(&mut found);
+        let with = |change: &dyn Fn(&mut Saturation)| {
+            let mut found = found.clone();
+            let mut changed = saturation.clone();
+            change(&mut changed);
+            for knee in &mut found.knees {
+                if knee.phase == Phase::RandomWrite {
+                    knee.saturation = changed.clone();
+                }
+            }
+            Held::of(&promised(), &found)
+        };
+        let held = with(&|_| {});
+        assert_eq!(held.outcome, Outcome::Broken);
+        assert_eq!(held.rows[1].doubts, []);
+        // The phase had 9,000; the search says that 256 in flight have 15,000.
+        let held = with(&|knee| {
+            (knee.maximum.mean, knee.knee.iodepth) = (15_000.0, 256);
+            knee.maximum.error = Some(50.0);
+        });
+        assert_eq!(held.outcome, Outcome::Kept, "{:?}", held.rows);
+        let at = InFlight {
+            jobs: saturation.jobs,
+            iodepth: 256,
+        };
+        assert_eq!(held.rows[1].at, Some(at));
+        let said = "write IOPS: measured with 256 I/Os in flight, where it reached its maximum.";
+        assert!(held.conditions.iter().any(|line| line == said));
+        // It was still growing at the deepest that was tried.
+        let held = with(&|knee| knee.latency_only = None);
         assert_eq!(held.rows[1].doubts, [Doubt::DepthTooLow]);
         assert_eq!(held.outcome, Outcome::Unclear);
     }

@@ -192,6 +192,7 @@ fn concerns_a_load(kind: VerdictKind) -> bool {
             | VerdictKind::QueueDepth
             | VerdictKind::Device
             | VerdictKind::Throttled
+            | VerdictKind::Allowance
             | VerdictKind::Network
             | VerdictKind::LockContention
             | VerdictKind::Unclear

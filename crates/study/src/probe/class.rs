@@ -150,7 +150,12 @@ impl Evidence {
             served_from_cache: read_verdict(VerdictKind::ServedFromCache),
             throttled: results()
                 .flat_map(|result| &result.verdicts)
-                .any(|verdict| verdict.kind == VerdictKind::Throttled),
+                .any(|verdict| {
+                    matches!(
+                        verdict.kind,
+                        VerdictKind::Throttled | VerdictKind::Allowance
+                    )
+                }),
             buffered: find(Phase::RandomRead).is_some_and(|figure| !figure.direct),
             noisy: is_noisy(figures, runs),
         }
