@@ -19,6 +19,14 @@ pub struct MeanEstimate {
 /// Fewest samples for which [`mean_with_confidence`] has an answer.
 pub const FEWEST_SAMPLES: usize = 5;
 
+/// Intervals are also looked at in groups of this many: noise that is slower than an interval hides behind noise that is
+/// as fast as one, and shows in the groups.
+const GROUP: usize = 4;
+/// Groups are used from this many on.
+const FEWEST_GROUPS: usize = 12;
+/// Rounds of SNIA's measurement window. The phase is cut into as many: what varies faster is noise, not drift.
+const ROUNDS: usize = 5;
+
 /// Autocorrelation is taken to be no higher: above it a series tells next to nothing about its mean.
 pub const MOST_CORRELATED: f64 = 0.99;
 
@@ -185,6 +193,32 @@ fn slope(window: &[f64], mean: f64) -> f64 {
         squares += x * x;
     }
     products / squares
+}
+
+/// Half the width of the confidence interval of the mean rate of a run, from the rates of its intervals; `None` for too few of
+/// them.
+///
+/// The wider of what the intervals say by [`mean_behind_noise`], and groups of [`GROUP`] by [`mean_with_confidence`].
+pub fn half_width(rates: &[f64], level: f64) -> Option<f64> {
+    let fine = mean_behind_noise(rates, level)?.half_width;
+    if rates.len() / GROUP < FEWEST_GROUPS {
+        return Some(fine);
+    }
+    let groups: Vec<f64> = rates.rchunks_exact(GROUP).map(mean).collect();
+    let coarse = mean_with_confidence(&groups, level)?.half_width;
+    Some(fine.max(coarse))
+}
+
+/// Whether the rate of a run held still, by SNIA's test over its rounds; `None` when there are too few intervals to tell.
+pub fn held_still(rates: &[f64]) -> Option<bool> {
+    if rates.len() < ROUNDS {
+        return None;
+    }
+    let bound = |round: usize| round * rates.len() / ROUNDS;
+    let rounds: Vec<f64> = (0..ROUNDS)
+        .map(|round| mean(&rates[bound(round)..bound(round + 1)]))
+        .collect();
+    SteadyStateTest::of(&rounds).map(|test| test.is_steady())
 }
 
 #[cfg(test)]
@@ -364,5 +398,23 @@ mod tests {
             // A least-squares line rises by at most 1.5 times the range of its samples.
             prop_assert!(test.excursion <= 1.5 * test.range + 1e-9);
         }
+    }
+
+    #[test]
+    fn drift_is_not_a_steady_state() {
+        assert_eq!(held_still(&[100.0; 8]), Some(true));
+        let falling: Vec<f64> = (0..10).map(|i| 100.0 - 2.0 * f64::from(i)).collect();
+        assert_eq!(held_still(&falling), Some(false));
+        assert_eq!(held_still(&[100.0, 70.0, 100.0, 100.0, 100.0]), Some(false));
+        assert_eq!(held_still(&[100.0; 4]), None);
+    }
+
+    #[test]
+    fn slow_noise_behind_fast_noise_widens_the_interval() {
+        let fast = |i: u32| f64::from(i * 7 % 11) - 5.0;
+        let slow = |i: u32| if i % 20 < 10 { 2.0 } else { -2.0 };
+        let rates: Vec<f64> = (0..80).map(|i| 100.0 + fast(i) + slow(i)).collect();
+        let fine = mean_with_confidence(&rates, 0.95).unwrap().half_width;
+        assert!(half_width(&rates, 0.95).unwrap() > 1.3 * fine);
     }
 }

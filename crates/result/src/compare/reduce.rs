@@ -5,7 +5,7 @@ use super::interval::{bounds_of_mean, bounds_of_percentile, bounds_of_rates, bou
 use crate::histogram::Histogram;
 use crate::interval::{Interval, IntervalCounts};
 use crate::run::{DirectionStats, RunResult, SyncStats, VerdictKind, WorkerResult};
-use crate::series::{FEWEST_SAMPLES, SteadyStateTest};
+use crate::series::{FEWEST_SAMPLES, held_still};
 use crate::stats::{LatencyStats, Moments};
 use iosonde_job::plan::{BlockSize, Direction, Job, PerDirection, UnifiedReporting};
 
@@ -264,10 +264,7 @@ impl Context<'_> {
     }
 
     fn settled(&self, rates: &[f64]) -> Option<bool> {
-        if rates.len() < FEWEST_SAMPLES {
-            return None;
-        }
-        SteadyStateTest::of(rates).map(|test| test.is_steady() && !self.unsteady)
+        held_still(rates).map(|still| still && !self.unsteady)
     }
 }
 

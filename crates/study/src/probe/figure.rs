@@ -2,11 +2,12 @@
 
 use super::percentile::between;
 use super::phase::Phase;
-use super::sure::{LEVEL, half_width, held_still};
+use super::sure::LEVEL;
 use iosonde_job::plan::{Direction, Engine};
 use iosonde_result::histogram::Histogram;
 use iosonde_result::interval::Interval;
 use iosonde_result::run::{IoFailure, RunResult, VerdictKind};
+use iosonde_result::series::{half_width, held_still};
 use iosonde_result::stats::{LatencyStats, Moments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -6,8 +6,9 @@
 //! other, so the share's interval comes from its course over the intervals of the run, by the same rule as that of a rate
 //! ([`half_width`]); it is never narrower than that of independent I/Os.
 
-use super::sure::{LEVEL, half_width};
+use super::sure::LEVEL;
 use iosonde_result::histogram::Histogram;
+use iosonde_result::series::half_width;
 
 /// 95 % of a normal distribution lie within so many standard deviations.
 const NORMAL_95: f64 = 1.96;

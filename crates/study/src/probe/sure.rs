@@ -5,7 +5,7 @@
 //! stricter level for stopping ([`STOPPING_LEVEL`]) than for what is reported. `coverage.rs` counts over many seeds of
 //! simulated devices how often the truth lies within the interval, with the rule in force.
 
-use iosonde_result::series::{SteadyStateTest, mean_behind_noise, mean_with_confidence};
+use iosonde_result::series::{half_width, held_still};
 
 /// Confidence level of what is reported.
 pub(super) const LEVEL: f64 = 0.95;
@@ -15,41 +15,9 @@ const STOPPING_LEVEL: f64 = 0.99;
 pub(super) const LEAST_SAMPLES: usize = 30;
 /// From one look to the next the series grows by this factor.
 const GROWTH: f64 = 1.3;
-/// Intervals are also looked at in groups of this many: noise that is slower than an interval hides behind noise that is
-/// as fast as one, and shows in the groups.
-const GROUP: usize = 4;
-/// Groups are used from this many on.
-const FEWEST_GROUPS: usize = 12;
-/// Rounds of SNIA's measurement window. The phase is cut into as many: what varies faster is noise, not drift.
-const ROUNDS: usize = 5;
-
-/// Half the width of the confidence interval of the mean of these rates; `None` for too few of them.
-///
-/// The wider of what the intervals say by [`mean_behind_noise`], and groups of [`GROUP`] by [`mean_with_confidence`].
-pub(super) fn half_width(rates: &[f64], level: f64) -> Option<f64> {
-    let fine = mean_behind_noise(rates, level)?.half_width;
-    if rates.len() / GROUP < FEWEST_GROUPS {
-        return Some(fine);
-    }
-    let groups: Vec<f64> = rates.rchunks_exact(GROUP).map(mean).collect();
-    let coarse = mean_with_confidence(&groups, level)?.half_width;
-    Some(fine.max(coarse))
-}
 
 fn mean(rates: &[f64]) -> f64 {
     rates.iter().sum::<f64>() / rates.len() as f64
-}
-
-/// Whether a rate held still, by SNIA's test over the rounds of a phase; `None` when there are too few intervals to tell.
-pub(super) fn held_still(rates: &[f64]) -> Option<bool> {
-    if rates.len() < ROUNDS {
-        return None;
-    }
-    let bound = |round: usize| round * rates.len() / ROUNDS;
-    let rounds: Vec<f64> = (0..ROUNDS)
-        .map(|round| mean(&rates[bound(round)..bound(round + 1)]))
-        .collect();
-    SteadyStateTest::of(&rounds).map(|test| test.is_steady())
 }
 
 /// Decides when a phase has seen enough.
@@ -97,15 +65,6 @@ impl Stopping {
 mod tests {
     use super::*;
 
-    #[test]
-    fn drift_is_not_a_steady_state() {
-        assert_eq!(held_still(&[100.0; 8]), Some(true));
-        let falling: Vec<f64> = (0..10).map(|i| 100.0 - 2.0 * f64::from(i)).collect();
-        assert_eq!(held_still(&falling), Some(false));
-        assert_eq!(held_still(&[100.0, 70.0, 100.0, 100.0, 100.0]), Some(false));
-        assert_eq!(held_still(&[100.0; 4]), None);
-    }
-
     /// After how many of these rates a phase ends.
     fn ends_after(width: f64, rates: impl Iterator<Item = f64>) -> Option<usize> {
         let mut stopping = Stopping::at(width);
@@ -128,14 +87,5 @@ mod tests {
         let drifting = (0..200).map(|i| 100.0 + f64::from(i));
         assert_eq!(ends_after(0.5, drifting), None);
         assert_eq!(ends_after(0.01, std::iter::repeat_n(0.0, 200)), None);
-    }
-
-    #[test]
-    fn slow_noise_behind_fast_noise_widens_the_interval() {
-        let fast = |i: u32| f64::from(i * 7 % 11) - 5.0;
-        let slow = |i: u32| if i % 20 < 10 { 2.0 } else { -2.0 };
-        let rates: Vec<f64> = (0..80).map(|i| 100.0 + fast(i) + slow(i)).collect();
-        let fine = mean_with_confidence(&rates, LEVEL).unwrap().half_width;
-        assert!(half_width(&rates, LEVEL).unwrap() > 1.3 * fine);
     }
 }

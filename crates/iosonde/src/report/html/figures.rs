@@ -5,14 +5,11 @@ use super::document::{Figure, Rate};
 use iosonde_job::plan::{BlockSize, Direction, Engine, Job};
 use iosonde_result::interval::{Interval, IntervalCounts};
 use iosonde_result::run::{DirectionStats, RunResult, VerdictKind, WorkerResult};
-use iosonde_result::series::{SteadyStateTest, mean_with_confidence};
+use iosonde_result::series::{half_width, held_still};
 use iosonde_result::stats::LatencyStats;
 
 /// Level of the confidence intervals.
 const CONFIDENCE: f64 = 0.95;
-
-/// Fewest intervals that can show a drift; SNIA's window has as many.
-const FEWEST_TO_SETTLE: usize = 5;
 
 /// All figures of a run. Intervals hold all workers together, so only what is a figure of all workers has a confidence
 /// interval: that of a single job, or the sum of jobs that ran side by side.
@@ -177,8 +174,7 @@ fn estimate(figure: &mut Figure, result: &RunResult, direction: Direction) {
             .map(|slice| count(&slice.directions[direction]) as f64 * 1e9 / slice.length_ns as f64)
             .collect()
     };
-    let error =
-        |rates: &[f64]| mean_with_confidence(rates, CONFIDENCE).map(|found| found.half_width);
+    let error = |rates: &[f64]| half_width(rates, CONFIDENCE);
     let ios = rates(|counts| counts.ios);
     figure.iops.error = error(&ios);
     figure.bytes_per_s.error = error(&rates(|counts| counts.bytes));
@@ -186,9 +182,7 @@ fn estimate(figure: &mut Figure, result: &RunResult, direction: Direction) {
         .verdicts
         .iter()
         .any(|verdict| verdict.kind == VerdictKind::Unsteady);
-    figure.settled = SteadyStateTest::of(&ios)
-        .filter(|_| ios.len() >= FEWEST_TO_SETTLE)
-        .map(|test| test.is_steady() && !unsteady);
+    figure.settled = held_still(&ios).map(|still| still && !unsteady);
 }
 
 /// Intervals of the measured part that are not the cut-off last one.
