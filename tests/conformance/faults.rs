@@ -141,6 +141,7 @@ fn what_this_machine_cannot_do_is_not_an_error_of_io() {
     let base = "--name=job --filename=x --size=64k --rw=write";
     for (option, needle) in [
         ("--cpus_allowed=777", "cpus_allowed"),
+        ("--cpus_allowed=8191", "cpus_allowed"),
         (
             "--mem=mmaphuge --hugepage-size=1g --iodepth=8 --ioengine=libaio",
             "huge pages",

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use iosonde_e2e::tree::number;
 use iosonde_e2e::{Program, Scratch, ensure, one_good_try};
@@ -133,6 +134,47 @@ fn columns_are_time_value_direction_size_offset() {
                 .all(|row| row[0] < 10_000 && row[1] > 0 && row[2] == 1 && row[3] == 8192),
             "{program:?}: {text}"
         );
+    }
+}
+
+#[test]
+fn the_bandwidth_of_a_single_io_is_in_thousands_of_bytes() {
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        let line = "--name=job --size=64k --bs=4k --rw=read --write_bw_log=l --write_lat_log=l";
+        let _ = program.line(&scratch, line).ok();
+        let values = |kind: &str| -> Vec<u64> {
+            let path = scratch.work().join(format!("l_{kind}.1.log"));
+            let text = fs::read_to_string(path).expect("a log");
+            let value = |line: &str| line.split(", ").nth(1).map(|field| field.parse());
+            let values = text.lines().filter_map(value);
+            values.map(|value| value.expect("a number")).collect()
+        };
+        let by_latency: Vec<u64> = values("clat").iter().map(|ns| 4_096_000_000 / ns).collect();
+        assert_eq!(values("bw"), by_latency, "{program:?}");
+        assert_eq!(by_latency.len(), 16);
+    }
+}
+
+#[test]
+fn times_of_the_epoch_count_from_the_end_of_the_ramp() {
+    let line = "--name=job --size=1m --rw=randread --rate_iops=50 --ramp_time=1 --time_based --runtime=1 --write_lat_log=l --log_unix_epoch=1";
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        let began = SystemTime::now();
+        let _ = program.line(&scratch, line).ok();
+        let least = began
+            .duration_since(UNIX_EPOCH)
+            .expect("after 1970")
+            .as_millis()
+            + 1000;
+        let text = fs::read_to_string(scratch.work().join("l_clat.1.log")).expect("a log");
+        let first: u128 = text
+            .split(',')
+            .next()
+            .and_then(|it| it.parse().ok())
+            .expect("a time");
+        assert!(first >= least, "{program:?}: {first} before {least}");
     }
 }
 

@@ -2,15 +2,15 @@
 
 use crate::backend::Slot;
 use crate::workload::Op;
+use iosonde_job::value::errno;
 use iosonde_result::run::IoFailure;
 use iosonde_result::session::RunError;
 
 /// The errno's symbolic name, e.g. `ENOSPC`.
 pub fn errno_name(errno: i32) -> String {
-    NAMES
-        .iter()
+    errno::all()
         .find(|(number, _)| *number == errno)
-        .map_or_else(|| format!("errno {errno}"), |(_, name)| (*name).to_owned())
+        .map_or_else(|| format!("errno {errno}"), |(_, name)| name.to_owned())
 }
 
 /// An error in words, with its errno's name.
@@ -25,10 +25,9 @@ pub fn in_words(error: &std::io::Error) -> String {
 
 /// The errno whose name stands in a text, e.g. in `cannot open it: ... (ENOENT)`.
 pub fn errno_named_in(text: &str) -> Option<i32> {
-    NAMES
-        .iter()
+    errno::all()
         .find(|(_, name)| text.contains(&format!("({name})")) || text.ends_with(name))
-        .map(|(errno, _)| *errno)
+        .map(|(errno, _)| errno)
 }
 
 /// What to do where this user may not use something (EACCES, EPERM).
@@ -46,39 +45,6 @@ fn for_forbidden(is_root: bool) -> &'static str {
         }
     }
 }
-
-const NAMES: [(i32, &str); 30] = [
-    (libc::EEXIST, "EEXIST"),
-    (libc::EPERM, "EPERM"),
-    (libc::ENOENT, "ENOENT"),
-    (libc::EINTR, "EINTR"),
-    (libc::EIO, "EIO"),
-    (libc::ENXIO, "ENXIO"),
-    (libc::EBADF, "EBADF"),
-    (libc::EAGAIN, "EAGAIN"),
-    (libc::ENOMEM, "ENOMEM"),
-    (libc::EACCES, "EACCES"),
-    (libc::EBUSY, "EBUSY"),
-    (libc::ENODEV, "ENODEV"),
-    (libc::EISDIR, "EISDIR"),
-    (libc::EINVAL, "EINVAL"),
-    (libc::EMFILE, "EMFILE"),
-    (libc::EFBIG, "EFBIG"),
-    (libc::ENOSPC, "ENOSPC"),
-    (libc::EROFS, "EROFS"),
-    (libc::EOPNOTSUPP, "EOPNOTSUPP"),
-    (libc::ETIMEDOUT, "ETIMEDOUT"),
-    (libc::EDQUOT, "EDQUOT"),
-    (libc::EILSEQ, "EILSEQ"),
-    (libc::ETIME, "ETIME"),
-    (libc::EREMOTEIO, "EREMOTEIO"),
-    (libc::ENOSYS, "ENOSYS"),
-    (libc::ECONNREFUSED, "ECONNREFUSED"),
-    (libc::ENOTCONN, "ENOTCONN"),
-    (libc::ESHUTDOWN, "ESHUTDOWN"),
-    (libc::ERANGE, "ERANGE"),
-    (libc::ECANCELED, "ECANCELED"),
-];
 
 /// The failure of a step that is no I/O, e.g. of opening a file.
 pub fn of_target(error: &RunError) -> IoFailure {
@@ -186,9 +152,21 @@ fn remedy(errno: i32, slot: &Slot) -> &'static str {
             "the target cannot be written; use a writable one, or a reading job"
         }
         libc::EPERM => remedy_for_forbidden(),
-        libc::ENXIO | libc::ENODEV => "the device is gone",
+        libc::ENXIO | libc::ENODEV | libc::ENOMEDIUM => "the device is gone",
+        libc::ENODATA => {
+            "the device cannot read this place of its medium; see the kernel log (dmesg) and its SMART data"
+        }
+        libc::ENOLINK | libc::ECOMM => {
+            "the way to the device is broken; see the kernel log (dmesg)"
+        }
+        libc::ESTALE => {
+            "the file server no longer knows this file; see that its export is still there, and mount it again"
+        }
+        libc::EUCLEAN | libc::EBADMSG => {
+            "the file system is damaged here; see the kernel log (dmesg), and check it (fsck)"
+        }
         libc::ETIMEDOUT => {
-            "it took longer than max_latency= allows, or than latency_target= with nothing else in flight"
+            "it took longer than max_latency= allows, or than latency_target= with nothing else in flight; if the job has neither, the device did not answer: see dmesg"
         }
         libc::EAGAIN => "it would have blocked (nowait=1)",
         _ => "see errno(3)",

@@ -10,6 +10,7 @@ mod exchange;
 use crate::backend::{Op, Slab, Slot};
 use exchange::ToWriter;
 use iosonde_job::plan::{Direction, Logs};
+use iosonde_result::fio::log::bandwidth_of_io;
 use iosonde_result::histogram::{BUCKETS, index_of};
 
 pub use exchange::FromWorker;
@@ -186,8 +187,8 @@ impl IoLog {
             );
         }
         if self.rule.bw.is_some() {
-            let kib_per_s = u64::from(slot.len) * 1_000_000_000 / clat_ns.max(1) / 1024;
-            self.note(LogKind::Bw, slot, now_ns, kib_per_s);
+            let rate = bandwidth_of_io(slot.len.into(), clat_ns);
+            self.note(LogKind::Bw, slot, now_ns, rate);
         }
         if self.rule.iops.is_some() {
             self.note(LogKind::Iops, slot, now_ns, 1);

@@ -12,6 +12,9 @@ use std::path::Path;
 /// Memory that the record of writes may take, for each file.
 const RECORD_LIMIT_BYTES: u64 = 1 << 30;
 
+/// Room for so many blocks is made before the run at most; a longer `verify_backlog` grows as it fills.
+const MOST_BACKLOG_READY: u64 = 1 << 20;
+
 /// How the blocks to be read back are found.
 enum ReadBack {
     /// What the backlog still holds.
@@ -125,7 +128,9 @@ impl Verification {
                 .collect(),
             checks_all_reads: job.workload.rw.mode == Mode::Read,
             reads_back: changes && rule.do_verify,
-            backlog: VecDeque::with_capacity(rule.backlog as usize + job.io.iodepth as usize),
+            backlog: VecDeque::with_capacity(
+                rule.backlog.min(MOST_BACKLOG_READY) as usize + job.io.iodepth as usize,
+            ),
             batch_left: 0,
             read_back: ReadBack::Backlog,
             fixed_unit,
@@ -404,7 +409,14 @@ fn block_sizes(job: &Job) -> Vec<u64> {
     };
     match &job.workload.block_size[direction] {
         BlockSize::Fixed(size) => vec![*size],
-        BlockSize::Split(split) => split.iter().map(|(size, _)| *size).collect(),
+        BlockSize::Split(split) if job.workload.bs_unaligned => {
+            split.iter().map(|(size, _)| *size).collect()
+        }
+        // Those of a split are rounded to that, too.
+        sizes @ BlockSize::Split(split) => {
+            let least = sizes.min().max(1);
+            split.iter().map(|(size, _)| size - size % least).collect()
+        }
         // Sizes of a range are multiples of its smallest.
         BlockSize::Range { min, max } if job.workload.bs_unaligned => vec![*min, *max],
         BlockSize::Range { min, max } => vec![*min, min * 2.min(max / min), max - max % min],

@@ -79,6 +79,8 @@ fn an_error_ends_a_job_and_is_named() {
     let result = run(job("error_at=100:ENODATA", Mode::Read));
     let failure = result.workers[0].error.as_ref().unwrap();
     assert_eq!(failure.errno, 61);
+    assert!(failure.message.contains("ENODATA"), "{}", failure.message);
+    assert!(failure.message.contains("medium"), "{}", failure.message);
 }
 
 #[test]

@@ -138,6 +138,7 @@ pub fn known() -> impl Iterator<Item = Known> {
             .map(|name| Known {
                 name,
                 canonical: option.name,
+                whole: false,
                 arity: option.arity,
                 owner: Owner::Program,
             })

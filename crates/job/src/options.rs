@@ -59,6 +59,7 @@ pub fn known() -> impl Iterator<Item = Known> {
         row.names().map(move |name| Known {
             name,
             canonical: row.name,
+            whole: row.is_later(),
             arity,
             owner: Owner::Job,
         })

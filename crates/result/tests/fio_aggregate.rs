@@ -104,6 +104,21 @@ fn members_add_up() {
 }
 
 #[test]
+fn a_group_of_several_sections_has_the_first_name_and_lists_the_last_options() {
+    let mut result = grouped();
+    let job = &mut result.plan.jobs[1];
+    (job.groupid, job.measure.group_reporting) = (0, true);
+    result.workers[2].groupid = 0;
+    let report = Report::of(&result);
+    assert_eq!(report.entries.len(), 1);
+    assert_eq!(report.entries[0].job.name, "grouped");
+    assert_eq!(report.entries[0].last.name, "alone");
+    let json: serde_json::Value = serde_json::from_str(&json(&result)).unwrap();
+    let listed = &json["jobs"][0]["job options"];
+    assert_eq!(listed["name"], "alone");
+}
+
+#[test]
 fn without_group_reporting_clones_stand_alone() {
     let mut result = grouped();
     result.plan.jobs[0].measure.group_reporting = false;

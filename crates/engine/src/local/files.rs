@@ -189,7 +189,7 @@ impl<'a> Search<'a> {
             Err(error) if trace.is_some() => return Err(error),
             Err(error) => {
                 let named = WorkerFiles::by_name(job, clone)?;
-                if self.layout.is_empty() && !self.comes_later(index, &named) {
+                if !self.layout.concerns(&named) && !self.comes_later(index, &named) {
                     return Err(error);
                 }
                 self.missing.insert(number);

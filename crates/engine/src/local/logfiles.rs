@@ -83,7 +83,6 @@ impl LogFiles {
         shelf: &LogShelf,
         plan: &Plan,
         clone: &Member,
-        epoch_ms: u64,
     ) -> Result<Option<LogFiles>, RunError> {
         let job = &plan.jobs[clone.job];
         let logs = job.measure.logs.clone();
@@ -108,19 +107,18 @@ impl LogFiles {
             Some(path) => Some(TraceFile::begin(shelf, path, clone)?),
             None => None,
         };
-        let base_ms = if logs.unix_epoch { epoch_ms } else { 0 };
         let block_bytes = job.workload.block_size.read.max();
         Ok((!files.is_empty() || trace.is_some()).then_some(LogFiles {
             files,
             trace,
             logs,
-            base_ms,
+            base_ms: 0,
             block_bytes,
         }))
     }
 
-    /// The same for a worker that begins at this time of the Unix epoch.
-    pub(super) fn begun_at(self, epoch_ms: u64) -> LogFiles {
+    /// The same for a worker whose times count from this one of the Unix epoch: where its ramp ends.
+    pub(super) fn counted_from(self, epoch_ms: u64) -> LogFiles {
         LogFiles {
             base_ms: if self.logs.unix_epoch { epoch_ms } else { 0 },
             ..self

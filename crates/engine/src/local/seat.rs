@@ -176,7 +176,7 @@ impl Seat<'_> {
             used,
             keeper: keeper.map(Box::new),
             // Last, so that a worker that is refused leaves no empty logs.
-            logs: LogFiles::open(self.shelf, self.plan, self.clone, 0)?,
+            logs: LogFiles::open(self.shelf, self.plan, self.clone)?,
             files,
             _locked: locked,
         })
@@ -187,7 +187,8 @@ impl Seat<'_> {
         let start_ns = gate_ns.saturating_add(self.delay_ns());
         self.sleep_until(start_ns);
         let start_delay_ns = self.clock.now_ns().saturating_sub(start_ns);
-        let logs = ready.logs.take().map(|logs| logs.begun_at(epoch_ms()));
+        let counted_ms = epoch_ms() + job.schedule.ramp_time_ns / 1_000_000;
+        let logs = ready.logs.take().map(|logs| logs.counted_from(counted_ms));
         let measured_ns = start_ns + job.schedule.ramp_time_ns;
         let log = logs
             .as_ref()

@@ -150,10 +150,11 @@ impl Stage<'_> {
         let (low, high) = job.schedule.startdelay_ns;
         let mut delays = Seeds::new(&job.workload, clone.number, 0).stream(Stream::Delay, 0);
         let start_ns = self.clock.now_ns() + low + delays.below((high - low).saturating_add(1));
-        let (log, logs) = match LogFiles::open(&self.shelf, self.plan, clone, 0)? {
+        let (log, logs) = match LogFiles::open(&self.shelf, self.plan, clone)? {
             Some(logs) => {
                 let measured_ns = start_ns + job.schedule.ramp_time_ns;
                 let (log, from_worker) = IoLog::new(&job.measure.logs, 0, measured_ns);
+                let logs = logs.counted_from(measured_ns / 1_000_000);
                 (Some(log.begun_at(start_ns)), Some((logs, from_worker)))
             }
             None => (None, None),

@@ -211,7 +211,7 @@ fn lay_out_into(
             match outcome {
                 Ok(()) => made.created.push(path.clone()),
                 // A part of a file is of no use. Where not even that was made, there is nothing to remove.
-                Err(_) => drop(std::fs::remove_file(path)),
+                Err(_) => remove_made(path),
             }
         }
         outcome?;
@@ -253,13 +253,20 @@ impl Made {
     /// Removes what was made.
     pub fn remove(&self) {
         for path in &self.created {
-            // A file that is gone already is what is wanted.
-            let _ = std::fs::remove_file(path);
+            remove_made(path);
         }
         for path in self.directories.iter().rev() {
             // One that holds files of others stays.
             let _ = std::fs::remove_dir(path);
         }
+    }
+}
+
+/// Removes a file that was made; where it was made through a link that pointed nowhere, the link is not ours.
+fn remove_made(path: &Path) {
+    if let Ok(made) = path.canonicalize() {
+        // A file that is gone already is what is wanted.
+        let _ = std::fs::remove_file(made);
     }
 }
 
@@ -313,5 +320,26 @@ fn reserve(file: &File, need: &Need) -> std::io::Result<()> {
         Fallocate::Truncate => file.set_len(need.size),
         // Writes make the file grow by themselves.
         Fallocate::None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_that_pointed_nowhere_stays_when_what_was_made_behind_it_goes() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (link, data) = (scratch.path().join("link"), scratch.path().join("data"));
+        std::os::unix::fs::symlink(&data, &link).unwrap();
+        let made = Made {
+            created: vec![link.clone()],
+            ..Made::default()
+        };
+        std::fs::write(&link, "laid out").unwrap();
+        made.remove();
+        assert!(!data.exists() && link.is_symlink());
+        made.remove();
+        assert!(link.is_symlink(), "there is nothing of ours");
     }
 }

@@ -36,7 +36,7 @@ pub struct IoMemory {
 unsafe impl Send for IoMemory {}
 
 impl IoMemory {
-    /// Maps memory for `slots` buffers of at least `bytes` each, aligned to `align` (a power of two, or 0 for a page).
+    /// Maps memory for `slots` buffers of at least `bytes` each, aligned to `align` (0 for a page).
     pub fn map(slots: usize, bytes: usize, align: usize, kind: MemoryKind) -> io::Result<IoMemory> {
         let page = 4096;
         let unit = align.max(page);
@@ -80,7 +80,7 @@ impl IoMemory {
             return Err(io::Error::last_os_error());
         }
         let base = base.cast::<u8>();
-        let lead = base.align_offset(unit);
+        let lead = (unit - base as usize % unit) % unit;
         Ok(IoMemory {
             base,
             length,

@@ -47,14 +47,15 @@ pub fn queued_ns() -> u64 {
 
 /// Binds the calling thread to these CPUs.
 pub fn set_affinity(cpus: &[u32]) -> io::Result<()> {
-    // SAFETY: cpu_set_t is plain data for which zero is valid; CPU_SET checks its index against the set's size.
-    let returned = unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        for cpu in cpus {
-            libc::CPU_SET(*cpu as usize, &mut set);
-        }
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
-    };
+    // As long as its highest number: cpu_set_t ends at 1024.
+    let highest = cpus.iter().max().map_or(0, |cpu| *cpu as usize);
+    let mut mask = vec![0u64; highest / 64 + 1];
+    for cpu in cpus {
+        mask[*cpu as usize / 64] |= 1 << (cpu % 64);
+    }
+    let length = size_of_val(mask.as_slice());
+    // SAFETY: the kernel reads `length` bytes of the mask.
+    let returned = unsafe { libc::sched_setaffinity(0, length, mask.as_ptr().cast()) };
     check(returned.into())
 }
 

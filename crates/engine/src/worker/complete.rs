@@ -76,7 +76,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         let plain = if special { 0 } else { count };
         for completion in &self.done[..plain] {
             let slot = &self.parts.slab.slots[completion.slot as usize];
-            if completion.result != (slot.len - slot.moved) as i32 {
+            if i64::from(completion.result) != i64::from(slot.len - slot.moved) {
                 break;
             }
             self.parts.recorder.completed(slot, now_ns);
@@ -100,7 +100,6 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     #[inline(never)]
     pub(super) fn record_special(&mut self, index: u32, result: i32) {
         let slot = self.parts.slab.slots[index as usize];
-        let asked = (slot.len - slot.moved) as i32;
         if result < 0 {
             if let Some(verifier) = &mut self.parts.verifier {
                 verifier.failed(&slot);
@@ -108,8 +107,9 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             self.free_slot(index);
             return self.fail(&slot, -result);
         }
-        if result < asked && slot.op != Op::SyncFileRange {
-            return self.continue_short(index, result as u32);
+        let moved = result as u32;
+        if moved < slot.len - slot.moved && slot.op != Op::SyncFileRange {
+            return self.continue_short(index, moved);
         }
         if let Some(direction) = slot.op.direction() {
             self.see_latency(&slot, direction);
@@ -139,12 +139,20 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                 self.dry = true;
             }
             if control.is_missed() {
-                self.fail(slot, libc::ETIMEDOUT);
+                self.give_up_on_latency(slot);
             }
         }
         if self.parts.limits.max_latency_ns[direction].is_some_and(|most| latency_ns > most) {
-            self.fail(slot, libc::ETIMEDOUT);
+            self.give_up_on_latency(slot);
         }
+    }
+
+    /// An I/O took longer than the job allows: its end, which no option survives.
+    #[cold]
+    fn give_up_on_latency(&mut self, slot: &Slot) {
+        let file = self.parts.file_names.get(slot.file as usize).cloned();
+        let failure = crate::failure::of_io(slot, libc::ETIMEDOUT, file);
+        self.failure.get_or_insert(failure);
     }
 
     pub(super) fn verify(&mut self, index: u32, slot: &Slot) {
@@ -217,7 +225,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             ));
         }
         let failure = crate::failure::of_io(slot, errno, file);
-        if errno != libc::ETIMEDOUT && survives(&self.parts.errors, slot, errno) {
+        if survives(&self.parts.errors, slot, errno) {
             if self.parts.errors.dump {
                 self.parts.shared.note(failure.message);
             }

@@ -102,10 +102,14 @@ fn a_later_job_without_a_size_takes_files_as_they_have_become() {
 #[test]
 fn a_later_job_whose_file_nobody_makes_is_refused_at_once() {
     let scratch = tempfile::tempdir().unwrap();
-    let text = "[w]\nfilename=made\nrw=write\nsize=64k\n[r]\nstonewall\nfilename=other\nrw=read\n";
-    let error = run_watched(scratch.path(), text, &mut ()).unwrap_err();
-    assert!(error.to_string().contains("says no size"), "{error}");
-    assert!(!scratch.path().join("made").exists());
+    // Before it is seen that there is no space for the first one's file, and so before that is laid out.
+    for first in ["rw=write\nsize=64k", "rw=read\nsize=1000t"] {
+        let text =
+            format!("[w]\nfilename=made\n{first}\n[r]\nstonewall\nfilename=other\nrw=read\n");
+        let error = run_watched(scratch.path(), &text, &mut ()).unwrap_err();
+        assert!(error.to_string().contains("says no size"), "{error}");
+        assert!(!scratch.path().join("made").exists());
+    }
 }
 
 #[test]

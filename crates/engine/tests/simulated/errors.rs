@@ -69,6 +69,18 @@ fn max_latency_ends_a_job_with_etimedout() {
 }
 
 #[test]
+fn a_device_that_times_out_is_survived_where_the_job_says_so() {
+    let mut job = job(
+        "read_us=100,parallel=1,read_dist=fixed,error_at=100:ETIMEDOUT",
+        1,
+    );
+    assert_eq!(single(job.clone()).1, libc::ETIMEDOUT);
+    job.errors.ignore[0] = vec![libc::ETIMEDOUT];
+    let (worker, errno) = single(job);
+    assert_eq!((errno, worker.first_error), (0, libc::ETIMEDOUT));
+}
+
+#[test]
 fn a_job_below_its_least_rate_fails_as_in_fio() {
     let mut slow = job(SLOW, 1);
     slow.schedule.rate_iops_min = PerDirection::all(Some(999));

@@ -1,5 +1,6 @@
 //! Names and descriptions, and what else fio has: traces, cgroups, zoned devices, profiles.
 
+use super::row::LATER;
 use super::{Builder, Given, Kind, Row};
 use crate::value::{self, Parsed, ValueError};
 
@@ -324,14 +325,7 @@ pub const ROWS: &[Row] = &[
 
 /// Options of fio after 3.33.
 const fn later(name: &'static str, kind: Kind, doc: &'static str) -> Row {
-    Row::unsupported(
-        name,
-        kind,
-        "",
-        doc,
-        "it came with a fio later than 3.33, which iosonde follows",
-        "leave it out",
-    )
+    Row::unsupported(name, kind, "", doc, LATER, "leave it out")
 }
 
 const fn merge(name: &'static str, kind: Kind, doc: &'static str) -> Row {

@@ -3,6 +3,9 @@
 use super::{Builder, Given};
 use crate::value::{Parsed, TimeUnit};
 
+/// Why options of later versions are refused.
+pub(super) const LATER: &str = "it came with a fio later than 3.33, which iosonde follows";
+
 /// What an option is about; also the chapters of the documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
@@ -246,6 +249,11 @@ impl Row {
     /// Name and aliases.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
+    }
+
+    /// Whether it came after the fio that is followed, whose command lines know nothing of it.
+    pub fn is_later(&self) -> bool {
+        matches!(self.status, Status::Unsupported { reason, .. } if reason == LATER)
     }
 
     /// Whether a value says the same as leaving the option out. Only unsupported options ask this.

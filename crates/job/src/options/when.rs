@@ -335,11 +335,8 @@ fn apply_steady_state(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
     let (number, percent) = match limit.strip_suffix('%') {
         Some(number) => (value::float(number).map_err(wrong)?, true),
         None if metric == SteadyMetric::Bandwidth => {
-            // An absolute bandwidth has size suffixes; the plan counts it in KiB.
-            (
-                value::bytes(limit, b.bytes).map_err(wrong)? as f64 / 1024.0,
-                false,
-            )
+            // An absolute bandwidth has size suffixes.
+            (value::bytes(limit, b.bytes).map_err(wrong)? as f64, false)
         }
         None => (value::float(limit).map_err(wrong)?, false),
     };

@@ -104,7 +104,7 @@ pub struct SteadyState {
     pub metric: SteadyMetric,
     /// Whether the limit is on the slope instead of the deviation from the mean.
     pub slope: bool,
-    /// The limit: per cent when `percent`, else in the metric's unit (IOPS or KiB/s).
+    /// The limit: per cent when `percent`, else in the metric's unit (IOPS or bytes per second).
     pub limit: f64,
     /// Whether `limit` is in per cent.
     pub percent: bool,

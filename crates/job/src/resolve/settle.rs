@@ -407,7 +407,14 @@ impl Settler<'_> {
     fn verify_interval(&mut self, b: &mut Builder) {
         let sizes = &b.job.workload.block_size.write;
         let (min, max) = (sizes.min(), sizes.max());
-        let common = gcd(min, max);
+        let common = match sizes {
+            BlockSize::Split(split) if b.job.workload.bs_unaligned => {
+                split.iter().fold(0, |common, part| gcd(common, part.0))
+            }
+            // They are rounded to multiples of the smallest.
+            BlockSize::Split(_) => min,
+            _ => gcd(min, max),
+        };
         let wanted = b.verify.interval_bytes;
         if wanted == 0 {
             if min != max {

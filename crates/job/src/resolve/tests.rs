@@ -56,6 +56,49 @@ fn all_errors_are_told_at_once_with_their_places() {
 }
 
 #[test]
+fn section_chooses_from_job_files_and_from_the_command_line() {
+    let env = FakeEnv::new().file("x.fio", "[a]\nbs=4k\n[b]\nbs=8k\n");
+    let names = |line: &str| -> Vec<String> {
+        let jobs = run(line, &env).plan.jobs;
+        jobs.into_iter().map(|job| job.name).collect()
+    };
+    assert_eq!(names("x.fio --section=b"), ["b"]);
+    // As in fio 3.33.
+    assert_eq!(names("x.fio --section=b --name=c --size=1m"), ["b"]);
+}
+
+#[test]
+fn a_beginning_stands_for_no_option_that_came_later() {
+    let env = FakeEnv::new();
+    let jobs = run("--name=a --ramp=2 --size=1m", &env).plan.jobs;
+    assert_eq!(jobs[0].schedule.ramp_time_ns, 2_000_000_000);
+    let error = try_run("--name=a --ramp_size=2m", &env).unwrap_err();
+    assert!(error.to_string().contains("later than 3.33"), "{error}");
+}
+
+#[test]
+fn blocks_of_a_split_are_rounded_before_they_are_verified() {
+    let split = "rw=write\nverify=crc32c\nbssplit=4k/30:6k/30:8k/40\n";
+    let interval = |options: &str| job(options).verify.unwrap().interval_bytes;
+    assert_eq!(interval(split), 4096);
+    assert_eq!(interval(&format!("{split}bs_unaligned=1\n")), 2048);
+}
+
+#[test]
+fn an_absolute_limit_of_steady_bandwidth_is_in_bytes_per_second() {
+    let limit = |ss: &str| {
+        job(&format!("ss={ss}\nss_dur=5"))
+            .schedule
+            .steady_state
+            .unwrap()
+            .limit
+    };
+    assert_eq!(limit("bw:10m"), 10_485_760.0);
+    assert_eq!(limit("bw_slope:0.3%"), 0.3);
+    assert_eq!(limit("iops:20"), 20.0);
+}
+
+#[test]
 fn globals_accumulate_and_reach_later_jobs_only() {
     let jobs =
         file("[a]\n[global]\nbs=8k\n[b]\n[globals]\niodepth=4\nioengine=null\n[c]\nbs=16k\n");

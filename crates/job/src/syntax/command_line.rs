@@ -34,6 +34,8 @@ pub struct Known {
     pub name: &'static str,
     /// What it is a name of; aliases share it.
     pub canonical: &'static str,
+    /// Whether it has to be written in full: a beginning of it stands for others, if for any.
+    pub whole: bool,
     /// Whether it takes a value.
     pub arity: Arity,
     /// Whom it is for.
@@ -130,7 +132,7 @@ impl Parser<'_> {
         let mut matches: Vec<&Known> = self
             .known
             .iter()
-            .filter(|known| !typed.is_empty() && known.name.starts_with(typed))
+            .filter(|known| !known.whole && !typed.is_empty() && known.name.starts_with(typed))
             .collect();
         matches.dedup_by_key(|known| known.canonical);
         match matches.as_slice() {
@@ -235,6 +237,7 @@ mod tests {
         Known {
             name,
             canonical,
+            whole: false,
             arity,
             owner,
         }

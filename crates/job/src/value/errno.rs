@@ -1,4 +1,4 @@
-//! Names of error numbers, as `ignore_error` takes them.
+//! Names of error numbers, as `ignore_error` takes them and errors show them.
 
 use super::{Parsed, ValueError};
 
@@ -15,7 +15,9 @@ const LATER: &[(&str, i32)] = &[
     ("EWOULDBLOCK", 11),
     ("EDEADLK", 35),
     ("ENAMETOOLONG", 36),
+    ("ENOLCK", 37),
     ("ENOSYS", 38),
+    ("ELOOP", 40),
     ("ENODATA", 61),
     ("ETIME", 62),
     ("ENOLINK", 67),
@@ -23,9 +25,19 @@ const LATER: &[(&str, i32)] = &[
     ("EBADMSG", 74),
     ("EOVERFLOW", 75),
     ("EILSEQ", 84),
+    ("EBADE", 52),
+    ("ECOMM", 70),
     ("EOPNOTSUPP", 95),
+    ("EADDRINUSE", 98),
+    ("ENETDOWN", 100),
+    ("ENETUNREACH", 101),
+    ("ECONNABORTED", 103),
+    ("ECONNRESET", 104),
     ("ENOBUFS", 105),
+    ("ENOTCONN", 107),
+    ("ESHUTDOWN", 108),
     ("ETIMEDOUT", 110),
+    ("ECONNREFUSED", 111),
     ("EHOSTDOWN", 112),
     ("EHOSTUNREACH", 113),
     ("EALREADY", 114),
@@ -39,6 +51,12 @@ const LATER: &[(&str, i32)] = &[
     ("ECANCELED", 125),
 ];
 
+/// Every number with its name. Of two names of one number the usual one comes first.
+pub fn all() -> impl Iterator<Item = (i32, &'static str)> {
+    let early = NAMES.iter().zip(1..).map(|(name, number)| (number, *name));
+    early.chain(LATER.iter().map(|(name, number)| (*number, *name)))
+}
+
 /// An error number from its name or its digits.
 pub fn errno(text: &str) -> Parsed<i32> {
     if let Ok(number) = text.parse::<i32>() {
@@ -47,11 +65,9 @@ pub fn errno(text: &str) -> Parsed<i32> {
             _ => Err(ValueError::new(format!("{number} is not an error number"))),
         };
     }
-    let early = NAMES.iter().position(|name| *name == text);
-    let later = || LATER.iter().find(|(name, _)| *name == text);
-    early
-        .map(|at| at as i32 + 1)
-        .or_else(|| later().map(|(_, number)| *number))
+    all()
+        .find(|(_, name)| *name == text)
+        .map(|(number, _)| number)
         .ok_or_else(|| {
             ValueError::new(format!("`{text}` is not the name of an error"))
                 .help("write a name such as EIO or ENOSPC, or its number")
@@ -84,6 +100,9 @@ mod tests {
         assert_eq!(errno("ERANGE"), Ok(34));
         assert_eq!(errno("122"), Ok(122));
         assert!(errno("EWHAT").is_err());
+        let named = |wanted: i32| all().find(|(number, _)| *number == wanted);
+        assert_eq!(named(11), Some((11, "EAGAIN")));
+        assert_eq!(named(61), Some((61, "ENODATA")));
         assert_eq!(
             errno_lists("EAGAIN,ENOSPC:122"),
             Ok([vec![11], vec![28, 122], vec![]])

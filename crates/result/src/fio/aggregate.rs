@@ -23,6 +23,8 @@ pub struct Report<'a> {
 pub struct Entry<'a> {
     /// The job of the first member, whose name and description stand for all.
     pub job: &'a Job,
+    /// The job of the last member, whose options are listed.
+    pub last: &'a Job,
     /// Members summed.
     pub members: u32,
     /// Reporting group.
@@ -131,6 +133,7 @@ impl<'a> Entry<'a> {
     fn of(worker: &WorkerResult, job: &'a Job) -> Entry<'a> {
         let mut entry = Entry {
             job,
+            last: job,
             members: 0,
             groupid: worker.groupid,
             tid: worker.tid,
@@ -155,6 +158,7 @@ impl<'a> Entry<'a> {
 
     fn add(&mut self, worker: &WorkerResult, job: &'a Job) {
         self.members += 1;
+        self.last = job;
         for direction in Direction::ALL {
             let (sum, more) = (
                 &mut self.directions[direction],

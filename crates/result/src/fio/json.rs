@@ -73,7 +73,7 @@ fn job(entry: &Entry<'_>, group: &Group, elapsed_s: u64, plus: bool) -> Value {
     job.insert("error".into(), entry.errno.into());
     job.insert("eta".into(), 0.into());
     job.insert("elapsed".into(), elapsed_s.into());
-    insert_options(&mut job, "job options", &entry.job.given);
+    insert_options(&mut job, "job options", &entry.last.given);
     insert_directions(&mut job, entry, group, plus);
     insert_cpu(&mut job, entry);
     insert_distributions(&mut job, entry);
