@@ -108,7 +108,6 @@ lines! {
     a_pattern_without_headers "--name=a --filename=zeros --rw=read --verify=pattern --verify_pattern=0x00"
     an_alignment_that_is_no_power_of_two "--name=a --rw=read --bs=4k --size=64k --iomem_align=12k --direct=1"
     a_backlog_beyond_all_memory "--name=a --rw=write --bs=4k --size=64k --verify=crc32c --verify_backlog=10000000000"
-    a_split_that_is_verified "--name=a --rw=write --size=64k --bssplit=4k/30:6k/30:8k/40 --verify=crc32c"
     only_laid_out "--name=a --rw=read --size=64k --create_only=1"
     appended "--name=a --filename=zeros --rw=write --size=64k --file_append=1"
     more_than_there_is_to_read "--name=a --filename=zeros --rw=read --size=128k"

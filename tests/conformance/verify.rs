@@ -54,6 +54,16 @@ fn check(scratch: &Scratch, program: Program, job: &str) -> iosonde_e2e::Run {
         .run()
 }
 
+/// Of a split that does not divide evenly fio makes multiples of the smallest block, and verifies those.
+#[test]
+fn blocks_of_a_split_are_verified() {
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        let line = "--name=job --filename=data --size=1m --rw=write --bssplit=4k/30:6k/30:8k/40 --verify=crc32c";
+        let _ = program.line(&scratch, line).ok();
+    }
+}
+
 /// Whether an error names the block by its offset, as fio does, or a byte within it, as iosonde can.
 fn names_a_byte_in_the_block(text: &str, offset: u64) -> bool {
     let block = offset / 4096 * 4096;
