@@ -161,7 +161,7 @@ fn a_run_whose_client_was_killed_is_taken_up() {
 #[ignore = "needs a cluster"]
 fn a_client_that_is_killed_at_any_point_leaves_nothing_that_stays() {
     let lab = Lab::new("points");
-    let is_full = std::env::var_os("IOSONDE_FULL").is_some();
+    let is_full = std::env::var("IOSONDE_TEST_FULL").is_ok_and(|full| full == "yes");
     let points_ms: &[u64] = match is_full {
         true => &[50, 150, 300, 600, 1000, 1500, 2200, 3000, 4500, 6500],
         false => &[100, 800, 2500],

@@ -198,7 +198,7 @@ fn slope(window: &[f64], mean: f64) -> f64 {
 /// Half the width of the confidence interval of the mean rate of a run, from the rates of its intervals; `None` for too few of
 /// them.
 ///
-/// The wider of what the intervals say by [`mean_behind_noise`], and groups of [`GROUP`] by [`mean_with_confidence`].
+/// The wider of what the intervals say by [`mean_behind_noise`], and groups of four of them by [`mean_with_confidence`].
 pub fn half_width(rates: &[f64], level: f64) -> Option<f64> {
     let fine = mean_behind_noise(rates, level)?.half_width;
     if rates.len() / GROUP < FEWEST_GROUPS {

@@ -218,6 +218,13 @@ fn agrees_with_an_exhaustive_grid_in_a_tenth_of_its_time() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Of this one a cell of 0.6 s was taken to be known to 0.7 %, and was the maximum.
+#[test]
+fn few_samples_that_agree_by_luck_are_not_the_maximum() {
+    let nfs = Family::ALL.into_iter().find(|it| it.preset() == "nfs");
+    assert_eq!(try_one(nfs.expect("a family"), 16, 1000.0), None);
+}
+
 #[test]
 fn finds_how_many_jobs_it_takes() {
     // One process gets 500 a second, the server could do 2000.

@@ -1,6 +1,6 @@
 //! How often the truth lies within the stated interval, with the stopping rule in force, over seeds of simulated devices.
 //!
-//! With `IOSONDE_FULL` set 1000 seeds are tried, else 120.
+//! With `IOSONDE_TEST_FULL=yes` 1000 seeds are tried, else 120.
 
 use super::Figure;
 use super::observer::PhaseObserver;
@@ -33,9 +33,9 @@ fn figure(noise: &str, seed: u64, budget: &Budget) -> (Figure, usize) {
 
 /// Seeds that are tried.
 fn seeds() -> u64 {
-    match std::env::var_os("IOSONDE_FULL") {
-        Some(_) => 1000,
-        None => 120,
+    match std::env::var("IOSONDE_TEST_FULL").as_deref() {
+        Ok("yes") => 1000,
+        _ => 120,
     }
 }
 

@@ -77,6 +77,11 @@ impl Record {
         self.samples.next_run();
     }
 
+    /// Measured time, over all runs.
+    pub(super) fn measured_ns(&self) -> u64 {
+        self.found.measured_ns
+    }
+
     /// I/Os per second.
     pub(super) fn rate(&self) -> f64 {
         match self.found.measured_ns {

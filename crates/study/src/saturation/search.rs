@@ -25,6 +25,8 @@ const JOBS_RISE: f64 = 1.03;
 const NEARLY: f64 = 0.01;
 /// The share of the budget that the deepest cell may cost only to be looked at.
 const DEEPEST_SHARE: f64 = 0.15;
+/// Samples of so much time do not agree by luck.
+const MANY_SAMPLES_NS: u64 = 2_000_000_000;
 /// What is kept back for finding the knee while the maximum is made sure.
 const RESERVE: f64 = 0.1;
 /// Depths are tried between two that differ by more than this.
@@ -245,11 +247,13 @@ impl Search<'_> {
 
     fn known(&self, jobs: u32) -> Known {
         let of_jobs = self.records.iter().filter(|record| record.jobs == jobs);
-        let dots: Vec<Dot> = of_jobs
+        let records: Vec<&Record> = of_jobs.collect();
+        let dots: Vec<Dot> = records
+            .iter()
             .map(|record| Dot {
                 iodepth: record.iodepth,
                 rate: record.rate(),
-                error: record.error(),
+                error: record.error().max(luck(record, &records)),
             })
             .collect();
         let steps = steps(&dots);
@@ -491,4 +495,20 @@ impl Search<'_> {
             .into_iter()
             .find(|jobs| most > 0.0 && self.maximum(*jobs) >= enough)
     }
+}
+
+/// The least error that a cell of few samples has: they may agree by luck. It is that of the best known longer cell, for so much
+/// less time.
+fn luck(record: &Record, others: &[&Record]) -> f64 {
+    if record.measured_ns() >= MANY_SAMPLES_NS {
+        return 0.0;
+    }
+    let longer = others
+        .iter()
+        .filter(|other| other.measured_ns() >= MANY_SAMPLES_NS);
+    let scaled = longer.map(|other| {
+        let times = other.measured_ns() as f64 / record.measured_ns().max(1) as f64;
+        other.error() * times.sqrt()
+    });
+    scaled.reduce(f64::min).unwrap_or(0.0)
 }
