@@ -11,6 +11,8 @@ export interface Report {
   promises: Promised[];
   spreads: Spread[];
   sweeps: Sweep[];
+  /** The searches of probes for the most at any depth. */
+  knees: Sweep[];
   loads: Load[];
   pivots: Pivot[];
   /** Results that the pivots are made of. */

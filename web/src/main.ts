@@ -53,6 +53,7 @@ function draw(place: HTMLElement, report: Report): void {
     rows.length > 0 ? figuresSection(report, rows) : null,
     promiseSection(report),
     depthSection(report, rows),
+    ...report.knees.map((knees, index): Section => ({ id: `knees-${index}`, title: numbered('The most at any depth', index, report.knees), content: sweepContent(knees, report.sweeps.length + index) })),
     comparisonSection(rows),
     spreadSection(report),
     timelineSection(report),

@@ -56,7 +56,7 @@ describe('charts', () => {
       await close();
       return found;
     };
-    assert.deepEqual(await sections('probe'), ['figures', 'promise', 'depth', 'comparison', 'time', 'conditions', 'plans', 'runs']);
+    assert.deepEqual(await sections('probe'), ['figures', 'promise', 'depth', 'knees-0', 'knees-1', 'comparison', 'time', 'conditions', 'plans', 'runs']);
     assert.deepEqual(await sections('depth'), ['figures', 'depth', 'comparison', 'time', 'conditions', 'plans', 'runs']);
     assert.deepEqual(await sections('mixed'), ['figures', 'time', 'conditions', 'plans', 'runs']);
   });
@@ -198,6 +198,16 @@ describe('tables behind charts', () => {
       const rate = (interval.directions.read.ios * 1e9) / interval.length_ns;
       assert.ok(Math.abs(Number(rows[index][column]) / rate - 1) < 1e-4, `${index}: ${rows[index][column]}, not ${rate}`);
     });
+    await close();
+  });
+
+  test('what a probe searched is drawn over depth, and said in a sentence', async () => {
+    const [knees] = documentOf(made.probe).knees;
+    const { page, close } = await open(made.probe);
+    const { rows } = await tableBehind(await drawn(page, 'sweep-0-curves-0'));
+    assert.deepEqual(rows.map(([depth]) => depth), knees.axes.at(-1).values);
+    const said = await page.locator('#knees-0 .findings').first().innerText();
+    for (const { sentence } of knees.curves.filter((curve) => curve.sentence)) assert.ok(said.includes(sentence.replaceAll('+-', '±')), sentence);
     await close();
   });
 

@@ -262,6 +262,34 @@ fn no_more_than_openfiles_are_open() {
 }
 
 #[test]
+fn overwrite_lays_a_file_out_before_it_is_written() {
+    for (overwrite, least) in [(0, 0), (1, 256 << 10)] {
+        let dir = directory();
+        let text = format!(
+            "[x]\nfilename=f\nsize=256k\nfallocate=none\nrw=randwrite\nnumber_ios=1\noverwrite={overwrite}\n"
+        );
+        run(dir.path(), &text);
+        let metadata = std::fs::metadata(dir.path().join("f")).unwrap();
+        let allocated = metadata.blocks() * 512;
+        let range = least..=(least + (64 << 10));
+        assert!(
+            range.contains(&allocated),
+            "overwrite={overwrite}: {allocated}"
+        );
+    }
+}
+
+#[test]
+fn unlink_removes_files_when_the_job_is_done() {
+    let dir = directory();
+    let text = "[x]\nfilename=f\nsize=64k\nrw=write\nunlink=";
+    run(dir.path(), &format!("{text}0\n"));
+    assert_eq!(names(dir.path()), ["f"]);
+    run(dir.path(), &format!("{text}1\n"));
+    assert_eq!(names(dir.path()), [""; 0]);
+}
+
+#[test]
 fn unlink_each_loop_begins_with_new_files() {
     let dir = directory();
     // Its other name keeps the first file alive, so that no later one can have its number.

@@ -92,6 +92,58 @@ fn a_full_queue_drains_to_iodepth_low_before_it_is_filled_again() {
 }
 
 #[test]
+fn poisson_arrivals_wait_in_line() {
+    // A server that is busy for nine tenths of the time: what comes evenly never waits, what comes at random for 4.05 ms
+    // (M/D/1, by Pollaczek and Khinchine).
+    let mut paced = job("read_us=900,parallel=1,read_dist=fixed", 1);
+    paced.schedule.rate_iops.read = Some(1000);
+    paced.schedule.runtime_ns = 300_000_000_000;
+    let mean = |paced: &Job| {
+        let worker = run(vec![paced.clone()]).workers.remove(0);
+        worker.directions.read.lat.moments.mean / 1e6
+    };
+    assert!((mean(&paced) - 0.9).abs() < 0.01, "{}", mean(&paced));
+    paced.schedule.rate_poisson = true;
+    assert!((3.9..6.2).contains(&mean(&paced)), "{}", mean(&paced));
+}
+
+#[test]
+fn a_rate_catches_up_after_a_pause_unless_it_ignores_them() {
+    let mut thinker = job("read_us=100,parallel=1,read_dist=fixed", 1);
+    thinker.schedule.rate_iops.read = Some(1000);
+    thinker.schedule.thinktime = Some(ThinkTime {
+        pause_ns: 25_000_000,
+        spin_ns: 0,
+        blocks: 50,
+        count_issued: false,
+        iotime_ns: 0,
+    });
+    let caught_up = iops(&run(vec![thinker.clone()]));
+    assert!((caught_up / 1000.0 - 1.0).abs() < 0.02, "{caught_up}");
+    // 50 in 50 ms, and 25 ms of pause.
+    thinker.schedule.rate_ignore_thinktime = true;
+    let ignored = iops(&run(vec![thinker]));
+    assert!((ignored / 667.0 - 1.0).abs() < 0.02, "{ignored}");
+}
+
+#[test]
+fn samples_of_rates_are_as_long_as_asked() {
+    let samples = |bw_ns, iops_ns| {
+        let mut sampled = job(SLOW, 1);
+        sampled.measure.bw_window_ns = bw_ns;
+        sampled.measure.iops_window_ns = iops_ns;
+        let worker = run(vec![sampled]).workers.remove(0);
+        let read = &worker.directions.read;
+        (read.bw.count, read.iops.count)
+    };
+    let near = |count: u64, wanted: u64| count.abs_diff(wanted) <= 1;
+    let (bw, iops) = samples(1_000_000_000, 500_000_000);
+    assert!(near(bw, 10) && near(iops, 20), "{bw} {iops}");
+    let (bw, iops) = samples(100_000_000, 2_000_000_000);
+    assert!(near(bw, 100) && near(iops, 5), "{bw} {iops}");
+}
+
+#[test]
 fn the_same_seed_gives_the_same_result() {
     let once = || {
         let mut jobs = vec![job("nvme,seed=3", 16), job("nvme,seed=3", 4)];

@@ -8,6 +8,7 @@ mod curve;
 mod document;
 mod figures;
 mod foreign;
+mod knees;
 mod load;
 mod machine;
 mod pivot;

@@ -461,6 +461,7 @@ fn apply_formats(command: &mut CommandLine, word: &Word<'_>) -> Parsed<()> {
         ("normal", OutputFormat::Normal),
         ("terse", OutputFormat::Terse),
         ("minimal", OutputFormat::Terse),
+        ("csv", OutputFormat::Terse),
         ("json", OutputFormat::Json),
         ("json+", OutputFormat::JsonPlus),
     ];

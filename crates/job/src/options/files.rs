@@ -48,7 +48,7 @@ pub const ROWS: &[Row] = &[
         Kind::Bool,
         "1",
         "Put the client's address before file names in client/server mode.",
-        |_, _| Ok(()),
+        |_, v| v.bool().map(|_| ()),
     )
     .accepted("There is no client/server mode, so that names stay as they are."),
     Row::new(

@@ -286,9 +286,9 @@ pub const ROWS: &[Row] = &[
         |_, v| v.int(1024..=1 << 20).map(|_| ()),
     )
     .accepted("Logs are written while the job runs, so they need no room in memory."),
-    Row::new("log_compression", Kind::Size, "0", "Compress logs in memory.", |_, _| Ok(()))
+    Row::new("log_compression", Kind::Size, "0", "Compress logs in memory.", |b, v| value::bytes(v.str(), b.bytes).map(|_| ()))
         .accepted("Logs are written while the job runs and are not held in memory, so that there is nothing to compress."),
-    Row::new("log_compression_cpus", Kind::Numbers, "", "CPUs that compress logs.", |_, _| Ok(()))
+    Row::new("log_compression_cpus", Kind::Numbers, "", "CPUs that compress logs.", |_, v| value::cpu_list(v.str()).map(|_| ()))
         .accepted("Nothing is compressed."),
     Row::unsupported(
         "log_store_compressed",
@@ -335,7 +335,7 @@ pub const ROWS: &[Row] = &[
         |_, v| v.choice(&[("gettimeofday", ()), ("clock_gettime", ()), ("cpu", ())]),
     )
     .accepted("The clock is CLOCK_MONOTONIC by clock_gettime in any case."),
-    Row::new("gtod_cpu", Kind::Int(0, U32), "", "Let a thread on this CPU read the clock for all jobs.", |_, _| Ok(()))
+    Row::new("gtod_cpu", Kind::Int(0, U32), "", "Let a thread on this CPU read the clock for all jobs.", |_, v| v.int(0..=i64::from(u32::MAX)).map(|_| ()))
         .accepted("Each job reads the clock itself, once for each batch of I/Os."),
     Row::new(
         "continue_on_error",

@@ -72,7 +72,7 @@ pub const ROWS: &[Row] = &[
         Kind::Bool,
         "0",
         "Read the trace piece by piece.",
-        |_, _| Ok(()),
+        |_, v| v.bool().map(|_| ()),
     )
     .accepted("The trace is read before the job starts, so that reading it does not disturb the replay. It takes 32 bytes an I/O."),
     Row::new(

@@ -68,6 +68,29 @@ fn section_chooses_from_job_files_and_from_the_command_line() {
 }
 
 #[test]
+fn values_of_options_that_mean_nothing_here_are_looked_at_too() {
+    for wrong in [
+        "gtod_cpu=banana",
+        "log_compression=xyz",
+        "log_compression_cpus=x",
+        "unique_filename=perhaps",
+    ] {
+        let value = wrong.split('=').next_back().unwrap();
+        assert!(errors(wrong).contains(value), "{}", errors(wrong));
+    }
+    job("gtod_cpu=0\nlog_compression=1m\nlog_compression_cpus=0-1\nunique_filename=0");
+}
+
+#[test]
+fn csv_is_another_name_of_terse() {
+    let formats = |name: &str| {
+        let line = format!("--name=a --size=1m --output-format={name}");
+        run(&line, &FakeEnv::new()).command.formats
+    };
+    assert_eq!(formats("csv"), formats("terse"));
+}
+
+#[test]
 fn a_beginning_stands_for_no_option_that_came_later() {
     let env = FakeEnv::new();
     let jobs = run("--name=a --ramp=2 --size=1m", &env).plan.jobs;

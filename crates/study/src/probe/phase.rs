@@ -47,10 +47,10 @@ impl Phase {
     pub fn title(self) -> &'static str {
         match self {
             Phase::Layout => "layout, sequential write",
-            Phase::ReadLatency => "random read, one at a time",
+            Phase::ReadLatency => "random read, depth 1",
             Phase::RandomRead => "random read",
             Phase::SequentialRead => "sequential read",
-            Phase::WriteLatency => "random write, one at a time",
+            Phase::WriteLatency => "random write, depth 1",
             Phase::SyncedWrite => "write + fdatasync",
             Phase::RandomWrite => "random write",
             Phase::SequentialWrite => "sequential write",

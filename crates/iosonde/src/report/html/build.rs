@@ -3,7 +3,9 @@
 use super::document::{
     Figure, Kept, Load, Pivot, Promise, Rate, Report, Run, Series, Spread, Study, Sweep,
 };
-use super::{figures, foreign, load, machine, page, pivot, promised, pts, series, spread, sweep};
+use super::{
+    figures, foreign, knees, load, machine, page, pivot, promised, pts, series, spread, sweep,
+};
 use crate::failure::Failure;
 use crate::report::pivot as tables;
 use crate::report::probe::limits::ceilings;
@@ -34,6 +36,7 @@ pub(crate) struct Builder {
     /// How far results lie apart that a label holds together.
     spreads: Vec<Spread>,
     sweeps: Vec<Sweep>,
+    knees: Vec<Sweep>,
     loads: Vec<Load>,
     pivots: Vec<Pivot>,
     kept: Vec<Kept>,
@@ -63,6 +66,7 @@ impl Builder {
         let study = self.studies.len();
         let before = result.expected.iter();
         let kept = before.filter(|held| !self.expected.contains(&held.promise));
+        self.knees.extend(knees::of(source, &result));
         let ceilings = ceilings(&result);
         let told = ceilings
             .into_iter()
@@ -156,6 +160,7 @@ impl Builder {
             promises: self.promises,
             spreads: self.spreads,
             sweeps: self.sweeps,
+            knees: self.knees,
             loads: self.loads,
             pivots: self.pivots,
             kept: self.kept,

@@ -27,6 +27,8 @@ pub(super) struct Report {
     pub(super) promises: Vec<Promise>,
     pub(super) spreads: Vec<Spread>,
     pub(super) sweeps: Vec<Sweep>,
+    /// The searches of probes for the most at any depth.
+    pub(super) knees: Vec<Sweep>,
     pub(super) loads: Vec<Load>,
     pub(super) pivots: Vec<Pivot>,
     /// Results that the pivots are made of.

@@ -176,6 +176,7 @@ fn a_probe_says_what_it_says_elsewhere() {
     let result = probe(&mut session, &target, &options, &mut ()).unwrap();
     let figures = result.figures.clone();
     let sentence = result.classification.sentence.clone();
+    let searched = result.knees.clone();
     let mut builder = Builder::default();
     builder.probe("file", result);
     let document = document(&builder.html(None).unwrap());
@@ -183,6 +184,26 @@ fn a_probe_says_what_it_says_elsewhere() {
     assert_eq!(document["studies"][0]["sentence"], sentence);
     let runs = document["runs"].as_array().unwrap();
     assert_eq!(runs[0]["preparation"], true);
+    let curves = document["knees"][0]["curves"].as_array().unwrap();
+    for knee in &searched {
+        let curve = curves.iter().find(|curve| {
+            !curve["knee"].is_null()
+                && curve["values"][0]
+                    .as_str()
+                    .unwrap()
+                    .starts_with(knee.phase.title())
+        });
+        let curve = curve.expect("a curve for each search");
+        assert_eq!(curve["knee"], knee.saturation.knee.iodepth);
+        let deepest = knee.saturation.cells.last().unwrap();
+        let cells = curve["cells"].as_array().unwrap();
+        let drawn = cells
+            .iter()
+            .find(|cell| cell["iodepth"] == deepest.iodepth)
+            .unwrap();
+        assert_eq!(drawn["iops"]["mean"].as_f64(), Some(deepest.iops.mean));
+    }
+    assert!(searched.iter().any(|knee| !knee.phase.is_random()));
     for figure in figures {
         let run = runs
             .iter()

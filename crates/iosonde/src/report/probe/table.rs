@@ -159,6 +159,18 @@ fn remarks(result: &ProbeResult) -> Vec<String> {
     if result.figures.iter().any(is_missing) {
         remarks.push("- fewer than ten I/Os were slower: too few to tell.".to_owned());
     }
+    let is_unbounded = |figure: &Figure| {
+        let (known, between) = (percentiles(row::latency(figure)), row::intervals(figure));
+        let mut pairs = known.iter().zip(&between);
+        between.iter().any(Option::is_some)
+            && pairs.any(|(known, between)| known.is_some() && between.is_none())
+    };
+    if result.figures.iter().any(is_unbounded) {
+        remarks.push(
+            "- for an interval: too few were slower, or latency changed too much, to bound it."
+                .to_owned(),
+        );
+    }
     if let Some(write) = result
         .figures
         .iter()
