@@ -81,6 +81,7 @@ lines! { like_logs:
     highest "--name=job --size=4m --rw=randread --time_based --runtime=2 --thinktime=200 --write_lat_log=l --log_avg_msec=500 --log_max_value=1"
     after_the_ramp "--name=job --size=4m --rw=randread --rate_iops=50 --ramp_time=1 --time_based --runtime=1 --write_lat_log=l"
     histograms "--name=job --size=4m --rw=randread --time_based --runtime=2 --thinktime=200 --write_hist_log=h --log_hist_msec=500"
+    coarse_histograms "--name=job --size=4m --rw=randread --time_based --runtime=2 --thinktime=200 --write_hist_log=h --log_hist_msec=500 --log_hist_coarseness=4"
 }
 
 /// On the command line fio takes the next word for the name, so this needs a job file.
@@ -134,6 +135,27 @@ fn columns_are_time_value_direction_size_offset() {
                 .all(|row| row[0] < 10_000 && row[1] > 0 && row[2] == 1 && row[3] == 8192),
             "{program:?}: {text}"
         );
+    }
+}
+
+#[test]
+fn the_last_column_is_the_priority() {
+    let job = "--name=job --size=16k --rw=read --ioengine=libaio --direct=1 --write_lat_log=l";
+    for options in [
+        "",
+        "--prioclass=2 --prio=3",
+        "--prioclass=2 --prio=3 --log_prio=1",
+        "--prioclass=1 --prio=5",
+        "--cmdprio_percentage=100 --cmdprio_class=1 --log_prio=1",
+    ] {
+        let [reference, subject] = Program::both().map(|program| {
+            let scratch = Scratch::shared();
+            let _ = program.line(&scratch, &format!("{job} {options}")).ok();
+            let text = fs::read_to_string(scratch.work().join("l_clat.1.log")).expect("a log");
+            let last = |line: &str| line.rsplit(", ").next().unwrap_or_default().to_owned();
+            text.lines().map(last).collect::<Vec<_>>()
+        });
+        assert_eq!(subject, reference, "{options}");
     }
 }
 

@@ -14,6 +14,7 @@ mod logs;
 mod published;
 mod replay;
 mod safety;
+mod syscalls;
 mod targets;
 mod text;
 mod thinktime;

@@ -180,6 +180,26 @@ fn the_result_counts_verify_errors() {
     }
 }
 
+#[test]
+fn a_fatal_verify_error_ends_a_job_that_survives_others() {
+    let count = |program: Program, options: &str| {
+        let scratch = Scratch::shared();
+        write(&scratch, program, "--rw=write --bs=4k --verify=crc32c");
+        flip(&scratch.work().join("data"), 500_000);
+        let line = format!(
+            "--name=job --filename=data --size=1m --rw=read --bs=4k --verify=crc32c --continue_on_error=verify {options}"
+        );
+        let (document, run) = program.line(&scratch, &line).json_and_run();
+        let read = document["jobs"][0]["read"]["total_ios"].as_u64();
+        read.unwrap_or_else(|| panic!("{program:?}: {run}"))
+    };
+    for program in Program::both() {
+        assert_eq!(count(program, "--verify_fatal=0"), 256, "{program:?}");
+        let fatal = count(program, "--verify_fatal=1");
+        assert!((122..=124).contains(&fatal), "{program:?}: {fatal}");
+    }
+}
+
 /// `--aux-path` is for what a run leaves beside its data: blocks of `verify_dump`. Data, logs and results stay where they are.
 #[test]
 fn auxiliary_files_have_a_directory_of_their_own() {

@@ -5,6 +5,7 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::process::Command;
 use std::{env, fs, thread};
 
 /// Something that not every machine or user has.
@@ -26,6 +27,8 @@ pub enum Need {
     VirtualMachine,
     /// sysstat's sar.
     Sar,
+    /// strace, and the right to trace.
+    Strace,
     /// Debian's example jobs for fio.
     FioExamples,
 }
@@ -43,6 +46,7 @@ impl Need {
             Need::MemoryLimit => crate::throttle::memory_hierarchy().is_some(),
             Need::VirtualMachine => has_hypervisor(),
             Need::Sar => on_path("sar"),
+            Need::Strace => traces(),
             Need::FioExamples => fio_examples().is_dir(),
         };
         (!met).then(|| format!("needs {}", self.description()))
@@ -58,6 +62,7 @@ impl Need {
             Need::MemoryLimit => "bounds on memory by control groups",
             Need::VirtualMachine => "a virtual machine",
             Need::Sar => "the package sysstat",
+            Need::Strace => "the package strace, and the right to trace programs",
             Need::FioExamples => "the package fio-examples",
         }
     }
@@ -99,6 +104,13 @@ pub fn met(needs: &[Need]) -> bool {
             .expect("the log of skipped tests can be written");
     }
     false
+}
+
+/// Whether a program can be traced.
+fn traces() -> bool {
+    let mut traced = Command::new("strace");
+    traced.args(["-qq", "-e", "trace=none", "true"]);
+    traced.status().is_ok_and(|status| status.success())
 }
 
 fn on_path(program: &str) -> bool {

@@ -164,7 +164,12 @@ impl Invocation {
     #[must_use]
     pub fn throttled(self, throttle: &Throttle) -> Invocation {
         let procs: OsString = throttle.procs().into();
-        self.behind(["sh", "-c", r#"echo $$ > "$0" && exec "$@""#], Some(procs))
+        self.behind([
+            "sh".into(),
+            "-c".into(),
+            r#"echo $$ > "$0" && exec "$@""#.into(),
+            procs,
+        ])
     }
 
     /// Gives the program the processors before all others, so that it does not matter who computes meanwhile. Needs root;
@@ -173,21 +178,27 @@ impl Invocation {
     pub fn urgent(self) -> Invocation {
         let first =
             r#"chrt --fifo 1 true 2>/dev/null && exec chrt --fifo 1 "$0" "$@"; exec "$0" "$@""#;
-        self.behind(["sh", "-c", first], None)
+        self.behind(["sh", "-c", first].map(OsString::from))
     }
 
     /// Hides all control groups from the program, as a container does with those around it. Needs root.
     #[must_use]
     pub fn without_sight_of_groups(self) -> Invocation {
         let hide = r#"mount -t tmpfs none /sys/fs/cgroup && exec "$0" "$@""#;
-        self.behind(["sh", "-c", hide], None)
-            .behind(["unshare", "--mount", "--"], None)
+        self.behind(["sh", "-c", hide].map(OsString::from))
+            .behind(["unshare", "--mount", "--"].map(OsString::from))
+    }
+
+    /// Writes the system calls of these names that the program and its threads make into a file. The program may be slow.
+    #[must_use]
+    pub fn traced(self, calls: &str, file: &Path) -> Invocation {
+        let words = ["strace", "-f", "-qq", "-y", "-e", calls, "-o"].map(OsString::from);
+        self.behind(words.into_iter().chain([file.into()]))
     }
 
     /// Puts words before the program's.
-    fn behind(mut self, words: [&str; 3], last: Option<OsString>) -> Invocation {
-        let before = words.into_iter().map(OsString::from).chain(last);
-        self.words = before.chain(self.words).collect();
+    fn behind(mut self, words: impl IntoIterator<Item = OsString>) -> Invocation {
+        self.words = words.into_iter().chain(self.words).collect();
         self
     }
 

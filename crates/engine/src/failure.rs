@@ -72,6 +72,23 @@ fn errno_of(error: &RunError) -> i32 {
 
 /// The failure of one I/O: errno by name, file, offset, and what to do.
 pub fn of_io(slot: &Slot, errno: i32, file: Option<String>) -> IoFailure {
+    let is_ceph = file
+        .as_deref()
+        .is_some_and(|file| file.starts_with("rados://") || file.starts_with("rbd://"));
+    let remedy = match is_ceph {
+        true => remedy_in_cluster(errno, slot),
+        false => remedy(errno, slot),
+    };
+    told(slot, errno, file, remedy)
+}
+
+/// The failure of an I/O that took longer than its job allows.
+pub fn too_slow(slot: &Slot, file: Option<String>) -> IoFailure {
+    let remedy = "it took longer than max_latency= allows, or than latency_target= with nothing else in flight";
+    told(slot, libc::ETIMEDOUT, file, remedy)
+}
+
+fn told(slot: &Slot, errno: i32, file: Option<String>, remedy: &str) -> IoFailure {
     let operation = match slot.op {
         Op::Read => "read",
         Op::Write => "write",
@@ -79,13 +96,6 @@ pub fn of_io(slot: &Slot, errno: i32, file: Option<String>) -> IoFailure {
         Op::Fsync => "fsync",
         Op::Fdatasync => "fdatasync",
         Op::SyncFileRange => "sync_file_range",
-    };
-    let is_ceph = file
-        .as_deref()
-        .is_some_and(|file| file.starts_with("rados://") || file.starts_with("rbd://"));
-    let remedy = match is_ceph {
-        true => remedy_in_cluster(errno, slot),
-        false => remedy(errno, slot),
     };
     let name = errno_name(errno);
     let place = file
@@ -109,7 +119,7 @@ pub fn of_io(slot: &Slot, errno: i32, file: Option<String>) -> IoFailure {
 fn remedy_in_cluster(errno: i32, slot: &Slot) -> &'static str {
     match errno {
         libc::ETIMEDOUT => {
-            "the cluster did not answer within ceph_timeout= (or max_latency=); see `ceph -s` for OSDs that are down or slow"
+            "the cluster did not answer within ceph_timeout=; see `ceph -s` for OSDs that are down or slow"
         }
         libc::ENOSPC | libc::EDQUOT => {
             "the pool is full, or its quota is; see `ceph df`, and use a smaller size="
@@ -166,7 +176,7 @@ fn remedy(errno: i32, slot: &Slot) -> &'static str {
             "the file system is damaged here; see the kernel log (dmesg), and check it (fsck)"
         }
         libc::ETIMEDOUT => {
-            "it took longer than max_latency= allows, or than latency_target= with nothing else in flight; if the job has neither, the device did not answer: see dmesg"
+            "the device did not answer in the time that its driver gives it; see the kernel log (dmesg)"
         }
         libc::EAGAIN => "it would have blocked (nowait=1)",
         _ => "see errno(3)",

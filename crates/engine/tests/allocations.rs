@@ -179,10 +179,10 @@ fn assert_allocates_nothing(job: &Job) {
     for register in [true, false] {
         let deep = of(DEPTH);
         let options = RingOptions::default();
-        let (uring, shortfall) =
-            Uring::new(DEPTH, options, register, register, &deep.slab).unwrap();
-        assert_eq!(shortfall, None);
-        check("io_uring", run(ready(uring, &handles), deep, clock));
+        let uring = Uring::new(DEPTH, options, register, register, &deep.slab).unwrap();
+        let uring = ready(uring, &handles);
+        assert_eq!(uring.refused(), [""; 0]);
+        check("io_uring", run(uring, deep, clock));
     }
     let aio = Aio::new(DEPTH, false, 0).unwrap();
     check("libaio", run(ready(aio, &handles), of(DEPTH), clock));

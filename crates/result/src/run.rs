@@ -349,6 +349,11 @@ pub enum VerdictKind {
 }
 
 impl VerdictKind {
+    /// Whether a rate was held where it was by somebody's rule, not by what the device can do.
+    pub fn is_throttle(self) -> bool {
+        matches!(self, VerdictKind::Throttled | VerdictKind::Allowance)
+    }
+
     /// What held the run back, in a few words that follow "held back by"; `None` for findings of another sort.
     pub fn limit(self) -> Option<&'static str> {
         Some(match self {

@@ -19,14 +19,6 @@ pub struct MeanEstimate {
 /// Fewest samples for which [`mean_with_confidence`] has an answer.
 pub const FEWEST_SAMPLES: usize = 5;
 
-/// Intervals are also looked at in groups of this many: noise that is slower than an interval hides behind noise that is
-/// as fast as one, and shows in the groups.
-const GROUP: usize = 4;
-/// Groups are used from this many on.
-const FEWEST_GROUPS: usize = 12;
-/// Rounds of SNIA's measurement window. The phase is cut into as many: what varies faster is noise, not drift.
-const ROUNDS: usize = 5;
-
 /// Autocorrelation is taken to be no higher: above it a series tells next to nothing about its mean.
 pub const MOST_CORRELATED: f64 = 0.99;
 
@@ -194,6 +186,14 @@ fn slope(window: &[f64], mean: f64) -> f64 {
     }
     products / squares
 }
+
+/// Intervals are also looked at in groups of this many: noise that is slower than an interval hides behind noise that is
+/// as fast as one, and shows in the groups.
+const GROUP: usize = 4;
+/// Groups are used from this many on.
+const FEWEST_GROUPS: usize = 12;
+/// Rounds of SNIA's measurement window. A run is cut into as many: what varies faster is noise, not drift.
+const ROUNDS: usize = 5;
 
 /// Half the width of the confidence interval of the mean rate of a run, from the rates of its intervals; `None` for too few of
 /// them.

@@ -208,7 +208,7 @@ fn of_figure(figure: &Figure, limit: Option<VerdictKind>) -> Seen {
         iops: figure.iops.mean,
         spread: figure.iops.spread,
         latency_ns: figure.latency.mean_ns,
-        throttled: matches!(limit, Some(VerdictKind::Throttled | VerdictKind::Allowance)),
+        throttled: limit.is_some_and(VerdictKind::is_throttle),
     }
 }
 

@@ -10,43 +10,46 @@ pub struct Uring {
     ring: Ring,
     handles: Vec<Handle>,
     register_files: bool,
+    refused: Vec<String>,
     /// Trims, which are system calls of their own, that are done but not yet reaped.
     trimmed: Vec<Completion>,
     rest: Vec<u32>,
 }
 
-/// What a ring could not be given, in words for the result.
-pub type Shortfall = Option<String>;
-
 impl Uring {
-    /// A ring for `depth` I/Os. Registration is asked for by `files` and `buffers`; where the kernel refuses, the second
-    /// value says so and plain files and buffers are used.
+    /// A ring for `depth` I/Os. Registration is asked for by `files` and `buffers`; where the kernel refuses, plain ones are
+    /// used, and [`Uring::refused`] says why.
     pub fn new(
         depth: u32,
         options: RingOptions,
         files: bool,
         buffers: bool,
         slab: &Slab,
-    ) -> io::Result<(Uring, Shortfall)> {
+    ) -> io::Result<Uring> {
         let mut ring = Ring::new(depth, options, slab.slots.len())?;
-        let mut shortfall = None;
+        let mut refused = Vec::new();
         if buffers
             && !options.vectored
             && let Err(error) = ring.register_buffers(&slab.memory)
         {
-            shortfall = Some(format!(
+            refused.push(format!(
                 "buffers not registered: {error} (is RLIMIT_MEMLOCK large enough?)"
             ));
         }
         let depth = depth as usize;
-        let uring = Uring {
+        Ok(Uring {
             ring,
             handles: Vec::new(),
             register_files: files,
+            refused,
             trimmed: Vec::with_capacity(depth),
             rest: Vec::with_capacity(depth),
-        };
-        Ok((uring, shortfall))
+        })
+    }
+
+    /// What the kernel would not register, and why, in words for the result.
+    pub fn refused(&self) -> &[String] {
+        &self.refused
     }
 
     /// Whether files are registered with the kernel.
@@ -123,11 +126,42 @@ impl Backend for Uring {
         let fds: Vec<_> = handles.iter().map(|handle| handle.fd).collect();
         match self.ring.set_files(&fds, self.register_files) {
             // Too many files, or an old kernel: plain files do as well.
-            Err(_) if self.register_files => {
+            Err(error) if self.register_files => {
                 self.register_files = false;
+                self.refused.push(format!("files not registered: {error}"));
                 self.ring.set_files(&fds, false)
             }
             other => other,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::Slot;
+    use crate::sys::memory::{IoMemory, MemoryKind};
+
+    #[test]
+    fn files_that_are_not_registered_have_a_reason() {
+        let slab = Slab {
+            slots: vec![Slot::IDLE].into(),
+            memory: IoMemory::map(1, 4096, 0, MemoryKind::Pages).unwrap(),
+        };
+        let mut uring = Uring::new(1, RingOptions::default(), true, false, &slab).unwrap();
+        assert!(uring.refused().is_empty());
+        let closed = Handle {
+            fd: i32::MAX,
+            block_device: false,
+            size: 4096,
+        };
+        uring.set_files(&[closed]).unwrap();
+        assert!(!uring.registered_files());
+        let refused = uring.refused();
+        assert!(
+            refused[0].starts_with("files not registered: "),
+            "{refused:?}"
+        );
+        assert!(refused[0].contains("os error 9"), "EBADF: {refused:?}");
     }
 }

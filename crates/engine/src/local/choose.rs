@@ -57,14 +57,16 @@ pub(super) fn choose(
     let (mut backend, mut used) = match job.io.engine {
         Engine::Auto => automatic(job, slab, files_change)?,
         engine => {
-            let (backend, reason) = named(job, engine, slab, files_change)
+            let backend = named(job, engine, slab, files_change)
                 .map_err(|error| unavailable(job, engine, &error))?;
-            (backend, used(job, engine, reason))
+            (backend, used(job, engine, &[]))
         }
     };
     let files = set_files(&mut backend, handles);
     files.map_err(|error| unavailable(job, used.engine, &error))?;
     if let AnyBackend::Uring(uring) = &backend {
+        let reasons: Vec<String> = used.reason.iter().chain(uring.refused()).cloned().collect();
+        used.reason = in_words(&reasons);
         used.registered_files = uring.registered_files();
         used.fixed_buffers = uring.fixed_buffers();
     }
@@ -83,7 +85,7 @@ fn on_cluster(
     let used = BackendUsed {
         direct: true,
         ceph: Some(ceph),
-        ..used(job, job.io.engine, None)
+        ..used(job, job.io.engine, &[])
     };
     Ok((AnyBackend::Ceph(backend), used))
 }
@@ -100,16 +102,20 @@ fn on_cluster(
     Err(unavailable(job, job.io.engine, &error))
 }
 
-fn used(job: &Job, engine: Engine, reason: Option<String>) -> BackendUsed {
+fn used(job: &Job, engine: Engine, reasons: &[String]) -> BackendUsed {
     BackendUsed {
         engine,
         asked: job.io.engine,
-        reason,
+        reason: in_words(reasons),
         direct: job.io.direct,
         registered_files: false,
         fixed_buffers: false,
         ceph: None,
     }
+}
+
+fn in_words(reasons: &[String]) -> Option<String> {
+    (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
 /// io_uring, else libaio, else psync; the result says why.
@@ -121,11 +127,7 @@ fn automatic(
     let mut reasons = Vec::new();
     for engine in [Engine::IoUring, Engine::Libaio, Engine::Psync] {
         match named(job, engine, slab, files_change) {
-            Ok((backend, shortfall)) => {
-                reasons.extend(shortfall);
-                let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
-                return Ok((backend, used(job, engine, reason)));
-            }
+            Ok(backend) => return Ok((backend, used(job, engine, &reasons))),
             Err(error) => reasons.push(format!(
                 "{} is not available: {}",
                 engine.name(),
@@ -145,12 +147,7 @@ fn describe(error: &io::Error) -> String {
         .map_or_else(|| error.to_string(), errno_name)
 }
 
-fn named(
-    job: &Job,
-    engine: Engine,
-    slab: &Slab,
-    files_change: bool,
-) -> io::Result<(AnyBackend, Option<String>)> {
+fn named(job: &Job, engine: Engine, slab: &Slab, files_change: bool) -> io::Result<AnyBackend> {
     let io = &job.io;
     let depth = slab.slots.len() as u32;
     let rw = job.workload.rw;
@@ -168,36 +165,30 @@ fn named(
             };
             let files = io.uring.registerfiles.unwrap_or(!files_change);
             let buffers = io.uring.fixedbufs.unwrap_or(true);
-            let (uring, shortfall) = Uring::new(depth, options, files, buffers, slab)?;
-            (AnyBackend::Uring(Box::new(uring)), shortfall)
+            let uring = Uring::new(depth, options, files, buffers, slab)?;
+            AnyBackend::Uring(Box::new(uring))
         }
-        Engine::Libaio => (
-            AnyBackend::Aio(Aio::new(depth, io.nowait, sync_flags)?),
-            None,
-        ),
-        Engine::Posixaio => {
-            let posix = PosixAio::new(depth, sync_flags);
-            (AnyBackend::PosixAio(posix), None)
-        }
-        Engine::Sync => (one_by_one(Sync::new(Call::Seek, sync_flags)), None),
-        Engine::Psync => (one_by_one(Sync::new(Call::Positioned, sync_flags)), None),
-        Engine::Pvsync => (one_by_one(Sync::new(Call::Vectored, sync_flags)), None),
+        Engine::Libaio => AnyBackend::Aio(Aio::new(depth, io.nowait, sync_flags)?),
+        Engine::Posixaio => AnyBackend::PosixAio(PosixAio::new(depth, sync_flags)),
+        Engine::Sync => one_by_one(Sync::new(Call::Seek, sync_flags)),
+        Engine::Psync => one_by_one(Sync::new(Call::Positioned, sync_flags)),
+        Engine::Pvsync => one_by_one(Sync::new(Call::Vectored, sync_flags)),
         Engine::Pvsync2 => {
             let flags = if io.nowait { libc::RWF_NOWAIT } else { 0 };
             let percent = if io.uring.hipri { io.hipri_percent } else { 0 };
             let sync = Sync::new(Call::Vectored2(flags), sync_flags).polling(percent);
-            (one_by_one(sync), None)
+            one_by_one(sync)
         }
         Engine::Vsync => {
             let vsync = AtOnce::new(Vsync::new(depth, sync_flags), depth);
-            (AnyBackend::Vsync(vsync), None)
+            AnyBackend::Vsync(vsync)
         }
         Engine::Mmap => {
             let write = rw.has(Direction::Write) || rw.has(Direction::Trim);
             let mmap = AtOnce::new(Mmap::new(write, rw.random, job.io.direct), 1);
-            (AnyBackend::Mmap(mmap), None)
+            AnyBackend::Mmap(mmap)
         }
-        Engine::Null => (AnyBackend::Null(AtOnce::new(Null, depth)), None),
+        Engine::Null => AnyBackend::Null(AtOnce::new(Null, depth)),
         Engine::Sim | Engine::Rados | Engine::Rbd => {
             return Err(io::Error::from_raw_os_error(libc::ENOSYS));
         }

@@ -151,8 +151,8 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     #[cold]
     fn give_up_on_latency(&mut self, slot: &Slot) {
         let file = self.parts.file_names.get(slot.file as usize).cloned();
-        let failure = crate::failure::of_io(slot, libc::ETIMEDOUT, file);
-        self.failure.get_or_insert(failure);
+        self.failure
+            .get_or_insert(crate::failure::too_slow(slot, file));
     }
 
     pub(super) fn verify(&mut self, index: u32, slot: &Slot) {

@@ -60,7 +60,10 @@ fn error_dump_shows_errors_that_are_survived() {
 fn max_latency_ends_a_job_with_etimedout() {
     let mut limited = job(SLOW, 1);
     limited.schedule.max_latency_ns.read = Some(999_999);
-    assert_eq!(single(limited.clone()).1, libc::ETIMEDOUT);
+    let (worker, errno) = single(limited.clone());
+    let failure = worker.error.expect("an error");
+    assert_eq!(errno, libc::ETIMEDOUT);
+    assert!(failure.message.contains("max_latency"), "{failure:?}");
     limited.schedule.max_latency_ns.read = Some(1_000_000);
     assert_eq!(single(limited.clone()).1, 0, "not above");
     limited.schedule.max_latency_ns.read = Some(999_999);
@@ -74,7 +77,10 @@ fn a_device_that_times_out_is_survived_where_the_job_says_so() {
         "read_us=100,parallel=1,read_dist=fixed,error_at=100:ETIMEDOUT",
         1,
     );
-    assert_eq!(single(job.clone()).1, libc::ETIMEDOUT);
+    let (worker, errno) = single(job.clone());
+    let failure = worker.error.expect("an error");
+    assert_eq!(errno, libc::ETIMEDOUT);
+    assert!(failure.message.contains("did not answer"), "{failure:?}");
     job.errors.ignore[0] = vec![libc::ETIMEDOUT];
     let (worker, errno) = single(job);
     assert_eq!((errno, worker.first_error), (0, libc::ETIMEDOUT));

@@ -92,6 +92,18 @@ fn a_full_queue_drains_to_iodepth_low_before_it_is_filled_again() {
 }
 
 #[test]
+fn overlapping_ios_take_turns_where_they_are_serialized() {
+    // Two blocks, eight I/Os in flight, a device of eight servers of 100 us.
+    let mut two_blocks = job("read_us=100,parallel=8,read_dist=fixed", 8);
+    two_blocks.files.size = Some(Extent::Bytes(8192));
+    two_blocks.workload.random_map = RandomMap::None;
+    assert!((iops(&run(vec![two_blocks.clone()])) - 80_000.0).abs() < 100.0);
+    two_blocks.io.serialize_overlap = true;
+    let serialized = iops(&run(vec![two_blocks]));
+    assert!((10_000.0..20_001.0).contains(&serialized), "{serialized}");
+}
+
+#[test]
 fn poisson_arrivals_wait_in_line() {
     // A server that is busy for nine tenths of the time: what comes evenly never waits, what comes at random for 4.05 ms
     // (M/D/1, by Pollaczek and Khinchine).

@@ -150,12 +150,7 @@ impl Evidence {
             served_from_cache: read_verdict(VerdictKind::ServedFromCache),
             throttled: results()
                 .flat_map(|result| &result.verdicts)
-                .any(|verdict| {
-                    matches!(
-                        verdict.kind,
-                        VerdictKind::Throttled | VerdictKind::Allowance
-                    )
-                }),
+                .any(|verdict| verdict.kind.is_throttle()),
             buffered: find(Phase::RandomRead).is_some_and(|figure| !figure.direct),
             noisy: is_noisy(figures, runs),
         }

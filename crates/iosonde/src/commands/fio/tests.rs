@@ -81,6 +81,24 @@ fn json_documents() {
     insta::assert_snapshot!("json", printed(&format!("{JOB} --output-format=json")));
 }
 
+/// Two jobs in one group, then trims in a group of their own.
+const GROUPS: &str = "--group_reporting --ioengine=sim --sim=sata-ssd --bs=4k --iodepth=4 --size=1g --number_ios=2000 \
+                      --name=a --rw=randwrite --numjobs=2 --name=b --rw=randtrim --stonewall --new_group";
+
+#[test]
+fn groups_and_trims() {
+    insta::assert_snapshot!("groups_normal", printed(GROUPS));
+    insta::assert_snapshot!("groups_terse", printed(&format!("{GROUPS} --minimal")));
+    let json = format!("{GROUPS} --output-format=json+");
+    insta::assert_snapshot!("groups_json_plus", printed(&json));
+}
+
+#[test]
+fn terse_lines_of_all_versions() {
+    let of = |version: u32| printed(&format!("{JOB} --minimal --terse-version={version}"));
+    insta::assert_snapshot!("terse_versions", [2, 3, 4, 5].map(of).join("\n"));
+}
+
 #[test]
 fn errors_of_jobs_end_with_status_1() {
     let (mut result, _) = ran(JOB);

@@ -1,0 +1,172 @@
+//! What of a promise a probe did not measure, or not as the promise means it, each in one sentence.
+
+use super::{HeldFigure, run};
+use crate::limits::Verdict;
+use crate::limits::promise::{Promise, exact};
+use crate::probe::ProbeResult;
+use crate::words;
+use iosonde_result::host::DeviceInfo;
+
+/// A device is as large as promised up to this share: partition tables and rounding.
+const SAME_SIZE: f64 = 0.01;
+const GIB: f64 = 1_073_741_824.0;
+
+/// What was not measured, or not as the promise means it.
+pub(super) fn of(promise: &Promise, probe: &ProbeResult, rows: &[HeldFigure]) -> Vec<String> {
+    let mut conditions = Vec::new();
+    conditions.extend(not_measured(promise, probe, rows));
+    if promise.shared.iops || promise.shared.bandwidth {
+        conditions
+            .push("Reads and writes share one budget; both at once were not measured.".to_owned());
+    }
+    conditions.extend(rows.iter().filter_map(deeper));
+    conditions.extend(extent(promise, probe, rows));
+    conditions.extend(bursts(promise, rows));
+    conditions.extend(machine(promise, probe));
+    conditions.extend(volume(promise, probe));
+    if let Some(method) = &promise.method {
+        let method = method.trim_end_matches('.');
+        conditions.push(format!("Not measured as the vendor does it: {method}."));
+    }
+    conditions
+}
+
+fn not_measured(promise: &Promise, probe: &ProbeResult, rows: &[HeldFigure]) -> Option<String> {
+    let is_measured = |metric| rows.iter().any(|row| row.judged.promised.metric == metric);
+    let missing: Vec<String> = promise
+        .figures
+        .iter()
+        .filter(|figure| !is_measured(figure.metric))
+        .map(|figure| figure.metric.to_string())
+        .collect();
+    let why = if missing.is_empty() {
+        return None;
+    } else if !probe.kind.is_writable() {
+        ", as the target was only read"
+    } else if probe.interrupted {
+        ", as the probe was interrupted"
+    } else {
+        ""
+    };
+    Some(format!("Not measured: {}{why}.", missing.join(", ")))
+}
+
+/// Where another depth than that of the phase was taken.
+fn deeper(row: &HeldFigure) -> Option<String> {
+    let at = row.at?;
+    let jobs = match at.jobs {
+        1 => String::new(),
+        jobs => format!(" in each of {jobs} jobs"),
+    };
+    Some(format!(
+        "{}: measured with {} I/Os in flight{jobs}, where it reached its maximum.",
+        row.judged.metric, at.iodepth
+    ))
+}
+
+/// For how long, and on how much of the volume.
+fn extent(promise: &Promise, probe: &ProbeResult, rows: &[HeldFigure]) -> Option<String> {
+    let runs = rows.iter().filter_map(|row| run(probe, row.phase));
+    let longest = runs
+        .filter_map(|run| run.workers.iter().map(|worker| worker.runtime_ns).max())
+        .max()?;
+    let measured = probe.working_set.bytes;
+    let promised = volume_gib(promise).filter(|gib| gib * GIB > measured as f64);
+    let within = promised.map_or(String::new(), |gib| format!(" of {} GiB", exact(gib)));
+    let delivery = promise.delivery.map_or(String::new(), |delivery| {
+        let share = if delivery.share < 1.0 {
+            format!("{} % of the limit", exact(delivery.share * 100.0))
+        } else {
+            "the limit".to_owned()
+        };
+        let time = exact(delivery.time * 100.0);
+        format!("; the vendor means to deliver {share} {time} % of the time")
+    });
+    Some(format!(
+        "Each figure was measured for {} at most, on {}{within}{delivery}.",
+        words::wait(longest),
+        words::bytes(measured),
+    ))
+}
+
+/// All volumes of the promise together.
+fn volume_gib(promise: &Promise) -> Option<f64> {
+    let size = promise.query.size_gib?;
+    Some(size * f64::from(promise.query.disks.unwrap_or(1)))
+}
+
+fn bursts(promise: &Promise, rows: &[HeldFigure]) -> Vec<String> {
+    let long = promise.bursts.iter().map(|burst| burst.seconds);
+    let long = long.fold(0.0, f64::max);
+    let lasts = if long > 0.0 {
+        format!(" (a full bucket lasts {})", words::duration(long))
+    } else {
+        String::new()
+    };
+    let of = |verdict| -> Vec<String> {
+        let rows = rows.iter().filter(|row| row.judged.verdict == verdict);
+        rows.map(|row| row.judged.metric.to_string()).collect()
+    };
+    let mut said = Vec::new();
+    let bursting = of(Verdict::Bursting);
+    if !bursting.is_empty() {
+        said.push(format!(
+            "{}: what is left when the burst ends was not measured{lasts}.",
+            bursting.join(", ")
+        ));
+    } else if rows.iter().any(|row| row.judged.burst_per_s.is_some()) {
+        said.push(format!(
+            "The burst above what can be kept up was not seen{lasts}: the bucket may have been empty."
+        ));
+    }
+    said
+}
+
+/// Whether it is the machine that the promise is for.
+fn machine(promise: &Promise, probe: &ProbeResult) -> Option<String> {
+    let meant = promise.machine()?;
+    let host = &probe.runs.first()?.result.host;
+    let name = promise.query.machine.as_deref().unwrap_or_default();
+    if let Some(found) = &host.platform.instance_type {
+        let is_it = found == name
+            || found
+                .strip_prefix(name)
+                .is_some_and(|rest| rest.starts_with(['-', '.']));
+        let problem = format!("The promise is for {meant}; this machine says that it is {found}.");
+        return (!is_it).then_some(problem);
+    }
+    match (promise.query.vcpus, host.cpu.online) {
+        (Some(meant), Some(found)) if meant != found => Some(format!(
+            "The promise is for a machine with {meant} vCPUs; this one has {found}."
+        )),
+        _ => Some(format!(
+            "Whether this machine is {meant} was not checked: it does not say what it is."
+        )),
+    }
+}
+
+/// Whether it is the volume that the promise is for.
+fn volume(promise: &Promise, probe: &ProbeResult) -> Option<String> {
+    let target = probe
+        .runs
+        .iter()
+        .rev()
+        .find_map(|run| run.result.targets.first());
+    let devices: Vec<&DeviceInfo> = target.map_or(Vec::new(), |target| target.bottom_devices());
+    let disks = promise.query.disks.unwrap_or(1) as usize;
+    if disks > devices.len().max(1) {
+        return Some(format!(
+            "The promise is of {disks} volumes together; one target was measured."
+        ));
+    }
+    let promised = volume_gib(promise)?;
+    let found = devices.iter().map(|device| device.size_bytes).sum::<u64>();
+    let differs = (found as f64 / GIB / promised - 1.0).abs() > SAME_SIZE;
+    (found > 0 && differs).then(|| {
+        format!(
+            "The promise is for {} GiB; the device has {}.",
+            exact(promised),
+            words::bytes(found)
+        )
+    })
+}
