@@ -135,6 +135,10 @@ impl Keeper {
         let Some(store) = &mut self.store else {
             return;
         };
+        // Refused before anything ran: nobody asks what became of it.
+        let Some(id) = begun.id else {
+            return;
+        };
         let parts = begun.kept.runs.iter().flat_map(|run| &run.parts);
         let results = compared_parts(&begun.kept.kind, parts);
         if results.iter().any(|part| !part.figures.is_empty()) {
@@ -142,9 +146,7 @@ impl Keeper {
         }
         self.notes
             .push("nothing had been measured yet, so nothing is kept in the history".to_owned());
-        if let Some(id) = begun.id
-            && let Err(error) = store.remove(&[id])
-        {
+        if let Err(error) = store.remove(&[id]) {
             self.lose(&error);
         }
     }

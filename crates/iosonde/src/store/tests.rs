@@ -194,6 +194,10 @@ fn what_measured_nothing_is_not_kept() {
     keeper.give_up();
     assert!(scratch.all().is_empty());
     assert!(keeper.notes()[0].contains("nothing is kept"));
+    // What was refused before it ran left nothing to speak of.
+    keeper.begin("probe", "/data");
+    keeper.give_up();
+    assert!(keeper.notes().is_empty());
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub fn read(
     };
     match read {
         Ok(bytes) => {
-            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let text = decoded(&bytes);
             let name = if path == "-" { "standard input" } else { path };
             parse(name, text, env, diagnostics)
         }
@@ -145,7 +145,7 @@ impl Reader<'_> {
         }
         match found {
             Ok(bytes) => {
-                let text = String::from_utf8_lossy(&bytes).into_owned();
+                let text = decoded(&bytes);
                 self.included(&found_path, &text, depth);
             }
             Err(error) => {
@@ -186,6 +186,12 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// The text of a file, without the byte order mark that editors on Windows put before it.
+fn decoded(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned()
 }
 
 /// The path of an `include` line.
@@ -308,6 +314,17 @@ mod tests {
             ]
         );
         assert_eq!(sections[0].entries[2].unset_vars, ["N"]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_text() {
+        let env = FakeEnv::new()
+            .file("marked.fio", "\u{feff}[a]\ninclude marked.inc\n")
+            .file("marked.inc", "\u{feff}rw=read\n");
+        let mut diagnostics = Diagnostics::default();
+        let sections = read("marked.fio", None, &env, &mut diagnostics);
+        assert!(diagnostics.list.is_empty(), "{diagnostics}");
+        assert_eq!(entries(&sections[0])[0].0, "rw");
     }
 
     #[test]
