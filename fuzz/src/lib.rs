@@ -9,7 +9,7 @@ use std::ffi::OsString;
 
 use iosonde_job::diagnostic::Diagnostics;
 use iosonde_job::env::FakeEnv;
-use iosonde_job::plan::Replay;
+use iosonde_job::plan::{PerDirection, Replay};
 use iosonde_job::syntax::ini;
 use iosonde_job::trace;
 use iosonde_job::value::{self, Bytes, TimeUnit, ValueError};
@@ -51,6 +51,13 @@ pub fn value(data: &[u8]) {
     points_into(text, value::cpu_list(text));
     points_into(text, value::node_list(text));
     points_into(text, value::pattern(text, |_| None));
+    points_into(text, value::pattern_with_fields(text, |_| None));
+    let bytes = |part: &str| value::bytes(part, Bytes::Binary);
+    points_into(text, value::ranges(text, bytes));
+    points_into(
+        text,
+        value::directions(text, &mut PerDirection::all(0), bytes),
+    );
     points_into(text, value::errno::errno_lists(text));
     let _ = value::colons(text);
     let _ = value::expression::evaluate(text, |word| word.parse().ok());

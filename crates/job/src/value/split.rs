@@ -96,7 +96,7 @@ fn weighted(
         let value = parse(value.trim()).map_err(|error| error.within(field, value.trim()))?;
         let weight = match weight.trim() {
             "" => None,
-            given => Some(number::percent(given).map_err(|error| error.within(field, weight))?),
+            given => Some(number::percent(given).map_err(|error| error.within(field, given))?),
         };
         parts.push((value, weight));
     }
