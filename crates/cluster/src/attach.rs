@@ -13,7 +13,9 @@ use crate::runner::{MadePod, complete, index, runtime};
 use crate::session::{ClusterSession, Told, Watch};
 use crate::transport::Connection;
 use iosonde_result::session::RunError;
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
 use std::collections::BTreeMap;
 
 /// Connects with the pods of a run: by its id, or by the name of its Job. They are removed when the session is closed or
@@ -65,8 +67,21 @@ async fn taken(objects: &Objects, pod: &Pod) -> Result<MadePod, RunError> {
 }
 
 async fn find(mut cluster: Cluster, id: &str) -> Result<Objects, RunError> {
-    let all = leftovers::find(&cluster).await?;
     let job = format!("iosonde-{id}");
+    let objects = |cluster: Cluster, job: String| Objects {
+        cluster,
+        id: id.to_owned(),
+        job,
+        agent: Start::Streamed.agent(),
+    };
+    // The least role may get a job that it can name, and list none.
+    let here: Api<Job> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
+    let there = here.get_opt(&job).await;
+    let there = there.map_err(|error| api::failed("looking for the run", &error))?;
+    if there.is_some() {
+        return Ok(objects(cluster, job));
+    }
+    let all = leftovers::find(&cluster).await?;
     let Some(found) = all.iter().find(|run| run.job == job) else {
         let known: Vec<&str> = all
             .iter()
@@ -81,12 +96,7 @@ async fn find(mut cluster: Cluster, id: &str) -> Result<Objects, RunError> {
         });
     };
     cluster.namespace = found.namespace.clone();
-    Ok(Objects {
-        cluster,
-        id: id.to_owned(),
-        job,
-        agent: Start::Streamed.agent(),
-    })
+    Ok(objects(cluster, job))
 }
 
 /// Where the agent of this pod is.

@@ -3,6 +3,7 @@
 use crate::api;
 use crate::connect::Cluster;
 use crate::diagnose::{Sight, State};
+use crate::lifecycle::AWAY;
 use crate::manifest::{PODS_ANNOTATION, RENDERED_LABEL, TARGET_ANNOTATION};
 use crate::options::ClusterOptions;
 use crate::runner::{complete, runtime};
@@ -133,9 +134,19 @@ impl Gathering {
         let mut results: BTreeMap<String, (Pod, RunResult)> = BTreeMap::new();
         let ours = ListParams::default().labels(&format!("{RENDERED_LABEL}={}", self.id));
         let begun = Instant::now();
+        let mut unheard = Instant::now();
+        let mut expected = 1;
         loop {
-            let found = self.pods().list(&ours).await;
-            let found = found.map_err(|error| api::failed("looking at the pods", &error))?;
+            let found = match self.pods().list(&ours).await {
+                Ok(found) => found,
+                // A server that is away, and not one that refuses: it may be back soon.
+                Err(error) if !matches!(error, kube::Error::Api(_)) && unheard.elapsed() < AWAY => {
+                    tokio::time::sleep(LOOK).await;
+                    continue;
+                }
+                Err(error) => return Err(api::failed("looking at the pods", &error)),
+            };
+            unheard = Instant::now();
             for pod in &found.items {
                 if !results.contains_key(name(pod))
                     && let Some(result) = self.result_of(pod).await?
@@ -143,11 +154,12 @@ impl Gathering {
                     results.insert(name(pod).to_owned(), (pod.clone(), result));
                 }
             }
-            let expected = expected(&found.items);
+            // Pods that are removed meanwhile do not make fewer of them the whole.
+            expected = expected.max(announced(&found.items));
             if results.len() >= expected {
                 return self.together(results).await;
             }
-            let hindered = self.hindrance(&found.items).await;
+            let hindered = self.hindrance(&found.items, &results).await;
             if let (Some(error), true) = (&hindered, begun.elapsed() > self.timeout) {
                 return Err(error.clone());
             }
@@ -202,15 +214,24 @@ impl Gathering {
         log.map_err(|error| api::failed(&format!("reading what {} has written", name(pod)), &error))
     }
 
-    /// What keeps the pods from running, where this user may see it.
-    async fn hindrance(&self, pods: &[Pod]) -> Option<RunError> {
+    /// What keeps those pods that have no result from running, where this user may see it.
+    async fn hindrance(
+        &self,
+        pods: &[Pod],
+        results: &BTreeMap<String, (Pod, RunResult)>,
+    ) -> Option<RunError> {
         let events: Api<Event> =
             Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
         let events = events.list(&ListParams::default()).await;
         let events = events.map(|list| list.items).unwrap_or_default();
         let job = format!("iosonde-{}", self.id);
         let sights = Sight::each(&job, None, pods.to_vec(), &[], &events);
-        sights.iter().find_map(|sight| match sight.judge() {
+        let is_due = |sight: &&Sight| {
+            let name = sight.pod_name();
+            name.is_none_or(|name| !results.contains_key(name))
+        };
+        let mut due = sights.iter().filter(is_due);
+        due.find_map(|sight| match sight.judge() {
             State::Hindered(hindrance) => Some(RunError::Unready {
                 what: sight
                     .pod_name()
@@ -266,7 +287,7 @@ impl Gathering {
 }
 
 /// How many pods there are to be.
-fn expected(pods: &[Pod]) -> usize {
+fn announced(pods: &[Pod]) -> usize {
     let first = pods
         .first()
         .and_then(|pod| annotation(pod, PODS_ANNOTATION));
@@ -365,7 +386,7 @@ mod tests {
     #[test]
     fn a_pod_says_how_many_there_are() {
         let of = |count: &str| pod(json!({"metadata": {"annotations": {PODS_ANNOTATION: count}}}));
-        assert_eq!(expected(&[of("8"), of("8")]), 8);
-        assert_eq!(expected(&[]), 1);
+        assert_eq!(announced(&[of("8"), of("8")]), 8);
+        assert_eq!(announced(&[]), 1);
     }
 }

@@ -3,7 +3,7 @@
 //! Pure: [`Sight`] is what was seen, [`Sight::judge`] says what it means. Some causes cannot go away by waiting and end the
 //! wait at once; others, such as a node that an autoscaler may still bring, only after a while.
 
-use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::batch::v1::{Job, JobCondition};
 use k8s_openapi::api::core::v1::{ContainerState, Event, PersistentVolumeClaim, Pod};
 use std::time::Duration;
 
@@ -143,6 +143,7 @@ impl Sight {
             .or_else(|| self.of_volume())
             .or_else(|| self.of_provisioning())
             .or_else(|| self.of_scheduling())
+            .or_else(|| self.of_failed_job())
     }
 
     fn of_job(&self) -> Option<Hindrance> {
@@ -151,11 +152,7 @@ impl Sight {
         {
             return Some(not_created(message(event)));
         }
-        let conditions = self.job.as_ref()?.status.as_ref()?.conditions.as_ref()?;
-        let failed = conditions
-            .iter()
-            .find(|condition| condition.type_ == "Failed" && condition.status == "True")?;
-        let is_deadline = failed.reason.as_deref() == Some("DeadlineExceeded");
+        let is_deadline = self.failed()?.reason.as_deref() == Some("DeadlineExceeded");
         is_deadline.then(|| {
             hindrance(
                 "the run's deadline has passed",
@@ -163,6 +160,26 @@ impl Sight {
                 AT_ONCE,
             )
         })
+    }
+
+    /// The condition that says so of the job.
+    fn failed(&self) -> Option<&JobCondition> {
+        let conditions = self.job.as_ref()?.status.as_ref()?.conditions.as_ref()?;
+        conditions
+            .iter()
+            .find(|condition| condition.type_ == "Failed" && condition.status == "True")
+    }
+
+    /// Nothing else tells why: its pod is gone.
+    fn of_failed_job(&self) -> Option<Hindrance> {
+        let failed = self.failed()?;
+        let said = failed.message.as_deref().unwrap_or_default();
+        let reason = failed.reason.as_deref().unwrap_or("Failed");
+        Some(hindrance(
+            format!("the cluster has given up the job: {reason}: {said}"),
+            "something removed or refused its pod: see `kubectl get events`, and run it again",
+            AT_ONCE,
+        ))
     }
 
     fn of_pod(&self) -> Option<Hindrance> {
@@ -182,7 +199,13 @@ impl Sight {
                 "run it again on another node",
                 AT_ONCE,
             )),
-            _ => None,
+            // The node has not admitted it, or somebody needed its place.
+            Some(reason) => Some(hindrance(
+                format!("the pod has failed: {reason}: {said}"),
+                "see `kubectl describe pod`, and run it again, on another node with --node-selector",
+                AT_ONCE,
+            )),
+            None => None,
         }
     }
 

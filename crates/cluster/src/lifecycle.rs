@@ -18,7 +18,7 @@ const NODE: Duration = Duration::from_secs(5);
 /// How often the cluster is asked while something is waited for.
 const LOOK: Duration = Duration::from_millis(200);
 /// How long a server may be away while pods are waited for.
-const AWAY: Duration = Duration::from_secs(60);
+pub(crate) const AWAY: Duration = Duration::from_secs(60);
 /// How long deleting may take before the user is told what is left: the grace period of the pod, and its volume.
 const REMOVAL: Duration = Duration::from_secs(90);
 

@@ -93,7 +93,11 @@ impl<'w> PodsSession<'w> {
         for link in &mut self.links {
             match link.connection.heard.recv_timeout(ANSWER) {
                 Ok(Heard::Message(message)) => link.hear(message, observer)?,
-                _ => return Err(not_to_be_taken_up(&self.objects)),
+                _ => {
+                    // It is somebody else's, and may go on.
+                    self.is_closed = true;
+                    return Err(not_to_be_taken_up(&self.objects));
+                }
             }
         }
         self.follow(observer)?;
@@ -208,7 +212,10 @@ impl<'w> PodsSession<'w> {
             interrupts,
             observer,
         );
-        let connection = again.map_err(|error| named(error, &link.name))?;
+        let connection = again.map_err(|broken| {
+            self.is_closed |= broken.may_go_on;
+            named(broken.error, &link.name)
+        })?;
         link.take_up(connection, run);
         Ok(())
     }

@@ -115,11 +115,12 @@ impl<'w> ClusterSession<'w> {
         };
         self.connection.ask(&follow);
         // An agent that has this run says something of it at once: where it stands, or how it ended.
-        if self.connection.heard.recv_timeout(ANSWER).is_err() {
+        let Ok(first) = self.connection.heard.recv_timeout(ANSWER) else {
+            // It is somebody else's, and may go on.
+            self.is_closed = true;
             return Err(not_to_be_taken_up(&self.objects));
-        }
-        self.connection.ask(&follow);
-        let mut result = self.follow(None, observer)?;
+        };
+        let mut result = self.follow(None, Some(first), observer)?;
         result.labels.extend(self.labels.clone());
         Ok(result)
     }
@@ -197,10 +198,12 @@ impl<'w> ClusterSession<'w> {
         (self.watch.interrupts)()
     }
 
-    /// Follows the run to its end, over as many connections as it takes. `begin` is what asked for it, if this client did.
+    /// Follows the run to its end, over as many connections as it takes. `begin` is what asked for it, if this client did,
+    /// `first` what was heard of it already.
     fn follow(
         &mut self,
         begin: Option<&Request>,
+        mut first: Option<Heard>,
         observer: &mut dyn Observer,
     ) -> Result<RunResult, RunError> {
         let run = self.runs;
@@ -215,7 +218,10 @@ impl<'w> ClusterSession<'w> {
                 passed_on += 1;
                 self.stop(Stop::Interrupt);
             }
-            let heard = self.connection.heard.recv_timeout(TICK);
+            let heard = match first.take() {
+                Some(first) => Ok(first),
+                None => self.connection.heard.recv_timeout(TICK),
+            };
             let beat = match heard {
                 Err(_) => pulse.beat(Instant::now()),
                 Ok(_) => {
@@ -267,13 +273,17 @@ impl<'w> ClusterSession<'w> {
     /// Connects again, as long as the pod runs.
     fn reconnect(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         let interrupts = self.watch.interrupts;
-        self.connection = reconnected(
+        let again = reconnected(
             &self.runtime,
             &self.objects,
             &self.pod,
             interrupts,
             observer,
-        )?;
+        );
+        self.connection = again.map_err(|broken| {
+            self.is_closed |= broken.may_go_on;
+            broken.error
+        })?;
         Ok(())
     }
 
@@ -324,6 +334,22 @@ pub(crate) fn remove(
     removed
 }
 
+/// Why there is no new connection in place of one that is lost.
+pub(crate) struct Broken {
+    pub(crate) error: RunError,
+    /// The run is out of sight, and may go on: it is left alone, for its result. It ends and goes away by itself.
+    pub(crate) may_go_on: bool,
+}
+
+impl From<RunError> for Broken {
+    fn from(error: RunError) -> Broken {
+        Broken {
+            error,
+            may_go_on: false,
+        }
+    }
+}
+
 /// A new connection in place of one that is lost, as long as the pod runs.
 pub(crate) fn reconnected(
     runtime: &Runtime,
@@ -331,7 +357,7 @@ pub(crate) fn reconnected(
     pod: &str,
     interrupts: &dyn Fn() -> u32,
     observer: &mut dyn Observer,
-) -> Result<Connection, RunError> {
+) -> Result<Connection, Broken> {
     let begun = Instant::now();
     let mut dead_since: Option<Instant> = None;
     observer.event(&Event {
@@ -348,8 +374,8 @@ pub(crate) fn reconnected(
         });
         match attempt {
             Ok(connection) => return Ok(connection),
-            Err((error, true)) => return Err(error),
-            Err(_) if interrupts() > 0 => return Err(RunError::Interrupted),
+            Err((error, true)) => return Err(error.into()),
+            Err(_) if interrupts() > 0 => return Err(RunError::Interrupted.into()),
             Err((error, _)) => {
                 dead_since = match runtime.block_on(objects.dead_node()) {
                     Some(_) => dead_since.or_else(|| Some(Instant::now())),
@@ -366,8 +392,10 @@ pub(crate) fn reconnected(
 }
 
 /// Why a connection could not be taken up again for all the time that was given to it.
-async fn given_up(objects: &Objects, error: &RunError) -> RunError {
-    let (cause, remedy) = match objects.dead_node().await {
+async fn given_up(objects: &Objects, error: &RunError) -> Broken {
+    let dead = objects.dead_node().await;
+    let may_go_on = dead.is_none();
+    let (cause, remedy) = match dead {
         Some(Stranded { node, .. }) => (
             format!("its node {node} is not ready"),
             format!("see `kubectl describe node {node}`, and run it again on another node"),
@@ -378,16 +406,18 @@ async fn given_up(objects: &Objects, error: &RunError) -> RunError {
                 RECONNECT.as_secs()
             ),
             format!(
-                "the run may go on: `iosonde k8s attach {}` takes it up unless it is removed",
+                "the run may go on, and is left alone: `iosonde k8s attach {}` takes up that of a fio job; it goes away by \
+                 itself some minutes after its end",
                 objects.id
             ),
         ),
     };
-    RunError::Lost {
+    let error = RunError::Lost {
         what: "the connection to the pod".to_owned(),
         cause,
         remedy,
-    }
+    };
+    Broken { error, may_go_on }
 }
 
 /// What is asked over a new connection. An agent that has said nothing of a run may never have got it; one that has it goes on
@@ -428,7 +458,7 @@ impl Session for ClusterSession<'_> {
             hold: false,
         };
         self.connection.ask(&begin);
-        let mut result = self.follow(Some(&begin), observer)?;
+        let mut result = self.follow(Some(&begin), None, observer)?;
         result.labels.extend(self.labels.clone());
         Ok(result)
     }
@@ -444,5 +474,90 @@ impl Drop for ClusterSession<'_> {
         if let Err(left) = self.remove() {
             (self.watch.tell)(Told::Note(&format!("{left}; {}", left.remedy())));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connect::Cluster;
+    use iosonde_result::session::RunError;
+
+    struct Nobody;
+
+    impl Observer for Nobody {}
+
+    /// A session that was taken up, its agent's ears and mouth.
+    fn taken_up(
+        watch: Watch<'_>,
+    ) -> (
+        ClusterSession<'_>,
+        tokio::sync::mpsc::UnboundedReceiver<String>,
+        std::sync::mpsc::Sender<Heard>,
+    ) {
+        let runtime = crate::runner::runtime().unwrap();
+        let nowhere = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+        let client = {
+            let _inside = runtime.enter();
+            kube::Client::try_from(nowhere).unwrap()
+        };
+        let objects = Objects {
+            cluster: Cluster {
+                client,
+                namespace: "bench".to_owned(),
+                context: None,
+            },
+            id: "0a1b2c3d".to_owned(),
+            job: "iosonde-0a1b2c3d".to_owned(),
+            agent: String::new(),
+        };
+        let (connection, ears, mouth) = Connection::fake();
+        let pod = MadePod {
+            name: "pod".to_owned(),
+            labels: BTreeMap::new(),
+            scratch: String::new(),
+            connection,
+        };
+        (
+            ClusterSession::taken_up(runtime, objects, pod, watch),
+            ears,
+            mouth,
+        )
+    }
+
+    fn asked(ears: &mut tokio::sync::mpsc::UnboundedReceiver<String>) -> Vec<Request> {
+        std::iter::from_fn(|| ears.try_recv().ok())
+            .map(|text| serde_json::from_str(&text).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn a_run_that_is_taken_up_is_asked_for_once_and_its_first_word_counts() {
+        let watch = Watch {
+            tell: &mut |_: Told<'_>| {},
+            interrupts: &|| 0,
+        };
+        let (mut session, mut ears, mouth) = taken_up(watch);
+        let over = RunError::Interrupted;
+        let done = Message::Done(Err(over.clone()));
+        mouth.send(Heard::Message(done)).unwrap();
+        let error = session.attend(&mut Nobody).unwrap_err();
+        assert_eq!(error, over);
+        assert_eq!(asked(&mut ears), [Request::Follow { run: 1, have: 0 }]);
+        session.is_closed = true;
+    }
+
+    #[test]
+    fn a_run_that_cannot_be_taken_up_is_left_alone() {
+        let watch = Watch {
+            tell: &mut |_: Told<'_>| {},
+            interrupts: &|| 0,
+        };
+        let (mut session, mut ears, mouth) = taken_up(watch);
+        drop(mouth);
+        let error = session.attend(&mut Nobody).unwrap_err();
+        assert!(error.to_string().contains("not the run of a single job"));
+        Box::new(session).close().unwrap();
+        assert_eq!(asked(&mut ears), [Request::Follow { run: 1, have: 0 }]);
     }
 }

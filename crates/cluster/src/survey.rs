@@ -292,10 +292,10 @@ impl Survey {
             found.extend(of_node(node));
         }
         for leftover in &self.leftovers {
-            found.push(of_leftover(leftover));
+            found.push(self.clean(&leftover.namespace, of_leftover(leftover)));
         }
         for volume in &self.lost_volumes {
-            found.push(clean(finding(
+            let lost = finding(
                 "lost_volume",
                 Severity::Note,
                 &volume.name,
@@ -305,10 +305,23 @@ impl Survey {
                 ),
                 "it takes room, and may cost money",
                 "remove it, with its data",
-            )));
+            );
+            found.push(self.clean(&volume.namespace, lost));
         }
         found.sort_by_key(|finding| finding.severity);
         self.findings = found;
+    }
+
+    /// A finding that one command mends, in its namespace alone.
+    fn clean(&self, namespace: &str, finding: Finding) -> Finding {
+        let context = self.context.as_deref();
+        let context = context.map_or(String::new(), |name| format!(" --context {name}"));
+        Finding {
+            command: Some(format!(
+                "iosonde doctor --cluster --clean{context} -n {namespace}"
+            )),
+            ..finding
+        }
     }
 }
 
@@ -386,21 +399,14 @@ fn of_leftover(leftover: &Leftover) -> Finding {
         )
     };
     let id = leftover.job.trim_start_matches("iosonde-");
-    clean(finding(
+    finding(
         "leftover_run",
         Severity::Warning,
         &subject,
         format!("{evidence}, since {}", leftover.created),
         effect,
         &format!("a fio job can be taken up: iosonde k8s attach {id}; else remove it"),
-    ))
-}
-
-fn clean(finding: Finding) -> Finding {
-    Finding {
-        command: Some("iosonde doctor --cluster --clean".to_owned()),
-        ..finding
-    }
+    )
 }
 
 fn finding(

@@ -12,16 +12,19 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Answers what is asked of it: pods as a list, and what each has written.
 struct Server {
     pods: Vec<Value>,
     logs: BTreeMap<String, String>,
+    /// What is written once it was asked for so often.
+    later: Option<(u32, String, String)>,
 }
 
 impl Server {
     /// Serves for as long as the test lasts, and says where.
-    fn serve(self) -> String {
+    fn serve(mut self) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         std::thread::spawn(move || {
@@ -32,7 +35,7 @@ impl Server {
         format!("http://{address}")
     }
 
-    fn answer(&self, mut stream: TcpStream) -> std::io::Result<()> {
+    fn answer(&mut self, mut stream: TcpStream) -> std::io::Result<()> {
         let mut lines = BufReader::new(stream.try_clone()?).lines();
         let first = lines.next().transpose()?.unwrap_or_default();
         for line in lines {
@@ -49,6 +52,14 @@ impl Server {
             }
             Some(log) => {
                 let name = log.trim_start_matches('/').trim_end_matches("/log");
+                if let Some((left, pod, text)) = &mut self.later
+                    && pod == name
+                {
+                    *left = left.saturating_sub(1);
+                    if *left == 0 {
+                        self.logs.insert(pod.clone(), text.clone());
+                    }
+                }
                 let whole = self.logs.get(name).cloned().unwrap_or_default();
                 match query.contains("tailLines=1") {
                     true => ("200 OK", whole.lines().last().unwrap_or_default().to_owned()),
@@ -100,6 +111,15 @@ fn result(iops: u32) -> RunResult {
 }
 
 fn collected(name: &str, server: Server, run: Option<&str>) -> Result<Collected, RunError> {
+    collected_within(name, server, run, Duration::from_secs(300))
+}
+
+fn collected_within(
+    name: &str,
+    server: Server,
+    run: Option<&str>,
+    timeout: Duration,
+) -> Result<Collected, RunError> {
     let config = json!({
         "apiVersion": "v1",
         "kind": "Config",
@@ -113,6 +133,7 @@ fn collected(name: &str, server: Server, run: Option<&str>) -> Result<Collected,
     std::fs::write(&path, config.to_string()).unwrap();
     let options = ClusterOptions {
         kubeconfig: Some(path.clone()),
+        timeout,
         ..ClusterOptions::new(Target::EmptyDir)
     };
     let watch = Watch {
@@ -135,6 +156,7 @@ fn server(pods: &[(&str, &str, String)]) -> Server {
             .iter()
             .map(|(name, _, log)| ((*name).to_owned(), log.clone()))
             .collect(),
+        later: None,
     }
 }
 
@@ -158,6 +180,21 @@ fn pods_that_have_ended_and_pods_that_stay_are_one_result() {
         "simulated pods start at the same time: {:?}",
         collected.notes
     );
+}
+
+/// A pod that has brought its result home hinders nobody, however long the others take.
+#[test]
+fn a_pod_that_has_ended_is_no_reason_to_give_up_the_others() {
+    let log = |iops| farewell(Ok(result(iops)));
+    let mut server = server(&[
+        ("iosonde-0a1b2c3d-0", "Succeeded", log(1000)),
+        ("iosonde-0a1b2c3d-1", "Running", String::new()),
+    ]);
+    server.pods[0]["status"]["containerStatuses"][0]["state"] =
+        json!({"terminated": {"exitCode": 0, "reason": "Completed"}});
+    server.later = Some((2, "iosonde-0a1b2c3d-1".to_owned(), log(500)));
+    let collected = collected_within("late", server, None, Duration::ZERO).unwrap();
+    assert_eq!(collected.result.pods.len(), 2);
 }
 
 #[test]

@@ -247,6 +247,22 @@ fn a_deadline_that_has_passed_is_named() {
 }
 
 #[test]
+fn a_pod_that_was_refused_or_removed_is_not_waited_for() {
+    let refused = json!({"phase": "Failed", "reason": "OutOfpods", "message": "Node didn't have enough resource"});
+    let hindrance = hindered(&sight(Value::Null, placed(refused), json!([]), &[]));
+    assert!(hindrance.cause.contains("OutOfpods"), "{hindrance:?}");
+    assert_eq!(hindrance.patience, Duration::ZERO);
+    let failed = json!({"metadata": {}, "status": {"conditions": [
+        {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "too often"}]}});
+    let hindrance = hindered(&sight(failed, Value::Null, json!([]), &[]));
+    assert!(
+        hindrance.cause.contains("BackoffLimitExceeded: too often"),
+        "{hindrance:?}"
+    );
+    assert_eq!(hindrance.patience, Duration::ZERO);
+}
+
+#[test]
 fn what_a_driver_pours_out_is_cut_to_its_first_line() {
     assert_eq!(in_short("too small.\nUsage: mkfs"), "too small. ...");
     assert_eq!(in_short("plain"), "plain");
