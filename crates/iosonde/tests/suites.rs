@@ -107,6 +107,38 @@ fn verdicts_are_printed_written_for_ci_and_returned() {
     );
 }
 
+/// Pipelines see every failure, and `--resume` measures what failed once more, not what is known.
+#[test]
+fn what_failed_is_told_to_ci_and_measured_again() {
+    let scratch = Scratch::new("failed");
+    let workload = |rw: &str| {
+        format!("[[workload]]\nname = \"{rw}\"\noptions = {{ rw = \"{rw}\", size = \"1m\" }}\n")
+    };
+    scratch.file("one.toml", &workload("randwrite"));
+    scratch.file("two.toml", &(workload("randread") + &workload("randwrite")));
+    let junit = |suite: &str, more: &[&str]| {
+        let mut words = vec!["run", suite, BROKEN, "--junit", "out.xml"];
+        words.extend(more);
+        let output = scratch.run(&words);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        let junit = fs::read_to_string(scratch.0.join("out.xml")).unwrap();
+        keeps_the_strictest_schema(&junit);
+        assert!(
+            junit.contains("errors=\"1\"") && junit.contains("<error message=\""),
+            "{junit}"
+        );
+        told
+    };
+    let told = junit("two.toml", &[]);
+    assert!(told.contains("--resume goes on there"), "{told}");
+    let told = junit("two.toml", &["--resume"]);
+    assert!(told.contains("[2/2]") && !told.contains("[1/2]"), "{told}");
+    // Nothing was measured at all.
+    let told = junit("one.toml", &[]);
+    assert!(!told.contains("--resume goes on there"), "{told}");
+}
+
 /// What the schema of Ant's JUnit task asks for: attributes and order of elements.
 fn keeps_the_strictest_schema(junit: &str) {
     let has_all = |line: &str, names: &[&str]| {

@@ -31,7 +31,7 @@ pub(crate) use grid::{combinations, ordered, with_options};
 pub use outcome::{
     Basis, CurveResult, CurveState, FORMAT, SweepCell, SweepDocument, SweepResult, Value, schema,
 };
-pub use study::{SweepError, SweepOptions, planned_ns, sweep};
+pub use study::{LEAST_BUDGET_NS, SweepError, SweepOptions, planned_ns, sweep};
 pub use target::SweepTarget;
 pub use watch::{Announcement, Found, SweepWatcher};
 

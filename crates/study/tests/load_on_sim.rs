@@ -1,7 +1,10 @@
 //! Load studies on simulated queues, whose latency over load is known in closed form.
 
-use iosonde_engine::local::LocalRunner;
-use iosonde_result::session::RunError;
+use iosonde_engine::local::{LocalRunner, LocalSession};
+use iosonde_job::Plan;
+use iosonde_result::observer::Observer;
+use iosonde_result::run::RunResult;
+use iosonde_result::session::{RunError, Session};
 use iosonde_study::load::{
     Arrivals, CellState, LoadError, LoadOptions, LoadResult, MatrixOptions, Mix, Pattern, load,
 };
@@ -34,16 +37,19 @@ fn measure(device: &str, options: &LoadOptions) -> LoadResult {
     outcome(device, options).unwrap()
 }
 
-fn outcome(device: &str, options: &LoadOptions) -> Result<LoadResult, LoadError> {
-    let target = ProbeTarget {
+fn target(device: &str) -> ProbeTarget {
+    ProbeTarget {
         name: format!("sim:{device}"),
         path: "sim".into(),
         kind: TargetKind::Simulated {
             options: device.to_owned(),
         },
-    };
+    }
+}
+
+fn outcome(device: &str, options: &LoadOptions) -> Result<LoadResult, LoadError> {
     let mut session = LocalRunner::default().open();
-    load(&mut session, &target, options, &mut ())
+    load(&mut session, &target(device), options, &mut ())
 }
 
 #[test]
@@ -213,6 +219,71 @@ fn reads_and_writes_share_what_the_device_can_do() {
             assert_eq!(cell.p99_ns.is_some(), sustained);
         }
     }
+}
+
+/// Its device fails after some runs.
+struct Dying(LocalSession, u32);
+
+impl Session for Dying {
+    fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        let mut plan = plan.clone();
+        self.1 = self.1.saturating_sub(1);
+        if self.1 == 0 {
+            for job in &mut plan.jobs {
+                let device = job.io.sim.take().unwrap_or_default();
+                job.io.sim = Some(format!("{device},read_error=1,write_error=1"));
+            }
+        }
+        self.0.run(&plan, observer)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), RunError> {
+        Ok(())
+    }
+}
+
+/// What an error has ended says nothing of where the border is.
+#[test]
+fn an_error_in_the_matrix_is_told_and_ends_it() {
+    let device = "read_us=100,write_us=100,parallel=1";
+    let options = LoadOptions {
+        rates: vec![1000.0],
+        matrix: Some(MatrixOptions { steps: 10 }),
+        runtime_ns: SECOND_NS,
+        ramp_ns: SECOND_NS / 2,
+        ..options()
+    };
+    // Layout, one rate, two capacities, two cells.
+    let mut session = Dying(LocalRunner::default().open(), 7);
+    let result = load(&mut session, &target(device), &options, &mut ()).unwrap();
+    assert!(result.points.iter().all(|point| point.failure.is_none()));
+    assert_eq!(result.failure().map(|failure| failure.errno), Some(5));
+    let matrix = result.matrix.unwrap();
+    assert!((2..=4).contains(&matrix.points.len()));
+    assert!(matrix.points.last().unwrap().failure.is_some());
+    let cells = matrix.cells.iter().flatten();
+    let known = cells.filter(|cell| cell.state != CellState::Unknown);
+    assert_eq!(known.count(), matrix.points.len() - 1);
+}
+
+#[test]
+fn cells_of_few_ios_are_marked() {
+    let result = measure(
+        "read_us=10ms,write_us=10ms,parallel=1",
+        &LoadOptions {
+            rates: vec![20.0],
+            matrix: Some(MatrixOptions { steps: 4 }),
+            runtime_ns: 2 * SECOND_NS,
+            ..options()
+        },
+    );
+    let matrix = result.matrix.unwrap();
+    let measured = || {
+        let cells = matrix.cells.iter().flatten();
+        cells.filter(|cell| cell.state == CellState::Measured)
+    };
+    assert!(measured().count() > 0);
+    assert!(measured().all(|cell| cell.of_few), "{matrix:?}");
 }
 
 #[test]

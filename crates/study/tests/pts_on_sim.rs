@@ -114,6 +114,23 @@ fn write_saturation_shows_the_decay() {
     assert!(result.series[0].steady.is_some());
 }
 
+/// What the user did before counts for the first series: the second begins on what that one left.
+#[test]
+fn a_purge_by_somebody_else_is_one_before_the_first_series() {
+    let options = PtsOptions {
+        purge: Purge::Done,
+        ..options(PtsTest::Throughput)
+    };
+    let result = run(&format!("{FLASH},fresh_bytes=16m"), &options);
+    let purged: Vec<bool> = result.series.iter().map(|one| one.purged).collect();
+    assert_eq!(purged, [true, false]);
+    let told = result.deviations.iter();
+    assert!(
+        told.clone().any(|one| one.contains("not purged")),
+        "{told:?}"
+    );
+}
+
 #[test]
 fn throughput_fills_for_each_block_size() {
     let result = run(

@@ -533,6 +533,44 @@ fn a_target_that_dies_ends_only_itself() {
     }
 }
 
+/// No run begins here.
+struct Refusing;
+
+impl Session for Refusing {
+    fn run(&mut self, _: &Plan, _: &mut dyn Observer) -> Result<RunResult, RunError> {
+        Err(RunError::Unsupported {
+            problem: "there is no room".to_owned(),
+            remedy: "make some".to_owned(),
+        })
+    }
+
+    fn close(self: Box<Self>) -> Result<(), RunError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn where_all_targets_fail_the_first_says_why() {
+    let targets = [target(CAPPED), target("seed=2,read_us=5000,parallel=16")];
+    let grid = grid(&targets, &[("bs", "4k"), ("iodepth", "1,2")]);
+    for exhaustive in [true, false] {
+        let options = SweepOptions {
+            exhaustive,
+            ..options(5)
+        };
+        let failed = sweep(
+            &mut Refusing,
+            &targets,
+            &grid,
+            &options,
+            Vec::new(),
+            &mut (),
+        );
+        let error = failed.unwrap_err().to_string();
+        assert!(error.contains("there is no room"), "{error}");
+    }
+}
+
 #[test]
 fn a_target_that_does_not_answer_in_time_is_not_called_an_interruption() {
     let device = "read_us=60s";

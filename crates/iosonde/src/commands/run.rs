@@ -42,7 +42,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     };
     let ran = ran();
     let stop = Stop::listen()?;
-    let results = measure::measure(args, &suite, &targets, &baselines, &stop)?;
+    let (results, failed) = measure::measure(args, &suite, &targets, &baselines, &stop)?;
+    // A pipeline reads it whatever came of the suite.
+    if let Some(junit) = &mut junit {
+        junit.write(report::suite::junit(&results, &ran).as_bytes())?;
+    }
+    if let Some(failure) = failed {
+        return Err(failure);
+    }
     let text = match args.written.format {
         TextFormat::Table => results
             .iter()
@@ -54,9 +61,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         TextFormat::Markdown => report::suite::markdown(&results),
     };
     output.write(text.as_bytes())?;
-    if let Some(junit) = &mut junit {
-        junit.write(report::suite::junit(&results, &ran).as_bytes())?;
-    }
     match stop.signal() {
         Some(signal) => Err(Failure::Interrupted(signal)),
         None => conclude(args, &results),

@@ -22,9 +22,10 @@ use iosonde_job::diagnostic::{Diagnostic, Diagnostics};
 use iosonde_job::value::{Bytes, bytes};
 use iosonde_result::session::Session;
 use iosonde_study::sweep::{
-    Axis, Base, Grid, LEAST_DEPTH_AXIS, SweepOptions, SweepResult, SweepTarget, WORKING_SET,
-    parse_axes, sweep,
+    Axis, Base, Grid, LEAST_BUDGET_NS, LEAST_DEPTH_AXIS, SweepOptions, SweepResult, SweepTarget,
+    WORKING_SET, parse_axes, sweep,
 };
+use iosonde_study::words;
 use journal::Journal;
 use quiet::Gate;
 use std::path::Path;
@@ -38,18 +39,31 @@ const MOST_JOB_FILE_BYTES: u64 = 1 << 20;
 
 /// Measures the grid and prints what was found.
 pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
+    if args.budget.is_some_and(|ns| ns < LEAST_BUDGET_NS) {
+        return Err(Failure::usage(
+            "no curve can be measured in that budget",
+            format!(
+                "give --budget {} at least; the whole sweep says how long it would take when it begins",
+                words::wait(LEAST_BUDGET_NS)
+            ),
+        ));
+    }
     let stop = Stop::listen()?;
     let asked = Asked::of(args)?;
     let mut keeper = Keeper::open(&args.keep)?;
     let mut output = Output::open(args.written.output.as_deref(), false)?;
-    let result = measure(args, &asked, &stop, &mut keeper)?;
+    let (result, mut live) = measure(args, &asked, &stop, &mut keeper)?;
     let text = match args.written.format {
         TextFormat::Table => report::sweep::table(&result),
         TextFormat::Json => report::sweep::json(&result)?,
         TextFormat::Csv => report::sweep::csv(&result),
         TextFormat::Markdown => report::sweep::markdown(&result),
     };
-    output.write(text.as_bytes())?;
+    let written = output.write(text.as_bytes());
+    // A budget that was spent is no end: with more of it the rest can be measured.
+    let is_spent = args.budget.is_some() && !result.is_complete();
+    live.conclude(&result, is_spent || written.is_err());
+    written?;
     stop.conclude(result.failure)
 }
 
@@ -98,22 +112,43 @@ impl Asked {
         let cells = lengths.fold(targets.len().max(1), |all, length| {
             all.saturating_mul(length)
         });
-        if cells > MOST_CELLS && !args.yes {
-            errors.push(
-                Diagnostic::error(format!(
-                    "the grid has {cells} cells, more than {MOST_CELLS}"
-                ))
-                .help("leave out values, or add --yes if you mean it"),
-            );
-            return Err(Failure::Jobs(Box::new(errors)));
+        let targets: Vec<String> = targets.into_iter().map(|name| absolute(name)).collect();
+        for (index, name) in targets.iter().enumerate() {
+            if targets[..index].contains(name) {
+                errors.push(
+                    Diagnostic::error(format!("{name} is given twice")).help(
+                        "name each target once; `iosonde probe` compares a target with itself",
+                    ),
+                );
+            }
         }
-        Ok(Asked {
+        let asked = Asked {
             base,
             job_file,
-            targets: targets.into_iter().map(|name| absolute(name)).collect(),
+            targets,
             axes,
             errors,
-        })
+        };
+        // The axes alone may be too much to go on with; then the jobs of a file come in, before anything is made for a target.
+        asked.bounded(cells, args.yes)?;
+        let cells = asked.grid(&[])?.cells();
+        asked.bounded(cells.saturating_mul(asked.targets.len().max(1)), args.yes)?;
+        Ok(asked)
+    }
+
+    /// Refuses more cells than anybody means to measure.
+    fn bounded(&self, cells: usize, is_meant: bool) -> Result<(), Failure> {
+        if cells <= MOST_CELLS || is_meant {
+            return Ok(());
+        }
+        let mut errors = self.errors.clone();
+        errors.push(
+            Diagnostic::error(format!(
+                "the grid has {cells} cells, more than {MOST_CELLS}"
+            ))
+            .help("leave out values, or add --yes if you mean it"),
+        );
+        Err(Failure::Jobs(Box::new(errors)))
     }
 
     /// The working set: the most that any cell asks for.
@@ -173,7 +208,7 @@ fn measure(
     asked: &Asked,
     stop: &Stop,
     keeper: &mut Keeper,
-) -> Result<SweepResult, Failure> {
+) -> Result<(SweepResult, SweepLive), Failure> {
     let mut live = SweepLive::new(stop.clone());
     let (mut tells, interrupts) = (tells(&asked.targets), || stop.interrupt.count());
     let mut places = Places::open(
@@ -245,10 +280,9 @@ fn measure(
     let mut result = outcome?;
     result.job_file.clone_from(&asked.job_file);
     result.notes.extend(notes);
-    live.conclude(&result);
     keep_study(keeper, &result)?;
     closed?;
-    Ok(result)
+    Ok((result, live))
 }
 
 fn base_text(base: &Base) -> &str {

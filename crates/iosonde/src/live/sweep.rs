@@ -68,12 +68,13 @@ impl SweepLive {
         }
     }
 
-    /// Forgets what was written down of a sweep that is complete; says how to go on with one that is not.
-    pub(crate) fn conclude(&mut self, result: &SweepResult) {
+    /// Forgets what was written down of a sweep that is complete; says how to go on with one that is not, or that has more to do
+    /// for another reason.
+    pub(crate) fn conclude(&mut self, result: &SweepResult, has_more: bool) {
         let Some(journal) = self.journal.take() else {
             return;
         };
-        let is_cut_off = result.interrupted || result.failure.is_some();
+        let is_cut_off = has_more || result.interrupted || result.failure.is_some();
         match is_cut_off {
             false => journal.remove(),
             true if journal.is_kept() => {

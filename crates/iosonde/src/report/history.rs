@@ -188,9 +188,11 @@ fn list_markdown(studies: &[Summary], zone: &TimeZone) -> String {
 
 fn list_csv(studies: &[Summary]) -> String {
     let mut text =
-        "id,started_at_ms,finished_at_ms,kind,target,machine,program,labels,imported_from\n"
+        "id,started_at_ms,finished_at_ms,kind,target,machine,program,labels,imported_from,read_iops,write_iops,bytes_per_s\n"
             .to_owned();
+    let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.3}"));
     for study in studies {
+        let rate = |subject| number(highest(study, Some(subject), Measure::Iops));
         let fields = [
             study.id.clone(),
             study.started_at_ms.to_string(),
@@ -203,6 +205,9 @@ fn list_csv(studies: &[Summary]) -> String {
             quoted(&study.program),
             quoted(&labels(&study.labels)),
             quoted(study.imported_from.as_deref().unwrap_or_default()),
+            rate(Subject::Read),
+            rate(Subject::Write),
+            number(highest(study, None, Measure::BytesPerS)),
         ];
         text.push_str(&fields.join(","));
         text.push('\n');

@@ -291,7 +291,7 @@ pub(crate) fn json(result: &LoadResult) -> Result<String, Failure> {
 
 /// One line for each direction of each point, matrix included.
 pub(crate) fn csv(result: &LoadResult) -> String {
-    let mut text = "part,direction,offered_per_s,achieved_per_s,kept_up,count,mean_ns,p50_ns,p95_ns,p99_ns,p99_9_ns,max_ns\n".to_owned();
+    let mut text = "part,direction,offered_per_s,achieved_per_s,kept_up,count,mean_ns,p50_ns,p95_ns,p99_ns,p99_9_ns,max_ns,interrupted\n".to_owned();
     let matrix = result.matrix.iter().flat_map(|matrix| &matrix.points);
     let parts = result.points.iter().map(|point| ("curve", point));
     for (part, point) in parts.chain(matrix.map(|point| ("matrix", point))) {
@@ -309,7 +309,10 @@ pub(crate) fn csv(result: &LoadResult) -> String {
                 let ns = side.latency.percentile_ns(percent);
                 text.push_str(&ns.map_or(",".to_owned(), |ns| format!(",{ns:.0}")));
             }
-            text.push_str(&format!(",{:.0}\n", side.latency.max_ns));
+            text.push_str(&format!(
+                ",{:.0},{}\n",
+                side.latency.max_ns, point.interrupted
+            ));
         }
     }
     text
@@ -326,7 +329,12 @@ pub(crate) fn markdown(result: &LoadResult) -> String {
         let mut cells = vec![
             words::iops(point.offered.total()),
             words::iops(point.achieved_per_s()),
-            if point.kept_up { "yes" } else { "no" }.to_owned(),
+            match (point.interrupted, point.kept_up) {
+                (true, _) => "interrupted",
+                (false, true) => "yes",
+                (false, false) => "no",
+            }
+            .to_owned(),
         ];
         cells.extend(PERCENTILES.map(|percent| latency(point.percentile_ns(percent))));
         cells.push(latency(longest(point)));
@@ -334,6 +342,13 @@ pub(crate) fn markdown(result: &LoadResult) -> String {
     }
     for answer in &result.objectives {
         text.push_str(&format!("\n{}\n", objective(answer)));
+    }
+    if let Some(found) = &result.matrix {
+        text.push_str(&format!("\n```text\n{}```\n", matrix::text(found)));
+    }
+    for note in notes(result) {
+        // A star of a note would begin a list in Markdown.
+        text.push_str(&format!("\n- {}\n", note.trim_start_matches("* ")));
     }
     text
 }

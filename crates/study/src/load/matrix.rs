@@ -49,6 +49,9 @@ pub struct Cell {
     pub state: CellState,
     /// 99th percentile of the slower direction, where it is kept up with.
     pub p99_ns: Option<f64>,
+    /// Whether it is that of so few I/Os that a longer measurement may have another.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub of_few: bool,
 }
 
 /// The matrix.
@@ -89,12 +92,18 @@ pub(super) fn measure(study: &mut Study<'_>, options: MatrixOptions) -> Result<M
         if point.interrupted {
             return Ok(None);
         }
+        if point.failure.is_some() {
+            // What an error ended says nothing of the rate, and what comes after it little.
+            points.push(point);
+            return Ok(None);
+        }
         let cell = Cell {
             state: match point.kept_up {
                 true => CellState::Measured,
                 false => CellState::NotReached,
             },
             p99_ns: point.kept_up.then(|| p99(&point)),
+            of_few: point.kept_up && point.percentile_ns(99.0).is_none(),
         };
         points.push(point);
         Ok::<_, LoadError>(Some(cell))
@@ -130,6 +139,7 @@ fn fill<E>(
     let unknown = Cell {
         state: CellState::Unknown,
         p99_ns: None,
+        of_few: false,
     };
     let mut cells = vec![vec![unknown; steps + 1]; steps + 1];
     let mut highest = vec![None; steps + 1];
@@ -253,7 +263,7 @@ mod tests {
                     true => CellState::Measured,
                     false => CellState::NotReached,
                 };
-                Ok::<_, ()>(Some(Cell { state, p99_ns: None }))
+                Ok::<_, ()>(Some(Cell { state, p99_ns: None, of_few: false }))
             }).unwrap();
             for (write, row) in cells.iter().enumerate() {
                 for (read, cell) in row.iter().enumerate() {
@@ -273,7 +283,11 @@ mod tests {
 
     #[test]
     fn predictions_lie_between_what_was_measured() {
-        let cell = |state, p99_ns| Cell { state, p99_ns };
+        let cell = |state, p99_ns| Cell {
+            state,
+            p99_ns,
+            of_few: false,
+        };
         let mut cells = vec![vec![
             cell(CellState::Measured, Some(100.0)),
             cell(CellState::Predicted, None),
@@ -291,6 +305,7 @@ mod tests {
             let cell = Cell {
                 state: CellState::NotReached,
                 p99_ns: None,
+                of_few: false,
             };
             Ok::<_, ()>((left >= 0).then_some(cell))
         })

@@ -140,7 +140,9 @@ pub struct LoadResult {
 impl LoadResult {
     /// The first I/O error of any point.
     pub fn failure(&self) -> Option<&IoFailure> {
-        self.points.iter().find_map(|point| point.failure.as_ref())
+        let matrix = self.matrix.iter().flat_map(|matrix| &matrix.points);
+        let mut all = self.points.iter().chain(matrix);
+        all.find_map(|point| point.failure.as_ref())
     }
 }
 

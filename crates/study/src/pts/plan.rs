@@ -28,12 +28,24 @@ pub(super) struct Ground<'a> {
 impl Ground<'_> {
     /// Discards so many bytes from the start.
     pub(super) fn purge(&self, bytes: u64) -> Plan {
-        let mut job = self.job("purge", Mode::Trim, false);
-        job.files.size = Some(Extent::Bytes(bytes));
-        // The largest power of two that leaves nothing over.
-        let largest = 1 << bytes.trailing_zeros();
-        job.workload.block_size = fixed(largest.min(MOST_DISCARD_BYTES));
-        plan(job)
+        let rest = bytes % MOST_DISCARD_BYTES;
+        let part = |name: &str, from: u64, bytes: u64, block_bytes: u64| {
+            let mut job = self.job(name, Mode::Trim, false);
+            job.files.offset = Extent::Bytes(from);
+            job.files.size = Some(Extent::Bytes(bytes));
+            job.workload.block_size = fixed(block_bytes);
+            job
+        };
+        // Large discards: a device may free nothing for small ones, and each takes its time.
+        let parts = [
+            part("purge", 0, bytes - rest, MOST_DISCARD_BYTES),
+            part("purge", bytes - rest, rest, rest),
+        ];
+        let is_some = |job: &Job| job.files.size != Some(Extent::Bytes(0));
+        Plan {
+            jobs: parts.into_iter().filter(is_some).collect(),
+            global_options: Vec::new(),
+        }
     }
 
     /// Writes so many bytes from the start.
@@ -88,5 +100,48 @@ fn plan(job: Job) -> Plan {
     Plan {
         jobs: vec![job],
         global_options: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A disk of 1 TB is no multiple of anything large.
+    #[test]
+    fn everything_is_discarded_in_large_pieces() {
+        let ground = Ground {
+            path: "/dev/x",
+            bytes: 4096,
+            direct: true,
+            seed: 1,
+            sim: None,
+            consent: false,
+        };
+        let parts = |bytes: u64| -> Vec<(u64, u64, u64)> {
+            let number = |extent: &Extent| match extent {
+                Extent::Bytes(bytes) => *bytes,
+                other => panic!("{other:?}"),
+            };
+            let jobs = ground.purge(bytes).jobs;
+            let part = |job: &Job| {
+                let block = match job.workload.block_size.trim {
+                    BlockSize::Fixed(bytes) => bytes,
+                    ref other => panic!("{other:?}"),
+                };
+                let size = job.files.size.as_ref().map_or(0, number);
+                (number(&job.files.offset), size, block)
+            };
+            jobs.iter().map(part).collect()
+        };
+        let gib = 1 << 30;
+        let disk = 1_000_204_886_016;
+        let whole = disk / gib * gib;
+        assert_eq!(
+            parts(disk),
+            [(0, whole, gib), (whole, disk - whole, disk - whole)]
+        );
+        assert_eq!(parts(4 * gib), [(0, 4 * gib, gib)]);
+        assert_eq!(parts(64 << 20), [(0, 64 << 20, 64 << 20)]);
     }
 }

@@ -205,11 +205,11 @@ pub fn pts(
         notes: Vec::new(),
     };
     let mut all = Vec::new();
-    for series in options.test.series(options.preset) {
+    for (index, series) in options.test.series(options.preset).iter().enumerate() {
         if study.is_over() {
             break;
         }
-        let found = study.series(&series)?;
+        let found = study.series(series, index == 0)?;
         all.push(found);
     }
     study.conclude(all, active)
@@ -243,9 +243,9 @@ impl Study<'_> {
         self.notes.push(note);
     }
 
-    fn series(&mut self, series: &Series) -> Result<SeriesResult, PtsError> {
+    fn series(&mut self, series: &Series, is_first: bool) -> Result<SeriesResult, PtsError> {
         let mut result = SeriesResult::new(series);
-        result.purged = self.purge()?;
+        result.purged = self.purge(is_first)?;
         // The rounds of write saturation begin on an empty device; a file must have been written to be one.
         let block_bytes = series
             .fill_block_bytes
@@ -283,8 +283,8 @@ impl Study<'_> {
         Ok(result)
     }
 
-    /// Whether the target has got rid of what it held.
-    fn purge(&mut self) -> Result<bool, PtsError> {
+    /// Whether the target has got rid of what it held before a series.
+    fn purge(&mut self, is_first: bool) -> Result<bool, PtsError> {
         let can = match self.target.kind {
             TargetKind::Directory { .. } | TargetKind::Pool { .. } => false,
             TargetKind::Existing { device, .. } => device,
@@ -292,8 +292,8 @@ impl Study<'_> {
         };
         match self.options.purge {
             Purge::None => return Ok(false),
-            // Before the first series only.
-            Purge::Done => return Ok(true),
+            // By somebody else, before the first series only.
+            Purge::Done => return Ok(is_first),
             Purge::Discard if !can => {
                 self.note("only devices can be purged: this one was not".to_owned());
                 return Ok(false);

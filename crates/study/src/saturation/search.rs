@@ -204,8 +204,9 @@ impl Search<'_> {
             .records
             .iter()
             .position(|r| r.jobs == jobs && r.iodepth == iodepth);
-        let mut record = match found {
-            Some(index) => self.records.swap_remove(index),
+        let before = found.map(|index| self.records.swap_remove(index));
+        let mut record = match &before {
+            Some(known) => known.clone(),
             None => Record::new(jobs, iodepth),
         };
         let spent = measure(
@@ -216,7 +217,10 @@ impl Search<'_> {
             self.watcher,
         )?;
         self.spent_ns += spent.elapsed_ns;
-        if record.found.ios > 0 {
+        if spent.failure.is_some() {
+            // A device that is about to fail may have stood still before: what is known of the cell stays as it was.
+            self.records.extend(before);
+        } else if record.found.ios > 0 {
             self.watcher.record(&record, self.spent_ns);
             self.records.push(record);
         }

@@ -186,9 +186,7 @@ pub(super) fn runs(
     vars: &Vars<'_>,
     all: &mut Diagnostics,
 ) -> Option<Vec<(String, Plan)>> {
-    let count = axes
-        .iter()
-        .fold(1usize, |all, axis| all.saturating_mul(axis.values.len()));
+    let count = combined(axes);
     if count > MOST_RUNS {
         let many = Diagnostic::error(format!(
             "`{workload}` has {count} runs, more than {MOST_RUNS}"
@@ -308,6 +306,11 @@ pub(super) fn planned_ns(plan: &Plan) -> Option<u64> {
     Some(total_ns + wave_ns)
 }
 
+fn combined(axes: &[Axis]) -> usize {
+    axes.iter()
+        .fold(1, |all, axis| all.saturating_mul(axis.values.len()))
+}
+
 /// A sweep, and what will be known of its curves.
 pub(super) fn swept(
     workload: &str,
@@ -318,6 +321,16 @@ pub(super) fn swept(
     vars: &Vars<'_>,
     all: &mut Diagnostics,
 ) -> Option<(SweepStep, Vec<PartSpec>)> {
+    let too_many = |cells: usize| {
+        let many = Diagnostic::error(format!(
+            "`{workload}` has {cells} cells, more than {MOST_RUNS}"
+        ));
+        many.at(at).help("leave out values")
+    };
+    if combined(&axes) > MOST_RUNS {
+        all.push(too_many(combined(&axes)));
+        return None;
+    }
     let grid_base = match &base {
         None => Base::Plain,
         Some(job) => Base::File {
@@ -337,6 +350,10 @@ pub(super) fn swept(
                     }
                 }
             }
+            None
+        }
+        Ok(grid) if grid.cells() > MOST_RUNS => {
+            all.push(too_many(grid.cells()));
             None
         }
         Ok(grid) => {

@@ -44,6 +44,12 @@ pub struct SweepResult {
 }
 
 impl SweepResult {
+    /// Whether every curve came to its end.
+    pub fn is_complete(&self) -> bool {
+        let mut curves = self.curves.iter();
+        curves.all(|curve| curve.state == CurveState::Complete)
+    }
+
     /// Cells that were measured, and all.
     pub fn measured(&self) -> (usize, usize) {
         let cells = || self.curves.iter().flat_map(|curve| &curve.cells);

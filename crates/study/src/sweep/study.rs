@@ -24,6 +24,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 const SHARE: u64 = 10;
 /// Less time than this finds nothing.
 pub(super) const LEAST_CURVE_NS: u64 = 2 * SECOND_NS;
+/// The least budget with which anything is measured.
+pub const LEAST_BUDGET_NS: u64 = LEAST_CURVE_NS;
 /// errno of a system call that refuses its arguments: what O_DIRECT meets where it is not supported.
 const EINVAL: i32 = 22;
 
@@ -131,6 +133,7 @@ pub fn sweep(
         watcher,
         curves,
         ended: vec![None; targets.len().max(1)],
+        first_error: None,
         buffered: vec![false; targets.len().max(1)],
         notes: Vec::new(),
         spent_ns: 0,
@@ -204,6 +207,8 @@ pub(super) struct Study<'a> {
     pub(super) curves: Vec<Standing>,
     /// Of each target: why nothing more can be measured on it.
     pub(super) ended: Vec<Option<String>>,
+    /// Why the first of them was.
+    first_error: Option<SweepError>,
     /// Of each target: whether it refuses O_DIRECT.
     pub(super) buffered: Vec<bool>,
     pub(super) notes: Vec<String>,
@@ -250,12 +255,19 @@ impl Study<'_> {
             match outcome {
                 Err(RunError::Interrupted) => return Err(RunError::Interrupted.into()),
                 Err(error) if targets.len() == 1 => return Err(error.into()),
-                Err(error) => self.end_target(index, format!("{error}; {}", error.remedy())),
+                Err(error) => {
+                    self.end_target(index, format!("{error}; {}", error.remedy()));
+                    self.first_error.get_or_insert(error.into());
+                }
                 Ok(result) => match failure_of(&result) {
                     Some(failure) if targets.len() == 1 => {
                         return Err(SweepError::Io(failure.into()));
                     }
-                    Some(failure) => self.end_target(index, failure.message),
+                    Some(failure) => {
+                        self.end_target(index, failure.message.clone());
+                        self.first_error
+                            .get_or_insert_with(|| SweepError::Io(failure.into()));
+                    }
                     None => {}
                 },
             }
@@ -359,6 +371,7 @@ impl Study<'_> {
             error if !anything && self.ended.len() == 1 => Err(error.into()),
             error => {
                 self.end_target(target, format!("{error}; {}", error.remedy()));
+                self.first_error.get_or_insert(error.into());
                 Ok(())
             }
         }
@@ -373,8 +386,9 @@ impl Study<'_> {
             .all(|curve| curve.so_far.records.is_empty())
         {
             let failure = self.curves.iter().find_map(|curve| curve.failure.clone());
-            return Err(match failure {
-                Some(failure) => SweepError::Io(failure.into()),
+            let failure = failure.map(|failure| SweepError::Io(failure.into()));
+            return Err(match failure.or(self.first_error) {
+                Some(error) => error,
                 None => RunError::without_figures(self.watcher.is_interrupted()).into(),
             });
         }

@@ -56,14 +56,14 @@ impl Measured<'_> {
     }
 }
 
-/// Runs all of it. Steps that were measured count, also where another fails.
+/// Runs all of it. Steps that were measured count, also where another fails; why the first did is told where none is left.
 pub(super) fn measure(
     args: &RunArgs,
     suite: &Suite,
     targets: &[SuiteTarget],
     baselines: &Baselines,
     stop: &Stop,
-) -> Result<Vec<SuiteResult>, Failure> {
+) -> Result<(Vec<SuiteResult>, Option<Failure>), Failure> {
     let mut live = SuiteLive::new(stop.clone());
     let steps: Vec<_> = suite
         .steps
@@ -130,21 +130,22 @@ pub(super) fn measure(
     for site in sites {
         results.push(conclude(site, args, suite, baselines, interrupted));
     }
-    if interrupted {
+    let steps = || results.iter().flat_map(|result| &result.steps);
+    let some_failed = steps().any(|step| step.failure.is_some());
+    let some_ended = steps().any(|step| step.failure.is_none());
+    if interrupted || some_failed && some_ended {
         if lines.is_kept() {
             eprintln!("what has ended is kept: the same command with --resume goes on there");
         }
     } else {
         lines.remove();
     }
-    if let (Some(failure), true) = (
-        first_failure,
-        results.iter().all(|result| !has_figures(result)),
-    ) {
-        return Err(failure);
+    let nothing = results.iter().all(|result| !has_figures(result));
+    let failed = first_failure.filter(|_| nothing);
+    if failed.is_none() {
+        closed?;
     }
-    closed?;
-    Ok(results)
+    Ok((results, failed))
 }
 
 fn has_figures(result: &SuiteResult) -> bool {
@@ -299,8 +300,11 @@ impl Runner<'_> {
                     study: site.keeper.id().map(str::to_owned),
                     outcome,
                 };
-                let live = &self.live;
-                self.lines.write(&line, &mut |note| live.line(note));
+                // What an error has ended is measured again.
+                if result.failure.is_none() {
+                    let live = &self.live;
+                    self.lines.write(&line, &mut |note| live.line(note));
+                }
                 result
             }
             Err(failure) => {

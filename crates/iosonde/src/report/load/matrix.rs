@@ -30,7 +30,7 @@ pub(super) fn text(matrix: &Matrix) -> String {
     }
     text.push_str(&axis(matrix, width));
     let (measured, all) = matrix.measured();
-    let legend = if steps <= WITH_FIGURES {
+    let mut legend = if steps <= WITH_FIGURES {
         "~ predicted from its neighbours; x not kept up with; (x) not measured, beyond what is kept up with".to_owned()
     } else {
         format!(
@@ -39,6 +39,12 @@ pub(super) fn text(matrix: &Matrix) -> String {
             words::latency(range.1)
         )
     };
+    if matrix.cells.iter().flatten().any(|cell| cell.of_few) {
+        legend.push_str(match steps <= WITH_FIGURES {
+            true => "; ? of too few I/Os to be sure: a longer --runtime",
+            false => "; some are of too few I/Os to be sure: a longer --runtime",
+        });
+    }
     text.push_str(&format!(
         "\n{}",
         wrapped(&format!(
@@ -82,6 +88,7 @@ fn figure(cell: &Cell) -> String {
     match (cell.state, cell.p99_ns) {
         (CellState::NotReached, _) => "x".to_owned(),
         (CellState::PredictedNotReached, _) => "(x)".to_owned(),
+        (_, Some(ns)) if cell.of_few => format!("{}?", brief(ns)),
         (_, Some(ns)) => format!("{mark}{}", brief(ns)),
         _ => String::new(),
     }

@@ -4,7 +4,7 @@
 //! time stamp, host, `properties` first, `system-out` and `system-err` last, nothing but the outcome within a test case),
 //! and so those of Jenkins too; GitLab shows the text of a failure, not its attribute, so that it has both.
 
-use iosonde_study::suite::{Judged, SuiteResult, Verdict};
+use iosonde_study::suite::{Judged, StepResult, SuiteResult, Verdict};
 
 /// When and where the suites ran.
 pub(crate) struct Ran {
@@ -15,7 +15,8 @@ pub(crate) struct Ran {
 }
 
 /// A test suite for each target, a test case for each figure that something is expected of. What is missed is a failure,
-/// what could not be measured an error, and what cannot be told is skipped.
+/// what could not be measured an error, and what cannot be told is skipped. A step that failed is an error of its own where nothing
+/// was expected of it.
 pub(crate) fn junit(results: &[SuiteResult], ran: &Ran) -> String {
     let mut text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n".to_owned();
     for (id, result) in results.iter().enumerate() {
@@ -32,6 +33,7 @@ pub(crate) fn junit(results: &[SuiteResult], ran: &Ran) -> String {
             .judged
             .iter()
             .for_each(|judged| text.push_str(&case(result, judged)));
+        broken(result).for_each(|step| text.push_str(&broken_case(result, step)));
         text.push_str(&format!(
             "    <system-out>{}</system-out>\n    <system-err/>\n  </testsuite>\n",
             escaped(&evidence(result))
@@ -53,11 +55,31 @@ fn head(id: usize, result: &SuiteResult, ran: &Ran) -> String {
         escaped(&format!("{} on {}", result.suite, result.target)),
         ran.timestamp,
         escaped(&ran.hostname),
-        result.judged.len(),
+        result.judged.len() + broken(result).count(),
         count(Verdict::Missed),
-        count(Verdict::NotMeasured),
+        count(Verdict::NotMeasured) + broken(result).count(),
         count(Verdict::CannotBeTold),
         seconds(elapsed_ns),
+    )
+}
+
+/// Steps that failed and of which nothing was expected: no verdict tells.
+fn broken(result: &SuiteResult) -> impl Iterator<Item = &StepResult> {
+    let is_judged = |step: &StepResult| {
+        let mut judged = result.judged.iter();
+        judged.any(|judged| judged.workload == step.workload)
+    };
+    let steps = result.steps.iter();
+    steps.filter(move |step| step.failure.is_some() && !is_judged(step))
+}
+
+fn broken_case(result: &SuiteResult, step: &StepResult) -> String {
+    let class = escaped(&format!("{}.{}", result.suite, step.workload));
+    let (name, time) = (escaped(&step.name), seconds(step.elapsed_ns));
+    let why = escaped(step.failure.as_deref().unwrap_or_default());
+    format!(
+        "    <testcase classname=\"{class}\" name=\"{name}\" time=\"{time}\"><error message=\"{why}\" \
+         type=\"failed\">{why}</error></testcase>\n"
     )
 }
 
