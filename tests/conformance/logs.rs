@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use iosonde_e2e::tree::number;
-use iosonde_e2e::{Program, Scratch, ensure, one_good_try};
+use iosonde_e2e::{Program, Scratch, ensure, one_good_try, require};
 
 /// Each log's name with the number of its lines and the number of columns in each.
 fn logs(program: Program, line: &str) -> BTreeMap<String, (usize, Vec<usize>)> {
@@ -140,6 +140,7 @@ fn columns_are_time_value_direction_size_offset() {
 
 #[test]
 fn the_last_column_is_the_priority() {
+    require!(Root);
     let job = "--name=job --size=16k --rw=read --ioengine=libaio --direct=1 --write_lat_log=l";
     for options in [
         "",

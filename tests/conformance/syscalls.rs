@@ -44,7 +44,7 @@ macro_rules! cases {
         $(
             #[test]
             fn $name() {
-                require!(Strace);
+                require!(Strace, Root);
                 asked($job, $option, &$fragments);
             }
         )+

@@ -142,6 +142,9 @@ impl Gathering {
                 // A server that is away, and not one that refuses: it may be back soon.
                 Err(error) if !matches!(error, kube::Error::Api(_)) && unheard.elapsed() < AWAY => {
                     tokio::time::sleep(LOOK).await;
+                    if (watch.interrupts)() > 0 {
+                        return Err(RunError::Interrupted);
+                    }
                     continue;
                 }
                 Err(error) => return Err(api::failed("looking at the pods", &error)),
@@ -181,13 +184,15 @@ impl Gathering {
     /// The result of a pod that has one; an error when it never will.
     async fn result_of(&self, pod: &Pod) -> Result<Option<RunResult>, RunError> {
         let has_ended = matches!(phase(pod), "Succeeded" | "Failed");
-        let log = match phase(pod) {
-            "Succeeded" | "Failed" => self.log(pod, None).await?,
-            // A pod of a StatefulSet stays; its log may be long, its last line is not.
-            "Running" if self.log(pod, Some(1)).await?.trim_end() == LAST_WORD => {
-                self.log(pod, None).await?
+        let log = match self.whole_log(pod).await {
+            Ok(Some(log)) => log,
+            Ok(None) => return Ok(None),
+            // A server that is away: it is asked again.
+            Err(error) if !matches!(error, kube::Error::Api(_)) => return Ok(None),
+            Err(error) => {
+                let doing = format!("reading what {} has written", name(pod));
+                return Err(api::failed(&doing, &error));
             }
-            _ => return Ok(None),
         };
         match outcome_in(&log) {
             Some(Ok(result)) => Ok(Some(result)),
@@ -205,13 +210,26 @@ impl Gathering {
         }
     }
 
-    async fn log(&self, pod: &Pod, tail_lines: Option<i64>) -> Result<String, RunError> {
+    /// All that a pod has written which has nothing more to say.
+    async fn whole_log(&self, pod: &Pod) -> Result<Option<String>, kube::Error> {
+        let is_over = match phase(pod) {
+            "Succeeded" | "Failed" => true,
+            // A pod of a StatefulSet stays; its log may be long, its last line is not.
+            "Running" => self.log(pod, Some(1)).await?.trim_end() == LAST_WORD,
+            _ => false,
+        };
+        match is_over {
+            true => self.log(pod, None).await.map(Some),
+            false => Ok(None),
+        }
+    }
+
+    async fn log(&self, pod: &Pod, tail_lines: Option<i64>) -> Result<String, kube::Error> {
         let params = LogParams {
             tail_lines,
             ..LogParams::default()
         };
-        let log = self.pods().logs(name(pod), &params).await;
-        log.map_err(|error| api::failed(&format!("reading what {} has written", name(pod)), &error))
+        self.pods().logs(name(pod), &params).await
     }
 
     /// What keeps those pods that have no result from running, where this user may see it.

@@ -300,9 +300,10 @@ impl<'w> ClusterSession<'w> {
 pub(crate) fn not_to_be_taken_up(objects: &Objects) -> RunError {
     RunError::Unsupported {
         problem: format!("{} is not the run of a single job", objects.job),
-        remedy:
-            "only `iosonde fio` can be taken up; remove it with `iosonde doctor --cluster --clean`"
-                .to_owned(),
+        remedy: format!(
+            "only `iosonde fio` can be taken up; if it is yours, remove it: {}",
+            objects.removal()
+        ),
     }
 }
 

@@ -134,6 +134,16 @@ fn what_failed_is_told_to_ci_and_measured_again() {
     assert!(told.contains("--resume goes on there"), "{told}");
     let told = junit("two.toml", &["--resume"]);
     assert!(told.contains("[2/2]") && !told.contains("[1/2]"), "{told}");
+    // The history has the last result of each, once.
+    let list = scratch.text(0, &["list", "--format", "json"]);
+    let list: serde_json::Value = serde_json::from_str(&list).unwrap();
+    let latest = list["results"][0]["parts"].as_array().unwrap();
+    let mut names: Vec<&str> = latest
+        .iter()
+        .filter_map(|part| part["name"].as_str())
+        .collect();
+    names.dedup();
+    assert_eq!(names.len(), latest.len(), "{list}");
     // Nothing was measured at all.
     let told = junit("one.toml", &[]);
     assert!(!told.contains("--resume goes on there"), "{told}");

@@ -43,10 +43,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let ran = ran();
     let stop = Stop::listen()?;
     let (results, failed) = measure::measure(args, &suite, &targets, &baselines, &stop)?;
-    // A pipeline reads it whatever came of the suite.
-    if let Some(junit) = &mut junit {
-        junit.write(report::suite::junit(&results, &ran).as_bytes())?;
-    }
+    // A pipeline reads it whatever came of the suite; a full disk is no reason not to print the rest.
+    let told = match &mut junit {
+        Some(junit) => junit.write(report::suite::junit(&results, &ran).as_bytes()),
+        None => Ok(()),
+    };
     if let Some(failure) = failed {
         return Err(failure);
     }
@@ -61,6 +62,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         TextFormat::Markdown => report::suite::markdown(&results),
     };
     output.write(text.as_bytes())?;
+    told?;
     match stop.signal() {
         Some(signal) => Err(Failure::Interrupted(signal)),
         None => conclude(args, &results),

@@ -25,7 +25,6 @@ use iosonde_study::sweep::{
     Axis, Base, Grid, LEAST_BUDGET_NS, LEAST_DEPTH_AXIS, SweepOptions, SweepResult, SweepTarget,
     WORKING_SET, parse_axes, sweep,
 };
-use iosonde_study::words;
 use journal::Journal;
 use quiet::Gate;
 use std::path::Path;
@@ -39,12 +38,13 @@ const MOST_JOB_FILE_BYTES: u64 = 1 << 20;
 
 /// Measures the grid and prints what was found.
 pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
-    if args.budget.is_some_and(|ns| ns < LEAST_BUDGET_NS) {
+    let is_searched = !args.exhaustive && args.working_set.is_none();
+    if is_searched && args.budget.is_some_and(|ns| ns < LEAST_BUDGET_NS) {
+        let least_s = LEAST_BUDGET_NS / 1_000_000_000;
         return Err(Failure::usage(
             "no curve can be measured in that budget",
             format!(
-                "give --budget {} at least; the whole sweep says how long it would take when it begins",
-                words::wait(LEAST_BUDGET_NS)
+                "give --budget {least_s}s at least; a sweep says how long all of it would take when it begins"
             ),
         ));
     }
@@ -186,7 +186,10 @@ fn is_job_file(name: &str) -> bool {
         return false;
     }
     let text = std::fs::read_to_string(path).unwrap_or_default();
-    let is_section = |line: &str| line.trim().starts_with('[') && line.contains(']');
+    let is_section = |line: &str| {
+        let line = line.trim_start_matches('\u{feff}').trim();
+        line.starts_with('[') && line.contains(']')
+    };
     text.lines().any(is_section)
 }
 

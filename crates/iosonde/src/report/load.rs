@@ -186,7 +186,7 @@ pub(crate) fn notes(result: &LoadResult) -> Vec<String> {
         .points
         .iter()
         .chain(result.matrix.iter().flat_map(|matrix| &matrix.points));
-    if all.any(|point| !point.kept_up && !point.interrupted) {
+    if all.any(|point| !point.kept_up && !point.interrupted && point.failure.is_none()) {
         notes.push(format!(
             "* not kept up with: the backlog, and with it latency, grows for as long as the load lasts (here {})",
             words::wait(result.options.runtime_ns + result.options.ramp_ns)

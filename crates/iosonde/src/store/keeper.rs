@@ -88,8 +88,12 @@ impl Keeper {
 
     /// Goes on with a study that was cut off, if the history has it; else these runs of it are kept in the one that has begun.
     pub(crate) fn take_up(&mut self, id: Option<&str>, runs: Vec<RunResult>) {
+        // One that has come to its end has runs of its own that failed: what counts begins another.
         let known = match (&self.store, id) {
-            (Some(store), Some(id)) => store.find(id).ok(),
+            (Some(store), Some(id)) => store.find(id).ok().filter(|id| {
+                let loaded = store.load(id);
+                loaded.is_ok_and(|loaded| loaded.summary.finished_at_ms.is_none())
+            }),
             _ => None,
         };
         match (known, &mut self.study) {

@@ -21,7 +21,7 @@ pub fn read(
     };
     match read {
         Ok(bytes) => {
-            let text = decoded(&bytes);
+            let text = String::from_utf8_lossy(&bytes).into_owned();
             let name = if path == "-" { "standard input" } else { path };
             parse(name, text, env, diagnostics)
         }
@@ -39,6 +39,7 @@ pub fn parse(
     env: &dyn Env,
     diagnostics: &mut Diagnostics,
 ) -> Vec<Section> {
+    let text = unmarked(text);
     let source = diagnostics.sources.add(name, text.clone());
     let mut reader = Reader {
         env,
@@ -145,7 +146,7 @@ impl Reader<'_> {
         }
         match found {
             Ok(bytes) => {
-                let text = decoded(&bytes);
+                let text = unmarked(String::from_utf8_lossy(&bytes).into_owned());
                 self.included(&found_path, &text, depth);
             }
             Err(error) => {
@@ -188,10 +189,12 @@ impl Reader<'_> {
     }
 }
 
-/// The text of a file, without the byte order mark that editors on Windows put before it.
-fn decoded(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned()
+/// A file's text without the byte order mark that editors on Windows put before it.
+fn unmarked(text: String) -> String {
+    match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    }
 }
 
 /// The path of an `include` line.

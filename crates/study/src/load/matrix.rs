@@ -71,7 +71,8 @@ impl Matrix {
     /// Measured cells, and all but the empty one.
     pub fn measured(&self) -> (usize, usize) {
         let all = self.reads_per_s.len() * self.writes_per_s.len();
-        (self.points.len(), all - 1)
+        let whole = self.points.iter().filter(|point| point.failure.is_none());
+        (whole.count(), all - 1)
     }
 }
 

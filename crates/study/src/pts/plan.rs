@@ -7,8 +7,8 @@ use iosonde_job::plan::{
 
 /// Depth of purge and fill.
 const FILL_DEPTH: u32 = 32;
-/// Most that one discard covers.
-const MOST_DISCARD_BYTES: u64 = 1 << 30;
+/// Most that one discard covers: as much as a buffer of the job has, which it does not use.
+const MOST_DISCARD_BYTES: u64 = 64 << 20;
 
 /// What all runs of a test have in common.
 #[derive(Debug, Clone)]
@@ -134,14 +134,14 @@ mod tests {
             };
             jobs.iter().map(part).collect()
         };
-        let gib = 1 << 30;
+        let piece = 64 << 20;
         let disk = 1_000_204_886_016;
-        let whole = disk / gib * gib;
+        let whole = disk / piece * piece;
         assert_eq!(
             parts(disk),
-            [(0, whole, gib), (whole, disk - whole, disk - whole)]
+            [(0, whole, piece), (whole, disk - whole, disk - whole)]
         );
-        assert_eq!(parts(4 * gib), [(0, 4 * gib, gib)]);
-        assert_eq!(parts(64 << 20), [(0, 64 << 20, 64 << 20)]);
+        assert_eq!(parts(4 << 30), [(0, 4 << 30, piece)]);
+        assert_eq!(parts(32 << 20), [(0, 32 << 20, 32 << 20)]);
     }
 }

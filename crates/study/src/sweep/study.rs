@@ -387,9 +387,11 @@ impl Study<'_> {
         {
             let failure = self.curves.iter().find_map(|curve| curve.failure.clone());
             let failure = failure.map(|failure| SweepError::Io(failure.into()));
-            return Err(match failure.or(self.first_error) {
+            let interrupted = self.watcher.is_interrupted();
+            let of_target = self.first_error.filter(|_| !interrupted);
+            return Err(match failure.or(of_target) {
                 Some(error) => error,
-                None => RunError::without_figures(self.watcher.is_interrupted()).into(),
+                None => RunError::without_figures(interrupted).into(),
             });
         }
         if !self.options.is_exhaustive() {

@@ -142,10 +142,7 @@ pub(super) fn measure(
     }
     let nothing = results.iter().all(|result| !has_figures(result));
     let failed = first_failure.filter(|_| nothing);
-    if failed.is_none() {
-        closed?;
-    }
-    Ok((results, failed))
+    Ok((results, failed.or(closed.err().map(Failure::from))))
 }
 
 fn has_figures(result: &SuiteResult) -> bool {

@@ -15,8 +15,8 @@ pub(crate) struct Ran {
 }
 
 /// A test suite for each target, a test case for each figure that something is expected of. What is missed is a failure,
-/// what could not be measured an error, and what cannot be told is skipped. A step that failed is an error of its own where nothing
-/// was expected of it.
+/// what could not be measured an error, and what cannot be told is skipped. A step that failed is an error of its own where no
+/// verdict tells of it.
 pub(crate) fn junit(results: &[SuiteResult], ran: &Ran) -> String {
     let mut text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n".to_owned();
     for (id, result) in results.iter().enumerate() {
@@ -63,14 +63,21 @@ fn head(id: usize, result: &SuiteResult, ran: &Ran) -> String {
     )
 }
 
-/// Steps that failed and of which nothing was expected: no verdict tells.
+/// Steps that failed without a verdict that tells so.
 fn broken(result: &SuiteResult) -> impl Iterator<Item = &StepResult> {
-    let is_judged = |step: &StepResult| {
+    let is_told = |step: &StepResult, why: &str| {
         let mut judged = result.judged.iter();
-        judged.any(|judged| judged.workload == step.workload)
+        judged.any(|judged| {
+            judged.workload == step.workload
+                && judged.verdict == Verdict::NotMeasured
+                && judged.evidence.contains(why)
+        })
     };
     let steps = result.steps.iter();
-    steps.filter(move |step| step.failure.is_some() && !is_judged(step))
+    steps.filter(move |step| {
+        let failure = step.failure.as_deref();
+        failure.is_some_and(|why| !is_told(step, why))
+    })
 }
 
 fn broken_case(result: &SuiteResult, step: &StepResult) -> String {
