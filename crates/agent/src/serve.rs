@@ -32,7 +32,10 @@ const TICK: Duration = Duration::from_millis(100);
 pub(crate) struct Options {
     /// Where clients connect.
     pub(crate) socket: PathBuf,
+    /// How long a client may say nothing.
     idle: Duration,
+    /// How long the first client is waited for: it may need all of its pods before it says anything to one.
+    first: Option<Duration>,
     consent: Vec<PathBuf>,
     /// Made at the start, and removed at the end with all that is in it.
     scratch: Option<PathBuf>,
@@ -44,6 +47,7 @@ impl Options {
         let mut options = Options {
             socket: crate::SOCKET.into(),
             idle: Duration::from_secs(120),
+            first: None,
             consent: Vec::new(),
             scratch: None,
         };
@@ -57,17 +61,20 @@ impl Options {
                 "--socket" => options.socket = value.into(),
                 "--scratch" => options.scratch = Some(value.into()),
                 "--allow-overwrite" => options.consent.push(value.into()),
-                "--idle" => {
-                    let seconds = value.to_str().and_then(|text| text.parse().ok());
-                    options.idle = seconds
-                        .map(Duration::from_secs)
-                        .ok_or_else(|| Failure::new(2, "--idle needs whole seconds"))?;
-                }
+                "--idle" => options.idle = seconds(&name, value)?,
+                "--first" => options.first = Some(seconds(&name, value)?),
                 _ => return Err(Failure::new(2, format!("there is no option {name}"))),
             }
         }
         Ok(options)
     }
+}
+
+fn seconds(name: &str, value: &OsString) -> Result<Duration, Failure> {
+    let seconds = value.to_str().and_then(|text| text.parse().ok());
+    seconds
+        .map(Duration::from_secs)
+        .ok_or_else(|| Failure::new(2, format!("{name} needs whole seconds")))
 }
 
 /// SIGTERM and SIGINT as a wish to stop.
@@ -91,8 +98,10 @@ struct Shared {
     /// How many of the interrupts clients have asked for; the others are signals.
     asked_interrupts: AtomicU32,
     begun: Instant,
-    /// When a client was last heard: milliseconds since `begun`.
+    /// When a client was last heard: milliseconds since `begun`, 0 before the first.
     heard_ms: AtomicU64,
+    idle: Duration,
+    first: Duration,
     is_closing: AtomicBool,
     work: Mutex<Sender<Plan>>,
 }
@@ -100,7 +109,7 @@ struct Shared {
 impl Shared {
     fn hear(&self) {
         let now_ms = self.begun.elapsed().as_millis() as u64;
-        self.heard_ms.store(now_ms, Relaxed);
+        self.heard_ms.store(now_ms.max(1), Relaxed);
     }
 
     fn interrupt(&self) {
@@ -112,9 +121,18 @@ impl Shared {
         self.interrupt.count() > self.asked_interrupts.load(Relaxed)
     }
 
-    fn silence(&self) -> Duration {
-        let heard = Duration::from_millis(self.heard_ms.load(Relaxed));
-        self.begun.elapsed().saturating_sub(heard)
+    /// Whether nobody has asked for anything for longer than is waited: how long that is, if so.
+    fn is_forsaken(&self) -> Option<Duration> {
+        let heard_ms = self.heard_ms.load(Relaxed);
+        let silence = self
+            .begun
+            .elapsed()
+            .saturating_sub(Duration::from_millis(heard_ms));
+        let patience = match heard_ms {
+            0 => self.first,
+            _ => self.idle,
+        };
+        (silence >= patience).then_some(patience)
     }
 }
 
@@ -143,6 +161,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         asked_interrupts: AtomicU32::new(0),
         begun: Instant::now(),
         heard_ms: AtomicU64::new(0),
+        idle: options.idle,
+        first: options.first.unwrap_or(options.idle),
         is_closing: AtomicBool::new(false),
         work: Mutex::new(work),
     });
@@ -153,9 +173,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             thread::spawn(move || serve_client(&shared, stream));
         }
     });
-    let (held, idle) = (shared.clone(), options.idle);
-    thread::spawn(move || give_up_waiting(&held, idle));
-    let session = session_loop(runner.open(), &shared, &plans, options.idle);
+    let held = shared.clone();
+    thread::spawn(move || give_up_waiting(&held));
+    let session = session_loop(runner.open(), &shared, &plans);
     let closed = Box::new(session).close();
     let _ = std::fs::remove_file(&options.socket);
     if let Some(scratch) = &options.scratch {
@@ -171,7 +191,6 @@ fn session_loop(
     mut session: LocalSession,
     shared: &Shared,
     plans: &Receiver<Plan>,
-    idle: Duration,
 ) -> LocalSession {
     while !shared.is_closing.load(Relaxed) && !shared.interrupt.is_requested() {
         match plans.recv_timeout(TICK) {
@@ -184,11 +203,15 @@ fn session_loop(
                 // Its client has a while to come for the result.
                 shared.hear();
             }
-            Err(RecvTimeoutError::Timeout) if shared.silence() < idle => {}
-            Err(_) => {
-                eprintln!("no client has asked for anything for {} s", idle.as_secs());
-                return session;
+            Err(RecvTimeoutError::Timeout) => {
+                if let Some(patience) = shared.is_forsaken() {
+                    let seconds = patience.as_secs();
+                    eprintln!("no client has asked for anything for {seconds} s");
+                    return session;
+                }
             }
+            // Whoever would send plans is gone.
+            Err(RecvTimeoutError::Disconnected) => return session,
         }
     }
     if shared.interrupt.is_requested() {
@@ -199,10 +222,10 @@ fn session_loop(
 }
 
 /// Jobs that wait for the word of a client that is gone would wait for ever.
-fn give_up_waiting(shared: &Shared, idle: Duration) {
+fn give_up_waiting(shared: &Shared) {
     loop {
         thread::sleep(TICK);
-        if shared.feed.is_held() && shared.silence() >= idle {
+        if shared.feed.is_held() && shared.is_forsaken().is_some() {
             shared.interrupt.request();
             return;
         }
@@ -349,6 +372,8 @@ mod tests {
             "/s",
             "--idle",
             "5",
+            "--first",
+            "60",
             "--allow-overwrite",
             "/dev/x",
         ])
@@ -356,6 +381,7 @@ mod tests {
         let expected = Options {
             socket: "/s".into(),
             idle: Duration::from_secs(5),
+            first: Some(Duration::from_secs(60)),
             consent: vec!["/dev/x".into()],
             scratch: None,
         };

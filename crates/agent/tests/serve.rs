@@ -23,9 +23,15 @@ struct Agent {
 
 impl Agent {
     fn start(idle_s: u32) -> Agent {
+        Agent::start_with(&["--idle", &idle_s.to_string()])
+    }
+
+    fn start_with(words: &[&str]) -> Agent {
         let scratch = tempfile::tempdir().unwrap();
         let child = Command::new(AGENT)
-            .args(["serve", "--idle", &idle_s.to_string(), "--socket"])
+            .arg("serve")
+            .args(words)
+            .arg("--socket")
             .arg(scratch.path().join("socket"))
             .arg("--scratch")
             .arg(scratch.path().join("scratch"))
@@ -259,6 +265,15 @@ fn a_signal_ends_the_run_and_removes_its_files() {
 #[test]
 fn nobody_asks_for_anything_so_it_ends() {
     let mut agent = Agent::start(0);
+    assert!(agent.wait().success());
+}
+
+#[test]
+fn the_first_client_is_waited_for_longer_than_those_that_fall_silent() {
+    let mut agent = Agent::start_with(&["--idle", "0", "--first", "300"]);
+    std::thread::sleep(Duration::from_millis(300));
+    let mut client = agent.client();
+    client.ask(&Request::Alive);
     assert!(agent.wait().success());
 }
 

@@ -1,5 +1,7 @@
 //! Which cluster is meant, as kubectl understands it: `--kubeconfig`, `KUBECONFIG`, `~/.kube/config`, or the pod's own.
 
+mod proxy;
+
 use crate::api::chain;
 use crate::options::ClusterOptions;
 use iosonde_result::session::RunError;
@@ -36,19 +38,29 @@ impl Cluster {
             Some(path) => Kubeconfig::read_from(path),
             None => Kubeconfig::read(),
         };
-        let (mut config, context) = match read {
+        let (mut config, context, said) = match read {
             Ok(file) => {
                 let context = options.context.clone().or(file.current_context.clone());
+                let said = proxy::said(&file, options.context.as_deref());
                 let config = Config::from_custom_kubeconfig(file, &wanted).await;
-                (config.map_err(|error| unusable(&error))?, context)
+                (config.map_err(|error| unusable(&error))?, context, said)
             }
             Err(error) => match Config::incluster() {
                 Ok(config) if options.kubeconfig.is_none() && options.context.is_none() => {
-                    (config, None)
+                    (config, None, None)
                 }
                 _ => return Err(unusable(&error)),
             },
         };
+        // Not as the library finds it, which holds NO_PROXY against the proxy's own name.
+        let variable = |name: &str| std::env::var(name).ok();
+        config.proxy_url =
+            proxy::proxy(&config.cluster_url, said.as_deref(), variable).map_err(|problem| {
+                RunError::Unsupported {
+                    problem,
+                    remedy: "correct proxy-url in the kubeconfig, or HTTPS_PROXY".to_owned(),
+                }
+            })?;
         config.connect_timeout = Some(Duration::from_secs(10));
         let namespace = options
             .namespace
@@ -82,7 +94,33 @@ mod tests {
     use super::*;
     use k8s_openapi::api::core::v1::Pod;
     use kube::api::{Api, ListParams};
+    use std::io::{BufRead, BufReader};
     use std::net::TcpListener;
+
+    #[test]
+    fn a_proxy_is_asked_for_the_server() {
+        let runtime = crate::runner::runtime().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let proxy = format!("http://{}", listener.local_addr().unwrap());
+        let heard = std::thread::spawn(move || {
+            let (stream, _) = listener.accept().unwrap();
+            let mut line = String::new();
+            BufReader::new(stream).read_line(&mut line).unwrap();
+            line
+        });
+        let listed = runtime.block_on(async {
+            let mut config = Config::new("https://api.example.com:6443".parse().unwrap());
+            config.proxy_url = Some(proxy.parse().unwrap());
+            let client = client(config, Duration::from_secs(10)).unwrap();
+            let pods: Api<Pod> = Api::namespaced(client, "default");
+            pods.list(&ListParams::default()).await
+        });
+        assert!(listed.is_err());
+        assert_eq!(
+            heard.join().unwrap().trim_end(),
+            "CONNECT api.example.com:6443 HTTP/1.1"
+        );
+    }
 
     #[test]
     fn a_server_that_accepts_and_says_nothing_is_an_error() {

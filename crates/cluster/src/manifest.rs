@@ -17,7 +17,8 @@ use iosonde_result::session::RunError;
 use k8s_openapi::api::batch::v1::{Job, JobSpec};
 use k8s_openapi::api::core::v1::{
     Affinity, Capabilities, ConfigMapVolumeSource, Container, EmptyDirVolumeSource,
-    EphemeralVolumeSource, HostPathVolumeSource, PersistentVolumeClaim, PersistentVolumeClaimSpec,
+    EphemeralVolumeSource, HostPathVolumeSource, LocalObjectReference, NodeAffinity, NodeSelector,
+    NodeSelectorTerm, PersistentVolumeClaim, PersistentVolumeClaimSpec,
     PersistentVolumeClaimTemplate, PersistentVolumeClaimVolumeSource, PodAffinity, PodAffinityTerm,
     PodAntiAffinity, PodSecurityContext, PodSpec, PodTemplateSpec, ResourceRequirements,
     SeccompProfile, SecurityContext, TopologySpreadConstraint, Volume, VolumeDevice, VolumeMount,
@@ -205,8 +206,8 @@ impl RunSpec<'_> {
     pub(crate) fn template(&self) -> Result<PodTemplateSpec, RunError> {
         let template = PodTemplateSpec {
             metadata: Some(ObjectMeta {
-                labels: Some(self.labels()),
-                annotations: self.is_by_itself().then(|| self.annotations()),
+                labels: Some(self.pod_labels()),
+                annotations: self.pod_annotations(),
                 ..ObjectMeta::default()
             }),
             spec: Some(self.pod()),
@@ -221,7 +222,26 @@ impl RunSpec<'_> {
         Ok(patched)
     }
 
+    /// By ours the pod is found again, whatever else is asked for.
+    fn pod_labels(&self) -> BTreeMap<String, String> {
+        let mut labels = self.options.pod.labels.clone();
+        labels.extend(self.labels());
+        labels
+    }
+
+    fn pod_annotations(&self) -> Option<BTreeMap<String, String>> {
+        let mut annotations = self.options.pod.annotations.clone();
+        if self.is_by_itself() {
+            annotations.extend(self.annotations());
+        }
+        (!annotations.is_empty()).then_some(annotations)
+    }
+
     fn pod(&self) -> PodSpec {
+        let wanted = &self.options.pod;
+        let secret = |name: &String| LocalObjectReference { name: name.clone() };
+        let secrets: Vec<LocalObjectReference> =
+            wanted.image_pull_secrets.iter().map(secret).collect();
         let mut node_selector = self.options.node_selector.clone();
         node_selector.insert("kubernetes.io/arch".to_owned(), self.arch.to_owned());
         node_selector.insert("kubernetes.io/os".to_owned(), "linux".to_owned());
@@ -232,6 +252,9 @@ impl RunSpec<'_> {
         PodSpec {
             affinity: self.affinity(placement),
             topology_spread_constraints: self.spread(placement),
+            priority_class_name: wanted.priority_class.clone(),
+            image_pull_secrets: (!secrets.is_empty()).then_some(secrets),
+            service_account_name: wanted.service_account.clone(),
             restart_policy: Some("Never".to_owned()),
             automount_service_account_token: Some(false),
             enable_service_links: Some(false),
@@ -259,6 +282,30 @@ impl RunSpec<'_> {
     }
 
     fn affinity(&self, placement: Placement) -> Option<Affinity> {
+        let to_pods = self.affinity_to_pods(placement);
+        let Some(to_nodes) = self.node_affinity() else {
+            return to_pods;
+        };
+        Some(Affinity {
+            node_affinity: Some(to_nodes),
+            ..to_pods.unwrap_or_default()
+        })
+    }
+
+    fn node_affinity(&self) -> Option<NodeAffinity> {
+        let wanted = &self.options.pod.node_affinity;
+        (!wanted.is_empty()).then(|| NodeAffinity {
+            required_during_scheduling_ignored_during_execution: Some(NodeSelector {
+                node_selector_terms: vec![NodeSelectorTerm {
+                    match_expressions: Some(wanted.clone()),
+                    match_fields: None,
+                }],
+            }),
+            ..NodeAffinity::default()
+        })
+    }
+
+    fn affinity_to_pods(&self, placement: Placement) -> Option<Affinity> {
         let same_node = vec![PodAffinityTerm {
             label_selector: Some(self.selector()),
             topology_key: HOSTNAME.to_owned(),
@@ -366,19 +413,22 @@ impl RunSpec<'_> {
         }
     }
 
-    /// Space of an emptyDir is the node's, and is asked for.
     fn resources(&self) -> Option<ResourceRequirements> {
-        let takes_disk = self.options.target == Target::EmptyDir && !self.options.in_memory;
-        takes_disk.then(|| ResourceRequirements {
-            requests: Some(
-                [(
-                    "ephemeral-storage".to_owned(),
-                    quantity(self.options.claim_bytes),
-                )]
-                .into(),
-            ),
-            ..ResourceRequirements::default()
-        })
+        let wanted = &self.options.pod;
+        let mut requests = BTreeMap::new();
+        // Space of an emptyDir is the node's, and is asked for.
+        if self.options.target == Target::EmptyDir && !self.options.in_memory {
+            let bytes = quantity(self.options.claim_bytes);
+            requests.insert("ephemeral-storage".to_owned(), bytes);
+        }
+        requests.extend(wanted.requests.clone());
+        let some = |list: BTreeMap<String, Quantity>| (!list.is_empty()).then_some(list);
+        let resources = ResourceRequirements {
+            requests: some(requests),
+            limits: some(wanted.limits.clone()),
+            claims: None,
+        };
+        (resources != ResourceRequirements::default()).then_some(resources)
     }
 
     fn volumes(&self) -> Vec<Volume> {

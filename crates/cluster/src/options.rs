@@ -1,7 +1,10 @@
 //! What a run in a cluster needs to know beyond its plan.
 
+pub mod pod;
+
 use iosonde_job::Target;
 pub use k8s_openapi::api::core::v1::Toleration;
+pub use pod::PodOptions;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,6 +34,8 @@ pub struct ClusterOptions {
     pub access_mode: String,
     /// Whether an emptyDir is in the node's memory.
     pub in_memory: bool,
+    /// The rest of what the pod is like.
+    pub pod: PodOptions,
     /// Merged into the pod's template, with `metadata` and `spec`.
     pub pod_patch: Option<serde_json::Value>,
     /// User and group in the pod; `None` is nobody, or root where the volume needs it.
@@ -85,6 +90,7 @@ impl ClusterOptions {
             tolerations: Vec::new(),
             access_mode: "ReadWriteOnce".to_owned(),
             in_memory: false,
+            pod: PodOptions::default(),
             pod_patch: None,
             run_as: None,
             timeout: Duration::from_secs(300),

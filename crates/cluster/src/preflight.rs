@@ -8,7 +8,7 @@ mod count;
 use crate::api;
 use crate::connect::Cluster;
 use crate::manifest::quantity_bytes;
-use crate::options::{ClusterOptions, VolumeMode};
+use crate::options::{ClusterOptions, VolumeMode, pod};
 use iosonde_job::Target;
 use iosonde_job::diagnostic::nearest;
 use iosonde_result::session::RunError;
@@ -190,6 +190,7 @@ impl Facts {
             Target::HostPath(path) => self.judge_level(path)?,
             _ => {}
         }
+        judge_mode(options)?;
         self.judge_nodes(options, arch)?;
         ready.image = match &options.image {
             Some(image) => image.clone(),
@@ -355,10 +356,11 @@ impl Facts {
             })
         };
         if selected.is_empty() {
-            let wanted: Vec<String> = options
-                .node_selector
-                .iter()
+            let selector = options.node_selector.iter();
+            let affinity = options.pod.node_affinity.iter();
+            let wanted: Vec<String> = selector
                 .map(|(k, v)| format!("{k}={v}"))
+                .chain(affinity.map(pod::in_words))
                 .collect();
             return refuse(
                 format!("no node has the labels {}", wanted.join(",")),
@@ -393,7 +395,7 @@ impl Facts {
     /// An image with a shell that is on a node already, so that nothing need be pulled.
     fn image(&self, options: &ClusterOptions, arch: &str) -> String {
         let nodes = self.nodes.iter().flatten();
-        let fitting = nodes.filter(|node| is_selected(node, options) && node_arch(node) == arch);
+        let fitting = nodes.filter(|node| count::takes_a_pod(node, options, arch));
         let names: Vec<&String> = fitting
             .filter_map(|node| node.status.as_ref()?.images.as_ref())
             .flatten()
@@ -411,6 +413,19 @@ impl Facts {
         let found = SHELLS.iter().find_map(of);
         found.map_or_else(|| FALLBACK_IMAGE.to_owned(), |name| (*name).clone())
     }
+}
+
+/// A directory of the node is no block device.
+fn judge_mode(options: &ClusterOptions) -> Result<(), RunError> {
+    let is_directory = matches!(options.target, Target::EmptyDir | Target::HostPath(_));
+    if !is_directory || options.volume_mode == VolumeMode::Filesystem {
+        return Ok(());
+    }
+    Err(RunError::Target {
+        path: options.target.to_string(),
+        problem: "this is a directory, and cannot be had as a block device".to_owned(),
+        remedy: "leave out --volume-mode, or measure a claim: sc://CLASS".to_owned(),
+    })
 }
 
 fn no_class(name: &str, names: &[&str]) -> RunError {
@@ -443,8 +458,12 @@ pub(crate) fn label<'a>(node: &'a Node, key: &str) -> Option<&'a str> {
 }
 
 fn is_selected(node: &Node, options: &ClusterOptions) -> bool {
-    let mut wanted = options.node_selector.iter();
-    wanted.all(|(key, value)| label(node, key) == Some(value))
+    let none = BTreeMap::new();
+    let labels = node.metadata.labels.as_ref().unwrap_or(&none);
+    let mut selector = options.node_selector.iter();
+    let mut affinity = options.pod.node_affinity.iter();
+    selector.all(|(key, value)| label(node, key) == Some(value))
+        && affinity.all(|requirement| pod::holds(requirement, labels))
 }
 
 fn node_arch(node: &Node) -> &str {

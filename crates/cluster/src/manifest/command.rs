@@ -3,7 +3,7 @@
 use super::{AGENT_DIRECTORY, DEVICE, JOB_DIRECTORY, JOB_FILE, RunSpec};
 use crate::image::AGENT_IN_IMAGE;
 
-/// How long an agent waits for a client that is gone.
+/// How long an agent waits for a client that is gone, in seconds.
 const IDLE_S: u32 = 120;
 
 /// How the agent comes into the pod, and what it does there.
@@ -63,14 +63,20 @@ impl RunSpec<'_> {
         }
     }
 
-    /// Waits for the agent to be sent, a few minutes at most, and becomes it.
+    /// Waits for the agent to be sent, and becomes it.
     fn script(&self, agent: &str) -> String {
+        let ticks = self.first_s() * 10;
         format!(
             "trap 'exit 143' TERM; n=0; \
-             while [ ! -x {agent} ]; do n=$((n+1)); [ $n -lt 3000 ] || exit 1; sleep 0.1 2>/dev/null || sleep 1; done; \
+             while [ ! -x {agent} ]; do n=$((n+1)); [ $n -lt {ticks} ] || exit 1; sleep 0.1 2>/dev/null || sleep 1; done; \
              exec {agent} {}",
             self.serve("$JOB_COMPLETION_INDEX")
         )
+    }
+
+    /// How long the first pod waits for its client, which waits for the last one.
+    fn first_s(&self) -> u64 {
+        self.options.timeout.as_secs() + u64::from(IDLE_S)
     }
 
     /// What makes the agent serve; `index` is how the pod's own index is written.
@@ -79,7 +85,10 @@ impl RunSpec<'_> {
             true => format!("--allow-overwrite {DEVICE}"),
             false => format!("--scratch {}", self.own_scratch(index)),
         };
-        format!("serve --socket {AGENT_DIRECTORY}/socket --idle {IDLE_S} {use_of_volume}")
+        let first_s = self.first_s();
+        format!(
+            "serve --socket {AGENT_DIRECTORY}/socket --idle {IDLE_S} --first {first_s} {use_of_volume}"
+        )
     }
 
     fn own_scratch(&self, index: &str) -> String {

@@ -248,3 +248,47 @@ fn an_image_that_carries_the_agent_needs_no_shell() {
         "{words}"
     );
 }
+
+#[test]
+fn what_clusters_ask_of_pods_has_options_of_its_own() {
+    use crate::options::pod::{requirement, resource};
+    let job = job("emptydir://", |options| {
+        options.claim_bytes = 200 << 30;
+        options.pods = Some(Pods {
+            count: Some(2),
+            placement: Placement::Pack,
+            shared: false,
+        });
+        let pod = &mut options.pod;
+        pod.node_affinity = ["zone in (a,b)", "!spot"]
+            .map(|text| requirement(text).unwrap())
+            .into();
+        pod.priority_class = Some("high".into());
+        pod.requests = ["cpu=500m", "memory=1Gi"]
+            .map(|text| resource(text).unwrap())
+            .into();
+        pod.limits = [resource("cpu=2").unwrap()].into();
+        pod.image_pull_secrets = vec!["registry".into()];
+        pod.service_account = Some("bench".into());
+        pod.labels = [
+            ("team".into(), "storage".into()),
+            (RUN_LABEL.into(), "other".into()),
+        ]
+        .into();
+        pod.annotations = [("why".into(), "test".into())].into();
+    });
+    insta::assert_snapshot!(
+        "shaped",
+        serde_json::to_string_pretty(&job["spec"]["template"]).unwrap()
+    );
+}
+
+#[test]
+fn the_space_of_an_empty_directory_may_be_said_otherwise() {
+    let job = job("emptydir://", |options| {
+        let said = crate::options::pod::resource("ephemeral-storage=1Gi");
+        options.pod.requests = said.into_iter().collect();
+    });
+    let requests = &pod(&job)["containers"][0]["resources"]["requests"];
+    assert_eq!(requests["ephemeral-storage"], "1Gi");
+}

@@ -20,15 +20,18 @@ impl Facts {
                 remedy: "say how many pods with --pods".to_owned(),
             });
         };
-        let fits = |node: &&Node| {
-            is_selected(node, options)
-                && node_arch(node) == arch
-                && is_usable(node)
-                && is_tolerated(node, options)
-        };
+        let fitting = nodes.iter().filter(|node| takes_a_pod(node, options, arch));
         // Where none fits, what follows says why.
-        Ok(nodes.iter().filter(fits).count().max(1) as u32)
+        Ok(fitting.count().max(1) as u32)
     }
+}
+
+/// Whether a pod of the run could be on this node.
+pub(super) fn takes_a_pod(node: &Node, options: &ClusterOptions, arch: &str) -> bool {
+    is_selected(node, options)
+        && node_arch(node) == arch
+        && is_usable(node)
+        && is_tolerated(node, options)
 }
 
 /// Whether all taints that keep pods away are put up with.

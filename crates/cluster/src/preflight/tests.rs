@@ -158,3 +158,46 @@ fn a_result_is_labelled_with_where_its_node_is() {
         [("zone".to_owned(), "z1".to_owned())].into()
     );
 }
+
+#[test]
+fn an_image_is_taken_from_nodes_that_may_have_the_pod() {
+    let tainted = facts(|facts| {
+        facts["nodes"][0]["spec"] =
+            json!({"taints": [{"key": "dedicated", "effect": "NoSchedule"}]});
+        let mut other = node("amd64", &["docker.io/library/alpine:3"]);
+        other["metadata"]["name"] = json!("n2");
+        facts["nodes"].as_array_mut().unwrap().push(other);
+    });
+    let ready = judge(&tainted, "sc://fast").unwrap();
+    assert_eq!(ready.image, "docker.io/library/alpine:3");
+}
+
+#[test]
+fn affinity_and_modes_are_judged_before_anything_is_made() {
+    let refused = |target: &str, change: fn(&mut ClusterOptions)| {
+        let mut options = ClusterOptions::new(target.parse().unwrap());
+        change(&mut options);
+        let judged = facts(|_| {}).judge(&options, "amd64");
+        judged.map_err(|error| format!("{error}; {}", error.remedy()))
+    };
+    let in_zone = |options: &mut ClusterOptions, zones: &str| {
+        let text = format!("topology.kubernetes.io/zone in ({zones})");
+        options.pod.node_affinity = pod::requirement(&text).into_iter().collect();
+    };
+    let mut options = ClusterOptions::new("sc://fast".parse().unwrap());
+    in_zone(&mut options, "z1,z9");
+    assert!(facts(|_| {}).judge(&options, "amd64").is_ok());
+    in_zone(&mut options, "z8,z9");
+    let text = facts(|_| {})
+        .judge(&options, "amd64")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        text.contains("no node has the labels topology.kubernetes.io/zone in (z8,z9)"),
+        "{text}"
+    );
+    for target in ["emptydir://", "hostpath:///mnt"] {
+        let text = refused(target, |options| options.volume_mode = VolumeMode::Block).unwrap_err();
+        assert!(text.contains("cannot be had as a block device"), "{text}");
+    }
+}

@@ -2,6 +2,8 @@
 
 use super::{seconds, size};
 use clap::{Args, ValueEnum};
+use iosonde_cluster::manifest::quantity;
+use iosonde_cluster::options::pod::{self, NodeSelectorRequirement, PodOptions, Quantity};
 use iosonde_cluster::options::{Toleration, toleration};
 use iosonde_cluster::{ClusterOptions, Placement, Pods, VolumeMode};
 use iosonde_job::Target;
@@ -43,6 +45,11 @@ pub(crate) struct ClusterArgs {
     /// Where an emptyDir is: on the node's disk, or in its memory [default: disk]
     #[arg(long, value_enum, value_name = "MEDIUM")]
     pub(crate) medium: Option<Medium>,
+    /// What the pod asks of its node's disk; where an emptyDir is the target, its space
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    pub(crate) ephemeral_storage: Option<u64>,
+    #[command(flatten)]
+    pub(crate) pod: PodArgs,
     /// JSON that is merged into the pod's manifest (metadata and spec); @FILE reads it from a file
     #[arg(long, value_parser = json, value_name = "JSON")]
     pub(crate) pod_patch: Option<serde_json::Value>,
@@ -57,21 +64,65 @@ pub(crate) struct ClusterArgs {
     pub(crate) deadline: Option<u64>,
 }
 
+/// What clusters ask of pods.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct PodArgs {
+    /// What the node's labels must be, as a selector: 'zone in (a,b)', disk!=hdd, '!spot', 'cores>8'; may be repeated
+    #[arg(long, value_parser = requirement, value_name = "SELECTOR")]
+    pub(crate) node_affinity: Vec<NodeSelectorRequirement>,
+    /// Priority class of the pod
+    #[arg(long, value_name = "NAME")]
+    pub(crate) priority_class: Option<String>,
+    /// What the pod is given at least: cpu=500m,memory=1Gi
+    #[arg(long, value_parser = resource, value_delimiter = ',', value_name = "NAME=AMOUNT")]
+    pub(crate) requests: Vec<(String, Quantity)>,
+    /// What the pod may have at most: cpu=2,memory=2Gi
+    #[arg(long, value_parser = resource, value_delimiter = ',', value_name = "NAME=AMOUNT")]
+    pub(crate) limits: Vec<(String, Quantity)>,
+    /// Secret by which the image may be pulled; may be repeated
+    #[arg(long = "image-pull-secret", value_name = "NAME")]
+    pub(crate) image_pull_secrets: Vec<String>,
+    /// Account that the pod runs under
+    #[arg(long, value_name = "NAME")]
+    pub(crate) service_account: Option<String>,
+    /// Label of the pod; may be repeated
+    #[arg(long = "pod-label", value_parser = label, value_name = "KEY=VALUE")]
+    pub(crate) labels: Vec<(String, String)>,
+    /// Annotation of the pod; may be repeated
+    #[arg(long = "pod-annotation", value_parser = label, value_name = "KEY=VALUE")]
+    pub(crate) annotations: Vec<(String, String)>,
+}
+
+impl PodArgs {
+    fn options(&self) -> PodOptions {
+        PodOptions {
+            node_affinity: self.node_affinity.clone(),
+            priority_class: self.priority_class.clone(),
+            requests: self.requests.iter().cloned().collect(),
+            limits: self.limits.iter().cloned().collect(),
+            image_pull_secrets: self.image_pull_secrets.clone(),
+            service_account: self.service_account.clone(),
+            labels: self.labels.iter().cloned().collect(),
+            annotations: self.annotations.iter().cloned().collect(),
+        }
+    }
+}
+
 /// Options of several pods that start together.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Several pods")]
 pub(crate) struct PodsArgs {
     /// Pods that run the job at the same time, each on a volume of its own
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", group = "several", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) pods: Option<u32>,
     /// One pod on each node that can take one
-    #[arg(long, conflicts_with_all = ["pods", "placement"])]
+    #[arg(long, conflicts_with_all = ["pods", "placement"], group = "several")]
     pub(crate) per_node: bool,
     /// All pods on one claim (access mode rwx), each in a directory of its own
-    #[arg(long)]
+    #[arg(long, requires = "several")]
     pub(crate) shared: bool,
     /// On which nodes the pods are [default: any]
-    #[arg(long, value_enum, value_name = "WHERE")]
+    #[arg(long, value_enum, requires = "several", value_name = "WHERE")]
     pub(crate) placement: Option<Where>,
 }
 
@@ -171,12 +222,20 @@ impl ClusterArgs {
     pub(crate) fn options(&self, target: Target) -> ClusterOptions {
         let usual = ClusterOptions::new(target);
         let time = |ns: Option<u64>, usual| ns.map_or(usual, Duration::from_nanos);
+        let mut pod = self.pod.options();
+        let is_node_space = usual.target == Target::EmptyDir && self.medium != Some(Medium::Memory);
+        let node_space = self.ephemeral_storage.filter(|_| is_node_space);
+        if let (Some(bytes), None) = (self.ephemeral_storage, node_space) {
+            let asked = ("ephemeral-storage".to_owned(), quantity(bytes));
+            pod.requests.extend([asked]);
+        }
+        let claim_bytes = node_space.or(self.claim_size);
         ClusterOptions {
             kubeconfig: self.kubeconfig.clone(),
             context: self.context.first().cloned(),
             namespace: self.namespace.clone(),
             target: usual.target,
-            claim_bytes: self.claim_size.unwrap_or(usual.claim_bytes),
+            claim_bytes: claim_bytes.unwrap_or(usual.claim_bytes),
             volume_mode: match self.volume_mode {
                 Some(Mode::Block) => VolumeMode::Block,
                 _ => VolumeMode::Filesystem,
@@ -192,6 +251,7 @@ impl ClusterArgs {
                 .access_mode
                 .map_or(usual.access_mode, |mode| mode.name().to_owned()),
             in_memory: self.medium == Some(Medium::Memory),
+            pod,
             pod_patch: self.pod_patch.clone(),
             run_as: self.run_as,
             timeout: time(self.timeout, usual.timeout),
@@ -215,6 +275,18 @@ fn taint(text: &str) -> Result<Toleration, String> {
     })
 }
 
+fn requirement(text: &str) -> Result<NodeSelectorRequirement, String> {
+    pod::requirement(text).ok_or_else(|| {
+        "write KEY, !KEY, KEY=VALUE, KEY!=VALUE, 'KEY in (A,B)', 'KEY notin (A,B)', 'KEY>NUMBER' or 'KEY<NUMBER'"
+            .to_owned()
+    })
+}
+
+fn resource(text: &str) -> Result<(String, Quantity), String> {
+    pod::resource(text)
+        .ok_or_else(|| "write NAME=AMOUNT, such as cpu=500m or memory=1Gi".to_owned())
+}
+
 fn json(text: &str) -> Result<serde_json::Value, String> {
     let read = match text.strip_prefix('@') {
         Some(path) => std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?,
@@ -226,6 +298,20 @@ fn json(text: &str) -> Result<serde_json::Value, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn space_on_the_nodes_disk_is_that_of_an_empty_directory_or_asked_for_besides() {
+        let args = ClusterArgs {
+            ephemeral_storage: Some(200 << 30),
+            ..ClusterArgs::default()
+        };
+        let empty = args.options(Target::EmptyDir);
+        assert_eq!(empty.claim_bytes, 200 << 30);
+        assert!(empty.pod.requests.is_empty(), "the manifest asks for it");
+        let class = args.options(Target::StorageClass("fast".into()));
+        assert_eq!(class.claim_bytes, ClusterOptions::CLAIM_BYTES);
+        assert_eq!(class.pod.requests["ephemeral-storage"].0, "200Gi");
+    }
 
     #[test]
     fn targets_in_a_cluster_are_measured_in_each_context() {

@@ -80,9 +80,13 @@ pub(crate) fn open<'w>(
 }
 
 /// Asks the cluster whether the target could be measured; nothing is made. Returns what should be known before.
-pub(crate) fn check(target: Target, args: &ClusterArgs) -> Result<Vec<String>, Failure> {
-    one_cluster(args)?;
-    Ok(iosonde_cluster::check(&args.options(target), own_arch())?)
+pub(crate) fn check(
+    target: Target,
+    args: &ClusterArgs,
+    pods: Option<Pods>,
+) -> Result<Vec<String>, Failure> {
+    let options = options_of_pods(target, args, pods)?;
+    Ok(iosonde_cluster::check(&options, own_arch())?)
 }
 
 /// Makes one pod or several, each with the target's volume.

@@ -27,14 +27,21 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
     let mut output = Output::open(args.output.as_deref(), false)?;
     // All targets are looked at before the first is measured: a mistake in the last one should not take minutes to show.
     for name in &args.targets {
-        if cluster::target_within(name, &args.cluster)?.is_none() {
-            if args.pods.pods().is_some() {
+        match cluster::target_within(name, &args.cluster)? {
+            // What it has to say, it says when its turn comes.
+            Some((place, args_of_cluster)) if args.targets.len() > 1 => {
+                cluster::check(place, &args_of_cluster, args.pods.pods())?;
+            }
+            Some(_) => {}
+            None if args.pods.pods().is_some() => {
                 return Err(Failure::usage(
                     format!("{name} is not in a Kubernetes cluster, and cannot have several pods"),
                     "leave out --pods and its kin, or name a target such as sc://CLASS",
                 ));
             }
-            target::check(name, &args.allow_overwrite, &args.ceph.access())?;
+            None => {
+                target::check(name, &args.allow_overwrite, &args.ceph.access())?;
+            }
         }
     }
     let probes = Probes {
