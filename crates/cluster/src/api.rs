@@ -33,6 +33,14 @@ fn remedy(code: u16) -> &'static str {
     }
 }
 
+/// Whether the API server is away, or too busy for an answer: it may have one soon.
+pub(crate) fn is_away(error: &kube::Error) -> bool {
+    match error {
+        kube::Error::Api(status) => status.code >= 500 || status.code == 429,
+        _ => true,
+    }
+}
+
 /// Whether the API server says that there is no such thing.
 pub(crate) fn is_missing(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
@@ -50,4 +58,17 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         next = cause.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kube::core::Status;
+
+    #[test]
+    fn a_server_that_is_too_busy_is_away_and_one_that_refuses_is_not() {
+        let said = |code| kube::Error::Api(Status::failure("x", "y").with_code(code).boxed());
+        assert!(is_away(&said(503)) && is_away(&said(429)));
+        assert!(!is_away(&said(403)) && !is_away(&said(404)));
+    }
 }

@@ -140,7 +140,7 @@ impl Gathering {
             let found = match self.pods().list(&ours).await {
                 Ok(found) => found,
                 // A server that is away, and not one that refuses: it may be back soon.
-                Err(error) if !matches!(error, kube::Error::Api(_)) && unheard.elapsed() < AWAY => {
+                Err(error) if api::is_away(&error) && unheard.elapsed() < AWAY => {
                     tokio::time::sleep(LOOK).await;
                     if (watch.interrupts)() > 0 {
                         return Err(RunError::Interrupted);
@@ -188,7 +188,7 @@ impl Gathering {
             Ok(Some(log)) => log,
             Ok(None) => return Ok(None),
             // A server that is away: it is asked again.
-            Err(error) if !matches!(error, kube::Error::Api(_)) => return Ok(None),
+            Err(error) if api::is_away(&error) => return Ok(None),
             Err(error) => {
                 let doing = format!("reading what {} has written", name(pod));
                 return Err(api::failed(&doing, &error));

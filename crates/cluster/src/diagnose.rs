@@ -46,8 +46,10 @@ pub struct Hindrance {
 const AT_ONCE: Duration = Duration::ZERO;
 /// Retries of kubelets and provisioners help within this time, or not at all.
 const RETRIES: Duration = Duration::from_secs(30);
-/// A node may be freed, or made by an autoscaler.
+/// A node may be freed.
 const NODES: Duration = Duration::from_secs(120);
+/// Something is on its way, and takes as long as it takes.
+const FOR_EVER: Duration = Duration::MAX;
 
 impl Sight {
     /// What was seen of a run, pod by pod: to each what is about it, and what is about all. Pods that are not there yet are
@@ -288,11 +290,14 @@ impl Sight {
         } else {
             RETRIES
         };
-        Some(hindrance(
-            format!("no node takes the pod: {said}"),
-            scheduling_remedy(said),
-            patience,
-        ))
+        let cause = format!("no node takes the pod: {said}");
+        // As the autoscaler of Kubernetes and Karpenter say it.
+        if self.has_event("TriggeredScaleUp") || self.has_event("Nominated") {
+            let cause = format!("the cluster adds a node; until then, {cause}");
+            let remedy = "wait longer with --timeout, or see `kubectl describe pod`";
+            return Some(hindrance(cause, remedy, FOR_EVER));
+        }
+        Some(hindrance(cause, scheduling_remedy(said), patience))
     }
 
     fn container_state(&self) -> Option<&ContainerState> {
@@ -326,12 +331,22 @@ impl Sight {
 }
 
 fn not_created(said: &str) -> Hindrance {
+    if said.contains("service account") || said.contains("serviceaccount") {
+        // In a new namespace it is made a moment later.
+        return hindrance(
+            format!("the pod is refused: {said}"),
+            "name an account that exists with --service-account; see `kubectl get serviceaccounts`",
+            Duration::from_secs(10),
+        );
+    }
     let remedy = if said.contains("exceeded quota") {
         "use a smaller --claim-size, remove what is not needed, or ask for more quota"
     } else if said.contains("PodSecurity") || said.contains("violates") {
         "use a namespace whose Pod Security level allows this kind of target"
     } else if said.contains("LimitRange") || said.contains("minimum") || said.contains("maximum") {
         "use another --claim-size, or a namespace with other limits"
+    } else if said.contains("PriorityClass") {
+        "name one that exists with --priority-class; see `kubectl get priorityclasses`"
     } else {
         "see the message of the cluster"
     };
@@ -373,7 +388,7 @@ fn image(reason: &str, said: &str, image: &str) -> Hindrance {
     let is_final = reason != "ErrImagePull" || said.contains("not found") || said.contains("404");
     hindrance(
         format!("{reason}: the image {image} cannot be pulled: {said}"),
-        "name an image with `sh` that the cluster has or can pull, with --image",
+        "name an image with `sh` that the cluster has or can pull, with --image; --image-pull-secret opens a private registry",
         if is_final { AT_ONCE } else { RETRIES },
     )
 }
@@ -406,7 +421,7 @@ fn scheduling_remedy(said: &str) -> &'static str {
         ),
         (
             "untolerated taint",
-            "choose nodes without this taint with --node-selector",
+            "put up with the taint with --toleration, or choose other nodes with --node-selector",
         ),
         ("Insufficient", "free resources, or add nodes"),
         (

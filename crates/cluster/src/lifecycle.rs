@@ -58,11 +58,23 @@ impl Objects {
     }
 
     /// Creates the root, which the cluster makes everything else from, and the claim that its pods share, if they do.
-    pub(crate) async fn create(&self, spec: &RunSpec<'_>) -> Result<(), RunError> {
+    pub(crate) async fn create(
+        &self,
+        spec: &RunSpec<'_>,
+        interrupts: &dyn Fn() -> u32,
+    ) -> Result<(), RunError> {
         let post = PostParams::default();
-        let created = self.jobs().create(&post, &spec.job()?).await;
-        let job = created
-            .map_err(|error| api::failed(&format!("creating the job {}", self.job), &error))?;
+        let job = match self.jobs().create(&post, &spec.job()?).await {
+            Ok(job) => job,
+            Err(error) => {
+                let failed = api::failed(&format!("creating the job {}", self.job), &error);
+                // Without an answer it may be there nevertheless.
+                if api::is_away(&error) {
+                    self.delete(interrupts).await?;
+                }
+                return Err(failed);
+            }
+        };
         let uid = job.metadata.uid.unwrap_or_default();
         let Some(claim) = spec.shared_claim(Some(&uid)) else {
             return Ok(());
@@ -71,7 +83,7 @@ impl Objects {
             Ok(_) => Ok(()),
             Err(error) => {
                 // The pods would wait for it for ever.
-                let removed = self.delete(&|| 0).await;
+                let removed = self.delete(interrupts).await;
                 let failed = api::failed("creating the claim that the pods share", &error);
                 Err(removed.err().unwrap_or(failed))
             }
@@ -122,7 +134,7 @@ impl Objects {
             let sights = match self.sights().await {
                 Ok(sights) => sights,
                 // A server that is away, and not one that refuses: it may be back soon.
-                Err(error) if !matches!(error, kube::Error::Api(_)) && unheard.elapsed() < AWAY => {
+                Err(error) if api::is_away(&error) && unheard.elapsed() < AWAY => {
                     tokio::time::sleep(LOOK).await;
                     continue;
                 }

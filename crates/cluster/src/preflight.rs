@@ -7,7 +7,7 @@ mod count;
 
 use crate::api;
 use crate::connect::Cluster;
-use crate::manifest::quantity_bytes;
+use crate::manifest::{Quantity, quantity_bytes};
 use crate::options::{ClusterOptions, VolumeMode, pod};
 use iosonde_job::Target;
 use iosonde_job::diagnostic::nearest;
@@ -15,8 +15,10 @@ use iosonde_result::session::RunError;
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
 };
-use k8s_openapi::api::core::v1::{Namespace, Node, PersistentVolumeClaim, ResourceQuota};
-use k8s_openapi::api::storage::v1::StorageClass;
+use k8s_openapi::api::core::v1::{
+    LimitRange, Namespace, Node, PersistentVolumeClaim, ResourceQuota,
+};
+use k8s_openapi::api::storage::v1::{CSIStorageCapacity, StorageClass};
 use kube::api::{Api, ListParams, PostParams};
 use std::collections::BTreeMap;
 
@@ -50,6 +52,10 @@ pub struct Facts {
     pub namespace: Option<Namespace>,
     /// The quotas of the namespace.
     pub quotas: Option<Vec<ResourceQuota>>,
+    /// What the namespace allows a single object.
+    pub limits: Option<Vec<LimitRange>>,
+    /// What drivers publish of the space that is left.
+    pub capacities: Option<Vec<CSIStorageCapacity>>,
     /// The claim, where one is the target and it exists.
     pub claim: Option<PersistentVolumeClaim>,
     /// What of [`RIGHTS`] this user does not have, in words.
@@ -82,11 +88,15 @@ pub(crate) async fn look(cluster: &Cluster, options: &ClusterOptions) -> Result<
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let quotas: Api<ResourceQuota> = Api::namespaced(client.clone(), &cluster.namespace);
     let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), &cluster.namespace);
-    let (classes, nodes, namespace, quotas) = futures::join!(
+    let limits: Api<LimitRange> = Api::namespaced(client.clone(), &cluster.namespace);
+    let capacities: Api<CSIStorageCapacity> = Api::all(client.clone());
+    let (classes, nodes, namespace, quotas, limits, capacities) = futures::join!(
         classes.list(&all),
         nodes.list(&all),
         namespaces.get_opt(&cluster.namespace),
         quotas.list(&all),
+        limits.list(&all),
+        capacities.list(&all),
     );
     if let Ok(None) = &namespace {
         return Err(RunError::Unsupported {
@@ -109,6 +119,8 @@ pub(crate) async fn look(cluster: &Cluster, options: &ClusterOptions) -> Result<
         nodes: nodes.ok().map(|list| list.items),
         namespace: namespace.ok().flatten(),
         quotas: quotas.ok().map(|list| list.items),
+        limits: limits.ok().map(|list| list.items),
+        capacities: capacities.ok().map(|list| list.items),
         claim,
         missing_rights,
     })
@@ -183,8 +195,11 @@ impl Facts {
         };
         match &options.target {
             Target::StorageClass(class) | Target::Ephemeral(class) => {
-                self.judge_class(class, &mut ready)?;
+                self.judge_class(class, options, &mut ready)?;
+                self.judge_limits(options.claim_bytes)?;
                 self.judge_quotas(class, options.claim_bytes, claims)?;
+                self.judge_capacity(class, options.claim_bytes)?;
+                self.judge_root(options)?;
             }
             Target::Claim { name, .. } => self.judge_claim(name, options, &mut ready)?,
             Target::HostPath(path) => self.judge_level(path)?,
@@ -213,7 +228,12 @@ impl Facts {
         })
     }
 
-    fn judge_class(&self, name: &str, ready: &mut Readiness) -> Result<(), RunError> {
+    fn judge_class(
+        &self,
+        name: &str,
+        options: &ClusterOptions,
+        ready: &mut Readiness,
+    ) -> Result<(), RunError> {
         ready
             .labels
             .insert("storage_class".to_owned(), name.to_owned());
@@ -234,6 +254,14 @@ impl Facts {
         if class.provisioner == "kubernetes.io/no-provisioner" {
             ready.notes.push(format!(
                 "the class {name} makes no volumes itself: one that was made by hand must be free"
+            ));
+        }
+        let binds_late = class.volume_binding_mode.as_deref() == Some("WaitForFirstConsumer");
+        let is_placed = !options.node_selector.is_empty() || !options.pod.node_affinity.is_empty();
+        if is_placed && !binds_late {
+            ready.notes.push(format!(
+                "the class {name} binds volumes before the pod has a node: where volumes belong to nodes or zones, it may be one \
+                 that the labels exclude"
             ));
         }
         if class.reclaim_policy.as_deref() == Some("Retain") {
@@ -291,19 +319,94 @@ impl Facts {
         Ok(())
     }
 
+    /// The Pod Security Standard that the namespace enforces.
+    fn level(&self) -> Option<&str> {
+        let labels = self.namespace.as_ref()?.metadata.labels.as_ref()?;
+        let level = labels.get("pod-security.kubernetes.io/enforce")?;
+        Some(level.as_str())
+    }
+
+    /// Block devices belong to root.
+    fn judge_root(&self, options: &ClusterOptions) -> Result<(), RunError> {
+        let is_block = options.volume_mode == VolumeMode::Block;
+        let is_root = options.run_as.map_or(is_block, |user| user == 0);
+        if !is_root || self.level() != Some("restricted") {
+            return Ok(());
+        }
+        Err(RunError::Target {
+            path: options.target.to_string(),
+            problem: "the namespace's Pod Security level `restricted` forbids pods that run as root, as this one must"
+                .to_owned(),
+            remedy: match is_block {
+                true => "choose a namespace with the level `baseline` with -n, or name the user that the node gives \
+                         devices to with --run-as"
+                    .to_owned(),
+                false => "leave out --run-as 0".to_owned(),
+            },
+        })
+    }
+
     fn judge_level(&self, path: &str) -> Result<(), RunError> {
-        let labels = self
-            .namespace
-            .as_ref()
-            .and_then(|ns| ns.metadata.labels.as_ref());
-        let level = labels.and_then(|labels| labels.get("pod-security.kubernetes.io/enforce"));
-        match level.map(String::as_str) {
+        match self.level() {
             Some(level @ ("restricted" | "baseline")) => Err(RunError::Target {
                 path: format!("hostpath://{path}"),
                 problem: format!(
                     "the namespace's Pod Security level `{level}` forbids hostPath volumes"
                 ),
                 remedy: "choose a namespace with the level `privileged` with -n".to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn judge_limits(&self, claim_bytes: u64) -> Result<(), RunError> {
+        for limit in self.limits.iter().flatten() {
+            let name = limit.metadata.name.as_deref().unwrap_or_default();
+            let items = limit.spec.iter().flat_map(|spec| &spec.limits);
+            for item in items.filter(|item| item.type_ == "PersistentVolumeClaim") {
+                let bound = |bounds: &Option<BTreeMap<String, Quantity>>| {
+                    let quantity = bounds.as_ref()?.get("storage")?;
+                    quantity_bytes(quantity)
+                };
+                let (least, most) = (bound(&item.min), bound(&item.max));
+                let problem = match (least, most) {
+                    (_, Some(most)) if claim_bytes > most => {
+                        format!("a claim may have {} at most", in_words(most))
+                    }
+                    (Some(least), _) if claim_bytes < least => {
+                        format!("a claim must have {} at least", in_words(least))
+                    }
+                    _ => continue,
+                };
+                return Err(RunError::Unsupported {
+                    problem: format!(
+                        "the limit range {name} does not allow it: {problem}, and {} is asked for",
+                        in_words(claim_bytes)
+                    ),
+                    remedy: "use another --claim-size, or a namespace with other limits".to_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Where drivers publish how much is left, and it is too little everywhere.
+    fn judge_capacity(&self, class: &str, claim_bytes: u64) -> Result<(), RunError> {
+        let published = self.capacities.iter().flatten();
+        let of_class = published.filter(|capacity| capacity.storage_class_name == class);
+        let left = of_class.filter_map(|capacity| {
+            let largest = capacity.maximum_volume_size.as_ref();
+            quantity_bytes(largest.or(capacity.capacity.as_ref())?)
+        });
+        match left.max() {
+            Some(most) if most < claim_bytes => Err(RunError::Target {
+                path: format!("sc://{class}"),
+                problem: format!(
+                    "its driver has room for volumes of {} at most, and {} is asked for",
+                    in_words(most),
+                    in_words(claim_bytes)
+                ),
+                remedy: "use a smaller --claim-size, or remove what is not needed".to_owned(),
             }),
             _ => Ok(()),
         }

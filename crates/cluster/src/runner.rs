@@ -92,7 +92,7 @@ impl ClusterRunner<'_> {
             job: spec.name(),
             agent: spec.start.agent(),
         };
-        runtime.block_on(objects.create(&spec))?;
+        runtime.block_on(objects.create(&spec, watch.interrupts))?;
         match runtime.block_on(begin(&objects, &spec, &self.agent, watch)) {
             Ok(pods) => {
                 (watch.tell)(Told::Over);

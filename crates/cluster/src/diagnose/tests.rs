@@ -119,6 +119,34 @@ fn every_hindrance_has_a_cause_and_a_remedy() {
         (
             sight(
                 Value::Null,
+                Value::Null,
+                none(),
+                &[(
+                    "FailedCreate",
+                    "pods \"x\" is forbidden: error looking up service account a/b: serviceaccount \"b\" not found",
+                )],
+            ),
+            "serviceaccount",
+            "--service-account",
+            false,
+        ),
+        (
+            sight(
+                Value::Null,
+                Value::Null,
+                none(),
+                &[(
+                    "FailedCreate",
+                    "pods \"x\" is forbidden: no PriorityClass with name high was found",
+                )],
+            ),
+            "no PriorityClass",
+            "--priority-class",
+            true,
+        ),
+        (
+            sight(
+                Value::Null,
                 waiting("ErrImagePull", "no:such: not found"),
                 none(),
                 &[],
@@ -268,4 +296,22 @@ fn what_a_driver_pours_out_is_cut_to_its_first_line() {
     assert_eq!(in_short("plain"), "plain");
     let long = "x".repeat(1000);
     assert_eq!(in_short(&long).len(), 404);
+}
+
+#[test]
+fn a_node_that_the_cluster_adds_is_waited_for_as_long_as_the_user_wants() {
+    let unplaced = json!({"metadata": {"name": "iosonde-x-0"}, "spec": {"containers": []}, "status": {"phase": "Pending"}});
+    for reason in ["TriggeredScaleUp", "Nominated"] {
+        let events = [
+            ("FailedScheduling", "0/2 nodes are available"),
+            (reason, ""),
+        ];
+        let seen = sight(Value::Null, unplaced.clone(), json!([]), &events);
+        let State::Hindered(hindrance) = seen.judge() else {
+            panic!("{reason}");
+        };
+        assert_eq!(hindrance.patience, Duration::MAX);
+        assert!(hindrance.cause.contains("adds a node"), "{hindrance:?}");
+        assert!(hindrance.remedy.contains("--timeout"), "{hindrance:?}");
+    }
 }

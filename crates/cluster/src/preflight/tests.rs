@@ -17,6 +17,8 @@ fn facts(change: impl FnOnce(&mut Value)) -> Facts {
         "classes": [class("fast", "Delete"), class("keep", "Retain")],
         "nodes": [node("amd64", &["docker.io/library/busybox@sha256:0", "docker.io/library/busybox:1.36"])],
         "quotas": [],
+        "limits": [],
+        "capacities": [],
         "claim": null,
         "namespace": {"metadata": {"name": "bench"}},
     });
@@ -27,6 +29,8 @@ fn facts(change: impl FnOnce(&mut Value)) -> Facts {
         nodes: serde_json::from_value(part("nodes")).unwrap(),
         namespace: serde_json::from_value(part("namespace")).unwrap(),
         quotas: serde_json::from_value(part("quotas")).unwrap(),
+        limits: serde_json::from_value(part("limits")).unwrap(),
+        capacities: serde_json::from_value(part("capacities")).unwrap(),
         claim: serde_json::from_value(part("claim")).unwrap(),
         missing_rights: Vec::new(),
     }
@@ -54,7 +58,14 @@ fn a_class_that_exists_is_measured_with_an_image_that_is_there() {
 #[test]
 fn what_may_not_be_seen_is_not_judged() {
     let blind = facts(|facts| {
-        for part in ["classes", "nodes", "quotas", "namespace"] {
+        for part in [
+            "classes",
+            "nodes",
+            "quotas",
+            "namespace",
+            "limits",
+            "capacities",
+        ] {
             facts[part] = Value::Null;
         }
     });
@@ -200,4 +211,75 @@ fn affinity_and_modes_are_judged_before_anything_is_made() {
         let text = refused(target, |options| options.volume_mode = VolumeMode::Block).unwrap_err();
         assert!(text.contains("cannot be had as a block device"), "{text}");
     }
+}
+
+#[test]
+fn what_a_claim_may_have_is_known_before_it_is_made() {
+    let refused = |change: &dyn Fn(&mut Value)| judge(&facts(change), "sc://fast").unwrap_err();
+    let range = |bounds: Value| {
+        move |facts: &mut Value| {
+            let mut item = bounds.clone();
+            item["type"] = json!("PersistentVolumeClaim");
+            facts["limits"] = json!([{"metadata": {"name": "sizes"}, "spec": {"limits": [
+                {"type": "Container", "max": {"storage": "1"}}, item,
+            ]}}]);
+        }
+    };
+    let text = refused(&range(json!({"max": {"storage": "2Gi"}})));
+    assert!(
+        text.contains("the limit range sizes") && text.contains("2Gi at most, and 5Gi"),
+        "{text}"
+    );
+    let text = refused(&range(json!({"min": {"storage": "10Gi"}})));
+    assert!(text.contains("10Gi at least"), "{text}");
+    let fits =
+        facts(|facts| range(json!({"min": {"storage": "1Gi"}, "max": {"storage": "5Gi"}}))(facts));
+    assert!(judge(&fits, "sc://fast").is_ok());
+    let capacity = |class: &str, capacity: &str| json!({"metadata": {}, "storageClassName": class, "capacity": capacity});
+    let published = |facts: &mut Value| {
+        facts["capacities"] = json!([
+            capacity("fast", "1Gi"),
+            capacity("fast", "4Gi"),
+            capacity("keep", "100Gi")
+        ]);
+    };
+    let text = refused(&published);
+    assert!(
+        text.contains("room for volumes of 4Gi at most, and 5Gi"),
+        "{text}"
+    );
+    assert!(judge(&facts(published), "sc://keep").is_ok());
+}
+
+#[test]
+fn who_may_not_be_root_has_no_block_device() {
+    let restricted = facts(|facts| {
+        facts["namespace"]["metadata"]["labels"] =
+            json!({"pod-security.kubernetes.io/enforce": "restricted"});
+    });
+    let mut options = ClusterOptions::new("sc://fast".parse().unwrap());
+    assert!(restricted.judge(&options, "amd64").is_ok());
+    options.volume_mode = VolumeMode::Block;
+    let error = restricted.judge(&options, "amd64").unwrap_err();
+    assert!(
+        error.to_string().contains("as this one must") && error.remedy().contains("--run-as"),
+        "{error}"
+    );
+    options.run_as = Some(1000);
+    assert!(restricted.judge(&options, "amd64").is_ok());
+}
+
+#[test]
+fn a_class_that_binds_before_the_pod_is_placed_is_named() {
+    let mut options = ClusterOptions::new("sc://fast".parse().unwrap());
+    options.node_selector = [("disk".to_owned(), "ssd".to_owned())].into();
+    let early = facts(|_| {}).judge(&options, "amd64").unwrap();
+    assert!(
+        early.notes[0].contains("before the pod has a node"),
+        "{:?}",
+        early.notes
+    );
+    let late =
+        facts(|facts| facts["classes"][0]["volumeBindingMode"] = json!("WaitForFirstConsumer"));
+    assert!(late.judge(&options, "amd64").unwrap().notes.is_empty());
 }
