@@ -82,6 +82,66 @@ fn a_pod_is_as_the_user_wants_it() {
 
 #[test]
 #[ignore = "needs a cluster"]
+fn what_clusters_ask_of_pods_is_in_the_pod() {
+    let lab = Lab::new("asked");
+    let class = format!("bench-{}", lab.namespace);
+    let priority = format!(
+        "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {{name: {class}}}\nvalue: 7\n"
+    );
+    kubectl_with(&["apply", "-f", "-"], &priority);
+    lab.kubectl(&["create", "serviceaccount", "bench"]);
+    let words = format!(
+        "--ephemeral-storage 90m --node-affinity kubernetes.io/hostname!=n1 --priority-class {class} --requests cpu=10m,memory=64Mi \
+         --limits memory=512Mi --image-pull-secret registry --service-account bench --pod-label team=storage \
+         --pod-annotation why=test {ENDLESS}"
+    );
+    let mut child = begun(&lab, lab.fio("emptydir://", &words));
+    let pod = lab.kubectl(&[
+        "get",
+        "pods",
+        "-l",
+        "team=storage",
+        "-o",
+        "jsonpath={.items[0]}",
+    ]);
+    signal(&child, Signal::INT);
+    child.wait().expect("it ends");
+    kubectl(&["delete", "priorityclass", &class]);
+    let pod: serde_json::Value = serde_json::from_str(&pod).expect("a pod");
+    let (spec, resources) = (&pod["spec"], &pod["spec"]["containers"][0]["resources"]);
+    assert_eq!(resources["requests"]["ephemeral-storage"], "90Mi");
+    assert_eq!(resources["requests"]["cpu"], "10m");
+    assert_eq!(resources["limits"]["memory"], "512Mi");
+    assert_eq!(
+        (&spec["priority"], &spec["nodeName"]),
+        (&7.into(), &"n2".into())
+    );
+    assert_eq!(spec["imagePullSecrets"][0]["name"], "registry");
+    assert_eq!(spec["serviceAccountName"], "bench");
+    assert_eq!(pod["metadata"]["annotations"]["why"], "test");
+    lab.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn a_mistake_in_the_last_class_is_told_before_the_first_is_measured() {
+    let lab = Lab::new("typo");
+    let line = format!(
+        "probe sc://local-path sc://loop-ext5 --image {IMAGE} -n {} --claim-size 100m",
+        lab.namespace
+    );
+    let (status, stdout, stderr) = run(lab.command(&line));
+    assert_eq!(status, Some(3), "{stderr}");
+    assert!(stderr.contains("did you mean sc://loop-ext4?"), "{stderr}");
+    assert!(
+        !stderr.contains("take turns") && stdout.is_empty(),
+        "{stderr}"
+    );
+    lab.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
 fn the_doctor_names_classes_nodes_and_what_runs_have_left() {
     let lab = Lab::new("doctor");
     // A class that keeps its volumes, so that a run leaves one behind.

@@ -32,6 +32,18 @@ fn what_cannot_be_is_explained() {
         ),
         (
             "emptydir://",
+            "--volume-mode block",
+            3,
+            "cannot be had as a block device",
+        ),
+        (
+            "emptydir://",
+            "--service-account none",
+            9,
+            "serviceaccount \"none\" not found",
+        ),
+        (
+            "emptydir://",
             "--write_bw_log=x",
             3,
             "would stay in the pod",
@@ -70,6 +82,13 @@ fn a_quota_is_seen_before_anything_is_made() {
         stderr.contains("the quota small (requests.storage)"),
         "{stderr}"
     );
+    lab.assert_clean();
+    let range = "apiVersion: v1\nkind: LimitRange\nmetadata: {name: sizes}\n\
+         spec: {limits: [{type: PersistentVolumeClaim, max: {storage: 500Mi}}]}\n";
+    kubectl_with(&["-n", &lab.namespace, "apply", "-f", "-"], range);
+    let (status, _, stderr) = run(lab.fio("sc://local-path", &format!("--claim-size 600m {JOB}")));
+    assert_eq!(status, Some(3), "{stderr}");
+    assert!(stderr.contains("the limit range sizes"), "{stderr}");
     lab.assert_clean();
 }
 

@@ -61,6 +61,39 @@ fn pods_start_together_and_are_one_result() {
 
 #[test]
 #[ignore = "needs a cluster"]
+fn eight_pods_on_a_claim_each_start_together() {
+    let lab = Lab::new("eight");
+    let words = format!("--pods 8 --claim-size 30m {JOB}");
+    let (status, stdout, stderr) = run(lab.fio("sc://local-path", &words));
+    assert_eq!(status, Some(0), "{stderr}");
+    let pods = &json(&stdout)["iosonde"]["pods"];
+    let each = pods["each"].as_array().expect("pods");
+    assert_eq!(each.len(), 8, "{pods}");
+    let began = each.iter().map(|pod| pod["started_ns"].as_u64());
+    let began: Vec<u64> = began.map(|ns| ns.expect("a time")).collect();
+    assert_eq!(began.iter().max().copied(), pods["start_skew_ns"].as_u64());
+    println!("eight pods started within {} ns", pods["start_skew_ns"]);
+    lab.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn a_probe_of_several_pods_says_that_the_figures_are_those_of_all() {
+    let lab = Lab::new("probes");
+    let line = format!(
+        "probe sc://local-path --pods 2 --image {} -n {} --claim-size 100m --quick --runtime 0.5",
+        super::IMAGE,
+        lab.namespace
+    );
+    let (status, stdout, stderr) = run(lab.command(&line));
+    assert_eq!(status, Some(0), "{stderr}");
+    let words = "all figures are those of 2 pods together, each on a volume of its own";
+    assert!(stdout.contains(words), "{stdout}");
+    lab.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
 fn what_happens_to_one_pod_is_said_and_all_are_removed() {
     let lab = Lab::new("podfaults");
     let words = format!("--pods 2 --claim-size 50m {ENDLESS}");
