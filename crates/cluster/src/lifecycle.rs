@@ -250,7 +250,15 @@ impl Objects {
 
     /// Deletes everything, and waits until it is gone: some classes keep the data of claims that are.
     pub(crate) async fn delete(&self, interrupts: &dyn Fn() -> u32) -> Result<(), RunError> {
-        let before = interrupts();
+        self.delete_since(interrupts(), interrupts).await
+    }
+
+    /// As [`delete`](Self::delete), for a user who had interrupted so often when all of this began: once more ends the wait.
+    pub(crate) async fn delete_since(
+        &self,
+        before: u32,
+        interrupts: &dyn Fn() -> u32,
+    ) -> Result<(), RunError> {
         let begun = Instant::now();
         let mut is_asked = false;
         loop {
@@ -313,8 +321,8 @@ impl Objects {
             .map(|Stranded { pod, node }| format!("the node {node} of its pod {pod}"))
             .collect();
         let pods: Vec<&str> = stranded.iter().map(|one| one.pod.as_str()).collect();
-        RunError::Unready {
-            what: format!("removing the job {}", self.job),
+        RunError::Left {
+            what: format!("the job {}", self.job),
             cause: format!("{} is not ready", each.join(", ")),
             remedy: format!(
                 "the cluster removes it when the node is back; if it is gone for good: kubectl -n {} delete pod {} \
@@ -326,8 +334,8 @@ impl Objects {
     }
 
     fn left(&self, why: &str) -> RunError {
-        RunError::Unready {
-            what: format!("removing the job {}", self.job),
+        RunError::Left {
+            what: format!("the job {}", self.job),
             cause: why.to_owned(),
             remedy: format!(
                 "the cluster goes on removing it; if it does not: {}",

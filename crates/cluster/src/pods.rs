@@ -39,6 +39,8 @@ pub struct PodsSession<'w> {
     /// The client's clock counts from here.
     begun: Instant,
     runs: u64,
+    /// What all pods were told of ending the run.
+    stops: Vec<Stop>,
     is_closed: bool,
 }
 
@@ -57,6 +59,7 @@ impl<'w> PodsSession<'w> {
             watch,
             begun: Instant::now(),
             runs: 0,
+            stops: Vec::new(),
             is_closed: false,
         }
     }
@@ -216,7 +219,7 @@ impl<'w> PodsSession<'w> {
             self.is_closed |= broken.may_go_on;
             named(broken.error, &link.name)
         })?;
-        link.take_up(connection, run);
+        link.take_up(connection, run, &self.stops);
         Ok(())
     }
 
@@ -279,7 +282,8 @@ impl<'w> PodsSession<'w> {
         }
     }
 
-    fn stop_all(&self, stop: Stop) {
+    fn stop_all(&mut self, stop: Stop) {
+        self.stops.push(stop);
         let run = self.runs;
         for link in &self.links {
             link.connection.ask(&Request::Stop { run, stop });
@@ -289,6 +293,7 @@ impl<'w> PodsSession<'w> {
     /// Follows all pods to the end of the run.
     fn follow(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         let mut together = Together::default();
+        self.stops.clear();
         let (mut passed_on, mut is_started, mut is_enough) = (0, false, false);
         loop {
             while passed_on < (self.watch.interrupts)().min(2) {

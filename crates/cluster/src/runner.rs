@@ -7,7 +7,7 @@ use crate::manifest::{RunSpec, Start};
 use crate::options::{AgentProgram, ClusterOptions};
 use crate::pods::PodsSession;
 use crate::preflight::{self, Readiness};
-use crate::session::{ClusterSession, Told, Watch};
+use crate::session::{ClusterSession, TICK, Told, Watch};
 use crate::transport::{Connection, send_agent};
 use futures::future::try_join_all;
 use iosonde_job::Target;
@@ -71,7 +71,10 @@ impl ClusterRunner<'_> {
         let runtime = runtime()?;
         let options = with_namespace(&self.options);
         (watch.tell)(Told::Waiting("the cluster's answer"));
-        let (cluster, ready) = runtime.block_on(asked(&options, self.agent.arch))?;
+        let (cluster, ready) = runtime.block_on(unless_interrupted(
+            watch.interrupts,
+            asked(&options, self.agent.arch),
+        ))?;
         for note in &ready.notes {
             (watch.tell)(Told::Note(note));
         }
@@ -148,11 +151,27 @@ async fn begin(
     (watch.tell)(Told::Waiting(&what));
     let mut pods: Vec<(u32, Pod)> = pods.into_iter().map(|pod| (index(&pod), pod)).collect();
     pods.sort_by_key(|(index, _)| *index);
-    try_join_all(
-        pods.iter()
-            .map(|(index, pod)| start(objects, spec, agent, *index, pod)),
-    )
-    .await
+    let starting = pods
+        .iter()
+        .map(|(index, pod)| start(objects, spec, agent, *index, pod));
+    unless_interrupted(watch.interrupts, try_join_all(starting)).await
+}
+
+/// What comes of it, unless the user wants it no longer.
+async fn unless_interrupted<T>(
+    interrupts: &dyn Fn() -> u32,
+    work: impl Future<Output = Result<T, RunError>>,
+) -> Result<T, RunError> {
+    let before = interrupts();
+    let interrupted = async {
+        while interrupts() <= before {
+            tokio::time::sleep(TICK).await;
+        }
+    };
+    tokio::select! {
+        done = work => done,
+        () = interrupted => Err(RunError::Interrupted),
+    }
 }
 
 async fn start(
@@ -253,5 +272,25 @@ pub(crate) async fn complete(labels: &mut BTreeMap<String, String>, cluster: &Cl
     // Labels that this user may not see are not in the result.
     if let Ok(node) = nodes.get(name).await {
         labels.extend(preflight::node_labels(&node));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+    #[test]
+    fn what_never_comes_is_not_waited_for_when_the_user_wants_it_no_longer() {
+        let pressed = AtomicU32::new(1);
+        let asked = || pressed.fetch_add(1, Relaxed) / 3;
+        let work = std::future::pending::<Result<(), RunError>>();
+        let outcome = runtime()
+            .unwrap()
+            .block_on(unless_interrupted(&asked, work));
+        assert_eq!(outcome, Err(RunError::Interrupted));
+        let work = async { Ok(7) };
+        let outcome = runtime().unwrap().block_on(unless_interrupted(&|| 0, work));
+        assert_eq!(outcome, Ok(7));
     }
 }

@@ -321,16 +321,16 @@ pub(crate) fn remove(
     for agent in agents {
         agent.ask(&Request::Close);
     }
-    let begun = Instant::now();
+    let (begun, before) = (Instant::now(), (watch.interrupts)());
     for agent in agents {
-        while begun.elapsed() < CLOSE && (watch.interrupts)() < 2 {
+        while begun.elapsed() < CLOSE && (watch.interrupts)() <= before.max(1) {
             match agent.heard.recv_timeout(TICK) {
                 Ok(Heard::Ended) | Err(RecvTimeoutError::Disconnected) => break,
                 _ => {}
             }
         }
     }
-    let removed = runtime.block_on(objects.delete(watch.interrupts));
+    let removed = runtime.block_on(objects.delete_since(before, watch.interrupts));
     (watch.tell)(Told::Over);
     removed
 }

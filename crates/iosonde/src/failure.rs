@@ -239,7 +239,7 @@ fn run_status(error: &RunError) -> u8 {
             status::TARGET
         }
         RunError::NoSpace { .. } => status::NO_SPACE,
-        RunError::Unready { .. } => status::UNREADY,
+        RunError::Unready { .. } | RunError::Left { .. } => status::UNREADY,
         RunError::Lost { .. } => status::LOST,
         RunError::NothingDone => status::IO,
         RunError::Interrupted => status::SIGNAL + 2,

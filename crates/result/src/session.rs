@@ -79,6 +79,16 @@ pub enum RunError {
         /// What to do about it.
         remedy: String,
     },
+    /// What was made for a run elsewhere is still there.
+    #[error("{what} is not removed yet: {cause}")]
+    Left {
+        /// What is left.
+        what: String,
+        /// What is known about why.
+        cause: String,
+        /// What to do about it.
+        remedy: String,
+    },
     /// The time was over before the target had answered once.
     #[error("no I/O was completed in the time that there was")]
     NothingDone,
@@ -95,6 +105,7 @@ impl RunError {
             | RunError::Refused { remedy, .. }
             | RunError::Unsupported { remedy, .. }
             | RunError::Unready { remedy, .. }
+            | RunError::Left { remedy, .. }
             | RunError::Lost { remedy, .. } => remedy.clone(),
             RunError::NoSpace { .. } => {
                 "use a smaller size= or fewer jobs, or a target with more room".to_owned()

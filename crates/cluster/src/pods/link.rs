@@ -9,7 +9,7 @@ use iosonde_result::interval::Interval;
 use iosonde_result::observer::Observer;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::RunError;
-use iosonde_result::wire::{Message, ProgressReport, Request};
+use iosonde_result::wire::{Message, ProgressReport, Request, Stop};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
@@ -96,8 +96,8 @@ impl Link {
         self.connection.ask(&Request::Clock);
     }
 
-    /// Goes on with the run over another connection.
-    pub(super) fn take_up(&mut self, connection: Connection, run: u64) {
+    /// Goes on with the run over another connection. `stops` is what it was told of ending it.
+    pub(super) fn take_up(&mut self, connection: Connection, run: u64, stops: &[Stop]) {
         self.connection = connection;
         self.clocks_due = 0;
         self.pulse.heard(Instant::now());
@@ -106,6 +106,10 @@ impl Link {
         // The word may have been lost with the connection.
         if let Some(at_ns) = self.start_ns {
             self.connection.ask(&Request::Start { run, at_ns });
+        }
+        for stop in stops {
+            let stop = *stop;
+            self.connection.ask(&Request::Stop { run, stop });
         }
     }
 
@@ -199,16 +203,18 @@ mod tests {
         assert!(link.is_silent(now + Duration::from_secs(40)));
         // Nobody knows whether the plan has arrived: the agent does.
         let (connection, mut agent, _) = Connection::fake();
-        link.take_up(connection, 1);
+        link.take_up(connection, 1, &[]);
         assert_eq!(asked(&mut agent), [request]);
         assert!(!link.is_silent(Instant::now()));
         link.hear(Message::Ready, &mut Nobody).unwrap();
         link.start_ns = Some(7);
         let (connection, mut agent, _) = Connection::fake();
-        link.take_up(connection, 1);
+        link.take_up(connection, 1, &[Stop::Interrupt]);
+        let stop = Stop::Interrupt;
         let expected = [
             Request::Follow { run: 1, have: 1 },
             Request::Start { run: 1, at_ns: 7 },
+            Request::Stop { run: 1, stop },
         ];
         assert_eq!(asked(&mut agent), expected);
     }

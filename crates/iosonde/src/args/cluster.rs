@@ -87,10 +87,10 @@ pub(crate) struct PodArgs {
     pub(crate) service_account: Option<String>,
     /// Label of the pod; may be repeated
     #[arg(long = "pod-label", value_parser = label, value_name = "KEY=VALUE")]
-    pub(crate) labels: Vec<(String, String)>,
+    pub(crate) pod_labels: Vec<(String, String)>,
     /// Annotation of the pod; may be repeated
     #[arg(long = "pod-annotation", value_parser = label, value_name = "KEY=VALUE")]
-    pub(crate) annotations: Vec<(String, String)>,
+    pub(crate) pod_annotations: Vec<(String, String)>,
 }
 
 impl PodArgs {
@@ -102,8 +102,8 @@ impl PodArgs {
             limits: self.limits.iter().cloned().collect(),
             image_pull_secrets: self.image_pull_secrets.clone(),
             service_account: self.service_account.clone(),
-            labels: self.labels.iter().cloned().collect(),
-            annotations: self.annotations.iter().cloned().collect(),
+            labels: self.pod_labels.iter().cloned().collect(),
+            annotations: self.pod_annotations.iter().cloned().collect(),
         }
     }
 }

@@ -173,8 +173,17 @@ pub(super) fn report(
 
 /// The result in all formats that are asked for.
 pub(crate) fn document(result: &RunResult, formats: &Formats) -> Result<Vec<u8>, Failure> {
+    document_so_far(result, formats, Some(0))
+}
+
+/// As [`document`], while the run goes on for so long, if that is known.
+pub(crate) fn document_so_far(
+    result: &RunResult,
+    formats: &Formats,
+    left_ns: Option<u64>,
+) -> Result<Vec<u8>, Failure> {
     let mut document = Vec::new();
-    fio::write(&mut document, result, formats).map_err(anyhow::Error::from)?;
+    fio::write_so_far(&mut document, result, formats, left_ns).map_err(anyhow::Error::from)?;
     if !document.ends_with(b"\n") {
         document.push(b'\n');
     }

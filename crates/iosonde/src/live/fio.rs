@@ -2,7 +2,7 @@
 
 mod aggregate;
 
-use crate::commands::fio::document;
+use crate::commands::fio::document_so_far;
 use crate::failure::Failure;
 use crate::output::{Output, is_live_terminal};
 use aggregate::AggregateLog;
@@ -24,6 +24,8 @@ pub(crate) struct FioLive<'a> {
     bandwidth: Option<AggregateLog>,
     /// What is said before the jobs start, until it has been said. A job that is refused does not get that far.
     header: Option<String>,
+    /// How long the run goes on, as was last heard.
+    left_ns: Option<u64>,
     failed: Option<Failure>,
 }
 
@@ -72,6 +74,7 @@ impl<'a> FioLive<'a> {
             line: is_wanted.then(|| status_line(command, formats)),
             status: command.status_interval_ns.map(Every::new),
             bandwidth: None,
+            left_ns: None,
             header: formats.normal.then(|| header(plan)),
             failed: None,
         }
@@ -110,6 +113,7 @@ impl<'a> FioLive<'a> {
 impl Observer for FioLive<'_> {
     fn progress(&mut self, progress: &Progress<'_>) -> Control {
         self.begin();
+        self.left_ns = progress.left_ns;
         if let Some(line) = &mut self.line {
             line.show(progress, self.plan);
         }
@@ -129,7 +133,8 @@ impl Observer for FioLive<'_> {
         if let Some(line) = &mut self.line {
             line.clear();
         }
-        let written = document(so_far, &self.formats).and_then(|text| self.output.write(&text));
+        let written = document_so_far(so_far, &self.formats, self.left_ns)
+            .and_then(|text| self.output.write(&text));
         self.note(written);
     }
 

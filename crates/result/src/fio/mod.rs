@@ -26,7 +26,7 @@ pub use aggregate::Report;
 pub use eta::eta_line;
 pub use header::header;
 pub use json::{json, write_json};
-pub use output::{Formats, write};
+pub use output::{Formats, write, write_so_far};
 pub use terse::write_terse;
 pub use text::write_normal;
 

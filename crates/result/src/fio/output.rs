@@ -8,6 +8,9 @@ use iosonde_job::cmdline::{IdleProfile, OutputFormat};
 use std::io::{self, Write};
 use std::str::FromStr;
 
+/// As fio writes it.
+const UNKNOWN_ETA: u64 = i32::MAX as u64;
+
 /// The formats asked for, one or several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Formats {
@@ -93,11 +96,25 @@ impl FromStr for Formats {
 /// Writes `result` in all of `formats`, in fio's order: terse, JSON, normal. The [`header`](super::header()) comes before
 /// the run, if `normal` is among them.
 pub fn write(out: &mut impl Write, result: &RunResult, formats: &Formats) -> io::Result<()> {
+    write_so_far(out, result, formats, Some(0))
+}
+
+/// As [`write`], while the run goes on for so long, if that is known.
+pub fn write_so_far(
+    out: &mut impl Write,
+    result: &RunResult,
+    formats: &Formats,
+    left_ns: Option<u64>,
+) -> io::Result<()> {
     if let Some(version) = formats.terse {
         write_terse(out, result, version)?;
     }
     if let Some(kind) = formats.json {
         let mut root = json::json(result, kind == Json::Plus);
+        let eta_s = left_ns.map_or(UNKNOWN_ETA, |ns| ns.div_ceil(1_000_000_000));
+        for job in root["jobs"].as_array_mut().into_iter().flatten() {
+            job["eta"] = eta_s.into();
+        }
         let idleness = formats
             .idle
             .and_then(|which| idle::json(&result.series, which));

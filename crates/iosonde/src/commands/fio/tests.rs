@@ -114,3 +114,21 @@ fn errors_of_jobs_end_with_status_1() {
     assert_eq!(failure.status(), 1);
     assert_eq!(failure.text(false), "error: a: EIO");
 }
+
+#[test]
+fn reports_on_the_way_say_how_long_it_still_takes() {
+    let words = "--name=a --ioengine=sim --size=1g --rw=randread --time_based --runtime=4 --status-interval=1 --output-format=json";
+    let parsed = parsed(words);
+    let path = std::env::temp_dir().join(format!("iosonde-eta-{}", std::process::id()));
+    let mut output = Output::open(Some(&path), false).unwrap();
+    let formats = Formats::asked(&parsed.command);
+    let mut live = FioLive::new(&parsed.plan, &parsed.command, formats, &mut output);
+    let mut session = LocalRunner::default().open();
+    session.run(&parsed.plan, &mut live).unwrap();
+    live.end().unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let documents = serde_json::Deserializer::from_str(&text).into_iter::<serde_json::Value>();
+    let left = documents.map(|document| document.unwrap()["jobs"][0]["eta"].as_u64().unwrap());
+    assert_eq!(left.collect::<Vec<_>>(), [3, 2, 1]);
+}
