@@ -2,6 +2,10 @@
 //!
 //! [`survey`] asks, `Seen::survey` decides: pure, on what was answered. What this user may not see is left out, and said.
 
+mod drivers;
+
+pub use drivers::{DriverFacts, SnapshotClass};
+
 use crate::api;
 use crate::connect::Cluster;
 use crate::leftovers::{self, Leftover, LostVolume};
@@ -11,8 +15,8 @@ use crate::preflight::{is_usable, label};
 use iosonde_result::doctor::{Finding, Severity};
 use iosonde_result::session::RunError;
 use k8s_openapi::api::core::v1::{Node, PersistentVolume};
-use k8s_openapi::api::storage::v1::StorageClass;
-use kube::api::{Api, ListParams};
+use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, StorageClass};
+use kube::api::{Api, DynamicObject, ListParams};
 use serde::Serialize;
 
 /// What is known of a cluster.
@@ -24,6 +28,10 @@ pub struct Survey {
     pub version: String,
     /// Storage classes, by name. `None`: this user may not see them.
     pub classes: Option<Vec<ClassFacts>>,
+    /// CSI drivers, by name. `None`: this user may not see them.
+    pub drivers: Option<Vec<DriverFacts>>,
+    /// Snapshot classes. `None`: this user may not see them, or the cluster has no snapshots.
+    pub snapshot_classes: Option<Vec<SnapshotClass>>,
     /// Nodes, by name. `None`: this user may not see them.
     pub nodes: Option<Vec<NodeFacts>>,
     /// Runs that are in the cluster.
@@ -92,6 +100,8 @@ pub struct NodeFacts {
     pub disk_bytes: Option<u64>,
     /// Local SSDs, as its labels tell: how they are offered.
     pub local_ssd: Vec<String>,
+    /// Size in bytes of each volume that was made of a disk of this node.
+    pub local_volumes: Vec<u64>,
     /// Taints, as kubectl writes them.
     pub taints: Vec<String>,
     /// What it is short of: `DiskPressure`, `MemoryPressure`, `PIDPressure`.
@@ -105,6 +115,9 @@ pub(crate) struct Seen {
     pub(crate) version: String,
     pub(crate) classes: Option<Vec<StorageClass>>,
     pub(crate) nodes: Option<Vec<Node>>,
+    pub(crate) drivers: Option<Vec<CSIDriver>>,
+    pub(crate) driver_nodes: Option<Vec<CSINode>>,
+    pub(crate) snapshot_classes: Option<Vec<DynamicObject>>,
     pub(crate) volumes: Option<Vec<PersistentVolume>>,
     pub(crate) leftovers: Vec<Leftover>,
 }
@@ -125,9 +138,15 @@ pub fn survey(options: &ClusterOptions) -> Result<Survey, RunError> {
         let classes: Api<StorageClass> = Api::all(client.clone());
         let nodes: Api<Node> = Api::all(client.clone());
         let volumes: Api<PersistentVolume> = Api::all(client.clone());
-        let (classes, nodes, volumes, leftovers) = futures::join!(
+        let drivers: Api<CSIDriver> = Api::all(client.clone());
+        let driver_nodes: Api<CSINode> = Api::all(client.clone());
+        let snapshot_classes = drivers::snapshot_classes(client);
+        let (classes, nodes, drivers, driver_nodes, snapshot_classes, volumes, leftovers) = futures::join!(
             classes.list(&all),
             nodes.list(&all),
+            drivers.list(&all),
+            driver_nodes.list(&all),
+            snapshot_classes.list(&all),
             volumes.list(&all),
             leftovers::find(&cluster),
         );
@@ -136,6 +155,9 @@ pub fn survey(options: &ClusterOptions) -> Result<Survey, RunError> {
             version: version.git_version,
             classes: classes.ok().map(|list| list.items),
             nodes: nodes.ok().map(|list| list.items),
+            drivers: drivers.ok().map(|list| list.items),
+            driver_nodes: driver_nodes.ok().map(|list| list.items),
+            snapshot_classes: snapshot_classes.ok().map(|list| list.items),
             volumes: volumes.ok().map(|list| list.items),
             leftovers: leftovers?,
         })
@@ -163,10 +185,12 @@ impl Seen {
             context: self.context.clone(),
             version: self.version.clone(),
             classes: self.classes.as_ref().map(sorted),
+            drivers: self.driver_facts(),
+            snapshot_classes: self.snapshot_class_facts(),
             nodes: self
                 .nodes
                 .as_ref()
-                .map(|nodes| nodes.iter().map(node).collect()),
+                .map(|nodes| nodes.iter().map(|node| self.node(node)).collect()),
             leftovers: self.leftovers.clone(),
             lost_volumes: self
                 .volumes
@@ -209,9 +233,36 @@ impl Seen {
             name,
         }
     }
+
+    fn node(&self, node: &Node) -> NodeFacts {
+        let name = node.metadata.name.as_deref().unwrap_or_default();
+        let volumes = self.volumes.iter().flatten();
+        NodeFacts {
+            local_volumes: volumes
+                .filter_map(|volume| local_bytes(volume, name))
+                .collect(),
+            ..node_facts(node)
+        }
+    }
 }
 
-fn node(node: &Node) -> NodeFacts {
+/// The size of a volume that is a disk, or a part of one, of this node.
+fn local_bytes(volume: &PersistentVolume, node: &str) -> Option<u64> {
+    let spec = volume.spec.as_ref()?;
+    spec.local.as_ref()?;
+    let required = spec.node_affinity.as_ref()?.required.as_ref()?;
+    let terms = required.node_selector_terms.iter();
+    let mut expressions = terms.flat_map(|term| term.match_expressions.iter().flatten());
+    let is_here = expressions.any(|expression| {
+        let is_in = expression.key == "kubernetes.io/hostname" && expression.operator == "In";
+        let mut values = expression.values.iter().flatten();
+        is_in && values.any(|value| value == node)
+    });
+    let size = spec.capacity.as_ref().and_then(|all| all.get("storage"));
+    is_here.then(|| size.and_then(quantity_bytes).unwrap_or(0))
+}
+
+fn node_facts(node: &Node) -> NodeFacts {
     let text = |key: &str| label(node, key).map(str::to_owned);
     let status = node.status.clone().unwrap_or_default();
     let disk = status
@@ -227,6 +278,7 @@ fn node(node: &Node) -> NodeFacts {
         zone: text("topology.kubernetes.io/zone"),
         disk_bytes: disk.and_then(quantity_bytes),
         local_ssd: local_ssd(node),
+        local_volumes: Vec::new(),
         taints: taints(node),
         pressure: status
             .conditions
@@ -272,6 +324,7 @@ impl Survey {
         let mut found = Vec::new();
         for class in self.classes.iter().flatten() {
             found.extend(of_class(class));
+            found.extend(self.of_driver(class));
         }
         let defaults = self
             .classes
@@ -322,6 +375,24 @@ impl Survey {
             )),
             ..finding
         }
+    }
+}
+
+impl Survey {
+    /// A class whose driver runs nowhere.
+    fn of_driver(&self, class: &ClassFacts) -> Option<Finding> {
+        let mut drivers = self.drivers.iter().flatten();
+        let driver = drivers.find(|driver| driver.name == class.provisioner)?;
+        (driver.nodes == Some(0)).then(|| {
+            finding(
+                "driver_on_no_node",
+                Severity::Problem,
+                &class.name,
+                format!("its driver {} runs on no node", driver.name),
+                "no volume of this class can be mounted",
+                "see the driver's pods: a DaemonSet, mostly in kube-system",
+            )
+        })
     }
 }
 

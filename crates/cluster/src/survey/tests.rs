@@ -27,6 +27,25 @@ fn seen() -> Seen {
               "claimRef": {"namespace": "bench", "name": "iosonde-3f2a9c00-0-x7k2p-data"}}, "status": {"phase": "Released"}},
             {"metadata": {"name": "pvc-3"}, "spec": {"storageClassName": "slow",
               "claimRef": {"namespace": "shop", "name": "data"}}, "status": {"phase": "Released"}},
+            {"metadata": {"name": "local-1"}, "spec": {"storageClassName": "ssd", "local": {"path": "/mnt/ssd0"},
+              "capacity": {"storage": "375Gi"}, "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
+                {"key": "kubernetes.io/hostname", "operator": "In", "values": ["n2"]}]}]}}}},
+        ]))
+        .unwrap(),
+        drivers: from_value(json!([
+            {"metadata": {"name": "example.com/nfs"}, "spec": {}},
+            {"metadata": {"name": "example.com/disk"}, "spec": {"storageCapacity": true}},
+        ]))
+        .unwrap(),
+        driver_nodes: from_value(json!([
+            {"metadata": {"name": "n1"}, "spec": {"drivers": [
+                {"name": "example.com/disk", "nodeID": "1"}, {"name": "example.com/nfs", "nodeID": "1"}]}},
+            {"metadata": {"name": "n2"}, "spec": {"drivers": [{"name": "example.com/disk", "nodeID": "2"}]}},
+        ]))
+        .unwrap(),
+        snapshot_classes: from_value(json!([
+            {"apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshotClass", "metadata": {"name": "snap"},
+             "driver": "example.com/disk", "deletionPolicy": "Delete"},
         ]))
         .unwrap(),
         leftovers: vec![Leftover {
@@ -100,4 +119,42 @@ fn a_trial_that_fails_is_a_problem() {
 fn what_may_not_be_seen_is_left_out() {
     let blind = Seen::default().survey();
     assert!(blind.classes.is_none() && blind.nodes.is_none() && blind.findings.is_empty());
+}
+
+#[test]
+fn drivers_snapshots_and_local_volumes_are_listed() {
+    let survey = seen().survey();
+    let drivers = survey.drivers.unwrap();
+    let driver = |index: usize| (drivers[index].name.as_str(), drivers[index].nodes);
+    assert_eq!(
+        (driver(0), driver(1)),
+        (("example.com/disk", Some(2)), ("example.com/nfs", Some(1)))
+    );
+    assert!(drivers[0].publishes_capacity && !drivers[1].publishes_capacity);
+    let snapshots = survey.snapshot_classes.unwrap();
+    assert_eq!(
+        (snapshots[0].name.as_str(), snapshots[0].driver.as_str()),
+        ("snap", "example.com/disk")
+    );
+    let nodes = survey.nodes.unwrap();
+    assert!(nodes[0].local_volumes.is_empty());
+    assert_eq!(nodes[1].local_volumes, [375 << 30]);
+}
+
+#[test]
+fn a_class_whose_driver_runs_nowhere_is_a_problem() {
+    let mut seen = seen();
+    seen.driver_nodes = Some(Vec::new());
+    let survey = seen.survey();
+    let found = survey
+        .findings
+        .iter()
+        .filter(|finding| finding.id == "driver_on_no_node");
+    let classes: Vec<&str> = found.map(|finding| finding.subject.as_str()).collect();
+    assert_eq!(classes, ["fast", "slow"]);
+    seen.driver_nodes = None;
+    assert!(
+        !ids(&seen.survey()).contains(&"driver_on_no_node"),
+        "not known"
+    );
 }

@@ -3,7 +3,9 @@
 use super::doctor::{advice, headline};
 use super::probe::table::{pairs, plain, render_left, right, wrapped};
 use comfy_table::Cell;
-use iosonde_cluster::survey::{ClassFacts, NodeFacts, Survey, Trial, size};
+use iosonde_cluster::survey::{
+    ClassFacts, DriverFacts, NodeFacts, SnapshotClass, Survey, Trial, size,
+};
 
 /// For people, of 80 columns.
 pub(crate) fn text(survey: &Survey) -> String {
@@ -17,6 +19,10 @@ pub(crate) fn text(survey: &Survey) -> String {
         Some(none) if none.is_empty() => "none\n".to_owned(),
         Some(all) => classes(all),
     });
+    if let Some(all) = survey.drivers.as_ref().filter(|all| !all.is_empty()) {
+        let snapshots = survey.snapshot_classes.as_deref().unwrap_or_default();
+        text.push_str(&format!("\nCSI drivers\n\n{}", drivers(all, snapshots)));
+    }
     text.push_str("\nNodes\n\n");
     text.push_str(&match &survey.nodes {
         None => "this user may not see them\n".to_owned(),
@@ -81,6 +87,37 @@ fn classes(all: &[ClassFacts]) -> String {
     text
 }
 
+fn drivers(all: &[DriverFacts], snapshots: &[SnapshotClass]) -> String {
+    let mut table = plain();
+    table.set_header(["driver", "nodes", "publishes room", "snapshot classes"]);
+    for driver in all {
+        let of_driver = snapshots.iter().filter(|class| class.driver == driver.name);
+        let names: Vec<&str> = of_driver.map(|class| class.name.as_str()).collect();
+        let nodes = driver.nodes.map(|nodes| nodes.to_string());
+        table.add_row([
+            Cell::new(&driver.name),
+            right(nodes.unwrap_or_else(|| "?".to_owned())),
+            Cell::new(if driver.publishes_capacity {
+                "yes"
+            } else {
+                "no"
+            }),
+            Cell::new(names.join("\n")),
+        ]);
+    }
+    render_left(&mut table)
+}
+
+/// How many volumes a node's own disks are, and how large together.
+fn local_volumes(sizes: &[u64]) -> Option<String> {
+    let all = size(sizes.iter().sum());
+    match sizes.len() {
+        0 => None,
+        1 => Some(format!("1 local volume, {all}")),
+        count => Some(format!("{count} local volumes, {all}")),
+    }
+}
+
 fn trial(trial: &Trial) -> String {
     match trial {
         Trial::Works {
@@ -113,8 +150,9 @@ fn nodes(all: &[NodeFacts]) -> String {
             .local_ssd
             .iter()
             .map(|label| label.rsplit('/').next().unwrap_or(label))
-            .chain(node.taints.iter().map(String::as_str))
             .map(str::to_owned)
+            .chain(local_volumes(&node.local_volumes))
+            .chain(node.taints.iter().cloned())
             .collect();
         table.add_row([
             node.name.clone(),
@@ -166,6 +204,16 @@ mod tests {
                     }),
                 ),
             ]),
+            drivers: Some(vec![DriverFacts {
+                name: "ebs.csi.aws.com".to_owned(),
+                nodes: Some(1),
+                publishes_capacity: false,
+            }]),
+            snapshot_classes: Some(vec![SnapshotClass {
+                name: "daily".to_owned(),
+                driver: "ebs.csi.aws.com".to_owned(),
+                deletion_policy: "Delete".to_owned(),
+            }]),
             nodes: Some(vec![NodeFacts {
                 name: "node-1".to_owned(),
                 is_usable: true,
@@ -174,6 +222,7 @@ mod tests {
                 zone: Some("europe-west4-a".to_owned()),
                 disk_bytes: Some(375 << 30),
                 local_ssd: vec!["cloud.google.com/gke-local-nvme-ssd=true".to_owned()],
+                local_volumes: vec![375 << 30, 375 << 30],
                 taints: vec!["dedicated=db:NoSchedule".to_owned()],
                 pressure: vec!["DiskPressure".to_owned()],
             }]),
