@@ -46,6 +46,11 @@ pub(crate) fn is_missing(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
+/// Whether the API server says that there is such a thing already.
+pub(crate) fn is_there(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 409 && status.is_already_exists())
+}
+
 /// An error with its causes.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

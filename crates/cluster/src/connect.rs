@@ -82,10 +82,18 @@ fn client(config: Config, answer: Duration) -> kube::Result<Client> {
 }
 
 fn unusable(error: &dyn std::error::Error) -> RunError {
+    let problem = chain(error);
+    let remedy = match problem.contains("NO_PROXY") || problem.contains("proxy url") {
+        true => {
+            "correct the proxy's address, or NO_PROXY: names and addresses between commas, without a comma at the end"
+        }
+        false => {
+            "set KUBECONFIG or --kubeconfig, and --context if it has several; `kubectl get nodes` must work"
+        }
+    };
     RunError::Unsupported {
-        problem: format!("no cluster can be reached: {}", chain(error)),
-        remedy: "set KUBECONFIG or --kubeconfig, and --context if it has several; `kubectl get nodes` must work"
-            .to_owned(),
+        problem: format!("no cluster can be reached: {problem}"),
+        remedy: remedy.to_owned(),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Why a pod does not run, in words: the state and the events of its objects become a cause and a remedy.
 //!
 //! Pure: [`Sight`] is what was seen, [`Sight::judge`] says what it means. Some causes cannot go away by waiting and end the
-//! wait at once; others, such as a node that an autoscaler may still bring, only after a while.
+//! wait at once; others, such as a node that is short of room, only after a while; a node that an autoscaler has promised is
+//! waited for as long as the user wants.
 
 use k8s_openapi::api::batch::v1::{Job, JobCondition};
 use k8s_openapi::api::core::v1::{ContainerState, Event, PersistentVolumeClaim, Pod};
@@ -331,7 +332,7 @@ impl Sight {
 }
 
 fn not_created(said: &str) -> Hindrance {
-    if said.contains("service account") || said.contains("serviceaccount") {
+    if said.contains("looking up service account") {
         // In a new namespace it is made a moment later.
         return hindrance(
             format!("the pod is refused: {said}"),
@@ -368,6 +369,11 @@ fn ended_early(exit_code: i32, reason: &str, said: &str) -> Hindrance {
         (_, 126 | 127) => hindrance(
             format!("the image cannot run `sh` (exit status {exit_code}{detail})"),
             "use an image that has `sh`, `head` and `sha256sum`, with --image",
+            AT_ONCE,
+        ),
+        (_, 2) => hindrance(
+            format!("the agent does not understand how it was called (exit status 2{detail})"),
+            "the image carries an agent of another version: make it anew with `iosonde k8s image`",
             AT_ONCE,
         ),
         (_, 0) => hindrance(

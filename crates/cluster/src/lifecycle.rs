@@ -57,36 +57,27 @@ impl Objects {
         )
     }
 
-    /// Creates the root, which the cluster makes everything else from, and the claim that its pods share, if they do.
-    pub(crate) async fn create(
-        &self,
-        spec: &RunSpec<'_>,
-        interrupts: &dyn Fn() -> u32,
-    ) -> Result<(), RunError> {
+    /// Creates the root, which the cluster makes everything else from, and the claim that its pods share, if they do. Where that
+    /// fails, some of it may be there.
+    pub(crate) async fn create(&self, spec: &RunSpec<'_>) -> Result<(), RunError> {
         let post = PostParams::default();
-        let job = match self.jobs().create(&post, &spec.job()?).await {
-            Ok(job) => job,
-            Err(error) => {
-                let failed = api::failed(&format!("creating the job {}", self.job), &error);
-                // Without an answer it may be there nevertheless.
-                if api::is_away(&error) {
-                    self.delete(interrupts).await?;
-                }
-                return Err(failed);
-            }
+        let created = match self.jobs().create(&post, &spec.job()?).await {
+            // The client asks again where the first answer did not come: the name is nobody else's.
+            Err(error) if api::is_there(&error) => self.jobs().get(&self.job).await,
+            created => created,
         };
+        let job = created
+            .map_err(|error| api::failed(&format!("creating the job {}", self.job), &error))?;
         let uid = job.metadata.uid.unwrap_or_default();
         let Some(claim) = spec.shared_claim(Some(&uid)) else {
             return Ok(());
         };
         match self.claims().create(&post, &claim).await {
-            Ok(_) => Ok(()),
-            Err(error) => {
-                // The pods would wait for it for ever.
-                let removed = self.delete(interrupts).await;
-                let failed = api::failed("creating the claim that the pods share", &error);
-                Err(removed.err().unwrap_or(failed))
-            }
+            Err(error) if !api::is_there(&error) => Err(api::failed(
+                "creating the claim that the pods share",
+                &error,
+            )),
+            _ => Ok(()),
         }
     }
 
@@ -358,11 +349,13 @@ fn first((stranded, _): (Stranded, bool)) -> Stranded {
 /// Where all pods stand together: what hinders one hinders all, and the last to run is waited for.
 fn judge_all(sights: &[Sight], pods: u32) -> State {
     let states: Vec<State> = sights.iter().map(Sight::judge).collect();
-    if let Some(hindered) = states
-        .iter()
-        .find(|state| matches!(state, State::Hindered(_)))
-    {
-        return hindered.clone();
+    let hindrances = states.iter().filter_map(|state| match state {
+        State::Hindered(hindrance) => Some(hindrance),
+        _ => None,
+    });
+    // What cannot go away is told before what may.
+    if let Some(hindrance) = hindrances.min_by_key(|hindrance| hindrance.patience) {
+        return State::Hindered(hindrance.clone());
     }
     let running = states
         .iter()

@@ -27,7 +27,7 @@ pub(crate) fn patched<T: Serialize + DeserializeOwned>(
 fn refused(why: &str) -> RunError {
     RunError::Unsupported {
         problem: format!("--pod-patch cannot be used: {why}"),
-        remedy: "write the parts of a pod's manifest as JSON, e.g. '{\"spec\":{\"priorityClassName\":\"high\"}}'; \
+        remedy: "write the parts of a pod's manifest as JSON, e.g. '{\"spec\":{\"schedulerName\":\"mine\"}}'; \
                  the container's name is iosonde"
             .to_owned(),
     }

@@ -199,13 +199,13 @@ impl Facts {
                 self.judge_limits(options.claim_bytes)?;
                 self.judge_quotas(class, options.claim_bytes, claims)?;
                 self.judge_capacity(class, options.claim_bytes)?;
-                self.judge_root(options)?;
             }
             Target::Claim { name, .. } => self.judge_claim(name, options, &mut ready)?,
             Target::HostPath(path) => self.judge_level(path)?,
             _ => {}
         }
         judge_mode(options)?;
+        self.judge_root(options)?;
         self.judge_nodes(options, arch)?;
         ready.image = match &options.image {
             Some(image) => image.clone(),
@@ -329,13 +329,14 @@ impl Facts {
     /// Block devices belong to root.
     fn judge_root(&self, options: &ClusterOptions) -> Result<(), RunError> {
         let is_block = options.volume_mode == VolumeMode::Block;
+        // A directory of a node is root's, and was judged before.
         let is_root = options.run_as.map_or(is_block, |user| user == 0);
         if !is_root || self.level() != Some("restricted") {
             return Ok(());
         }
         Err(RunError::Target {
             path: options.target.to_string(),
-            problem: "the namespace's Pod Security level `restricted` forbids pods that run as root, as this one must"
+            problem: "the namespace's Pod Security level `restricted` forbids pods that run as root, as this one would"
                 .to_owned(),
             remedy: match is_block {
                 true => "choose a namespace with the level `baseline` with -n, or name the user that the node gives \
@@ -467,7 +468,7 @@ impl Facts {
                 .collect();
             return refuse(
                 format!("no node has the labels {}", wanted.join(",")),
-                "see `kubectl get nodes --show-labels`",
+                "see `kubectl get nodes --show-labels`; nodes that an autoscaler has yet to make are chosen with --pod-patch",
             );
         }
         let fitting: Vec<&&Node> = selected
@@ -519,7 +520,7 @@ impl Facts {
 }
 
 /// A directory of the node is no block device.
-fn judge_mode(options: &ClusterOptions) -> Result<(), RunError> {
+pub(crate) fn judge_mode(options: &ClusterOptions) -> Result<(), RunError> {
     let is_directory = matches!(options.target, Target::EmptyDir | Target::HostPath(_));
     if !is_directory || options.volume_mode == VolumeMode::Filesystem {
         return Ok(());

@@ -5,6 +5,7 @@
 use crate::image::carries_agent;
 use crate::manifest::{JOB_FILE, RunSpec, Start};
 use crate::options::{ClusterOptions, own_arch};
+use crate::preflight::judge_mode;
 use iosonde_job::Target;
 use iosonde_result::session::RunError;
 use k8s_openapi::api::apps::v1::{
@@ -51,6 +52,7 @@ impl Rendering<'_> {
     /// # Errors
     /// When this kind of run needs the cluster's answer, or the image does not carry the agent.
     pub fn yaml(&self) -> Result<String, RunError> {
+        judge_mode(self.options)?;
         let image = self.image()?;
         let pods = self.pods()?;
         let draft = self.manifests("00000000", image, pods)?;

@@ -95,8 +95,11 @@ impl ClusterRunner<'_> {
             job: spec.name(),
             agent: spec.start.agent(),
         };
-        runtime.block_on(objects.create(&spec, watch.interrupts))?;
-        match runtime.block_on(begin(&objects, &spec, &self.agent, watch)) {
+        let begun = runtime.block_on(async {
+            objects.create(&spec).await?;
+            begin(&objects, &spec, &self.agent, watch).await
+        });
+        match begun {
             Ok(pods) => {
                 (watch.tell)(Told::Over);
                 Ok(Made {
@@ -122,8 +125,14 @@ impl ClusterRunner<'_> {
 ///
 /// # Errors
 /// What it could not be done for.
-pub fn check(options: &ClusterOptions, arch: &str) -> Result<Vec<String>, RunError> {
-    let (_, ready) = runtime()?.block_on(asked(&with_namespace(options), arch))?;
+pub fn check(
+    options: &ClusterOptions,
+    arch: &str,
+    interrupts: &dyn Fn() -> u32,
+) -> Result<Vec<String>, RunError> {
+    let options = with_namespace(options);
+    let asked = unless_interrupted(interrupts, asked(&options, arch));
+    let (_, ready) = runtime()?.block_on(asked)?;
     Ok(ready.notes)
 }
 
@@ -162,9 +171,8 @@ async fn unless_interrupted<T>(
     interrupts: &dyn Fn() -> u32,
     work: impl Future<Output = Result<T, RunError>>,
 ) -> Result<T, RunError> {
-    let before = interrupts();
     let interrupted = async {
-        while interrupts() <= before {
+        while interrupts() == 0 {
             tokio::time::sleep(TICK).await;
         }
     };
@@ -282,8 +290,8 @@ mod tests {
 
     #[test]
     fn what_never_comes_is_not_waited_for_when_the_user_wants_it_no_longer() {
-        let pressed = AtomicU32::new(1);
-        let asked = || pressed.fetch_add(1, Relaxed) / 3;
+        let asked_for = AtomicU32::new(0);
+        let asked = || asked_for.fetch_add(1, Relaxed) / 3;
         let work = std::future::pending::<Result<(), RunError>>();
         let outcome = runtime()
             .unwrap()

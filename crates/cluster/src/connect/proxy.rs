@@ -24,8 +24,8 @@ pub(super) fn proxy(
         return read(said).map(Some);
     }
     let either = |name: &str| {
-        let set = variable(name).or_else(|| variable(&name.to_ascii_lowercase()));
-        set.filter(|value| !value.is_empty())
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        set(name).or_else(|| set(&name.to_ascii_lowercase()))
     };
     let is_plain = server.scheme_str() == Some("http");
     let named = either(if is_plain {
@@ -39,12 +39,35 @@ pub(super) fn proxy(
     // Which proxy it is was found already: the matcher says whether this server is excepted.
     let matcher = Matcher::builder()
         .all("http://proxy")
-        .no(either("NO_PROXY").unwrap_or_default())
+        .no(exceptions(&either("NO_PROXY").unwrap_or_default(), server))
         .build();
     match matcher.intercept(server) {
         Some(_) => read(&named).map(Some),
         None => Ok(None),
     }
+}
+
+/// A list of exceptions as the matcher reads it, which knows neither `*.domain` nor ports.
+fn exceptions(list: &str, server: &Uri) -> String {
+    let is_plain = server.scheme_str() == Some("http");
+    let port = server.port_u16().unwrap_or(if is_plain { 80 } else { 443 });
+    let read = |entry: &str| {
+        let entry = entry.trim();
+        let entry = match entry.strip_prefix("*.") {
+            Some(domain) => format!(".{domain}"),
+            None => entry.to_owned(),
+        };
+        match entry.rsplit_once(':') {
+            // More colons are of an IPv6 address.
+            Some((host, number)) if !host.contains(':') => {
+                let is_this = number.parse() == Ok(port);
+                is_this.then(|| host.to_owned())
+            }
+            _ => Some(entry),
+        }
+    };
+    let entries: Vec<String> = list.split(',').filter_map(read).collect();
+    entries.join(",")
 }
 
 fn is_loopback(server: &Uri) -> bool {
@@ -84,7 +107,14 @@ mod tests {
             with("https://api.example.com:6443", None, &set("")),
             through
         );
-        for no in ["example.com", ".example.com", "api.example.com", "*"] {
+        for no in [
+            "example.com",
+            ".example.com",
+            "*.example.com",
+            "api.example.com",
+            "other, api.example.com:6443",
+            "*",
+        ] {
             let found = with("https://api.example.com:6443", None, &set(no));
             assert_eq!(found, None, "{no}");
         }
@@ -92,6 +122,8 @@ mod tests {
             with("https://10.1.2.3:6443", None, &set("10.0.0.0/8")),
             None
         );
+        let elsewhere = with("https://10.1.2.3:6443", None, &set("10.1.2.3:443"));
+        assert_eq!(elsewhere, through, "another port");
         // The proxy's own name in the list says nothing about the server.
         assert_eq!(with("https://10.1.2.3:6443", None, &set("proxy")), through);
         for server in [

@@ -65,7 +65,7 @@ impl RunSpec<'_> {
 
     /// Waits for the agent to be sent, and becomes it.
     fn script(&self, agent: &str) -> String {
-        let ticks = self.first_s() * 10;
+        let ticks = self.first_s().unwrap_or(300) * 10;
         format!(
             "trap 'exit 143' TERM; n=0; \
              while [ ! -x {agent} ]; do n=$((n+1)); [ $n -lt {ticks} ] || exit 1; sleep 0.1 2>/dev/null || sleep 1; done; \
@@ -74,9 +74,9 @@ impl RunSpec<'_> {
         )
     }
 
-    /// How long the first pod waits for its client, which waits for the last one.
-    fn first_s(&self) -> u64 {
-        self.options.timeout.as_secs() + u64::from(IDLE_S)
+    /// How long the first of several pods waits for its client, which waits for the last one.
+    fn first_s(&self) -> Option<u64> {
+        (self.pods > 1).then(|| self.options.timeout.as_secs() + u64::from(IDLE_S))
     }
 
     /// What makes the agent serve; `index` is how the pod's own index is written.
@@ -85,10 +85,10 @@ impl RunSpec<'_> {
             true => format!("--allow-overwrite {DEVICE}"),
             false => format!("--scratch {}", self.own_scratch(index)),
         };
-        let first_s = self.first_s();
-        format!(
-            "serve --socket {AGENT_DIRECTORY}/socket --idle {IDLE_S} --first {first_s} {use_of_volume}"
-        )
+        let first = self
+            .first_s()
+            .map_or(String::new(), |seconds| format!(" --first {seconds}"));
+        format!("serve --socket {AGENT_DIRECTORY}/socket --idle {IDLE_S}{first} {use_of_volume}")
     }
 
     fn own_scratch(&self, index: &str) -> String {

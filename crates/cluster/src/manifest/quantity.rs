@@ -26,19 +26,25 @@ pub fn quantity_bytes(quantity: &Quantity) -> Option<u64> {
         .find(|c: char| !c.is_ascii_digit() && c != '.')
         .unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
+    // Without a digit it is a word, and a number to some.
+    number.find(|c: char| c.is_ascii_digit())?;
     let factor = match unit {
         "" => 1.0,
+        "n" => 1e-9,
+        "u" => 1e-6,
         "m" => 1e-3,
         "k" => 1e3,
         "M" => 1e6,
         "G" => 1e9,
         "T" => 1e12,
         "P" => 1e15,
+        "E" => 1e18,
         "Ki" => 1024.0,
         "Mi" => 1024f64.powi(2),
         "Gi" => 1024f64.powi(3),
         "Ti" => 1024f64.powi(4),
         "Pi" => 1024f64.powi(5),
+        "Ei" => 1024f64.powi(6),
         exponent => {
             return format!("{number}{exponent}")
                 .parse::<f64>()

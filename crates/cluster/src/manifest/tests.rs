@@ -104,7 +104,20 @@ fn quantities_are_exact_and_read_in_all_notations() {
             "{text}"
         );
     }
-    assert_eq!(quantity_bytes(&Quantity("x".into())), None);
+    for (text, bytes) in [
+        ("1Ei", 1 << 60),
+        ("2E", 2_000_000_000_000_000_000),
+        ("100n", 0),
+    ] {
+        assert_eq!(
+            quantity_bytes(&Quantity(text.into())),
+            Some(bytes),
+            "{text}"
+        );
+    }
+    for text in ["x", "", "inf", "NaN", "-1", "1Zi", "1.2.3"] {
+        assert_eq!(quantity_bytes(&Quantity(text.into())), None, "{text}");
+    }
 }
 
 proptest! {

@@ -262,9 +262,13 @@ fn who_may_not_be_root_has_no_block_device() {
     options.volume_mode = VolumeMode::Block;
     let error = restricted.judge(&options, "amd64").unwrap_err();
     assert!(
-        error.to_string().contains("as this one must") && error.remedy().contains("--run-as"),
+        error.to_string().contains("as this one would") && error.remedy().contains("--run-as"),
         "{error}"
     );
+    let mut directory = ClusterOptions::new("emptydir://".parse().unwrap());
+    directory.run_as = Some(0);
+    let error = restricted.judge(&directory, "amd64").unwrap_err();
+    assert!(error.remedy().contains("leave out --run-as"), "{error}");
     options.run_as = Some(1000);
     assert!(restricted.judge(&options, "amd64").is_ok());
 }

@@ -45,7 +45,7 @@ pub(crate) struct ClusterArgs {
     /// Where an emptyDir is: on the node's disk, or in its memory [default: disk]
     #[arg(long, value_enum, value_name = "MEDIUM")]
     pub(crate) medium: Option<Medium>,
-    /// What the pod asks of its node's disk; where an emptyDir is the target, its space
+    /// What the pod asks of its node's disk; where an emptyDir is the target, its space instead of --claim-size
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) ephemeral_storage: Option<u64>,
     #[command(flatten)]
@@ -298,6 +298,27 @@ fn json(text: &str) -> Result<serde_json::Value, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_several_pods_share_needs_several_pods() {
+        use clap::Parser;
+        #[derive(Debug, Parser)]
+        struct Words {
+            #[command(flatten)]
+            pods: PodsArgs,
+        }
+        let read =
+            |line: &str| Words::try_parse_from(line.split(' ')).map(|words| words.pods.pods());
+        for line in ["x --shared", "x --placement spread"] {
+            assert!(read(line).is_err(), "{line}");
+        }
+        for line in [
+            "x --pods 2 --shared --placement pack",
+            "x --per-node --shared",
+        ] {
+            assert!(read(line).is_ok_and(|pods| pods.is_some()), "{line}");
+        }
+    }
 
     #[test]
     fn space_on_the_nodes_disk_is_that_of_an_empty_directory_or_asked_for_besides() {

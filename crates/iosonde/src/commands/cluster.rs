@@ -84,9 +84,10 @@ pub(crate) fn check(
     target: Target,
     args: &ClusterArgs,
     pods: Option<Pods>,
+    interrupts: &dyn Fn() -> u32,
 ) -> Result<Vec<String>, Failure> {
     let options = options_of_pods(target, args, pods)?;
-    Ok(iosonde_cluster::check(&options, own_arch())?)
+    Ok(iosonde_cluster::check(&options, own_arch(), interrupts)?)
 }
 
 /// Makes one pod or several, each with the target's volume.

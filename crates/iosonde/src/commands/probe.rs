@@ -30,7 +30,8 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
         match cluster::target_within(name, &args.cluster)? {
             // What it has to say, it says when its turn comes.
             Some((place, args_of_cluster)) if args.targets.len() > 1 => {
-                cluster::check(place, &args_of_cluster, args.pods.pods())?;
+                let interrupts = || stop.interrupt.count();
+                cluster::check(place, &args_of_cluster, args.pods.pods(), &interrupts)?;
             }
             Some(_) => {}
             None if args.pods.pods().is_some() => {

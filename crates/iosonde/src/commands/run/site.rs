@@ -138,6 +138,6 @@ pub(super) fn checked(name: &str, args: &RunArgs) -> Result<Vec<String>, Failure
 
 fn in_cluster(target: Target, args: &RunArgs) -> Result<Vec<String>, Failure> {
     let name = target.to_string();
-    let notes = cluster::check(target, &args.cluster, None)?;
+    let notes = cluster::check(target, &args.cluster, None, &|| 0)?;
     Ok(notes.iter().map(|note| format!("{name}: {note}")).collect())
 }
