@@ -383,3 +383,38 @@ fn too_late(timeout: Duration, waits_for: &str) -> Hindrance {
         patience: Duration::ZERO,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_cannot_go_away_is_told_before_what_may() {
+        let pod = |name: &str, status: serde_json::Value| -> Pod {
+            let pod =
+                json!({"metadata": {"name": name}, "spec": {"containers": []}, "status": status});
+            serde_json::from_value(pod).unwrap()
+        };
+        let event = |reason: &str| -> Event {
+            let event = json!({"metadata": {}, "involvedObject": {"name": "iosonde-x-0"}, "reason": reason, "message": "no room"});
+            serde_json::from_value(event).unwrap()
+        };
+        let waits = Sight {
+            pod: Some(pod("iosonde-x-0", json!({"phase": "Pending"}))),
+            events: vec![event("FailedScheduling"), event("TriggeredScaleUp")],
+            ..Sight::default()
+        };
+        let evicted = Sight {
+            pod: Some(pod(
+                "iosonde-x-1",
+                json!({"phase": "Failed", "reason": "Evicted"}),
+            )),
+            ..Sight::default()
+        };
+        let State::Hindered(hindrance) = judge_all(&[waits, evicted], 2) else {
+            panic!("both are hindered");
+        };
+        assert!(hindrance.cause.contains("evicted"), "{hindrance:?}");
+    }
+}
