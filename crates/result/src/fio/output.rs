@@ -99,7 +99,7 @@ pub fn write(out: &mut impl Write, result: &RunResult, formats: &Formats) -> io:
     write_so_far(out, result, formats, Some(0))
 }
 
-/// As [`write`], while the run goes on for so long, if that is known.
+/// As [`write()`], while the run goes on for so long, if that is known.
 pub fn write_so_far(
     out: &mut impl Write,
     result: &RunResult,
