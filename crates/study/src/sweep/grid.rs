@@ -119,10 +119,10 @@ impl Grid {
     pub fn on(&self, target: &SweepTarget) -> Grid {
         let mut grid = self.clone();
         for curve in &mut grid.curves {
-            place(&mut curve.job, target);
             if curve.job.files.size.is_none() || self.is_plain {
                 curve.job.files.size = Some(Extent::Bytes(target.bytes));
             }
+            place(&mut curve.job, target);
         }
         grid
     }
@@ -330,10 +330,23 @@ fn plain(target: Option<&SweepTarget>) -> String {
     format!("[sweep]\nfilename=sweep\nsize={size}\ndirect=1\nrw=randread\n{engine}\n")
 }
 
+/// Whether all of a target that is only read is wanted from an offset on: it would be made longer to have as much behind it.
+fn reaches_too_far(job: &Job, target: &SweepTarget) -> bool {
+    let is_none = |extent: &Extent| matches!(extent, Extent::Bytes(0) | Extent::Percent(0.0));
+    let begins_later = !is_none(&job.files.offset) || !is_none(&job.files.offset_increment);
+    let is_all = matches!(job.files.size, Some(Extent::Bytes(bytes)) if bytes >= target.bytes);
+    let is_only_read = matches!(target.kind, TargetKind::Existing { consent: false, .. });
+    is_only_read && begins_later && is_all
+}
+
 /// Puts a job on a target.
 fn place(job: &mut Job, target: &SweepTarget) {
     job.files.filenames = vec![target.path.clone()];
     job.files.directories.clear();
+    if reaches_too_far(job, target) {
+        // What there is behind the offset.
+        job.files.size = None;
+    }
     job.files.allow_mounted_write |=
         matches!(target.kind, TargetKind::Existing { consent: true, .. });
     // Whatever engine the job names: on a simulated device nothing of this machine is touched.
@@ -366,6 +379,31 @@ mod tests {
             bytes: 1 << 30,
         };
         names.iter().map(target).collect()
+    }
+
+    #[test]
+    fn behind_an_offset_a_file_of_somebodys_is_used_to_its_end_and_no_further() {
+        let size = |offset: &str, consent| {
+            let axes = [axis("iodepth", &["1"]), axis("offset", &[offset])];
+            let target = SweepTarget {
+                name: "mine".into(),
+                path: "mine".into(),
+                kind: TargetKind::Existing {
+                    bytes: 16 << 20,
+                    device: false,
+                    consent,
+                },
+                bytes: 16 << 20,
+            };
+            let targets = std::slice::from_ref(&target);
+            let grid = Grid::new(&Base::Plain, targets, &axes, &FakeEnv::new()).unwrap();
+            let sizes = [&grid, &grid.on(&target)].map(|grid| grid.curves[0].job.files.size);
+            assert_eq!(sizes[0], sizes[1], "known when it was made, or later");
+            sizes[0]
+        };
+        let all = Some(Extent::Bytes(16 << 20));
+        assert_eq!((size("1m", false), size("50%", false)), (None, None));
+        assert_eq!((size("0", false), size("1m", true)), (all, all));
     }
 
     #[test]
