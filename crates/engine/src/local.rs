@@ -62,6 +62,9 @@ pub struct LocalRunner {
     pub ceph: CephAccess,
     /// Whether nothing may be laid out (`--readonly`): files that a reading job needs must be there, and large enough.
     pub readonly: bool,
+    /// Files and devices that nobody has agreed to lose: a job that would write to one or remove it, or that needs more of it than
+    /// there is, is refused, whatever it says.
+    pub only_read: Vec<PathBuf>,
 }
 
 impl LocalRunner {
@@ -84,6 +87,13 @@ pub struct LocalSession {
     estate: Estate,
     /// What runs have made of simulated devices.
     worn: simulate::Worn,
+}
+
+impl LocalSession {
+    /// From now on a file or device is one of [`LocalRunner::only_read`].
+    pub fn only_read(&mut self, path: PathBuf) {
+        self.runner.only_read.push(path);
+    }
 }
 
 impl Session for LocalSession {

@@ -225,3 +225,54 @@ fn the_runtime_of_reads_that_verify_is_that_of_the_phases_they_were_in() {
         assert!(read.runtime_ns <= worker.elapsed_ns);
     }
 }
+
+/// Whatever a job says, and by whatever name.
+#[test]
+fn what_is_only_read_is_neither_written_nor_made_longer_nor_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("precious");
+    let content = vec![7; (1 << 20) + 3];
+    std::fs::write(&file, &content).unwrap();
+    let link = directory.path().join("link");
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let reads = |change: fn(&mut Job)| {
+        let mut job = job(directory.path(), "reads", Mode::Read, true);
+        job.files.directories.clear();
+        job.files.filenames = vec![link.display().to_string()];
+        change(&mut job);
+        let runner = LocalRunner {
+            only_read: vec![file.clone()],
+            ..LocalRunner::default()
+        };
+        let mut session = runner.open();
+        let plan = Plan {
+            jobs: vec![job],
+            global_options: Vec::new(),
+        };
+        let outcome = session.run(&plan, &mut ());
+        assert!(std::fs::read(&file).unwrap() == content);
+        outcome.map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(reads(|_| ()), Ok(()));
+    assert_eq!(reads(|job| job.files.size = None), Ok(()));
+    let harm: [(fn(&mut Job), &str); 5] = [
+        (
+            |job| job.files.size = Some(Extent::Bytes(2 << 20)),
+            "needs 2097152 bytes of it, which has 1048579",
+        ),
+        (
+            |job| job.files.offset = Extent::Percent(50.0),
+            "bytes of it, which has 1048579",
+        ),
+        (|job| job.files.unlink = true, "would remove it"),
+        (
+            |job| job.workload.rw.mode = Mode::Write,
+            "would write to it",
+        ),
+        (|job| job.workload.rw.mode = Mode::Trim, "would write to it"),
+    ];
+    for (change, told) in harm {
+        let refused = reads(change).unwrap_err();
+        assert!(refused.contains(told), "{refused}");
+    }
+}

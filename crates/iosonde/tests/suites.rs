@@ -443,3 +443,23 @@ fn one_figure_by_two_labels() {
         );
     }
 }
+
+/// Whatever a workload says of places and sizes.
+#[test]
+fn a_file_that_is_only_read_stays_as_it_is() {
+    let scratch = Scratch::new("precious");
+    let content = vec![7; (2 << 20) + 1003];
+    fs::write(scratch.0.join("precious"), &content).unwrap();
+    for options in [
+        r#"{ rw = "randread", size = "2m", offset = "1m" }"#,
+        r#"{ rw = "randread", unlink = 1 }"#,
+        r#"{ rw = "randread", filesize = "4m" }"#,
+    ] {
+        let suite = format!("[[workload]]\nname = \"w\"\noptions = {options}\n");
+        scratch.file("suite.toml", &suite);
+        let output = scratch.run(&["run", "suite.toml", "precious"]);
+        let now = fs::read(scratch.0.join("precious")).unwrap();
+        assert!(now == content, "{options}");
+        assert_eq!(output.status.code(), Some(3), "{options}");
+    }
+}

@@ -121,7 +121,7 @@ pub(super) fn make_ready(
     observer: &mut dyn Observer,
 ) -> Result<(Vec<Member>, Made), RunError> {
     let mut search = Search::of(traced)?;
-    let mut warnings = search.check(&runner.consent)?;
+    let mut warnings = search.check(runner)?;
     warnings.dedup();
     if runner.readonly {
         search.layout.refuse_writes()?;
@@ -213,11 +213,12 @@ impl<'a> Search<'a> {
     }
 
     /// Refuses to write what is there and must not be written.
-    fn check(&self, consent: &[PathBuf]) -> Result<Vec<String>, RunError> {
+    fn check(&self, runner: &LocalRunner) -> Result<Vec<String>, RunError> {
         let mut warnings = Vec::new();
         for member in &self.members {
             let job = &self.plan.jobs[member.job];
-            warnings.extend(guard::check(job, &member.expected, consent)?);
+            guard::keep(job, &member.expected, &runner.only_read)?;
+            warnings.extend(guard::check(job, &member.expected, &runner.consent)?);
         }
         Ok(warnings)
     }

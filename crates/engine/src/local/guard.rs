@@ -1,7 +1,7 @@
 //! Refusing to write where data of others may be.
 
 use crate::device::guard::check_writable;
-use crate::prepare::WorkerFiles;
+use crate::prepare::{FileUse, WorkerFiles};
 use iosonde_job::plan::{Direction, Job};
 use iosonde_result::session::RunError;
 use std::path::PathBuf;
@@ -41,4 +41,45 @@ pub(super) fn check(
         }));
     }
     Ok(warnings)
+}
+
+/// Refuses to write to what is only read, to make it longer, or to remove it, by whatever name it goes.
+pub(super) fn keep(job: &Job, files: &WorkerFiles, only_read: &[PathBuf]) -> Result<(), RunError> {
+    if only_read.is_empty() || !job.io.engine.has_paths() {
+        return Ok(());
+    }
+    // What is not there cannot be lost.
+    let kept = only_read.iter().filter_map(|path| path.canonicalize().ok());
+    let kept: Vec<PathBuf> = kept.collect();
+    for file in &files.files {
+        let path = file.path.canonicalize();
+        let is_kept = path.is_ok_and(|path| kept.contains(&path));
+        if let (true, Some(harm)) = (is_kept, harm(job, file)) {
+            let path = file.path.display();
+            return Err(RunError::Target {
+                path: path.to_string(),
+                problem: format!("the job {} {harm}, but it is only read", job.name),
+                remedy: format!(
+                    "let the job do with what is there, or consent to lose it with --allow-overwrite {path}"
+                ),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// What a job would do to a file.
+fn harm(job: &Job, file: &FileUse) -> Option<String> {
+    let rw = job.workload.rw;
+    let size = file.size_now.unwrap_or(0);
+    if rw.has(Direction::Write) || rw.has(Direction::Trim) {
+        Some("would write to it".to_owned())
+    } else if job.files.unlink || job.files.unlink_each_loop {
+        Some("would remove it".to_owned())
+    } else if file.size_needed > size {
+        let needed = file.size_needed;
+        Some(format!("needs {needed} bytes of it, which has {size}"))
+    } else {
+        None
+    }
 }

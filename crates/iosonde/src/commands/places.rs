@@ -72,6 +72,9 @@ impl<'a> Places<'a> {
                 }
                 None => {
                     let opened = Opened::open(name, consent, &ceph.access(), note)?;
+                    if !opened.target.kind.is_writable() {
+                        places.local.only_read(PathBuf::from(&opened.target.path));
+                    }
                     places.all.push(Place {
                         target: opened.target.clone(),
                         size_bytes: None,

@@ -100,7 +100,9 @@ pub(super) fn measure(
         });
     }
     take_up(&mut sites, &known, suite);
+    let only_read = sites.iter().filter_map(|site| site.site.only_read());
     let mut session = LocalRunner {
+        only_read: only_read.collect(),
         consent: args.written.allow_overwrite.clone(),
         ceph: args.ceph.access(),
         interrupt: stop.interrupt.clone(),

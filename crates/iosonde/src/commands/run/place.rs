@@ -79,6 +79,11 @@ impl Ground {
         }
     }
 
+    /// What nobody has agreed to lose.
+    pub(super) fn only_read(&self) -> Option<PathBuf> {
+        (!self.kind.is_writable()).then(|| PathBuf::from(&self.name))
+    }
+
     fn put_on_file(
         &self,
         plan: &mut Plan,

@@ -11,6 +11,7 @@ use iosonde_engine::local::LocalSession;
 use iosonde_job::{Plan, Target};
 use iosonde_result::session::{RunError, Session};
 use iosonde_study::probe::{Budget, ProbeTarget};
+use std::path::PathBuf;
 
 /// A target that steps can be run on. What was made for it is removed when it is closed or dropped.
 pub(super) enum Site<'a> {
@@ -61,6 +62,14 @@ impl<'a> Site<'a> {
             session,
             options,
         })))
+    }
+
+    /// What nobody has agreed to lose.
+    pub(super) fn only_read(&self) -> Option<PathBuf> {
+        match self {
+            Site::Here(ground) => ground.only_read(),
+            Site::Pod(_) => None,
+        }
     }
 
     /// Puts the jobs of a plan on the target; what they must not do there is an error. Returns what the user should know.
