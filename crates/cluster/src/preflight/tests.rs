@@ -1,4 +1,6 @@
+use super::nodes::FALLBACK_IMAGE;
 use super::*;
+use crate::options::{VolumeMode, pod};
 use serde_json::{Value, json};
 
 fn node(arch: &str, images: &[&str]) -> Value {

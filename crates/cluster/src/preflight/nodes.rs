@@ -1,0 +1,220 @@
+//! Which nodes may have the pods, how many pods that makes, and which image is on one of them already.
+
+use super::Facts;
+use crate::options::{ClusterOptions, pod};
+use iosonde_result::session::RunError;
+use k8s_openapi::api::core::v1::{Node, Taint};
+use std::collections::BTreeMap;
+
+/// Images with a shell, the smallest first: by the last part of their name.
+const SHELLS: [&str; 5] = ["busybox", "alpine", "debian", "ubuntu", "bash"];
+/// What is used where no node has any of them.
+pub(super) const FALLBACK_IMAGE: &str = "busybox";
+
+impl Facts {
+    /// As many as asked for, or one for each node that can take one.
+    pub(super) fn pods(&self, options: &ClusterOptions, arch: &str) -> Result<u32, RunError> {
+        let Some(pods) = options.pods else {
+            return Ok(1);
+        };
+        if let Some(count) = pods.count {
+            return Ok(count);
+        }
+        let Some(nodes) = &self.nodes else {
+            return Err(RunError::Unsupported {
+                problem: "how many nodes there are may not be seen by this user".to_owned(),
+                remedy: "say how many pods with --pods".to_owned(),
+            });
+        };
+        let fitting = nodes.iter().filter(|node| takes_a_pod(node, options, arch));
+        // Where none fits, what follows says why.
+        Ok(fitting.count().max(1) as u32)
+    }
+
+    pub(super) fn judge_nodes(&self, options: &ClusterOptions, arch: &str) -> Result<(), RunError> {
+        let Some(nodes) = &self.nodes else {
+            return Ok(());
+        };
+        let selected: Vec<&Node> = nodes.iter().filter(|n| is_selected(n, options)).collect();
+        let refuse = |problem: String, remedy: &str| {
+            Err(RunError::Unsupported {
+                problem,
+                remedy: remedy.to_owned(),
+            })
+        };
+        if selected.is_empty() {
+            let selector = options.node_selector.iter();
+            let affinity = options.pod.node_affinity.iter();
+            let wanted: Vec<String> = selector
+                .map(|(k, v)| format!("{k}={v}"))
+                .chain(affinity.map(pod::in_words))
+                .collect();
+            return refuse(
+                format!("no node has the labels {}", wanted.join(",")),
+                "see `kubectl get nodes --show-labels`; nodes that an autoscaler has yet to make are chosen with --pod-patch",
+            );
+        }
+        let fitting: Vec<&&Node> = selected
+            .iter()
+            .filter(|node| node_arch(node) == arch)
+            .collect();
+        if fitting.is_empty() {
+            let mut found: Vec<&str> = selected.iter().map(|node| node_arch(node)).collect();
+            found.sort_unstable();
+            found.dedup();
+            return refuse(
+                format!(
+                    "the nodes are {}, but the agent at hand runs on {arch}",
+                    found.join(" and ")
+                ),
+                "use an iosonde that was built for these nodes",
+            );
+        }
+        if !fitting.iter().any(|node| is_usable(node)) {
+            return refuse(
+                "no node can take a pod: all are not ready, or closed to new pods".to_owned(),
+                "see `kubectl get nodes`",
+            );
+        }
+        Ok(())
+    }
+
+    /// An image with a shell that is on a node already, so that nothing need be pulled.
+    pub(super) fn image(&self, options: &ClusterOptions, arch: &str) -> String {
+        let nodes = self.nodes.iter().flatten();
+        let fitting = nodes.filter(|node| takes_a_pod(node, options, arch));
+        let names: Vec<&String> = fitting
+            .filter_map(|node| node.status.as_ref()?.images.as_ref())
+            .flatten()
+            .filter_map(|image| image.names.as_ref())
+            .flatten()
+            // A name with a digest alone is as good, but says nothing to a reader.
+            .filter(|name| !name.contains('@'))
+            .collect();
+        let of = |shell: &&str| {
+            names.iter().find(|name| {
+                let last = name.rsplit('/').next().unwrap_or_default();
+                last.split(':').next() == Some(shell)
+            })
+        };
+        let found = SHELLS.iter().find_map(of);
+        found.map_or_else(|| FALLBACK_IMAGE.to_owned(), |name| (*name).clone())
+    }
+}
+
+pub(crate) fn label<'a>(node: &'a Node, key: &str) -> Option<&'a str> {
+    node.metadata.labels.as_ref()?.get(key).map(String::as_str)
+}
+
+fn is_selected(node: &Node, options: &ClusterOptions) -> bool {
+    let none = BTreeMap::new();
+    let labels = node.metadata.labels.as_ref().unwrap_or(&none);
+    let mut selector = options.node_selector.iter();
+    let mut affinity = options.pod.node_affinity.iter();
+    selector.all(|(key, value)| label(node, key) == Some(value))
+        && affinity.all(|requirement| pod::holds(requirement, labels))
+}
+
+fn node_arch(node: &Node) -> &str {
+    label(node, "kubernetes.io/arch").unwrap_or("of an unknown kind")
+}
+
+pub(crate) fn is_usable(node: &Node) -> bool {
+    let is_closed = node
+        .spec
+        .as_ref()
+        .is_some_and(|spec| spec.unschedulable == Some(true));
+    is_ready(node) && !is_closed
+}
+
+/// Whether the node says that it is well.
+pub(crate) fn is_ready(node: &Node) -> bool {
+    let status = node.status.as_ref();
+    let conditions = status.and_then(|status| status.conditions.as_ref());
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}
+
+/// Labels of a result that the node of its pod tells.
+pub(crate) fn node_labels(node: &Node) -> BTreeMap<String, String> {
+    let known = [
+        ("topology.kubernetes.io/region", "region"),
+        ("topology.kubernetes.io/zone", "zone"),
+        ("node.kubernetes.io/instance-type", "instance_type"),
+    ];
+    known
+        .iter()
+        .filter_map(|(key, ours)| Some(((*ours).to_owned(), label(node, key)?.to_owned())))
+        .collect()
+}
+
+/// Whether a pod of the run could be on this node.
+pub(super) fn takes_a_pod(node: &Node, options: &ClusterOptions, arch: &str) -> bool {
+    is_selected(node, options)
+        && node_arch(node) == arch
+        && is_usable(node)
+        && is_tolerated(node, options)
+}
+
+/// Whether all taints that keep pods away are put up with.
+fn is_tolerated(node: &Node, options: &ClusterOptions) -> bool {
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
+    let keeps_away = |taint: &&Taint| taint.effect != "PreferNoSchedule";
+    let mut taints = taints.into_iter().flatten().filter(keeps_away);
+    taints.all(|taint| {
+        let mut tolerations = options.tolerations.iter();
+        tolerations.any(|toleration| {
+            let key = toleration.key.as_ref().is_none_or(|key| *key == taint.key);
+            let is_any = toleration.operator.as_deref() == Some("Exists");
+            let value = is_any || toleration.value == taint.value;
+            let effect = toleration.effect.as_ref();
+            key && value && effect.is_none_or(|effect| *effect == taint.effect)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::{Placement, Pods, toleration};
+
+    fn node(taint: Option<&str>) -> Node {
+        let mut node = serde_json::json!({
+            "metadata": {"labels": {"kubernetes.io/arch": "amd64"}},
+            "status": {"conditions": [
+                {"type": "Ready", "status": "True", "lastHeartbeatTime": null, "lastTransitionTime": null},
+            ]},
+        });
+        if let Some(key) = taint {
+            node["spec"] = serde_json::json!({"taints": [{"key": key, "effect": "NoSchedule"}]});
+        }
+        serde_json::from_value(node).unwrap()
+    }
+
+    #[test]
+    fn one_pod_for_each_node_that_can_take_one() {
+        let facts = Facts {
+            nodes: Some(vec![node(None), node(Some("dedicated")), node(None)]),
+            ..Facts::default()
+        };
+        let mut options = ClusterOptions::new("emptydir://".parse().unwrap());
+        assert_eq!(
+            facts.pods(&options, "amd64"),
+            Ok(1),
+            "one, where nothing is said"
+        );
+        options.pods = Some(Pods {
+            count: None,
+            placement: Placement::PerNode,
+            shared: false,
+        });
+        assert_eq!(facts.pods(&options, "amd64"), Ok(2));
+        options.tolerations = toleration("dedicated").into_iter().collect();
+        assert_eq!(facts.pods(&options, "amd64"), Ok(3));
+        options.pods.as_mut().unwrap().count = Some(7);
+        assert_eq!(facts.pods(&options, "amd64"), Ok(7));
+        options.pods.as_mut().unwrap().count = None;
+        let unknown = Facts::default().pods(&options, "amd64").unwrap_err();
+        assert!(unknown.remedy().contains("--pods"));
+    }
+}
