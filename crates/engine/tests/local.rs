@@ -255,7 +255,8 @@ fn what_is_only_read_is_neither_written_nor_made_longer_nor_removed() {
     };
     assert_eq!(reads(|_| ()), Ok(()));
     assert_eq!(reads(|job| job.files.size = None), Ok(()));
-    let harm: [(fn(&mut Job), &str); 5] = [
+    type Change = fn(&mut Job);
+    let harm: [(Change, &str); 5] = [
         (
             |job| job.files.size = Some(Extent::Bytes(2 << 20)),
             "needs 2097152 bytes of it, which has 1048579",
