@@ -36,6 +36,16 @@ fn kubestrs_command_measures_classes_side_by_side() {
     lab.assert_clean();
 }
 
+/// The pod of a job on an emptyDir while it runs, found by the label that the words give it.
+fn pod_of_the_team(lab: &Lab, words: &str) -> serde_json::Value {
+    let mut child = begun(lab, lab.fio("emptydir://", words));
+    let first = "jsonpath={.items[0]}";
+    let pod = lab.kubectl(&["get", "pods", "-l", "team=storage", "-o", first]);
+    signal(&child, Signal::INT);
+    child.wait().expect("it ends");
+    serde_json::from_str(&pod).expect("a pod")
+}
+
 #[test]
 #[ignore = "needs a cluster"]
 fn a_pod_is_as_the_user_wants_it() {
@@ -45,18 +55,7 @@ fn a_pod_is_as_the_user_wants_it() {
         "--medium memory --claim-size 100m --toleration dedicated=db:NoSchedule --pod-patch {patch} --name=t --rw=randread \
          --bs=4k --size=16m --runtime=600 --time_based --direct=0"
     );
-    let mut child = begun(&lab, lab.fio("emptydir://", &words));
-    let pod = lab.kubectl(&[
-        "get",
-        "pods",
-        "-l",
-        "team=storage",
-        "-o",
-        "jsonpath={.items[0].spec}",
-    ]);
-    let pod: serde_json::Value = serde_json::from_str(&pod).expect("a pod");
-    signal(&child, Signal::INT);
-    child.wait().expect("it ends");
+    let pod = &pod_of_the_team(&lab, &words)["spec"];
     assert_eq!(
         pod["containers"][0]["resources"]["limits"]["memory"],
         "512Mi"
@@ -95,19 +94,8 @@ fn what_clusters_ask_of_pods_is_in_the_pod() {
          --limits memory=512Mi --image-pull-secret registry --service-account bench --pod-label team=storage \
          --pod-annotation why=test {ENDLESS}"
     );
-    let mut child = begun(&lab, lab.fio("emptydir://", &words));
-    let pod = lab.kubectl(&[
-        "get",
-        "pods",
-        "-l",
-        "team=storage",
-        "-o",
-        "jsonpath={.items[0]}",
-    ]);
-    signal(&child, Signal::INT);
-    child.wait().expect("it ends");
+    let pod = pod_of_the_team(&lab, &words);
     kubectl(&["delete", "priorityclass", &class]);
-    let pod: serde_json::Value = serde_json::from_str(&pod).expect("a pod");
     let (spec, resources) = (&pod["spec"], &pod["spec"]["containers"][0]["resources"]);
     assert_eq!(resources["requests"]["ephemeral-storage"], "90Mi");
     assert_eq!(resources["requests"]["cpu"], "10m");

@@ -89,57 +89,34 @@ fn every_hindrance_has_a_cause_and_a_remedy() {
             json!({"waiting": {"reason": reason, "message": message}}),
         ))
     };
+    let not_made = |message: &str| {
+        let events = [("FailedCreate", message)];
+        sight(Value::Null, Value::Null, none(), &events)
+    };
     let ended = |status: Value| placed(container(json!({"terminated": status})));
     let cases = [
         (
-            sight(
-                Value::Null,
-                Value::Null,
-                none(),
-                &[(
-                    "FailedCreate",
-                    "pods \"x\" is forbidden: exceeded quota: small",
-                )],
-            ),
+            not_made("pods \"x\" is forbidden: exceeded quota: small"),
             "exceeded quota",
             "--claim-size",
             true,
         ),
         (
-            sight(
-                Value::Null,
-                Value::Null,
-                none(),
-                &[("FailedCreate", "violates PodSecurity \"restricted:latest\"")],
-            ),
+            not_made("violates PodSecurity \"restricted:latest\""),
             "PodSecurity",
             "Pod Security level",
             true,
         ),
         (
-            sight(
-                Value::Null,
-                Value::Null,
-                none(),
-                &[(
-                    "FailedCreate",
-                    "pods \"x\" is forbidden: error looking up service account a/b: serviceaccount \"b\" not found",
-                )],
+            not_made(
+                "pods \"x\" is forbidden: error looking up service account a/b: serviceaccount \"b\" not found",
             ),
             "serviceaccount",
             "--service-account",
             false,
         ),
         (
-            sight(
-                Value::Null,
-                Value::Null,
-                none(),
-                &[(
-                    "FailedCreate",
-                    "pods \"x\" is forbidden: no PriorityClass with name high was found",
-                )],
-            ),
+            not_made("pods \"x\" is forbidden: no PriorityClass with name high was found"),
             "no PriorityClass",
             "--priority-class",
             true,
