@@ -46,7 +46,7 @@ fn a_suite_on_classes_is_checked_and_run_and_leaves_nothing() {
                 [[workload]]\nname = \"log\"\nexpect = [\"log.sync.p99 <= 60s\"]\n\
                 options = { rw = \"write\", bs = \"4k\", size = \"8m\", fdatasync = 1 }\n\
                 [[workload]]\nname = \"disk\"\naxes = { iodepth = [1, 4] }\nsweep = { runtime = 2, size = \"16m\" }\n\
-                options = { rw = \"randread\", bs = \"4k\", direct = 1 }\n\
+                options = { rw = \"randread\", bs = \"4k\", direct = 1, ioengine = \"libaio\" }\n\
                 [[workload]]\nname = \"open\"\nload = { rates = [50], runtime = 1, size = \"16m\" }\n";
     std::fs::write(&path, text).expect("a suite");
     let place = format!("--claim-size 64m --image {IMAGE} -n {}", lab.namespace);

@@ -41,6 +41,7 @@ use iosonde_result::run::{Event, FORMAT, RunResult, WorkerResult};
 use iosonde_result::session::{RunError, Session};
 #[cfg(feature = "ceph")]
 pub(crate) use layout_progress::LayoutProgress;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -67,7 +68,31 @@ pub struct LocalRunner {
     pub only_read: Vec<PathBuf>,
 }
 
+/// Files that will be there when plans that were looked at have been run.
+#[derive(Debug, Clone, Default)]
+pub struct ToBe {
+    paths: BTreeSet<PathBuf>,
+}
+
 impl LocalRunner {
+    /// Says whether a plan could be run, as far as that is known before anything is made or changed, by a session that has run what was
+    /// looked at before: what that leaves is in `to_be`, and what this one will leave goes there. What is in a Ceph cluster is not looked
+    /// at.
+    ///
+    /// # Errors
+    /// What [`LocalSession::run`] would refuse.
+    pub fn check(&self, plan: &Plan, to_be: &mut ToBe) -> Result<(), RunError> {
+        let plan = placed(plan, &self.ceph);
+        let traced = Traced::read(plan.as_ref(), self.readonly)?;
+        if simulate::is_simulated(plan.as_ref())? {
+            files::find(&traced)?;
+            return simulate::check(&traced.plan);
+        }
+        let memory = memory_to_take(&device::system::System::live());
+        buffers::check(&traced.plan, memory)?;
+        files::check(&traced, self, to_be)
+    }
+
     /// A session.
     pub fn open(self) -> LocalSession {
         LocalSession {

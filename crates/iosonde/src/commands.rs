@@ -33,6 +33,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::store::{Keeper, absolute};
 use clap::{CommandFactory, Parser};
+use iosonde_result::session::RunError;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::path::Path;
@@ -133,6 +134,49 @@ fn keep_study(keeper: &mut Keeper, result: &impl Serialize) -> Result<(), Failur
     Ok(())
 }
 
+/// How a command ends: by the first of what failed at its end, which are writing its result, keeping it, what is in it, and leaving
+/// targets as they were. The others are told before.
+fn end<const N: usize>(
+    ended: [Result<(), Failure>; N],
+    closed: Result<(), RunError>,
+) -> Result<(), Failure> {
+    let (first, others) = failed(ended, closed);
+    others.iter().for_each(Failure::print);
+    first.map_or(Ok(()), Err)
+}
+
+/// The first failure, and the others.
+fn failed<const N: usize>(
+    ended: [Result<(), Failure>; N],
+    closed: Result<(), RunError>,
+) -> (Option<Failure>, Vec<Failure>) {
+    let left = closed.err().map(Failure::from);
+    let mut failures = ended.into_iter().filter_map(Result::err).chain(left);
+    (failures.next(), failures.collect())
+}
+
+/// What a study found. Where it found nothing, what could not be removed is told here.
+fn found<T, E: Into<Failure>>(
+    outcome: Result<T, E>,
+    closed: &Result<(), RunError>,
+) -> Result<T, Failure> {
+    outcome.map_err(|error| {
+        if let Err(left) = closed {
+            Failure::from(left.clone()).print();
+        }
+        error.into()
+    })
+}
+
+/// A study that has something to print.
+struct Measured<T> {
+    result: T,
+    /// Whether it is in the history.
+    kept: Result<(), Failure>,
+    /// Whether what was made for it could be removed.
+    closed: Result<(), RunError>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,5 +211,38 @@ mod tests {
         assert_eq!(keep.labels, [("a".to_owned(), "b".to_owned())]);
         assert_eq!(keep.store.as_deref(), Some(Path::new("s.db")));
         assert!(keep_args(&[OsString::from("--label=a")]).is_err());
+    }
+
+    /// A disk that is full must not hide what was left in a cluster.
+    #[test]
+    fn all_that_fails_at_the_end_is_told() {
+        let left = || RunError::Left {
+            what: "the job iosonde-1".to_owned(),
+            cause: "the cluster does not answer".to_owned(),
+            remedy: "delete it".to_owned(),
+        };
+        let full = || {
+            Err(Failure::Output(
+                "out".into(),
+                std::io::ErrorKind::StorageFull.into(),
+            ))
+        };
+        let io = || Err(Failure::Io("EIO".to_owned()));
+        let statuses = |ended, closed| {
+            let (first, others) = failed::<3>(ended, closed);
+            let others: Vec<u8> = others.iter().map(Failure::status).collect();
+            (first.map(|failure| failure.status()), others)
+        };
+        assert_eq!(statuses([Ok(()), Ok(()), Ok(())], Ok(())), (None, vec![]));
+        assert_eq!(
+            statuses([full(), Ok(()), io()], Err(left())),
+            (Some(5), vec![1, 9])
+        );
+        assert_eq!(
+            statuses([Ok(()), Ok(()), Ok(())], Err(left())),
+            (Some(9), vec![])
+        );
+        let nothing: Result<(), RunError> = Err(RunError::NothingDone);
+        assert_eq!(found(nothing, &Err(left())).unwrap_err().status(), 1);
     }
 }

@@ -114,6 +114,7 @@ impl Failure {
             Failure::Load(LoadError::Consent { .. })
             | Failure::Pts(PtsError::Consent { .. })
             | Failure::Sweep(SweepError::Consent { .. }) => status::TARGET,
+            Failure::Sweep(SweepError::Misplaced(_)) => status::USAGE,
             Failure::Probe(_)
             | Failure::Load(_)
             | Failure::Pts(_)
@@ -211,6 +212,7 @@ impl Failure {
             | Failure::Sweep(SweepError::WorkingSet { .. }) => {
                 Some("choose another size with --size, or another directory".to_owned())
             }
+            Failure::Sweep(SweepError::Misplaced(misplaced)) => Some(misplaced.remedy().to_owned()),
             Failure::Store(error) => error.remedy(),
             Failure::Output(..) => Some("choose another file with --output".to_owned()),
             _ => None,

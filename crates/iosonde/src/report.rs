@@ -18,3 +18,10 @@ pub(crate) mod series;
 pub(crate) mod spread;
 pub(crate) mod suite;
 pub(crate) mod sweep;
+
+use iosonde_study::CutShort;
+
+/// Why a study has not come to its end.
+fn ended_by(error: &CutShort) -> String {
+    format!("ended by an error: {}; {}", error.message, error.remedy)
+}

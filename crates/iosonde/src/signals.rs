@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use iosonde_engine::interrupt::Interrupt;
+use iosonde_study::CutShort;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::sync::Arc;
@@ -49,5 +50,19 @@ impl Stop {
     pub(crate) fn conclude(&self, error: Option<String>) -> Result<(), Failure> {
         self.check()?;
         error.map_or(Ok(()), |error| Err(Failure::Io(error)))
+    }
+
+    /// The same for a study that a run without a result may have ended.
+    pub(crate) fn conclude_study(
+        &self,
+        error: Option<CutShort>,
+        failure: Option<String>,
+    ) -> Result<(), Failure> {
+        self.check()?;
+        match error.map(|error| (error.cause, error.message)) {
+            Some((Some(cause), _)) => Err(cause.into()),
+            Some((None, message)) => Err(Failure::Io(message)),
+            None => self.conclude(failure),
+        }
     }
 }

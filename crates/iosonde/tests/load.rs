@@ -4,6 +4,7 @@ mod common;
 
 use common::Scratch;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -63,6 +64,50 @@ fn ctrl_c_prints_what_is_known_and_removes_the_file() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("interrupted: what ran until then"), "{text}");
     assert!(is_empty(&scratch));
+}
+
+/// Hours may lie behind the points.
+#[test]
+fn a_target_that_is_lost_leaves_the_points_before_it() {
+    let scratch = Scratch::new("load-lost");
+    let target = scratch.path("target");
+    fs::create_dir(&target).unwrap();
+    let words = "load target --size 16m --rates 40,50,60 --runtime 1 --ramp 1";
+    let words: Vec<&str> = words.split(' ').collect();
+    let mut child = scratch
+        .command(&words)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let is_point = |line: &String| line.contains("40 reads/s");
+    assert!(
+        lines
+            .by_ref()
+            .map_while(Result::ok)
+            .any(|line| is_point(&line))
+    );
+    // A directory that is only missing would be made again, as fio makes it; meanwhile it may be.
+    while fs::write(&target, "").is_err() {
+        let _ = fs::remove_dir_all(&target);
+    }
+    let told: Vec<String> = lines.map_while(Result::ok).collect();
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{told:?} {text}");
+    assert!(text.contains("ended by an error: "), "{text}");
+    assert!(
+        text.contains("  40  ") && !text.contains("  60  "),
+        "{text}"
+    );
+    // It is kept as what it is.
+    let list = scratch.done(&["list", "--format", "json"]);
+    let list: serde_json::Value = serde_json::from_str(&list).unwrap();
+    assert_eq!(list["results"][0]["kind"], "load", "{list}");
+    assert!(list["results"][0]["finished_at_ms"].is_null(), "{list}");
+    let shown = scratch.done(&["show", "latest"]);
+    assert!(shown.contains("ended by an error: "), "{shown}");
 }
 
 #[test]

@@ -1,8 +1,11 @@
 //! `iosonde run` and `iosonde show --pivot` from outside, on simulated devices: what is printed, kept and returned.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 struct Scratch(PathBuf);
 
@@ -18,14 +21,18 @@ impl Scratch {
         fs::write(self.0.join(name), text).unwrap();
     }
 
-    fn run(&self, words: &[&str]) -> Output {
+    fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_iosonde"));
         command
             .args(words)
             .current_dir(&self.0)
             .env("IOSONDE_STORE", self.0.join("history.db"))
             .env_remove("IOSONDE_NO_SAVE");
-        command.output().unwrap()
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        self.command(words).output().unwrap()
     }
 
     /// Standard output of a command that ends with a status.
@@ -37,12 +44,21 @@ impl Scratch {
     }
 }
 
+impl Scratch {
+    /// Whether a directory has no file in it, or is not there.
+    fn is_empty(&self, directory: &str) -> bool {
+        fs::read_dir(self.0.join(directory)).map_or(true, |files| files.count() == 0)
+    }
+}
+
 impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
+/// A user who may do little.
+const NOBODY: u32 = 65534;
 /// Devices that do few I/Os, so that simulating them takes no time.
 const NET: &str = "sim:read_us=500,write_us=300,parallel=4,fsync_us=2ms";
 const SLOWER: &str = "sim:read_us=900,write_us=300,parallel=4";
@@ -295,6 +311,270 @@ fn a_run_that_fails_leaves_the_others_and_a_stopped_suite_goes_on() {
     );
 }
 
+/// A look refuses what the run would, in the same words.
+#[test]
+fn a_check_tells_of_consent_space_and_devices_that_cannot_be() {
+    let scratch = Scratch::new("check");
+    let suite = |options: &str| format!("[[workload]]\nname = \"w\"\n{options}\n");
+    fs::write(scratch.0.join("precious"), vec![7; 1 << 20]).unwrap();
+    let here = scratch.0.to_str().unwrap();
+    for (options, target, status, told) in [
+        (
+            r#"options = { rw = "randwrite", size = "1m" }"#,
+            "precious",
+            3,
+            "--allow-overwrite",
+        ),
+        (
+            r#"options = { rw = "write", size = "1000000t" }"#,
+            here,
+            4,
+            "are available",
+        ),
+        (
+            r#"load = { rw = "randwrite", size = "16m" }"#,
+            "precious",
+            3,
+            "--allow-overwrite",
+        ),
+        (
+            r#"load = { rw = "randread", size = "1000t" }"#,
+            here,
+            4,
+            "are available",
+        ),
+        (r#"probe = { size = "1000t" }"#, here, 4, "are available"),
+        (
+            "sweep = { size = \"16m\" }\naxes = { rw = \"randwrite\" }",
+            "precious",
+            4,
+            "are available",
+        ),
+        (
+            r#"options = { size = "1m" }"#,
+            "sim:read_su=5",
+            3,
+            "read_su",
+        ),
+    ] {
+        scratch.file("suite.toml", &suite(options));
+        let words = ["run", "suite.toml", target];
+        let ran = scratch.run(&words);
+        let checked = scratch.run(&[&words[..], &["--check"]].concat());
+        let said = |output: &Output| {
+            let all = String::from_utf8_lossy(&output.stderr).into_owned();
+            let error = all.split_once("error: ").map(|(_, error)| error.to_owned());
+            error.unwrap_or_else(|| panic!("{options}: {all}"))
+        };
+        assert_eq!(checked.status.code(), Some(status), "{}", said(&checked));
+        assert_eq!(ran.status.code(), Some(status), "{}", said(&ran));
+        assert!(said(&checked).contains(told), "{}", said(&checked));
+        let help = |text: &str| {
+            text.lines()
+                .find(|line| line.starts_with("help"))
+                .map(str::to_owned)
+        };
+        assert_eq!(help(&said(&checked)), help(&said(&ran)));
+    }
+    let mut left: Vec<_> = fs::read_dir(&scratch.0)
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.file_name())
+        .collect();
+    left.retain(|name| name.to_string_lossy().starts_with(".iosonde"));
+    assert!(left.is_empty(), "{left:?}");
+    assert!(
+        fs::read(scratch.0.join("precious"))
+            .unwrap()
+            .iter()
+            .all(|byte| *byte == 7)
+    );
+}
+
+#[test]
+fn depths_of_a_synchronous_engine_are_refused_in_a_sweep() {
+    let scratch = Scratch::new("synchronous");
+    let suite = "[[workload]]\nname = \"w\"\noptions = { size = \"1m\" }\nsweep = { runtime = 1 }\n\
+                 axes = { iodepth = \"1,2\" }\n";
+    scratch.file("suite.toml", suite);
+    let refused = scratch.run(&["run", "suite.toml", ".", "--check"]);
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{told}");
+    assert!(told.contains("`w`: ioengine=psync"), "{told}");
+    scratch.text(0, &["run", "suite.toml", NET, "--check"]);
+    // A target that cannot be used is told before.
+    let lost = scratch.run(&["run", "suite.toml", "nowhere", "--check"]);
+    assert_eq!(lost.status.code(), Some(3));
+    // Nobody asks for depths here.
+    let usual = "[[workload]]\nname = \"w\"\noptions = { size = \"1m\" }\nsweep = { runtime = 1 }\n\
+                 axes = { bs = \"4k,8k\" }\n";
+    scratch.file("suite.toml", usual);
+    scratch.text(0, &["run", "suite.toml", ".", "--check"]);
+}
+
+/// A sweep of a suite goes on within its step, and what it had found is shown and kept.
+#[test]
+fn a_sweep_that_was_stopped_in_a_suite_goes_on_within_it() {
+    let scratch = Scratch::new("within");
+    let suite = "[[workload]]\nname = \"s\"\nsweep = { runtime = 1, exhaustive = true, size = \"16m\" }\n\
+                 axes = { rw = \"randread\", bs = \"4k,8k,16k\", iodepth = \"1,2\" }\n\
+                 expect = [\"max_iops >= 1\"]\n";
+    scratch.file("suite.toml", suite);
+    fs::create_dir(scratch.0.join("target")).unwrap();
+    let words = ["run", "suite.toml", "target"];
+    let mut child = scratch
+        .command(&words)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap())
+        .lines()
+        .map_while(Result::ok);
+    let is_cell = |line: String| line.contains("depth") && line.contains("IOPS");
+    assert!(lines.by_ref().any(is_cell));
+    let pid = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let told: Vec<String> = lines.collect();
+    let stopped = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&stopped.stdout);
+    assert_eq!(stopped.status.code(), Some(130), "{told:?}");
+    assert!(text.contains("highest IOPS"), "{text}");
+    assert!(
+        text.contains("s: interrupted: what ran until then"),
+        "{text}"
+    );
+    assert!(
+        text.contains("not measured") && !text.contains("met "),
+        "{text}"
+    );
+    let shown = scratch.text(0, &["show", "latest"]);
+    assert!(
+        shown.contains("s: interrupted: what ran until then"),
+        "{shown}"
+    );
+    let resumed = scratch.run(&[&words[..], &["--resume"]].concat());
+    let told = String::from_utf8_lossy(&resumed.stderr);
+    assert_eq!(resumed.status.code(), Some(0), "{told}");
+    // What was known is not measured again.
+    let known = told
+        .lines()
+        .find_map(|line| line.split_once(" of them known from before"));
+    let (known, _) = known.unwrap();
+    let known: usize = known.rsplit(' ').next().unwrap().parse().unwrap();
+    assert!((1..6).contains(&known), "{told}");
+    let cells = told.lines().filter(|line| is_cell((*line).to_owned()));
+    assert_eq!(cells.count(), 6 - known, "{told}");
+    // It is one result, although no step had ended.
+    let list = scratch.text(0, &["list", "--format", "json"]);
+    let list: serde_json::Value = serde_json::from_str(&list).unwrap();
+    assert_eq!(list["results"].as_array().unwrap().len(), 1, "{list}");
+    assert!(list["results"][0]["finished_at_ms"].is_u64(), "{list}");
+    assert!(scratch.is_empty("sweeps") && scratch.is_empty("suites"));
+}
+
+/// What cannot be gone on with leaves nothing to go on from.
+#[test]
+fn a_sweep_that_measured_nothing_leaves_no_journal() {
+    let scratch = Scratch::new("no-journal");
+    let suite = "[[workload]]\nname = \"s\"\nsweep = { runtime = 1 }\n\
+                 axes = { rw = \"randwrite\", iodepth = \"1,2\" }\n\
+                 [[workload]]\nname = \"w\"\noptions = { rw = \"randread\", size = \"1m\" }\n";
+    scratch.file("suite.toml", suite);
+    let ran = scratch.run(&["run", "suite.toml", BROKEN]);
+    let told = String::from_utf8_lossy(&ran.stderr);
+    assert!(told.contains("s: "), "{told}");
+    assert!(scratch.is_empty("sweeps"), "{told}");
+}
+
+/// What is somebody's is neither made longer nor removed.
+#[test]
+fn a_file_that_is_only_read_stays_as_it_is() {
+    let scratch = Scratch::new("precious");
+    let content = vec![7; (2 << 20) + 1003];
+    fs::write(scratch.0.join("precious"), &content).unwrap();
+    for options in [
+        r#"{ rw = "randread", size = "2m", offset = "1m", unlink = 1 }"#,
+        r#"{ rw = "randread", offset = "50%", unlink = 1 }"#,
+        r#"{ rw = "read", size = "1m", file_append = 1 }"#,
+        r#"{ rw = "randread", filesize = "4m" }"#,
+    ] {
+        let suite = format!("[[workload]]\nname = \"w\"\noptions = {options}\n");
+        scratch.file("suite.toml", &suite);
+        for check in [&["--check"][..], &[]] {
+            scratch.text(0, &[&["run", "suite.toml", "precious"], check].concat());
+            let now = fs::read(scratch.0.join("precious")).unwrap();
+            assert!(now == content, "{options}");
+        }
+    }
+}
+
+/// A look must not refuse what runs: files live on from step to step.
+#[test]
+fn a_check_knows_of_what_earlier_steps_leave() {
+    let scratch = Scratch::new("carried");
+    let suite = r#"
+[[workload]]
+name = "made"
+options = { rw = "write", size = "1m", filename = "data", write_iolog = "trace" }
+[[workload]]
+name = "found"
+options = { rw = "randread", filename = "data" }
+[[workload]]
+name = "half"
+options = { rw = "read", filename = "data", offset = "50%" }
+[[workload]]
+name = "replayed"
+options = { read_iolog = "trace" }
+"#;
+    scratch.file("suite.toml", suite);
+    fs::create_dir(scratch.0.join("target")).unwrap();
+    let text = scratch.text(0, &["run", "suite.toml", "target", "--check"]);
+    assert!(text.contains("all is well"), "{text}");
+    assert!(scratch.is_empty("target"));
+    scratch.text(0, &["run", "suite.toml", "target"]);
+    // What no step before has made is still missed.
+    let suite =
+        "[[workload]]\nname = \"w\"\noptions = { rw = \"randread\", filename = \"data\" }\n";
+    scratch.file("suite.toml", suite);
+    for words in [&["--check"][..], &[]] {
+        scratch.text(3, &[&["run", "suite.toml", "target"], words].concat());
+    }
+}
+
+#[test]
+fn a_check_tells_of_a_directory_that_cannot_be_written() {
+    let scratch = Scratch::new("unwritable");
+    let suite = "[[workload]]\nname = \"w\"\noptions = { rw = \"write\", size = \"1m\" }\n";
+    scratch.file("suite.toml", suite);
+    let directory = scratch.0.join("target");
+    fs::create_dir(&directory).unwrap();
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o555)).unwrap();
+    for check in [&["--check"][..], &[]] {
+        let mut command = scratch.command(&[&["run", "suite.toml", "target"], check].concat());
+        command
+            .env("IOSONDE_NO_SAVE", "1")
+            .env_remove("IOSONDE_STORE");
+        // Nothing is forbidden to root.
+        if fs::metadata("/proc/self").unwrap().uid() == 0 {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let output = command.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{told}");
+        assert!(
+            told.contains("name a directory that can be written"),
+            "{told}"
+        );
+    }
+}
+
 #[test]
 fn the_product_of_a_target_may_stand_in_the_suite() {
     let scratch = Scratch::new("limits");
@@ -441,25 +721,5 @@ fn one_figure_by_two_labels() {
             output.status.code() == Some(2) && error.contains(told),
             "{words:?}: {error}"
         );
-    }
-}
-
-/// Whatever a workload says of places and sizes.
-#[test]
-fn a_file_that_is_only_read_stays_as_it_is() {
-    let scratch = Scratch::new("precious");
-    let content = vec![7; (2 << 20) + 1003];
-    fs::write(scratch.0.join("precious"), &content).unwrap();
-    for options in [
-        r#"{ rw = "randread", size = "2m", offset = "1m" }"#,
-        r#"{ rw = "randread", unlink = 1 }"#,
-        r#"{ rw = "randread", filesize = "4m" }"#,
-    ] {
-        let suite = format!("[[workload]]\nname = \"w\"\noptions = {options}\n");
-        scratch.file("suite.toml", &suite);
-        let output = scratch.run(&["run", "suite.toml", "precious"]);
-        let now = fs::read(scratch.0.join("precious")).unwrap();
-        assert!(now == content, "{options}");
-        assert_eq!(output.status.code(), Some(3), "{options}");
     }
 }

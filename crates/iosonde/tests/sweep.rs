@@ -1,11 +1,87 @@
-//! What `iosonde sweep` does with files that are there.
+//! `iosonde sweep` from outside: what is refused before anything is measured.
 
 mod common;
 
 use common::{Scratch, error};
 use std::fs;
 
-/// Whatever the command line or a job says of places and sizes.
+/// What depths of an engine that has none would show is chance.
+#[test]
+fn depths_of_a_synchronous_engine_are_refused() {
+    let scratch = Scratch::new("sweep-synchronous");
+    let job = "[a]\nrw=randread\nsize=16m\nfilename=file\n";
+    fs::write(scratch.path("job.fio"), job).unwrap();
+    let sweep = |words: &[&str]| scratch.run(&[&["sweep", "job.fio", "--no-save"], words].concat());
+    for (words, engine) in [
+        (
+            &["--iodepth", "1..64"][..],
+            "job.fio: ioengine=psync, fio's own",
+        ),
+        (&["--iodepth", "8"], "job.fio: ioengine=psync, fio's own"),
+        (
+            &["--ioengine", "psync,sync", "--iodepth", "1,2"],
+            "job.fio: ioengine=psync has one I/O in flight",
+        ),
+    ] {
+        let refused = sweep(words);
+        let told = error(&refused);
+        assert_eq!(refused.status.code(), Some(2), "{told}");
+        for said in [engine, "--ioengine io_uring", "--numjobs"] {
+            assert!(told.contains(said), "{told}");
+        }
+    }
+    assert!(!scratch.path("file").exists());
+    // A simulated device is its own engine.
+    let simulated = sweep(&["sim:nvme", "--iodepth", "1,2", "--runtime", "1"]);
+    assert!(simulated.status.success(), "{}", error(&simulated));
+    let alone = ["--iodepth", "1", "--numjobs", "1,2", "--runtime", "1"];
+    let alone = sweep(&alone);
+    assert!(alone.status.success(), "{}", error(&alone));
+}
+
+/// Who asks for no depths gets those that differ.
+#[test]
+fn a_synchronous_engine_is_swept_over_other_axes() {
+    let scratch = Scratch::new("sweep-other-axes");
+    let job = "[a]\nrw=randread\nsize=16m\nfilename=file\n";
+    fs::write(scratch.path("job.fio"), job).unwrap();
+    let words = "sweep job.fio --bs 4k,64k --runtime 1 --exhaustive --no-save";
+    let words: Vec<&str> = words.split(' ').collect();
+    let output = scratch.run(&words);
+    let told = error(&output);
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("2 curves, 2 cells"), "{told}");
+    assert!(told.contains("is measured at iodepth 1 alone"), "{told}");
+}
+
+#[test]
+fn of_mixed_engines_the_synchronous_one_is_measured_once() {
+    let scratch = Scratch::new("sweep-mixed");
+    fs::create_dir(scratch.path("target")).unwrap();
+    let words = "sweep target --ioengine psync,libaio --iodepth 1,2 --runtime 1 --exhaustive --no-save --format json";
+    let words: Vec<&str> = words.split(' ').collect();
+    let output = scratch.run(&words);
+    let told = error(&output);
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("2 curves, 3 cells"), "{told}");
+    let note = "ioengine=psync has one I/O in flight whatever the iodepth, so that it is measured at iodepth 1 alone";
+    assert!(told.contains(note), "{told}");
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let curves = document["sweep"]["curves"].as_array().unwrap();
+    let bases = |curve: &serde_json::Value| {
+        let cells = curve["cells"].as_array().unwrap().iter();
+        let bases: Vec<String> = cells.map(|cell| cell["basis"].to_string()).collect();
+        (bases.join(" "), curve["state"] == "complete")
+    };
+    let found: Vec<_> = curves.iter().map(bases).collect();
+    let expected = [
+        ("\"measured\" \"unknown\"".to_owned(), true),
+        ("\"measured\" \"measured\"".to_owned(), true),
+    ];
+    assert_eq!(found, expected, "{told}");
+}
+
+/// Whatever jobs say of places and sizes.
 #[test]
 fn a_file_that_is_only_read_keeps_its_length_and_its_content() {
     let scratch = Scratch::new("sweep-precious");
@@ -13,21 +89,42 @@ fn a_file_that_is_only_read_keeps_its_length_and_its_content() {
     // No multiple of anything.
     let content = vec![7; (24 << 20) + 1003];
     fs::write(&file, &content).unwrap();
-    let job = "[removes]\nrw=randread\nioengine=libaio\nunlink=1\n";
-    fs::write(scratch.path("removes.fio"), job).unwrap();
-    let job = "[behind]\nrw=randread\nioengine=libaio\noffset=20m\nsize=20m\n";
-    fs::write(scratch.path("behind.fio"), job).unwrap();
-    for (words, status, told) in [
-        ("sweep precious --offset 1m,50%", 0, ""),
-        ("sweep removes.fio precious", 3, "would remove it"),
-        ("sweep behind.fio precious", 3, "but it is only read"),
+    let jobs = "[global]\nrw=randread\nioengine=libaio\nunlink=1\n\
+                [half]\nstonewall\noffset=50%\n\
+                [thirds]\nstonewall\noffset=33%\nsize=67%\n\
+                [clones]\nstonewall\noffset_increment=25%\nnumjobs=4\n\
+                [behind]\nstonewall\noffset=1m\n\
+                [append]\nstonewall\nfile_append=1\nsize=1m\n\
+                [opendir]\nstonewall\nopendir=.\nsize=1m\n";
+    fs::write(scratch.path("job.fio"), jobs).unwrap();
+    for (words, status) in [
+        ("sweep job.fio precious --iodepth 1", 0),
+        ("sweep precious --iodepth 1 --offset 1m,50%", 0),
+        ("sweep precious --iodepth 1 --offset 100%", 2),
+        ("sweep precious --iodepth 1 --size 25m", 4),
+        ("sweep precious --iodepth 1 --rw write", 3),
     ] {
-        let words = format!("{words} --iodepth 1 --runtime 1 --exhaustive --no-save");
+        let words = format!("{words} --runtime 1 --exhaustive --no-save");
         let words: Vec<&str> = words.split(' ').collect();
         let output = scratch.run(&words);
-        let said = error(&output);
-        assert_eq!(output.status.code(), Some(status), "{words:?}: {said}");
-        assert!(said.contains(told), "{words:?}: {said}");
-        assert!(fs::read(&file).unwrap() == content, "{words:?}: {said}");
+        let told = error(&output);
+        assert_eq!(output.status.code(), Some(status), "{words:?}: {told}");
+        assert!(fs::read(&file).unwrap() == content, "{words:?}: {told}");
     }
+}
+
+/// What is said to be used of a target is what the jobs use of it.
+#[test]
+fn the_size_of_a_job_is_what_is_announced() {
+    let scratch = Scratch::new("sweep-announced");
+    let directory = scratch.path("target");
+    fs::create_dir(&directory).unwrap();
+    let job = "[a]\nrw=randread\nsize=24m\nioengine=libaio\n";
+    fs::write(scratch.path("job.fio"), job).unwrap();
+    let words = "sweep job.fio target --iodepth 1 --runtime 1 --no-save";
+    let words: Vec<&str> = words.split(' ').collect();
+    let output = scratch.run(&words);
+    assert!(output.status.success(), "{}", error(&output));
+    let told = error(&output);
+    assert!(told.contains("a working file of 24 MiB"), "{told}");
 }

@@ -2,7 +2,7 @@
 //!
 //! The target says where, the job says what: directories and files of this machine become files of the volume.
 
-use crate::plan::Plan;
+use crate::plan::{Direction, Extent, Job, Plan};
 
 /// Where a pod has its block volume.
 pub const DEVICE: &str = "/dev/iosonde";
@@ -52,6 +52,69 @@ pub fn into_volume(plan: &mut Plan, scratch: Option<&str>) -> Vec<String> {
     notes.sort();
     notes.dedup();
     notes
+}
+
+/// Keeps a job within the first `bytes` bytes of the one file or device that it is put on: shares become bytes of them, parts end
+/// there, and the job neither makes the file longer nor removes it. Parts that clones begin behind each other are as long as the
+/// last one can be.
+///
+/// # Errors
+/// Where the job, or the last of its clones, begins, if nothing is left behind that.
+pub fn confine(job: &mut Job, bytes: u64, is_device: bool) -> Result<(), u64> {
+    let align = least_block_bytes(job).max(1);
+    let clones_before_last = u64::from(job.numjobs.max(1)) - 1;
+    let files = &mut job.files;
+    let end = files.filesize.map_or(bytes, |(_, most)| most.min(bytes));
+    // As the engine has it, places that are shares are aligned upwards.
+    let align_start = match files.offset_align {
+        0 => align,
+        given => given,
+    };
+    let place = |extent| match extent {
+        Extent::Bytes(bytes) => bytes,
+        Extent::Percent(percent) => {
+            let start = share(percent, end);
+            start.checked_next_multiple_of(align_start).unwrap_or(start)
+        }
+    };
+    let (start, step) = (place(files.offset), place(files.offset_increment));
+    let last_start = start.saturating_add(step.saturating_mul(clones_before_last));
+    if last_start >= end {
+        return Err(last_start);
+    }
+    let left = end - last_start;
+    files.offset = Extent::Bytes(start);
+    files.offset_increment = Extent::Bytes(step);
+    if files.filesize.is_some() {
+        // It is the length of the whole file, but of a device that of the part behind the offset.
+        let size = if is_device { left } else { end };
+        files.filesize = Some((size, size));
+    } else {
+        files.size = Some(Extent::Bytes(match files.size {
+            Some(Extent::Bytes(size)) => size.min(left),
+            Some(Extent::Percent(percent)) => {
+                let size = share(percent, end).min(left);
+                (size - size % align).max(align.min(left))
+            }
+            None => left,
+        }));
+    }
+    files.file_append = false;
+    files.fill_device = false;
+    files.unlink = false;
+    files.unlink_each_loop = false;
+    Ok(())
+}
+
+fn share(percent: f64, bytes: u64) -> u64 {
+    (bytes as f64 * percent / 100.0) as u64
+}
+
+fn least_block_bytes(job: &Job) -> u64 {
+    let directions = Direction::ALL.into_iter();
+    let used = directions.filter(|direction| job.workload.rw.has(*direction));
+    let blocks = used.map(|direction| job.workload.block_size[direction].min());
+    blocks.min().unwrap_or(512)
 }
 
 /// A relative directory is one of the volume, an absolute one is the volume.
@@ -125,5 +188,83 @@ mod tests {
         assert_eq!(plan.jobs[0].files.filenames, [DEVICE]);
         assert!(plan.jobs[0].files.directories.is_empty());
         assert!(plan.jobs[1].files.filenames.is_empty(), "null has no file");
+    }
+
+    /// Start, step and size.
+    fn confined(options: &str, bytes: u64) -> Result<(u64, u64, u64), u64> {
+        let mut plan = plan(&format!("--name=a --bs=4k --rw=randread {options}"));
+        let job = &mut plan.jobs[0];
+        confine(job, bytes, false)?;
+        let files = &job.files;
+        let bytes = |extent| match extent {
+            Extent::Bytes(bytes) => bytes,
+            Extent::Percent(_) => panic!("a share is left: {options}"),
+        };
+        let size = match files.filesize {
+            Some((_, most)) => most - bytes(files.offset),
+            None => bytes(files.size.unwrap()),
+        };
+        Ok((bytes(files.offset), bytes(files.offset_increment), size))
+    }
+
+    #[test]
+    fn a_job_stays_within_what_it_may_use() {
+        let m = 1 << 20;
+        for (options, expected) in [
+            ("--size=64m", (0, 0, 64 * m)),
+            ("--size=1g", (0, 0, 100 * m)),
+            ("--size=1g --offset=1m", (m, 0, 99 * m)),
+            ("--size=25%", (0, 0, 25 * m)),
+            ("--offset=50% --size=25%", (50 * m, 0, 25 * m)),
+            ("--offset=50% --size=75%", (50 * m, 0, 50 * m)),
+            ("--offset=1m --size=100%", (m, 0, 99 * m)),
+            (
+                "--offset_increment=25% --numjobs=4 --size=25%",
+                (0, 25 * m, 25 * m),
+            ),
+            (
+                "--offset_increment=25% --numjobs=4 --size=50%",
+                (0, 25 * m, 25 * m),
+            ),
+            (
+                "--offset_increment=10m --numjobs=4 --size=80m",
+                (0, 10 * m, 70 * m),
+            ),
+            ("--filesize=80m --offset=50%", (40 * m, 0, 40 * m)),
+            ("--filesize=1g --offset=50%", (50 * m, 0, 50 * m)),
+        ] {
+            assert_eq!(confined(options, 100 * m), Ok(expected), "{options}");
+        }
+        assert_eq!(confined("--offset=100m --size=1m", 100 * m), Err(100 * m));
+        assert_eq!(confined("--offset=100%", 100 * m), Err(100 * m));
+        assert_eq!(
+            confined("--offset_increment=50% --numjobs=3 --size=1m", 100 * m),
+            Err(100 * m)
+        );
+        assert!(confined("--offset_increment=4096p --numjobs=64 --size=1m", 100 * m).is_err());
+    }
+
+    #[test]
+    fn shares_that_are_no_blocks_meet_within_the_file() {
+        for bytes in [100_000_000, 3 << 20, (1 << 30) + 7] {
+            let (start, _, size) = confined("--offset=33% --size=67%", bytes).unwrap();
+            assert!(
+                start.is_multiple_of(4096) && start + size <= bytes,
+                "{bytes}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_job_neither_lengthens_nor_removes_what_it_is_put_on() {
+        let mut appends =
+            plan("--name=a --size=1m --rw=write --file_append=1 --unlink=1 --unlink_each_loop=1");
+        confine(&mut appends.jobs[0], 1 << 20, false).unwrap();
+        let files = &appends.jobs[0].files;
+        assert!(!files.file_append && !files.unlink && !files.unlink_each_loop);
+        // The engine takes the length of a device's part to begin at the offset.
+        let mut device = plan("--name=a --filesize=3m --offset=1m");
+        confine(&mut device.jobs[0], 4 << 20, true).unwrap();
+        assert_eq!(device.jobs[0].files.filesize, Some((2 << 20, 2 << 20)));
     }
 }

@@ -4,6 +4,7 @@
 //! conclusions. It neither knows nor cares where the session runs them.
 
 pub mod ceiling;
+mod cut;
 pub mod doctor;
 #[cfg(any(test, feature = "fake"))]
 pub mod fake;
@@ -16,4 +17,5 @@ pub mod suite;
 pub mod sweep;
 pub mod warmup;
 
+pub use cut::CutShort;
 pub use iosonde_result::words;

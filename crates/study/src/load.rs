@@ -22,4 +22,5 @@ pub use point::{LoadLatency, Offered, Point, Side};
 pub use search::{Answer, Effort, highest};
 pub use study::{
     LoadError, LoadOptions, LoadResult, LoadWatcher, ObjectiveAnswer, Step, load, planned_ns,
+    working_set,
 };

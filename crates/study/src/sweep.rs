@@ -23,16 +23,17 @@ mod target;
 mod watch;
 
 pub use advice::{Advice, Blocks, BlocksAdvice, BoundBy, Choice, Parallel, ParallelAdvice, Spot};
+pub(crate) use axis::given_twice;
 pub use axis::{Axis, TARGET, parse_axes, size_name};
 pub use cache::{Between, CacheAnswer, CacheFinding, WORKING_SET};
 pub use compared::{ComparedPart, Known, compared};
-pub use grid::{Base, CurvePlan, Grid, LEAST_DEPTH_AXIS};
+pub use grid::{Base, CurvePlan, Grid, Misplaced};
 pub(crate) use grid::{combinations, ordered, with_options};
 pub use outcome::{
     Basis, CurveResult, CurveState, FORMAT, SweepCell, SweepDocument, SweepResult, Value, schema,
 };
-pub use study::{LEAST_BUDGET_NS, SweepError, SweepOptions, planned_ns, sweep};
-pub use target::SweepTarget;
+pub use study::{LEAST_BUDGET_NS, SweepError, SweepOptions, consent, planned_ns, sweep};
+pub use target::{Reach, SweepTarget};
 pub use watch::{Announcement, Found, SweepWatcher};
 
 /// Blocks of this size and more are counted by bandwidth, smaller ones by I/Os.

@@ -266,6 +266,80 @@ fn an_error_in_the_matrix_is_told_and_ends_it() {
     assert_eq!(known.count(), matrix.points.len() - 1);
 }
 
+/// Its pod is lost after some runs.
+struct Lost(LocalSession, u32);
+
+impl Session for Lost {
+    fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        self.1 = self.1.saturating_sub(1);
+        match self.1 {
+            0 => Err(lost()),
+            _ => self.0.run(plan, observer),
+        }
+    }
+
+    fn close(self: Box<Self>) -> Result<(), RunError> {
+        Ok(())
+    }
+}
+
+fn lost() -> RunError {
+    RunError::Lost {
+        what: "the pod".to_owned(),
+        cause: "its node died".to_owned(),
+        remedy: "measure again".to_owned(),
+    }
+}
+
+/// What was measured before is worth as much as after Ctrl-C.
+#[test]
+fn a_run_without_a_result_leaves_what_was_measured_before_it() {
+    let device = "read_us=100,write_us=100,parallel=1";
+    let options = LoadOptions {
+        rates: vec![12_000.0, 1000.0, 3000.0],
+        objectives: vec!["p99=1ms".parse().unwrap()],
+        runtime_ns: SECOND_NS,
+        ramp_ns: SECOND_NS / 2,
+        ..options()
+    };
+    let lost_with = |run: u32, options: &LoadOptions| {
+        let mut session = Lost(LocalRunner::default().open(), run);
+        load(&mut session, &target(device), options, &mut ())
+    };
+    let lost_at = |run: u32| lost_with(run, &options);
+    // Layout, then the first rate.
+    for run in [1, 2] {
+        let nothing = lost_at(run);
+        assert!(
+            matches!(nothing, Err(LoadError::Run(RunError::Lost { .. }))),
+            "{nothing:?}"
+        );
+    }
+    let in_curve = lost_at(4).unwrap();
+    assert_eq!(
+        (in_curve.points.len(), in_curve.error),
+        (2, Some(lost().into()))
+    );
+    assert!(in_curve.objectives.is_empty() && !in_curve.interrupted);
+    let in_search = lost_at(6).unwrap();
+    assert_eq!(
+        (in_search.points.len(), in_search.error),
+        (4, Some(lost().into()))
+    );
+    assert!(in_search.objectives[0].answer.held.is_some());
+    // The matrix begins with two capacities.
+    let with_matrix = LoadOptions {
+        objectives: Vec::new(),
+        matrix: Some(MatrixOptions { steps: 10 }),
+        ..options.clone()
+    };
+    let in_capacity = lost_with(6, &with_matrix).unwrap();
+    assert_eq!((in_capacity.matrix, in_capacity.points.len()), (None, 3));
+    let in_matrix = lost_with(8, &with_matrix).unwrap();
+    assert_eq!(in_matrix.error, Some(lost().into()));
+    assert_eq!(in_matrix.matrix.map(|matrix| matrix.points.len()), Some(1));
+}
+
 #[test]
 fn cells_of_few_ios_are_marked() {
     let result = measure(

@@ -177,6 +177,72 @@ impl<S: Session> Session for Witness<S> {
     }
 }
 
+/// Its pod is lost after some runs.
+struct Lost<S>(S, usize);
+
+impl<S: Session> Session for Lost<S> {
+    fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        self.1 = self.1.saturating_sub(1);
+        match self.1 {
+            0 => Err(lost()),
+            _ => self.0.run(plan, observer),
+        }
+    }
+
+    fn close(self: Box<Self>) -> Result<(), RunError> {
+        Ok(())
+    }
+}
+
+fn lost() -> RunError {
+    RunError::Lost {
+        what: "the pod".to_owned(),
+        cause: "its node died".to_owned(),
+        remedy: "measure again".to_owned(),
+    }
+}
+
+/// Hours of rounds are not thrown away.
+#[test]
+fn a_run_without_a_result_leaves_the_rounds_before_it() {
+    let target = target(TargetKind::Simulated {
+        options: format!("{FLASH},fresh_bytes=16m"),
+    });
+    let lost_at = |run: usize| {
+        let mut session = Lost(LocalRunner::default().open(), run);
+        pts(
+            &mut session,
+            &target,
+            &options(PtsTest::Throughput),
+            &mut (),
+        )
+    };
+    // Purge, fill, then rounds of two workloads each.
+    let nothing = lost_at(4);
+    assert!(
+        matches!(nothing, Err(PtsError::Run(RunError::Lost { .. }))),
+        "{nothing:?}"
+    );
+    let in_round = lost_at(2 + 2 * 3 + 2).unwrap();
+    assert_eq!(in_round.series.len(), 1);
+    assert_eq!(in_round.series[0].rounds.len(), 3);
+    assert_eq!(in_round.error, Some(lost().into()));
+    // The first series has its result, the second one was being filled.
+    let rounds = run(
+        &format!("{FLASH},fresh_bytes=16m"),
+        &options(PtsTest::Throughput),
+    )
+    .series[0]
+        .rounds
+        .len();
+    let in_fill = lost_at(2 + 2 * rounds + 2).unwrap();
+    assert!(in_fill.series[0].steady.is_some());
+    assert_eq!(
+        (in_fill.series[1].rounds.len(), in_fill.error),
+        (0, Some(lost().into()))
+    );
+}
+
 /// Discarded once, written twice, then rounds.
 #[test]
 fn at_full_scale_everything_is_written_twice() {

@@ -2,7 +2,9 @@
 
 use iosonde_job::env::FakeEnv;
 use iosonde_study::limits::Limits;
-use iosonde_study::suite::{BUILTIN, Suite, What, suite, suite_schema};
+use iosonde_study::suite::{
+    BUILTIN, Found, FoundKind, StepResult, Suite, Verdict, What, judge, suite, suite_schema,
+};
 use std::collections::BTreeMap;
 
 fn read(name: &str, text: &str, env: &FakeEnv) -> Result<Suite, String> {
@@ -46,6 +48,15 @@ fn built_in_suites_are_right_and_follow_the_schema() {
         let value = serde_json::to_value(value).unwrap();
         assert!(validator.is_valid(&value), "{}", built_in.name);
     }
+}
+
+#[test]
+fn an_axis_is_given_once_by_whatever_name() {
+    let text = "[[workload]]\nname = \"a\"\noptions = { size = \"1g\" }\n\
+                axes = { bs = \"4k,8k\", iodepth = \"1,2\", blocksize = \"16k\" }\n";
+    let told = read("s.toml", text, &FakeEnv::new()).unwrap_err();
+    assert!(told.contains("the axis `bs` is given twice"), "{told}");
+    assert!(told.contains("s.toml:4:"), "{told}");
 }
 
 #[test]
@@ -188,4 +199,38 @@ name = "wal"
 options = { rw = "write", size = "1g", fdatasync = 1, bs = "8k" }
 "#;
     insta::assert_snapshot!(read("suite.toml", text, &FakeEnv::new()).unwrap_err());
+}
+
+/// A rate is the highest of those that were tried: what an error or the user cut is none.
+#[test]
+fn a_rate_of_a_load_that_was_cut_short_is_not_judged() {
+    let text = "[[workload]]\nname = \"l\"\nload = { slo = \"p99=2ms\", size = \"1g\" }\n\
+                expect = [\"l.rate >= 1000\"]\n";
+    let suite = read("s.toml", text, &FakeEnv::new()).unwrap();
+    let verdict = |failure: Option<&str>, interrupted: bool| {
+        let step = StepResult {
+            workload: "l".to_owned(),
+            name: "l".to_owned(),
+            repetition: 1,
+            parts: Vec::new(),
+            elapsed_ns: 0,
+            found: vec![Found {
+                part: "l".to_owned(),
+                rw: String::new(),
+                kind: FoundKind::Rate,
+                value: 100.0,
+                interval: None,
+            }],
+            findings: Vec::new(),
+            failure: failure.map(str::to_owned),
+            interrupted,
+        };
+        let judged = judge(&suite, &[step], &Default::default());
+        (judged[0].verdict, judged[0].evidence.clone())
+    };
+    assert_eq!(verdict(None, false).0, Verdict::Missed);
+    let (lost, why) = verdict(Some("the pod was lost"), false);
+    assert_eq!(lost, Verdict::NotMeasured);
+    assert!(why.contains("the pod was lost"), "{why}");
+    assert_eq!(verdict(None, true).0, Verdict::NotMeasured);
 }

@@ -13,8 +13,8 @@ use iosonde_result::session::{RunError, Session};
 use iosonde_study::probe::TargetKind;
 use iosonde_study::saturation::{Record, SoFar};
 use iosonde_study::sweep::{
-    Base, Basis, CurveResult, CurveState, Grid, Parallel, SweepError, SweepOptions, SweepResult,
-    SweepTarget, SweepWatcher, parse_axes, planned_ns, sweep,
+    Announcement, Base, Basis, CurvePlan, CurveResult, CurveState, Grid, Parallel, SweepError,
+    SweepOptions, SweepResult, SweepTarget, SweepWatcher, parse_axes, planned_ns, sweep,
 };
 use living::living;
 use std::sync::Mutex;
@@ -403,6 +403,78 @@ impl SweepWatcher for Journal {
     fn is_interrupted(&self) -> bool {
         self.most.is_some_and(|most| self.records >= most)
     }
+}
+
+/// Writes down how much time is said to be left.
+#[derive(Default)]
+struct Clock {
+    planned_ns: u64,
+    left_ns: Vec<u64>,
+    counted: Vec<(usize, usize)>,
+}
+
+impl SweepWatcher for Clock {
+    fn begin(&mut self, announcement: &Announcement<'_>) {
+        self.planned_ns = announcement.planned_ns;
+    }
+
+    fn unit(&mut self, done: usize, of: usize, _: &CurvePlan, left_ns: u64) {
+        self.left_ns.push(left_ns);
+        self.counted.push((done, of));
+    }
+}
+
+/// What is known takes no time.
+#[test]
+fn the_time_left_is_that_of_what_is_not_known() {
+    let axes = [("bs", "4k,64k"), ("iodepth", "1..16")];
+    let targets = [target(CAPPED)];
+    let grid = grid(&targets, &axes);
+    let taken = |exhaustive: bool, most: Option<usize>, known: Vec<SoFar>| {
+        let options = SweepOptions {
+            exhaustive,
+            ..options(5)
+        };
+        let mut session = LocalRunner::default().open();
+        let mut journal = Journal::of(2, most);
+        let mut clock = Clock::default();
+        if known.is_empty() {
+            sweep(&mut session, &targets, &grid, &options, known, &mut journal).unwrap();
+        } else {
+            sweep(&mut session, &targets, &grid, &options, known, &mut clock).unwrap();
+        }
+        (journal.known, clock)
+    };
+    let cell_ns = planned_ns(
+        &grid,
+        &SweepOptions {
+            exhaustive: true,
+            ..options(5)
+        },
+    ) / 10;
+    let (known, _) = taken(true, Some(7), Vec::new());
+    let (_, clock) = taken(true, None, known);
+    assert_eq!(clock.planned_ns, 3 * cell_ns);
+    assert_eq!(clock.counted, [(7, 10), (8, 10), (9, 10)]);
+    for (left_ns, cells) in clock.left_ns.iter().zip([3, 2, 1]) {
+        // I/Os in flight at the end of a cell are waited for.
+        assert!(
+            *left_ns <= cells * cell_ns * 101 / 100,
+            "{:?}",
+            clock.left_ns
+        );
+    }
+
+    // Of two curves the one is known, and is looked at first.
+    let (mut known, _) = taken(false, None, Vec::new());
+    known[0] = SoFar::default();
+    let curve_ns = planned_ns(&grid, &options(5)) / 2;
+    let left_ns = 2 * curve_ns - known[1].spent_ns;
+    let (_, clock) = taken(false, None, known);
+    assert_eq!(
+        (clock.planned_ns, clock.left_ns),
+        (left_ns, vec![left_ns, curve_ns])
+    );
 }
 
 /// Every cell is measured once, whenever the sweep is ended between.

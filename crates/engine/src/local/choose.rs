@@ -36,9 +36,9 @@ pub(super) enum AnyBackend {
 
 /// Most I/Os that this engine keeps in flight for a job.
 pub(super) fn depth(job: &Job) -> u32 {
-    match job.io.engine {
-        Engine::Sync | Engine::Psync | Engine::Pvsync | Engine::Pvsync2 | Engine::Mmap => 1,
-        _ => job.io.iodepth.max(1),
+    match job.io.engine.is_synchronous() {
+        true => 1,
+        false => job.io.iodepth.max(1),
     }
 }
 

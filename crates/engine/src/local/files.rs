@@ -5,7 +5,7 @@
 
 use super::layout_progress::LayoutProgress;
 use super::traces::Traced;
-use super::{LocalRunner, guard};
+use super::{LocalRunner, ToBe, guard};
 use crate::interrupt::Interrupt;
 use crate::prepare::{FileKind, Layout, Made, WorkerFiles, lay_out, resolve};
 use iosonde_job::plan::{Direction, Extent, Job, Plan};
@@ -113,6 +113,24 @@ pub(super) fn find(traced: &Traced) -> Result<Vec<Member>, RunError> {
     expand(&traced.plan).map(member).collect()
 }
 
+/// Finds all files and refuses what must not be, without making any. Files in `to_be` will be there, whatever they hold.
+pub(super) fn check(
+    traced: &Traced,
+    runner: &LocalRunner,
+    to_be: &mut ToBe,
+) -> Result<(), RunError> {
+    let search = Search::of(traced, &to_be.paths)?;
+    search.check(runner)?;
+    let jobs = &traced.plan.jobs;
+    let stay = search.members.iter().filter(|member| {
+        let job = &jobs[member.job];
+        job.io.engine.has_paths() && !job.files.unlink && !job.files.unlink_each_loop
+    });
+    let files = stay.flat_map(|member| &member.expected.files);
+    to_be.paths.extend(files.map(|file| file.path.clone()));
+    Ok(())
+}
+
 /// Finds all files, refuses what must not be, and lays out what is missing.
 pub(super) fn make_ready(
     traced: &Traced,
@@ -120,13 +138,9 @@ pub(super) fn make_ready(
     begun: Instant,
     observer: &mut dyn Observer,
 ) -> Result<(Vec<Member>, Made), RunError> {
-    let mut search = Search::of(traced)?;
+    let mut search = Search::of(traced, &BTreeSet::new())?;
     let mut warnings = search.check(runner)?;
     warnings.dedup();
-    if runner.readonly {
-        search.layout.refuse_writes()?;
-    }
-    search.layout.check_space()?;
     for message in warnings.into_iter().chain(announcements(&search.layout)) {
         observer.event(&Event {
             at_ns: begun.elapsed().as_nanos() as u64,
@@ -156,8 +170,8 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Looks for the files of all workers.
-    fn of(traced: &'a Traced) -> Result<Search<'a>, RunError> {
+    /// Looks for the files of all workers. Those in `to_be` may be missing.
+    fn of(traced: &'a Traced, to_be: &BTreeSet<PathBuf>) -> Result<Search<'a>, RunError> {
         let plan = &traced.plan;
         let mut search = Search {
             plan,
@@ -168,12 +182,12 @@ impl<'a> Search<'a> {
             layout: Layout::default(),
         };
         for which in expand(plan) {
-            search.add(which)?;
+            search.add(which, to_be)?;
         }
         Ok(search)
     }
 
-    fn add(&mut self, which: (usize, u32, u32)) -> Result<(), RunError> {
+    fn add(&mut self, which: (usize, u32, u32), to_be: &BTreeSet<PathBuf>) -> Result<(), RunError> {
         let (index, clone, number) = which;
         let job = &self.plan.jobs[index];
         let trace = self.traced.of(number);
@@ -189,7 +203,9 @@ impl<'a> Search<'a> {
             Err(error) if trace.is_some() => return Err(error),
             Err(error) => {
                 let named = WorkerFiles::by_name(job, clone)?;
-                if !self.layout.concerns(&named) && !self.comes_later(index, &named) {
+                let will_be = !named.files.is_empty()
+                    && (named.files.iter()).all(|file| to_be.contains(&file.path));
+                if !will_be && !self.layout.concerns(&named) && !self.comes_later(index, &named) {
                     return Err(error);
                 }
                 self.missing.insert(number);
@@ -212,14 +228,22 @@ impl<'a> Search<'a> {
             && paths.all(|path| self.written.contains(path))
     }
 
-    /// Refuses to write what is there and must not be written.
+    /// Refuses to write what is there and must not be written, and what will not fit. What consent overrides comes back as warnings.
     fn check(&self, runner: &LocalRunner) -> Result<Vec<String>, RunError> {
         let mut warnings = Vec::new();
         for member in &self.members {
             let job = &self.plan.jobs[member.job];
-            guard::keep(job, &member.expected, &runner.only_read)?;
             warnings.extend(guard::check(job, &member.expected, &runner.consent)?);
         }
+        let members = self.members.iter();
+        guard::keep(
+            members.map(|member| (&self.plan.jobs[member.job], &member.expected)),
+            &runner.only_read,
+        )?;
+        if runner.readonly {
+            self.layout.refuse_writes()?;
+        }
+        self.layout.check_space()?;
         Ok(warnings)
     }
 

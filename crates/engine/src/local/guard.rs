@@ -43,26 +43,35 @@ pub(super) fn check(
     Ok(warnings)
 }
 
-/// Refuses to write to what is only read, to make it longer, or to remove it, by whatever name it goes.
-pub(super) fn keep(job: &Job, files: &WorkerFiles, only_read: &[PathBuf]) -> Result<(), RunError> {
-    if only_read.is_empty() || !job.io.engine.has_paths() {
+/// Refuses to write to what is only read, to make it longer, or to remove it.
+pub(super) fn keep<'a>(
+    workers: impl Iterator<Item = (&'a Job, &'a WorkerFiles)>,
+    only_read: &[PathBuf],
+) -> Result<(), RunError> {
+    // By whatever name. What is not there cannot be lost.
+    let kept: Vec<PathBuf> = only_read
+        .iter()
+        .filter_map(|path| path.canonicalize().ok())
+        .collect();
+    if kept.is_empty() {
         return Ok(());
     }
-    // What is not there cannot be lost.
-    let kept = only_read.iter().filter_map(|path| path.canonicalize().ok());
-    let kept: Vec<PathBuf> = kept.collect();
-    for file in &files.files {
-        let path = file.path.canonicalize();
-        let is_kept = path.is_ok_and(|path| kept.contains(&path));
-        if let (true, Some(harm)) = (is_kept, harm(job, file)) {
-            let path = file.path.display();
-            return Err(RunError::Target {
-                path: path.to_string(),
-                problem: format!("the job {} {harm}, but it is only read", job.name),
-                remedy: format!(
-                    "let the job do with what is there, or consent to lose it with --allow-overwrite {path}"
-                ),
-            });
+    for (job, files) in workers.filter(|(job, _)| job.io.engine.has_paths()) {
+        for file in &files.files {
+            let is_kept = file
+                .path
+                .canonicalize()
+                .is_ok_and(|path| kept.contains(&path));
+            if let (true, Some(harm)) = (is_kept, harm(job, file)) {
+                return Err(RunError::Target {
+                    path: file.path.display().to_string(),
+                    problem: format!("the job {} {harm}, but it is only read", job.name),
+                    remedy: format!(
+                        "let the job do with what is there, or consent to lose it with --allow-overwrite {}",
+                        file.path.display()
+                    ),
+                });
+            }
         }
     }
     Ok(())

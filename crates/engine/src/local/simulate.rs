@@ -83,6 +83,24 @@ struct Stage<'a> {
     agenda: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
+/// The device that a job describes, as it is when nobody has used it.
+fn described(job: &Job) -> Result<Rc<RefCell<SimDevice>>, RunError> {
+    let refused = |error: &dyn std::fmt::Display| RunError::Unsupported {
+        problem: format!("job {}: {error}", job.name),
+        remedy: "docs/sim.md lists the keys of a simulated device".to_owned(),
+    };
+    let text = job.io.sim.as_deref().unwrap_or_default();
+    let spec: SimSpec = text.parse().map_err(|error| refused(&error))?;
+    SimDevice::shared(spec).map_err(|error| refused(&error))
+}
+
+/// Refuses devices that cannot be.
+pub(super) fn check(plan: &Plan) -> Result<(), RunError> {
+    plan.jobs
+        .iter()
+        .try_for_each(|job| described(job).map(drop))
+}
+
 /// Runs all clones to their end.
 pub(super) fn run(
     plan: &Plan,
@@ -204,15 +222,7 @@ impl Stage<'_> {
         if let Some(device) = self.devices.get(&text) {
             return Ok(device.clone());
         }
-        let refused = |problem: String| RunError::Unsupported {
-            problem,
-            remedy: "docs/sim.md lists the keys of a simulated device".to_owned(),
-        };
-        let spec: SimSpec = text
-            .parse()
-            .map_err(|error| refused(format!("job {}: {error}", job.name)))?;
-        let device = SimDevice::shared(spec)
-            .map_err(|error| refused(format!("job {}: {error}", job.name)))?;
+        let device = described(job)?;
         if let Some(wear) = self.worn.get(&text) {
             device.borrow_mut().age(*wear);
         }

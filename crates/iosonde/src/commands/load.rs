@@ -1,7 +1,7 @@
 //! `iosonde load`: what latency at which load?
 
-use super::keep_study;
 use super::places::{Place, Places, tells};
+use super::{Measured, end, found, keep_study};
 use crate::args::{ArrivalKind, LoadArgs, LoadKind, TextFormat};
 use crate::failure::Failure;
 use crate::live::load::LoadLive;
@@ -19,18 +19,32 @@ pub(crate) fn run(args: &LoadArgs) -> Result<(), Failure> {
     let stop = Stop::listen()?;
     let mut keeper = Keeper::open(&args.keep)?;
     let mut output = Output::open(args.written.output.as_deref(), false)?;
-    let result = measure(args, &stop, &mut keeper)?;
-    let text = match args.written.format {
-        TextFormat::Table => report::load::table(&result),
-        TextFormat::Json => report::load::json(&result)?,
-        TextFormat::Csv => report::load::csv(&result),
-        TextFormat::Markdown => report::load::markdown(&result),
-    };
-    output.write(text.as_bytes())?;
-    stop.conclude(result.failure().map(|failure| failure.message.clone()))
+    let Measured {
+        result,
+        kept,
+        closed,
+    } = measure(args, &stop, &mut keeper)?;
+    let written = print(args, &result, &mut output);
+    let failure = result.failure().map(|failure| failure.message.clone());
+    let concluded = stop.conclude_study(result.error, failure);
+    end([written, kept, concluded], closed)
 }
 
-fn measure(args: &LoadArgs, stop: &Stop, keeper: &mut Keeper) -> Result<LoadResult, Failure> {
+fn print(args: &LoadArgs, result: &LoadResult, output: &mut Output) -> Result<(), Failure> {
+    let text = match args.written.format {
+        TextFormat::Table => report::load::table(result),
+        TextFormat::Json => report::load::json(result)?,
+        TextFormat::Csv => report::load::csv(result),
+        TextFormat::Markdown => report::load::markdown(result),
+    };
+    output.write(text.as_bytes())
+}
+
+fn measure(
+    args: &LoadArgs,
+    stop: &Stop,
+    keeper: &mut Keeper,
+) -> Result<Measured<LoadResult>, Failure> {
     let mut live = LoadLive::new(stop.clone());
     let names = [args.target.clone()];
     let (mut tells, interrupts) = (tells(&names), || stop.interrupt.count());
@@ -58,10 +72,12 @@ fn measure(args: &LoadArgs, stop: &Stop, keeper: &mut Keeper) -> Result<LoadResu
     live.end();
     // What was made goes before anything is printed: whoever reads the result finds the target as it was.
     let closed = Box::new(places).close();
-    let result = outcome?;
-    keep_study(keeper, &result)?;
-    closed?;
-    Ok(result)
+    let result = found(outcome, &closed)?;
+    Ok(Measured {
+        kept: keep_study(keeper, &result),
+        result,
+        closed,
+    })
 }
 
 fn options(args: &LoadArgs) -> LoadOptions {

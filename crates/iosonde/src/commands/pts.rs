@@ -1,7 +1,7 @@
 //! `iosonde pts`: preconditioning and steady state, after SNIA's specification.
 
-use super::keep_study;
 use super::places::{Place, Places, tells};
+use super::{Measured, end, found, keep_study};
 use crate::args::{PresetKind, PtsArgs, PtsKind, PurgeKind, TextFormat};
 use crate::failure::Failure;
 use crate::live::pts::PtsLive;
@@ -17,18 +17,32 @@ pub(crate) fn run(args: &PtsArgs) -> Result<(), Failure> {
     let stop = Stop::listen()?;
     let mut keeper = Keeper::open(&args.keep)?;
     let mut output = Output::open(args.written.output.as_deref(), false)?;
-    let result = measure(args, &stop, &mut keeper)?;
-    let text = match args.written.format {
-        TextFormat::Table => report::pts::table(&result),
-        TextFormat::Json => report::pts::json(&result)?,
-        TextFormat::Csv => report::pts::csv(&result),
-        TextFormat::Markdown => report::pts::markdown(&result),
-    };
-    output.write(text.as_bytes())?;
-    stop.conclude(result.failure.map(|failure| failure.message))
+    let Measured {
+        result,
+        kept,
+        closed,
+    } = measure(args, &stop, &mut keeper)?;
+    let written = print(args, &result, &mut output);
+    let failure = result.failure.map(|failure| failure.message);
+    let concluded = stop.conclude_study(result.error, failure);
+    end([written, kept, concluded], closed)
 }
 
-fn measure(args: &PtsArgs, stop: &Stop, keeper: &mut Keeper) -> Result<PtsResult, Failure> {
+fn print(args: &PtsArgs, result: &PtsResult, output: &mut Output) -> Result<(), Failure> {
+    let text = match args.written.format {
+        TextFormat::Table => report::pts::table(result),
+        TextFormat::Json => report::pts::json(result)?,
+        TextFormat::Csv => report::pts::csv(result),
+        TextFormat::Markdown => report::pts::markdown(result),
+    };
+    output.write(text.as_bytes())
+}
+
+fn measure(
+    args: &PtsArgs,
+    stop: &Stop,
+    keeper: &mut Keeper,
+) -> Result<Measured<PtsResult>, Failure> {
     let mut live = PtsLive::new(stop.clone());
     let names = [args.target.clone()];
     let (mut tells, interrupts) = (tells(&names), || stop.interrupt.count());
@@ -52,10 +66,12 @@ fn measure(args: &PtsArgs, stop: &Stop, keeper: &mut Keeper) -> Result<PtsResult
     live.end();
     // What was made goes before anything is printed: whoever reads the result finds the target as it was.
     let closed = Box::new(places).close();
-    let result = outcome?;
-    keep_study(keeper, &result)?;
-    closed?;
-    Ok(result)
+    let result = found(outcome, &closed)?;
+    Ok(Measured {
+        kept: keep_study(keeper, &result),
+        result,
+        closed,
+    })
 }
 
 fn options(args: &PtsArgs, size_bytes: Option<u64>) -> PtsOptions {

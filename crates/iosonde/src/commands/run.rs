@@ -1,10 +1,12 @@
 //! `iosonde run`: all this, every time, the same way.
 
 mod baseline;
+mod look;
 mod measure;
 pub(super) mod place;
 mod site;
 
+use super::sweep::{depths_are_the_same, keeps_engine};
 use crate::args::{RunArgs, TextFormat};
 use crate::failure::Failure;
 use crate::output::Output;
@@ -15,7 +17,7 @@ use iosonde_engine::system_env::SystemEnv;
 use iosonde_job::Env;
 use iosonde_job::diagnostic::nearest;
 use iosonde_study::suite::{
-    BUILTIN, Judged, Suite, SuiteResult, SuiteTarget, Verdict, builtin, suite, suite_schema,
+    BUILTIN, Judged, Suite, SuiteResult, SuiteTarget, Verdict, What, builtin, suite, suite_schema,
 };
 use std::path::Path;
 
@@ -28,7 +30,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let suite = read(args)?;
     let baselines = baseline::find(&suite, args.keep.store.as_deref())?;
     let targets = targets(args, &suite);
-    check_targets(args, &targets)?;
+    check_targets(args, &suite, &targets)?;
+    refuse_depths_without_effect(&suite, &targets)?;
     if args.check {
         let text = format!("{}: all is well\n", suite.name);
         return output.write(text.as_bytes());
@@ -69,15 +72,41 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
 }
 
-/// Looks at all targets, in clusters too: what cannot be measured is told of each before the first is touched.
-fn check_targets(args: &RunArgs, targets: &[SuiteTarget]) -> Result<(), Failure> {
+/// Refuses sweeps over depths that are all the same, whatever they are.
+fn refuse_depths_without_effect(suite: &Suite, targets: &[SuiteTarget]) -> Result<(), Failure> {
+    if !targets.iter().any(|target| keeps_engine(&target.name)) {
+        return Ok(());
+    }
+    for step in &suite.steps {
+        if let What::Sweep(wanted) = &step.what
+            && let Some(plan) = wanted.grid.without_effect_of_depth()
+        {
+            return Err(Failure::usage(
+                format!("`{}`: {}", step.workload, depths_are_the_same(plan)),
+                "name an engine that queues, such as ioengine = \"io_uring\", or vary the jobs instead: iodepth = 1, \
+                 numjobs = \"1..64\"",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Looks at all targets, in clusters too: what cannot be measured is told of each before the first is touched. With `--check` the
+/// steps are looked at as well; a run tells of them one by one, and measures the others.
+fn check_targets(args: &RunArgs, suite: &Suite, targets: &[SuiteTarget]) -> Result<(), Failure> {
     let mut failures = Vec::new();
     for target in targets {
         match site::checked(&target.name, args) {
             // A run tells them itself, when its pod is made.
             Ok(notes) if args.check => notes.iter().for_each(|note| eprintln!("note: {note}")),
             Ok(_) => {}
-            Err(failure) => failures.push(failure),
+            Err(failure) => {
+                failures.push(failure);
+                continue;
+            }
+        }
+        if args.check {
+            failures.extend(look::all(&target.name, suite, args)?);
         }
     }
     let Some(last) = failures.pop() else {

@@ -5,8 +5,8 @@ mod export;
 pub(crate) mod journal;
 mod quiet;
 
-use super::keep_study;
 use super::places::{Places, tells};
+use super::{Measured, ceph, end, found, keep_study};
 use crate::args::{SweepArgs, TextFormat};
 use crate::failure::Failure;
 use crate::live::sweep::SweepLive;
@@ -22,7 +22,7 @@ use iosonde_job::diagnostic::{Diagnostic, Diagnostics};
 use iosonde_job::value::{Bytes, bytes};
 use iosonde_result::session::Session;
 use iosonde_study::sweep::{
-    Axis, Base, Grid, LEAST_BUDGET_NS, LEAST_DEPTH_AXIS, SweepOptions, SweepResult, SweepTarget,
+    Axis, Base, CurvePlan, Grid, LEAST_BUDGET_NS, Reach, SweepOptions, SweepResult, SweepTarget,
     WORKING_SET, parse_axes, sweep,
 };
 use journal::Journal;
@@ -52,19 +52,29 @@ pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let asked = Asked::of(args)?;
     let mut keeper = Keeper::open(&args.keep)?;
     let mut output = Output::open(args.written.output.as_deref(), false)?;
-    let (result, mut live) = measure(args, &asked, &stop, &mut keeper)?;
-    let text = match args.written.format {
-        TextFormat::Table => report::sweep::table(&result),
-        TextFormat::Json => report::sweep::json(&result)?,
-        TextFormat::Csv => report::sweep::csv(&result),
-        TextFormat::Markdown => report::sweep::markdown(&result),
-    };
-    let written = output.write(text.as_bytes());
+    let (
+        Measured {
+            result,
+            kept,
+            closed,
+        },
+        mut live,
+    ) = measure(args, &asked, &stop, &mut keeper)?;
+    let written = print(args, &result, &mut output);
     // A budget that was spent is no end: with more of it the rest can be measured.
     let is_spent = args.budget.is_some() && !result.is_complete();
     live.conclude(&result, is_spent || written.is_err());
-    written?;
-    stop.conclude(result.failure)
+    end([written, kept, stop.conclude(result.failure)], closed)
+}
+
+fn print(args: &SweepArgs, result: &SweepResult, output: &mut Output) -> Result<(), Failure> {
+    let text = match args.written.format {
+        TextFormat::Table => report::sweep::table(result),
+        TextFormat::Json => report::sweep::json(result)?,
+        TextFormat::Csv => report::sweep::csv(result),
+        TextFormat::Markdown => report::sweep::markdown(result),
+    };
+    output.write(text.as_bytes())
 }
 
 /// What the command line asks for.
@@ -73,6 +83,8 @@ struct Asked {
     job_file: Option<String>,
     targets: Vec<String>,
     axes: Vec<Axis>,
+    /// How much the jobs of the file say they use of a target.
+    reach: Reach,
     /// Errors of the axes, told with those of the grid.
     errors: Diagnostics,
 }
@@ -95,15 +107,11 @@ impl Asked {
         let mut given = args.axes.clone();
         let is_depth =
             |name: &str| iosonde_job::options::find(name).is_some_and(|row| row.name == "iodepth");
-        if !given.iter().any(|(name, _)| is_depth(name)) {
-            let depths = match args.working_set {
-                // More in flight wait for each other: that is no latency of a cache.
-                Some(_) => "1",
-                None => LEAST_DEPTH_AXIS,
-            };
-            given.push(("iodepth".to_owned(), depths.to_owned()));
-        }
         if let Some(sizes) = &args.working_set {
+            if !given.iter().any(|(name, _)| is_depth(name)) {
+                // More in flight wait for each other: that is no latency of a cache.
+                given.push(("iodepth".to_owned(), "1".to_owned()));
+            }
             given.push((WORKING_SET.to_owned(), sizes.clone()));
         }
         let mut errors = Diagnostics::default();
@@ -122,18 +130,41 @@ impl Asked {
                 );
             }
         }
-        let asked = Asked {
+        let mut asked = Asked {
             base,
             job_file,
             targets,
             axes,
+            reach: Reach {
+                bytes: 0,
+                is_open: true,
+            },
             errors,
         };
         // The axes alone may be too much to go on with; then the jobs of a file come in, before anything is made for a target.
         asked.bounded(cells, args.yes)?;
-        let cells = asked.grid(&[])?.cells();
-        asked.bounded(cells.saturating_mul(asked.targets.len().max(1)), args.yes)?;
+        let grid = asked.grid(&[])?;
+        asked.bounded(
+            grid.cells().saturating_mul(asked.targets.len().max(1)),
+            args.yes,
+        )?;
+        asked.refuse_depth_without_effect(&grid)?;
+        asked.reach = grid.reach();
         Ok(asked)
+    }
+
+    /// Refuses depths that are all the same, whatever they are. Some targets have an engine of their own.
+    fn refuse_depth_without_effect(&self, grid: &Grid) -> Result<(), Failure> {
+        let all_keep = self.targets.iter().all(|name| keeps_engine(name));
+        let Some(plan) = grid.without_effect_of_depth().filter(|_| all_keep) else {
+            return Ok(());
+        };
+        let file = self.job_file.as_deref().unwrap_or("sweep");
+        Err(Failure::usage(
+            format!("{file}: {}", depths_are_the_same(plan)),
+            "let the engine be one that queues with --ioengine io_uring (or ioengine= in the job file), or vary the jobs \
+             instead: --iodepth 1 --numjobs 1..64",
+        ))
     }
 
     /// Refuses more cells than anybody means to measure.
@@ -176,6 +207,16 @@ impl Asked {
     }
 }
 
+/// Whether jobs on a target have the engine that they name.
+pub(super) fn keeps_engine(target: &str) -> bool {
+    !target.starts_with("sim:") && !matches!(ceph::target(target), Ok(Some(_)))
+}
+
+/// What is wrong with varying the depth of a curve whose engine is synchronous.
+pub(super) fn depths_are_the_same(plan: &CurvePlan) -> String {
+    format!("{}, so that all depths are the same", plan.one_in_flight())
+}
+
 /// A text with a `[section]` is a job file; so is what is called one, even if it cannot be read.
 fn is_job_file(name: &str) -> bool {
     let path = Path::new(name);
@@ -206,12 +247,13 @@ fn read(name: &str, env: &dyn Env) -> Result<Base, Failure> {
     }
 }
 
+/// What was found, and what has shown it.
 fn measure(
     args: &SweepArgs,
     asked: &Asked,
     stop: &Stop,
     keeper: &mut Keeper,
-) -> Result<(SweepResult, SweepLive), Failure> {
+) -> Result<(Measured<SweepResult>, SweepLive), Failure> {
     let mut live = SweepLive::new(stop.clone());
     let (mut tells, interrupts) = (tells(&asked.targets), || stop.interrupt.count());
     let mut places = Places::open(
@@ -226,7 +268,9 @@ fn measure(
     let targets: Vec<SweepTarget> = places
         .all
         .iter()
-        .map(|place| SweepTarget::new(&place.target, asked.size().or(place.size_bytes)))
+        .map(|place| {
+            SweepTarget::of_jobs(&place.target, asked.reach, asked.size(), place.size_bytes)
+        })
         .collect::<Result<_, _>>()?;
     let grid = asked.grid(&targets)?;
     let options = SweepOptions {
@@ -280,12 +324,16 @@ fn measure(
     live.end();
     // What was made goes before anything is printed: whoever reads the result finds the targets as they were.
     let closed = Box::new(places).close();
-    let mut result = outcome?;
+    let outcome = outcome.inspect_err(|_| live.give_up());
+    let mut result = found(outcome, &closed)?;
     result.job_file.clone_from(&asked.job_file);
     result.notes.extend(notes);
-    keep_study(keeper, &result)?;
-    closed?;
-    Ok((result, live))
+    let measured = Measured {
+        kept: keep_study(keeper, &result),
+        result,
+        closed,
+    };
+    Ok((measured, live))
 }
 
 fn base_text(base: &Base) -> &str {

@@ -68,19 +68,33 @@ impl SweepLive {
         }
     }
 
+    /// Forgets what was written down of a sweep that is complete.
+    pub(crate) fn forget(&mut self) {
+        if let Some(journal) = self.journal.take() {
+            journal.remove();
+        }
+    }
+
+    /// Forgets it of a sweep that has ended without a result, if there is nothing in it.
+    pub(crate) fn give_up(&mut self) {
+        if let Some(journal) = self.journal.take_if(|journal| journal.is_empty()) {
+            journal.remove();
+        }
+    }
+
+    /// Where progress was written down.
+    pub(crate) fn written_down(&mut self) -> Option<Journal> {
+        self.journal.take()
+    }
+
     /// Forgets what was written down of a sweep that is complete; says how to go on with one that is not, or that has more to do
     /// for another reason.
     pub(crate) fn conclude(&mut self, result: &SweepResult, has_more: bool) {
-        let Some(journal) = self.journal.take() else {
-            return;
-        };
-        let is_cut_off = has_more || result.interrupted || result.failure.is_some();
-        match is_cut_off {
-            false => journal.remove(),
-            true if journal.is_kept() => {
-                self.line("the same command with --resume goes on from here");
-            }
-            true => {}
+        if !has_more && result.is_at_its_end() {
+            return self.forget();
+        }
+        if self.journal.take().is_some_and(|journal| journal.is_kept()) {
+            self.line("the same command with --resume goes on from here");
         }
     }
 

@@ -3,6 +3,7 @@
 mod matrix;
 
 use crate::failure::Failure;
+use crate::report::ended_by;
 use crate::report::probe::table::wrapped;
 use crate::report::sweep::listed;
 use iosonde_result::run::VerdictKind;
@@ -202,6 +203,9 @@ pub(crate) fn notes(result: &LoadResult) -> Vec<String> {
         };
         notes.push(format!("{mark}interrupted: what ran until then{judged}"));
     }
+    notes.extend(result.error.as_ref().map(ended_by));
+    let capacity = result.capacity_failure.as_ref();
+    notes.extend(capacity.map(|failure| format!("ended by an error: {}", failure.message)));
     notes.extend(result.notes.iter().cloned());
     notes.extend(findings(result));
     notes

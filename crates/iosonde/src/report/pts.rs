@@ -1,6 +1,7 @@
 //! The result of a test of SNIA's specification, in each format.
 
 use crate::failure::Failure;
+use crate::report::ended_by;
 use crate::report::probe::table::wrapped;
 use iosonde_study::pts::{
     PtsCell, PtsDocument, PtsResult, PtsTest, SeriesResult, Tracked, WINDOW, Workload,
@@ -18,6 +19,9 @@ pub(crate) fn table(result: &PtsResult) -> String {
     let mut text = wrapped(&headline(result));
     for series in &result.series {
         text.push_str(&format!("\n{}", wrapped(&settled(result, series))));
+        if series.rounds.is_empty() {
+            continue;
+        }
         if result.options.test != PtsTest::WriteSaturation {
             for (title, grid) in grids(result, series) {
                 text.push_str(&format!("\n{title}\n{}", columns(&grid)));
@@ -40,6 +44,9 @@ pub(crate) fn markdown(result: &PtsResult) -> String {
     );
     for series in &result.series {
         text.push_str(&format!("\n{}\n", settled(result, series)));
+        if series.rounds.is_empty() {
+            continue;
+        }
         for (title, grid) in grids(result, series) {
             text.push_str(&format!("\n### {title}\n\n"));
             for (index, row) in grid.iter().enumerate() {
@@ -173,7 +180,8 @@ pub(crate) fn settled(result: &PtsResult, series: &SeriesResult) -> String {
                 each.collect::<Vec<_>>().join("; ")
             )
         }
-        None if result.interrupted || result.failure.is_some() => {
+        None if rounds == 0 => "Ended before its first round was complete.".to_owned(),
+        None if result.interrupted || result.failure.is_some() || result.error.is_some() => {
             format!(
                 "Ended after round {rounds}, before a steady state was reached: figures are of the last rounds."
             )
@@ -306,6 +314,9 @@ pub(crate) fn notes(result: &PtsResult) -> Vec<String> {
     if result.interrupted {
         notes.push("interrupted: what ran until then".to_owned());
     }
+    notes.extend(result.error.as_ref().map(ended_by));
+    let failure = result.failure.as_ref();
+    notes.extend(failure.map(|failure| format!("ended by an error: {}", failure.message)));
     notes.extend(result.notes.iter().cloned());
     if !result.deviations.is_empty() {
         notes.push(format!(

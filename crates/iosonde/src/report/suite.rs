@@ -320,7 +320,11 @@ fn notes(result: &SuiteResult) -> Vec<String> {
             .failure
             .iter()
             .map(|failure| format!("failed: {failure}"));
-        for finding in step.findings.iter().cloned().chain(failed) {
+        let interrupted = step
+            .interrupted
+            .then(|| "interrupted: what ran until then, which nothing is judged by".to_owned());
+        let findings = step.findings.iter().cloned();
+        for finding in findings.chain(failed).chain(interrupted) {
             match notes.iter_mut().find(|(text, _)| *text == finding) {
                 Some((_, names)) if names.contains(&step.name.as_str()) => {}
                 Some((_, names)) => names.push(&step.name),

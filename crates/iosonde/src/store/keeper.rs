@@ -161,8 +161,7 @@ impl Keeper {
         let store = self.store.as_mut()?;
         let id = begun.id?;
         let digest = begun.kept.digest();
-        let interrupted = document.and_then(|document| document.get("interrupted"));
-        let is_cut_off = self.is_cut_off || interrupted == Some(&Value::Bool(true));
+        let is_cut_off = self.is_cut_off || document.is_some_and(is_cut_off);
         let finished_at_ms = (!is_cut_off).then(now_ms);
         match store.finish(&id, Some(&digest), document, finished_at_ms) {
             Ok(()) => Some(id[..6.min(id.len())].to_owned()),
@@ -202,6 +201,13 @@ impl Begun {
         self.kept.runs.push(run);
         Ok(())
     }
+}
+
+/// Whether the user or an error ended a study early.
+fn is_cut_off(document: &Value) -> bool {
+    let is_there = |error: &Value| !error.is_null();
+    document.get("interrupted") == Some(&Value::Bool(true))
+        || document.get("error").is_some_and(is_there)
 }
 
 fn now_ms() -> u64 {

@@ -67,6 +67,14 @@ impl Engine {
         )
     }
 
+    /// Whether a call of it ends with its I/O, so that there is one in flight whatever the depth.
+    pub fn is_synchronous(self) -> bool {
+        matches!(
+            self,
+            Engine::Sync | Engine::Psync | Engine::Pvsync | Engine::Pvsync2 | Engine::Mmap
+        )
+    }
+
     /// Whether it speaks to a Ceph cluster.
     pub fn is_ceph(self) -> bool {
         matches!(self, Engine::Rados | Engine::Rbd)

@@ -54,6 +54,20 @@ pub struct Cell {
     pub of_few: bool,
 }
 
+impl Cell {
+    /// Of a point that came to its end.
+    fn of(point: &Point) -> Cell {
+        Cell {
+            state: match point.kept_up {
+                true => CellState::Measured,
+                false => CellState::NotReached,
+            },
+            p99_ns: point.kept_up.then(|| p99(point)),
+            of_few: point.kept_up && point.percentile_ns(99.0).is_none(),
+        }
+    }
+}
+
 /// The matrix.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Matrix {
@@ -76,46 +90,41 @@ impl Matrix {
     }
 }
 
-/// Measures the border and a lattice inside it.
-pub(super) fn measure(study: &mut Study<'_>, options: MatrixOptions) -> Result<Matrix, LoadError> {
+/// Measures the border and a lattice inside it. What was measured before an error is in the study too.
+pub(super) fn measure(study: &mut Study<'_>, options: MatrixOptions) -> Result<(), LoadError> {
     let reads = axis(study.capacity(Mix::READ)?, options.steps);
     let writes = axis(study.capacity(Mix::WRITE)?, options.steps);
     let mut points = Vec::new();
+    let mut outcome = Ok(());
     let mut cells = fill(options.steps, |read, write| {
         if study.is_over() {
-            return Ok(None);
+            return None;
         }
         let offered = Offered {
             reads_per_s: reads[read],
             writes_per_s: writes[write],
         };
-        let point = study.offer(offered)?;
-        if point.interrupted {
-            return Ok(None);
-        }
-        if point.failure.is_some() {
-            // What an error ended says nothing of the rate, and what comes after it little.
-            points.push(point);
-            return Ok(None);
-        }
-        let cell = Cell {
-            state: match point.kept_up {
-                true => CellState::Measured,
-                false => CellState::NotReached,
-            },
-            p99_ns: point.kept_up.then(|| p99(&point)),
-            of_few: point.kept_up && point.percentile_ns(99.0).is_none(),
+        let point = match study.offer(offered) {
+            Ok(point) if point.interrupted => return None,
+            Ok(point) => point,
+            Err(error) => {
+                outcome = Err(error);
+                return None;
+            }
         };
+        // What an error ended says nothing of the rate, and what comes after it little.
+        let cell = point.failure.is_none().then(|| Cell::of(&point));
         points.push(point);
-        Ok::<_, LoadError>(Some(cell))
-    })?;
+        cell
+    });
     interpolate(&mut cells);
-    Ok(Matrix {
+    study.matrix = Some(Matrix {
         reads_per_s: reads,
         writes_per_s: writes,
         cells,
         points,
-    })
+    });
+    outcome
 }
 
 fn p99(point: &Point) -> f64 {
@@ -133,10 +142,7 @@ fn axis(capacity: f64, steps: usize) -> Vec<f64> {
 
 /// Asks for cells (column, row) along the border, from no reads and all writes to all reads and no writes, then for the
 /// lattice inside. `None` ends it.
-fn fill<E>(
-    steps: usize,
-    mut ask: impl FnMut(usize, usize) -> Result<Option<Cell>, E>,
-) -> Result<Vec<Vec<Cell>>, E> {
+fn fill(steps: usize, mut ask: impl FnMut(usize, usize) -> Option<Cell>) -> Vec<Vec<Cell>> {
     let unknown = Cell {
         state: CellState::Unknown,
         p99_ns: None,
@@ -152,7 +158,7 @@ fn fill<E>(
             read += 1;
             continue;
         }
-        let Some(cell) = ask(read, write)? else {
+        let Some(cell) = ask(read, write) else {
             complete = false;
             break;
         };
@@ -168,20 +174,20 @@ fn fill<E>(
         }
     }
     if complete {
-        complete = lattice(&highest, &mut cells, &mut ask)?;
+        complete = lattice(&highest, &mut cells, &mut ask);
     }
     if complete {
         predict(&highest, &mut cells);
     }
-    Ok(cells)
+    cells
 }
 
 /// Measures some cells well inside the border. Whether it got to the end.
-fn lattice<E>(
+fn lattice(
     highest: &[Option<usize>],
     cells: &mut [Vec<Cell>],
-    ask: &mut impl FnMut(usize, usize) -> Result<Option<Cell>, E>,
-) -> Result<bool, E> {
+    ask: &mut impl FnMut(usize, usize) -> Option<Cell>,
+) -> bool {
     let steps = highest.len() - 1;
     for column in 0..LATTICE {
         let read = column * steps / LATTICE;
@@ -191,13 +197,13 @@ fn lattice<E>(
             if (read, write) == (0, 0) || cells[write][read].state != CellState::Unknown {
                 continue;
             }
-            match ask(read, write)? {
+            match ask(read, write) {
                 Some(cell) => cells[write][read] = cell,
-                None => return Ok(false),
+                None => return false,
             }
         }
     }
-    Ok(true)
+    true
 }
 
 /// Marks what was not measured by the side of the border that it is on.
@@ -264,8 +270,8 @@ mod tests {
                     true => CellState::Measured,
                     false => CellState::NotReached,
                 };
-                Ok::<_, ()>(Some(Cell { state, p99_ns: None, of_few: false }))
-            }).unwrap();
+                Some(Cell { state, p99_ns: None, of_few: false })
+            });
             for (write, row) in cells.iter().enumerate() {
                 for (read, cell) in row.iter().enumerate() {
                     if (read, write) == (0, 0) {
@@ -308,9 +314,8 @@ mod tests {
                 p99_ns: None,
                 of_few: false,
             };
-            Ok::<_, ()>((left >= 0).then_some(cell))
-        })
-        .unwrap();
+            (left >= 0).then_some(cell)
+        });
         let unknown = cells
             .iter()
             .flatten()

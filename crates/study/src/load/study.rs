@@ -5,6 +5,7 @@ use super::objective::{Judgement, Objective};
 use super::plan::{Arrivals, Ground, Mix, Pattern};
 use super::point::{Offered, Point};
 use super::search::{Answer, Effort, highest};
+use crate::CutShort;
 use crate::probe::{
     Budget, ProbeTarget, TargetKind, WorkingSetError, is_direct_refused, planned_bytes,
 };
@@ -133,16 +134,23 @@ pub struct LoadResult {
     pub matrix: Option<Matrix>,
     /// Whether the user ended it early.
     pub interrupted: bool,
+    /// The error of a run without a result that ended it early.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<CutShort>,
+    /// The I/O error of the search for a capacity that ended it early.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity_failure: Option<IoFailure>,
     /// What else the user should know, each in one sentence.
     pub notes: Vec<String>,
 }
 
 impl LoadResult {
-    /// The first I/O error of any point.
+    /// The first I/O error of any run.
     pub fn failure(&self) -> Option<&IoFailure> {
         let matrix = self.matrix.iter().flat_map(|matrix| &matrix.points);
         let mut all = self.points.iter().chain(matrix);
-        all.find_map(|point| point.failure.as_ref())
+        let of_a_point = all.find_map(|point| point.failure.as_ref());
+        of_a_point.or(self.capacity_failure.as_ref())
     }
 }
 
@@ -189,24 +197,15 @@ pub enum LoadError {
 /// Finds latency over offered load for one target.
 ///
 /// # Errors
-/// When nothing could be measured. An I/O error at one point does not end the others; see [`LoadResult::failure`].
+/// When no load could be measured. An I/O error at one point does not end the others; see [`LoadResult::failure`]. A run without
+/// a result ends the study with what is known; see [`LoadResult::error`].
 pub fn load(
     session: &mut dyn Session,
     target: &ProbeTarget,
     options: &LoadOptions,
     watcher: &mut dyn LoadWatcher,
 ) -> Result<LoadResult, LoadError> {
-    let writes = options.mix.writes() || options.matrix.is_some();
-    if writes && !target.kind.is_writable() {
-        return Err(LoadError::Consent {
-            target: target.name.clone(),
-        });
-    }
-    let planned = planned_bytes(&target.kind, options.size_bytes, &Budget::NORMAL);
-    let bytes = planned.map_err(|source| LoadError::WorkingSet {
-        target: target.name.clone(),
-        source,
-    })?;
+    let bytes = working_set(target, options)?;
     let mut study = Study {
         session,
         target,
@@ -214,11 +213,32 @@ pub fn load(
         watcher,
         bytes,
         direct: options.direct,
+        capacity_iops: None,
         points: Vec::new(),
+        objectives: Vec::new(),
+        matrix: None,
         notes: Vec::new(),
     };
     study.announce();
     study.run()
+}
+
+/// Bytes of the working set, where the target may be used at all.
+///
+/// # Errors
+/// Without consent to what the study would write, or without the room for it.
+pub fn working_set(target: &ProbeTarget, options: &LoadOptions) -> Result<u64, LoadError> {
+    let writes = options.mix.writes() || options.matrix.is_some();
+    if writes && !target.kind.is_writable() {
+        return Err(LoadError::Consent {
+            target: target.name.clone(),
+        });
+    }
+    let planned = planned_bytes(&target.kind, options.size_bytes, &Budget::NORMAL);
+    planned.map_err(|source| LoadError::WorkingSet {
+        target: target.name.clone(),
+        source,
+    })
 }
 
 /// Steps without layout and searches.
@@ -242,7 +262,10 @@ pub(super) struct Study<'a> {
     watcher: &'a mut dyn LoadWatcher,
     bytes: u64,
     direct: bool,
+    capacity_iops: Option<f64>,
     points: Vec<Point>,
+    objectives: Vec<ObjectiveAnswer>,
+    pub(super) matrix: Option<Matrix>,
     notes: Vec<String>,
 }
 
@@ -261,25 +284,27 @@ impl Study<'_> {
         if self.target.kind.is_writable() {
             self.lay_out()?;
         }
-        let capacity_iops = match &self.options.rates[..] {
-            [] => Some(self.capacity(self.options.mix)?),
-            _ => None,
-        };
-        for rate in self.rates(capacity_iops) {
+        let outcome = self.measure();
+        self.conclude(outcome)
+    }
+
+    /// All that is wanted. What was measured before an error stays.
+    fn measure(&mut self) -> Result<(), LoadError> {
+        if self.options.rates.is_empty() {
+            self.capacity_iops = Some(self.capacity(self.options.mix)?);
+        }
+        for rate in self.rates() {
             if self.watcher.is_interrupted() {
                 break;
             }
             let point = self.offer(self.options.mix.split(rate))?;
             self.points.push(point);
         }
-        let objectives = self.answer_objectives()?;
-        let matrix = match self.options.matrix {
-            Some(wanted) if !self.watcher.is_interrupted() => {
-                Some(matrix::measure(&mut self, wanted)?)
-            }
-            _ => None,
-        };
-        self.conclude(capacity_iops, objectives, matrix)
+        self.answer_objectives()?;
+        match self.options.matrix {
+            Some(wanted) if !self.watcher.is_interrupted() => matrix::measure(self, wanted),
+            _ => Ok(()),
+        }
     }
 
     fn lay_out(&mut self) -> Result<(), LoadError> {
@@ -314,8 +339,8 @@ impl Study<'_> {
 
     /// The rates to offer, in an order that makes no trend of a drift. Those at capacity and above come last, as what they
     /// leave behind (full caches, spent credits) would fall on the others.
-    fn rates(&self, capacity_iops: Option<f64>) -> Vec<f64> {
-        let Some(capacity) = capacity_iops else {
+    fn rates(&self) -> Vec<f64> {
+        let Some(capacity) = self.capacity_iops else {
             return self.options.rates.clone();
         };
         let (mut below, above): (Vec<f64>, Vec<f64>) =
@@ -345,8 +370,7 @@ impl Study<'_> {
         self.watcher.is_interrupted()
     }
 
-    fn answer_objectives(&mut self) -> Result<Vec<ObjectiveAnswer>, LoadError> {
-        let mut answers = Vec::new();
+    fn answer_objectives(&mut self) -> Result<(), LoadError> {
         for objective in self.options.objectives.clone() {
             let known: Vec<_> = self
                 .points
@@ -375,15 +399,15 @@ impl Study<'_> {
                     }
                 }
             });
-            match failed {
-                Some(error) => return Err(error),
-                None => answers.push(ObjectiveAnswer {
-                    objective,
-                    answer: self.with_untold(&objective, answer),
-                }),
+            self.objectives.push(ObjectiveAnswer {
+                objective,
+                answer: self.with_untold(&objective, answer),
+            });
+            if let Some(error) = failed {
+                return Err(error);
             }
         }
-        Ok(answers)
+        Ok(())
     }
 
     /// Below this rate a step is too short for an objective to be judged.
@@ -482,15 +506,21 @@ impl Study<'_> {
         }
     }
 
-    fn conclude(
-        mut self,
-        capacity_iops: Option<f64>,
-        objectives: Vec<ObjectiveAnswer>,
-        matrix: Option<Matrix>,
-    ) -> Result<LoadResult, LoadError> {
-        let interrupted = self.watcher.is_interrupted();
-        if self.points.is_empty() && matrix.is_none() {
-            return Err(RunError::without_figures(interrupted).into());
+    fn conclude(mut self, outcome: Result<(), LoadError>) -> Result<LoadResult, LoadError> {
+        let mut interrupted = self.watcher.is_interrupted();
+        let (mut error, mut capacity_failure) = (None, None);
+        match outcome {
+            outcome if self.points.is_empty() && self.matrix.is_none() => {
+                return Err(match outcome {
+                    Err(error) => error,
+                    Ok(()) => RunError::without_figures(interrupted).into(),
+                });
+            }
+            Ok(()) => {}
+            Err(LoadError::Run(RunError::Interrupted)) => interrupted = true,
+            Err(LoadError::Run(told)) => error = Some(told.into()),
+            Err(LoadError::Io { failure, .. }) => capacity_failure = Some(*failure),
+            Err(refused) => return Err(refused),
         }
         self.points
             .sort_by(|a, b| a.offered.total().total_cmp(&b.offered.total()));
@@ -501,11 +531,13 @@ impl Study<'_> {
             options: self.options.clone(),
             bytes: self.bytes,
             direct: self.direct,
-            capacity_iops,
+            capacity_iops: self.capacity_iops,
             points: self.points,
-            objectives,
-            matrix,
+            objectives: self.objectives,
+            matrix: self.matrix,
             interrupted,
+            error,
+            capacity_failure,
             notes: self.notes,
         })
     }

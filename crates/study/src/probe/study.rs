@@ -45,6 +45,18 @@ pub enum ProbeError {
     },
 }
 
+/// Bytes of the working set at most.
+///
+/// # Errors
+/// Without the room for it.
+pub fn working_set(target: &ProbeTarget, options: &ProbeOptions) -> Result<u64, ProbeError> {
+    let planned = planned_bytes(&target.kind, options.size_bytes, &options.budget);
+    planned.map_err(|source| ProbeError::WorkingSet {
+        target: target.name.clone(),
+        source,
+    })
+}
+
 /// Probes one target.
 ///
 /// # Errors
@@ -55,11 +67,7 @@ pub fn probe(
     options: &ProbeOptions,
     watcher: &mut dyn Watcher,
 ) -> Result<ProbeResult, ProbeError> {
-    let planned = planned_bytes(&target.kind, options.size_bytes, &options.budget);
-    let bytes = planned.map_err(|source| ProbeError::WorkingSet {
-        target: target.name.clone(),
-        source,
-    })?;
+    let bytes = working_set(target, options)?;
     let phases = target.kind.phases();
     watcher.begin(&Announcement {
         target,

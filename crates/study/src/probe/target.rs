@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Working sets are whole multiples of this.
-const GRAIN_BYTES: u64 = 1 << 20;
+pub(crate) const GRAIN_BYTES: u64 = 1 << 20;
 /// A smaller working set says nothing.
-const LEAST_BYTES: u64 = 16 << 20;
+pub(crate) const LEAST_BYTES: u64 = 16 << 20;
 
 /// What is probed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,28 +111,46 @@ pub enum WorkingSetError {
     },
 }
 
-/// How many bytes of the target a probe uses: what was asked for, else as much as is polite and soon written.
+/// How many bytes of the target a probe uses: what was asked for, else as much as is polite and soon written. Whole multiples of
+/// [`GRAIN_BYTES`].
 pub(crate) fn planned_bytes(
     kind: &TargetKind,
     asked: Option<u64>,
     budget: &Budget,
 ) -> Result<u64, WorkingSetError> {
-    let (available, usual) = match kind {
+    let bytes = usable_bytes(kind, asked, budget)?;
+    Ok(bytes / GRAIN_BYTES * GRAIN_BYTES)
+}
+
+/// Bytes of a target that may be used at most.
+pub(crate) fn available_bytes(kind: &TargetKind) -> u64 {
+    match kind {
+        TargetKind::Directory { free_bytes } | TargetKind::Pool { free_bytes } => *free_bytes,
+        TargetKind::Existing { bytes, .. } => *bytes,
+        TargetKind::Simulated { .. } => u64::MAX,
+    }
+}
+
+/// The same as [`planned_bytes`], to the byte.
+pub(crate) fn usable_bytes(
+    kind: &TargetKind,
+    asked: Option<u64>,
+    budget: &Budget,
+) -> Result<u64, WorkingSetError> {
+    let available = available_bytes(kind);
+    let usual = match kind {
         // A tenth of what is free disturbs nobody; on a nearly full file system, half of a little is still little.
-        TargetKind::Directory { free_bytes } | TargetKind::Pool { free_bytes } => (
-            *free_bytes,
-            budget
-                .size_bytes
-                .min((free_bytes / 10).max((free_bytes / 2).min(4 * LEAST_BYTES))),
-        ),
+        TargetKind::Directory { free_bytes } | TargetKind::Pool { free_bytes } => budget
+            .size_bytes
+            .min((free_bytes / 10).max((free_bytes / 2).min(4 * LEAST_BYTES))),
         // Reading costs nothing, and on a disk the distance matters: all of it.
         TargetKind::Existing {
             bytes,
             consent: false,
             ..
-        } => (*bytes, *bytes),
-        TargetKind::Existing { bytes, .. } => (*bytes, budget.size_bytes.min(*bytes)),
-        TargetKind::Simulated { .. } => (u64::MAX, budget.size_bytes),
+        } => *bytes,
+        TargetKind::Existing { bytes, .. } => budget.size_bytes.min(*bytes),
+        TargetKind::Simulated { .. } => budget.size_bytes,
     };
     let wanted = asked.unwrap_or(usual.max(LEAST_BYTES));
     if wanted < LEAST_BYTES {
@@ -146,7 +164,7 @@ pub(crate) fn planned_bytes(
             available_bytes: available,
         });
     }
-    Ok(wanted / GRAIN_BYTES * GRAIN_BYTES)
+    Ok(wanted)
 }
 
 /// What of a working set has been laid out, in whole blocks.

@@ -2,6 +2,7 @@
 
 use super::preset::{PtsTest, Series, Tracked, Workload};
 use super::study::PtsOptions;
+use crate::CutShort;
 use crate::probe::TargetKind;
 use crate::saturation::Cell;
 use iosonde_result::run::IoFailure;
@@ -65,8 +66,11 @@ pub struct PtsResult {
     pub deviations: Vec<String>,
     /// Whether the user ended it early.
     pub interrupted: bool,
-    /// The error that ended it early.
+    /// The I/O error that ended it early.
     pub failure: Option<IoFailure>,
+    /// The error of a run without a result that ended it early.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<CutShort>,
     /// What else the user should know, each in one sentence.
     pub notes: Vec<String>,
 }
@@ -316,6 +320,7 @@ mod tests {
             deviations: Vec::new(),
             interrupted: false,
             failure: None,
+            error: None,
             notes: Vec::new(),
         };
         let document = PtsDocument::of(result.clone(), "iosonde 0");

@@ -165,7 +165,8 @@ pub fn longest_ns(options: &PtsOptions) -> u64 {
 /// Runs a test of the specification on one target.
 ///
 /// # Errors
-/// When nothing could be measured. An I/O error in a round ends it with what is known; see [`PtsResult::failure`].
+/// When nothing could be measured. An I/O error ends it with what is known, see [`PtsResult::failure`], and so does a run without
+/// a result, see [`PtsResult::error`].
 pub fn pts(
     session: &mut dyn Session,
     target: &ProbeTarget,
@@ -202,6 +203,7 @@ pub fn pts(
         refused: Vec::new(),
         write_cache: None,
         failure: None,
+        error: None,
         notes: Vec::new(),
     };
     let mut all = Vec::new();
@@ -209,7 +211,8 @@ pub fn pts(
         if study.is_over() {
             break;
         }
-        let found = study.series(series, index == 0)?;
+        let mut found = SeriesResult::new(series);
+        study.error = study.series(series, index == 0, &mut found).err();
         all.push(found);
     }
     study.conclude(all, active)
@@ -230,12 +233,13 @@ struct Study<'a> {
     /// Whether the device's volatile write cache is on, as the kernel knows it.
     write_cache: Option<bool>,
     failure: Option<IoFailure>,
+    error: Option<RunError>,
     notes: Vec<String>,
 }
 
 impl Study<'_> {
     fn is_over(&self) -> bool {
-        self.failure.is_some() || self.watcher.is_interrupted()
+        self.failure.is_some() || self.error.is_some() || self.watcher.is_interrupted()
     }
 
     fn note(&mut self, note: String) {
@@ -243,8 +247,13 @@ impl Study<'_> {
         self.notes.push(note);
     }
 
-    fn series(&mut self, series: &Series, is_first: bool) -> Result<SeriesResult, PtsError> {
-        let mut result = SeriesResult::new(series);
+    /// Purge, fill and rounds. What was measured before an error is in the result.
+    fn series(
+        &mut self,
+        series: &Series,
+        is_first: bool,
+        result: &mut SeriesResult,
+    ) -> Result<(), RunError> {
         result.purged = self.purge(is_first)?;
         // The rounds of write saturation begin on an empty device; a file must have been written to be one.
         let block_bytes = series
@@ -262,7 +271,7 @@ impl Study<'_> {
         }
         let most_bytes = SATURATION_FILLS * self.options.time_scale * self.capacity as f64;
         for number in 1..=self.options.rounds() {
-            let Some(round) = self.round(series, &result, number)? else {
+            let Some(round) = self.round(series, result, number)? else {
                 break;
             };
             let written_bytes = round.written_bytes;
@@ -270,7 +279,7 @@ impl Study<'_> {
             if result.steady.is_none() {
                 result.steady = result.settled(series);
             }
-            self.watcher.round(&result);
+            self.watcher.round(result);
             let saturates = self.options.test == PtsTest::WriteSaturation;
             let is_done = match saturates {
                 true => written_bytes >= most_bytes,
@@ -280,11 +289,11 @@ impl Study<'_> {
                 break;
             }
         }
-        Ok(result)
+        Ok(())
     }
 
     /// Whether the target has got rid of what it held before a series.
-    fn purge(&mut self, is_first: bool) -> Result<bool, PtsError> {
+    fn purge(&mut self, is_first: bool) -> Result<bool, RunError> {
         let can = match self.target.kind {
             TargetKind::Directory { .. } | TargetKind::Pool { .. } => false,
             TargetKind::Existing { device, .. } => device,
@@ -313,10 +322,10 @@ impl Study<'_> {
     }
 
     /// Writes everything so many times; how many bytes that were.
-    fn fill(&mut self, fills: f64, block_bytes: u64) -> Result<u64, PtsError> {
+    fn fill(&mut self, fills: f64, block_bytes: u64) -> Result<u64, RunError> {
         let mut left = (fills * self.bytes as f64) as u64;
         let mut filled = 0;
-        while left >= block_bytes && !self.watcher.is_interrupted() {
+        while left >= block_bytes && !self.is_over() {
             let bytes = left.min(self.bytes) / block_bytes * block_bytes;
             let title = format!(
                 "filling, {:.0} % of it done",
@@ -333,11 +342,9 @@ impl Study<'_> {
                 let plan = self.ground().fill(bytes, block_bytes);
                 outcome = self.run(&plan);
             }
-            if let Some(failure) = failure_of(&outcome?) {
-                return Err(PtsError::Io {
-                    target: self.target.name.clone(),
-                    failure: failure.into(),
-                });
+            self.failure = failure_of(&outcome?);
+            if self.failure.is_some() {
+                break;
             }
             filled += bytes;
             left -= bytes;
@@ -351,7 +358,7 @@ impl Study<'_> {
         series: &Series,
         before: &SeriesResult,
         number: u32,
-    ) -> Result<Option<Round>, PtsError> {
+    ) -> Result<Option<Round>, RunError> {
         let mut written_bytes = before
             .rounds
             .last()
@@ -386,7 +393,7 @@ impl Study<'_> {
         series: &Series,
         workload: Workload,
         number: u32,
-    ) -> Result<Option<PtsCell>, PtsError> {
+    ) -> Result<Option<PtsCell>, RunError> {
         if self.refused.contains(&workload.block_bytes) {
             return Ok(None);
         }
@@ -449,14 +456,18 @@ impl Study<'_> {
         series: Vec<SeriesResult>,
         active: Option<u64>,
     ) -> Result<PtsResult, PtsError> {
-        let interrupted = self.watcher.is_interrupted();
+        let (interrupted, error) = match self.error {
+            Some(RunError::Interrupted) => (true, None),
+            error => (self.watcher.is_interrupted(), error),
+        };
         if series.iter().all(|one| one.rounds.is_empty()) {
-            return Err(match self.failure {
-                Some(failure) => PtsError::Io {
+            return Err(match (self.failure, error) {
+                (Some(failure), _) => PtsError::Io {
                     target: self.target.name.clone(),
                     failure: failure.into(),
                 },
-                None => RunError::without_figures(interrupted).into(),
+                (None, Some(error)) => error.into(),
+                (None, None) => RunError::without_figures(interrupted).into(),
             });
         }
         let ground = Conditions {
@@ -481,6 +492,7 @@ impl Study<'_> {
             deviations,
             interrupted,
             failure: self.failure,
+            error: error.map(Into::into),
             notes: self.notes,
         })
     }

@@ -32,7 +32,7 @@ fn repetitions(steps: &[StepResult]) -> Vec<Measured> {
         machine: None,
         parts: steps
             .iter()
-            .filter(|step| step.repetition == repetition)
+            .filter(|step| step.repetition == repetition && !step.interrupted)
             .flat_map(|step| step.parts.clone())
             .collect(),
     };
@@ -159,7 +159,7 @@ impl Judge<'_> {
             Asked::Rate => FoundKind::Rate,
             Asked::Measure(_) => return None,
         };
-        let all = self.steps.iter().flat_map(|step| &step.found);
+        let all = self.steps.iter().flat_map(|step| step.standing(kind));
         let found: Vec<&Found> = all
             .filter(|found| found.kind == kind && about.part.is_of(found))
             .collect();
@@ -230,6 +230,7 @@ impl Judge<'_> {
         match of_it().find_map(|step| step.failure.as_ref()) {
             Some(failure) => format!("the run failed: {failure}"),
             None if of_it().next().is_none() => "it was not run".to_owned(),
+            None if of_it().any(|step| step.interrupted) => "it was interrupted".to_owned(),
             None if matches!(about.asked, Asked::Measure(_)) => {
                 "too few I/Os for it to mean anything; run it for longer".to_owned()
             }

@@ -6,6 +6,7 @@ use crate::probe::ProbeResult;
 use crate::sweep::SweepResult;
 use iosonde_result::compare::{Part, parts};
 use iosonde_result::run::RunResult;
+use iosonde_result::session::RunError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -53,6 +54,9 @@ pub struct StepResult {
     pub findings: Vec<String>,
     /// The error that ended it.
     pub failure: Option<String>,
+    /// Whether the user ended it early: its figures are of what ran until then, and nothing is judged by them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
 }
 
 /// A figure that a study found.
@@ -151,6 +155,7 @@ impl StepOutcome {
             found: Vec::new(),
             findings: Vec::new(),
             failure: None,
+            interrupted: self.interrupted(),
         };
         match self {
             StepOutcome::Run(run) => result.take_run(run),
@@ -164,6 +169,24 @@ impl StepOutcome {
             }
         }
         result
+    }
+
+    /// Whether the user ended a study early.
+    fn interrupted(&self) -> bool {
+        match self {
+            StepOutcome::Run(_) => false,
+            StepOutcome::Sweep(sweep) => sweep.interrupted,
+            StepOutcome::Load(load) => load.interrupted,
+            StepOutcome::Probe(probe) => probe.interrupted,
+        }
+    }
+
+    /// The error of a run without a result that ended it early.
+    pub fn error(&self) -> Option<&RunError> {
+        match self {
+            StepOutcome::Load(load) => load.error.as_ref()?.cause.as_ref(),
+            _ => None,
+        }
     }
 
     /// Its runs, for the history.
@@ -213,6 +236,21 @@ impl Found {
 }
 
 impl StepResult {
+    /// Whether neither the user nor an error ended it early, so that its figures are of all of it.
+    pub fn is_whole(&self) -> bool {
+        !self.interrupted && self.failure.is_none()
+    }
+
+    /// What it found of a kind, as far as that stands for all of it: nothing where the user ended it, and no rate where an error did,
+    /// as a rate is the highest of those that were tried. The maximum of a curve that was measured before stands.
+    pub fn standing(&self, kind: FoundKind) -> &[Found] {
+        let is_cut = match kind {
+            FoundKind::Rate => !self.is_whole(),
+            FoundKind::MaxIops | FoundKind::MaxBytesPerS | FoundKind::Knee => self.interrupted,
+        };
+        if is_cut { &[] } else { &self.found }
+    }
+
     fn take_run(&mut self, run: &RunResult) {
         self.elapsed_ns += run.elapsed_ns;
         self.parts.extend(parts(run));
@@ -245,7 +283,9 @@ impl StepResult {
             }
         }
         self.findings.clone_from(&load.notes);
-        self.failure = load.failure().map(|failure| failure.message.clone());
+        let error = load.error.as_ref().map(|error| error.message.clone());
+        let failure = load.failure().map(|failure| failure.message.clone());
+        self.failure = error.or(failure);
     }
 }
 

@@ -274,7 +274,12 @@ impl Maker<'_> {
                 });
                 self.all.push(one);
             }
-            axes.extend(read);
+            for axis in read {
+                match crate::sweep::given_twice(&axis, &axes) {
+                    Some(twice) => self.all.push(twice.at(entry.key_span)),
+                    None => axes.push(axis),
+                }
+            }
         }
         crate::sweep::ordered(&axes)
     }
@@ -304,16 +309,9 @@ impl Maker<'_> {
         node: &Node,
         workload: &Workload,
         base: Option<workload::JobText>,
-        mut axes: Vec<Axis>,
+        axes: Vec<Axis>,
         sweep: &Sweep,
     ) -> Option<Vec<(String, What, Vec<PartSpec>)>> {
-        if !axes.iter().any(|axis| axis.name == "iodepth") {
-            let default = [(
-                "iodepth".to_owned(),
-                crate::sweep::LEAST_DEPTH_AXIS.to_owned(),
-            )];
-            axes.extend(crate::sweep::parse_axes(&default, &mut self.all));
-        }
         let at = node.get("sweep").map_or(node.span, |node| node.span);
         let runtime_ns = self
             .time(sweep.runtime.as_ref(), at)?

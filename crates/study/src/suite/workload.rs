@@ -212,7 +212,7 @@ pub(super) fn runs(
             .zip(values.iter().copied())
             .collect();
         let mut found = Diagnostics::default();
-        let mut jobs = with_options(&base.name, base.text.clone(), &pairs, vars, &mut found);
+        let mut jobs = with_options(&base.name, base.text.clone(), &pairs, vars, &mut found).jobs;
         let wrong = found.has_errors();
         base.tell(found, at, &mut met, all);
         if !wrong && jobs.is_empty() {

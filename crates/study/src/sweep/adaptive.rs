@@ -18,7 +18,9 @@ impl Study<'_> {
             .iter()
             .map(|plan| self.place(plan))
             .collect();
-        let order = self.order(&places);
+        let mut order = self.order(&places);
+        // Of those that an earlier sweep has looked at some are soon done: what is left behind them is what takes time.
+        order.sort_by_key(|index| self.curves[*index].so_far.records.is_empty());
         for (done, index) in order.iter().copied().enumerate() {
             if self.watcher.is_interrupted() {
                 break;
@@ -27,20 +29,48 @@ impl Study<'_> {
             if self.ended[plan.target].is_some() {
                 continue;
             }
-            let Some(budget_ns) = self.share_ns(order.len() - done) else {
+            let Some(budget_ns) = self.share_ns(index, order.len() - done) else {
                 self.note("the budget was spent before every curve had been measured".to_owned());
                 break;
             };
-            let left_ns = self.left_ns(done, order.len());
+            let left_ns = self.curves_left_ns(&order, done);
             self.watcher.unit(done, order.len(), plan, left_ns);
             self.search(index, budget_ns)?;
         }
         Ok(())
     }
 
+    /// Time left for curves, by what those took that are done. What an earlier sweep has spent on one is not spent again.
+    fn curves_left_ns(&self, order: &[usize], done: usize) -> u64 {
+        let (known, left) = order.split_at(done);
+        let spent_ns = |index: &usize| self.curves[*index].so_far.spent_ns;
+        let known_ns = known.iter().map(spent_ns).sum::<u64>();
+        let left_ns = left.iter().map(|index| {
+            let most_ns = self.most_ns(*index);
+            let usual_ns = match done {
+                0..2 => most_ns,
+                done => (known_ns / done as u64).min(most_ns),
+            };
+            usual_ns.saturating_sub(spent_ns(index))
+        });
+        self.within_budget(left_ns.sum())
+    }
+
+    /// What a curve takes at most.
+    fn most_ns(&self, index: usize) -> u64 {
+        curve_ns(self.grid, &self.grid.curves[index], self.options)
+    }
+
+    /// Time of all curves at most, beside what an earlier sweep has spent on them.
+    pub(super) fn unknown_curves_ns(&self) -> u64 {
+        let left = self.curves.iter().enumerate();
+        left.map(|(index, curve)| self.most_ns(index).saturating_sub(curve.so_far.spent_ns))
+            .sum()
+    }
+
     /// Time for the next curve; `None` when there is none worth while.
-    fn share_ns(&self, curves_left: usize) -> Option<u64> {
-        let usual_ns = curve_ns(self.grid, self.options);
+    fn share_ns(&self, index: usize, curves_left: usize) -> Option<u64> {
+        let usual_ns = self.most_ns(index);
         let Some(budget_ns) = self.options.budget_ns else {
             return Some(usual_ns);
         };
@@ -95,7 +125,7 @@ impl Study<'_> {
         let job = self.job(plan);
         let question = Question {
             job: &job,
-            depths: &self.grid.depths,
+            depths: self.grid.depths_of(plan),
             jobs: &[job.numjobs],
             rules: rules(budget_ns),
         };

@@ -43,14 +43,22 @@ pub fn parse_axes(given: &[(String, String)], diagnostics: &mut Diagnostics) -> 
     for (option, text) in given {
         match axis(option, text) {
             Err(diagnostic) => diagnostics.push(diagnostic),
-            Ok(axis) if axes.iter().any(|other| other.name == axis.name) => diagnostics.push(
-                Diagnostic::error(format!("the axis `{}` is given twice", axis.name))
-                    .help("write all its values in one list"),
-            ),
-            Ok(axis) => axes.push(axis),
+            Ok(axis) => match given_twice(&axis, &axes) {
+                Some(twice) => diagnostics.push(twice),
+                None => axes.push(axis),
+            },
         }
     }
     axes
+}
+
+/// What is wrong with an axis that is among those before it, by whatever name.
+pub(crate) fn given_twice(axis: &Axis, before: &[Axis]) -> Option<Diagnostic> {
+    let is_there = before.iter().any(|other| other.name == axis.name);
+    is_there.then(|| {
+        Diagnostic::error(format!("the axis `{}` is given twice", axis.name))
+            .help("write all its values in one list")
+    })
 }
 
 fn axis(option: &str, text: &str) -> Result<Axis, Diagnostic> {

@@ -12,24 +12,30 @@ const NEARLY_ALL: f64 = 0.9;
 
 impl Study<'_> {
     pub(super) fn measure_cells(&mut self) -> Result<(), SweepError> {
-        let depths = self.grid.depths.len();
-        let steps = depths.max(2) - 1;
-        let places: Vec<Vec<f64>> = (0..self.grid.cells())
-            .map(|cell| {
-                let mut place = self.place(&self.grid.curves[cell / depths]);
-                place.push((cell % depths) as f64 / steps as f64);
+        let all = self.cells();
+        let places: Vec<Vec<f64>> = all
+            .iter()
+            .map(|(index, iodepth)| {
+                let plan = &self.grid.curves[*index];
+                let depths = self.grid.depths_of(plan);
+                let at = depths.iter().position(|depth| depth == iodepth);
+                let mut place = self.place(plan);
+                place.push(at.unwrap_or(0) as f64 / (depths.len().max(2) - 1) as f64);
                 place
             })
             .collect();
-        let order = self.order(&places);
+        let order = self.order(&places).into_iter().map(|cell| all[cell]);
+        let mut order: Vec<(usize, u32)> = order.collect();
+        let cells = order.len();
+        order.retain(|(index, iodepth)| !self.is_known(*index, *iodepth));
+        let known = cells - order.len();
         let cell_ns = cell_ns(self.options);
-        for (done, cell) in order.iter().copied().enumerate() {
+        for (done, (index, iodepth)) in order.iter().copied().enumerate() {
             if self.watcher.is_interrupted() {
                 break;
             }
-            let (index, iodepth) = (cell / depths, self.grid.depths[cell % depths]);
             let plan = &self.grid.curves[index];
-            if self.ended[plan.target].is_some() || self.is_known(index, iodepth) {
+            if self.ended[plan.target].is_some() {
                 continue;
             }
             let budget_ns = self.options.budget_ns.unwrap_or(u64::MAX);
@@ -37,14 +43,41 @@ impl Study<'_> {
                 self.note("the budget was spent before every cell had been measured".to_owned());
                 break;
             }
-            let left_ns = self.left_ns(done, order.len());
-            self.watcher.unit(done, order.len(), plan, left_ns);
+            let left_ns = self.cells_left_ns(done, order.len());
+            self.watcher.unit(known + done, cells, plan, left_ns);
             self.measure(index, iodepth)?;
         }
         for index in 0..self.curves.len() {
             self.judge(index);
         }
         Ok(())
+    }
+
+    /// Time left for cells, by what those took that are done.
+    fn cells_left_ns(&self, done: usize, of: usize) -> u64 {
+        let each_ns = match done {
+            0..2 => cell_ns(self.options),
+            done => self.spent_ns / done as u64,
+        };
+        self.within_budget(each_ns * (of - done) as u64)
+    }
+
+    /// Time of all cells at most that are not known.
+    pub(super) fn unknown_cells_ns(&self) -> u64 {
+        let cells = self.cells().into_iter();
+        let unknown = cells.filter(|(index, iodepth)| !self.is_known(*index, *iodepth));
+        unknown.count() as u64 * cell_ns(self.options)
+    }
+
+    /// All cells: curve and depth.
+    fn cells(&self) -> Vec<(usize, u32)> {
+        let curves = self.grid.curves.iter().enumerate();
+        curves
+            .flat_map(|(index, plan)| {
+                let depths = self.grid.depths_of(plan).iter();
+                depths.map(move |depth| (index, *depth))
+            })
+            .collect()
     }
 
     fn is_known(&self, index: usize, iodepth: u32) -> bool {

@@ -1,18 +1,26 @@
 //! From a base workload and axes to the job of every curve.
 
 use super::axis::{Axis, JOB, TARGET};
-use super::target::SweepTarget;
+use super::cache::WORKING_SET;
+use super::study::SweepError;
+use super::target::{Reach, SweepTarget};
 use crate::probe::TargetKind;
+use crate::words;
 use iosonde_job::Env;
 use iosonde_job::diagnostic::{Diagnostic, Diagnostics};
-use iosonde_job::plan::{Engine, Extent, Job};
+use iosonde_job::place::confine;
+use iosonde_job::plan::{Engine, Extent, GivenOption, Job, Plan};
 use iosonde_job::resolve::{Wishes, resolve};
 use iosonde_job::syntax::{SectionKind, ini};
 use iosonde_job::value::{Bytes, bytes};
 use std::collections::HashSet;
 
 /// Depths of a sweep that names none.
-pub const LEAST_DEPTH_AXIS: &str = "1..256";
+const USUAL_DEPTHS: [u32; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+/// Those of an engine that has one I/O in flight whatever the depth.
+const ONE: [u32; 1] = [1];
+/// Name of the axis that the depths are.
+const DEPTH: &str = "iodepth";
 /// Most errors that are told.
 const MOST_ERRORS: usize = 20;
 
@@ -41,6 +49,25 @@ pub struct CurvePlan {
     pub(super) target: usize,
     /// The workload; depth and time are chosen cell by cell.
     pub job: Job,
+    /// Whether an option says which engine.
+    names_engine: bool,
+}
+
+impl CurvePlan {
+    /// Whether its engine has one I/O in flight whatever the depth, so that all depths are the same.
+    pub fn is_synchronous(&self) -> bool {
+        self.job.io.engine.is_synchronous()
+    }
+
+    /// Why its depths are all the same.
+    pub fn one_in_flight(&self) -> String {
+        let engine = self.job.io.engine.name();
+        let whose = match self.names_engine {
+            true => "",
+            false => ", fio's own where a job names none,",
+        };
+        format!("ioengine={engine}{whose} has one I/O in flight whatever the iodepth")
+    }
 }
 
 /// Every curve, and the depths of each.
@@ -52,12 +79,15 @@ pub struct Grid {
     pub curves: Vec<CurvePlan>,
     /// Depths, ascending.
     pub depths: Vec<u32>,
-    /// Whether the base is the plain job, whose size is that of the target.
-    is_plain: bool,
+    /// Whether the size of the jobs is that of the target: the base is the plain job, and no axis is its size.
+    is_size_open: bool,
+    /// Whether nobody says which depths.
+    is_depth_open: bool,
 }
 
 impl Grid {
-    /// Makes the job of every curve; every error of any of them at once.
+    /// Makes the job of every curve; every error of any of them at once. Where no axis is the depth, those are measured that tell
+    /// something: 1 to 256, or 1 alone where no engine has more in flight.
     ///
     /// # Errors
     /// Everything that is wrong with the base, with an axis, or with a combination.
@@ -68,8 +98,13 @@ impl Grid {
         env: &dyn Env,
     ) -> Result<Grid, Diagnostics> {
         let mut all = Diagnostics::default();
+        let is_depth_open = !axes.iter().any(|axis| axis.name == DEPTH);
+        let is_sized = axes.iter().any(|axis| axis.name == WORKING_SET);
         let depths = depths(axes, &mut all);
         let mut axes: Vec<Axis> = ordered(axes);
+        if is_depth_open {
+            axes.push(depth_axis(&USUAL_DEPTHS));
+        }
         let mut made = Maker {
             base,
             targets,
@@ -107,35 +142,104 @@ impl Grid {
         if made.all.has_errors() {
             return Err(made.all);
         }
-        Ok(Grid {
+        let mut grid = Grid {
             axes,
             curves,
             depths,
-            is_plain: matches!(base, Base::Plain),
-        })
+            is_size_open: matches!(base, Base::Plain) && !is_sized,
+            is_depth_open,
+        };
+        grid.settle_depths();
+        Ok(grid)
     }
 
     /// The same on a target that was not known when it was made.
-    pub fn on(&self, target: &SweepTarget) -> Grid {
+    ///
+    /// # Errors
+    /// When a job cannot be put on it.
+    pub fn on(&self, target: &SweepTarget) -> Result<Grid, SweepError> {
         let mut grid = self.clone();
         for curve in &mut grid.curves {
-            if curve.job.files.size.is_none() || self.is_plain {
-                curve.job.files.size = Some(Extent::Bytes(target.bytes));
+            if self.is_size_open {
+                curve.job.files.size = None;
             }
-            place(&mut curve.job, target);
+            place(&mut curve.job, target).map_err(SweepError::Misplaced)?;
         }
-        grid
+        grid.settle_depths();
+        Ok(grid)
+    }
+
+    /// Chooses depths where nobody says which.
+    fn settle_depths(&mut self) {
+        if !self.is_depth_open {
+            return;
+        }
+        let depths = match self.curves.iter().all(CurvePlan::is_synchronous) {
+            true => &ONE[..],
+            false => &USUAL_DEPTHS[..],
+        };
+        self.depths = depths.to_vec();
+        if let Some(axis) = self.axes.last_mut() {
+            *axis = depth_axis(depths);
+        }
+    }
+
+    /// A curve of a grid whose depths were asked for and are all the same, in whichever curve.
+    pub fn without_effect_of_depth(&self) -> Option<&CurvePlan> {
+        let varies = !self.is_depth_open && self.depths.iter().any(|depth| *depth > 1);
+        let is_same = varies && self.curves.iter().all(CurvePlan::is_synchronous);
+        self.curves.first().filter(|_| is_same)
+    }
+
+    /// Whether curves have fewer depths than somebody might expect.
+    pub(super) fn leaves_out_depths(&self) -> bool {
+        self.is_depth_open || self.depths.iter().any(|depth| *depth > 1)
+    }
+
+    /// Depths at which a curve is measured.
+    pub(super) fn depths_of(&self, plan: &CurvePlan) -> &[u32] {
+        match plan.is_synchronous() {
+            true => &ONE,
+            false => &self.depths,
+        }
+    }
+
+    /// Depths of all curves.
+    pub(super) fn all_depths(&self) -> Vec<u32> {
+        let of_curves = self.curves.iter().flat_map(|plan| self.depths_of(plan));
+        let mut depths: Vec<u32> = of_curves.chain(&self.depths).copied().collect();
+        depths.sort_unstable();
+        depths.dedup();
+        depths
+    }
+
+    /// How much of a target the jobs say they use.
+    pub fn reach(&self) -> Reach {
+        let sized = self.curves.iter().filter(|_| !self.is_size_open);
+        let reaches: Vec<Reach> = sized.map(|curve| reach(&curve.job)).collect();
+        Reach {
+            bytes: reaches.iter().map(|reach| reach.bytes).max().unwrap_or(0),
+            is_open: reaches.is_empty() || reaches.iter().any(|reach| reach.is_open),
+        }
     }
 
     /// Cells, measured or not.
     pub fn cells(&self) -> usize {
-        self.curves.len() * self.depths.len()
+        let curves = self.curves.iter();
+        curves.map(|plan| self.depths_of(plan).len()).sum()
+    }
+}
+
+fn depth_axis(depths: &[u32]) -> Axis {
+    Axis {
+        name: DEPTH.to_owned(),
+        values: depths.iter().map(u32::to_string).collect(),
     }
 }
 
 /// What the axis of depths says, ascending.
 fn depths(axes: &[Axis], all: &mut Diagnostics) -> Vec<u32> {
-    let Some(axis) = axes.iter().find(|axis| axis.name == "iodepth") else {
+    let Some(axis) = axes.iter().find(|axis| axis.name == DEPTH) else {
         return Vec::new();
     };
     let mut depths = Vec::new();
@@ -193,7 +297,7 @@ impl Maker<'_> {
             return Vec::new();
         };
         let mut found = Diagnostics::default();
-        let jobs = self.resolved(&[], None, &mut found);
+        let jobs = self.resolved(&[], None, &mut found).jobs;
         if found.has_errors() {
             // With places in the file, so these come first.
             self.met
@@ -241,16 +345,24 @@ impl Maker<'_> {
             .map(|(axis, value)| (axis.name.as_str(), value.as_str()))
             .collect();
         let mut found = Diagnostics::default();
-        let jobs = self.resolved(&pairs, self.targets.get(target), &mut found);
+        let resolved = self.resolved(&pairs, self.targets.get(target), &mut found);
         if found.has_errors() {
             self.tell(found);
             return None;
         }
-        let mut job = jobs.into_iter().nth(job_index)?;
+        let is_engine = |given: &GivenOption| given.name == "ioengine";
+        let names_engine = resolved.global_options.iter().any(is_engine);
+        let mut job = resolved.jobs.into_iter().nth(job_index)?;
+        let names_engine = names_engine || job.given.iter().any(is_engine);
         job.schedule.stonewall = false;
         job.groupid = 0;
-        if let Some(target) = self.targets.get(target) {
-            place(&mut job, target);
+        if let Some(target) = self.targets.get(target)
+            && let Err(misplaced) = place(&mut job, target)
+        {
+            let misplaced = Diagnostic::error(misplaced.to_string()).help(misplaced.remedy());
+            found.push(misplaced);
+            self.tell(found);
+            return None;
         }
         if pairs.len() > 1 || matches!(self.base, Base::Plain) {
             let words: Vec<&str> = pairs.iter().map(|(_, value)| *value).collect();
@@ -265,6 +377,7 @@ impl Maker<'_> {
             at,
             target,
             job,
+            names_engine,
         })
     }
 
@@ -284,7 +397,7 @@ impl Maker<'_> {
         pairs: &[(&str, &str)],
         target: Option<&SweepTarget>,
         found: &mut Diagnostics,
-    ) -> Vec<Job> {
+    ) -> Plan {
         let (name, text) = match self.base {
             Base::Plain => ("sweep", plain(target)),
             Base::File { name, text } => (name.as_str(), text.clone()),
@@ -293,14 +406,14 @@ impl Maker<'_> {
     }
 }
 
-/// The jobs of a job file's text, with options added to each of them.
+/// What a job file's text asks for, with options added to each of its jobs.
 pub(crate) fn with_options(
     name: &str,
     text: String,
     pairs: &[(&str, &str)],
     env: &dyn Env,
     found: &mut Diagnostics,
-) -> Vec<Job> {
+) -> Plan {
     let mut sections = ini::parse(name, text, env, found);
     let lines: String = pairs
         .iter()
@@ -313,7 +426,7 @@ pub(crate) fn with_options(
             section.entries.extend(entries.iter().flatten().cloned());
         }
     }
-    resolve(&[sections], &Wishes::default(), env, found).jobs
+    resolve(&[sections], &Wishes::default(), env, found)
 }
 
 /// The plain job. Its file is put in afterwards: a name may have any character.
@@ -330,30 +443,96 @@ fn plain(target: Option<&SweepTarget>) -> String {
     format!("[sweep]\nfilename=sweep\nsize={size}\ndirect=1\nrw=randread\n{engine}\n")
 }
 
-/// Whether all of a target that is only read is wanted from an offset on: it would be made longer to have as much behind it.
-fn reaches_too_far(job: &Job, target: &SweepTarget) -> bool {
-    let is_none = |extent: &Extent| matches!(extent, Extent::Bytes(0) | Extent::Percent(0.0));
-    let begins_later = !is_none(&job.files.offset) || !is_none(&job.files.offset_increment);
-    let is_all = matches!(job.files.size, Some(Extent::Bytes(bytes)) if bytes >= target.bytes);
-    let is_only_read = matches!(target.kind, TargetKind::Existing { consent: false, .. });
-    is_only_read && begins_later && is_all
+/// How much of a target a job says that it uses.
+fn reach(job: &Job) -> Reach {
+    let files = &job.files;
+    let bytes = |extent: Extent| match extent {
+        Extent::Bytes(bytes) => Some(bytes),
+        Extent::Percent(_) => None,
+    };
+    let (start, step) = (bytes(files.offset), bytes(files.offset_increment));
+    let size = files.size.and_then(bytes);
+    let clones_before_last = u64::from(job.numjobs.max(1)) - 1;
+    let steps_bytes = step.unwrap_or(0).saturating_mul(clones_before_last);
+    let last_start = start.unwrap_or(0).saturating_add(steps_bytes);
+    let end = match files.filesize {
+        // The length of the whole file.
+        Some((_, most)) => Some(most),
+        None => size.map(|size| last_start.saturating_add(size)),
+    };
+    Reach {
+        bytes: end.unwrap_or(0),
+        is_open: end.is_none() || start.is_none() || step.is_none(),
+    }
 }
 
-/// Puts a job on a target.
-fn place(job: &mut Job, target: &SweepTarget) {
+/// Why a job cannot be put on a target.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Misplaced {
+    /// Nothing is left behind its offset.
+    #[error(
+        "the job `{job}` begins at {}, but {} of {target} are used",
+        words::bytes(*start_bytes), words::bytes(*bytes)
+    )]
+    Behind {
+        /// The job's name.
+        job: String,
+        /// The target as the user wrote it.
+        target: String,
+        /// Where it begins, or the last of its clones.
+        start_bytes: u64,
+        /// Bytes of the target that are used.
+        bytes: u64,
+    },
+    /// A trace says itself which files it goes to.
+    #[error("the job `{job}` replays a trace, which cannot be put on {target}")]
+    Trace {
+        /// The job's name.
+        job: String,
+        /// The target as the user wrote it.
+        target: String,
+    },
+}
+
+impl Misplaced {
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Misplaced::Behind { .. } => "use a smaller offset=, or give size= to use more of it",
+            Misplaced::Trace { .. } => "replay it with `iosonde fio`, or leave read_iolog out",
+        }
+    }
+}
+
+/// Puts a job on a target, of which it uses no more than what is announced.
+fn place(job: &mut Job, target: &SweepTarget) -> Result<(), Misplaced> {
+    let simulated = match &target.kind {
+        TargetKind::Simulated { options } => Some(options),
+        _ => None,
+    };
+    if job.replay.is_some() && simulated.is_none() {
+        return Err(Misplaced::Trace {
+            job: job.name.clone(),
+            target: target.name.clone(),
+        });
+    }
+    confine(job, target.bytes, target.is_device()).map_err(|start_bytes| Misplaced::Behind {
+        job: job.name.clone(),
+        target: target.name.clone(),
+        start_bytes,
+        bytes: target.bytes,
+    })?;
     job.files.filenames = vec![target.path.clone()];
     job.files.directories.clear();
-    if reaches_too_far(job, target) {
-        // What there is behind the offset.
-        job.files.size = None;
-    }
+    job.files.opendir = None;
     job.files.allow_mounted_write |=
         matches!(target.kind, TargetKind::Existing { consent: true, .. });
     // Whatever engine the job names: on a simulated device nothing of this machine is touched.
-    if let TargetKind::Simulated { options } = &target.kind {
+    if let Some(options) = simulated {
         job.io.engine = Engine::Sim;
         job.io.sim = Some(options.clone());
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -379,31 +558,6 @@ mod tests {
             bytes: 1 << 30,
         };
         names.iter().map(target).collect()
-    }
-
-    #[test]
-    fn behind_an_offset_a_file_of_somebodys_is_used_to_its_end_and_no_further() {
-        let size = |offset: &str, consent| {
-            let axes = [axis("iodepth", &["1"]), axis("offset", &[offset])];
-            let target = SweepTarget {
-                name: "mine".into(),
-                path: "mine".into(),
-                kind: TargetKind::Existing {
-                    bytes: 16 << 20,
-                    device: false,
-                    consent,
-                },
-                bytes: 16 << 20,
-            };
-            let targets = std::slice::from_ref(&target);
-            let grid = Grid::new(&Base::Plain, targets, &axes, &FakeEnv::new()).unwrap();
-            let sizes = [&grid, &grid.on(&target)].map(|grid| grid.curves[0].job.files.size);
-            assert_eq!(sizes[0], sizes[1], "known when it was made, or later");
-            sizes[0]
-        };
-        let all = Some(Extent::Bytes(16 << 20));
-        assert_eq!((size("1m", false), size("50%", false)), (None, None));
-        assert_eq!((size("0", false), size("1m", true)), (all, all));
     }
 
     #[test]
@@ -466,6 +620,170 @@ mod tests {
         let grid = Grid::new(&base, &[target], &axes, &FakeEnv::new()).unwrap();
         let io = &grid.curves[0].job.io;
         assert_eq!((io.engine, io.sim.as_deref()), (Engine::Sim, Some("hdd")));
+    }
+
+    /// A target is used as far as is announced, laid out and agreed to.
+    #[test]
+    fn the_jobs_of_a_file_stay_within_what_is_announced() {
+        let grid = |job: &str, targets: &[SweepTarget]| {
+            let base = Base::File {
+                name: "job.fio".into(),
+                text: format!("[a]\nrw=randwrite\nioengine=libaio\n{job}"),
+            };
+            let axes = [axis("iodepth", &["1"])];
+            Grid::new(&base, targets, &axes, &FakeEnv::new()).unwrap()
+        };
+        let size = |job: &str| {
+            let mut device = targets(&["/dev/x"]);
+            device[0].kind = TargetKind::Existing {
+                bytes: 1 << 40,
+                device: true,
+                consent: true,
+            };
+            let known = grid(job, &device).curves[0].job.files.size;
+            let placed = grid(job, &[]).on(&device[0]).unwrap();
+            assert_eq!(known, placed.curves[0].job.files.size);
+            known
+        };
+        let whole = 1 << 30;
+        assert_eq!(size(""), Some(Extent::Bytes(whole)));
+        assert_eq!(size("size=25%\n"), Some(Extent::Bytes(whole / 4)));
+        assert_eq!(size("size=64m\n"), Some(Extent::Bytes(64 << 20)));
+        assert_eq!(size("offset=1m\n"), Some(Extent::Bytes(whole - (1 << 20))));
+        // What a job says itself is what is announced.
+        let reach = |job: &str| {
+            let reach = grid(job, &[]).reach();
+            (reach.bytes, reach.is_open)
+        };
+        assert_eq!(reach(""), (0, true));
+        assert_eq!(reach("size=6g\noffset=2g\n"), (8 << 30, false));
+        assert_eq!(reach("filesize=3g\n"), (3 << 30, false));
+        let clones = "size=1g\noffset_increment=1g\nnumjobs=4\n";
+        assert_eq!(reach(clones), (4 << 30, false));
+        // Shares are of what is used, and who says no size takes what is behind the offset.
+        assert_eq!(reach("offset=1m\n"), (0, true));
+        assert_eq!(reach("size=25%\noffset=2g\n"), (0, true));
+        assert_eq!(reach("size=1g\noffset=50%\n"), (1 << 30, true));
+        let mixed = "size=64m\n[b]\nstonewall\nrw=read\n";
+        assert_eq!(reach(mixed), (64 << 20, true));
+        // Nothing is read or written behind what is announced.
+        let end = |job: &str| {
+            let grid = grid(job, &targets(&["/dev/x"]));
+            let files = &grid.curves[0].job.files;
+            match (files.offset, files.offset_increment, files.size) {
+                (Extent::Bytes(start), Extent::Bytes(step), Some(Extent::Bytes(size))) => {
+                    start + 3 * step + size
+                }
+                other => panic!("{job}: {other:?}"),
+            }
+        };
+        for job in [
+            "offset=50%\n",
+            "offset=33%\nsize=67%\n",
+            "offset=1m\nsize=1t\n",
+            "offset_increment=25%\nnumjobs=4\n",
+            "offset_increment=20%\nnumjobs=4\nsize=1g\n",
+        ] {
+            assert!(end(job) <= whole, "{job}: {}", end(job));
+        }
+    }
+
+    #[test]
+    fn a_job_behind_what_is_used_is_refused() {
+        let base = Base::File {
+            name: "job.fio".into(),
+            text: "[a]\nioengine=libaio\noffset=2g\n".into(),
+        };
+        let axes = [axis("iodepth", &["1"])];
+        let target = targets(&["/dev/x"]);
+        let told = Grid::new(&base, &target, &axes, &FakeEnv::new()).unwrap_err();
+        let words = "the job `a` begins at 2 GiB, but 1 GiB of /dev/x are used";
+        assert_eq!(told.list[0].message, words);
+        let grid = Grid::new(&base, &[], &axes, &FakeEnv::new()).unwrap();
+        assert_eq!(grid.on(&target[0]).unwrap_err().to_string(), words);
+    }
+
+    #[test]
+    fn files_of_others_and_traces_do_not_come_with_a_job() {
+        let grid = |job: &str| {
+            let base = Base::File {
+                name: "job.fio".into(),
+                text: format!("[a]\nioengine=libaio\nrw=randwrite\n{job}"),
+            };
+            let axes = [axis("iodepth", &["1"])];
+            Grid::new(&base, &targets(&["/x"]), &axes, &FakeEnv::new())
+        };
+        let walked = grid("opendir=/home\n").unwrap();
+        assert_eq!(walked.curves[0].job.files.opendir, None);
+        let trace = grid("read_iolog=trace\n").unwrap_err();
+        assert!(trace.list[0].message.contains("replays a trace"), "{trace}");
+    }
+
+    fn of_engines(jobs: &str, depths: &[&str]) -> Grid {
+        let base = Base::File {
+            name: "job.fio".into(),
+            text: format!("[global]\nsize=1g\nfilename=/x\n{jobs}"),
+        };
+        let axes = [axis("iodepth", depths)];
+        let axes = if depths.is_empty() { &[][..] } else { &axes };
+        Grid::new(&base, &[], axes, &FakeEnv::new()).unwrap()
+    }
+
+    #[test]
+    fn a_synchronous_engine_has_no_depths() {
+        let told = |jobs: &str, depths: &[&str]| {
+            let grid = of_engines(jobs, depths);
+            grid.without_effect_of_depth().map(CurvePlan::one_in_flight)
+        };
+        let tail = "has one I/O in flight whatever the iodepth";
+        let whose = "fio's own where a job names none,";
+        assert_eq!(
+            told("[a]\n", &["1", "2"]),
+            Some(format!("ioengine=psync, {whose} {tail}"))
+        );
+        assert_eq!(
+            told("[a]\nioengine=psync\n", &["1", "2"]),
+            Some(format!("ioengine=psync {tail}"))
+        );
+        assert_eq!(
+            told("ioengine=mmap\n[a]\n", &["4"]),
+            Some(format!("ioengine=mmap {tail}"))
+        );
+        assert_eq!(told("[a]\n", &["1"]), None);
+        assert_eq!(told("[a]\n", &[]), None);
+        assert_eq!(told("[a]\nioengine=io_uring\n", &["1", "2"]), None);
+    }
+
+    #[test]
+    fn where_nobody_says_which_depths_they_are_those_that_differ() {
+        assert_eq!(of_engines("[a]\n", &[]).depths, [1]);
+        let queues = of_engines("[a]\nioengine=libaio\n", &[]);
+        assert_eq!(queues.depths, USUAL_DEPTHS);
+        assert_eq!(queues.axes.last().unwrap().values.len(), 9);
+        // A simulated device queues, whatever the job names.
+        let mut device = targets(&["sim:nvme"]).remove(0);
+        device.kind = TargetKind::Simulated {
+            options: "nvme".into(),
+        };
+        let simulated = of_engines("[a]\n", &[]).on(&device).unwrap();
+        assert_eq!(simulated.depths, USUAL_DEPTHS);
+        assert_eq!(simulated.axes.last().unwrap().values.len(), 9);
+    }
+
+    #[test]
+    fn of_mixed_engines_the_synchronous_ones_are_measured_once() {
+        let jobs = "[a]\n[b]\nstonewall\nioengine=libaio\n";
+        for (depths, cells, all) in [
+            (&["1", "2", "8"][..], 4, &[1, 2, 8][..]),
+            (&["4", "8"], 3, &[1, 4, 8]),
+            (&[], 10, &USUAL_DEPTHS),
+        ] {
+            let grid = of_engines(jobs, depths);
+            assert!(grid.without_effect_of_depth().is_none());
+            assert_eq!((grid.cells(), &grid.all_depths()[..]), (cells, all));
+            assert_eq!(grid.depths_of(&grid.curves[0]), [1]);
+            assert_eq!(grid.depths_of(&grid.curves[1]), grid.depths);
+        }
     }
 
     #[test]

@@ -50,6 +50,11 @@ impl SweepResult {
         curves.all(|curve| curve.state == CurveState::Complete)
     }
 
+    /// Whether neither the user nor an error ended it early.
+    pub fn is_at_its_end(&self) -> bool {
+        !self.interrupted && self.failure.is_none()
+    }
+
     /// Cells that were measured, and all.
     pub fn measured(&self) -> (usize, usize) {
         let cells = || self.curves.iter().flat_map(|curve| &curve.cells);

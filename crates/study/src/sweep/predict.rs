@@ -23,6 +23,15 @@ pub(super) fn along(depths: &[u32], found: &Saturation) -> Vec<SweepCell> {
         .collect()
 }
 
+/// The cells of a curve without those that nobody measured.
+pub(super) fn measured(depths: &[u32], found: &Saturation) -> Vec<SweepCell> {
+    let cell = |depth: &u32| match found.cells.iter().find(|cell| cell.iodepth == *depth) {
+        Some(cell) => SweepCell::measured(cell),
+        None => SweepCell::unknown(*depth),
+    };
+    depths.iter().map(cell).collect()
+}
+
 fn between(iodepth: u32, known: &[&Cell], found: &Saturation) -> SweepCell {
     let below = known.iter().rev().find(|cell| cell.iodepth < iodepth);
     let above = known.iter().find(|cell| cell.iodepth > iodepth);

@@ -2,7 +2,7 @@
 
 use super::advice::Advice;
 use super::cache;
-use super::grid::{CurvePlan, Grid};
+use super::grid::{CurvePlan, Grid, Misplaced};
 use super::order::{shuffled, spread};
 use super::outcome::{CurveResult, CurveState, FORMAT, SweepCell, SweepResult};
 use super::predict;
@@ -73,6 +73,9 @@ pub enum SweepError {
         /// Why.
         source: WorkingSetError,
     },
+    /// A job cannot be put on its target.
+    #[error(transparent)]
+    Misplaced(Misplaced),
     /// A run has no result, and none before it had one.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -85,7 +88,11 @@ pub enum SweepError {
 pub fn planned_ns(grid: &Grid, options: &SweepOptions) -> u64 {
     let all_ns = match options.is_exhaustive() {
         true => grid.cells() as u64 * cell_ns(options),
-        false => grid.curves.len() as u64 * curve_ns(grid, options),
+        false => grid
+            .curves
+            .iter()
+            .map(|plan| curve_ns(grid, plan, options))
+            .sum(),
     };
     options
         .budget_ns
@@ -93,8 +100,8 @@ pub fn planned_ns(grid: &Grid, options: &SweepOptions) -> u64 {
 }
 
 /// What a curve that is searched takes at most.
-pub(super) fn curve_ns(grid: &Grid, options: &SweepOptions) -> u64 {
-    let cells_ns = grid.depths.len() as u64 * options.runtime_ns;
+pub(super) fn curve_ns(grid: &Grid, plan: &CurvePlan, options: &SweepOptions) -> u64 {
+    let cells_ns = grid.depths_of(plan).len() as u64 * options.runtime_ns;
     (cells_ns / SHARE).max(LEAST_CURVE_NS)
 }
 
@@ -139,6 +146,7 @@ pub fn sweep(
         spent_ns: 0,
     };
     study.announce();
+    study.note_one_in_flight();
     study.lay_out()?;
     match options.is_exhaustive() {
         true => study.measure_cells()?,
@@ -148,7 +156,10 @@ pub fn sweep(
 }
 
 /// Refuses patterns that write to what is somebody's, before anything is run.
-fn consent(targets: &[SweepTarget], grid: &Grid) -> Result<(), SweepError> {
+///
+/// # Errors
+/// [`SweepError::Consent`] with all such targets.
+pub fn consent(targets: &[SweepTarget], grid: &Grid) -> Result<(), SweepError> {
     let writes =
         |job: &Job| job.workload.rw.has(Direction::Write) || job.workload.rw.has(Direction::Trim);
     let is_kept = |plan: &&CurvePlan| {
@@ -223,10 +234,22 @@ impl Study<'_> {
             targets: self.targets,
             curves: self.grid.curves.len(),
             cells: self.grid.cells(),
-            planned_ns: planned_ns(self.grid, self.options),
+            planned_ns: self.unknown_ns(),
             known_cells: known.sum(),
         };
         self.watcher.begin(&announcement);
+    }
+
+    /// Says of which curves the depth is not varied.
+    fn note_one_in_flight(&mut self) {
+        let grid = self.grid;
+        if !grid.leaves_out_depths() {
+            return;
+        }
+        for plan in grid.curves.iter().filter(|plan| plan.is_synchronous()) {
+            let why = plan.one_in_flight();
+            self.note(format!("{why}, so that it is measured at iodepth 1 alone"));
+        }
     }
 
     pub(super) fn note(&mut self, note: String) {
@@ -334,14 +357,16 @@ impl Study<'_> {
         }
     }
 
-    /// Time left, by what curves took so far.
-    pub(super) fn left_ns(&self, done: usize, of: usize) -> u64 {
-        let planned_ns = planned_ns(self.grid, self.options);
-        let each_ns = match done {
-            0..2 => planned_ns / of.max(1) as u64,
-            done => self.spent_ns / done as u64,
-        };
-        let left_ns = each_ns * (of - done) as u64;
+    /// Time of all runs at most, beside layout and what is known.
+    fn unknown_ns(&self) -> u64 {
+        self.within_budget(match self.options.is_exhaustive() {
+            true => self.unknown_cells_ns(),
+            false => self.unknown_curves_ns(),
+        })
+    }
+
+    /// So much time, or what is left of the budget.
+    pub(super) fn within_budget(&self, left_ns: u64) -> u64 {
         match self.options.budget_ns {
             Some(budget_ns) => left_ns.min(budget_ns.saturating_sub(self.spent_ns)),
             None => left_ns,
@@ -398,9 +423,10 @@ impl Study<'_> {
             self.judge_unsearched();
         }
         let axes = &self.grid.axes[..self.grid.axes.len() - 1];
+        let depths = self.grid.all_depths();
         let plans = self.grid.curves.iter().zip(&mut self.curves);
         let mut curves: Vec<CurveResult> = plans
-            .map(|(plan, standing)| curve_result(plan, standing, &self.grid.depths))
+            .map(|(plan, standing)| curve_result(plan, standing, &depths))
             .collect();
         let warm = self.options.most_warmup_ns.is_some();
         let (advice, caches) = match warm {
@@ -435,13 +461,14 @@ impl Study<'_> {
     /// Maximum and knee of what was measured of a curve: the search's own judgement, without time to measure more.
     pub(super) fn judge(&mut self, index: usize) {
         let plan = &self.grid.curves[index];
+        let depths = self.grid.depths_of(plan);
         let standing = &mut self.curves[index];
         if standing.so_far.records.is_empty() {
             return;
         }
         let question = Question {
             job: &plan.job,
-            depths: &self.grid.depths,
+            depths,
             jobs: &[plan.job.numjobs],
             rules: Rules {
                 budget_ns: 0,
@@ -452,7 +479,7 @@ impl Study<'_> {
         let mut so_far = standing.so_far.clone();
         so_far.records.sort_by_key(Record::iodepth);
         so_far.spent_ns = so_far.spent_ns.max(1);
-        standing.complete = so_far.records.len() == self.grid.depths.len();
+        standing.complete = so_far.records.len() == depths.len();
         standing.found = go_on(self.session, &question, so_far, &mut ()).ok();
         if let Some(found) = standing.found.as_mut().filter(|_| standing.complete) {
             found.ended = Ended::Sure;
@@ -487,6 +514,7 @@ fn curve_result(plan: &CurvePlan, standing: &mut Standing, depths: &[u32]) -> Cu
             (Some(_), true) => CurveState::Complete,
         },
         cells: match &found {
+            Some(found) if plan.is_synchronous() => predict::measured(depths, found),
             Some(found) => predict::along(depths, found),
             None => depths.iter().copied().map(SweepCell::unknown).collect(),
         },

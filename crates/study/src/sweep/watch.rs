@@ -14,7 +14,7 @@ pub struct Announcement<'a> {
     pub curves: usize,
     /// Cells.
     pub cells: usize,
-    /// Time of all runs at most, beside layout.
+    /// Time of all runs at most, beside layout and what an earlier sweep has measured.
     pub planned_ns: u64,
     /// Cells that an earlier sweep has measured.
     pub known_cells: usize,

@@ -5,7 +5,7 @@ use crate::store::{Store, Summary};
 use iosonde_result::compare::{
     Basis, Bounds, Figure, Measure, Measured as OneResult, Part, Pattern, Side, Subject, figure_of,
 };
-use iosonde_study::suite::{Asked, FigureName, Found, FoundKind, Named, Unit};
+use iosonde_study::suite::{Asked, FigureName, Found, FoundKind, Named, SuiteResult, Unit};
 use std::collections::BTreeSet;
 
 /// A figure of one result.
@@ -88,21 +88,32 @@ pub(super) fn measured(
     // What a search found is surer than the best of its short cells.
     if matches!(study.kind.as_str(), "suite" | "sweep") {
         let loaded = store.load(&study.id)?;
-        let found = match (loaded.study.suite(None), loaded.study.sweep(None)) {
-            (Some(suite), _) => suite
-                .steps
-                .into_iter()
-                .flat_map(|step| step.found)
-                .collect(),
-            (None, Some(sweep)) => Found::of_sweep("", &sweep),
-            (None, None) => Vec::new(),
-        };
-        let highest = of_found(&found, kind, figure);
-        if highest.is_some() {
-            return Ok(highest);
+        if let Some(suite) = loaded.study.suite(None) {
+            if let Some(outcome) = of_suite(&suite, kind, figure) {
+                return Ok(outcome);
+            }
+        } else if let Some(sweep) = loaded.study.sweep(None) {
+            let highest = of_found(&Found::of_sweep("", &sweep), kind, figure);
+            if highest.is_some() {
+                return Ok(highest);
+            }
         }
     }
     of_parts(study, figure)
+}
+
+/// The highest of what the steps of a suite found; `Some(None)` where all that was cut short would be no figure of it.
+fn of_suite(suite: &SuiteResult, kind: FoundKind, figure: &FigureName) -> Option<Option<Measured>> {
+    let steps = || suite.steps.iter();
+    let standing: Vec<Found> = steps()
+        .flat_map(|step| step.standing(kind))
+        .cloned()
+        .collect();
+    let all: Vec<Found> = steps().flat_map(|step| &step.found).cloned().collect();
+    match of_found(&standing, kind, figure) {
+        Some(highest) => Some(Some(highest)),
+        None => of_found(&all, kind, figure).map(|_| None),
+    }
 }
 
 /// The highest of what a study found.
@@ -184,4 +195,54 @@ fn of_part(part: &Part, subject: Subject, measure: Measure) -> Option<&Figure> {
         .find(|each| each.of_total() == Some(measure));
     let figure = part.figure(subject, measure);
     figure.or_else(|| part.figure(subject, completion?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_study::suite::{FORMAT, StepResult};
+
+    fn step(interrupted: bool, max_iops: f64) -> StepResult {
+        StepResult {
+            workload: "w".to_owned(),
+            name: "w".to_owned(),
+            repetition: 1,
+            parts: Vec::new(),
+            elapsed_ns: 0,
+            found: vec![Found {
+                part: "w".to_owned(),
+                rw: "randread".to_owned(),
+                kind: FoundKind::MaxIops,
+                value: max_iops,
+                interval: None,
+            }],
+            findings: Vec::new(),
+            failure: None,
+            interrupted,
+        }
+    }
+
+    /// What the first of ten minutes found is no maximum, however high.
+    #[test]
+    fn what_was_interrupted_is_no_figure() {
+        let highest = |steps: Vec<StepResult>| {
+            let suite = SuiteResult {
+                format: FORMAT,
+                suite: "s".to_owned(),
+                about: None,
+                target: "sim:".to_owned(),
+                labels: Default::default(),
+                steps,
+                judged: Vec::new(),
+                interrupted: true,
+            };
+            let figure = FigureName::parse("max_iops").ok().unwrap();
+            let outcome = of_suite(&suite, FoundKind::MaxIops, &figure);
+            outcome.map(|found| found.map(|measured| measured.value))
+        };
+        let steps = vec![step(true, 9.0), step(false, 5.0)];
+        assert_eq!(highest(steps), Some(Some(5.0)));
+        assert_eq!(highest(vec![step(true, 9.0)]), Some(None));
+        assert_eq!(highest(Vec::new()), None);
+    }
 }

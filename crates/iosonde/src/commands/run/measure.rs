@@ -4,6 +4,7 @@ use super::site::{Site, Studied};
 use crate::args::RunArgs;
 use crate::commands::journal::{Lines, directory};
 use crate::commands::places::tells;
+use crate::commands::sweep::journal::Journal;
 use crate::failure::Failure;
 use crate::live::load::LoadLive;
 use crate::live::probe::ProbeLive;
@@ -26,15 +27,17 @@ use iosonde_study::suite::{
 use iosonde_study::sweep::{SweepTarget, sweep};
 use serde::{Deserialize, Serialize};
 
-/// What is written down of a repetition of a step that has ended.
+/// What is written down of a repetition of a step that has ended, and before, that something of a target is in the history.
 #[derive(Serialize, Deserialize)]
 struct Line {
     target: usize,
     step: usize,
+    /// From 1; 0 where no step has ended.
     repetition: u32,
     /// The study in the history that it is part of.
     study: Option<String>,
-    outcome: StepOutcome,
+    #[serde(default)]
+    outcome: Option<StepOutcome>,
 }
 
 /// A target while the suite runs on it.
@@ -42,16 +45,27 @@ struct Measured<'a> {
     target: &'a SuiteTarget,
     site: Site<'a>,
     keeper: Keeper,
+    /// Its study, as it has been written down.
+    study: Option<String>,
     results: Vec<(usize, StepResult)>,
 }
 
 impl Measured<'_> {
     /// The session that its plans run in, and the history that keeps their results.
-    fn keeping<'s>(&'s mut self, here: &'s mut LocalSession, stop: &'s Stop) -> KeepingWhole<'s> {
+    fn keeping<'s>(
+        &'s mut self,
+        here: &'s mut LocalSession,
+        stop: &'s Stop,
+        index: usize,
+        lines: &'s mut Lines,
+    ) -> KeepingWhole<'s> {
         KeepingWhole {
             session: self.site.session(here),
             keeper: &mut self.keeper,
             stop,
+            index,
+            study: &mut self.study,
+            lines,
         }
     }
 }
@@ -96,16 +110,17 @@ pub(super) fn measure(
             target,
             site,
             keeper,
+            study: None,
             results: Vec::new(),
         });
     }
     take_up(&mut sites, &known, suite);
     let only_read = sites.iter().filter_map(|site| site.site.only_read());
     let mut session = LocalRunner {
-        only_read: only_read.collect(),
         consent: args.written.allow_overwrite.clone(),
         ceph: args.ceph.access(),
         interrupt: stop.interrupt.clone(),
+        only_read: only_read.collect(),
         ..LocalRunner::default()
     }
     .open();
@@ -134,7 +149,7 @@ pub(super) fn measure(
     }
     let steps = || results.iter().flat_map(|result| &result.steps);
     let some_failed = steps().any(|step| step.failure.is_some());
-    let some_ended = steps().any(|step| step.failure.is_none());
+    let some_ended = steps().any(|step| step.failure.is_none() || !step.found.is_empty());
     if interrupted || some_failed && some_ended {
         if lines.is_kept() {
             eprintln!("what has ended is kept: the same command with --resume goes on there");
@@ -169,16 +184,16 @@ fn label(keeper: &mut Keeper, args: &RunArgs, suite: &Suite, target: &SuiteTarge
 fn take_up(sites: &mut [Measured<'_>], known: &[Line], suite: &Suite) {
     for (index, site) in sites.iter_mut().enumerate() {
         let of_it = || known.iter().filter(|line| line.target == index);
+        let ended = || of_it().filter_map(|line| Some((line, line.outcome.as_ref()?)));
         let Some(last) = of_it().next_back() else {
             continue;
         };
-        let runs = of_it().flat_map(|line| line.outcome.runs().into_iter().cloned());
+        let runs = ended().flat_map(|(_, outcome)| outcome.runs().into_iter().cloned());
         site.keeper.take_up(last.study.as_deref(), runs.collect());
-        for line in of_it() {
+        site.study.clone_from(&last.study);
+        for (line, outcome) in ended() {
             if let Some(step) = suite.steps.get(line.step) {
-                let result = line
-                    .outcome
-                    .result(&step.workload, &step.name, line.repetition);
+                let result = outcome.result(&step.workload, &step.name, line.repetition);
                 site.results.push((line.step, result));
             }
         }
@@ -214,12 +229,10 @@ fn conclude(
         steps,
         interrupted,
     };
-    // One that was interrupted stays open, to be gone on with.
-    if !interrupted {
-        let document = serde_json::to_value(&result).ok();
-        if let Some(id) = site.keeper.finish(document.as_ref()) {
-            eprintln!("{}: kept in the history as {id}", result.target);
-        }
+    // The document of one that was interrupted leaves it open, to be gone on with.
+    let document = serde_json::to_value(&result).ok();
+    if let Some(id) = site.keeper.finish(document.as_ref()) {
+        eprintln!("{}: kept in the history as {id}", result.target);
     }
     site.keeper.tell_notes();
     result
@@ -283,26 +296,32 @@ impl Runner<'_> {
         title: &str,
     ) {
         self.live.begin(title, step.planned_ns());
-        let outcome = self.outcome(site, step);
+        let outcome = self.outcome(site, target, step, repetition);
         self.live.end();
-        // What was cut short is measured again.
-        if self.live.is_over() {
-            return;
-        }
         let result = match outcome {
-            Ok(outcome) => {
+            // Runs that were cut short are measured again.
+            Ok((StepOutcome::Run(_), _)) | Err(_) if self.live.is_over() => return,
+            Ok((outcome, journal)) => {
+                if let Some(error) = outcome.error() {
+                    self.first_failure
+                        .get_or_insert_with(|| error.clone().into());
+                }
                 let result = outcome.result(&step.workload, &step.name, repetition);
                 let line = Line {
                     target,
                     step: index,
                     repetition,
                     study: site.keeper.id().map(str::to_owned),
-                    outcome,
+                    outcome: Some(outcome),
                 };
-                // What an error has ended is measured again.
-                if result.failure.is_none() {
+                // What has not come to its end is gone on with.
+                if result.is_whole() {
                     let live = &self.live;
                     self.lines.write(&line, &mut |note| live.line(note));
+                    // Not before: whatever ends the program in between takes no sweep with it.
+                    if let Some(journal) = journal {
+                        journal.remove();
+                    }
                 }
                 result
             }
@@ -324,29 +343,44 @@ impl Runner<'_> {
                     found: Vec::new(),
                     findings: Vec::new(),
                     failure: Some(text),
+                    interrupted: false,
                 }
             }
         };
         site.results.push((index, result));
     }
 
-    fn outcome(&mut self, on: &mut Measured<'_>, step: &SuiteStep) -> Result<StepOutcome, Failure> {
+    /// What a step found, and where a sweep has written it down.
+    fn outcome(
+        &mut self,
+        on: &mut Measured<'_>,
+        target: usize,
+        step: &SuiteStep,
+        repetition: u32,
+    ) -> Result<(StepOutcome, Option<Journal>), Failure> {
         if let What::Jobs(plan) = &step.what {
             let mut plan = plan.as_ref().clone();
             for note in on.site.put(&mut plan)? {
                 self.live.line(&format!("note: {note}"));
             }
-            let mut keeping = on.keeping(self.session, self.stop);
+            let mut keeping = on.keeping(self.session, self.stop, target, &mut self.lines);
             let run = keeping.run(&plan, self.live)?;
-            return Ok(StepOutcome::Run(Box::new(run)));
+            return Ok((StepOutcome::Run(Box::new(run)), None));
         }
         // A study has a working file of its own.
         self.live.end();
         let live = &self.live;
         let note = &mut |note: &str| live.line(note);
         let studied = on.site.studied(&on.target.name, self.args, note)?;
-        let mut keeping = on.keeping(self.session, self.stop);
-        study(&mut keeping, &studied, step, self.stop)
+        let within = Within {
+            args: self.args,
+            suite: &self.suite.name,
+            target: &on.target.name,
+            step,
+            repetition,
+        };
+        let mut keeping = on.keeping(self.session, self.stop, target, &mut self.lines);
+        study(&mut keeping, &studied, &within, self.stop)
     }
 }
 
@@ -355,6 +389,30 @@ struct KeepingWhole<'a> {
     session: &'a mut dyn Session,
     keeper: &'a mut Keeper,
     stop: &'a Stop,
+    /// The target among all.
+    index: usize,
+    /// Its study, as it has been written down.
+    study: &'a mut Option<String>,
+    lines: &'a mut Lines,
+}
+
+impl KeepingWhole<'_> {
+    /// Writes down which study is gone on with, before any step has ended.
+    fn name_study(&mut self) {
+        let id = self.keeper.id().map(str::to_owned);
+        if id.is_none() || id == *self.study {
+            return;
+        }
+        let line = Line {
+            target: self.index,
+            step: 0,
+            repetition: 0,
+            study: id.clone(),
+            outcome: None,
+        };
+        self.lines.write(&line, &mut |note| eprintln!("{note}"));
+        *self.study = id;
+    }
 }
 
 impl Session for KeepingWhole<'_> {
@@ -363,6 +421,7 @@ impl Session for KeepingWhole<'_> {
         // The short runs of a search are cells of the knee that it finds.
         if !is_search(plan) && !self.stop.interrupt.is_requested() {
             self.keeper.keep(&mut result);
+            self.name_study();
         }
         Ok(result)
     }
@@ -373,29 +432,63 @@ impl Session for KeepingWhole<'_> {
     }
 }
 
+/// A step that is a study, and its place in the suite.
+struct Within<'a> {
+    args: &'a RunArgs,
+    suite: &'a str,
+    target: &'a str,
+    step: &'a SuiteStep,
+    repetition: u32,
+}
+
+impl Within<'_> {
+    /// Where a sweep writes down what it finds, so that it goes on within the step.
+    fn journal(&self, curves: usize, live: &SweepLive) -> Result<Journal, Failure> {
+        let what = format!("{:?}", self.step.what);
+        Journal::open(
+            directory(self.args.keep.store.as_deref(), "sweeps").as_deref(),
+            &(
+                self.suite,
+                self.target,
+                &self.step.name,
+                self.repetition,
+                what,
+            ),
+            curves,
+            self.args.resume,
+            &mut |note| live.line(note),
+        )
+    }
+}
+
 fn study(
     session: &mut dyn Session,
     studied: &Studied,
-    step: &SuiteStep,
+    within: &Within<'_>,
     stop: &Stop,
-) -> Result<StepOutcome, Failure> {
-    match &step.what {
+) -> Result<(StepOutcome, Option<Journal>), Failure> {
+    let outcome = match &within.step.what {
         What::Jobs(_) => Err(Failure::Run(RunError::Interrupted)),
         What::Sweep(wanted) => {
-            let size_bytes = wanted.size_bytes.or(studied.size_bytes);
-            let target = SweepTarget::new(&studied.target, size_bytes)?;
-            let grid = wanted.grid.on(&target);
+            let (asked, usual) = (wanted.size_bytes, studied.size_bytes);
+            let reach = wanted.grid.reach();
+            let target = SweepTarget::of_jobs(&studied.target, reach, asked, usual)?;
+            let grid = wanted.grid.on(&target)?;
             let mut live = SweepLive::new(stop.clone());
+            let journal = within.journal(grid.curves.len(), &live)?;
+            let so_far = journal.so_far();
+            live.journal(journal);
             let outcome = sweep(
                 session,
                 &[target],
                 &grid,
                 &wanted.options,
-                Vec::new(),
+                so_far,
                 &mut live,
             );
             live.end();
-            Ok(StepOutcome::Sweep(Box::new(outcome?)))
+            let result = outcome.inspect_err(|_| live.give_up())?;
+            return Ok((StepOutcome::Sweep(Box::new(result)), live.written_down()));
         }
         What::Load(options) => {
             let options = LoadOptions {
@@ -417,5 +510,6 @@ fn study(
             live.end();
             Ok(StepOutcome::Probe(Box::new(outcome?)))
         }
-    }
+    };
+    Ok((outcome?, None))
 }

@@ -4,8 +4,8 @@ use crate::commands::ceph;
 use crate::failure::Failure;
 use iosonde_engine::placed::put;
 use iosonde_job::Target;
-use iosonde_job::place::into_volume;
-use iosonde_job::plan::{Direction, Engine, Extent, Plan};
+use iosonde_job::place::{confine, into_volume};
+use iosonde_job::plan::{Direction, Engine, Extent, Job, Plan};
 use iosonde_result::session::RunError;
 use iosonde_study::probe::TargetKind;
 use std::fs::{self, File, TryLockError};
@@ -72,10 +72,30 @@ impl Ground {
                 Ok(Vec::new())
             }
             (_, Some(scratch)) => Ok(into_volume(plan, Some(&scratch.path.to_string_lossy()))),
-            (TargetKind::Existing { bytes, consent, .. }, None) => {
-                self.put_on_file(plan, *bytes, *consent)
+            (
+                TargetKind::Existing {
+                    bytes,
+                    device,
+                    consent,
+                },
+                None,
+            ) => self.put_on_file(plan, (*bytes, *device), *consent),
+            (TargetKind::Directory { .. }, None) => {
+                let notes = into_volume(plan, Some(&self.name));
+                plan.jobs.iter_mut().for_each(below_scratch);
+                Ok(notes)
             }
-            (TargetKind::Directory { .. } | TargetKind::Pool { .. }, None) => Ok(Vec::new()),
+            (TargetKind::Pool { .. }, None) => Ok(Vec::new()),
+        }
+    }
+
+    /// A look at where a plan would be put, for which nothing is made: a directory stands for the scratch directory in it.
+    pub(super) fn without_scratch(name: &str, kind: TargetKind) -> Ground {
+        Ground {
+            name: name.to_owned(),
+            kind,
+            scratch: None,
+            ceph: None,
         }
     }
 
@@ -87,7 +107,7 @@ impl Ground {
     fn put_on_file(
         &self,
         plan: &mut Plan,
-        bytes: u64,
+        (bytes, is_device): (u64, bool),
         consent: bool,
     ) -> Result<Vec<String>, RunError> {
         let mut notes = Vec::new();
@@ -110,15 +130,47 @@ impl Ground {
             files.opendir = None;
             files.allow_mounted_write |= consent;
             if matches!(files.size, Some(Extent::Bytes(size)) if size > bytes) {
-                files.size = Some(Extent::Bytes(bytes));
                 notes.push(format!(
                     "{}: {} is smaller than the job's size, so all of it is used",
                     job.name, self.name
                 ));
             }
+            files.unlink = false;
+            files.unlink_each_loop = false;
+            // Who says no size ends with the file anyhow, each clone for itself; a trace says itself where it goes.
+            let sized = matches!(files.size, Some(Extent::Bytes(_))) || files.filesize.is_some();
+            if (sized || files.file_append) && job.replay.is_none() {
+                confine(job, bytes, is_device)
+                    .map_err(|start_bytes| self.behind(job, start_bytes, bytes))?;
+            }
         }
         Ok(notes)
     }
+}
+
+impl Ground {
+    fn behind(&self, job: &Job, start_bytes: u64, bytes: u64) -> RunError {
+        RunError::Target {
+            path: self.name.clone(),
+            problem: format!(
+                "the job {} begins at byte {start_bytes}, it has {bytes}",
+                job.name
+            ),
+            remedy: "use a smaller offset=".to_owned(),
+        }
+    }
+}
+
+/// Gives a job's files names as in a scratch directory that is not there: none of them exists.
+fn below_scratch(job: &mut Job) {
+    let files = &mut job.files;
+    let below = |name: &str| format!("{PREFIX}look/{name}");
+    files
+        .filenames
+        .iter_mut()
+        .for_each(|name| *name = below(name));
+    let format = files.filename_format.as_deref();
+    files.filename_format = Some(below(format.unwrap_or("$jobname.$jobnum.$filenum")));
 }
 
 /// A directory of ours; removed with all that is in it when it is dropped.
@@ -240,5 +292,11 @@ mod tests {
         }
         let mut reads = plan("--name=a --size=4k --rw=randread");
         assert!(ground(false).put(&mut reads).unwrap().is_empty());
+        // Nor is it made longer.
+        let mut behind = plan("--name=a --size=4k --offset=2k --rw=randread");
+        assert!(ground(false).put(&mut behind).unwrap().is_empty());
+        assert_eq!(behind.jobs[0].files.size, Some(Extent::Bytes(2048)));
+        let mut beyond = plan("--name=a --size=4k --offset=4k --rw=randread");
+        assert!(ground(false).put(&mut beyond).is_err());
     }
 }

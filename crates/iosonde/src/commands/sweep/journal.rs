@@ -10,6 +10,7 @@ use std::path::Path;
 pub(crate) struct Journal {
     lines: Lines,
     known: Vec<SoFar>,
+    is_empty: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -21,7 +22,7 @@ struct Line {
 
 impl Journal {
     /// Opens the journal of the sweep that `question` describes. Without `resume` it begins anew.
-    pub(super) fn open(
+    pub(in crate::commands) fn open(
         directory: Option<&Path>,
         question: &impl Serialize,
         curves: usize,
@@ -32,6 +33,7 @@ impl Journal {
         let mut journal = Journal {
             lines,
             known: vec![SoFar::default(); curves],
+            is_empty: known.is_empty(),
         };
         for line in known {
             journal.take(line.curve, &line.record, line.spent_ns);
@@ -40,7 +42,7 @@ impl Journal {
     }
 
     /// What is known of each curve.
-    pub(super) fn so_far(&self) -> Vec<SoFar> {
+    pub(in crate::commands) fn so_far(&self) -> Vec<SoFar> {
         self.known.clone()
     }
 
@@ -66,6 +68,12 @@ impl Journal {
             record: record.clone(),
         };
         self.lines.write(&line, tell);
+        self.is_empty = false;
+    }
+
+    /// Whether nothing is known.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.is_empty
     }
 
     /// Whether the sweep can be resumed.

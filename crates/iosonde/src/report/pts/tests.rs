@@ -1,5 +1,6 @@
 use super::*;
 use iosonde_engine::local::LocalRunner;
+use iosonde_result::session::RunError;
 use iosonde_study::probe::{ProbeTarget, TargetKind};
 use iosonde_study::pts::{Preset, PtsOptions, Purge, pts};
 
@@ -50,6 +51,31 @@ fn every_test_prints_the_same_every_time() {
 #[test]
 fn what_did_not_come_to_rest_is_told_so() {
     insta::assert_snapshot!("not_steady", table(&tested(PtsTest::Iops, "1g")));
+}
+
+#[test]
+fn what_an_error_has_ended_says_so() {
+    let mut result = tested(PtsTest::Throughput, "20m");
+    result.series[1].rounds.clear();
+    result.series[1].steady = None;
+    result.error = Some(
+        RunError::Lost {
+            what: "the pod".to_owned(),
+            cause: "its node died".to_owned(),
+            remedy: "measure again".to_owned(),
+        }
+        .into(),
+    );
+    for text in [table(&result), markdown(&result)] {
+        let (_, last) = text
+            .split_once("Ended before its first round was complete.")
+            .unwrap();
+        let told = last.trim_start().lines().next().unwrap();
+        assert!(
+            told.starts_with("ended by an error: the pod was lost: its node died"),
+            "{text}"
+        );
+    }
 }
 
 #[test]
