@@ -112,6 +112,40 @@ fn what_clusters_ask_of_pods_is_in_the_pod() {
 
 #[test]
 #[ignore = "needs a cluster"]
+fn a_node_is_watched_while_a_pod_on_another_measures() {
+    let lab = Lab::new("watched");
+    let line = "--node-selector kubernetes.io/hostname=n1 --claim-size 100m --name=t --rw=randwrite --bs=4k --size=16m --direct=1 \
+                --runtime=3 --time_based";
+    let json = format!("--watch-node n2 {line} --output-format=json");
+    let (status, stdout, stderr) = run(lab.fio("sc://loop-ext4", &json));
+    assert_eq!(status, Some(0), "{stderr}");
+    let json: serde_json::Value = serde_json::from_str(&stdout).expect("fio's JSON");
+    let node = &json["iosonde"]["nodes"][0];
+    assert_eq!(
+        (&node["node"], &node["why"]),
+        (&"n2".into(), &"asked for".into())
+    );
+    // The nodes of this cluster are one machine, whose disks are busy.
+    let disks = node["disks"].as_object().expect("disks");
+    let tps = disks.values().filter_map(|rates| rates["tps"].as_f64());
+    assert!(tps.sum::<f64>() > 0.0, "{node}");
+    lab.assert_clean();
+    let (status, stdout, stderr) =
+        run(lab.fio("sc://loop-ext4", &format!("--watch-node n2 {line}")));
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(
+        stdout.contains("Node n2, watched: asked for") && stdout.contains("%util"),
+        "{stdout}"
+    );
+    lab.assert_clean();
+    let (status, _, stderr) = run(lab.fio("sc://loop-ext4", &format!("--watch-node n9 {line}")));
+    assert_eq!(status, Some(3), "{stderr}");
+    assert!(stderr.contains("there is no node n9"), "{stderr}");
+    lab.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
 fn a_mistake_in_the_last_class_is_told_before_the_first_is_measured() {
     let lab = Lab::new("typo");
     let line = format!(

@@ -7,9 +7,12 @@
 use crate::feed::{Feed, Position};
 use crate::look::look;
 use crate::{Failure, program};
+use iosonde_engine::device::system::System;
+use iosonde_engine::device::watching::MachineSampler;
 use iosonde_engine::interrupt::Interrupt;
 use iosonde_engine::local::{LocalRunner, LocalSession};
 use iosonde_job::Plan;
+use iosonde_result::machine::MachineSlice;
 use iosonde_result::session::Session;
 use iosonde_result::wire::{Message, PROTOCOL, Request, Stop, line};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -239,6 +242,7 @@ fn serve_client(shared: &Arc<Shared>, stream: UnixStream) {
     let client = Arc::new(Client {
         shared: shared.clone(),
         position: Mutex::new(Position::default()),
+        disks: Mutex::new(None),
         stream: Mutex::new(stream),
         is_gone: AtomicBool::new(false),
     });
@@ -264,6 +268,8 @@ fn serve_client(shared: &Arc<Shared>, stream: UnixStream) {
 struct Client {
     shared: Arc<Shared>,
     position: Mutex<Position>,
+    /// What the machine did until this client asked last, if it ever did.
+    disks: Mutex<Option<MachineSampler>>,
     stream: Mutex<UnixStream>,
     is_gone: AtomicBool,
 }
@@ -282,6 +288,15 @@ impl Client {
             Request::Clock => {
                 let now_ns = self.shared.begun.elapsed().as_nanos() as u64;
                 self.tell(&line(&Message::Clock { now_ns }));
+            }
+            Request::Sample => {
+                let mut disks = self.disks.lock().unwrap_or_else(PoisonError::into_inner);
+                let slice = match disks.as_mut() {
+                    Some(sampler) => sampler.sample(),
+                    None => MachineSlice::default(),
+                };
+                disks.get_or_insert_with(|| MachineSampler::begin(System::live()));
+                self.tell(&line(&Message::Sample(Box::new(slice))));
             }
             Request::Start { run, at_ns } => {
                 let at = self.shared.begun + Duration::from_nanos(at_ns);

@@ -49,6 +49,12 @@ impl Objects {
         ListParams::default().labels(&format!("{RUN_LABEL}={}", self.id))
     }
 
+    /// Its pods, where this user may see them.
+    pub(crate) async fn all_pods(&self) -> Vec<Pod> {
+        let pods = self.pods().list(&self.ours()).await;
+        pods.map(|pods| pods.items).unwrap_or_default()
+    }
+
     /// What removes all of it, whoever does it.
     pub(crate) fn removal(&self) -> String {
         format!(
@@ -283,7 +289,7 @@ impl Objects {
     }
 
     /// Asks the cluster to delete the root and with it all others. Returns what is left, as far as is known.
-    async fn ask_to_delete(&self) -> Result<Option<String>, kube::Error> {
+    pub(crate) async fn ask_to_delete(&self) -> Result<Option<String>, kube::Error> {
         let parameters = DeleteParams::foreground();
         match self.jobs().delete(&self.job, &parameters).await {
             Err(error) if !api::is_missing(&error) => Err(error),

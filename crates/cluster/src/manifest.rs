@@ -18,7 +18,7 @@ use k8s_openapi::api::batch::v1::{Job, JobSpec};
 use k8s_openapi::api::core::v1::{
     Affinity, Capabilities, ConfigMapVolumeSource, Container, EmptyDirVolumeSource,
     EphemeralVolumeSource, HostPathVolumeSource, LocalObjectReference, NodeAffinity, NodeSelector,
-    NodeSelectorTerm, PersistentVolumeClaim, PersistentVolumeClaimSpec,
+    NodeSelectorRequirement, NodeSelectorTerm, PersistentVolumeClaim, PersistentVolumeClaimSpec,
     PersistentVolumeClaimTemplate, PersistentVolumeClaimVolumeSource, PodAffinity, PodAffinityTerm,
     PodAntiAffinity, PodSecurityContext, PodSpec, PodTemplateSpec, ResourceRequirements,
     SeccompProfile, SecurityContext, TopologySpreadConstraint, Volume, VolumeDevice, VolumeMount,
@@ -294,11 +294,17 @@ impl RunSpec<'_> {
 
     fn node_affinity(&self) -> Option<NodeAffinity> {
         let wanted = &self.options.pod.node_affinity;
-        (!wanted.is_empty()).then(|| NodeAffinity {
+        let by_name = |node: &String| NodeSelectorRequirement {
+            key: "metadata.name".to_owned(),
+            operator: "In".to_owned(),
+            values: Some(vec![node.clone()]),
+        };
+        let named = self.options.pod.node.as_ref().map(by_name);
+        (named.is_some() || !wanted.is_empty()).then(|| NodeAffinity {
             required_during_scheduling_ignored_during_execution: Some(NodeSelector {
                 node_selector_terms: vec![NodeSelectorTerm {
-                    match_expressions: Some(wanted.clone()),
-                    match_fields: None,
+                    match_expressions: (!wanted.is_empty()).then(|| wanted.clone()),
+                    match_fields: named.map(|named| vec![named]),
                 }],
             }),
             ..NodeAffinity::default()

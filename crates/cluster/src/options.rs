@@ -44,6 +44,8 @@ pub struct ClusterOptions {
     pub timeout: Duration,
     /// When the cluster ends the run by itself.
     pub deadline: Duration,
+    /// Nodes to watch besides; `None` is the one that serves the volume, where it can be found.
+    pub watch_nodes: Option<Vec<String>>,
     /// Several pods, which start together; `None` is one pod.
     pub pods: Option<Pods>,
 }
@@ -95,6 +97,7 @@ impl ClusterOptions {
             run_as: None,
             timeout: Duration::from_secs(300),
             deadline: Duration::from_secs(24 * 3600),
+            watch_nodes: None,
             pods: None,
         }
     }

@@ -4,7 +4,8 @@ mod link;
 
 use crate::clock::{Exchange, Offset};
 use crate::lifecycle::Objects;
-use crate::runner::{Made, MadePod};
+use crate::nodes::{Nodes, Wanted};
+use crate::runner::{ClusterRunner, Made, MadePod};
 use crate::session::{ANSWER, TICK, Told, Watch, not_to_be_taken_up, reconnected, remove};
 use crate::together::Together;
 use crate::transport::{Connection, Heard};
@@ -35,6 +36,7 @@ pub struct PodsSession<'w> {
     objects: Objects,
     labels: BTreeMap<String, String>,
     links: Vec<Link>,
+    nodes: Nodes,
     watch: Watch<'w>,
     /// The client's clock counts from here.
     begun: Instant,
@@ -56,6 +58,7 @@ impl<'w> PodsSession<'w> {
                 .into_iter()
                 .map(|pod| Link::new(pod, is_block))
                 .collect(),
+            nodes: Nodes::default(),
             watch,
             begun: Instant::now(),
             runs: 0,
@@ -77,6 +80,7 @@ impl<'w> PodsSession<'w> {
             labels: BTreeMap::new(),
             pods,
             is_block: false,
+            wanted: Vec::new(),
         };
         let mut session = PodsSession::new(made, watch);
         session.runs = 1;
@@ -137,7 +141,19 @@ impl<'w> PodsSession<'w> {
         let mut nodes: Vec<String> = self.links.iter().map(Link::node).collect();
         nodes.sort_unstable();
         nodes.dedup();
-        format!("{} pods on {}", self.links.len(), nodes.join(", "))
+        let beside = self.nodes.in_words();
+        format!("{} pods on {}{beside}", self.links.len(), nodes.join(", "))
+    }
+
+    /// Watches these nodes from now on, while plans run.
+    pub(crate) fn watch_nodes(
+        &mut self,
+        wanted: Vec<Wanted>,
+        like: &ClusterRunner<'_>,
+    ) -> Result<(), RunError> {
+        let namespace = self.objects.cluster.namespace.clone();
+        self.nodes = Nodes::open(wanted, like, &namespace, &mut self.watch)?;
+        Ok(())
     }
 
     /// How many pods.
@@ -375,11 +391,12 @@ impl<'w> PodsSession<'w> {
     }
 
     fn remove(&mut self) -> Result<(), RunError> {
-        if std::mem::replace(&mut self.is_closed, true) {
-            return Ok(());
-        }
         let agents: Vec<&Connection> = self.links.iter().map(|link| &link.connection).collect();
-        remove(&self.runtime, &self.objects, &agents, &mut self.watch)
+        let pods = match std::mem::replace(&mut self.is_closed, true) {
+            true => None,
+            false => Some((&self.runtime, &self.objects, &agents[..])),
+        };
+        remove(pods, &mut self.nodes, &mut self.watch)
     }
 }
 
@@ -406,10 +423,15 @@ fn named(error: RunError, pod: &str) -> RunError {
 
 impl Session for PodsSession<'_> {
     fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
-        self.runs += 1;
-        self.ask_all(plan, observer.interval_ns());
-        self.follow(observer)?;
-        self.gather().ok_or(RunError::Interrupted)
+        let mut nodes = std::mem::take(&mut self.nodes);
+        let outcome = nodes.beside(observer, |observer| {
+            self.runs += 1;
+            self.ask_all(plan, observer.interval_ns());
+            self.follow(observer)?;
+            self.gather().ok_or(RunError::Interrupted)
+        });
+        self.nodes = nodes;
+        outcome
     }
 
     fn close(mut self: Box<Self>) -> Result<(), RunError> {

@@ -4,6 +4,7 @@ use crate::any::AnySession;
 use crate::connect::Cluster;
 use crate::lifecycle::Objects;
 use crate::manifest::{RunSpec, Start};
+use crate::nodes::{self, Wanted};
 use crate::options::{AgentProgram, ClusterOptions};
 use crate::pods::PodsSession;
 use crate::preflight::{self, Readiness};
@@ -35,6 +36,8 @@ pub(crate) struct Made {
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) pods: Vec<MadePod>,
     pub(crate) is_block: bool,
+    /// Nodes to watch besides.
+    pub(crate) wanted: Vec<Wanted>,
 }
 
 pub(crate) struct MadePod {
@@ -51,8 +54,11 @@ impl ClusterRunner<'_> {
     /// # Errors
     /// Before anything is created: what cannot succeed. After it: what hindered it, explained.
     pub fn open<'w>(&self, mut watch: Watch<'w>) -> Result<ClusterSession<'w>, RunError> {
-        let made = self.make(&mut watch)?;
-        Ok(ClusterSession::new(made, watch))
+        let mut made = self.make(&mut watch)?;
+        let wanted = std::mem::take(&mut made.wanted);
+        let mut session = ClusterSession::new(made, watch);
+        session.watch_nodes(wanted, self)?;
+        Ok(session)
     }
 
     /// As [`open`](Self::open), with as many pods as the options ask for.
@@ -60,14 +66,18 @@ impl ClusterRunner<'_> {
     /// # Errors
     /// As those of [`open`](Self::open).
     pub fn open_any<'w>(&self, mut watch: Watch<'w>) -> Result<AnySession<'w>, RunError> {
-        let made = self.make(&mut watch)?;
-        Ok(match self.options.pods {
-            Some(_) => AnySession::Several(Box::new(PodsSession::new(made, watch))),
-            None => AnySession::One(Box::new(ClusterSession::new(made, watch))),
-        })
+        if self.options.pods.is_none() {
+            return Ok(AnySession::One(Box::new(self.open(watch)?)));
+        }
+        let mut made = self.make(&mut watch)?;
+        let wanted = std::mem::take(&mut made.wanted);
+        let mut session = PodsSession::new(made, watch);
+        session.watch_nodes(wanted, self)?;
+        Ok(AnySession::Several(Box::new(session)))
     }
 
-    fn make(&self, watch: &mut Watch<'_>) -> Result<Made, RunError> {
+    /// Creates what plans are run in.
+    pub(crate) fn make(&self, watch: &mut Watch<'_>) -> Result<Made, RunError> {
         let runtime = runtime()?;
         let options = with_namespace(&self.options);
         (watch.tell)(Told::Waiting("the cluster's answer"));
@@ -97,13 +107,16 @@ impl ClusterRunner<'_> {
         };
         let begun = runtime.block_on(async {
             objects.create(&spec).await?;
-            begin(&objects, &spec, &self.agent, watch).await
+            let pods = begin(&objects, &spec, &self.agent, watch).await?;
+            let wanted = async { Ok(nodes::wanted(&options, &objects).await) };
+            Ok((pods, unless_interrupted(watch.interrupts, wanted).await?))
         });
         match begun {
-            Ok(pods) => {
+            Ok((pods, wanted)) => {
                 (watch.tell)(Told::Over);
                 Ok(Made {
                     is_block: spec.is_block(),
+                    wanted,
                     labels: ready.labels,
                     runtime,
                     objects,

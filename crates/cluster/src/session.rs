@@ -2,9 +2,10 @@
 
 use crate::lifecycle::{Objects, Stranded};
 use crate::manifest::DEVICE;
+use crate::nodes::{Nodes, Wanted};
 use crate::options::VolumeMode;
 use crate::pulse::{Beat, Pulse};
-use crate::runner::{Made, MadePod};
+use crate::runner::{ClusterRunner, Made, MadePod};
 use crate::transport::{Connection, Heard};
 use iosonde_job::{Plan, place};
 use iosonde_result::observer::{Control, Observer};
@@ -54,6 +55,7 @@ pub struct ClusterSession<'w> {
     scratch: Option<String>,
     labels: BTreeMap<String, String>,
     connection: Connection,
+    nodes: Nodes,
     watch: Watch<'w>,
     runs: u64,
     is_closed: bool,
@@ -68,6 +70,7 @@ impl<'w> ClusterSession<'w> {
             mut labels,
             mut pods,
             is_block,
+            wanted: _,
         } = made;
         let first = pods.swap_remove(0);
         labels.extend(first.labels);
@@ -78,6 +81,7 @@ impl<'w> ClusterSession<'w> {
             scratch: (!is_block).then_some(first.scratch),
             labels,
             connection: first.connection,
+            nodes: Nodes::default(),
             watch,
             runs: 0,
             is_closed: false,
@@ -98,6 +102,7 @@ impl<'w> ClusterSession<'w> {
             scratch: None,
             labels: pod.labels,
             connection: pod.connection,
+            nodes: Nodes::default(),
             watch,
             runs: 1,
             is_closed: false,
@@ -141,7 +146,19 @@ impl<'w> ClusterSession<'w> {
     /// Where the pod is, in a few words.
     pub fn whereabouts(&self) -> String {
         let node = self.labels.get("node").map_or("a node", String::as_str);
-        format!("pod {} on {node}", self.pod)
+        let beside = self.nodes.in_words();
+        format!("pod {} on {node}{beside}", self.pod)
+    }
+
+    /// Watches these nodes from now on, while plans run.
+    pub(crate) fn watch_nodes(
+        &mut self,
+        wanted: Vec<Wanted>,
+        like: &ClusterRunner<'_>,
+    ) -> Result<(), RunError> {
+        let namespace = self.objects.cluster.namespace.clone();
+        self.nodes = Nodes::open(wanted, like, &namespace, &mut self.watch)?;
+        Ok(())
     }
 
     /// Moves all files of a plan into the volume. Returns what the user should know about it.
@@ -288,11 +305,12 @@ impl<'w> ClusterSession<'w> {
     }
 
     fn remove(&mut self) -> Result<(), RunError> {
-        if std::mem::replace(&mut self.is_closed, true) {
-            return Ok(());
-        }
         let agents = [&self.connection];
-        remove(&self.runtime, &self.objects, &agents, &mut self.watch)
+        let pods = match std::mem::replace(&mut self.is_closed, true) {
+            true => None,
+            false => Some((&self.runtime, &self.objects, &agents[..])),
+        };
+        remove(pods, &mut self.nodes, &mut self.watch)
     }
 }
 
@@ -307,30 +325,40 @@ pub(crate) fn not_to_be_taken_up(objects: &Objects) -> RunError {
     }
 }
 
-/// The agents remove their files, then the cluster everything else.
+/// Pods with what belongs to them, and the agents in them.
+type Pods<'a> = (&'a Runtime, &'a Objects, &'a [&'a Connection]);
+
+/// The agents remove their files, then the cluster everything else. Pods that are left alone, for their result, stay.
 pub(crate) fn remove(
-    runtime: &Runtime,
-    objects: &Objects,
-    agents: &[&Connection],
+    pods: Option<Pods<'_>>,
+    nodes: &mut Nodes,
     watch: &mut Watch<'_>,
 ) -> Result<(), RunError> {
-    (watch.tell)(Told::Waiting(match agents {
-        [_] => "pod and volume to be removed",
-        _ => "pods and volumes to be removed",
-    }));
-    for agent in agents {
-        agent.ask(&Request::Close);
-    }
-    let (begun, before) = (Instant::now(), (watch.interrupts)());
-    for agent in agents {
-        while begun.elapsed() < CLOSE && (watch.interrupts)() <= before.max(1) {
-            match agent.heard.recv_timeout(TICK) {
-                Ok(Heard::Ended) | Err(RecvTimeoutError::Disconnected) => break,
-                _ => {}
+    let before = (watch.interrupts)();
+    nodes.ask_to_go();
+    let removed = match pods {
+        Some((runtime, objects, agents)) => {
+            (watch.tell)(Told::Waiting(match agents {
+                [_] => "pod and volume to be removed",
+                _ => "pods and volumes to be removed",
+            }));
+            for agent in agents {
+                agent.ask(&Request::Close);
             }
+            let begun = Instant::now();
+            for agent in agents {
+                while begun.elapsed() < CLOSE && (watch.interrupts)() <= before.max(1) {
+                    match agent.heard.recv_timeout(TICK) {
+                        Ok(Heard::Ended) | Err(RecvTimeoutError::Disconnected) => break,
+                        _ => {}
+                    }
+                }
+            }
+            runtime.block_on(objects.delete_since(before, watch.interrupts))
         }
-    }
-    let removed = runtime.block_on(objects.delete_since(before, watch.interrupts));
+        None => Ok(()),
+    };
+    nodes.close(before, watch);
     (watch.tell)(Told::Over);
     removed
 }
@@ -451,6 +479,23 @@ pub(crate) fn refused(problem: String) -> RunError {
 
 impl Session for ClusterSession<'_> {
     fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        let mut nodes = std::mem::take(&mut self.nodes);
+        let outcome = nodes.beside(observer, |observer| self.run_alone(plan, observer));
+        self.nodes = nodes;
+        outcome
+    }
+
+    fn close(mut self: Box<Self>) -> Result<(), RunError> {
+        self.remove()
+    }
+}
+
+impl ClusterSession<'_> {
+    fn run_alone(
+        &mut self,
+        plan: &Plan,
+        observer: &mut dyn Observer,
+    ) -> Result<RunResult, RunError> {
         self.runs += 1;
         let begin = Request::Run {
             run: self.runs,
@@ -462,10 +507,6 @@ impl Session for ClusterSession<'_> {
         let mut result = self.follow(Some(&begin), None, observer)?;
         result.labels.extend(self.labels.clone());
         Ok(result)
-    }
-
-    fn close(mut self: Box<Self>) -> Result<(), RunError> {
-        self.remove()
     }
 }
 

@@ -228,6 +228,7 @@ fn result(plan: &Plan, outcome: CrewOutcome, started_at_ms: u64, elapsed_ns: u64
         intervals: outcome.intervals,
         series: outcome.series,
         pods: Vec::new(),
+        nodes: Vec::new(),
         ceph: None,
         events: outcome.events,
         verdicts: Vec::new(),

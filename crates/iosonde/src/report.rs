@@ -9,6 +9,7 @@ pub(crate) mod history;
 pub(crate) mod html;
 pub(crate) mod k8s;
 pub(crate) mod load;
+pub(crate) mod nodes;
 pub(crate) mod pivot;
 pub(crate) mod pods;
 pub(crate) mod probe;

@@ -11,6 +11,7 @@ pub mod histogram;
 pub mod host;
 pub mod interval;
 pub mod machine;
+pub mod nodes;
 pub mod observer;
 pub mod pods;
 pub mod run;

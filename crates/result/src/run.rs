@@ -7,6 +7,7 @@ use crate::ceph::CephSide;
 use crate::host::{Host, TargetInfo};
 use crate::interval::Interval;
 use crate::machine::MachineSeries;
+use crate::nodes::NodeResult;
 use crate::pods::PodResult;
 use crate::stats::{LatencyStats, Moments};
 use iosonde_job::plan::{Engine, IoPriority, PerDirection, Plan};
@@ -48,6 +49,9 @@ pub struct RunResult {
     /// What each pod has done, where several ran the plan at the same time; the rest is then the sum of them.
     #[serde(default)]
     pub pods: Vec<PodResult>,
+    /// What other machines did meanwhile, which serve the volume or were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeResult>,
     /// The Ceph cluster that was spoken to, and what it did meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceph: Option<CephSide>,

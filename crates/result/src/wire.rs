@@ -5,6 +5,7 @@
 //! was ([`Request::Follow`]).
 
 use crate::interval::{Interval, IntervalCounts};
+use crate::machine::MachineSlice;
 use crate::observer::{Progress, WorkerProgress};
 use crate::run::{Event, RunResult};
 use crate::session::RunError;
@@ -12,7 +13,7 @@ use iosonde_job::plan::{PerDirection, Plan};
 use serde::{Deserialize, Serialize};
 
 /// Version of this protocol. Both sides must have the same.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// What a client asks of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,6 +37,8 @@ pub enum Request {
     },
     /// What does the agent's clock read? Answered with [`Message::Clock`].
     Clock,
+    /// What did the disks of the agent's machine do since this client asked last? Answered with [`Message::Sample`].
+    Sample,
     /// Let the jobs of a run that waits start.
     Start {
         /// Number of the run.
@@ -91,6 +94,8 @@ pub enum Message {
         /// The reading.
         now_ns: u64,
     },
+    /// Answer to [`Request::Sample`]: without devices for the first, from which on they are counted.
+    Sample(Box<MachineSlice>),
     /// The first jobs of a run that was asked to wait are prepared, and wait.
     Ready,
     /// Where the run stands. Only the latest is told.

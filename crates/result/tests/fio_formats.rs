@@ -274,6 +274,7 @@ fn result(recorded: &Recorded, mut jobs: Vec<Job>) -> RunResult {
         intervals: Vec::new(),
         series: Default::default(),
         pods: Vec::new(),
+        nodes: Vec::new(),
         ceph: None,
         events: Vec::new(),
         verdicts: Vec::new(),

@@ -307,6 +307,7 @@ impl FakeSession {
             intervals,
             series: Default::default(),
             pods: Vec::new(),
+            nodes: Vec::new(),
             ceph: None,
             events: Vec::new(),
             verdicts: self.device.verdicts.clone(),

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 /// Parts of a pod's manifest that clusters ask for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PodOptions {
+    /// The node, by its name.
+    pub node: Option<String>,
     /// What the labels of the node must be, all of it.
     pub node_affinity: Vec<NodeSelectorRequirement>,
     /// The priority class.

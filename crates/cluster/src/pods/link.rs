@@ -141,7 +141,7 @@ impl Link {
             }
             Message::Done(Err(error)) => return Err(error),
             Message::Refused(problem) => return Err(refused(problem)),
-            Message::Hello { .. } | Message::Place(_) => {}
+            Message::Hello { .. } | Message::Place(_) | Message::Sample(_) => {}
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use super::Facts;
 use crate::options::{ClusterOptions, pod};
+use iosonde_job::diagnostic::nearest;
 use iosonde_result::session::RunError;
 use k8s_openapi::api::core::v1::{Node, Taint};
 use std::collections::BTreeMap;
@@ -42,6 +43,24 @@ impl Facts {
                 remedy: remedy.to_owned(),
             })
         };
+        for named in options
+            .pod
+            .node
+            .iter()
+            .chain(options.watch_nodes.iter().flatten())
+        {
+            let mut known = nodes
+                .iter()
+                .filter_map(|node| node.metadata.name.as_deref());
+            if known.clone().any(|name| name == named) {
+                continue;
+            }
+            let remedy = match nearest(named, &mut known) {
+                Some(meant) => format!("did you mean {meant}?"),
+                None => "see `kubectl get nodes`".to_owned(),
+            };
+            return refuse(format!("there is no node {named}"), &remedy);
+        }
         if selected.is_empty() {
             let selector = options.node_selector.iter();
             let affinity = options.pod.node_affinity.iter();
@@ -70,7 +89,12 @@ impl Facts {
                 "use an iosonde that was built for these nodes",
             );
         }
-        if !fitting.iter().any(|node| is_usable(node)) {
+        // Who puts up with every taint is also let onto a node that is closed.
+        let takes = |node: &Node| match options.pod.node.is_some() {
+            true => is_ready(node),
+            false => is_usable(node),
+        };
+        if !fitting.iter().any(|node| takes(node)) {
             return refuse(
                 "no node can take a pod: all are not ready, or closed to new pods".to_owned(),
                 "see `kubectl get nodes`",
@@ -111,8 +135,10 @@ fn is_selected(node: &Node, options: &ClusterOptions) -> bool {
     let labels = node.metadata.labels.as_ref().unwrap_or(&none);
     let mut selector = options.node_selector.iter();
     let mut affinity = options.pod.node_affinity.iter();
+    let named = options.pod.node.as_ref();
     selector.all(|(key, value)| label(node, key) == Some(value))
         && affinity.all(|requirement| pod::holds(requirement, labels))
+        && named.is_none_or(|named| node.metadata.name.as_ref() == Some(named))
 }
 
 fn node_arch(node: &Node) -> &str {

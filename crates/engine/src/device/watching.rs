@@ -2,10 +2,11 @@
 
 use super::diskstats::{DiskCounters, Snapshot};
 use super::identify::identify;
+use super::machine::{Reading, Sources};
 use super::sar::rates;
 use super::system::System;
 use iosonde_result::host::DeviceNumber;
-use iosonde_result::machine::DeviceRates;
+use iosonde_result::machine::{DeviceRates, MachineSlice};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -90,6 +91,52 @@ impl Watching {
     }
 }
 
+/// All that a machine does, slice by slice: its disks, processors and pressure.
+pub struct MachineSampler {
+    disks: Watching,
+    sources: Sources,
+    last: Reading,
+}
+
+impl MachineSampler {
+    /// Begins.
+    pub fn begin(system: System) -> MachineSampler {
+        let sources = Sources::of(system.clone());
+        let taken = Snapshot::take(&system);
+        let first = (Instant::now(), taken);
+        MachineSampler {
+            disks: Watching {
+                system,
+                chosen: Vec::new(),
+                last: first.clone(),
+                first,
+            },
+            last: sources.read(),
+            sources,
+        }
+    }
+
+    /// What happened since the last time. When it began is for whoever asks to say.
+    pub fn sample(&mut self) -> MachineSlice {
+        let watched = self.disks.sample();
+        let now = self.sources.read();
+        let slice = now.slice_since(&self.last, &[]);
+        self.last = now;
+        let devices = watched.rows.into_iter();
+        MachineSlice {
+            length_ns: watched.elapsed.as_nanos() as u64,
+            // A node may have a hundred disks of which few do anything.
+            devices: devices
+                .filter(|(_, rates)| rates.columns() != [0.0; 8])
+                .map(|(name, rates)| (name, rates.rounded()))
+                .collect(),
+            // What this process used is no news of the machine.
+            process_cpus: None,
+            ..slice
+        }
+    }
+}
+
 fn numbers(now: &Snapshot, word: &str) -> Vec<DeviceNumber> {
     let name = word.strip_prefix("/dev/").unwrap_or(word);
     if let Some((number, ..)) = now.iter().find(|(_, known, _)| *known == name) {
@@ -140,6 +187,18 @@ mod tests {
         assert_eq!(names(&sample), ["loop0", "sda"], "used meanwhile");
         assert!(sample.rows[0].1.tps > 0.0 && sample.rows[1].1.tps == 0.0);
         assert_eq!(names(&watching.average()), ["loop0", "sda"]);
+    }
+
+    #[test]
+    fn a_machine_is_sampled_with_all_its_disks() {
+        let (root, system) = machine(STATS);
+        let mut sampler = MachineSampler::begin(system);
+        let later = STATS.replace("sda 100 10 8000", "sda 150 10 8400");
+        std::fs::write(root.path().join("proc/diskstats"), later).unwrap();
+        let slice = sampler.sample();
+        assert!(slice.length_ns > 0 && slice.process_cpus.is_none());
+        assert_eq!(slice.devices["sda"].request_kib, 4.0);
+        assert!(sampler.sample().devices.is_empty(), "none did anything");
     }
 
     #[test]

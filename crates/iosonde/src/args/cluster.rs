@@ -53,6 +53,10 @@ pub(crate) struct ClusterArgs {
     /// JSON that is merged into the pod's manifest (metadata and spec); @FILE reads it from a file
     #[arg(long, value_parser = json, value_name = "JSON")]
     pub(crate) pod_patch: Option<serde_json::Value>,
+    /// Nodes whose disks to watch meanwhile, by a pod on each; `none` is none [default: the one that
+    /// serves the volume]
+    #[arg(long = "watch-node", value_delimiter = ',', value_name = "NODE")]
+    pub(crate) watch_nodes: Vec<String>,
     /// User and group in the pod [default: 65532; root for block devices and hostPath]
     #[arg(long, value_name = "UID")]
     pub(crate) run_as: Option<i64>,
@@ -96,6 +100,7 @@ pub(crate) struct PodArgs {
 impl PodArgs {
     fn options(&self) -> PodOptions {
         PodOptions {
+            node: None,
             node_affinity: self.node_affinity.clone(),
             priority_class: self.priority_class.clone(),
             requests: self.requests.iter().cloned().collect(),
@@ -256,6 +261,10 @@ impl ClusterArgs {
             run_as: self.run_as,
             timeout: time(self.timeout, usual.timeout),
             deadline: time(self.deadline, usual.deadline),
+            watch_nodes: (!self.watch_nodes.is_empty()).then(|| {
+                let named = self.watch_nodes.iter().filter(|node| *node != "none");
+                named.cloned().collect()
+            }),
             pods: None,
         }
     }
@@ -318,6 +327,21 @@ mod tests {
         ] {
             assert!(read(line).is_ok_and(|pods| pods.is_some()), "{line}");
         }
+    }
+
+    #[test]
+    fn nodes_are_watched_where_they_serve_the_volume_or_are_named() {
+        let watched = |words: &[&str]| {
+            let args = ClusterArgs {
+                watch_nodes: words.iter().map(|word| (*word).to_owned()).collect(),
+                ..ClusterArgs::default()
+            };
+            args.options(Target::EmptyDir).watch_nodes
+        };
+        assert_eq!(watched(&[]), None);
+        assert_eq!(watched(&["none"]), Some(Vec::new()));
+        assert_eq!(watched(&["n1", "n2"]), Some(vec!["n1".into(), "n2".into()]));
+        assert_eq!(watched(&["none", "n1"]), Some(vec!["n1".into()]));
     }
 
     #[test]

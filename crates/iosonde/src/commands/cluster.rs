@@ -61,7 +61,7 @@ pub(crate) fn one_cluster(args: &ClusterArgs) -> Result<(), Failure> {
     }
 }
 
-/// Makes a pod with the target's volume.
+/// Makes a pod with the target's volume, for what does not show nodes: only those that are asked for are watched.
 pub(crate) fn open<'w>(
     target: Target,
     args: &ClusterArgs,
@@ -69,8 +69,10 @@ pub(crate) fn open<'w>(
 ) -> Result<ClusterSession<'w>, Failure> {
     one_cluster(args)?;
     let bytes = agent()?;
+    let mut options = args.options(target);
+    options.watch_nodes.get_or_insert_default();
     let runner = ClusterRunner {
-        options: args.options(target),
+        options,
         agent: AgentProgram {
             bytes: &bytes,
             arch: own_arch(),

@@ -161,6 +161,9 @@ pub(super) fn report(
     if formats.normal && !result.pods.is_empty() {
         output.write(crate::report::pods::text(&result.pods).as_bytes())?;
     }
+    if formats.normal {
+        output.write(crate::report::nodes::text(&result.nodes).as_bytes())?;
+    }
     keeper.tell_notes();
     // JSON carries them itself, and tools that ask for it take any word on standard error for a failure.
     if formats.normal || std::io::stderr().is_terminal() {

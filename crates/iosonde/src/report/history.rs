@@ -328,6 +328,7 @@ fn runs(loaded: &Loaded) -> String {
             if !series.is_empty() {
                 text.push_str(&format!("\n{series}"));
             }
+            text.push_str(&super::nodes::text(&result.nodes));
             // The runs of one study mostly have one place.
             let place = place(result);
             if !told.contains(&place) {

@@ -21,6 +21,8 @@ pub(crate) struct ClassRun {
     pub(crate) fio: Value,
     /// What the figures mean, or why they may not be believed.
     pub(crate) verdicts: Vec<String>,
+    /// What the disks of watched nodes did.
+    pub(crate) nodes: String,
     /// An error that a job ran into.
     pub(crate) error: Option<String>,
 }
@@ -84,6 +86,7 @@ fn class(run: &ClassRun) -> String {
         }
     }
     text.push_str(&disks(&run.fio["disk_util"]));
+    text.push_str(&run.nodes);
     for verdict in &run.verdicts {
         let _ = write!(text, "\n{}", wrapped(verdict));
     }

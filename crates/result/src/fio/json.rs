@@ -5,6 +5,7 @@ use super::disks::{self, mean_of_below};
 use super::levels::LatencyLevels;
 use super::text::ascending;
 use super::{VERSION, bins, steady, time};
+use crate::nodes::NodeResult;
 use crate::pods;
 use crate::run::{DirectionStats, DiskUtil, RunResult};
 use crate::stats::{LatencyStats, Moments};
@@ -42,6 +43,10 @@ pub fn json_in(result: &RunResult, plus: bool, zone: &TimeZone) -> Value {
     let mut ours = value!({"program": result.program, "verdicts": result.verdicts});
     if !result.pods.is_empty() {
         ours["pods"] = pods::summary(&result.pods);
+    }
+    if !result.nodes.is_empty() {
+        let node = |node: &NodeResult| value!({"node": node.node, "why": node.why, "disks": node.averages()});
+        ours["nodes"] = result.nodes.iter().map(node).collect();
     }
     root.insert("iosonde".into(), ours);
     Value::Object(root)

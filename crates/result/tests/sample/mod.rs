@@ -127,6 +127,7 @@ pub(crate) fn result(jobs: Vec<Job>, workers: Vec<WorkerResult>) -> RunResult {
         }],
         series: Default::default(),
         pods: Vec::new(),
+        nodes: Vec::new(),
         ceph: None,
         events: vec![Event {
             at_ns: 5,

@@ -79,6 +79,7 @@ fn try_class(class: &str, args: &ClusterArgs, stop: &Stop) -> Result<Trial, Fail
     let args = ClusterArgs {
         claim_size: args.claim_size.or(Some(TRIAL_BYTES)),
         timeout: args.timeout.or(Some(TRIAL_NS)),
+        watch_nodes: vec!["none".to_owned()],
         ..args.clone()
     };
     let begun = Instant::now();

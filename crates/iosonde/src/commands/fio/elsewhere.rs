@@ -167,6 +167,12 @@ impl InPods {
         cluster::refuse_what_stays_behind(&parsed.plan)?;
         let text = job_file(parsed)?;
         let options = cluster::options_of_pods(self.target.clone(), &self.args, self.pods)?;
+        if options.watch_nodes.iter().flatten().next().is_some() {
+            return Err(Failure::usage(
+                "--watch-node has no effect on manifests: nodes are watched by the iosonde that starts the run",
+                "leave it out",
+            ));
+        }
         let rendering = Rendering {
             form,
             options: &options,

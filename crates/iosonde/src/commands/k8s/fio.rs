@@ -8,6 +8,7 @@ use crate::live::cluster::PodLive;
 use crate::live::fio::FioLive;
 use crate::output::Output;
 use crate::report::k8s::{self, ClassRun};
+use crate::report::nodes;
 use crate::signals::Stop;
 use crate::store::Keeper;
 use clap::{Args, ValueEnum};
@@ -190,7 +191,7 @@ fn measure(
         claim_size: Some(args.cluster.claim_size.unwrap_or(args.size)),
         ..cluster
     };
-    let mut session = cluster::open(target, &cluster, watch)?;
+    let mut session = cluster::open_any(target, &cluster, None, watch)?;
     let mut plan = parsed.plan.clone();
     for note in session.adopt(&mut plan) {
         eprintln!("note: {note}");
@@ -237,6 +238,7 @@ fn class_run(
         node: result.labels.get("node").cloned(),
         fio: serde_json::from_slice(&document).map_err(anyhow::Error::from)?,
         verdicts: result.findings(),
+        nodes: nodes::text(&result.nodes),
         error: result
             .workers
             .iter()

@@ -79,6 +79,8 @@ fn joined(results: &[ProbeResult]) -> Option<RunResult> {
     joined.intervals.clear();
     joined.events.clear();
     joined.verdicts.clear();
+    joined.pods.clear();
+    joined.nodes.clear();
     for run in runs {
         let group = joined.plan.jobs.len();
         joined.elapsed_ns += run.elapsed_ns;

@@ -1,6 +1,7 @@
 //! For people: tables of 80 columns.
 
 use super::{conditions, limits, promise, row};
+use crate::report::nodes;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use iosonde_study::probe::{Figure, Latency, ProbeResult};
 use iosonde_study::words;
@@ -33,6 +34,7 @@ pub(crate) fn text(result: &ProbeResult) -> String {
     text.push_str(&pairs(&conditions::of(result)));
     text.push('\n');
     text.push_str(&wrapped(&result.classification.sentence));
+    text.push_str(&nodes::of_phases(result));
     for held in &result.expected {
         text.push('\n');
         text.push_str(&promise::table(held));

@@ -1,0 +1,158 @@
+//! Which node serves a pod's volume over the network: the volume names a server, and its address is a node's.
+
+use super::Wanted;
+use crate::lifecycle::Objects;
+use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
+use kube::api::{Api, ListParams};
+use std::collections::BTreeSet;
+
+/// Of how many pods the volumes are looked at.
+const PODS: usize = 8;
+
+/// The nodes that serve the volumes of pods, where this user may see as much.
+pub(crate) async fn serving_nodes(objects: &Objects) -> Vec<Wanted> {
+    let pods = objects.all_pods().await;
+    let names: BTreeSet<String> = pods.iter().filter_map(claim_of).take(PODS).collect();
+    match names.is_empty() {
+        true => Vec::new(),
+        false => found(objects, &names).await.unwrap_or_default(),
+    }
+}
+
+async fn found(objects: &Objects, names: &BTreeSet<String>) -> Result<Vec<Wanted>, kube::Error> {
+    let (client, namespace) = (&objects.cluster.client, &objects.cluster.namespace);
+    let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), namespace);
+    let claims = claims.list(&ListParams::default()).await?;
+    let is_ours = |claim: &PersistentVolumeClaim| {
+        let name = claim.metadata.name.as_ref();
+        name.is_some_and(|name| names.contains(name))
+    };
+    let claims = claims.items.into_iter().filter(is_ours);
+    let bound = claims.filter_map(|claim| claim.spec?.volume_name);
+    let volumes: Api<PersistentVolume> = Api::all(client.clone());
+    let mut servers = BTreeSet::new();
+    for name in bound {
+        servers.extend(server(&volumes.get(&name).await?));
+    }
+    if servers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let nodes: Api<Node> = Api::all(client.clone());
+    let nodes = nodes.list(&ListParams::default()).await?;
+    let served = |server: &String| {
+        let node = nodes.items.iter().find(|node| has_address(node, server))?;
+        Some(Wanted {
+            node: node.metadata.name.clone()?,
+            why: format!("serves the volume from {server}"),
+            serves: true,
+        })
+    };
+    let mut served: Vec<Wanted> = servers.iter().filter_map(served).collect();
+    served.dedup_by(|a, b| a.node == b.node);
+    Ok(served)
+}
+
+/// The claim behind the volume `data`.
+fn claim_of(pod: &Pod) -> Option<String> {
+    let volumes = pod.spec.as_ref()?.volumes.as_ref()?;
+    let data = volumes.iter().find(|volume| volume.name == "data")?;
+    match (&data.persistent_volume_claim, &data.ephemeral) {
+        (Some(source), _) => Some(source.claim_name.clone()),
+        (None, Some(_)) => Some(format!("{}-data", pod.metadata.name.as_ref()?)),
+        (None, None) => None,
+    }
+}
+
+/// What a volume says of its server, without a port.
+fn server(volume: &PersistentVolume) -> Option<String> {
+    let spec = volume.spec.as_ref()?;
+    let of_nfs = spec.nfs.as_ref().map(|nfs| nfs.server.clone());
+    let of_iscsi = || Some(spec.iscsi.as_ref()?.target_portal.clone());
+    let of_csi = || {
+        let attributes = spec.csi.as_ref()?.volume_attributes.as_ref()?;
+        let keys = ["server", "targetPortal", "portal", "source"];
+        let found = keys.iter().find_map(|key| attributes.get(*key))?;
+        // As SMB writes it: //server/share.
+        let found = found.trim_start_matches('/');
+        found.split('/').next().map(str::to_owned)
+    };
+    let server = of_nfs.or_else(of_iscsi).or_else(of_csi)?;
+    let plain = match server.rsplit_once(':') {
+        Some((host, port)) if port.parse::<u16>().is_ok() && is_a_host(host) => host,
+        _ => &server,
+    };
+    let plain = plain
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .to_owned();
+    (!plain.is_empty()).then_some(plain)
+}
+
+/// More colons are of an IPv6 address, which stands in brackets before a port.
+fn is_a_host(host: &str) -> bool {
+    !host.contains(':') || (host.starts_with('[') && host.ends_with(']'))
+}
+
+fn has_address(node: &Node, server: &str) -> bool {
+    let status = node.status.as_ref();
+    let addresses = status.and_then(|status| status.addresses.as_ref());
+    let mut addresses = addresses.into_iter().flatten();
+    node.metadata.name.as_deref() == Some(server)
+        || addresses.any(|address| address.address == server)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, from_value, json};
+
+    fn of(spec: Value) -> Option<String> {
+        server(&from_value(json!({"spec": spec})).unwrap())
+    }
+
+    #[test]
+    fn volumes_of_several_kinds_name_their_server() {
+        let nfs = json!({"nfs": {"server": "10.0.0.5", "path": "/export"}});
+        assert_eq!(of(nfs).as_deref(), Some("10.0.0.5"));
+        let csi = |key: &str, value: &str| json!({"csi": {"driver": "d", "volumeHandle": "h", "volumeAttributes": {key: value}}});
+        assert_eq!(
+            of(csi("server", "nfs.example.com")).as_deref(),
+            Some("nfs.example.com")
+        );
+        assert_eq!(
+            of(csi("targetPortal", "10.0.0.7:3260")).as_deref(),
+            Some("10.0.0.7")
+        );
+        assert_eq!(
+            of(csi("targetPortal", "[fd00::5]:3260")).as_deref(),
+            Some("fd00::5")
+        );
+        assert_eq!(of(csi("source", "//n1/data")).as_deref(), Some("n1"));
+        assert_eq!(of(csi("server", "fd00::5")).as_deref(), Some("fd00::5"));
+        assert_eq!(of(csi("type", "gp3")), None);
+        assert_eq!(of(json!({"local": {"path": "/mnt"}})), None);
+    }
+
+    #[test]
+    fn a_pod_names_its_claim_and_a_node_its_addresses() {
+        let pod = |data: Value| -> Pod {
+            let mut volume = data;
+            volume["name"] = json!("data");
+            from_value(json!({"metadata": {"name": "p"}, "spec": {"containers": [], "volumes": [{"name": "agent"}, volume]}}))
+                .unwrap()
+        };
+        let named = pod(json!({"persistentVolumeClaim": {"claimName": "c"}}));
+        assert_eq!(claim_of(&named).as_deref(), Some("c"));
+        let made = pod(json!({"ephemeral": {}}));
+        assert_eq!(claim_of(&made).as_deref(), Some("p-data"));
+        assert_eq!(claim_of(&pod(json!({"emptyDir": {}}))), None);
+        let node: Node = from_value(json!({"metadata": {"name": "n1"}, "status": {"addresses": [
+            {"type": "InternalIP", "address": "10.0.0.5"}]}}))
+        .unwrap();
+        assert!(
+            has_address(&node, "10.0.0.5")
+                && has_address(&node, "n1")
+                && !has_address(&node, "10.0.0.6")
+        );
+    }
+}
