@@ -154,6 +154,8 @@ pub struct Shared {
     pub latency: LiveHistogram,
     /// Set to end the worker as if its time were over.
     pub stop: AtomicBool,
+    /// When that was, on the run's clock; 0 where it does not matter.
+    pub stop_ns: AtomicU64,
     /// Set when the worker is to publish its statistics; cleared when it has.
     pub asked: AtomicBool,
     state: AtomicU8,

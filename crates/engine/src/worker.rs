@@ -29,7 +29,7 @@ use iosonde_result::observer::WorkerState;
 use iosonde_result::run::IoFailure;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 /// What the caller of [`Worker::step`] does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -361,7 +361,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         let mut wake_ns = None;
         let ending = self.is_ending();
         if ending && self.phase == Phase::Main {
-            self.stopped_ns = self.stopped_ns.min(self.now_ns);
+            self.note_end();
         }
         loop {
             if !ending && !self.dry {
@@ -400,6 +400,22 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         let timed_out = self.now_ns >= self.parts.limits.deadline_ns
             && matches!(self.phase, Phase::Main | Phase::Verify);
         timed_out || self.failure.is_some() || self.parts.shared.stop.load(Relaxed)
+    }
+
+    /// From here on no I/O is started, or from before: one that waits hears of the wish to stop when something arrives. What lets
+    /// I/Os through in lumps, as throttles do, would otherwise have each such measurement end just before a lump.
+    #[cold]
+    fn note_end(&mut self) {
+        let shared = &self.parts.shared;
+        let asked_ns = match shared.stop.load(Acquire) {
+            true => shared.stop_ns.load(Relaxed),
+            false => 0,
+        };
+        let end_ns = match asked_ns {
+            0 => self.now_ns,
+            asked_ns => asked_ns.min(self.now_ns),
+        };
+        self.stopped_ns = self.stopped_ns.min(end_ns);
     }
 
     /// Nothing is in flight and nothing more is to come in this phase.

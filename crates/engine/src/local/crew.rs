@@ -8,6 +8,7 @@ use super::status::StatusRequest;
 use super::steady::SteadyWatch;
 use super::watch::DeviceWatch;
 use super::{CrewOutcome, Member};
+use crate::clock::{Clock, RealClock};
 use crate::flow::FlowPool;
 use crate::interrupt::Interrupt;
 use crate::sampler::Sampler;
@@ -18,7 +19,7 @@ use iosonde_result::observer::{Control, Observer, Progress, Start, WorkerState};
 use iosonde_result::run::{Event, RunResult, WorkerResult};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::time::Instant;
 
 /// Running workers are looked at as often as this at least.
@@ -47,6 +48,8 @@ pub(super) struct Around<'a> {
 }
 
 pub(super) struct Crew<'a> {
+    /// The run's clock; `None` in a simulation, where time is told with every tick.
+    clock: Option<RealClock>,
     plan: &'a Plan,
     clones: &'a [Member],
     around: Around<'a>,
@@ -94,6 +97,7 @@ impl<'a> Crew<'a> {
             );
         }
         Crew {
+            clock: None,
             plan,
             clones,
             around,
@@ -266,8 +270,16 @@ impl<'a> Crew<'a> {
         }
     }
 
+    /// With this clock.
+    pub(super) fn on(mut self, clock: RealClock) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
     fn stop(&mut self, number: usize) {
-        self.shared[number].stop.store(true, Relaxed);
+        let now_ns = self.clock.map_or(self.last_tick_ns, |clock| clock.now_ns());
+        self.shared[number].stop_ns.store(now_ns, Relaxed);
+        self.shared[number].stop.store(true, Release);
         if self.life[number] == Life::Pending {
             self.life[number] = Life::Dropped;
         }

@@ -102,7 +102,7 @@ pub(super) fn run(
     observer: &mut dyn Observer,
 ) -> Result<CrewOutcome, RunError> {
     let clock = RealClock::starting_now();
-    let mut crew = Crew::new(plan, clones, around, observer);
+    let mut crew = Crew::new(plan, clones, around, observer).on(clock);
     let (sender, receiver) = channel();
     let shelf = LogShelf::default();
     let schedulers = Schedulers::default();

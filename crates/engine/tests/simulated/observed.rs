@@ -30,6 +30,20 @@ fn the_drain_of_a_run_that_an_observer_ends_is_not_time() {
     assert!((measured - 1000.0).abs() < 2.0, "{measured}");
 }
 
+/// Not when the next I/O arrives and the worker hears of it, which with lumps is always just before a lump.
+#[test]
+fn a_run_that_an_observer_ends_is_over_when_it_says_so() {
+    let mut slow = job("read_us=300000,parallel=1,read_dist=fixed", 1);
+    slow.schedule.ramp_time_ns = 1_000_000_000;
+    let plan = Plan {
+        jobs: vec![slow],
+        global_options: Vec::new(),
+    };
+    let mut session = LocalRunner::default().open();
+    let result = session.run(&plan, &mut StopsSoon(0)).unwrap();
+    assert_eq!(result.workers[0].runtime_ns, 1_000_000_000);
+}
+
 #[test]
 fn start_delay_and_intervals() {
     let mut late = job("read_us=1000,parallel=1,read_dist=fixed", 1);
