@@ -1,5 +1,6 @@
 //! `iosonde sweep` as a user meets it: on a directory, on a device whose plateau is known, stopped and gone on with.
 
+mod exhaustive;
 mod faults;
 mod page_cache;
 mod pts;
