@@ -42,6 +42,7 @@ use iosonde_result::session::{RunError, Session};
 #[cfg(feature = "ceph")]
 pub(crate) use layout_progress::LayoutProgress;
 use std::collections::BTreeSet;
+use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -66,6 +67,8 @@ pub struct LocalRunner {
     /// Files and devices that nobody has agreed to lose: a job that would write to one or remove it, or that needs more of it than
     /// there is, is refused, whatever it says.
     pub only_read: Vec<PathBuf>,
+    /// A file, device or directory outside of which no file is touched, whatever a job or a trace names.
+    pub within: Option<PathBuf>,
 }
 
 /// Files that will be there when plans that were looked at have been run.
@@ -93,6 +96,25 @@ impl LocalRunner {
         files::check(&traced, self, to_be)
     }
 
+    /// Regular files and block devices that a plan would use and that are there already. Where they cannot be found, a run tells why.
+    pub fn there_already(&self, plan: &Plan) -> Vec<PathBuf> {
+        let found = Traced::read(plan, true).and_then(|traced| files::find(&traced));
+        let members = found.unwrap_or_default();
+        let paths = members
+            .iter()
+            .filter(|member| plan.jobs[member.job].io.engine.has_paths())
+            .flat_map(|member| &member.expected.files)
+            .map(|file| &file.path);
+        let holds_data = |path: &&PathBuf| {
+            let kind = path.metadata().map(|facts| facts.file_type());
+            kind.is_ok_and(|kind| kind.is_file() || kind.is_block_device())
+        };
+        let mut paths: Vec<PathBuf> = paths.filter(holds_data).cloned().collect();
+        paths.sort_unstable();
+        paths.dedup();
+        paths
+    }
+
     /// A session.
     pub fn open(self) -> LocalSession {
         LocalSession {
@@ -118,6 +140,11 @@ impl LocalSession {
     /// From now on a file or device is one of [`LocalRunner::only_read`].
     pub fn only_read(&mut self, path: PathBuf) {
         self.runner.only_read.push(path);
+    }
+
+    /// From now on all files are within this one ([`LocalRunner::within`]).
+    pub fn within(&mut self, path: Option<PathBuf>) {
+        self.runner.within = path;
     }
 }
 

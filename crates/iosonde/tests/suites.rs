@@ -515,6 +515,47 @@ fn a_file_that_is_only_read_stays_as_it_is() {
     }
 }
 
+/// Neither names nor traces lead anywhere else.
+#[test]
+fn nothing_beside_the_target_is_touched() {
+    let scratch = Scratch::new("beside");
+    fs::create_dir_all(scratch.0.join("target")).unwrap();
+    let beside = [scratch.0.join("target/victim"), scratch.0.join("victim")];
+    let elsewhere = beside[1].display();
+    let trace = format!(
+        "fio version 2 iolog\n{elsewhere} add\n{elsewhere} open\n{elsewhere} write 0 4096\n{elsewhere} close\n"
+    );
+    scratch.file("trace", &trace);
+    scratch.file("file", "mine");
+    let job = "[../victim]\nname=ok\nfilename_format=$jobname\nrw=write\nsize=1m\n";
+    scratch.file("job.fio", job);
+    let outside = "which is not in";
+    for (target, workload, status, told) in [
+        ("target", "file = \"job.fio\"", 0, ""),
+        ("target", "options = { read_iolog = \"trace\" }", 3, outside),
+        ("file", "options = { read_iolog = \"trace\" }", 3, outside),
+        (
+            "target",
+            "options = { ioengine = \"rbd\", pool = \"p\", rbdname = \"i\", size = \"1m\" }",
+            3,
+            "ioengine=rbd",
+        ),
+    ] {
+        for path in &beside {
+            fs::write(path, "mine").unwrap();
+        }
+        let suite = format!("[[workload]]\nname = \"w\"\n{workload}\n");
+        scratch.file("suite.toml", &suite);
+        let ran = scratch.run(&["run", "suite.toml", target, "--allow-overwrite", "file"]);
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(status), "{workload}: {said}");
+        assert!(said.contains(told), "{workload}: {said}");
+        for path in &beside {
+            assert_eq!(fs::read(path).unwrap(), b"mine", "{workload}: {said}");
+        }
+    }
+}
+
 /// A look must not refuse what runs: files live on from step to step.
 #[test]
 fn a_check_knows_of_what_earlier_steps_leave() {

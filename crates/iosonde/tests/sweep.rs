@@ -113,6 +113,42 @@ fn a_file_that_is_only_read_keeps_its_length_and_its_content() {
     }
 }
 
+/// Without a target as well, where the jobs say which files they take.
+#[test]
+fn files_that_jobs_name_are_only_read_if_they_were_there() {
+    let scratch = Scratch::new("sweep-named");
+    let file = scratch.path("precious");
+    let content = vec![7; (1 << 20) + 1003];
+    for (options, status, said) in [
+        ("rw=randread\nsize=1m\n", 0, ""),
+        ("rw=randwrite\nsize=1m\n", 3, "would write to it"),
+        ("rw=randread\nsize=1m\nunlink=1\n", 3, "would remove it"),
+        ("rw=randread\nsize=4m\n", 3, "needs 4194304 bytes of it"),
+        ("rw=randwrite\nsize=1m\nfilename=new\n", 0, ""),
+    ] {
+        fs::write(&file, &content).unwrap();
+        let job = format!("[a]\nioengine=libaio\nfilename=precious\n{options}");
+        fs::write(scratch.path("job.fio"), job).unwrap();
+        let words = "sweep job.fio --iodepth 1,2 --runtime 1 --exhaustive --no-save";
+        let words: Vec<&str> = words.split(' ').collect();
+        let output = scratch.run(&words);
+        let told = error(&output);
+        assert_eq!(output.status.code(), Some(status), "{options}: {told}");
+        assert!(told.contains(said), "{options}: {told}");
+        assert!(fs::read(&file).unwrap() == content, "{options}: {told}");
+    }
+    assert!(!scratch.path("new").exists());
+    let job = "[a]\nioengine=libaio\nfilename=precious\nrw=randwrite\nsize=1m\n";
+    fs::write(scratch.path("job.fio"), job).unwrap();
+    let words = "sweep job.fio --iodepth 1 --runtime 1 --exhaustive --no-save --allow-overwrite";
+    let mut words: Vec<&str> = words.split(' ').collect();
+    let precious = file.display().to_string();
+    words.push(&precious);
+    let output = scratch.run(&words);
+    assert!(output.status.success(), "{}", error(&output));
+    assert!(fs::read(&file).unwrap() != content);
+}
+
 /// What is said to be used of a target is what the jobs use of it.
 #[test]
 fn the_size_of_a_job_is_what_is_announced() {

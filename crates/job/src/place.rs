@@ -42,12 +42,11 @@ pub fn into_volume(plan: &mut Plan, scratch: Option<&str>) -> Vec<String> {
             *name = downward(name);
         }
         // Names that are made from the job's must not lead out of the volume either.
-        let format = files.filename_format.take();
-        files.filename_format = match format {
-            Some(format) => Some(downward(&format)),
-            None if job.name.contains("..") => Some("job.$jobnum.$filenum".to_owned()),
-            None => None,
-        };
+        files.filename_format = files.filename_format.take().map(|format| downward(&format));
+        let name = files.section.as_ref().unwrap_or(&job.name);
+        if name.split('/').any(|step| step == "..") {
+            files.section = Some(downward(name));
+        }
     }
     notes.sort();
     notes.dedup();
@@ -64,7 +63,11 @@ pub fn confine(job: &mut Job, bytes: u64, is_device: bool) -> Result<(), u64> {
     let align = least_block_bytes(job).max(1);
     let clones_before_last = u64::from(job.numjobs.max(1)) - 1;
     let files = &mut job.files;
-    let end = files.filesize.map_or(bytes, |(_, most)| most.min(bytes));
+    // It is the length of the whole file, but of a device that of the part behind the offset.
+    let end = match files.filesize {
+        Some((_, most)) if !is_device => most.min(bytes),
+        _ => bytes,
+    };
     // As the engine has it, places that are shares are aligned upwards.
     let align_start = match files.offset_align {
         0 => align,
@@ -85,9 +88,8 @@ pub fn confine(job: &mut Job, bytes: u64, is_device: bool) -> Result<(), u64> {
     let left = end - last_start;
     files.offset = Extent::Bytes(start);
     files.offset_increment = Extent::Bytes(step);
-    if files.filesize.is_some() {
-        // It is the length of the whole file, but of a device that of the part behind the offset.
-        let size = if is_device { left } else { end };
+    if let Some((_, most)) = files.filesize {
+        let size = if is_device { most.min(left) } else { end };
         files.filesize = Some((size, size));
     } else {
         files.size = Some(Extent::Bytes(match files.size {
@@ -175,9 +177,16 @@ mod tests {
         );
         into_volume(&mut plan, Some("/data/s"));
         assert_eq!(plan.jobs[0].files.directories, ["/data/s/x"]);
-        let format = plan.jobs[0].files.filename_format.as_deref();
-        assert_eq!(format, Some("job.$jobnum.$filenum"));
+        assert_eq!(plan.jobs[0].files.section.as_deref(), Some("a"));
         assert_eq!(plan.jobs[1].files.filenames, ["y/z"]);
+        // What a job is called is in the names of its files, and what its section is called where it has another name.
+        let text = "[../a]\nname=b\nsize=1m\nfilename_format=$jobname/../$jobname\n";
+        let env = FakeEnv::new().file("job.fio", text);
+        let mut plan = crate::parse(&["job.fio".into()], &env).unwrap().plan;
+        into_volume(&mut plan, Some("/data/s"));
+        let files = &plan.jobs[0].files;
+        assert_eq!(files.section.as_deref(), Some("a"));
+        assert_eq!(files.filename_format.as_deref(), Some("$jobname/$jobname"));
     }
 
     #[test]
@@ -265,6 +274,12 @@ mod tests {
         // The engine takes the length of a device's part to begin at the offset.
         let mut device = plan("--name=a --filesize=3m --offset=1m");
         confine(&mut device.jobs[0], 4 << 20, true).unwrap();
-        assert_eq!(device.jobs[0].files.filesize, Some((2 << 20, 2 << 20)));
+        assert_eq!(device.jobs[0].files.filesize, Some((3 << 20, 3 << 20)));
+        let mut behind = plan("--name=a --filesize=1m --offset=3m");
+        confine(&mut behind.jobs[0], 4 << 20, true).unwrap();
+        assert_eq!(behind.jobs[0].files.filesize, Some((1 << 20, 1 << 20)));
+        let mut large = plan("--name=a --filesize=3m --offset=2m");
+        confine(&mut large.jobs[0], 4 << 20, true).unwrap();
+        assert_eq!(large.jobs[0].files.filesize, Some((2 << 20, 2 << 20)));
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct Member {
     /// What it replays.
     pub(crate) trace: Option<Arc<Trace>>,
     /// Its files before the run: their names, where an earlier job has to make them first.
-    expected: WorkerFiles,
+    pub(super) expected: WorkerFiles,
     /// Its files as they are at its start, where that makes a difference.
     at_start: OnceLock<WorkerFiles>,
 }
@@ -235,11 +235,12 @@ impl<'a> Search<'a> {
             let job = &self.plan.jobs[member.job];
             warnings.extend(guard::check(job, &member.expected, &runner.consent)?);
         }
-        let members = self.members.iter();
-        guard::keep(
-            members.map(|member| (&self.plan.jobs[member.job], &member.expected)),
-            &runner.only_read,
-        )?;
+        let workers = || {
+            let members = self.members.iter();
+            members.map(|member| (&self.plan.jobs[member.job], &member.expected))
+        };
+        guard::stay(workers(), runner.within.as_deref())?;
+        guard::keep(workers(), &runner.only_read)?;
         if runner.readonly {
             self.layout.refuse_writes()?;
         }

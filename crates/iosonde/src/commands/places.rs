@@ -13,6 +13,7 @@ use iosonde_result::observer::Observer;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
 use iosonde_study::probe::{Budget, ProbeTarget};
+use iosonde_study::sweep::Grid;
 use std::path::PathBuf;
 
 /// What shows a pod while it is made and removed.
@@ -84,6 +85,28 @@ impl<'a> Places<'a> {
             }
         }
         Ok(places)
+    }
+
+    /// Files that the jobs of a file name themselves, and that are there already, are only read without consent.
+    pub(super) fn keep_what_is_there(&mut self, grid: &Grid, consent: &[PathBuf]) {
+        let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+        let consent: Vec<PathBuf> = consent.iter().map(real).collect();
+        // A trace says itself what it does, and to what.
+        for curve in grid
+            .curves
+            .iter()
+            .filter(|curve| curve.job.replay.is_none())
+        {
+            let plan = Plan {
+                jobs: vec![curve.job.clone()],
+                global_options: Vec::new(),
+            };
+            for path in LocalRunner::default().there_already(&plan) {
+                if !consent.contains(&real(&path)) {
+                    self.local.only_read(path);
+                }
+            }
+        }
     }
 
     fn open_pod(

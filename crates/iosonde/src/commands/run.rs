@@ -6,6 +6,7 @@ mod measure;
 pub(super) mod place;
 mod site;
 
+use super::end;
 use super::sweep::{depths_are_the_same, keeps_engine};
 use crate::args::{RunArgs, TextFormat};
 use crate::failure::Failure;
@@ -19,6 +20,7 @@ use iosonde_job::diagnostic::nearest;
 use iosonde_study::suite::{
     BUILTIN, Judged, Suite, SuiteResult, SuiteTarget, Verdict, What, builtin, suite, suite_schema,
 };
+use measure::Ran;
 use std::path::Path;
 
 /// Runs a suite and prints what was found.
@@ -45,7 +47,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     };
     let ran = ran();
     let stop = Stop::listen()?;
-    let (results, failed) = measure::measure(args, &suite, &targets, &baselines, &stop)?;
+    let Ran {
+        results,
+        failed,
+        closed,
+    } = measure::measure(args, &suite, &targets, &baselines, &stop)?;
     // A pipeline reads it whatever came of the suite; a full disk is no reason not to print the rest.
     let told = match &mut junit {
         Some(junit) => junit.write(report::suite::junit(&results, &ran).as_bytes()),
@@ -64,12 +70,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         TextFormat::Csv => report::suite::csv(&results),
         TextFormat::Markdown => report::suite::markdown(&results),
     };
-    output.write(text.as_bytes())?;
-    told?;
-    match stop.signal() {
+    let written = output.write(text.as_bytes());
+    let concluded = match stop.signal() {
         Some(signal) => Err(Failure::Interrupted(signal)),
         None => conclude(args, &results),
-    }
+    };
+    end([written, told, concluded], closed)
 }
 
 /// Refuses sweeps over depths that are all the same, whatever they are.

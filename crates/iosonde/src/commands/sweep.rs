@@ -273,6 +273,9 @@ fn measure(
         })
         .collect::<Result<_, _>>()?;
     let grid = asked.grid(&targets)?;
+    if targets.is_empty() {
+        places.keep_what_is_there(&grid, &args.written.allow_overwrite);
+    }
     let options = SweepOptions {
         exhaustive: args.exhaustive,
         runtime_ns: args.runtime,

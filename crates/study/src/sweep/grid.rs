@@ -456,8 +456,8 @@ fn reach(job: &Job) -> Reach {
     let steps_bytes = step.unwrap_or(0).saturating_mul(clones_before_last);
     let last_start = start.unwrap_or(0).saturating_add(steps_bytes);
     let end = match files.filesize {
-        // The length of the whole file.
-        Some((_, most)) => Some(most),
+        // The length of the whole file, or of a device's part behind the offset.
+        Some((_, most)) => Some(last_start.saturating_add(most)),
         None => size.map(|size| last_start.saturating_add(size)),
     };
     Reach {
@@ -484,6 +484,16 @@ pub enum Misplaced {
         /// Bytes of the target that are used.
         bytes: u64,
     },
+    /// Its engine says itself where it goes.
+    #[error("the job `{job}` has ioengine={engine}, which cannot be put on {target}")]
+    Engine {
+        /// The job's name.
+        job: String,
+        /// The target as the user wrote it.
+        target: String,
+        /// The engine's name.
+        engine: &'static str,
+    },
     /// A trace says itself which files it goes to.
     #[error("the job `{job}` replays a trace, which cannot be put on {target}")]
     Trace {
@@ -499,6 +509,9 @@ impl Misplaced {
     pub fn remedy(&self) -> &'static str {
         match self {
             Misplaced::Behind { .. } => "use a smaller offset=, or give size= to use more of it",
+            Misplaced::Engine { .. } => {
+                "leave ioengine= out, or sweep rados://POOL or rbd://POOL/IMAGE"
+            }
             Misplaced::Trace { .. } => "replay it with `iosonde fio`, or leave read_iolog out",
         }
     }
@@ -514,6 +527,16 @@ fn place(job: &mut Job, target: &SweepTarget) -> Result<(), Misplaced> {
         return Err(Misplaced::Trace {
             job: job.name.clone(),
             target: target.name.clone(),
+        });
+    }
+    let is_ceph = ["rados://", "rbd://"]
+        .iter()
+        .any(|scheme| target.path.starts_with(scheme));
+    if matches!(job.io.engine, Engine::Rados | Engine::Rbd) && !is_ceph && simulated.is_none() {
+        return Err(Misplaced::Engine {
+            job: job.name.clone(),
+            target: target.name.clone(),
+            engine: job.io.engine.name(),
         });
     }
     confine(job, target.bytes, target.is_device()).map_err(|start_bytes| Misplaced::Behind {
@@ -686,6 +709,22 @@ mod tests {
         ] {
             assert!(end(job) <= whole, "{job}: {}", end(job));
         }
+    }
+
+    #[test]
+    fn an_engine_that_goes_elsewhere_is_refused() {
+        let base = Base::File {
+            name: "job.fio".into(),
+            text: "[a]\nioengine=rbd\npool=p\nrbdname=precious\nsize=1g\n".into(),
+        };
+        let axes = [axis("iodepth", &["1"])];
+        let on = |name: &str| {
+            let grid = Grid::new(&base, &[], &axes, &FakeEnv::new()).unwrap();
+            grid.on(&targets(&[name])[0]).map(drop)
+        };
+        let refused = on("/dev/x").unwrap_err();
+        assert!(refused.to_string().contains("ioengine=rbd"), "{refused}");
+        on("rbd://p/image").unwrap();
     }
 
     #[test]

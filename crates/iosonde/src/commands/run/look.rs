@@ -21,16 +21,21 @@ pub(super) fn all(name: &str, suite: &Suite, args: &RunArgs) -> Result<Vec<Failu
     if cluster::target(name)?.is_some() || ceph::target(name)?.is_some() {
         return Ok(Vec::new());
     }
+    let kind = check(name, &args.written.allow_overwrite, &args.ceph.access())?;
+    let ground = Ground::without_scratch(name, kind.clone());
     let look = Look {
         runner: LocalRunner {
             consent: args.written.allow_overwrite.clone(),
+            only_read: ground.only_read().into_iter().collect(),
+            within: ground.bounds(),
             ..LocalRunner::default()
         },
         target: ProbeTarget {
             name: name.to_owned(),
             path: name.to_owned(),
-            kind: check(name, &args.written.allow_overwrite, &args.ceph.access())?,
+            kind,
         },
+        ground,
     };
     // No step could do without them.
     if let Err(failure) = look.device().and_then(|()| look.access()) {
@@ -54,6 +59,7 @@ pub(super) fn all(name: &str, suite: &Suite, args: &RunArgs) -> Result<Vec<Failu
 
 struct Look {
     runner: LocalRunner,
+    ground: Ground,
     target: ProbeTarget,
 }
 
@@ -116,8 +122,7 @@ impl Look {
         // What is in a trace or in a directory is known when its turn comes: a step before may make them, and a pipe is read once.
         let is_open = |job: &Job| job.replay.is_some() || job.files.opendir.is_some();
         let is_unknown = plan.jobs.iter().any(is_open);
-        let ground = Ground::without_scratch(&self.target.name, self.target.kind.clone());
-        ground.put(&mut plan)?;
+        self.ground.put(&mut plan)?;
         if is_unknown {
             return Ok(());
         }

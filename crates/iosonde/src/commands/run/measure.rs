@@ -70,6 +70,16 @@ impl Measured<'_> {
     }
 }
 
+/// What came of a suite.
+pub(super) struct Ran {
+    /// One for each target.
+    pub(super) results: Vec<SuiteResult>,
+    /// Why there is nothing in them.
+    pub(super) failed: Option<Failure>,
+    /// Whether targets are as they were.
+    pub(super) closed: Result<(), RunError>,
+}
+
 /// Runs all of it. Steps that were measured count, also where another fails; why the first did is told where none is left.
 pub(super) fn measure(
     args: &RunArgs,
@@ -77,7 +87,7 @@ pub(super) fn measure(
     targets: &[SuiteTarget],
     baselines: &Baselines,
     stop: &Stop,
-) -> Result<(Vec<SuiteResult>, Option<Failure>), Failure> {
+) -> Result<Ran, Failure> {
     let mut live = SuiteLive::new(stop.clone());
     let steps: Vec<_> = suite
         .steps
@@ -141,11 +151,19 @@ pub(super) fn measure(
         ..
     } = runner;
     live.end();
-    let closed = Box::new(session).close();
+    let mut closed = Box::new(session).close();
     let interrupted = stop.interrupt.is_requested();
     let mut results = Vec::new();
     for site in sites {
-        results.push(conclude(site, args, suite, baselines, interrupted));
+        let (result, left) = conclude(site, args, suite, baselines, interrupted);
+        match (left, &closed) {
+            (Err(left), Err(_)) => {
+                eprintln!("warning: {}: {left}; {}", result.target, left.remedy());
+            }
+            (left, Ok(())) => closed = left,
+            (Ok(()), Err(_)) => {}
+        }
+        results.push(result);
     }
     let steps = || results.iter().flat_map(|result| &result.steps);
     let some_failed = steps().any(|step| step.failure.is_some());
@@ -159,7 +177,11 @@ pub(super) fn measure(
     }
     let nothing = results.iter().all(|result| !has_figures(result));
     let failed = first_failure.filter(|_| nothing);
-    Ok((results, failed.or(closed.err().map(Failure::from))))
+    Ok(Ran {
+        results,
+        failed,
+        closed,
+    })
 }
 
 fn has_figures(result: &SuiteResult) -> bool {
@@ -200,17 +222,16 @@ fn take_up(sites: &mut [Measured<'_>], known: &[Line], suite: &Suite) {
     }
 }
 
+/// The result of one target, and whether it is as it was.
 fn conclude(
     mut site: Measured<'_>,
     args: &RunArgs,
     suite: &Suite,
     baselines: &Baselines,
     interrupted: bool,
-) -> SuiteResult {
+) -> (SuiteResult, Result<(), RunError>) {
     // What was made goes before anything is printed: whoever reads the result finds the target as it was.
-    if let Err(left) = site.site.close() {
-        eprintln!("warning: {}: {left}; {}", site.target.name, left.remedy());
-    }
+    let closed = site.site.close();
     site.results
         .sort_by_key(|(step, result)| (*step, result.repetition));
     let steps: Vec<StepResult> = site.results.into_iter().map(|(_, result)| result).collect();
@@ -235,7 +256,7 @@ fn conclude(
         eprintln!("{}: kept in the history as {id}", result.target);
     }
     site.keeper.tell_notes();
-    result
+    (result, closed)
 }
 
 struct Runner<'a> {
@@ -363,10 +384,12 @@ impl Runner<'_> {
             for note in on.site.put(&mut plan)? {
                 self.live.line(&format!("note: {note}"));
             }
+            self.session.within(on.site.bounds());
             let mut keeping = on.keeping(self.session, self.stop, target, &mut self.lines);
             let run = keeping.run(&plan, self.live)?;
             return Ok((StepOutcome::Run(Box::new(run)), None));
         }
+        self.session.within(None);
         // A study has a working file of its own.
         self.live.end();
         let live = &self.live;

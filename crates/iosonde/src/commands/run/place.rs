@@ -61,6 +61,9 @@ impl Ground {
             put(plan, target, prefix);
             return Ok(Vec::new());
         }
+        if self.ceph.is_none() && !matches!(self.kind, TargetKind::Simulated { .. }) {
+            self.refuse_other_places(plan)?;
+        }
         match (&self.kind, &self.scratch) {
             (TargetKind::Simulated { options }, _) => {
                 for job in &mut plan.jobs {
@@ -86,6 +89,36 @@ impl Ground {
                 Ok(notes)
             }
             (TargetKind::Pool { .. }, None) => Ok(Vec::new()),
+        }
+    }
+
+    /// Jobs whose engine says itself where they go.
+    fn refuse_other_places(&self, plan: &Plan) -> Result<(), RunError> {
+        let is_elsewhere = |job: &&Job| matches!(job.io.engine, Engine::Rados | Engine::Rbd);
+        match plan.jobs.iter().find(is_elsewhere) {
+            Some(job) => Err(RunError::Target {
+                path: self.name.clone(),
+                problem: format!(
+                    "the job {} has ioengine={}, which does not go there",
+                    job.name,
+                    job.io.engine.name()
+                ),
+                remedy: "leave ioengine= out, or name rados://POOL or rbd://POOL/IMAGE".to_owned(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Outside of this no file is touched by the jobs that are put on it.
+    pub(super) fn bounds(&self) -> Option<PathBuf> {
+        match (&self.kind, &self.scratch) {
+            (_, Some(scratch)) => Some(scratch.path.clone()),
+            (TargetKind::Existing { .. } | TargetKind::Directory { .. }, None)
+                if self.ceph.is_none() =>
+            {
+                Some(PathBuf::from(&self.name))
+            }
+            _ => None,
         }
     }
 
@@ -128,7 +161,8 @@ impl Ground {
             files.filenames = vec![self.name.clone()];
             files.directories.clear();
             files.opendir = None;
-            files.allow_mounted_write |= consent;
+            // A trace names the devices that it goes to itself, which nobody has agreed to lose.
+            files.allow_mounted_write |= consent && job.replay.is_none();
             if matches!(files.size, Some(Extent::Bytes(size)) if size > bytes) {
                 notes.push(format!(
                     "{}: {} is smaller than the job's size, so all of it is used",
@@ -139,16 +173,15 @@ impl Ground {
             files.unlink_each_loop = false;
             // Who says no size ends with the file anyhow, each clone for itself; a trace says itself where it goes.
             let sized = matches!(files.size, Some(Extent::Bytes(_))) || files.filesize.is_some();
-            if (sized || files.file_append) && job.replay.is_none() {
+            let grows = files.file_append || files.fill_device;
+            if (sized || grows) && job.replay.is_none() {
                 confine(job, bytes, is_device)
                     .map_err(|start_bytes| self.behind(job, start_bytes, bytes))?;
             }
         }
         Ok(notes)
     }
-}
 
-impl Ground {
     fn behind(&self, job: &Job, start_bytes: u64, bytes: u64) -> RunError {
         RunError::Target {
             path: self.name.clone(),
@@ -206,19 +239,16 @@ fn scratch(name: &str, tell: &mut dyn FnMut(&str)) -> io::Result<Scratch> {
 
 fn remove_leftover(path: &Path, tell: &mut dyn FnMut(&str)) {
     let shown = path.display();
-    let lock = File::open(path.join(LOCK));
-    let in_use = lock.as_ref().is_ok_and(|lock| {
-        let tried = lock.try_lock();
-        !matches!(tried, Ok(())) && !matches!(tried, Err(TryLockError::Error(_)))
-    });
-    match (in_use, lock) {
-        (true, _) => tell(&format!(
+    // On NFS only who may write can lock.
+    let lock = File::options().write(true).open(path.join(LOCK));
+    match lock.as_ref().map(File::try_lock) {
+        Ok(Err(TryLockError::WouldBlock)) => tell(&format!(
             "{shown}: another suite is running here, so both will see less than the target can do"
         )),
-        (false, Err(_)) => tell(&format!(
+        Err(_) | Ok(Err(TryLockError::Error(_))) => tell(&format!(
             "{shown} may be a leftover of a killed suite; remove it if it is"
         )),
-        (false, Ok(_)) => match fs::remove_dir_all(path) {
+        Ok(Ok(())) => match fs::remove_dir_all(path) {
             Ok(()) => tell(&format!("removed {shown}, which a killed suite had left")),
             Err(error) => tell(&format!(
                 "{shown} was left by a killed suite and cannot be removed: {error}"
@@ -283,6 +313,17 @@ mod tests {
             scratch: None,
             ceph: None,
         };
+        let grown = |options: &str| {
+            let mut plan = plan(&format!("--name=a --rw=write {options}"));
+            ground(true).put(&mut plan).unwrap();
+            plan.jobs.swap_remove(0).files
+        };
+        let filled = grown("--fill_device=1");
+        assert!(!filled.fill_device, "it would grow until its disk is full");
+        assert_eq!(filled.size, Some(Extent::Bytes(4096)));
+        let mut image = plan("--name=a --size=1m --ioengine=rbd --pool=p --rbdname=precious");
+        let refused = ground(true).put(&mut image).unwrap_err();
+        assert!(refused.to_string().contains("ioengine=rbd"), "{refused}");
         for rw in ["write", "randrw", "rw", "randwrite"] {
             let mut plan = plan(&format!("--name=a --size=1m --rw={rw}"));
             assert!(ground(false).put(&mut plan).is_err(), "{rw}");

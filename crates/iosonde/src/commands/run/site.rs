@@ -72,6 +72,14 @@ impl<'a> Site<'a> {
         }
     }
 
+    /// Outside of this no file is touched by jobs that are put on it.
+    pub(super) fn bounds(&self) -> Option<PathBuf> {
+        match self {
+            Site::Here(ground) => ground.bounds(),
+            Site::Pod(_) => None,
+        }
+    }
+
     /// Puts the jobs of a plan on the target; what they must not do there is an error. Returns what the user should know.
     pub(super) fn put(&self, plan: &mut Plan) -> Result<Vec<String>, Failure> {
         match self {
