@@ -1,6 +1,8 @@
 //! Several pods at once.
 
 use super::{ENDLESS, JOB, Lab, begun, ended, run, signal};
+use iosonde_e2e::Scratch;
+use iosonde_e2e::program::Invocation;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -75,6 +77,38 @@ fn eight_pods_on_a_claim_each_start_together() {
     let skew_ns = last.zip(first).map(|(last, first)| last - first);
     assert_eq!(skew_ns, pods["start_skew_ns"].as_u64());
     println!("eight pods started within {} ns", pods["start_skew_ns"]);
+    lab.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn on_a_terminal_every_pod_has_a_line() {
+    let lab = Lab::new("lines");
+    let words = "--per-node --claim-size 100m --name=t --rw=randread --bs=4k --size=16m --runtime=6 --time_based";
+    let command = lab.fio("sc://local-path", words);
+    let scratch = Scratch::shared();
+    let program = command.get_program().to_owned();
+    let words = command.get_args().map(ToOwned::to_owned);
+    let invocation = Invocation::new(&scratch, [program].into_iter().chain(words).collect());
+    let set = command
+        .get_envs()
+        .filter_map(|(name, value)| Some((name.to_str()?, value?)));
+    let invocation = set.fold(invocation, |all, (name, value)| all.env(name, value));
+    let mut terminal = invocation.on_terminal(30, 100);
+    let drawn = terminal.until(|screen| {
+        let pod = |number: &str| {
+            let mut lines = screen.lines();
+            lines.any(|line| {
+                line.starts_with(number) && line.contains(" runs ") && line.contains("iB/s")
+            })
+        };
+        pod("   0 n") && pod("   1 n")
+    });
+    assert!(drawn, "{terminal:?}");
+    let status = terminal.wait();
+    assert!(status.success(), "{terminal:?}");
+    assert!(!terminal.screen().contains(" runs "), "{terminal:?}");
+    assert!(terminal.has_cursor(), "{terminal:?}");
     lab.assert_clean();
 }
 

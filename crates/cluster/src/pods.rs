@@ -11,7 +11,7 @@ use crate::together::Together;
 use crate::transport::{Connection, Heard};
 use iosonde_job::{Plan, place};
 use iosonde_result::interval::Interval;
-use iosonde_result::observer::{Control, Observer};
+use iosonde_result::observer::{Control, Observer, PodProgress, Progress};
 use iosonde_result::pods::{PodRun, combined};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
@@ -345,7 +345,12 @@ impl<'w> PodsSession<'w> {
         let mut control = Control::Continue;
         let reports = self.links.iter().map(|link| link.progress.as_ref());
         if let Some(progress) = together.progress(reports) {
-            control = observer.progress(&progress.view());
+            let links = self.links.iter().enumerate();
+            let pods: Vec<PodProgress> = links.map(|(index, link)| link.stands(index)).collect();
+            control = observer.progress(&Progress {
+                pods: &pods,
+                ..progress.view()
+            });
         }
         loop {
             // Those that have ended have no more slices than they have told.

@@ -4,6 +4,7 @@
 pub(crate) mod cluster;
 pub(crate) mod fio;
 pub(crate) mod load;
+pub(crate) mod pods;
 pub(crate) mod probe;
 pub(crate) mod pts;
 pub(crate) mod suite;

@@ -89,6 +89,27 @@ pub struct Progress<'a> {
     pub left_ns: Option<u64>,
     /// Share of the work that is done, 0 to 1, when it can be told.
     pub done: Option<f64>,
+    /// Where each of several pods stands; empty where there is one place.
+    pub pods: &'a [PodProgress],
+}
+
+/// Where one of several pods stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PodProgress {
+    /// Its number.
+    pub number: usize,
+    /// The node it is on.
+    pub node: String,
+    /// What its worker does that is the farthest behind; `None` where nothing has been heard.
+    pub state: Option<WorkerState>,
+    /// The job of that worker, an index into the plan's jobs.
+    pub job: usize,
+    /// Rate over the last moment.
+    pub rate: PerDirection<IntervalCounts>,
+    /// Latencies of the last interval: p50 and p99.
+    pub latency_ns: Option<(u64, u64)>,
+    /// Estimate of the time left, when there is one.
+    pub left_ns: Option<u64>,
 }
 
 /// Where one worker stands.

@@ -173,6 +173,7 @@ impl ProgressReport {
             rate: self.rate,
             left_ns: self.left_ns,
             done: self.done,
+            pods: &[],
         }
     }
 }
@@ -283,6 +284,7 @@ mod tests {
             rate: PerDirection::default(),
             left_ns: Some(7),
             done: Some(0.25),
+            pods: &[],
         };
         let text = line(&ProgressReport::from(&progress));
         let back: ProgressReport = serde_json::from_str(&text).unwrap();

@@ -389,6 +389,7 @@ fn report(observer: &mut dyn Observer, interval: &Interval, at_ns: u64, end_ns: 
         rate: PerDirection::from_fn(|direction| per_second(interval, direction)),
         left_ns: Some(end_ns - at_ns),
         done: Some(at_ns as f64 / end_ns as f64),
+        pods: &[],
     };
     match observer.progress(&progress) {
         Control::Stop => Control::Stop,

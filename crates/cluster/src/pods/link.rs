@@ -6,7 +6,7 @@ use crate::runner::MadePod;
 use crate::session::{refused, resumed};
 use crate::transport::Connection;
 use iosonde_result::interval::Interval;
-use iosonde_result::observer::Observer;
+use iosonde_result::observer::{Observer, PodProgress, WorkerState};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::RunError;
 use iosonde_result::wire::{Message, ProgressReport, Request, Stop};
@@ -32,6 +32,8 @@ pub(super) struct Link {
     pub(super) is_cut_short: bool,
     pub(super) progress: Option<ProgressReport>,
     pub(super) intervals: VecDeque<Interval>,
+    /// p50 and p99 of the latest of them that had any I/O.
+    latency_ns: Option<(u64, u64)>,
     /// What its clock read when it was last asked.
     pub(super) clock_ns: Option<u64>,
     /// Questions for its clock that it has yet to answer.
@@ -56,6 +58,7 @@ impl Link {
             is_cut_short: false,
             progress: None,
             intervals: VecDeque::new(),
+            latency_ns: None,
             clock_ns: None,
             clocks_due: 0,
             result: None,
@@ -69,6 +72,7 @@ impl Link {
         (self.is_ready, self.is_cut_short) = (false, false);
         self.progress = None;
         self.intervals.clear();
+        self.latency_ns = None;
         self.result = None;
         self.is_known = false;
         self.pulse.heard(Instant::now());
@@ -128,7 +132,11 @@ impl Link {
                 self.clock_ns = (self.clocks_due == 0).then_some(now_ns);
             }
             Message::Progress(progress) => self.progress = Some(progress),
-            Message::Interval(interval) => self.intervals.push_back(*interval),
+            Message::Interval(interval) => {
+                let percentile = |percent| interval.latency.percentile(percent);
+                self.latency_ns = percentile(50.0).zip(percentile(99.0));
+                self.intervals.push_back(*interval);
+            }
             Message::Event(event) => observer.event(&event),
             Message::Ending => self.is_cut_short = true,
             Message::Done(Ok(result)) if !self.is_cut_short => self.result = Some(*result),
@@ -146,6 +154,27 @@ impl Link {
         Ok(())
     }
 
+    /// Where it stands, for displays.
+    pub(super) fn stands(&self, number: usize) -> PodProgress {
+        let workers = self.progress.iter().flat_map(|progress| &progress.workers);
+        // Of those that go on, else of all, the one that is the farthest behind.
+        let behind = workers.min_by_key(|worker| (worker.state.is_over(), worker.state as u8));
+        let progress = self.progress.as_ref().filter(|_| self.result.is_none());
+        let state = match self.result {
+            Some(_) => Some(WorkerState::Finished),
+            None => behind.map(|worker| worker.state),
+        };
+        PodProgress {
+            number,
+            node: self.node(),
+            state,
+            job: behind.map_or(0, |worker| worker.job),
+            rate: progress.map(|progress| progress.rate).unwrap_or_default(),
+            latency_ns: self.latency_ns,
+            left_ns: progress.and_then(|progress| progress.left_ns),
+        }
+    }
+
     pub(super) fn node(&self) -> String {
         self.labels.get("node").cloned().unwrap_or_default()
     }
@@ -155,6 +184,9 @@ impl Link {
 mod tests {
     use super::*;
     use iosonde_engine::system_env::SystemEnv;
+    use iosonde_job::plan::PerDirection;
+    use iosonde_result::interval::IntervalCounts;
+    use iosonde_result::observer::WorkerProgress;
     use std::time::Duration;
     use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -217,6 +249,44 @@ mod tests {
             Request::Stop { run: 1, stop },
         ];
         assert_eq!(asked(&mut agent), expected);
+    }
+
+    #[test]
+    fn of_a_pods_workers_the_one_that_is_the_farthest_behind_says_what_it_does() {
+        let (mut link, _agent, _) = begun();
+        assert_eq!((link.stands(3).number, link.stands(3).state), (3, None));
+        let worker = |state, job| WorkerProgress {
+            state,
+            job,
+            open_files: 0,
+            counts: PerDirection::default(),
+        };
+        let mut rate: PerDirection<IntervalCounts> = PerDirection::default();
+        rate.read.ios = 7;
+        let report = ProgressReport {
+            at_ns: 1,
+            workers: vec![
+                worker(WorkerState::Finished, 0),
+                worker(WorkerState::Running, 2),
+                worker(WorkerState::Layout, 1),
+            ],
+            rate,
+            left_ns: Some(5),
+            done: None,
+        };
+        link.hear(Message::Progress(report), &mut Nobody).unwrap();
+        let mut interval = Interval::default();
+        interval.latency.record(1000);
+        link.hear(Message::Interval(Box::new(interval)), &mut Nobody)
+            .unwrap();
+        let stands = link.stands(0);
+        assert_eq!((stands.state, stands.job), (Some(WorkerState::Layout), 1));
+        assert_eq!((stands.rate.read.ios, stands.left_ns), (7, Some(5)));
+        assert!(
+            stands
+                .latency_ns
+                .is_some_and(|(p50, p99)| p50 == p99 && p50 >= 1000)
+        );
     }
 
     #[test]

@@ -328,6 +328,7 @@ impl<'a> Crew<'a> {
             rate,
             left_ns,
             done,
+            pods: &[],
         };
         if self.observer.progress(&progress) == Control::Stop {
             self.stop_all();

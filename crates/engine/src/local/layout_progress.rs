@@ -65,6 +65,7 @@ impl LayoutProgress {
             rate,
             left_ns: (bytes > 0).then(|| (spent_ns * left / bytes as f64) as u64),
             done: (self.total_bytes > 0).then(|| (bytes as f64 / self.total_bytes as f64).min(1.0)),
+            pods: &[],
         })
     }
 }

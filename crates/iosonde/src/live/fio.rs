@@ -2,6 +2,7 @@
 
 mod aggregate;
 
+use super::pods::PodsLive;
 use crate::commands::fio::document_so_far;
 use crate::failure::Failure;
 use crate::output::{Output, is_live_terminal};
@@ -20,6 +21,8 @@ pub(crate) struct FioLive<'a> {
     formats: Formats,
     output: &'a mut Output,
     line: Option<StatusLine<Box<dyn Write>>>,
+    /// Several pods, in the place of the line.
+    pods: Option<PodsLive>,
     status: Option<Every>,
     bandwidth: Option<AggregateLog>,
     /// What is said before the jobs start, until it has been said. A job that is refused does not get that far.
@@ -72,6 +75,7 @@ impl<'a> FioLive<'a> {
             formats,
             output,
             line: is_wanted.then(|| status_line(command, formats)),
+            pods: None,
             status: command.status_interval_ns.map(Every::new),
             bandwidth: None,
             left_ns: None,
@@ -82,10 +86,16 @@ impl<'a> FioLive<'a> {
 
     /// Takes the line away. Says whether something could not be written.
     pub(crate) fn end(mut self) -> Result<(), Failure> {
+        self.clear();
+        self.failed.take().map_or(Ok(()), Err)
+    }
+
+    /// Takes away what is redrawn; it comes back with the next progress.
+    fn clear(&mut self) {
+        self.pods = None;
         if let Some(line) = &mut self.line {
             line.clear();
         }
-        self.failed.take().map_or(Ok(()), Err)
     }
 
     /// Says what fio says before the jobs start.
@@ -115,7 +125,18 @@ impl Observer for FioLive<'_> {
         self.begin();
         self.left_ns = progress.left_ns;
         if let Some(line) = &mut self.line {
-            line.show(progress, self.plan);
+            if !progress.pods.is_empty() {
+                self.pods = self.pods.take().or_else(PodsLive::new);
+            }
+            match &self.pods {
+                Some(pods) => {
+                    let jobs = self.plan.jobs.iter().map(|job| job.name.clone());
+                    let jobs: Vec<String> = jobs.collect();
+                    let all = eta_line(progress, self.plan, line.width);
+                    pods.show(&all, progress.pods, &jobs);
+                }
+                None => line.show(progress, self.plan),
+            }
         }
         if let Some(log) = &mut self.bandwidth {
             let written = log.look(progress);
@@ -130,9 +151,7 @@ impl Observer for FioLive<'_> {
     }
 
     fn status(&mut self, so_far: &RunResult) {
-        if let Some(line) = &mut self.line {
-            line.clear();
-        }
+        self.clear();
         let written = document_so_far(so_far, &self.formats, self.left_ns)
             .and_then(|text| self.output.write(&text));
         self.note(written);
@@ -140,9 +159,7 @@ impl Observer for FioLive<'_> {
 
     fn event(&mut self, event: &Event) {
         self.begin();
-        if let Some(line) = &mut self.line {
-            line.clear();
-        }
+        self.clear();
         // As in fio, what happens belongs to the normal output. Tools that ask for JSON alone take any word on standard
         // error for a failure, so that it is only spoken to people.
         if self.formats.normal {
@@ -269,6 +286,7 @@ mod tests {
                 rate,
                 left_ns: Some((3 - second) * 1_000_000_000),
                 done: Some(second as f64 / 3.0),
+                pods: &[],
             };
             line.show(&progress, &plan);
         }

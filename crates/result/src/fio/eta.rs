@@ -218,6 +218,7 @@ mod tests {
             },
             left_ns: Some(1_500_000_000),
             done: Some(0.6),
+            pods: &[],
         }
     }
 

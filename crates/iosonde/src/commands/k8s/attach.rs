@@ -5,6 +5,7 @@ use crate::commands::cluster::{one_cluster, tell_what_is_left};
 use crate::commands::fio::{conclude, report};
 use crate::failure::Failure;
 use crate::live::cluster::PodLive;
+use crate::live::pods::PodsLive;
 use crate::output::Output;
 use crate::signals::Stop;
 use crate::store::Keeper;
@@ -48,7 +49,10 @@ pub(super) fn run(args: &AttachArgs) -> Result<(), Failure> {
     // The target of these options is not used.
     let options = args.cluster.options(Target::EmptyDir);
     let mut session = attach(&options, &args.run, watch)?;
-    let mut live = Following(PodLive::new(&args.run));
+    let mut live = Following {
+        line: PodLive::new(&args.run),
+        pods: None,
+    };
     let outcome = session.attend(&mut live);
     drop(live);
     let closed = Box::new(session).close();
@@ -64,8 +68,11 @@ pub(super) fn run(args: &AttachArgs) -> Result<(), Failure> {
     conclude(&result, &stop)
 }
 
-/// Shows where the run stands, in one line.
-struct Following(PodLive);
+/// Shows where the run stands, in one line, or one for each of several pods.
+struct Following {
+    line: PodLive,
+    pods: Option<PodsLive>,
+}
 
 impl Observer for Following {
     fn progress(&mut self, progress: &Progress<'_>) -> Control {
@@ -74,8 +81,14 @@ impl Observer for Following {
         let left = progress.left_ns.map_or(String::new(), |left| {
             format!(", {} left", words::duration(left as f64 / 1e9))
         });
-        self.0
-            .redraw(&format!("{} IOPS{left}", words::iops(ios as f64)));
+        let text = format!("{} IOPS{left}", words::iops(ios as f64));
+        if !progress.pods.is_empty() {
+            self.pods = self.pods.take().or_else(PodsLive::new);
+        }
+        match &self.pods {
+            Some(pods) => pods.show(&text, progress.pods, &[]),
+            None => self.line.redraw(&text),
+        }
         Control::Continue
     }
 }

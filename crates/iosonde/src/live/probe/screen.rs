@@ -1,7 +1,8 @@
 //! What the live view of a probe shows: a line for each step, and what moves at this moment. It is as wide as the terminal.
 
+use crate::live::pods::rows;
 use crate::report::probe::row;
-use iosonde_result::observer::Progress;
+use iosonde_result::observer::{PodProgress, Progress};
 use iosonde_study::probe::{Announcement, Figure, Knee, Phase};
 use iosonde_study::words;
 
@@ -24,6 +25,8 @@ pub(super) struct Screen {
     run_ns: u64,
     /// What moves at this moment, the most important first.
     now: Vec<String>,
+    /// Where each of several pods stands.
+    pods: Vec<PodProgress>,
 }
 
 #[derive(Debug)]
@@ -96,6 +99,7 @@ impl Screen {
     ) {
         self.run_ns = progress.at_ns;
         self.now = now;
+        self.pods = progress.pods.to_vec();
         if let Some(step) = self.steps.get_mut(self.current) {
             step.shown.at_ns = (self.before_ns + progress.at_ns).min(step.planned_ns);
             step.shown.rate = rate.unwrap_or_default();
@@ -154,6 +158,9 @@ impl Screen {
             }
         }
         lines.push(now);
+        if !self.pods.is_empty() {
+            lines.extend(rows(&self.pods, &[]).lines().map(str::to_owned));
+        }
         // Some terminals wrap in the last column.
         let cut = |line: String| line.chars().take(columns.saturating_sub(1)).collect();
         lines.into_iter().map(cut).collect()
@@ -231,6 +238,7 @@ mod tests {
             rate: PerDirection::default(),
             left_ns: None,
             done: None,
+            pods: &[],
         };
         let now = [
             "84.2k IOPS",
