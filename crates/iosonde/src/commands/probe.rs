@@ -16,7 +16,10 @@ use iosonde_engine::local::LocalRunner;
 use iosonde_job::Target;
 use iosonde_result::session::{RunError, Session};
 use iosonde_study::limits::{Held, Outcome, Promise};
-use iosonde_study::probe::{Budget, ProbeError, ProbeOptions, ProbeResult, Turns, Watcher, probe};
+use iosonde_study::probe::{
+    Budget, ProbeError, ProbeOptions, ProbeResult, ProbeTarget, Turns, Watcher, probe, working_set,
+};
+use std::path::PathBuf;
 use std::thread::ScopedJoinHandle;
 
 /// Probes each target and prints what was found.
@@ -41,7 +44,13 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
                 ));
             }
             None => {
-                target::check(name, &args.allow_overwrite, &args.ceph.access())?;
+                let kind = target::check(name, &args.allow_overwrite, &args.ceph.access())?;
+                let target = ProbeTarget {
+                    name: name.clone(),
+                    path: name.clone(),
+                    kind,
+                };
+                working_set(&target, &options(args))?;
             }
         }
     }
@@ -64,10 +73,12 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
     if let Some(failure) = failed {
         return Err(failure);
     }
-    match results.iter().find_map(ProbeResult::failure) {
-        Some(failure) => Err(Failure::Io(failure.message.clone())),
-        None if args.fail_if_broken => fail_if_broken(&results),
-        None => Ok(()),
+    let cut = results.iter().find_map(|result| result.error.clone());
+    let failure = results.iter().find_map(ProbeResult::failure);
+    stop.conclude_study(cut, failure.map(|failure| failure.message.clone()))?;
+    match args.fail_if_broken {
+        true => fail_if_broken(&results),
+        false => Ok(()),
     }
 }
 
@@ -189,8 +200,11 @@ impl Probes<'_> {
     ) -> Result<Ended, Failure> {
         let name = &self.args.targets[who];
         let consent = &self.args.allow_overwrite;
+        let kind = target::check(name, consent, &self.args.ceph.access())?;
+        let only_read = (!kind.is_writable()).then(|| PathBuf::from(name));
         let mut session = LocalRunner {
             consent: consent.clone(),
+            only_read: only_read.into_iter().collect(),
             ceph: self.args.ceph.access(),
             interrupt: self.stop.interrupt.clone(),
             ..LocalRunner::default()

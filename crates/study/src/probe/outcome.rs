@@ -5,6 +5,7 @@ use super::figure::Figure;
 use super::knee::Knee;
 use super::phase::{Budget, Phase};
 use super::target::{TargetKind, WorkingSet};
+use crate::CutShort;
 use crate::ceiling::{self, Ceiling};
 use crate::limits::Held;
 use iosonde_result::run::{IoFailure, RunResult};
@@ -44,6 +45,9 @@ pub struct ProbeResult {
     pub working_set: WorkingSet,
     /// Whether the user ended it before all phases had run.
     pub interrupted: bool,
+    /// The error of a run without a result that ended it early: figures are those of the phases before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<CutShort>,
     /// One for each phase that measured something.
     pub figures: Vec<Figure>,
     /// Where the random patterns saturate; empty where that was not searched.

@@ -12,6 +12,7 @@ use super::target::{
     ProbeTarget, TargetKind, WorkingSet, WorkingSetError, laid_out_bytes, planned_bytes,
 };
 use super::watcher::{Announcement, Watcher};
+use crate::CutShort;
 use crate::ceiling;
 use iosonde_job::plan::{Direction, Plan};
 use iosonde_result::run::{IoFailure, RunResult};
@@ -89,6 +90,7 @@ pub fn probe(
         runs: Vec::new(),
         slow: None,
         left_out: 0,
+        error: None,
         planned_ns: 0,
         spent_ns: 0,
     };
@@ -105,6 +107,11 @@ pub fn probe(
         match study.phase(*phase) {
             // The wish to stop may come just before a run begins.
             Err(ProbeError::Run(RunError::Interrupted)) if !study.figures.is_empty() => break,
+            // What has been measured counts.
+            Err(ProbeError::Run(error)) if !study.figures.is_empty() => {
+                study.error = Some(error.into());
+                break;
+            }
             outcome => outcome?,
         }
     }
@@ -125,6 +132,8 @@ struct Study<'a> {
     slow: Option<Slow>,
     /// Phases that are not run.
     left_out: usize,
+    /// What ended it early.
+    error: Option<CutShort>,
     /// Time that the steps so far were to take at most, and took.
     planned_ns: u64,
     spent_ns: u64,
@@ -294,7 +303,8 @@ impl<'a> Study<'a> {
     }
 
     fn conclude(mut self, planned_bytes: u64, phases: usize) -> Result<ProbeResult, ProbeError> {
-        let interrupted = self.runs.len() + self.left_out < phases || self.is_over();
+        let is_cut = self.runs.len() + self.left_out < phases && self.error.is_none();
+        let interrupted = is_cut || self.is_over();
         if self.figures.is_empty() && interrupted {
             return Err(RunError::without_figures(self.watcher.is_interrupted()).into());
         }
@@ -312,6 +322,7 @@ impl<'a> Study<'a> {
                 bytes: self.bytes,
             },
             interrupted,
+            error: self.error,
             classification: classify(&evidence),
             figures: self.figures,
             ceilings,
@@ -354,6 +365,8 @@ pub(crate) fn is_direct_refused(outcome: &Result<RunResult, RunError>) -> bool {
 mod tests {
     use super::*;
     use crate::fake::{FakeDevice, FakeSession};
+    use iosonde_job::plan::ReadWrite;
+    use iosonde_result::observer::Observer;
 
     fn directory() -> ProbeTarget {
         ProbeTarget {
@@ -387,6 +400,53 @@ mod tests {
         assert_eq!(read.settled, Some(true));
         assert!(read.direct);
         assert!(!result.figure(Phase::SyncedWrite).unwrap().direct);
+    }
+
+    /// Its pod is lost at the first run of a pattern.
+    struct Lost(FakeSession, ReadWrite);
+
+    impl Session for Lost {
+        fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+            let job = &plan.jobs[0];
+            match job.workload.rw == self.1 && job.schedule.time_based {
+                true => Err(RunError::Lost {
+                    what: "the pod".to_owned(),
+                    cause: "its node died".to_owned(),
+                    remedy: "measure again".to_owned(),
+                }),
+                false => self.0.run(plan, observer),
+            }
+        }
+
+        fn close(self: Box<Self>) -> Result<(), RunError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_run_without_a_result_leaves_the_phases_before_it() {
+        let lost_at = |rw: &str| {
+            let job = iosonde_job::parse(
+                &[
+                    "--name=a".into(),
+                    "--size=1m".into(),
+                    format!("--rw={rw}").into(),
+                ],
+                &iosonde_job::env::FakeEnv::new(),
+            );
+            let rw = job.unwrap().plan.jobs[0].workload.rw;
+            let mut session = Lost(FakeSession::new(FakeDevice::nvme()), rw);
+            probe(&mut session, &directory(), &options(), &mut ())
+        };
+        let cut = lost_at("write").unwrap();
+        let phases: Vec<Phase> = cut.figures.iter().map(|figure| figure.phase).collect();
+        assert!(phases.contains(&Phase::RandomRead), "{phases:?}");
+        assert!(!phases.contains(&Phase::SequentialWrite), "{phases:?}");
+        assert!(cut.error.is_some() && !cut.interrupted);
+        // Before the first figure there is nothing to keep.
+        let nothing = lost_at("randread");
+        let lost = matches!(nothing, Err(ProbeError::Run(RunError::Lost { .. })));
+        assert!(lost, "{nothing:?}");
     }
 
     #[test]

@@ -166,6 +166,8 @@ impl StepOutcome {
                     result.take_run(&run.result);
                 }
                 result.findings.clone_from(&probe.notes);
+                let error = probe.error.as_ref();
+                result.failure = error.map(|error| error.message.clone()).or(result.failure);
             }
         }
         result
@@ -185,6 +187,7 @@ impl StepOutcome {
     pub fn error(&self) -> Option<&RunError> {
         match self {
             StepOutcome::Load(load) => load.error.as_ref()?.cause.as_ref(),
+            StepOutcome::Probe(probe) => probe.error.as_ref()?.cause.as_ref(),
             _ => None,
         }
     }
