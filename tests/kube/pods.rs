@@ -82,6 +82,36 @@ fn eight_pods_on_a_claim_each_start_together() {
 
 #[test]
 #[ignore = "needs a cluster"]
+fn what_was_measured_by_now_is_told_on_the_way() {
+    let lab = Lab::new("status");
+    for pods in ["", "--pods 2"] {
+        let words = format!(
+            "{pods} --claim-size 30m --name=t --rw=randread --bs=4k --size=8m --runtime=5 --time_based --status-interval=1 \
+             --output-format=json"
+        );
+        let (status, stdout, stderr) = run(lab.fio("sc://local-path", &words));
+        assert_eq!(status, Some(0), "{stderr}");
+        let documents = serde_json::Deserializer::from_str(&stdout).into_iter::<Value>();
+        let documents: Vec<Value> = documents.map(|document| document.expect("JSON")).collect();
+        let counts = documents
+            .iter()
+            .map(|document| document["jobs"][0]["read"]["total_ios"].as_u64());
+        let counts: Vec<u64> = counts.map(|count| count.expect("a count")).collect();
+        // The last one is the result. How many come before depends on what else the machine does.
+        assert!(
+            counts.len() >= 3 && counts.is_sorted(),
+            "{pods}: {counts:?}"
+        );
+        assert!(
+            counts[0] > 0 && counts[0] < counts[counts.len() - 1],
+            "{pods}: {counts:?}"
+        );
+    }
+    lab.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
 fn on_a_terminal_every_pod_has_a_line() {
     let lab = Lab::new("lines");
     let words = "--per-node --claim-size 100m --name=t --rw=randread --bs=4k --size=16m --runtime=6 --time_based";

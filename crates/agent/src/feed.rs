@@ -19,6 +19,8 @@ pub(crate) struct Feed {
     interval_ns: AtomicU64,
     /// A client has seen enough.
     enough: AtomicBool,
+    /// A client wants to know what has been measured by now.
+    status: AtomicBool,
     hold: Mutex<Hold>,
 }
 
@@ -44,6 +46,9 @@ struct State {
     progress: Option<Arc<str>>,
     /// Counts the progress reports, so that a listener knows whether it has seen the latest.
     progress_number: u64,
+    /// What had been measured when a client last wanted to know, and how often that was.
+    status: Option<Arc<str>>,
+    status_number: u64,
 }
 
 /// How far a listener has read.
@@ -52,6 +57,7 @@ pub(crate) struct Position {
     pub(crate) run: u64,
     pub(crate) have: usize,
     progress_number: u64,
+    status_number: u64,
 }
 
 impl Position {
@@ -60,6 +66,7 @@ impl Position {
             run,
             have,
             progress_number: 0,
+            status_number: 0,
         }
     }
 }
@@ -82,6 +89,7 @@ impl Feed {
         };
         self.interval_ns.store(interval_ns, Relaxed);
         self.enough.store(false, Relaxed);
+        self.status.store(false, Relaxed);
         *self.hold() = if hold { Hold::Wanted } else { Hold::Free };
         true
     }
@@ -131,6 +139,13 @@ impl Feed {
         }
     }
 
+    /// A client wants to know what this run has measured by now.
+    pub(crate) fn want_status(&self, run: u64) {
+        if self.state().run == run {
+            self.status.store(true, Relaxed);
+        }
+    }
+
     /// Whether a run goes on.
     pub(crate) fn is_running(&self) -> bool {
         self.state().is_running
@@ -143,6 +158,7 @@ impl Feed {
             state.run != position.run
                 || state.messages.len() <= position.have
                     && state.progress_number == position.progress_number
+                    && state.status_number == position.status_number
         };
         let waited = self.changed.wait_timeout_while(state, wait, is_old);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -156,6 +172,12 @@ impl Feed {
             // Progress of a run that has ended would come behind its result.
             if state.is_running {
                 news.extend(state.progress.clone());
+            }
+        }
+        if state.status_number != position.status_number {
+            position.status_number = state.status_number;
+            if state.is_running {
+                news.extend(state.status.clone());
             }
         }
         news
@@ -186,6 +208,19 @@ impl Observer for &Feed {
         drop(state);
         self.changed.notify_all();
         self.control()
+    }
+
+    fn wants_status(&mut self, _at_ns: u64) -> bool {
+        self.status.swap(false, Relaxed)
+    }
+
+    fn status(&mut self, so_far: &RunResult) {
+        let text = line(&Message::Status(Box::new(so_far.clone())));
+        let mut state = self.state();
+        state.status = Some(text.into());
+        state.status_number += 1;
+        drop(state);
+        self.changed.notify_all();
     }
 
     fn interval_ns(&self) -> u64 {
@@ -220,6 +255,9 @@ impl Observer for &Feed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iosonde_engine::local::LocalRunner;
+    use iosonde_job::env::FakeEnv;
+    use iosonde_result::session::Session;
 
     const NOW: Duration = Duration::ZERO;
     const SECOND: u64 = 1_000_000_000;
@@ -252,6 +290,33 @@ mod tests {
             feed.news(&mut Position::new(7, 0), NOW).is_empty(),
             "of another run"
         );
+    }
+
+    #[test]
+    fn what_was_measured_by_now_is_told_once_to_who_asked() {
+        let words = ["--name=a", "--ioengine=null", "--rw=read", "--size=64k"].map(Into::into);
+        let plan = iosonde_job::parse(&words, &FakeEnv::new()).unwrap().plan;
+        let so_far = LocalRunner::default().open().run(&plan, &mut ()).unwrap();
+        let feed = Feed::default();
+        feed.begin(2, SECOND, false);
+        feed.want_status(1);
+        assert!(!(&feed).wants_status(0), "of another run");
+        feed.want_status(2);
+        assert!((&feed).wants_status(0) && !(&feed).wants_status(0), "once");
+        (&feed).status(&so_far);
+        let mut position = Position::new(2, 0);
+        let news = feed.news(&mut position, NOW);
+        assert!(
+            news.len() == 1 && news[0].contains("\"status\""),
+            "{news:?}"
+        );
+        assert_eq!(position.have, 0, "nobody who comes back needs it");
+        assert!(feed.news(&mut position, NOW).is_empty());
+        // A new run knows nothing of it.
+        feed.want_status(2);
+        feed.end(Err(RunError::Interrupted));
+        feed.begin(3, SECOND, false);
+        assert!(!(&feed).wants_status(0));
     }
 
     #[test]

@@ -298,6 +298,7 @@ impl Client {
                 disks.get_or_insert_with(|| MachineSampler::begin(System::live()));
                 self.tell(&line(&Message::Sample(Box::new(slice))));
             }
+            Request::Status { run } => self.shared.feed.want_status(run),
             Request::Start { run, at_ns } => {
                 let at = self.shared.begun + Duration::from_nanos(at_ns);
                 self.shared.feed.release(run, at);

@@ -12,7 +12,7 @@ use crate::transport::{Connection, Heard};
 use iosonde_job::{Plan, place};
 use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer, PodProgress, Progress};
-use iosonde_result::pods::{PodRun, combined};
+use iosonde_result::pods::combined;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
 use iosonde_result::wire::{Message, Place, Request, Stop};
@@ -37,6 +37,8 @@ pub struct PodsSession<'w> {
     labels: BTreeMap<String, String>,
     links: Vec<Link>,
     nodes: Nodes,
+    /// Whether the observer waits for what has been measured by now.
+    is_status_due: bool,
     watch: Watch<'w>,
     /// The client's clock counts from here.
     begun: Instant,
@@ -59,6 +61,7 @@ impl<'w> PodsSession<'w> {
                 .map(|pod| Link::new(pod, is_block))
                 .collect(),
             nodes: Nodes::default(),
+            is_status_due: false,
             watch,
             begun: Instant::now(),
             runs: 0,
@@ -351,6 +354,17 @@ impl<'w> PodsSession<'w> {
                 pods: &pods,
                 ..progress.view()
             });
+            if observer.wants_status(progress.at_ns) {
+                self.is_status_due = true;
+                let run = self.runs;
+                self.links.iter_mut().for_each(|link| link.ask_status(run));
+            }
+        }
+        if self.is_status_due
+            && let Some(so_far) = self.so_far()
+        {
+            self.is_status_due = false;
+            observer.status(&so_far);
         }
         loop {
             // Those that have ended have no more slices than they have told.
@@ -377,22 +391,19 @@ impl<'w> PodsSession<'w> {
     fn gather(&mut self) -> Option<RunResult> {
         let labels = &self.labels;
         let run = |link: &mut Link| {
-            let mut result = link.result.take()?;
-            result.labels.extend(labels.clone());
-            result.labels.extend(link.labels.clone());
-            let delay_ns = result
-                .workers
-                .first()
-                .map_or(0, |worker| worker.start_delay_ns);
-            Some(PodRun {
-                name: link.name.clone(),
-                node: link.node(),
-                started_ns: delay_ns,
-                clock_error_ns: link.offset.map_or(0, |offset| offset.error_ns),
-                result,
-            })
+            let result = link.result.take()?;
+            Some(link.run_of(result, labels))
         };
         combined(self.links.iter_mut().filter_map(run).collect())
+    }
+
+    /// What all have measured by now, once all have answered.
+    fn so_far(&self) -> Option<RunResult> {
+        let answers = self.links.iter().map(|link| {
+            let result = link.status.as_ref().or(link.result.as_ref())?;
+            Some(link.run_of(result.clone(), &self.labels))
+        });
+        combined(answers.collect::<Option<_>>()?)
     }
 
     fn remove(&mut self) -> Result<(), RunError> {

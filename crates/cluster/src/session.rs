@@ -253,6 +253,11 @@ impl<'w> ClusterSession<'w> {
                 Ok(Heard::Message(message)) => {
                     have += usize::from(message.is_kept());
                     is_known |= message.is_of_a_run();
+                    if let Message::Progress(progress) = &message
+                        && observer.wants_status(progress.at_ns)
+                    {
+                        self.connection.ask(&Request::Status { run });
+                    }
                     match message {
                         Message::Ending => {
                             is_cut_short = true;
@@ -462,6 +467,10 @@ fn pass_on(message: &Message, observer: &mut dyn Observer) -> Control {
     match message {
         Message::Progress(progress) => observer.progress(&progress.view()),
         Message::Interval(interval) => observer.interval(interval),
+        Message::Status(so_far) => {
+            observer.status(so_far);
+            Control::Continue
+        }
         Message::Event(event) => {
             observer.event(event);
             Control::Continue

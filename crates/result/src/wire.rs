@@ -39,6 +39,11 @@ pub enum Request {
     Clock,
     /// What did the disks of the agent's machine do since this client asked last? Answered with [`Message::Sample`].
     Sample,
+    /// What has a run measured by now? Answered with [`Message::Status`], soon.
+    Status {
+        /// Number of the run.
+        run: u64,
+    },
     /// Let the jobs of a run that waits start.
     Start {
         /// Number of the run.
@@ -100,6 +105,8 @@ pub enum Message {
     Ready,
     /// Where the run stands. Only the latest is told.
     Progress(ProgressReport),
+    /// Answer to [`Request::Status`]: the result as if the run had ended there. Only the latest is told.
+    Status(Box<RunResult>),
     /// A slice of the measured time is complete.
     Interval(Box<Interval>),
     /// Something happened.
@@ -127,7 +134,7 @@ impl Message {
 
     /// Whether only an agent that has a run says it.
     pub fn is_of_a_run(&self) -> bool {
-        self.is_kept() || matches!(self, Message::Progress(_))
+        self.is_kept() || matches!(self, Message::Progress(_) | Message::Status(_))
     }
 }
 

@@ -7,6 +7,7 @@ use crate::session::{refused, resumed};
 use crate::transport::Connection;
 use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Observer, PodProgress, WorkerState};
+use iosonde_result::pods::PodRun;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::RunError;
 use iosonde_result::wire::{Message, ProgressReport, Request, Stop};
@@ -38,6 +39,8 @@ pub(super) struct Link {
     pub(super) clock_ns: Option<u64>,
     /// Questions for its clock that it has yet to answer.
     clocks_due: u32,
+    /// What it had measured when that was last wanted.
+    pub(super) status: Option<RunResult>,
     pub(super) result: Option<RunResult>,
 }
 
@@ -61,6 +64,7 @@ impl Link {
             latency_ns: None,
             clock_ns: None,
             clocks_due: 0,
+            status: None,
             result: None,
         }
     }
@@ -73,6 +77,7 @@ impl Link {
         self.progress = None;
         self.intervals.clear();
         self.latency_ns = None;
+        self.status = None;
         self.result = None;
         self.is_known = false;
         self.pulse.heard(Instant::now());
@@ -137,6 +142,7 @@ impl Link {
                 self.latency_ns = percentile(50.0).zip(percentile(99.0));
                 self.intervals.push_back(*interval);
             }
+            Message::Status(so_far) => self.status = Some(*so_far),
             Message::Event(event) => observer.event(&event),
             Message::Ending => self.is_cut_short = true,
             Message::Done(Ok(result)) if !self.is_cut_short => self.result = Some(*result),
@@ -152,6 +158,30 @@ impl Link {
             Message::Hello { .. } | Message::Place(_) | Message::Sample(_) => {}
         }
         Ok(())
+    }
+
+    /// Asks what it has measured by now: [`Link::status`].
+    pub(super) fn ask_status(&mut self, run: u64) {
+        self.status = None;
+        self.connection.ask(&Request::Status { run });
+    }
+
+    /// One of its results, among those of the others.
+    pub(super) fn run_of(
+        &self,
+        mut result: RunResult,
+        labels: &BTreeMap<String, String>,
+    ) -> PodRun {
+        result.labels.extend(labels.clone());
+        result.labels.extend(self.labels.clone());
+        let delay_ns = result.workers.first().map(|worker| worker.start_delay_ns);
+        PodRun {
+            name: self.name.clone(),
+            node: self.node(),
+            started_ns: delay_ns.unwrap_or(0),
+            clock_error_ns: self.offset.map_or(0, |offset| offset.error_ns),
+            result,
+        }
     }
 
     /// Where it stands, for displays.
