@@ -6,7 +6,9 @@ use crate::clock::{Exchange, Offset};
 use crate::lifecycle::Objects;
 use crate::nodes::{Nodes, Wanted};
 use crate::runner::{ClusterRunner, Made, MadePod};
-use crate::session::{ANSWER, TICK, Told, Watch, not_to_be_taken_up, reconnected, remove};
+use crate::session::{
+    ANSWER, TICK, Told, Watch, may_be_left, not_to_be_taken_up, reconnected, remove,
+};
 use crate::together::Together;
 use crate::transport::{Connection, Heard};
 use iosonde_job::{Plan, place};
@@ -37,6 +39,8 @@ pub struct PodsSession<'w> {
     labels: BTreeMap<String, String>,
     links: Vec<Link>,
     nodes: Nodes,
+    /// The volume, in words, if it is there before and after.
+    lasting: Option<String>,
     /// Whether the observer waits for what has been measured by now.
     is_status_due: bool,
     watch: Watch<'w>,
@@ -61,6 +65,7 @@ impl<'w> PodsSession<'w> {
                 .map(|pod| Link::new(pod, is_block))
                 .collect(),
             nodes: Nodes::default(),
+            lasting: made.lasting,
             is_status_due: false,
             watch,
             begun: Instant::now(),
@@ -83,6 +88,7 @@ impl<'w> PodsSession<'w> {
             labels: BTreeMap::new(),
             pods,
             is_block: false,
+            lasting: None,
             wanted: Vec::new(),
         };
         let mut session = PodsSession::new(made, watch);
@@ -447,7 +453,10 @@ impl Session for PodsSession<'_> {
             self.gather().ok_or(RunError::Interrupted)
         });
         self.nodes = nodes;
-        outcome
+        outcome.map_err(|error| match self.is_closed {
+            true => error,
+            false => may_be_left(error, self.lasting.as_deref(), &self.objects.id),
+        })
     }
 
     fn close(mut self: Box<Self>) -> Result<(), RunError> {

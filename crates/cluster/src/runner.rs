@@ -36,6 +36,8 @@ pub(crate) struct Made {
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) pods: Vec<MadePod>,
     pub(crate) is_block: bool,
+    /// The volume, in words, if it is there before and after.
+    pub(crate) lasting: Option<String>,
     /// Nodes to watch besides.
     pub(crate) wanted: Vec<Wanted>,
 }
@@ -116,6 +118,11 @@ impl ClusterRunner<'_> {
                 (watch.tell)(Told::Over);
                 Ok(Made {
                     is_block: spec.is_block(),
+                    lasting: match &options.target {
+                        Target::Claim { name, .. } => Some(format!("the claim {name}")),
+                        Target::HostPath(path) => Some(format!("{path} of the node")),
+                        _ => None,
+                    },
                     wanted,
                     labels: ready.labels,
                     runtime,

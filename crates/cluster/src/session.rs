@@ -56,6 +56,8 @@ pub struct ClusterSession<'w> {
     labels: BTreeMap<String, String>,
     connection: Connection,
     nodes: Nodes,
+    /// The volume, in words, if it is there before and after.
+    lasting: Option<String>,
     watch: Watch<'w>,
     runs: u64,
     is_closed: bool,
@@ -70,6 +72,7 @@ impl<'w> ClusterSession<'w> {
             mut labels,
             mut pods,
             is_block,
+            lasting,
             wanted: _,
         } = made;
         let first = pods.swap_remove(0);
@@ -82,6 +85,7 @@ impl<'w> ClusterSession<'w> {
             labels,
             connection: first.connection,
             nodes: Nodes::default(),
+            lasting,
             watch,
             runs: 0,
             is_closed: false,
@@ -103,6 +107,7 @@ impl<'w> ClusterSession<'w> {
             labels: pod.labels,
             connection: pod.connection,
             nodes: Nodes::default(),
+            lasting: None,
             watch,
             runs: 1,
             is_closed: false,
@@ -479,6 +484,27 @@ fn pass_on(message: &Message, observer: &mut dyn Observer) -> Control {
     }
 }
 
+/// An agent that is lost cannot remove its files, which matters where the volume stays.
+pub(crate) fn may_be_left(error: RunError, volume: Option<&str>, id: &str) -> RunError {
+    match (error, volume) {
+        (
+            RunError::Lost {
+                what,
+                cause,
+                remedy,
+            },
+            Some(volume),
+        ) => RunError::Lost {
+            what,
+            cause,
+            remedy: format!(
+                "{remedy}; what it had written may be left in {volume}: if so, remove .iosonde-{id}* there"
+            ),
+        },
+        (other, _) => other,
+    }
+}
+
 pub(crate) fn refused(problem: String) -> RunError {
     RunError::Unsupported {
         problem: format!("the agent refuses: {problem}"),
@@ -491,7 +517,10 @@ impl Session for ClusterSession<'_> {
         let mut nodes = std::mem::take(&mut self.nodes);
         let outcome = nodes.beside(observer, |observer| self.run_alone(plan, observer));
         self.nodes = nodes;
-        outcome
+        outcome.map_err(|error| match self.is_closed {
+            true => error,
+            false => may_be_left(error, self.lasting.as_deref(), &self.objects.id),
+        })
     }
 
     fn close(mut self: Box<Self>) -> Result<(), RunError> {
@@ -596,6 +625,21 @@ mod tests {
         assert_eq!(error, over);
         assert_eq!(asked(&mut ears), [Request::Follow { run: 1, have: 0 }]);
         session.is_closed = true;
+    }
+
+    #[test]
+    fn files_of_a_lost_agent_are_told_of_where_the_volume_stays() {
+        let lost = RunError::Lost {
+            what: "the pod".to_owned(),
+            cause: "its node died".to_owned(),
+            remedy: "run it again".to_owned(),
+        };
+        let told = may_be_left(lost.clone(), Some("the claim data"), "1a2b");
+        let words = "run it again; what it had written may be left in the claim data: if so, remove .iosonde-1a2b* there";
+        assert_eq!(told.remedy(), words);
+        assert_eq!(may_be_left(lost.clone(), None, "1a2b"), lost);
+        let other = RunError::Interrupted;
+        assert_eq!(may_be_left(other.clone(), Some("x"), "1a2b"), other);
     }
 
     #[test]
