@@ -17,9 +17,13 @@ const NEAR: f64 = 0.02;
 /// The share of the grid's measured time that a search may take.
 const SHARE: f64 = 0.1;
 
+fn is_full() -> bool {
+    std::env::var("IOSONDE_TEST_FULL").is_ok_and(|full| full == "yes")
+}
+
 /// Depths and seconds of a cell.
 fn grid() -> (&'static str, u64) {
-    match std::env::var("IOSONDE_TEST_FULL").is_ok_and(|full| full == "yes") {
+    match is_full() {
         true => ("1..512", 60),
         false => ("1,4,16", 20),
     }
@@ -131,6 +135,10 @@ fn on_a_throttled_device_a_search_finds_what_the_grid_finds() {
                 format!("sweep: {found:?}, the grid {grid:?}")
             })
         });
+        // A probe takes a minute and a half; `probe::knee` has a short one.
+        if !is_full() {
+            continue;
+        }
         let path = devices[index].path().display().to_string();
         let probe = format!("probe --format=json --no-save --allow-overwrite={path} {path}");
         one_good_try(|| {
