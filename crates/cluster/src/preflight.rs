@@ -21,7 +21,7 @@ use k8s_openapi::api::authorization::v1::{
 use k8s_openapi::api::core::v1::{
     LimitRange, Namespace, Node, PersistentVolumeClaim, ResourceQuota,
 };
-use k8s_openapi::api::storage::v1::{CSIStorageCapacity, StorageClass};
+use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, CSIStorageCapacity, StorageClass};
 use kube::api::{Api, ListParams, PostParams};
 use std::collections::BTreeMap;
 
@@ -54,6 +54,10 @@ pub struct Facts {
     pub limits: Option<Vec<LimitRange>>,
     /// What drivers publish of the space that is left.
     pub capacities: Option<Vec<CSIStorageCapacity>>,
+    /// All CSI drivers.
+    pub drivers: Option<Vec<CSIDriver>>,
+    /// Which of them each node has.
+    pub driver_nodes: Option<Vec<CSINode>>,
     /// The claim, where one is the target and it exists.
     pub claim: Option<PersistentVolumeClaim>,
     /// What of [`RIGHTS`] this user does not have, in words.
@@ -88,13 +92,17 @@ pub(crate) async fn look(cluster: &Cluster, options: &ClusterOptions) -> Result<
     let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), &cluster.namespace);
     let limits: Api<LimitRange> = Api::namespaced(client.clone(), &cluster.namespace);
     let capacities: Api<CSIStorageCapacity> = Api::all(client.clone());
-    let (classes, nodes, namespace, quotas, limits, capacities) = futures::join!(
+    let drivers: Api<CSIDriver> = Api::all(client.clone());
+    let driver_nodes: Api<CSINode> = Api::all(client.clone());
+    let (classes, nodes, namespace, quotas, limits, capacities, drivers, driver_nodes) = futures::join!(
         classes.list(&all),
         nodes.list(&all),
         namespaces.get_opt(&cluster.namespace),
         quotas.list(&all),
         limits.list(&all),
         capacities.list(&all),
+        drivers.list(&all),
+        driver_nodes.list(&all),
     );
     if let Ok(None) = &namespace {
         return Err(RunError::Unsupported {
@@ -119,6 +127,8 @@ pub(crate) async fn look(cluster: &Cluster, options: &ClusterOptions) -> Result<
         quotas: quotas.ok().map(|list| list.items),
         limits: limits.ok().map(|list| list.items),
         capacities: capacities.ok().map(|list| list.items),
+        drivers: drivers.ok().map(|list| list.items),
+        driver_nodes: driver_nodes.ok().map(|list| list.items),
         claim,
         missing_rights,
     })

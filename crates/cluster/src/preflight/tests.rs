@@ -21,6 +21,8 @@ fn facts(change: impl FnOnce(&mut Value)) -> Facts {
         "quotas": [],
         "limits": [],
         "capacities": [],
+        "drivers": [],
+        "driver_nodes": [],
         "claim": null,
         "namespace": {"metadata": {"name": "bench"}},
     });
@@ -33,6 +35,8 @@ fn facts(change: impl FnOnce(&mut Value)) -> Facts {
         quotas: serde_json::from_value(part("quotas")).unwrap(),
         limits: serde_json::from_value(part("limits")).unwrap(),
         capacities: serde_json::from_value(part("capacities")).unwrap(),
+        drivers: serde_json::from_value(part("drivers")).unwrap(),
+        driver_nodes: serde_json::from_value(part("driver_nodes")).unwrap(),
         claim: serde_json::from_value(part("claim")).unwrap(),
         missing_rights: Vec::new(),
     }
@@ -58,6 +62,24 @@ fn a_class_that_exists_is_measured_with_an_image_that_is_there() {
 }
 
 #[test]
+fn a_driver_that_runs_on_no_node_is_told_of() {
+    let with = |on: Value| {
+        let facts = facts(|facts| {
+            facts["drivers"] = json!([{"metadata": {"name": "example.com/disk"}, "spec": {}}]);
+            facts["driver_nodes"] = json!([{"metadata": {"name": "n1"}, "spec": {"drivers": on}}]);
+        });
+        judge(&facts, "sc://fast").unwrap().notes
+    };
+    let down = with(json!([]));
+    assert!(
+        down[0].contains("example.com/disk, which runs on no node"),
+        "{down:?}"
+    );
+    let up = with(json!([{"name": "example.com/disk", "nodeID": "n1"}]));
+    assert!(up.is_empty(), "{up:?}");
+}
+
+#[test]
 fn what_may_not_be_seen_is_not_judged() {
     let blind = facts(|facts| {
         for part in [
@@ -67,6 +89,8 @@ fn what_may_not_be_seen_is_not_judged() {
             "namespace",
             "limits",
             "capacities",
+            "drivers",
+            "driver_nodes",
         ] {
             facts[part] = Value::Null;
         }

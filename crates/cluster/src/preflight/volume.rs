@@ -6,7 +6,7 @@ use crate::options::{ClusterOptions, VolumeMode};
 use iosonde_job::Target;
 use iosonde_job::diagnostic::nearest;
 use iosonde_result::session::RunError;
-use k8s_openapi::api::storage::v1::StorageClass;
+use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, StorageClass};
 use std::collections::BTreeMap;
 
 impl Facts {
@@ -38,6 +38,13 @@ impl Facts {
                 "the class {name} makes no volumes itself: one that was made by hand must be free"
             ));
         }
+        if self.is_nowhere(&class.provisioner) {
+            ready.notes.push(format!(
+                "the class {name} needs the driver {}, which runs on no node: its pods may be down, and the claim stay without a \
+                 volume",
+                class.provisioner
+            ));
+        }
         let binds_late = class.volume_binding_mode.as_deref() == Some("WaitForFirstConsumer");
         let is_placed = !options.node_selector.is_empty() || !options.pod.node_affinity.is_empty();
         if is_placed && !binds_late {
@@ -53,6 +60,19 @@ impl Facts {
             ));
         }
         Ok(())
+    }
+
+    /// Whether a provisioner is a CSI driver that no node has.
+    fn is_nowhere(&self, provisioner: &str) -> bool {
+        let (Some(drivers), Some(nodes)) = (&self.drivers, &self.driver_nodes) else {
+            return false;
+        };
+        let is_it = |driver: &CSIDriver| driver.metadata.name.as_deref() == Some(provisioner);
+        let has_it = |node: &CSINode| {
+            let mut known = node.spec.drivers.iter();
+            known.any(|driver| driver.name == provisioner)
+        };
+        drivers.iter().any(is_it) && !nodes.iter().any(has_it)
     }
 
     pub(super) fn judge_claim(
