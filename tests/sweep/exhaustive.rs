@@ -79,7 +79,8 @@ impl Found {
     }
 
     fn overlaps(self, grid: Found) -> bool {
-        (self.iops - grid.iops).abs() <= self.error + grid.error
+        let are_known = self.error.is_finite() && grid.error.is_finite();
+        are_known && (self.iops - grid.iops).abs() <= self.error + grid.error
     }
 
     fn is_cheap(self, grid: Found) -> bool {

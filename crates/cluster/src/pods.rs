@@ -319,6 +319,7 @@ impl<'w> PodsSession<'w> {
     fn follow(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         let mut together = Together::default();
         self.stops.clear();
+        self.is_status_due = false;
         let (mut passed_on, mut is_started, mut is_enough) = (0, false, false);
         loop {
             while passed_on < (self.watch.interrupts)().min(2) {
@@ -366,11 +367,13 @@ impl<'w> PodsSession<'w> {
                 self.links.iter_mut().for_each(|link| link.ask_status(run));
             }
         }
-        if self.is_status_due
-            && let Some(so_far) = self.so_far()
-        {
+        let has_answered = |link: &Link| link.status.is_some() || link.result.is_some();
+        let is_over = self.links.iter().all(|link| link.result.is_some());
+        if self.is_status_due && !is_over && self.links.iter().all(has_answered) {
             self.is_status_due = false;
-            observer.status(&so_far);
+            if let Some(so_far) = self.so_far() {
+                observer.status(&so_far);
+            }
         }
         loop {
             // Those that have ended have no more slices than they have told.

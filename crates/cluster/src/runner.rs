@@ -119,7 +119,9 @@ impl ClusterRunner<'_> {
                 Ok(Made {
                     is_block: spec.is_block(),
                     lasting: match &options.target {
-                        Target::Claim { name, .. } => Some(format!("the claim {name}")),
+                        Target::Claim { name, .. } if !spec.is_block() => {
+                            Some(format!("the claim {name}"))
+                        }
                         Target::HostPath(path) => Some(format!("{path} of the node")),
                         _ => None,
                     },

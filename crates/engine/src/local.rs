@@ -96,15 +96,13 @@ impl LocalRunner {
         files::check(&traced, self, to_be)
     }
 
-    /// Regular files and block devices that a plan would use and that are there already. Where they cannot be found, a run tells why.
+    /// Regular files and block devices that a plan would use and that are there already. What cannot be read of it, a run will tell.
     pub fn there_already(&self, plan: &Plan) -> Vec<PathBuf> {
-        let found = Traced::read(plan, true).and_then(|traced| files::find(&traced));
-        let members = found.unwrap_or_default();
-        let paths = members
-            .iter()
-            .filter(|member| plan.jobs[member.job].io.engine.has_paths())
-            .flat_map(|member| &member.expected.files)
-            .map(|file| &file.path);
+        let Ok(traced) = Traced::read(plan, false) else {
+            return Vec::new();
+        };
+        let paths = files::named(&traced);
+        let paths = paths.iter();
         let holds_data = |path: &&PathBuf| {
             let kind = path.metadata().map(|facts| facts.file_type());
             kind.is_ok_and(|kind| kind.is_file() || kind.is_block_device())

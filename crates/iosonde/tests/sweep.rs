@@ -138,6 +138,18 @@ fn files_that_jobs_name_are_only_read_if_they_were_there() {
         assert!(fs::read(&file).unwrap() == content, "{options}: {told}");
     }
     assert!(!scratch.path("new").exists());
+    // What a trace does as well.
+    let trace = "fio version 2 iolog\nx add\nx open\nx write 0 4096\nx close\n";
+    fs::write(scratch.path("trace"), trace).unwrap();
+    let job = "[a]\nioengine=libaio\nread_iolog=trace\nreplay_redirect=precious\n";
+    fs::write(scratch.path("job.fio"), job).unwrap();
+    let words = "sweep job.fio --iodepth 1 --runtime 1 --exhaustive --no-save";
+    let words: Vec<&str> = words.split(' ').collect();
+    let output = scratch.run(&words);
+    let told = error(&output);
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert!(told.contains("would write to it"), "{told}");
+    assert!(fs::read(&file).unwrap() == content, "{told}");
     let job = "[a]\nioengine=libaio\nfilename=precious\nrw=randwrite\nsize=1m\n";
     fs::write(scratch.path("job.fio"), job).unwrap();
     let words = "sweep job.fio --iodepth 1 --runtime 1 --exhaustive --no-save --allow-overwrite";

@@ -139,7 +139,8 @@ impl Link {
             Message::Progress(progress) => self.progress = Some(progress),
             Message::Interval(interval) => {
                 let percentile = |percent| interval.latency.percentile(percent);
-                self.latency_ns = percentile(50.0).zip(percentile(99.0));
+                let latest = percentile(50.0).zip(percentile(99.0));
+                self.latency_ns = latest.or(self.latency_ns);
                 self.intervals.push_back(*interval);
             }
             Message::Status(so_far) => self.status = Some(*so_far),
@@ -187,8 +188,11 @@ impl Link {
     /// Where it stands, for displays.
     pub(super) fn stands(&self, number: usize) -> PodProgress {
         let workers = self.progress.iter().flat_map(|progress| &progress.workers);
-        // Of those that go on, else of all, the one that is the farthest behind.
-        let behind = workers.min_by_key(|worker| (worker.state.is_over(), worker.state as u8));
+        // Of those that go on the one that is the farthest behind, else one that waits for its turn, else one that is over.
+        let behind = workers.min_by_key(|worker| {
+            let waits = worker.state == WorkerState::NotStarted;
+            (worker.state.is_over(), waits, worker.state as u8)
+        });
         let progress = self.progress.as_ref().filter(|_| self.result.is_none());
         let state = match self.result {
             Some(_) => Some(WorkerState::Finished),
@@ -200,7 +204,7 @@ impl Link {
             state,
             job: behind.map_or(0, |worker| worker.job),
             rate: progress.map(|progress| progress.rate).unwrap_or_default(),
-            latency_ns: self.latency_ns,
+            latency_ns: self.latency_ns.filter(|_| self.result.is_none()),
             left_ns: progress.and_then(|progress| progress.left_ns),
         }
     }
@@ -299,6 +303,7 @@ mod tests {
                 worker(WorkerState::Finished, 0),
                 worker(WorkerState::Running, 2),
                 worker(WorkerState::Layout, 1),
+                worker(WorkerState::NotStarted, 3),
             ],
             rate,
             left_ns: Some(5),

@@ -50,6 +50,10 @@ pub(super) struct Around<'a> {
 pub(super) struct Crew<'a> {
     /// The run's clock; `None` in a simulation, where time is told with every tick.
     clock: Option<RealClock>,
+    /// The time of a simulation while it is known: between ticks a worker that is stopped says itself when that was.
+    simulated_ns: u64,
+    /// Who was told to stop.
+    told: Vec<bool>,
     plan: &'a Plan,
     clones: &'a [Member],
     around: Around<'a>,
@@ -98,6 +102,8 @@ impl<'a> Crew<'a> {
         }
         Crew {
             clock: None,
+            simulated_ns: 0,
+            told: vec![false; clones.len()],
             plan,
             clones,
             around,
@@ -276,10 +282,16 @@ impl<'a> Crew<'a> {
         self
     }
 
+    /// Ends a worker, as of now. It is told once: it may have gone on to what comes after its I/O.
     fn stop(&mut self, number: usize) {
-        let now_ns = self.clock.map_or(self.last_tick_ns, |clock| clock.now_ns());
-        self.shared[number].stop_ns.store(now_ns, Relaxed);
-        self.shared[number].stop.store(true, Release);
+        if !std::mem::replace(&mut self.told[number], true) {
+            let now_ns = match self.clock {
+                Some(clock) => clock.now_ns(),
+                None => self.simulated_ns,
+            };
+            self.shared[number].stop_ns.store(now_ns, Relaxed);
+            self.shared[number].stop.store(true, Release);
+        }
         if self.life[number] == Life::Pending {
             self.life[number] = Life::Dropped;
         }
@@ -299,6 +311,12 @@ impl<'a> Crew<'a> {
         }
         let elapsed_ns = now_ns.saturating_sub(self.last_tick_ns).max(1);
         self.last_tick_ns = now_ns;
+        self.simulated_ns = now_ns;
+        self.look(now_ns, elapsed_ns);
+        self.simulated_ns = 0;
+    }
+
+    fn look(&mut self, now_ns: u64, elapsed_ns: u64) {
         if self.around.interrupt.is_requested() {
             self.stop_all();
         }

@@ -29,7 +29,7 @@ pub(crate) struct Member {
     /// What it replays.
     pub(crate) trace: Option<Arc<Trace>>,
     /// Its files before the run: their names, where an earlier job has to make them first.
-    pub(super) expected: WorkerFiles,
+    expected: WorkerFiles,
     /// Its files as they are at its start, where that makes a difference.
     at_start: OnceLock<WorkerFiles>,
 }
@@ -111,6 +111,22 @@ pub(super) fn find(traced: &Traced) -> Result<Vec<Member>, RunError> {
         Ok(Member::new(which, trace.cloned(), files))
     };
     expand(&traced.plan).map(member).collect()
+}
+
+/// All files that jobs name, whether they can be used or not.
+pub(super) fn named(traced: &Traced) -> Vec<PathBuf> {
+    let jobs = &traced.plan.jobs;
+    let members = expand(&traced.plan).filter(|(job, ..)| jobs[*job].io.engine.has_paths());
+    let files = members.filter_map(|(index, clone, number)| {
+        let job = &jobs[index];
+        match traced.of(number) {
+            Some(trace) => WorkerFiles::of_trace(job, clone, trace),
+            None => resolve(job, clone).or_else(|_| WorkerFiles::by_name(job, clone)),
+        }
+        .ok()
+    });
+    let files = files.flat_map(|worker| worker.files);
+    files.map(|file| file.path).collect()
 }
 
 /// Finds all files and refuses what must not be, without making any. Files in `to_be` will be there, whatever they hold.

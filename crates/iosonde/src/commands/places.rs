@@ -14,7 +14,8 @@ use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
 use iosonde_study::probe::{Budget, ProbeTarget};
 use iosonde_study::sweep::Grid;
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 /// What shows a pod while it is made and removed.
 pub(super) type Tell = Box<dyn FnMut(Told<'_>)>;
@@ -91,20 +92,22 @@ impl<'a> Places<'a> {
     pub(super) fn keep_what_is_there(&mut self, grid: &Grid, consent: &[PathBuf]) {
         let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
         let consent: Vec<PathBuf> = consent.iter().map(real).collect();
-        // A trace says itself what it does, and to what.
-        for curve in grid
-            .curves
-            .iter()
-            .filter(|curve| curve.job.replay.is_none())
-        {
+        let mut kept = BTreeSet::new();
+        for curve in &grid.curves {
+            // A pipe can be read once.
+            let traces = curve.job.replay.iter().flat_map(|replay| &replay.traces);
+            if traces.into_iter().any(|trace| !Path::new(trace).is_file()) {
+                continue;
+            }
             let plan = Plan {
                 jobs: vec![curve.job.clone()],
                 global_options: Vec::new(),
             };
-            for path in LocalRunner::default().there_already(&plan) {
-                if !consent.contains(&real(&path)) {
-                    self.local.only_read(path);
-                }
+            kept.extend(LocalRunner::default().there_already(&plan));
+        }
+        for path in kept {
+            if !consent.contains(&real(&path)) {
+                self.local.only_read(path);
             }
         }
     }

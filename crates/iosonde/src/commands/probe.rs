@@ -1,6 +1,7 @@
 //! `iosonde probe`: how fast is it?
 
 use super::cluster;
+use super::end;
 use super::expect::promises;
 use super::target::{self, Opened};
 use crate::args::{ClusterArgs, Format, ProbeArgs};
@@ -50,7 +51,10 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
                     path: name.clone(),
                     kind,
                 };
-                working_set(&target, &options(args))?;
+                // What a killed probe has left there may be the room that is missing: it goes when the target's turn comes.
+                if args.targets.len() > 1 && !target::has_leftovers(name) {
+                    working_set(&target, &options(args))?;
+                }
             }
         }
     }
@@ -60,13 +64,28 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
         stop: &stop,
         turns: Turns::new(args.targets.len(), args.seed),
     };
-    let (results, failed) = probes.all(keeper)?;
+    let (results, failed, closed) = probes.all(keeper)?;
+    let written = print(args, &results, &mut output);
+    let concluded = concluded(args, &stop, &results, failed);
+    end([written, concluded], closed)
+}
+
+fn print(args: &ProbeArgs, results: &[ProbeResult], output: &mut Output) -> Result<(), Failure> {
     for result in results.iter().filter(|_| args.format == Format::Table) {
         output.write(report::probe::table::text(result).as_bytes())?;
     }
-    if !results.is_empty() {
-        output.write(report::probe::rest(&results, args.format)?.as_bytes())?;
+    match results.is_empty() {
+        true => Ok(()),
+        false => output.write(report::probe::rest(results, args.format)?.as_bytes()),
     }
+}
+
+fn concluded(
+    args: &ProbeArgs,
+    stop: &Stop,
+    results: &[ProbeResult],
+    failed: Option<Failure>,
+) -> Result<(), Failure> {
     if let (Some(signal), false) = (stop.signal(), results.is_empty()) {
         return Err(Failure::Interrupted(signal));
     }
@@ -77,7 +96,7 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
     let failure = results.iter().find_map(ProbeResult::failure);
     stop.conclude_study(cut, failure.map(|failure| failure.message.clone()))?;
     match args.fail_if_broken {
-        true => fail_if_broken(&results),
+        true => fail_if_broken(results),
         false => Ok(()),
     }
 }
@@ -112,26 +131,28 @@ struct Probes<'a> {
 }
 
 impl Probes<'_> {
-    /// Probes all targets. What has been measured counts, also where another target fails.
-    fn all(&self, mut keeper: Keeper) -> Result<(Vec<ProbeResult>, Option<Failure>), Failure> {
+    /// Probes all targets. What has been measured counts, also where another target fails, or cannot be left as it was.
+    fn all(&self, mut keeper: Keeper) -> Result<Outcomes, Failure> {
         let outcomes = if self.args.targets.len() == 1 {
             vec![self.one(0, ProbeLive::new(self.stop.clone()), &mut keeper)]
         } else {
             self.in_turns(keeper)?
         };
-        let mut results = Vec::new();
-        let mut failed = None;
+        let (mut results, mut failed, mut closed) = (Vec::new(), None, Ok(()));
         for outcome in outcomes {
             match outcome {
-                Ok(result) => results.push(result),
+                Ok((result, left)) => {
+                    results.push(result);
+                    closed = closed.and(left);
+                }
                 Err(failure) => failed = failed.or(Some(failure)),
             }
         }
-        Ok((results, failed))
+        Ok((results, failed, closed))
     }
 
     /// A thread for each target, of which one runs at a time.
-    fn in_turns(&self, mut keeper: Keeper) -> Result<Vec<Result<ProbeResult, Failure>>, Failure> {
+    fn in_turns(&self, mut keeper: Keeper) -> Result<Vec<Result<Probed, Failure>>, Failure> {
         let targets = &self.args.targets;
         eprintln!(
             "{} targets take turns, phase by phase, so that a drift of this machine favours none",
@@ -160,12 +181,7 @@ impl Probes<'_> {
         }))
     }
 
-    fn one(
-        &self,
-        who: usize,
-        mut live: ProbeLive,
-        keeper: &mut Keeper,
-    ) -> Result<ProbeResult, Failure> {
+    fn one(&self, who: usize, mut live: ProbeLive, keeper: &mut Keeper) -> Result<Probed, Failure> {
         let name = &self.args.targets[who];
         let (outcome, closed) = match cluster::target_within(name, &self.args.cluster)? {
             Some((target, args)) => self.in_cluster(who, target, &args, &mut live, keeper)?,
@@ -188,8 +204,7 @@ impl Probes<'_> {
         result.notes.extend(self.note_of_equals(who));
         self.kept(name, keeper.finish(probe_document(&mut result).as_ref()));
         keeper.tell_notes();
-        closed?;
-        Ok(result)
+        Ok((result, closed))
     }
 
     fn here(
@@ -303,7 +318,13 @@ impl Probes<'_> {
     }
 }
 
+/// What was found, why a target failed, and whether all could be left as they were.
+type Outcomes = (Vec<ProbeResult>, Option<Failure>, Result<(), RunError>);
+
 /// What a probe found, and whether what was made for it could be removed.
+type Probed = (ProbeResult, Result<(), RunError>);
+
+/// The same where it may have found nothing.
 type Ended = (Result<ProbeResult, ProbeError>, Result<(), RunError>);
 
 /// The label that results of targets that were probed in turns have in common.

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         None => Ok(()),
     };
     if let Some(failure) = failed {
-        return Err(failure);
+        return end([told, Err(failure)], closed);
     }
     let text = match args.written.format {
         TextFormat::Table => results

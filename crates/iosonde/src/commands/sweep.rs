@@ -137,6 +137,7 @@ impl Asked {
             axes,
             reach: Reach {
                 bytes: 0,
+                device_bytes: 0,
                 is_open: true,
             },
             errors,

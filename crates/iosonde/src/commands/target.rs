@@ -15,6 +15,11 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use working_file::{WorkingFile, sweep};
 
+/// Whether killed probes may have left something in a directory.
+pub(super) fn has_leftovers(name: &str) -> bool {
+    working_file::are_there(Path::new(name))
+}
+
 /// A target that is ready to be measured; what was made for it is removed when it is dropped.
 pub(in crate::commands) struct Opened {
     /// For the study.

@@ -219,6 +219,11 @@ impl Grid {
         let reaches: Vec<Reach> = sized.map(|curve| reach(&curve.job)).collect();
         Reach {
             bytes: reaches.iter().map(|reach| reach.bytes).max().unwrap_or(0),
+            device_bytes: reaches
+                .iter()
+                .map(|reach| reach.device_bytes)
+                .max()
+                .unwrap_or(0),
             is_open: reaches.is_empty() || reaches.iter().any(|reach| reach.is_open),
         }
     }
@@ -455,13 +460,14 @@ fn reach(job: &Job) -> Reach {
     let clones_before_last = u64::from(job.numjobs.max(1)) - 1;
     let steps_bytes = step.unwrap_or(0).saturating_mul(clones_before_last);
     let last_start = start.unwrap_or(0).saturating_add(steps_bytes);
-    let end = match files.filesize {
-        // The length of the whole file, or of a device's part behind the offset.
-        Some((_, most)) => Some(last_start.saturating_add(most)),
-        None => size.map(|size| last_start.saturating_add(size)),
-    };
+    let of_size = size.map(|size| last_start.saturating_add(size));
+    // The length of the whole file, or of a device's part behind the offset.
+    let most = files.filesize.map(|(_, most)| most);
+    let end = most.or(of_size);
+    let device_end = most.map(|most| last_start.saturating_add(most)).or(of_size);
     Reach {
         bytes: end.unwrap_or(0),
+        device_bytes: device_end.unwrap_or(0),
         is_open: end.is_none() || start.is_none() || step.is_none(),
     }
 }
@@ -681,6 +687,8 @@ mod tests {
         assert_eq!(reach(""), (0, true));
         assert_eq!(reach("size=6g\noffset=2g\n"), (8 << 30, false));
         assert_eq!(reach("filesize=3g\n"), (3 << 30, false));
+        let behind = grid("filesize=3g\noffset=1g\n", &[]).reach();
+        assert_eq!((behind.bytes, behind.device_bytes), (3 << 30, 4 << 30));
         let clones = "size=1g\noffset_increment=1g\nnumjobs=4\n";
         assert_eq!(reach(clones), (4 << 30, false));
         // Shares are of what is used, and who says no size takes what is behind the offset.

@@ -24,6 +24,8 @@ pub struct SweepTarget {
 pub struct Reach {
     /// The end of the part that lies farthest from the start, of those that are given in bytes.
     pub bytes: u64,
+    /// The same on a device, where a length is that of the part behind the offset.
+    pub device_bytes: u64,
     /// Whether some job leaves its part to the target, or has a share of it.
     pub is_open: bool,
 }
@@ -52,7 +54,11 @@ impl SweepTarget {
             false => Ok(asked_bytes.unwrap_or(0)),
         };
         let bytes = bytes.and_then(|least| {
-            let wanted = within(kind, reach.bytes.max(least));
+            let end_bytes = match is_device(kind) {
+                true => reach.device_bytes,
+                false => reach.bytes,
+            };
+            let wanted = within(kind, end_bytes.max(least));
             usable_bytes(kind, Some(wanted), &Budget::NORMAL)
         });
         SweepTarget::of(target, bytes)
@@ -121,7 +127,12 @@ mod tests {
     }
 
     fn announced(kind: TargetKind, bytes: u64, is_open: bool) -> Option<u64> {
-        asked(kind, Reach { bytes, is_open }, None, None)
+        let reach = Reach {
+            bytes,
+            device_bytes: bytes,
+            is_open,
+        };
+        asked(kind, reach, None, None)
     }
 
     fn asked(
@@ -158,6 +169,7 @@ mod tests {
     fn a_job_that_leaves_it_to_the_target_has_what_is_usual_there() {
         let small = Reach {
             bytes: 64 << 20,
+            device_bytes: 64 << 20,
             is_open: true,
         };
         let of = |kind: TargetKind| announced(kind, small.bytes, true);
@@ -178,6 +190,7 @@ mod tests {
     fn what_a_suite_asks_for_counts_beside_what_jobs_say() {
         let named = Reach {
             bytes: 64 << 20,
+            device_bytes: 64 << 20,
             is_open: false,
         };
         let directory = || TargetKind::Directory {

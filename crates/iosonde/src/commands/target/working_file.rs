@@ -62,6 +62,13 @@ fn is_claimed(file: &File) -> io::Result<bool> {
     }
 }
 
+/// Whether there are working files in a directory, which killed probes may have left.
+pub(super) fn are_there(directory: &Path) -> bool {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut names = entries.map(|entry| entry.file_name());
+    names.any(|name| name.to_string_lossy().starts_with(PREFIX))
+}
+
 /// Removes working files that killed probes have left in a directory. Returns what is to be said about it.
 pub(super) fn sweep(directory: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(directory) else {
