@@ -96,7 +96,7 @@ fn a_target_that_is_lost_leaves_the_points_before_it() {
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(3), "{told:?} {text}");
-    assert!(text.contains("ended by an error: "), "{text}");
+    assert!(text.contains("ended by an error:"), "{text}");
     assert!(
         text.contains("  40  ") && !text.contains("  60  "),
         "{text}"
@@ -107,7 +107,7 @@ fn a_target_that_is_lost_leaves_the_points_before_it() {
     assert_eq!(list["results"][0]["kind"], "load", "{list}");
     assert!(list["results"][0]["finished_at_ms"].is_null(), "{list}");
     let shown = scratch.done(&["show", "latest"]);
-    assert!(shown.contains("ended by an error: "), "{shown}");
+    assert!(shown.contains("ended by an error:"), "{shown}");
 }
 
 #[test]
