@@ -109,6 +109,7 @@ pub fn probe(
             Err(ProbeError::Run(RunError::Interrupted)) if !study.figures.is_empty() => break,
             // What has been measured counts.
             Err(ProbeError::Run(error)) if !study.figures.is_empty() => {
+                study.note(format!("ended by an error: {error}; {}", error.remedy()));
                 study.error = Some(error.into());
                 break;
             }
@@ -443,6 +444,8 @@ mod tests {
         assert!(phases.contains(&Phase::RandomRead), "{phases:?}");
         assert!(!phases.contains(&Phase::SequentialWrite), "{phases:?}");
         assert!(cut.error.is_some() && !cut.interrupted);
+        let told = "ended by an error: the pod was lost: its node died; measure again";
+        assert!(cut.notes.iter().any(|note| note == told), "{:?}", cut.notes);
         // Before the first figure there is nothing to keep.
         let nothing = lost_at("randread");
         let lost = matches!(nothing, Err(ProbeError::Run(RunError::Lost { .. })));

@@ -1,7 +1,7 @@
 //! For people: tables of 80 columns.
 
 use super::{conditions, limits, promise, row};
-use crate::report::{ended_by, nodes};
+use crate::report::nodes;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use iosonde_study::probe::{Figure, Latency, ProbeResult};
 use iosonde_study::words;
@@ -183,7 +183,6 @@ fn remarks(result: &ProbeResult) -> Vec<String> {
             "write + fdatasync: sequential, through the page cache, as a database writes its log; latency is that of fdatasync (the write before it: p50 {p50}).",
         ));
     }
-    remarks.extend(result.error.as_ref().map(ended_by));
     // Also of those that have no figure because of it.
     for run in &result.runs {
         let mut workers = run.result.workers.iter();
