@@ -16,6 +16,7 @@ mod exhaustive;
 mod grid;
 mod order;
 mod outcome;
+mod place;
 mod predict;
 mod relay;
 mod study;
@@ -27,11 +28,12 @@ pub(crate) use axis::given_twice;
 pub use axis::{Axis, TARGET, parse_axes, size_name};
 pub use cache::{Between, CacheAnswer, CacheFinding, WORKING_SET};
 pub use compared::{ComparedPart, Known, compared};
-pub use grid::{Base, CurvePlan, Grid, Misplaced};
+pub use grid::{Base, CurvePlan, Grid};
 pub(crate) use grid::{combinations, ordered, with_options};
 pub use outcome::{
     Basis, CurveResult, CurveState, FORMAT, SweepCell, SweepDocument, SweepResult, Value, schema,
 };
+pub use place::Misplaced;
 pub use study::{LEAST_BUDGET_NS, SweepError, SweepOptions, consent, planned_ns, sweep};
 pub use target::{Reach, SweepTarget};
 pub use watch::{Announcement, Found, SweepWatcher};

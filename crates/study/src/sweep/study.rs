@@ -2,9 +2,10 @@
 
 use super::advice::Advice;
 use super::cache;
-use super::grid::{CurvePlan, Grid, Misplaced};
+use super::grid::{CurvePlan, Grid};
 use super::order::{shuffled, spread};
 use super::outcome::{CurveResult, CurveState, FORMAT, SweepCell, SweepResult};
+use super::place::Misplaced;
 use super::predict;
 use super::target::SweepTarget;
 use super::watch::{Announcement, SweepWatcher};

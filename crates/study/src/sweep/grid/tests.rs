@@ -1,0 +1,296 @@
+//! Grids, and how their jobs lie on targets.
+
+use super::*;
+use crate::probe::TargetKind;
+use iosonde_job::env::FakeEnv;
+use iosonde_job::plan::{Direction, Engine, Extent};
+
+fn axis(name: &str, values: &[&str]) -> Axis {
+    Axis {
+        name: name.into(),
+        values: values.iter().map(|value| (*value).to_owned()).collect(),
+    }
+}
+
+fn targets(names: &[&str]) -> Vec<SweepTarget> {
+    let target = |name: &&str| SweepTarget {
+        name: (*name).to_owned(),
+        path: format!("{name}/file"),
+        kind: TargetKind::Directory {
+            free_bytes: 1 << 40,
+        },
+        bytes: 1 << 30,
+    };
+    names.iter().map(target).collect()
+}
+
+#[test]
+fn a_curve_for_each_combination() {
+    let axes = [
+        axis("iodepth", &["8", "1"]),
+        axis("numjobs", &["1", "4"]),
+        axis("bs", &["4k", "64k"]),
+    ];
+    let grid = Grid::new(
+        &Base::Plain,
+        &targets(&["/a", "/b:c"]),
+        &axes,
+        &FakeEnv::new(),
+    )
+    .unwrap();
+    let names: Vec<&str> = grid.axes.iter().map(|axis| axis.name.as_str()).collect();
+    assert_eq!(names, ["target", "bs", "numjobs", "iodepth"]);
+    assert_eq!((grid.curves.len(), grid.cells()), (8, 16));
+    assert_eq!(grid.depths, [1, 8]);
+    let last = &grid.curves[7];
+    assert_eq!(last.values, ["/b:c", "64k", "4"]);
+    assert_eq!(last.job.files.filenames, ["/b:c/file"]);
+    assert_eq!(last.job.workload.block_size[Direction::Read].max(), 65_536);
+    assert_eq!((last.job.numjobs, last.job.io.direct), (4, true));
+}
+
+#[test]
+fn a_job_file_is_the_base() {
+    let text = "[global]\nioengine=libaio\nfilename=/x\nsize=1g\nbs=4k\n\
+                [a]\nrw=randread\n[b]\nstonewall\nrw=randwrite\nbs=1m\n";
+    let base = Base::File {
+        name: "job.fio".into(),
+        text: text.into(),
+    };
+    let axes = [axis("iodepth", &["1", "2"])];
+    let grid = Grid::new(&base, &[], &axes, &FakeEnv::new()).unwrap();
+    let names: Vec<&str> = grid.curves.iter().map(|c| c.job.name.as_str()).collect();
+    assert_eq!(names, ["a", "b"]);
+    assert_eq!(grid.curves[0].values, ["a"]);
+    assert_eq!(grid.curves[1].job.files.filenames, ["/x"]);
+    // An axis counts more than what the job says itself.
+    let axes = [axis("iodepth", &["1"]), axis("bs", &["8k"])];
+    let grid = Grid::new(&base, &[], &axes, &FakeEnv::new()).unwrap();
+    let blocks = |curve: &CurvePlan| curve.job.workload.block_size[Direction::Write].max();
+    assert!(grid.curves.iter().all(|curve| blocks(curve) == 8192));
+}
+
+#[test]
+fn the_jobs_of_a_file_run_on_a_simulated_target_not_on_a_file_called_sim() {
+    let base = Base::File {
+        name: "job.fio".into(),
+        text: "[a]\nioengine=libaio\nfilename=/x\nsize=1g\n".into(),
+    };
+    let mut target = targets(&["sim:hdd"]).remove(0);
+    target.kind = TargetKind::Simulated {
+        options: "hdd".into(),
+    };
+    let axes = [axis("iodepth", &["1", "2"])];
+    let grid = Grid::new(&base, &[target], &axes, &FakeEnv::new()).unwrap();
+    let io = &grid.curves[0].job.io;
+    assert_eq!((io.engine, io.sim.as_deref()), (Engine::Sim, Some("hdd")));
+}
+
+/// A target is used as far as is announced, laid out and agreed to.
+#[test]
+fn the_jobs_of_a_file_stay_within_what_is_announced() {
+    let grid = |job: &str, targets: &[SweepTarget]| {
+        let base = Base::File {
+            name: "job.fio".into(),
+            text: format!("[a]\nrw=randwrite\nioengine=libaio\n{job}"),
+        };
+        let axes = [axis("iodepth", &["1"])];
+        Grid::new(&base, targets, &axes, &FakeEnv::new()).unwrap()
+    };
+    let size = |job: &str| {
+        let mut device = targets(&["/dev/x"]);
+        device[0].kind = TargetKind::Existing {
+            bytes: 1 << 40,
+            device: true,
+            consent: true,
+        };
+        let known = grid(job, &device).curves[0].job.files.size;
+        let placed = grid(job, &[]).on(&device[0]).unwrap();
+        assert_eq!(known, placed.curves[0].job.files.size);
+        known
+    };
+    let whole = 1 << 30;
+    assert_eq!(size(""), Some(Extent::Bytes(whole)));
+    assert_eq!(size("size=25%\n"), Some(Extent::Bytes(whole / 4)));
+    assert_eq!(size("size=64m\n"), Some(Extent::Bytes(64 << 20)));
+    assert_eq!(size("offset=1m\n"), Some(Extent::Bytes(whole - (1 << 20))));
+    // What a job says itself is what is announced.
+    let reach = |job: &str| {
+        let reach = grid(job, &[]).reach();
+        (reach.bytes, reach.is_open)
+    };
+    assert_eq!(reach(""), (0, true));
+    assert_eq!(reach("size=6g\noffset=2g\n"), (8 << 30, false));
+    assert_eq!(reach("filesize=3g\n"), (3 << 30, false));
+    let behind = grid("filesize=3g\noffset=1g\n", &[]).reach();
+    assert_eq!((behind.bytes, behind.device_bytes), (3 << 30, 4 << 30));
+    let clones = "size=1g\noffset_increment=1g\nnumjobs=4\n";
+    assert_eq!(reach(clones), (4 << 30, false));
+    // Shares are of what is used, and who says no size takes what is behind the offset.
+    assert_eq!(reach("offset=1m\n"), (0, true));
+    assert_eq!(reach("size=25%\noffset=2g\n"), (0, true));
+    assert_eq!(reach("size=1g\noffset=50%\n"), (1 << 30, true));
+    let mixed = "size=64m\n[b]\nstonewall\nrw=read\n";
+    assert_eq!(reach(mixed), (64 << 20, true));
+    // Nothing is read or written behind what is announced.
+    let end = |job: &str| {
+        let grid = grid(job, &targets(&["/dev/x"]));
+        let files = &grid.curves[0].job.files;
+        match (files.offset, files.offset_increment, files.size) {
+            (Extent::Bytes(start), Extent::Bytes(step), Some(Extent::Bytes(size))) => {
+                start + 3 * step + size
+            }
+            other => panic!("{job}: {other:?}"),
+        }
+    };
+    for job in [
+        "offset=50%\n",
+        "offset=33%\nsize=67%\n",
+        "offset=1m\nsize=1t\n",
+        "offset_increment=25%\nnumjobs=4\n",
+        "offset_increment=20%\nnumjobs=4\nsize=1g\n",
+    ] {
+        assert!(end(job) <= whole, "{job}: {}", end(job));
+    }
+}
+
+#[test]
+fn an_engine_that_goes_elsewhere_is_refused() {
+    let base = Base::File {
+        name: "job.fio".into(),
+        text: "[a]\nioengine=rbd\npool=p\nrbdname=precious\nsize=1g\n".into(),
+    };
+    let axes = [axis("iodepth", &["1"])];
+    let on = |name: &str| {
+        let grid = Grid::new(&base, &[], &axes, &FakeEnv::new()).unwrap();
+        grid.on(&targets(&[name])[0]).map(drop)
+    };
+    let refused = on("/dev/x").unwrap_err();
+    assert!(refused.to_string().contains("ioengine=rbd"), "{refused}");
+    on("rbd://p/image").unwrap();
+}
+
+#[test]
+fn a_job_behind_what_is_used_is_refused() {
+    let base = Base::File {
+        name: "job.fio".into(),
+        text: "[a]\nioengine=libaio\noffset=2g\n".into(),
+    };
+    let axes = [axis("iodepth", &["1"])];
+    let target = targets(&["/dev/x"]);
+    let told = Grid::new(&base, &target, &axes, &FakeEnv::new()).unwrap_err();
+    let words = "the job `a` begins at 2 GiB, but 1 GiB of /dev/x are used";
+    assert_eq!(told.list[0].message, words);
+    let grid = Grid::new(&base, &[], &axes, &FakeEnv::new()).unwrap();
+    assert_eq!(grid.on(&target[0]).unwrap_err().to_string(), words);
+}
+
+#[test]
+fn files_of_others_and_traces_do_not_come_with_a_job() {
+    let grid = |job: &str| {
+        let base = Base::File {
+            name: "job.fio".into(),
+            text: format!("[a]\nioengine=libaio\nrw=randwrite\n{job}"),
+        };
+        let axes = [axis("iodepth", &["1"])];
+        Grid::new(&base, &targets(&["/x"]), &axes, &FakeEnv::new())
+    };
+    let walked = grid("opendir=/home\n").unwrap();
+    assert_eq!(walked.curves[0].job.files.opendir, None);
+    let trace = grid("read_iolog=trace\n").unwrap_err();
+    assert!(trace.list[0].message.contains("replays a trace"), "{trace}");
+}
+
+fn of_engines(jobs: &str, depths: &[&str]) -> Grid {
+    let base = Base::File {
+        name: "job.fio".into(),
+        text: format!("[global]\nsize=1g\nfilename=/x\n{jobs}"),
+    };
+    let axes = [axis("iodepth", depths)];
+    let axes = if depths.is_empty() { &[][..] } else { &axes };
+    Grid::new(&base, &[], axes, &FakeEnv::new()).unwrap()
+}
+
+#[test]
+fn a_synchronous_engine_has_no_depths() {
+    let told = |jobs: &str, depths: &[&str]| {
+        let grid = of_engines(jobs, depths);
+        grid.without_effect_of_depth().map(CurvePlan::one_in_flight)
+    };
+    let tail = "has one I/O in flight whatever the iodepth";
+    let whose = "fio's own where a job names none,";
+    assert_eq!(
+        told("[a]\n", &["1", "2"]),
+        Some(format!("ioengine=psync, {whose} {tail}"))
+    );
+    assert_eq!(
+        told("[a]\nioengine=psync\n", &["1", "2"]),
+        Some(format!("ioengine=psync {tail}"))
+    );
+    assert_eq!(
+        told("ioengine=mmap\n[a]\n", &["4"]),
+        Some(format!("ioengine=mmap {tail}"))
+    );
+    assert_eq!(told("[a]\n", &["1"]), None);
+    assert_eq!(told("[a]\n", &[]), None);
+    assert_eq!(told("[a]\nioengine=io_uring\n", &["1", "2"]), None);
+}
+
+#[test]
+fn where_nobody_says_which_depths_they_are_those_that_differ() {
+    assert_eq!(of_engines("[a]\n", &[]).depths, [1]);
+    let queues = of_engines("[a]\nioengine=libaio\n", &[]);
+    assert_eq!(queues.depths, USUAL_DEPTHS);
+    assert_eq!(queues.axes.last().unwrap().values.len(), 9);
+    // A simulated device queues, whatever the job names.
+    let mut device = targets(&["sim:nvme"]).remove(0);
+    device.kind = TargetKind::Simulated {
+        options: "nvme".into(),
+    };
+    let simulated = of_engines("[a]\n", &[]).on(&device).unwrap();
+    assert_eq!(simulated.depths, USUAL_DEPTHS);
+    assert_eq!(simulated.axes.last().unwrap().values.len(), 9);
+}
+
+#[test]
+fn of_mixed_engines_the_synchronous_ones_are_measured_once() {
+    let jobs = "[a]\n[b]\nstonewall\nioengine=libaio\n";
+    for (depths, cells, all) in [
+        (&["1", "2", "8"][..], 4, &[1, 2, 8][..]),
+        (&["4", "8"], 3, &[1, 4, 8]),
+        (&[], 10, &USUAL_DEPTHS),
+    ] {
+        let grid = of_engines(jobs, depths);
+        assert!(grid.without_effect_of_depth().is_none());
+        assert_eq!((grid.cells(), &grid.all_depths()[..]), (cells, all));
+        assert_eq!(grid.depths_of(&grid.curves[0]), [1]);
+        assert_eq!(grid.depths_of(&grid.curves[1]), grid.depths);
+    }
+}
+
+#[test]
+fn jobs_beside_each_other_are_no_cell() {
+    let text = "[a]\nfilename=/x\nsize=1g\n[b]\nfilename=/x\nsize=1g\n";
+    let base = Base::File {
+        name: "job.fio".into(),
+        text: text.into(),
+    };
+    let axes = [axis("iodepth", &["1"])];
+    let error = Grid::new(&base, &[], &axes, &FakeEnv::new()).unwrap_err();
+    assert!(
+        error.list[0].message.contains("`b` runs beside another"),
+        "{error}"
+    );
+}
+
+#[test]
+fn all_that_is_wrong_is_told_at_once() {
+    let axes = [
+        axis("iodepth", &["0", "x"]),
+        axis("rw", &["randread", "rondread"]),
+        axis("bs", &["4k", "4y"]),
+        axis("numjobs", &["1", "0"]),
+    ];
+    let error = Grid::new(&Base::Plain, &targets(&["/a"]), &axes, &FakeEnv::new()).unwrap_err();
+    insta::assert_snapshot!(error.render(false));
+}
