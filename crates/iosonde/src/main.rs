@@ -1,5 +1,21 @@
 //! `iosonde`: measures storage the way it will be used. See the README for what it can be asked.
 
+/// Like the standard one, which panics where standard error is a pipe that nobody reads any more: a measurement goes on
+/// without being told of.
+macro_rules! eprintln {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($words)*);
+    }};
+}
+/// The same without an end of line.
+macro_rules! eprint {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        let _ = write!(std::io::stderr(), $($words)*);
+    }};
+}
+
 mod args;
 mod commands;
 mod failure;

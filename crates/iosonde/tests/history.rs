@@ -401,3 +401,20 @@ fn slower_has_an_exit_status_of_its_own() {
     assert_eq!(status("after.json", "before.json", "5%").0, 0);
     assert_eq!(status("before.json", "before.json", "0%").0, 0);
 }
+
+/// As in `iosonde probe TARGET 2>&1 >/dev/null | head -1`.
+#[test]
+fn nobody_reads_what_it_says_and_it_goes_on() {
+    let scratch = Scratch::new("unheard");
+    let mut child = scratch
+        .command(&["probe", "sim:read_us=100,seed=1", "--quick"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stderr.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("4k random read, depth 1"));
+    assert_eq!(scratch.listed().len(), 1);
+}

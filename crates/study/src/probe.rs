@@ -6,6 +6,7 @@
 //! drawn from them, and the runs themselves.
 
 mod class;
+mod compared;
 #[cfg(test)]
 mod coverage;
 mod figure;
@@ -23,6 +24,8 @@ mod turns;
 mod watcher;
 
 pub use class::{Classification, DeviceClass, Evidence, classify};
+pub(crate) use compared::figure as compared_figure;
+pub use compared::{most, most_of};
 pub use figure::{Estimate, Figure, Latency};
 pub use knee::{Knee, is_search};
 pub use outcome::{FORMAT, PhaseRun, ProbeOptions, ProbeResult, schema};

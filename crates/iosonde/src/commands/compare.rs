@@ -12,7 +12,7 @@ use crate::report::history::time;
 use crate::store::KeptStudy;
 use iosonde_result::compare::{Comparison, compare};
 use jiff::tz::TimeZone;
-use sides::{Chosen, Curves};
+use sides::{Chosen, Studies};
 
 /// Prints the comparison; fails if it is asked to and B is slower.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
@@ -26,11 +26,12 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     }
     let mut a = Chosen::of(&args.a, store)?;
     let mut b = Chosen::of(&args.b, store)?;
-    let curves = Curves::of(&mut a, &mut b);
+    let studies = Studies::of(&mut a, &mut b);
     let mut comparison = compare(&a.results, &b.results);
-    comparison.notes.extend(curves.notes);
+    comparison.notes.extend(studies.notes);
     let mut document = Document::of(&a.name, &b.name, &comparison);
-    document.sweep = &curves.sweep;
+    document.sweep = &studies.sweep;
+    document.titles = studies.titles;
     document.expected = promises
         .iter()
         .map(|promise| {

@@ -12,6 +12,7 @@ use comfy_table::Cell;
 use iosonde_result::compare::{Comparison, Ratio, Row, Side, Spread, Verdict};
 use iosonde_study::sweep::ComparedPart;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Version of [`Document`]; counts up when a member changes its meaning.
 const FORMAT: u32 = 1;
@@ -33,6 +34,9 @@ pub(crate) struct Document<'a> {
     /// Parts of the first side, where both are sweeps: they are drawn as curves.
     #[serde(skip)]
     pub(crate) sweep: &'a [ComparedPart],
+    /// What people call parts whose names are keys.
+    #[serde(skip)]
+    pub(crate) titles: BTreeMap<String, String>,
 }
 
 impl<'a> Document<'a> {
@@ -46,6 +50,7 @@ impl<'a> Document<'a> {
             comparison,
             expected: Vec::new(),
             sweep: &[],
+            titles: BTreeMap::new(),
         }
     }
 
@@ -70,7 +75,7 @@ impl<'a> Document<'a> {
         for note in self.notes() {
             text.push_str(&wrapped(&note));
         }
-        if let Some(spread) = spreads(&self.comparison.rows) {
+        if let Some(spread) = self.spreads() {
             text.push('\n');
             text.push_str(&spread);
         }
@@ -83,7 +88,7 @@ impl<'a> Document<'a> {
     /// All figures; of sweeps the most of each curve, and the ratio of each cell.
     fn figures(&self) -> String {
         if self.sweep.is_empty() {
-            return rows(&self.comparison.rows);
+            return self.rows(&self.comparison.rows);
         }
         let is_most = |name: &str| {
             let mut most = self.sweep.iter().filter(|each| each.iodepth.is_none());
@@ -92,7 +97,89 @@ impl<'a> Document<'a> {
         let all = self.comparison.rows.iter();
         let most: Vec<Row> = all.filter(|row| is_most(&row.part)).cloned().collect();
         let cells = grid::text(self.comparison, self.sweep);
-        format!("{}{cells}{}", rows(&most), wrapped(grid::LEGEND))
+        format!("{}{cells}{}", self.rows(&most), wrapped(grid::LEGEND))
+    }
+
+    fn rows(&self, rows: &[Row]) -> String {
+        let mut table = plain();
+        let head = ["A", "B", "B / A", "95 % interval"];
+        let mut header = vec![Cell::new("")];
+        header.extend(head.map(right));
+        table.set_header(header);
+        let mut names = Vec::new();
+        for row in rows {
+            if names.last() != Some(&&row.part) {
+                table.add_row([NAME_OF_PART]);
+                names.push(&row.part);
+            }
+            table.add_row([
+                Cell::new(format!(" {}", label(row.subject.name(), row.measure))),
+                right(side(row, &row.a)),
+                right(side(row, &row.b)),
+                right(number(row.ratio.value)),
+                right(interval(&row.ratio)),
+                Cell::new(row.verdict.words()),
+            ]);
+        }
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 1));
+        }
+        let mut names = names.into_iter();
+        let line = |line: &str| match line.trim() {
+            NAME_OF_PART => names
+                .next()
+                .map_or(String::new(), |name| wrapped(self.title(name))),
+            _ => format!("{line}\n"),
+        };
+        render(&table).lines().map(line).collect()
+    }
+
+    /// How far the results of a side lie apart, where a side has several.
+    fn spreads(&self) -> Option<String> {
+        let has_spread = |row: &&Row| row.a.spread.is_some() || row.b.spread.is_some();
+        let rows: Vec<&Row> = self.comparison.rows.iter().filter(has_spread).collect();
+        let first = rows.first()?;
+        let mut table = plain();
+        let counts =
+            |name: &str, side: &Side| format!("{name}: {}", runs_on(side.runs, side.machines));
+        let mut header = vec![Cell::new("standard deviation")];
+        header.extend(["A within", "A between", "B within", "B between"].map(right));
+        table.set_header(header);
+        for row in &rows {
+            let share = |side: &Side, of: fn(&Spread) -> Option<f64>| {
+                right(
+                    side.spread
+                        .as_ref()
+                        .and_then(of)
+                        .map_or("-".to_owned(), percent),
+                )
+            };
+            table.add_row([
+                Cell::new(format!(
+                    "{} {}",
+                    self.title(&row.part),
+                    label(row.subject.name(), row.measure)
+                )),
+                share(&row.a, |spread| spread.within_machine),
+                share(&row.a, |spread| spread.between_machines),
+                share(&row.b, |spread| spread.within_machine),
+                share(&row.b, |spread| spread.between_machines),
+            ]);
+        }
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 2));
+        }
+        let explained = format!(
+            "Spread from run to run within a machine, and from machine to machine beyond that ({}; {}):",
+            counts("A", &first.a),
+            counts("B", &first.b)
+        );
+        Some(format!("{}\n{}", wrapped(&explained), render(&table)))
+    }
+
+    /// What people call a part.
+    fn title<'b>(&'b self, part: &'b str) -> &'b str {
+        self.titles.get(part).map_or(part, String::as_str)
     }
 
     fn notes(&self) -> Vec<String> {
@@ -107,7 +194,10 @@ impl<'a> Document<'a> {
             0 => {}
             // An adaptive sweep measures the depths that tell something: not the same on both sides.
             count if is_sweep => notes.push(format!("{count} cells were measured in {side} only.")),
-            _ => notes.push(format!("Only {side} has: {}.", names.join(", "))),
+            _ => {
+                let titles: Vec<&str> = names.iter().map(|name| self.title(name)).collect();
+                notes.push(format!("Only {side} has: {}.", titles.join("; ")));
+            }
         };
         only("A", &self.comparison.only_in_a);
         only("B", &self.comparison.only_in_b);
@@ -132,7 +222,7 @@ impl<'a> Document<'a> {
         text.push_str("| --- | --- | ---: | ---: | ---: | ---: | --- |\n");
         for row in &self.comparison.rows {
             let cells = [
-                row.part.replace('|', "\\|"),
+                self.title(&row.part).replace('|', "\\|"),
                 label(row.subject.name(), row.measure),
                 side(row, &row.a),
                 side(row, &row.b),
@@ -151,38 +241,6 @@ impl<'a> Document<'a> {
         }
         text
     }
-}
-
-fn rows(rows: &[Row]) -> String {
-    let mut table = plain();
-    let head = ["A", "B", "B / A", "95 % interval"];
-    let mut header = vec![Cell::new("")];
-    header.extend(head.map(right));
-    table.set_header(header);
-    let mut names = Vec::new();
-    for row in rows {
-        if names.last() != Some(&&row.part) {
-            table.add_row([NAME_OF_PART]);
-            names.push(&row.part);
-        }
-        table.add_row([
-            Cell::new(format!(" {}", label(row.subject.name(), row.measure))),
-            right(side(row, &row.a)),
-            right(side(row, &row.b)),
-            right(number(row.ratio.value)),
-            right(interval(&row.ratio)),
-            Cell::new(row.verdict.words()),
-        ]);
-    }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 1));
-    }
-    let mut names = names.into_iter();
-    let line = |line: &str| match line.trim() {
-        NAME_OF_PART => names.next().map_or(String::new(), |name| wrapped(name)),
-        _ => format!("{line}\n"),
-    };
-    render(&table).lines().map(line).collect()
 }
 
 /// Holds the place of a part's name in a table: as a cell, the name would make the first column as wide as it is.
@@ -246,48 +304,6 @@ fn summary(comparison: &Comparison) -> String {
         _ => " Of figures of equal devices, up to one in 20 differs by chance.",
     };
     format!("{}{rest}.{by_chance}", first.to_uppercase())
-}
-
-/// How far the results of a side lie apart, where a side has several.
-fn spreads(rows: &[Row]) -> Option<String> {
-    let has_spread = |row: &&Row| row.a.spread.is_some() || row.b.spread.is_some();
-    let rows: Vec<&Row> = rows.iter().filter(has_spread).collect();
-    let first = rows.first()?;
-    let mut table = plain();
-    let counts = |name: &str, side: &Side| format!("{name}: {}", runs_on(side.runs, side.machines));
-    let mut header = vec![Cell::new("standard deviation")];
-    header.extend(["A within", "A between", "B within", "B between"].map(right));
-    table.set_header(header);
-    for row in &rows {
-        let share = |side: &Side, of: fn(&Spread) -> Option<f64>| {
-            right(
-                side.spread
-                    .as_ref()
-                    .and_then(of)
-                    .map_or("-".to_owned(), percent),
-            )
-        };
-        table.add_row([
-            Cell::new(format!(
-                "{} {}",
-                row.part,
-                label(row.subject.name(), row.measure)
-            )),
-            share(&row.a, |spread| spread.within_machine),
-            share(&row.a, |spread| spread.between_machines),
-            share(&row.b, |spread| spread.within_machine),
-            share(&row.b, |spread| spread.between_machines),
-        ]);
-    }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
-    let explained = format!(
-        "Spread from run to run within a machine, and from machine to machine beyond that ({}; {}):",
-        counts("A", &first.a),
-        counts("B", &first.b)
-    );
-    Some(format!("{}\n{}", wrapped(&explained), render(&table)))
 }
 
 /// `6 runs on 2 machines`.

@@ -152,7 +152,7 @@ impl KeptStudy {
             let Document::Run(result) = &kept.document else {
                 continue;
             };
-            let Some(phase) = phase(&kept.name) else {
+            let Some(phase) = Phase::of_key(&kept.name) else {
                 continue;
             };
             // A phase that O_DIRECT was refused to ran a second time, which is the one that counts.
@@ -259,12 +259,6 @@ pub(super) fn compared_parts<'a>(kind: &str, parts: impl Iterator<Item = &'a Par
         .filter(|part| kind == "fio" || part.name != Phase::Layout.key())
         .cloned()
         .collect()
-}
-
-/// The phase of a probe that is called so.
-fn phase(name: &str) -> Option<Phase> {
-    let mut all = [Phase::Layout].into_iter().chain(Phase::MEASURED);
-    all.find(|phase| phase.key() == name)
 }
 
 /// A probe without its runs, which are kept for themselves.

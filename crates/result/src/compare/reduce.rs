@@ -369,8 +369,13 @@ fn pattern(job: &Job) -> Pattern {
         BlockSize::Fixed(bytes) => bytes.to_string(),
         other => format!("{}-{}", other.min(), other.max()),
     };
+    // A trace says what is done; the job's own pattern is not used.
+    let (rw, bs) = match job.replay {
+        Some(_) => ("replay".to_owned(), "trace".to_owned()),
+        None => (job.workload.rw.name().to_owned(), bs),
+    };
     Pattern {
-        rw: job.workload.rw.name().to_owned(),
+        rw,
         bs,
         iodepth: job.io.iodepth,
         numjobs: job.numjobs,

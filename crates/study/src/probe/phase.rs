@@ -71,6 +71,12 @@ impl Phase {
         }
     }
 
+    /// From [`Phase::key`].
+    pub fn of_key(key: &str) -> Option<Phase> {
+        let mut all = [Phase::Layout].into_iter().chain(Phase::MEASURED);
+        all.find(|phase| phase.key() == key)
+    }
+
     /// Which way it moves data.
     pub fn direction(self) -> Direction {
         match self {

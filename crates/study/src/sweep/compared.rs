@@ -2,10 +2,8 @@
 
 use super::axis::{JOB, TARGET};
 use super::outcome::{Basis, CurveResult, SweepCell, SweepResult};
+use crate::probe::compared_figure as figure;
 use iosonde_result::compare::{self, Bounds, Figure, Measure, Part, Pattern, Subject};
-
-/// Degrees of freedom that are taken where a result says how wide an interval is, but not what it was made from.
-const FREEDOM: f64 = 20.0;
 
 /// One part of a sweep.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,28 +87,6 @@ fn part(name: String, curve: &CurveResult, iodepth: u32, figures: Vec<Figure>) -
         },
         figures,
     }
-}
-
-fn figure(
-    subject: Subject,
-    measure: Measure,
-    value: f64,
-    between: Option<(f64, f64)>,
-    basis: compare::Basis,
-) -> Option<Figure> {
-    let bounds = between.map(|(low, high)| Bounds {
-        low: low.max(0.0),
-        high,
-        freedom: FREEDOM,
-        basis,
-    });
-    (value > 0.0).then_some(Figure {
-        subject,
-        measure,
-        value,
-        bounds,
-        settled: None,
-    })
 }
 
 /// The most at any depth: what was searched for, or else the best cell that was measured.

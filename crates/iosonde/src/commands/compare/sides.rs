@@ -4,12 +4,13 @@ use super::described;
 use crate::commands::named::Named;
 use crate::failure::Failure;
 use crate::report::comparison::runs_on;
+use crate::report::probe::row::titles;
 use crate::store::{Document, KeptRun, KeptStudy, Loaded, Summary};
 use iosonde_result::compare::{Bounds, Measure, Measured, Subject};
 use iosonde_study::load::{LatencyCurve, LoadResult, Point};
-use iosonde_study::probe::ProbeResult;
+use iosonde_study::probe::{ProbeResult, most};
 use iosonde_study::sweep::{ComparedPart, SweepResult, compared};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// One side: what it is called, and its results.
@@ -26,9 +27,10 @@ impl Chosen {
         match Named::of(word, store)? {
             Named::File(found) => Chosen::file(word, found),
             Named::Label(store, found) => {
-                let is_curves = |study: &Summary| matches!(study.kind.as_str(), "sweep" | "load");
+                let says_more =
+                    |study: &Summary| matches!(study.kind.as_str(), "probe" | "sweep" | "load");
                 let mut studies = Vec::new();
-                if found.iter().all(is_curves) {
+                if found.iter().all(says_more) {
                     for summary in &found {
                         studies.push((store.load(&summary.id)?.study, None));
                     }
@@ -54,6 +56,15 @@ impl Chosen {
             results: vec![study.measured(word)],
             studies: vec![(study, None)],
         })
+    }
+
+    #[cfg(test)]
+    pub(super) fn kept(name: &str, study: KeptStudy) -> Chosen {
+        Chosen {
+            name: name.to_owned(),
+            results: vec![study.measured(name)],
+            studies: vec![(study, None)],
+        }
     }
 
     fn stored(loaded: Loaded) -> Chosen {
@@ -89,29 +100,49 @@ impl Chosen {
     }
 }
 
-/// What is compared where both sides are curves.
+/// What is compared where both sides are studies: more, or something else, than the figures of their runs.
 #[derive(Default)]
-pub(super) struct Curves {
+pub(super) struct Studies {
     /// Parts of the first sweep, in their order; none where the sides are no sweeps.
     pub(super) sweep: Vec<ComparedPart>,
+    /// What people call parts whose names are keys.
+    pub(super) titles: BTreeMap<String, String>,
     /// What must be known, each in one sentence.
     pub(super) notes: Vec<String>,
 }
 
-impl Curves {
-    /// Puts cells and rates in the place of runs, where both sides are sweeps or both are load studies.
-    pub(super) fn of(a: &mut Chosen, b: &mut Chosen) -> Curves {
+impl Studies {
+    /// Puts cells and rates in the place of runs, where both sides are sweeps or both are load studies; adds the maxima
+    /// that probes have searched.
+    pub(super) fn of(a: &mut Chosen, b: &mut Chosen) -> Studies {
+        if let (Some(mine), Some(theirs)) = (a.all(KeptStudy::probe), b.all(KeptStudy::probe)) {
+            return probes((a, mine), (b, theirs));
+        }
         if let (Some(mine), Some(theirs)) = (a.all(KeptStudy::sweep), b.all(KeptStudy::sweep)) {
             return sweeps((a, mine), (b, theirs));
         }
         if let (Some(mine), Some(theirs)) = (a.all(KeptStudy::load), b.all(KeptStudy::load)) {
             return loads((a, mine), (b, theirs));
         }
-        Curves::default()
+        Studies::default()
     }
 }
 
-fn sweeps(a: (&mut Chosen, Vec<SweepResult>), b: (&mut Chosen, Vec<SweepResult>)) -> Curves {
+fn probes(a: (&mut Chosen, Vec<ProbeResult>), b: (&mut Chosen, Vec<ProbeResult>)) -> Studies {
+    let titles = titles(&a.1);
+    for (chosen, found) in [a, b] {
+        for (result, probe) in chosen.results.iter_mut().zip(&found) {
+            let most = most(probe, &result.parts);
+            result.parts.extend(most);
+        }
+    }
+    Studies {
+        titles,
+        ..Studies::default()
+    }
+}
+
+fn sweeps(a: (&mut Chosen, Vec<SweepResult>), b: (&mut Chosen, Vec<SweepResult>)) -> Studies {
     let mut sides: Vec<Vec<ComparedPart>> = Vec::new();
     for (chosen, found) in [a, b] {
         let studies = chosen.studies.iter().zip(&found);
@@ -126,9 +157,10 @@ fn sweeps(a: (&mut Chosen, Vec<SweepResult>), b: (&mut Chosen, Vec<SweepResult>)
         sides.push(parts.remove(0));
     }
     let notes = knees(&sides[0], &sides[1]);
-    Curves {
+    Studies {
         sweep: sides.remove(0),
         notes,
+        ..Studies::default()
     }
 }
 
@@ -163,7 +195,7 @@ fn knees(a: &[ComparedPart], b: &[ComparedPart]) -> Vec<String> {
     told.collect()
 }
 
-fn loads(a: (&mut Chosen, Vec<LoadResult>), b: (&mut Chosen, Vec<LoadResult>)) -> Curves {
+fn loads(a: (&mut Chosen, Vec<LoadResult>), b: (&mut Chosen, Vec<LoadResult>)) -> Studies {
     let curves = |(chosen, found): (&Chosen, &Vec<LoadResult>)| -> Vec<LatencyCurve> {
         let studies = chosen.studies.iter().zip(found);
         studies
@@ -192,9 +224,9 @@ fn loads(a: (&mut Chosen, Vec<LoadResult>), b: (&mut Chosen, Vec<LoadResult>)) -
                 .to_owned(),
         );
     }
-    Curves {
-        sweep: Vec::new(),
+    Studies {
         notes,
+        ..Studies::default()
     }
 }
 

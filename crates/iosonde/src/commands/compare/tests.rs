@@ -8,6 +8,7 @@ use iosonde_job::{env::FakeEnv, parse};
 use iosonde_result::compare::{Measured, Verdict, parts};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::Session;
+use iosonde_study::probe::{Budget, ProbeOptions, ProbeResult, ProbeTarget, TargetKind, probe};
 use std::ffi::OsString;
 
 /// 60 s of a device that serves 200 reads a second, with the noise that the requirement names.
@@ -102,6 +103,51 @@ fn labels_with_several_machines() {
         &comparison,
     );
     insta::assert_snapshot!("labels", document.text(TextFormat::Table));
+}
+
+/// Phases are called what a probe calls them, and the maxima that it searched are compared, too.
+#[test]
+fn probes_side_by_side() {
+    let probed = |keys: &str| {
+        let target = ProbeTarget {
+            name: format!("sim:{keys}"),
+            path: "sim".into(),
+            kind: TargetKind::Simulated {
+                options: keys.to_owned(),
+            },
+        };
+        let options = ProbeOptions {
+            budget: Budget::NORMAL,
+            size_bytes: None,
+            direct: true,
+            seed: 1,
+        };
+        let mut session = LocalRunner::default().open();
+        probe(&mut session, &target, &options, &mut ()).unwrap()
+    };
+    let keys = |read_us: u32| {
+        format!(
+            "parallel=1,read_us={read_us},write_us=40,read_bw=100m,write_bw=100m,noise=0.01,seed={read_us}"
+        )
+    };
+    let (a, b) = (probed(&keys(400)), probed(&keys(500)));
+    let side = |probe: &ProbeResult| {
+        let study = KeptStudy::of_probe(probe.clone());
+        Chosen::kept("probe", study)
+    };
+    let (mut a, mut b) = (side(&a), side(&b));
+    let studies = Studies::of(&mut a, &mut b);
+    let comparison = compare(&a.results, &b.results);
+    let most = comparison
+        .rows
+        .iter()
+        .find(|row| row.part == "random_read_most");
+    let most = most.unwrap();
+    assert_eq!(most.verdict, Verdict::Slower);
+    assert!((most.ratio.value - 0.8).abs() < 0.02, "{most:?}");
+    let mut document = Document::of("probe of a", "probe of b", &comparison);
+    document.titles = studies.titles;
+    insta::assert_snapshot!("probes", document.text(TextFormat::Table));
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! One figure in words.
 
 use iosonde_job::plan::Direction;
-use iosonde_study::probe::{Figure, Knee, Latency, Phase};
+use iosonde_study::probe::{Figure, Knee, Latency, Phase, ProbeResult, most_of};
 use iosonde_study::words;
+use std::collections::BTreeMap;
 
 /// Of blocks from this size on people ask for bandwidth.
 const LARGE_BYTES: u64 = 1 << 20;
@@ -26,6 +27,22 @@ pub(crate) fn label(figure: &Figure) -> String {
 /// The same of a phase to come.
 pub(crate) fn planned(phase: Phase) -> String {
     pattern(phase, phase.block_bytes(), phase.iodepth())
+}
+
+/// What people call the parts of these probes: `random_read` is a `4k random read, depth 64`.
+pub(crate) fn titles(probes: &[ProbeResult]) -> BTreeMap<String, String> {
+    let figures = probes.iter().flat_map(|probe| &probe.figures);
+    let of_figures = figures.map(|figure| (figure.phase.key().to_owned(), label(figure)));
+    let knees = probes.iter().flat_map(|probe| &probe.knees);
+    let of_most = knees.filter_map(|knee| {
+        let pattern = planned(knee.phase);
+        let (pattern, _) = pattern.split_once(',')?;
+        Some((
+            most_of(knee.phase),
+            format!("{pattern}, the most at any depth"),
+        ))
+    });
+    of_figures.chain(of_most).collect()
 }
 
 fn pattern(phase: Phase, block_bytes: u64, iodepth: u32) -> String {
