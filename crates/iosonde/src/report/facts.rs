@@ -2,8 +2,8 @@
 
 use iosonde_result::ceph::CephSide;
 use iosonde_result::host::{
-    CgroupLimits, Cpu, DeviceInfo, DeviceKind, Host, IoLimit, Locality, Mount, PcieLink, Platform,
-    Queue, Space, TargetInfo, TargetKind, Transport,
+    Cpu, DeviceInfo, DeviceKind, Host, IoLimit, Locality, Mount, PcieLink, Platform, Queue, Space,
+    TargetInfo, TargetKind, Transport,
 };
 use iosonde_study::words;
 
@@ -322,7 +322,7 @@ pub(crate) fn machine_facts(host: &Host) -> Vec<Fact> {
         ("processor", processors.join(", ")),
         ("memory", memory(host)),
         ("clock", host.clock_source.clone().unwrap_or_default()),
-        ("cgroup", cgroup(&host.cgroup)),
+        ("cgroup", cgroup(host)),
     ];
     facts.retain(|(_, text)| !text.is_empty());
     facts
@@ -396,8 +396,28 @@ fn memory(host: &Host) -> String {
     parts.join(", ")
 }
 
-fn cgroup(limits: &CgroupLimits) -> String {
+/// Bounds that control groups put on a run; nothing where they put none.
+pub(crate) fn bounds(host: &Host) -> Option<Fact> {
+    let parts = cgroup_bounds(host);
+    (!parts.is_empty()).then(|| ("cgroup", parts.join("; ")))
+}
+
+fn cgroup(host: &Host) -> String {
+    let parts = cgroup_bounds(host);
+    if parts.is_empty() {
+        return "sets no bounds".to_owned();
+    }
+    parts.join("; ")
+}
+
+fn cgroup_bounds(host: &Host) -> Vec<String> {
+    let limits = &host.cgroup;
     let mut parts = Vec::new();
+    if let (Some(some), Some(all)) = (limits.cpuset, host.cpu.online)
+        && some < all
+    {
+        parts.push(format!("{some} of {all} CPUs"));
+    }
     parts.extend(
         limits
             .cpu_quota
@@ -416,8 +436,5 @@ fn cgroup(limits: &CgroupLimits) -> String {
             .iter()
             .map(|bound| format!("device {}: {}", bound.device, limit(bound))),
     );
-    if parts.is_empty() {
-        return "sets no bounds".to_owned();
-    }
-    parts.join("; ")
+    parts
 }

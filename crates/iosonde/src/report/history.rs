@@ -349,6 +349,7 @@ fn place(result: &RunResult) -> Vec<facts::Fact> {
         place.push(("files", format!("{count} more")));
     }
     place.push(("machine", facts::machine(&result.host)));
+    place.extend(facts::bounds(&result.host));
     place.retain(|(_, text)| !text.is_empty());
     place
 }

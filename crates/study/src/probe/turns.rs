@@ -267,6 +267,89 @@ mod tests {
         assert!((5..15).contains(&firsts.sum::<usize>()));
     }
 
+    /// The same device for all, on a machine that gets slower with every run of any of them.
+    struct Slowing<'a> {
+        runs: &'a Mutex<i32>,
+    }
+
+    impl Session for Slowing<'_> {
+        fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+            let mut runs = self.runs.lock().unwrap();
+            let speed = 0.98f64.powi(*runs);
+            *runs += 1;
+            let whole = FakeDevice::nvme();
+            let device = FakeDevice {
+                random_read_iops: whole.random_read_iops * speed,
+                random_write_iops: whole.random_write_iops * speed,
+                read_bytes_per_s: whole.read_bytes_per_s * speed,
+                write_bytes_per_s: whole.write_bytes_per_s * speed,
+                read_ns: whole.read_ns / speed,
+                write_ns: whole.write_ns / speed,
+                sync_ns: whole.sync_ns / speed,
+                ..whole
+            };
+            FakeSession::new(device).run(plan, observer)
+        }
+        fn close(self: Box<Self>) -> Result<(), RunError> {
+            Ok(())
+        }
+    }
+
+    /// How much faster the second of two equal devices seems, as the mean of the logarithms over all figures.
+    fn seeming_gain(of: impl Fn(usize, &Mutex<i32>) -> Vec<f64> + Sync) -> f64 {
+        let runs = Mutex::new(0);
+        let [a, b] = std::thread::scope(|scope| {
+            let (of, runs) = (&of, &runs);
+            let both = [0, 1].map(|who| scope.spawn(move || of(who, runs)));
+            both.map(|thread| thread.join().unwrap())
+        });
+        assert_eq!((a.len(), b.len()), (7, 7));
+        let gains = a.iter().zip(&b).map(|(a, b)| (b / a).ln());
+        gains.sum::<f64>() / 7.0
+    }
+
+    fn rates(session: &mut dyn Session) -> Vec<f64> {
+        let target = ProbeTarget {
+            name: "/data".to_owned(),
+            path: "/data/file".to_owned(),
+            kind: TargetKind::Directory {
+                free_bytes: 1 << 40,
+            },
+        };
+        let options = ProbeOptions {
+            budget: Budget::QUICK,
+            size_bytes: None,
+            direct: true,
+            seed: 1,
+        };
+        let result = probe(session, &target, &options, &mut ()).unwrap();
+        result.figures.iter().map(|each| each.iops.mean).collect()
+    }
+
+    #[test]
+    fn a_drift_of_the_machine_favours_nobody() {
+        let order = Mutex::new(());
+        let one_after_the_other = seeming_gain(|who, runs| {
+            while who == 1 && *runs.lock().unwrap() < 8 {
+                std::thread::yield_now();
+            }
+            let _one = order.lock().unwrap();
+            rates(&mut Slowing { runs })
+        });
+        assert!(one_after_the_other < -0.1, "{one_after_the_other}");
+        for seed in 0..10 {
+            let turns = Turns::new(2, seed);
+            let interleaved = seeming_gain(|who, runs| {
+                let mut session = Slowing { runs };
+                let mut taking = turns.taken_by(who, &mut session);
+                taking.begin();
+                rates(&mut taking)
+            });
+            // There and back, seven figures: the drift of one run is left over, on one of them.
+            assert!(interleaved.abs() < 0.02 / 7.0 + 0.002, "{interleaved}");
+        }
+    }
+
     #[test]
     fn one_that_ends_does_not_hold_up_the_others() {
         let order = side_by_side(3, 2, 2);

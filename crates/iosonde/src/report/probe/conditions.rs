@@ -20,6 +20,7 @@ pub(super) fn of(result: &ProbeResult) -> Vec<(&'static str, String)> {
     pairs.push(("I/O", how(result)));
     if let Some(run) = runs.first() {
         pairs.push(("machine", facts::machine(&run.host)));
+        pairs.extend(facts::bounds(&run.host));
     }
     for verdict in verdicts(result) {
         pairs.push(("finding", verdict));

@@ -32,6 +32,13 @@ fn caps_of_ssds_rose_with_the_years() {
         ));
         [Metric::ReadIops, Metric::WriteIops].map(|metric| figure(&promise, metric, Unit::Iops))
     };
+    let network = |as_of: &str| {
+        let promise = ask(&format!(
+            "gcp-pd-ssd:size=2TiB,machine=n1,vcpus=1,as-of={as_of}"
+        ));
+        promise.notes.iter().any(|note| note.contains("2 Gbit/s"))
+    };
+    assert!(network("2016-09") && network("2017-04") && !network("2020"));
     assert_eq!(iops("2016-08", 32), [25e3, 25e3]);
     assert_eq!(iops("2016-07", 32), [15e3, 15e3]);
     assert_eq!(iops("2016-08-11", 32), [15e3, 15e3]);

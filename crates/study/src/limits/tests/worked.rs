@@ -223,6 +223,8 @@ fn hyperdisks_follow_what_is_provisioned() {
         two(&ask("gcp-hyperdisk-balanced:size=4"), MibPerS),
         [3000.0, 140.0]
     );
+    let method = balanced.method.as_deref().unwrap();
+    assert!(method.contains("320,000 640"), "{method}");
     let extreme = ask("gcp-hyperdisk-extreme:size=1TiB,iops=10000,machine=c3-standard-88");
     assert_eq!(two(&extreme, MibPerS), [10e3, 2500.0]);
     let throughput = ask("gcp-hyperdisk-throughput:size=10TiB,throughput=600");
