@@ -5,14 +5,15 @@ use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::io::{BufReader, Read, Write};
+use std::io::{BufReader, BufWriter, Read};
 
-/// JSON of a value, compressed.
+/// JSON of a value, compressed. JSON is written in morsels, of which each costs an encoder more than its bytes: they come
+/// together first.
 pub(super) fn packed<T: Serialize>(value: &T) -> std::io::Result<Vec<u8>> {
-    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
-    serde_json::to_writer(&mut encoder, value)?;
-    encoder.flush()?;
-    encoder.finish()
+    let encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+    let mut morsels = BufWriter::with_capacity(1 << 16, encoder);
+    serde_json::to_writer(&mut morsels, value)?;
+    morsels.into_inner()?.finish()
 }
 
 /// The value whose JSON was compressed.

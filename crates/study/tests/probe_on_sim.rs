@@ -1,0 +1,116 @@
+//! The maxima that a whole probe finds in its short searches, beside an exhaustive grid, on devices that are drawn at random.
+
+mod living;
+
+use iosonde_engine::backend::sim::drawn::Family;
+use iosonde_job::plan::*;
+use iosonde_result::run::WorkerResult;
+use iosonde_result::session::Session;
+use iosonde_study::probe::{Budget, Knee, Phase, ProbeOptions, ProbeTarget, TargetKind, probe};
+use iosonde_study::saturation::doubling;
+use living::living;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// As in a sweep; beyond it a maximum must say that it is not sure.
+const CLOSE: f64 = 0.02;
+
+/// I/Os per second of 4 KiB random reads.
+fn rate_at(
+    session: &mut dyn Session,
+    device: &str,
+    (jobs, iodepth): (u32, u32),
+    runtime_ns: u64,
+) -> f64 {
+    let mut job = Job::new("cell");
+    job.files.size = Some(Extent::Bytes(4 << 30));
+    job.workload.rw = ReadWrite {
+        mode: Mode::Read,
+        random: true,
+    };
+    job.workload.block_size = PerDirection::all(BlockSize::Fixed(4096));
+    job.workload.percentage_random = PerDirection::all(100);
+    job.io.engine = Engine::Sim;
+    job.io.sim = Some(device.to_owned());
+    job.io.direct = true;
+    job.io.iodepth = iodepth;
+    job.numjobs = jobs;
+    job.schedule.time_based = true;
+    job.schedule.runtime_ns = runtime_ns;
+    job.schedule.ramp_time_ns = runtime_ns / 20;
+    let plan = Plan {
+        jobs: vec![job],
+        global_options: Vec::new(),
+    };
+    let result = session.run(&plan, &mut ()).unwrap();
+    let rate = |worker: &WorkerResult| {
+        let ios: u64 = worker.directions.iter().map(|(_, d)| d.total_ios).sum();
+        ios as f64 * 1e9 / worker.runtime_ns as f64
+    };
+    result.workers.iter().map(rate).sum()
+}
+
+fn probed(device: &str) -> Option<Knee> {
+    let target = ProbeTarget {
+        name: format!("sim:{device}"),
+        path: "sim".to_owned(),
+        kind: TargetKind::Simulated {
+            options: device.to_owned(),
+        },
+    };
+    let options = ProbeOptions {
+        budget: Budget::NORMAL,
+        size_bytes: Some(4 << 30),
+        direct: true,
+        seed: 1,
+    };
+    let result = probe(&mut living(), &target, &options, &mut ()).unwrap();
+    let mut knees = result.knees.into_iter();
+    knees.find(|knee| knee.phase == Phase::RandomRead)
+}
+
+/// What is wrong with what a probe says of a device; `None` for nothing.
+fn try_one(family: Family, seed: u64) -> Option<String> {
+    let deep = rate_at(
+        &mut living(),
+        &family.draw(seed, 1.0),
+        (1, 256),
+        SECOND_NS / 10,
+    );
+    let device = family.draw(seed, (deep / 5000.0).max(1.0));
+    let name = format!("{} {seed}", family.preset());
+    let Some(knee) = probed(&device) else {
+        return Some(format!("{name}: no maximum"));
+    };
+    let found = &knee.saturation;
+    let mut session = living();
+    session.runs = 5000;
+    let depths = doubling(256);
+    let grid = depths
+        .iter()
+        .map(|depth| rate_at(&mut session, &device, (found.jobs, *depth), 60 * SECOND_NS));
+    let most = grid.fold(0.0, f64::max);
+    let off = found.maximum.mean / most - 1.0;
+    let error = found.maximum.relative_error();
+    let is_sure = error.is_some_and(|error| error <= found.rules.precision);
+    if std::env::var_os("IOSONDE_SHOW").is_some() {
+        eprintln!(
+            "{name:14} {:8.1} of {most:8.1} ({:+.2} %) +- {:.2} % sure {is_sure} knee {} jobs {} spent {} s",
+            found.maximum.mean,
+            off * 100.0,
+            error.unwrap_or(9.99) * 100.0,
+            found.knee.iodepth,
+            found.jobs,
+            found.spent_ns / SECOND_NS,
+        );
+    }
+    (is_sure && off.abs() > CLOSE).then(|| format!("{name}: off by {:.2} %: {device}", off * 100.0))
+}
+
+#[test]
+fn maxima_that_are_sure_are_those_of_a_grid() {
+    let full = std::env::var("IOSONDE_TEST_FULL").is_ok_and(|full| full == "yes");
+    let seeds = if full { 0..10 } else { 0..1 };
+    let tried = seeds.flat_map(|seed| Family::ALL.map(|family| try_one(family, seed)));
+    let wrong: Vec<String> = tried.flatten().collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
