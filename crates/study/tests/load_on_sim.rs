@@ -1,5 +1,7 @@
 //! Load studies on simulated queues, whose latency over load is known in closed form.
 
+mod lost;
+
 use iosonde_engine::local::{LocalRunner, LocalSession};
 use iosonde_job::Plan;
 use iosonde_result::observer::Observer;
@@ -9,6 +11,7 @@ use iosonde_study::load::{
     Arrivals, CellState, LoadError, LoadOptions, LoadResult, MatrixOptions, Mix, Pattern, load,
 };
 use iosonde_study::probe::{ProbeTarget, TargetKind};
+use lost::{Lost, lost};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -266,31 +269,6 @@ fn an_error_in_the_matrix_is_told_and_ends_it() {
     assert_eq!(known.count(), matrix.points.len() - 1);
 }
 
-/// Its pod is lost after some runs.
-struct Lost(LocalSession, u32);
-
-impl Session for Lost {
-    fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
-        self.1 = self.1.saturating_sub(1);
-        match self.1 {
-            0 => Err(lost()),
-            _ => self.0.run(plan, observer),
-        }
-    }
-
-    fn close(self: Box<Self>) -> Result<(), RunError> {
-        Ok(())
-    }
-}
-
-fn lost() -> RunError {
-    RunError::Lost {
-        what: "the pod".to_owned(),
-        cause: "its node died".to_owned(),
-        remedy: "measure again".to_owned(),
-    }
-}
-
 /// What was measured before is worth as much as after Ctrl-C.
 #[test]
 fn a_run_without_a_result_leaves_what_was_measured_before_it() {
@@ -302,11 +280,11 @@ fn a_run_without_a_result_leaves_what_was_measured_before_it() {
         ramp_ns: SECOND_NS / 2,
         ..options()
     };
-    let lost_with = |run: u32, options: &LoadOptions| {
+    let lost_with = |run: usize, options: &LoadOptions| {
         let mut session = Lost(LocalRunner::default().open(), run);
         load(&mut session, &target(device), options, &mut ())
     };
-    let lost_at = |run: u32| lost_with(run, &options);
+    let lost_at = |run: usize| lost_with(run, &options);
     // Layout, then the first rate.
     for run in [1, 2] {
         let nothing = lost_at(run);

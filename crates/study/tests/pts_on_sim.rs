@@ -1,5 +1,7 @@
 //! Tests of SNIA's specification on simulated flash whose steady level is known.
 
+mod lost;
+
 use iosonde_engine::local::LocalRunner;
 use iosonde_job::plan::{Engine, Mode, Plan};
 use iosonde_result::observer::Observer;
@@ -7,6 +9,7 @@ use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
 use iosonde_study::probe::{ProbeTarget, TargetKind};
 use iosonde_study::pts::{Preset, PtsError, PtsOptions, PtsResult, PtsTest, Purge, pts};
+use lost::{Lost, lost};
 
 /// Bytes of the device.
 const CAPACITY: u64 = 64 << 20;
@@ -174,31 +177,6 @@ impl<S: Session> Session for Witness<S> {
 
     fn close(self: Box<Self>) -> Result<(), RunError> {
         Ok(())
-    }
-}
-
-/// Its pod is lost after some runs.
-struct Lost<S>(S, usize);
-
-impl<S: Session> Session for Lost<S> {
-    fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
-        self.1 = self.1.saturating_sub(1);
-        match self.1 {
-            0 => Err(lost()),
-            _ => self.0.run(plan, observer),
-        }
-    }
-
-    fn close(self: Box<Self>) -> Result<(), RunError> {
-        Ok(())
-    }
-}
-
-fn lost() -> RunError {
-    RunError::Lost {
-        what: "the pod".to_owned(),
-        cause: "its node died".to_owned(),
-        remedy: "measure again".to_owned(),
     }
 }
 
