@@ -99,6 +99,16 @@ fn a_rendered_job_that_fails_says_why() {
     let (status, _, stderr) = run(lab.command(&format!("k8s collect -n {}", lab.namespace)));
     assert_eq!(status, Some(10), "{stderr}");
     assert!(stderr.contains("are available"), "{stderr}");
+    kubectl_with(&["delete", "--cascade=foreground", "-f", "-"], &yaml);
+    lab.wait_until_gone("iosonde/rendered");
+    // Its pods stay, so that nothing but their words tells that they have none.
+    let words = "--claim-size 50m --render statefulset";
+    let yaml = rendered(&lab, "sc://loop-ext4", words).replace("size=16m", "sise=16m");
+    kubectl_with(&["apply", "-f", "-"], &yaml);
+    let (status, _, stderr) = run(lab.command(&format!("k8s collect -n {}", lab.namespace)));
+    assert_eq!(status, Some(10), "{stderr}");
+    assert!(stderr.contains("sise"), "{stderr}");
+    kubectl_with(&["delete", "--cascade=foreground", "-f", "-"], &yaml);
 }
 
 #[test]

@@ -57,7 +57,10 @@ impl Options {
 pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
     let options = Options::read(words)?;
     let interrupt = crate::serve::signals()?;
-    let ended = plan(&options).and_then(|plan| measure(&options, &plan, &interrupt));
+    let ended = match plan(&options) {
+        Ok(plan) => measure(&options, &plan, &interrupt),
+        Err(failure) => said(farewell(Err(unplanned(&failure)))).and(Err(failure)),
+    };
     if let Err(failure) = &ended
         && options.stay
     {
@@ -93,11 +96,27 @@ fn measure(options: &Options, plan: &Plan, interrupt: &Arc<Interrupt>) -> Result
         Ok(result) => fio::conclude(result, interrupt.is_requested()),
         Err(error) => Err(fio::refused(error)),
     };
-    let mut out = io::stdout().lock();
-    told.and_then(|()| out.write_all(farewell(outcome).as_bytes()))
-        .and_then(|()| out.flush())
-        .map_err(|error| Failure::new(5, format!("the result cannot be written: {error}")))?;
+    told.map_err(|error| unwritten(&error))?;
+    said(farewell(outcome))?;
     ended
+}
+
+/// What is wrong with a job file, for whoever collects the results: a pod that stays would keep them waiting for ever.
+fn unplanned(failure: &Failure) -> RunError {
+    RunError::Unsupported {
+        problem: failure.message.trim_end().to_owned(),
+        remedy: "mend the job file, and render its manifest again".to_owned(),
+    }
+}
+
+fn said(last: String) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    let written = out.write_all(last.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|error| unwritten(&error))
+}
+
+fn unwritten(error: &io::Error) -> Failure {
+    Failure::new(5, format!("the result cannot be written: {error}"))
 }
 
 fn on_volume(
@@ -135,6 +154,20 @@ fn on_volume(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iosonde_result::wire::outcome_in;
+
+    #[test]
+    fn a_job_file_that_is_refused_is_told_to_whoever_collects() {
+        let options = Options {
+            stay: true,
+            file: "--no-such-option".into(),
+            ..Options::default()
+        };
+        let failure = plan(&options).unwrap_err();
+        let log = format!("...\n{}", farewell(Err(unplanned(&failure))));
+        let told = outcome_in(&log).unwrap().unwrap_err();
+        assert!(told.to_string().contains("no-such-option"), "{told}");
+    }
 
     #[test]
     fn options_are_read_or_named() {
