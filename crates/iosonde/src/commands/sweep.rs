@@ -319,7 +319,7 @@ fn measure(
         files: args
             .export_fio
             .as_deref()
-            .map(|root| FioFiles::new(root, &targets)),
+            .map(|root| FioFiles::new(root, &targets, &grid)),
         stop: stop.clone(),
     };
     let outcome = sweep(&mut around, &targets, &grid, &options, so_far, &mut live);

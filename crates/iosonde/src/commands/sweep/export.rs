@@ -1,19 +1,22 @@
 //! fio's JSON of every measured cell, in the directories and under the names that bench-fio gives and fio-plot reads:
-//! `TARGET/BLOCK/MODE-IODEPTH-NUMJOBS.json`, and `TARGET/MODEPERCENT/BLOCK/...` for mixtures.
+//! `TARGET/BLOCK/MODE-IODEPTH-NUMJOBS.json`, and `TARGET/MODEPERCENT/BLOCK/...` for mixtures. Values of other axes are a directory
+//! between them.
 
-use iosonde_job::plan::{Job, Mode};
+use iosonde_job::plan::{GivenOption, Job, Mode};
 use iosonde_result::fio;
 use iosonde_result::run::RunResult;
 use iosonde_study::probe::TargetKind;
-use iosonde_study::sweep::{SweepTarget, size_name};
+use iosonde_study::sweep::{Axis, CurvePlan, Grid, SweepTarget, TARGET, size_name};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// Writes them as runs end.
 pub(super) struct FioFiles {
     root: PathBuf,
-    /// Names of targets by their files.
+    /// Names of targets by their files, as directories.
     names: Vec<(String, String)>,
+    /// Curves that differ by more than what names say: their jobs, and the directory that tells them apart.
+    apart: Vec<(Job, String)>,
     /// Measured time of what has been written: of several runs of a cell the longest stays.
     written: HashMap<PathBuf, u64>,
     /// The first thing that went wrong.
@@ -21,10 +24,15 @@ pub(super) struct FioFiles {
 }
 
 impl FioFiles {
-    pub(super) fn new(root: &Path, targets: &[SweepTarget]) -> FioFiles {
+    pub(super) fn new(root: &Path, targets: &[SweepTarget], grid: &Grid) -> FioFiles {
         FioFiles {
             root: root.to_owned(),
-            names: targets.iter().map(named).collect(),
+            names: directories(targets),
+            apart: grid
+                .curves
+                .iter()
+                .filter_map(|plan| apart(&grid.axes, plan))
+                .collect(),
             written: HashMap::new(),
             problem: None,
         }
@@ -53,7 +61,7 @@ impl FioFiles {
             return;
         }
         let mut text = Vec::new();
-        let written = fio::write_json(&mut text, &fio::json(result, true))
+        let written = fio::write_json(&mut text, &fio::json(&as_one(result), true))
             .and_then(|()| std::fs::create_dir_all(path.parent().unwrap_or(&self.root)))
             .and_then(|()| std::fs::write(&path, text));
         match written {
@@ -75,7 +83,7 @@ impl FioFiles {
             .or(job.files.directories.first());
         let named = self.names.iter().find(|(path, _)| Some(path) == file);
         let target = match named {
-            Some((_, name)) => plain(name),
+            Some((_, directory)) => directory.clone(),
             None => plain(file?),
         };
         let rw = job.workload.rw;
@@ -87,6 +95,9 @@ impl FioFiles {
         let mut path = self.root.join(target);
         if rw.mode == Mode::ReadWrite {
             path.push(format!("{}{}", rw.name(), job.workload.rwmix_read_percent));
+        }
+        if let Some((_, directory)) = self.apart.iter().find(|(curve, _)| is_of(job, curve)) {
+            path.push(directory);
         }
         path.push(size_name(block.1.max()));
         path.push(format!(
@@ -102,6 +113,79 @@ impl FioFiles {
     pub(super) fn notes(&self) -> Option<String> {
         self.problem.clone()
     }
+}
+
+/// The run as bench-fio would have asked for it: all clones together, and with each option that readers of its files look for.
+fn as_one(result: &RunResult) -> RunResult {
+    let mut shown = result.clone();
+    for job in &mut shown.plan.jobs {
+        job.measure.group_reporting = true;
+        let bytes = job
+            .workload
+            .block_size
+            .iter()
+            .find(|(direction, _)| job.workload.rw.has(*direction));
+        let needed = [
+            ("rw", Some(job.workload.rw.name().to_owned())),
+            ("bs", bytes.map(|(_, block)| size_name(block.max()))),
+            ("iodepth", Some(job.io.iodepth.to_string())),
+            ("numjobs", Some(job.numjobs.to_string())),
+            ("filename", job.files.filenames.first().cloned()),
+        ];
+        for (name, value) in needed {
+            let is_given = job.given.iter().any(|given| given.name == name);
+            job.given
+                .extend(value.filter(|_| !is_given).map(|value| GivenOption {
+                    name: name.to_owned(),
+                    value,
+                }));
+        }
+    }
+    shown
+}
+
+/// Axes whose values are in the names of directories and files.
+const NAMED: [&str; 6] = [TARGET, "rw", "bs", "iodepth", "numjobs", "rwmixread"];
+
+/// A directory for a curve that other axes tell from its neighbours.
+fn apart(axes: &[Axis], plan: &CurvePlan) -> Option<(Job, String)> {
+    let others = axes.iter().zip(&plan.values);
+    let words: Vec<String> = others
+        .filter(|(axis, _)| axis.values.len() > 1 && !NAMED.contains(&axis.name.as_str()))
+        .map(|(axis, value)| format!("{}={value}", axis.name).replace('/', "-"))
+        .collect();
+    (!words.is_empty()).then(|| (plan.job.clone(), plain(&words.join("_"))))
+}
+
+/// Whether a cell's job is one of a curve: it has all that the curve's was given, but for what cells choose.
+fn is_of(job: &Job, curve: &Job) -> bool {
+    let chosen = |given: &GivenOption| {
+        matches!(
+            given.name.as_str(),
+            "iodepth" | "numjobs" | "runtime" | "ramp_time" | "filename"
+        )
+    };
+    let has = |given: &GivenOption| chosen(given) || job.given.contains(given);
+    job.name == curve.name && curve.given.iter().all(has)
+}
+
+/// The directory of each target. Where several have a last name in common, they go by their whole ones.
+fn directories(targets: &[SweepTarget]) -> Vec<(String, String)> {
+    let names: Vec<(String, String)> = targets.iter().map(named).collect();
+    let is_only = |name: &str| {
+        let same = names
+            .iter()
+            .filter(|(_, other)| plain(other) == plain(name));
+        same.count() == 1
+    };
+    let directory = |name: &String| match is_only(name) {
+        true => plain(name),
+        false => plain(name.trim_matches('/').replace('/', "-").as_str()),
+    };
+    names
+        .iter()
+        .map(|(path, name)| (path.clone(), directory(name)))
+        .collect()
 }
 
 /// A target's file, and what it is called. A directory goes by its own name, which `.` is not.
@@ -138,7 +222,49 @@ fn plain(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iosonde_job::env::FakeEnv;
     use iosonde_job::plan::{BlockSize, PerDirection, ReadWrite};
+    use iosonde_study::sweep::Base;
+    use std::collections::HashSet;
+
+    fn grid(targets: &[SweepTarget], axes: &[(&str, &[&str])]) -> Grid {
+        let axis = |(name, values): &(&str, &[&str])| Axis {
+            name: (*name).to_owned(),
+            values: values.iter().map(|value| (*value).to_owned()).collect(),
+        };
+        let axes: Vec<Axis> = axes.iter().map(axis).collect();
+        Grid::new(&Base::Plain, targets, &axes, &FakeEnv::new()).unwrap()
+    }
+
+    #[test]
+    fn no_two_cells_have_one_file() {
+        let target = |directory: &str| SweepTarget {
+            name: directory.into(),
+            path: format!("{directory}/file"),
+            kind: TargetKind::Directory {
+                free_bytes: 1 << 40,
+            },
+            bytes: 1 << 30,
+        };
+        let targets = [target("/mnt/a/data"), target("/mnt/b/data")];
+        let grid = grid(
+            &targets,
+            &[("rw", &["randread", "write"]), ("direct", &["0", "1"])],
+        );
+        let files = FioFiles::new(Path::new("/out"), &targets, &grid);
+        let paths: Vec<String> = grid
+            .curves
+            .iter()
+            .map(|curve| files.path(&curve.job).unwrap().display().to_string())
+            .collect();
+        assert_eq!(paths.len(), 8);
+        let distinct: HashSet<&String> = paths.iter().collect();
+        assert_eq!(distinct.len(), 8, "{paths:#?}");
+        assert!(
+            paths.contains(&"/out/mnt-a-data/direct=0/4k/randread-1-1.json".to_owned()),
+            "{paths:#?}"
+        );
+    }
 
     #[test]
     fn names_are_those_of_fio_plot() {
@@ -146,9 +272,10 @@ mod tests {
             name: "/mnt/data/".into(),
             path: "/mnt/data/file".into(),
             kind: TargetKind::Directory { free_bytes: 1 },
-            bytes: 1,
+            bytes: 1 << 30,
         };
-        let files = FioFiles::new(Path::new("/out"), &[target]);
+        let grid = grid(&[target.clone()], &[("bs", &["4k", "8k"])]);
+        let files = FioFiles::new(Path::new("/out"), &[target], &grid);
         let mut job = Job::new("cell");
         job.files.filenames = vec!["/mnt/data/file".into()];
         job.workload.block_size = PerDirection::all(BlockSize::Fixed(4096));
