@@ -7,6 +7,7 @@ pub(crate) mod bare;
 mod bars;
 mod ceph;
 mod cpu;
+mod kube;
 mod place;
 mod program;
 mod ratio;
@@ -65,6 +66,8 @@ pub(crate) struct Arguments {
 enum Beside {
     /// Beside rados bench, on a Ceph cluster
     Ceph(Box<ceph::Arguments>),
+    /// Beside kubectl and kubestr, on a Kubernetes cluster
+    Kube(Box<kube::Arguments>),
 }
 
 /// Everything, for programs.
@@ -79,8 +82,10 @@ struct Document {
 
 /// Runs the bench. Whether all bars were met.
 pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
-    if let Some(Beside::Ceph(arguments)) = &arguments.beside {
-        return ceph::run(arguments);
+    match &arguments.beside {
+        Some(Beside::Ceph(arguments)) => return ceph::run(arguments),
+        Some(Beside::Kube(arguments)) => return kube::run(arguments),
+        None => {}
     }
     let (rounds, seconds, size_mib) = if arguments.smoke {
         (1, 0.3, 64)

@@ -33,6 +33,13 @@ impl Estimate {
         }
     }
 
+    /// How much larger `left` is than `right`, run by run.
+    pub(super) fn difference(left: &[f64], right: &[f64]) -> Estimate {
+        let pairs = left.iter().zip(right);
+        let differences: Vec<f64> = pairs.map(|(left, right)| left - right).collect();
+        Estimate::mean(&differences)
+    }
+
     /// How many times larger `left` is than `right`, run by run: neighbours in time share the machine's mood. The mean
     /// is geometric, so that the ratio the other way round is its inverse.
     pub(super) fn ratio(left: &[f64], right: &[f64]) -> Estimate {
@@ -64,6 +71,13 @@ mod tests {
         assert!((high - 2.5 - 3.18245 * (5.0f64 / 12.0).sqrt()).abs() < 1e-4);
         assert!((high - 2.5 - (2.5 - low)).abs() < 1e-12);
         assert_eq!(Estimate::mean(&[7.0]).interval, None);
+    }
+
+    #[test]
+    fn a_difference_is_taken_run_by_run() {
+        let difference = Estimate::difference(&[3.0, 13.0, 23.0], &[1.0, 11.0, 21.0]);
+        assert_eq!(difference.value, 2.0);
+        assert_eq!(difference.interval, Some((2.0, 2.0)));
     }
 
     #[test]
