@@ -274,7 +274,7 @@ mod tests {
             kind: TargetKind::Directory { free_bytes: 1 },
             bytes: 1 << 30,
         };
-        let grid = grid(&[target.clone()], &[("bs", &["4k", "8k"])]);
+        let grid = grid(std::slice::from_ref(&target), &[("bs", &["4k", "8k"])]);
         let files = FioFiles::new(Path::new("/out"), &[target], &grid);
         let mut job = Job::new("cell");
         job.files.filenames = vec!["/mnt/data/file".into()];
