@@ -280,8 +280,10 @@ impl Sight {
         let event = self.last_event(&["FailedScheduling"])?;
         let said = message(event);
         // Steps on the way: the claim is about to be made, or to be seen.
+        let is_ours = said.contains("persistentvolumeclaim \"iosonde-");
         if said.contains("waiting for ephemeral volume controller")
             || said.contains("could not find v1.PersistentVolumeClaim")
+            || (is_ours && said.contains("-data\" not found"))
         {
             return None;
         }

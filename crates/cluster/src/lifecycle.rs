@@ -63,8 +63,8 @@ impl Objects {
         )
     }
 
-    /// Creates the root, which the cluster makes everything else from, and the claim that its pods share, if they do. Where that
-    /// fails, some of it may be there.
+    /// Creates the root, which the cluster makes everything else from, and the claim, if there is only one. Where that fails,
+    /// some of it may be there.
     pub(crate) async fn create(&self, spec: &RunSpec<'_>) -> Result<(), RunError> {
         let post = PostParams::default();
         let created = match self.jobs().create(&post, &spec.job()?).await {
@@ -75,14 +75,11 @@ impl Objects {
         let job = created
             .map_err(|error| api::failed(&format!("creating the job {}", self.job), &error))?;
         let uid = job.metadata.uid.unwrap_or_default();
-        let Some(claim) = spec.shared_claim(Some(&uid)) else {
+        let Some(claim) = spec.only_claim(Some(&uid)) else {
             return Ok(());
         };
         match self.claims().create(&post, &claim).await {
-            Err(error) if !api::is_there(&error) => Err(api::failed(
-                "creating the claim that the pods share",
-                &error,
-            )),
+            Err(error) if !api::is_there(&error) => Err(api::failed("creating the claim", &error)),
             _ => Ok(()),
         }
     }

@@ -67,6 +67,8 @@ pub struct RunSpec<'a> {
     pub arch: &'a str,
     /// How many pods.
     pub pods: u32,
+    /// Whether this user may make claims.
+    pub may_claim: bool,
     /// How the agent gets there.
     pub start: Start,
     /// The rest.
@@ -103,12 +105,20 @@ impl RunSpec<'_> {
         matches!(self.start, Start::ByItself { .. })
     }
 
-    /// The claim that all pods have, owned by the Job of this identifier if there is one; `None` where each has its own.
-    pub fn shared_claim(&self, job_uid: Option<&str>) -> Option<PersistentVolumeClaim> {
+    /// Whether there is one claim, made beside the Job. Otherwise the cluster makes one for each pod that it sees: by then
+    /// the scheduler has tried to place the pod in vain, and tries again a second later or two.
+    fn has_one_claim(&self) -> bool {
+        let is_class = matches!(self.options.target, Target::StorageClass(_));
+        self.is_shared() || (is_class && self.may_claim && self.pods == 1)
+    }
+
+    /// The claim of the only pod, or the one that all pods share, owned by the Job of this identifier if there is one; `None`
+    /// where the cluster makes one for each pod.
+    pub fn only_claim(&self, job_uid: Option<&str>) -> Option<PersistentVolumeClaim> {
         let Target::StorageClass(class) = &self.options.target else {
             return None;
         };
-        let template = self.is_shared().then(|| self.claim(class))?;
+        let template = self.has_one_claim().then(|| self.claim(class))?;
         let owner = OwnerReference {
             api_version: "batch/v1".to_owned(),
             kind: "Job".to_owned(),
@@ -488,7 +498,7 @@ impl RunSpec<'_> {
             ..Volume::default()
         };
         match &self.options.target {
-            Target::StorageClass(_) if self.is_shared() => {
+            Target::StorageClass(_) if self.has_one_claim() => {
                 volume.persistent_volume_claim = Some(PersistentVolumeClaimVolumeSource {
                     claim_name: self.claim_name(),
                     read_only: None,

@@ -25,8 +25,11 @@ use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, CSIStorageCapacity, Stor
 use kube::api::{Api, ListParams, PostParams};
 use std::collections::BTreeMap;
 
-/// What a run does in its namespace: verb, API group, resource, subresource.
-pub const RIGHTS: [(&str, &str, &str, &str); 8] = [
+/// Verb, API group, resource, subresource.
+type Right = (&'static str, &'static str, &'static str, &'static str);
+
+/// What a run does in its namespace.
+pub const RIGHTS: [Right; 8] = [
     ("create", "batch", "jobs", ""),
     ("get", "batch", "jobs", ""),
     ("delete", "batch", "jobs", ""),
@@ -36,8 +39,8 @@ pub const RIGHTS: [(&str, &str, &str, &str); 8] = [
     ("list", "", "persistentvolumeclaims", ""),
     ("list", "", "events", ""),
 ];
-/// What a claim that several pods share needs besides.
-const RIGHT_TO_CLAIM: (&str, &str, &str, &str) = ("create", "", "persistentvolumeclaims", "");
+/// What a claim that several pods share needs besides. A single pod's is there sooner with it.
+const RIGHT_TO_CLAIM: Right = ("create", "", "persistentvolumeclaims", "");
 
 /// What the cluster answered. `None`: this user may not ask.
 #[derive(Debug, Clone, Default)]
@@ -62,6 +65,8 @@ pub struct Facts {
     pub claim: Option<PersistentVolumeClaim>,
     /// What of [`RIGHTS`] this user does not have, in words.
     pub missing_rights: Vec<String>,
+    /// Whether this user may make claims.
+    pub may_claim: bool,
 }
 
 /// What follows for the run.
@@ -75,6 +80,8 @@ pub struct Readiness {
     pub labels: BTreeMap<String, String>,
     /// How many pods.
     pub pods: u32,
+    /// Whether this user may make claims.
+    pub may_claim: bool,
 }
 
 /// Asks the cluster.
@@ -83,7 +90,7 @@ pub struct Readiness {
 /// When it cannot be reached.
 pub(crate) async fn look(cluster: &Cluster, options: &ClusterOptions) -> Result<Facts, RunError> {
     let client = &cluster.client;
-    let missing_rights = missing_rights(cluster, options).await?;
+    let (missing_rights, may_claim) = rights(cluster, options).await?;
     let all = ListParams::default();
     let classes: Api<StorageClass> = Api::all(client.clone());
     let nodes: Api<Node> = Api::all(client.clone());
@@ -131,45 +138,46 @@ pub(crate) async fn look(cluster: &Cluster, options: &ClusterOptions) -> Result<
         driver_nodes: driver_nodes.ok().map(|list| list.items),
         claim,
         missing_rights,
+        may_claim,
     })
 }
 
-async fn missing_rights(
+/// What this user may not do of what the run needs, and whether claims may be made.
+async fn rights(
     cluster: &Cluster,
     options: &ClusterOptions,
-) -> Result<Vec<String>, RunError> {
-    let mut rights = RIGHTS.to_vec();
-    if options.pods.is_some_and(|pods| pods.shared) {
-        rights.push(RIGHT_TO_CLAIM);
-    }
+) -> Result<(Vec<String>, bool), RunError> {
     let reviews: Api<SelfSubjectAccessReview> = Api::all(cluster.client.clone());
-    let questions: Vec<_> = rights
-        .iter()
-        .map(|right| review(&cluster.namespace, *right))
+    let wanted = RIGHTS.into_iter().chain([RIGHT_TO_CLAIM]);
+    let questions: Vec<_> = wanted
+        .clone()
+        .map(|right| review(&cluster.namespace, right))
         .collect();
     let post = PostParams::default();
     let asked = questions
         .iter()
         .map(|question| reviews.create(&post, question));
     let mut missing = Vec::new();
-    for (answer, (verb, _, resource, sub)) in
-        futures::future::join_all(asked).await.iter().zip(rights)
-    {
+    for (answer, right) in futures::future::join_all(asked).await.iter().zip(wanted) {
         let answer = answer
             .as_ref()
             .map_err(|error| api::failed("asking for this user's rights", error))?;
         if !answer.status.as_ref().is_some_and(|status| status.allowed) {
-            let slash = if sub.is_empty() { "" } else { "/" };
-            missing.push(format!("{verb} {resource}{slash}{sub}"));
+            missing.push(right);
         }
     }
-    Ok(missing)
+    let may_claim = !missing.contains(&RIGHT_TO_CLAIM);
+    if !options.pods.is_some_and(|pods| pods.shared) {
+        missing.retain(|right| *right != RIGHT_TO_CLAIM);
+    }
+    let named = missing.into_iter().map(|(verb, _, resource, sub)| {
+        let slash = if sub.is_empty() { "" } else { "/" };
+        format!("{verb} {resource}{slash}{sub}")
+    });
+    Ok((named.collect(), may_claim))
 }
 
-fn review(
-    namespace: &str,
-    (verb, group, resource, sub): (&str, &str, &str, &str),
-) -> SelfSubjectAccessReview {
+fn review(namespace: &str, (verb, group, resource, sub): Right) -> SelfSubjectAccessReview {
     SelfSubjectAccessReview {
         spec: SelfSubjectAccessReviewSpec {
             resource_attributes: Some(ResourceAttributes {
@@ -195,6 +203,7 @@ impl Facts {
         self.judge_rights()?;
         let mut ready = Readiness {
             pods: self.pods(options, arch)?,
+            may_claim: self.may_claim,
             ..Readiness::default()
         };
         let claims = match options.pods {

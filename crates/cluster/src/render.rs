@@ -127,13 +127,14 @@ impl Rendering<'_> {
             image,
             arch: own_arch(),
             pods,
+            may_claim: false,
             start: Start::ByItself {
                 stays: self.form == Form::StatefulSet,
             },
             options: self.options,
         };
         let mut parts = vec![yaml(&self.config_map(&spec))?, yaml(&role(&spec))?];
-        if let Some(claim) = spec.shared_claim(None) {
+        if let Some(claim) = spec.only_claim(None) {
             parts.push(yaml(&claim)?);
         }
         parts.push(match self.form {

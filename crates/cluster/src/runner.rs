@@ -98,6 +98,7 @@ impl ClusterRunner<'_> {
             image: &ready.image,
             arch: self.agent.arch,
             pods: ready.pods,
+            may_claim: ready.may_claim,
             start: Start::of_image(&ready.image),
             options: &options,
         };

@@ -50,16 +50,14 @@ fn on_its_way() {
     assert_eq!(waits(Sight::default()), "the pod to be made");
     let seen = sight(Value::Null, unplaced(), claim("Pending"), &[]);
     assert_eq!(waits(seen), "a node");
-    let seen = sight(
-        Value::Null,
-        unplaced(),
-        json!([]),
-        &[(
-            "FailedScheduling",
-            "0/1 nodes are available: waiting for ephemeral volume controller to create the claim",
-        )],
-    );
-    assert_eq!(waits(seen), "a node");
+    for said in [
+        "0/1 nodes are available: waiting for ephemeral volume controller to create the claim",
+        "0/1 nodes are available: persistentvolumeclaim \"iosonde-3f2a9c-data\" not found.",
+    ] {
+        let event = ("FailedScheduling", said);
+        let seen = sight(Value::Null, unplaced(), json!([]), &[event]);
+        assert_eq!(waits(seen), "a node");
+    }
     let pending = placed(json!({"phase": "Pending"}));
     let seen = sight(Value::Null, pending.clone(), claim("Pending"), &[]);
     assert_eq!(waits(seen), "the claim to be bound");

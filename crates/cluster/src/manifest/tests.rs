@@ -13,6 +13,7 @@ fn job(target: &str, change: impl FnOnce(&mut ClusterOptions)) -> serde_json::Va
         image: IMAGE,
         arch: "amd64",
         pods: options.pods.and_then(|pods| pods.count).unwrap_or(1),
+        may_claim: false,
         start: Start::of_image(IMAGE),
         options: &options,
     };
@@ -200,11 +201,12 @@ fn pods_that_share_a_claim_have_a_directory_each() {
         image: "busybox",
         arch: "amd64",
         pods: 2,
+        may_claim: false,
         start: Start::Streamed,
         options: &options,
     };
     let job = serde_json::to_value(spec.job().unwrap()).unwrap();
-    let claim = serde_json::to_value(spec.shared_claim(Some("u1")).unwrap()).unwrap();
+    let claim = serde_json::to_value(spec.only_claim(Some("u1")).unwrap()).unwrap();
     let volume = &pod(&job)["volumes"][1]["persistentVolumeClaim"]["claimName"];
     assert_eq!(*volume, claim["metadata"]["name"]);
     assert_eq!(claim["metadata"]["ownerReferences"][0]["uid"], "u1");
@@ -213,6 +215,39 @@ fn pods_that_share_a_claim_have_a_directory_each() {
     let script = pod(&job)["containers"][0]["command"][2].as_str().unwrap();
     assert!(script.contains("--scratch /data/.iosonde-3f2a9c-$JOB_COMPLETION_INDEX"));
     assert_eq!(spec.scratch(Some("1")), "/data/.iosonde-3f2a9c-1");
+}
+
+#[test]
+fn the_claim_of_a_single_pod_is_there_before_it() {
+    let options = ClusterOptions::new("sc://fast".parse().unwrap());
+    let with = |pods: u32, may_claim: bool| {
+        let spec = RunSpec {
+            id: "3f2a9c",
+            namespace: "bench",
+            image: IMAGE,
+            arch: "amd64",
+            pods,
+            may_claim,
+            start: Start::of_image(IMAGE),
+            options: &options,
+        };
+        let job = serde_json::to_value(spec.job().unwrap()).unwrap();
+        let claim = spec.only_claim(Some("u1"));
+        let name = claim.and_then(|claim| claim.metadata.name);
+        (name, pod(&job)["volumes"][1].clone(), spec.scratch(None))
+    };
+    let (name, volume, scratch) = with(1, true);
+    assert_eq!(
+        name.as_deref(),
+        volume["persistentVolumeClaim"]["claimName"].as_str()
+    );
+    assert!(name.is_some());
+    assert_eq!(scratch, with(1, false).2);
+    for (pods, may_claim) in [(1, false), (2, true)] {
+        let (name, volume, _) = with(pods, may_claim);
+        assert_eq!(name, None);
+        assert!(volume["ephemeral"].is_object(), "{volume}");
+    }
 }
 
 #[test]
@@ -248,6 +283,7 @@ fn an_image_that_carries_the_agent_needs_no_shell() {
         image,
         arch: "amd64",
         pods: 1,
+        may_claim: false,
         start: Start::of_image(image),
         options: &options,
     };

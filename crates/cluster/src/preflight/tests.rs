@@ -39,6 +39,7 @@ fn facts(change: impl FnOnce(&mut Value)) -> Facts {
         driver_nodes: serde_json::from_value(part("driver_nodes")).unwrap(),
         claim: serde_json::from_value(part("claim")).unwrap(),
         missing_rights: Vec::new(),
+        may_claim: false,
     }
 }
 
