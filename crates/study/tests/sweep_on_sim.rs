@@ -1,6 +1,7 @@
 //! Sweeps of simulated devices, beside an exhaustive grid and by themselves.
 
 mod living;
+mod lost;
 
 use iosonde_engine::backend::sim::drawn::Family;
 use iosonde_engine::local::LocalRunner;
@@ -17,6 +18,7 @@ use iosonde_study::sweep::{
     SweepOptions, SweepResult, SweepTarget, SweepWatcher, parse_axes, planned_ns, sweep,
 };
 use living::living;
+use lost::{Lost, lost};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -702,4 +704,30 @@ fn what_is_somebodys_is_not_written() {
         matches!(refused, Err(SweepError::Consent { .. })),
         "{refused:?}"
     );
+}
+
+/// Whoever ran it ends with the status of a lost pod, and not with that of an I/O error.
+#[test]
+fn a_target_that_is_lost_leaves_its_cells_and_its_cause() {
+    let targets = [target("read_us=1000,seed=1")];
+    let grid = grid(
+        &targets,
+        &[("rw", "randread,randwrite"), ("iodepth", "1,2,4,8")],
+    );
+    for exhaustive in [false, true] {
+        let options = SweepOptions {
+            exhaustive,
+            ..options(5)
+        };
+        let mut session = Lost(LocalRunner::default().open(), 3);
+        let result = sweep(&mut session, &targets, &grid, &options, Vec::new(), &mut ()).unwrap();
+        assert_eq!(result.cause, Some(lost()));
+        assert!(
+            result
+                .failure
+                .is_some_and(|why| why.contains("its node died"))
+        );
+        let cells = result.curves.iter().flat_map(|curve| &curve.cells);
+        assert!(cells.filter(|cell| cell.basis == Basis::Measured).count() > 0);
+    }
 }

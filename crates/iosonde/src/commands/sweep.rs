@@ -21,6 +21,7 @@ use iosonde_job::Env;
 use iosonde_job::diagnostic::{Diagnostic, Diagnostics};
 use iosonde_job::value::{Bytes, bytes};
 use iosonde_result::session::Session;
+use iosonde_study::CutShort;
 use iosonde_study::sweep::{
     Axis, Base, CurvePlan, Grid, LEAST_BUDGET_NS, Reach, SweepOptions, SweepResult, SweepTarget,
     WORKING_SET, parse_axes, sweep,
@@ -64,7 +65,8 @@ pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
     // A budget that was spent is no end: with more of it the rest can be measured.
     let is_spent = args.budget.is_some() && !result.is_complete();
     live.conclude(&result, is_spent || written.is_err());
-    end([written, kept, stop.conclude(result.failure)], closed)
+    let concluded = stop.conclude_study(result.cause.map(CutShort::from), result.failure);
+    end([written, kept, concluded], closed)
 }
 
 fn print(args: &SweepArgs, result: &SweepResult, output: &mut Output) -> Result<(), Failure> {

@@ -7,6 +7,7 @@ use super::study::SweepOptions;
 use crate::probe::Latency;
 use crate::saturation::{Saturation, Warmup};
 use iosonde_result::run::IoFailure;
+use iosonde_result::session::RunError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +40,10 @@ pub struct SweepResult {
     pub interrupted: bool,
     /// The error that ended it, or ended it for one of its targets.
     pub failure: Option<String>,
+    /// The same, where it was a run without a result, for whoever ran the sweep: it is not in a document.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub cause: Option<RunError>,
     /// What else the user should know, each in one sentence.
     pub notes: Vec<String>,
 }

@@ -210,6 +210,14 @@ impl Standing {
     }
 }
 
+/// Why nothing more can be measured on a target.
+#[derive(Clone)]
+pub(super) struct Ending {
+    why: String,
+    /// The run without a result that is behind it.
+    cause: Option<RunError>,
+}
+
 pub(super) struct Study<'a> {
     pub(super) session: &'a mut dyn Session,
     pub(super) targets: &'a [SweepTarget],
@@ -218,7 +226,7 @@ pub(super) struct Study<'a> {
     pub(super) watcher: &'a mut dyn SweepWatcher,
     pub(super) curves: Vec<Standing>,
     /// Of each target: why nothing more can be measured on it.
-    pub(super) ended: Vec<Option<String>>,
+    pub(super) ended: Vec<Option<Ending>>,
     /// Why the first of them was.
     first_error: Option<SweepError>,
     /// Of each target: whether it refuses O_DIRECT.
@@ -280,7 +288,7 @@ impl Study<'_> {
                 Err(RunError::Interrupted) => return Err(RunError::Interrupted.into()),
                 Err(error) if targets.len() == 1 => return Err(error.into()),
                 Err(error) => {
-                    self.end_target(index, format!("{error}; {}", error.remedy()));
+                    self.lose_target(index, &error);
                     self.first_error.get_or_insert(error.into());
                 }
                 Ok(result) => match failure_of(&result) {
@@ -331,13 +339,21 @@ impl Study<'_> {
         }
     }
 
+    /// After a run without a result nothing more is measured on a target.
+    fn lose_target(&mut self, target: usize, error: &RunError) {
+        self.end_target(target, format!("{error}; {}", error.remedy()));
+        if let Some(ending) = &mut self.ended[target] {
+            ending.cause = Some(error.clone());
+        }
+    }
+
     pub(super) fn end_target(&mut self, target: usize, why: String) {
         let why = match self.targets.get(target) {
             Some(named) if !why.contains(&named.name) => format!("{}: {why}", named.name),
             _ => why,
         };
         self.watcher.note(&why);
-        self.ended[target] = Some(why);
+        self.ended[target] = Some(Ending { why, cause: None });
     }
 
     // --- order and time ---
@@ -396,7 +412,7 @@ impl Study<'_> {
             RunError::Interrupted | RunError::NothingDone => Ok(()),
             error if !anything && self.ended.len() == 1 => Err(error.into()),
             error => {
-                self.end_target(target, format!("{error}; {}", error.remedy()));
+                self.lose_target(target, &error);
                 self.first_error.get_or_insert(error.into());
                 Ok(())
             }
@@ -439,6 +455,8 @@ impl Study<'_> {
             false => (Advice::of(&curves, axes), Vec::new()),
         };
         predict::across(&mut curves, axes);
+        let ending = self.ended.into_iter().flatten().next();
+        let (failure, cause) = ending.map(|ending| (ending.why, ending.cause)).unzip();
         Ok(SweepResult {
             format: FORMAT,
             targets: self
@@ -454,7 +472,8 @@ impl Study<'_> {
             caches,
             spent_ns: self.spent_ns,
             interrupted: self.watcher.is_interrupted(),
-            failure: self.ended.into_iter().flatten().next(),
+            failure,
+            cause: cause.flatten(),
             notes: self.notes,
         })
     }
