@@ -59,13 +59,11 @@ pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
     let interrupt = crate::serve::signals()?;
     let ended = match plan(&options) {
         Ok(plan) => measure(&options, &plan, &interrupt),
-        Err(failure) => said(farewell(Err(unplanned(&failure)))).and(Err(failure)),
+        Err(failure) => {
+            complain(&options, &failure);
+            said(farewell(Err(unplanned(&failure)))).and(Err(failure))
+        }
     };
-    if let Err(failure) = &ended
-        && options.stay
-    {
-        eprintln!("{}", failure.message);
-    }
     while options.stay && !interrupt.is_requested() {
         thread::sleep(Duration::from_millis(100));
     }
@@ -97,8 +95,18 @@ fn measure(options: &Options, plan: &Plan, interrupt: &Arc<Interrupt>) -> Result
         Err(error) => Err(fio::refused(error)),
     };
     told.map_err(|error| unwritten(&error))?;
+    if let Err(failure) = &ended {
+        complain(options, failure);
+    }
     said(farewell(outcome))?;
     ended
+}
+
+/// Says what is wrong before the last word, where the program does not end with it.
+fn complain(options: &Options, failure: &Failure) {
+    if options.stay {
+        eprintln!("{}", failure.message);
+    }
 }
 
 /// What is wrong with a job file, for whoever collects the results: a pod that stays would keep them waiting for ever.

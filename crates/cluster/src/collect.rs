@@ -21,6 +21,9 @@ use std::time::{Duration, Instant};
 /// How often the pods are looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// So many lines of a log are its end.
+const END_LINES: i64 = 200;
+
 /// What was collected.
 #[derive(Debug, Clone)]
 pub struct Collected {
@@ -214,8 +217,12 @@ impl Gathering {
     async fn whole_log(&self, pod: &Pod) -> Result<Option<String>, kube::Error> {
         let is_over = match phase(pod) {
             "Succeeded" | "Failed" => true,
-            // A pod of a StatefulSet stays; its log may be long, its last line is not.
-            "Running" => self.log(pod, Some(1)).await?.trim_end() == LAST_WORD,
+            // A pod of a StatefulSet stays; its log may be long, its end is not. What went to standard error before the last word
+            // may stand behind it: the node reads the two as they come.
+            "Running" => {
+                let end = self.log(pod, Some(END_LINES)).await?;
+                end.lines().any(|line| line == LAST_WORD)
+            }
             _ => false,
         };
         match is_over {

@@ -283,7 +283,7 @@ impl Sight {
         let is_ours = said.contains("persistentvolumeclaim \"iosonde-");
         if said.contains("waiting for ephemeral volume controller")
             || said.contains("could not find v1.PersistentVolumeClaim")
-            || (is_ours && said.contains("-data\" not found"))
+            || (is_ours && said.contains("-data\" not found") && !self.claims.is_empty())
         {
             return None;
         }

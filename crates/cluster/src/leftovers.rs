@@ -6,7 +6,7 @@ use crate::manifest::RUN_LABEL;
 use crate::options::ClusterOptions;
 use iosonde_result::session::RunError;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::PersistentVolume;
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
 use serde::Serialize;
 use std::time::{Duration, Instant};
@@ -141,6 +141,19 @@ async fn remove_run(cluster: &Cluster, run: &Leftover) -> Result<(), RunError> {
         .is_ok_and(|there| there.is_some())
     {
         still_there(begun, &format!("the job {}", run.job))?;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    // A claim that belongs to the Job itself goes after it.
+    let claims: Api<PersistentVolumeClaim> =
+        Api::namespaced(cluster.client.clone(), &run.namespace);
+    let id = run.job.trim_start_matches("iosonde-");
+    let ours = ListParams::default().labels(&format!("{RUN_LABEL}={id}"));
+    while claims
+        .list(&ours)
+        .await
+        .is_ok_and(|found| !found.items.is_empty())
+    {
+        still_there(begun, &format!("the claim of {}", run.job))?;
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! The objects of a run. Pure: options in, manifests out.
 //!
-//! The Job is the root: its pod belongs to it, and the volume's claim to the pod, so that deleting the Job removes all.
+//! The Job is the root: its pod belongs to it, and the volume's claim to the pod or to the Job, so that deleting the Job
+//! removes all.
 //! Its deadline and time-to-live let the cluster clean up when the client is gone.
 
 mod command;
@@ -109,7 +110,9 @@ impl RunSpec<'_> {
     /// the scheduler has tried to place the pod in vain, and tries again a second later or two.
     fn has_one_claim(&self) -> bool {
         let is_class = matches!(self.options.target, Target::StorageClass(_));
-        self.is_shared() || (is_class && self.may_claim && self.pods == 1)
+        // A patch may change the volume, whose form must then not hang on what the user may do.
+        let is_plain = self.options.pod_patch.is_none();
+        self.is_shared() || (is_class && is_plain && self.may_claim && self.pods == 1)
     }
 
     /// The claim of the only pod, or the one that all pods share, owned by the Job of this identifier if there is one; `None`

@@ -39,8 +39,10 @@ pub const RIGHTS: [Right; 8] = [
     ("list", "", "persistentvolumeclaims", ""),
     ("list", "", "events", ""),
 ];
-/// What a claim that several pods share needs besides. A single pod's is there sooner with it.
+/// What a claim that several pods share needs besides.
 const RIGHT_TO_CLAIM: Right = ("create", "", "persistentvolumeclaims", "");
+/// What some clusters want of whoever gives an object its owner.
+const RIGHT_TO_OWN: Right = ("delete", "", "persistentvolumeclaims", "");
 
 /// What the cluster answered. `None`: this user may not ask.
 #[derive(Debug, Clone, Default)]
@@ -65,7 +67,7 @@ pub struct Facts {
     pub claim: Option<PersistentVolumeClaim>,
     /// What of [`RIGHTS`] this user does not have, in words.
     pub missing_rights: Vec<String>,
-    /// Whether this user may make claims.
+    /// Whether this user may make claims, and give them an owner.
     pub may_claim: bool,
 }
 
@@ -148,7 +150,7 @@ async fn rights(
     options: &ClusterOptions,
 ) -> Result<(Vec<String>, bool), RunError> {
     let reviews: Api<SelfSubjectAccessReview> = Api::all(cluster.client.clone());
-    let wanted = RIGHTS.into_iter().chain([RIGHT_TO_CLAIM]);
+    let wanted = RIGHTS.into_iter().chain([RIGHT_TO_CLAIM, RIGHT_TO_OWN]);
     let questions: Vec<_> = wanted
         .clone()
         .map(|right| review(&cluster.namespace, right))
@@ -166,10 +168,12 @@ async fn rights(
             missing.push(right);
         }
     }
-    let may_claim = !missing.contains(&RIGHT_TO_CLAIM);
-    if !options.pods.is_some_and(|pods| pods.shared) {
-        missing.retain(|right| *right != RIGHT_TO_CLAIM);
-    }
+    let may_claim = !missing.contains(&RIGHT_TO_CLAIM) && !missing.contains(&RIGHT_TO_OWN);
+    let is_shared = options.pods.is_some_and(|pods| pods.shared);
+    missing.retain(|right| match *right {
+        RIGHT_TO_CLAIM => is_shared,
+        right => right != RIGHT_TO_OWN,
+    });
     let named = missing.into_iter().map(|(verb, _, resource, sub)| {
         let slash = if sub.is_empty() { "" } else { "/" };
         format!("{verb} {resource}{slash}{sub}")

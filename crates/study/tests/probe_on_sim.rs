@@ -9,6 +9,8 @@ use iosonde_result::session::Session;
 use iosonde_study::probe::{Budget, Knee, Phase, ProbeOptions, ProbeTarget, TargetKind, probe};
 use iosonde_study::saturation::doubling;
 use living::living;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// As in a sweep; beyond it a maximum must say that it is not sure.
@@ -68,8 +70,8 @@ fn probed(device: &str) -> Option<Knee> {
     knees.find(|knee| knee.phase == Phase::RandomRead)
 }
 
-/// What is wrong with what a probe says of a device; `None` for nothing.
-fn try_one(family: Family, seed: u64) -> Option<String> {
+/// Whether a probe is sure of a device's maximum; or what is wrong with it.
+fn try_one(family: Family, seed: u64) -> Result<bool, String> {
     let deep = rate_at(
         &mut living(),
         &family.draw(seed, 1.0),
@@ -79,7 +81,7 @@ fn try_one(family: Family, seed: u64) -> Option<String> {
     let device = family.draw(seed, (deep / 5000.0).max(1.0));
     let name = format!("{} {seed}", family.preset());
     let Some(knee) = probed(&device) else {
-        return Some(format!("{name}: no maximum"));
+        return Err(format!("{name}: no maximum"));
     };
     let found = &knee.saturation;
     let mut session = living();
@@ -103,14 +105,33 @@ fn try_one(family: Family, seed: u64) -> Option<String> {
             found.spent_ns / SECOND_NS,
         );
     }
-    (is_sure && off.abs() > CLOSE).then(|| format!("{name}: off by {:.2} %: {device}", off * 100.0))
+    match is_sure && off.abs() > CLOSE {
+        true => Err(format!("{name}: off by {:.2} %: {device}", off * 100.0)),
+        false => Ok(is_sure),
+    }
 }
 
 #[test]
 fn maxima_that_are_sure_are_those_of_a_grid() {
     let full = std::env::var("IOSONDE_TEST_FULL").is_ok_and(|full| full == "yes");
-    let seeds = if full { 0..10 } else { 0..1 };
-    let tried = seeds.flat_map(|seed| Family::ALL.map(|family| try_one(family, seed)));
-    let wrong: Vec<String> = tried.flatten().collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let seeds = if full { 0..4 } else { 0..1 };
+    let all = seeds.flat_map(|seed| Family::ALL.map(|family| (family, seed)));
+    let all: Vec<(Family, u64)> = all.collect();
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
+            scope.spawn(|| {
+                while let Some((family, seed)) = all.get(next.fetch_add(1, Relaxed)) {
+                    let one = try_one(*family, *seed);
+                    found.lock().unwrap().push(one);
+                }
+            });
+        }
+    });
+    let found = found.into_inner().unwrap();
+    let wrong: Vec<&String> = found.iter().filter_map(|one| one.as_ref().err()).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let sure = found.iter().filter(|one| **one == Ok(true)).count();
+    assert!(2 * sure > all.len(), "{sure} of {} are sure", all.len());
 }

@@ -50,12 +50,18 @@ fn on_its_way() {
     assert_eq!(waits(Sight::default()), "the pod to be made");
     let seen = sight(Value::Null, unplaced(), claim("Pending"), &[]);
     assert_eq!(waits(seen), "a node");
-    for said in [
-        "0/1 nodes are available: waiting for ephemeral volume controller to create the claim",
-        "0/1 nodes are available: persistentvolumeclaim \"iosonde-3f2a9c-data\" not found.",
+    for (said, claims) in [
+        (
+            "0/1 nodes are available: waiting for ephemeral volume controller to create the claim",
+            json!([]),
+        ),
+        (
+            "0/1 nodes are available: persistentvolumeclaim \"iosonde-3f2a9c-data\" not found.",
+            claim("Pending"),
+        ),
     ] {
         let event = ("FailedScheduling", said);
-        let seen = sight(Value::Null, unplaced(), json!([]), &[event]);
+        let seen = sight(Value::Null, unplaced(), claims, &[event]);
         assert_eq!(waits(seen), "a node");
     }
     let pending = placed(json!({"phase": "Pending"}));

@@ -2,8 +2,8 @@
 
 use iosonde_result::ceph::CephSide;
 use iosonde_result::host::{
-    Cpu, DeviceInfo, DeviceKind, Host, IoLimit, Locality, Mount, PcieLink, Platform, Queue, Space,
-    TargetInfo, TargetKind, Transport,
+    CgroupLimits, Cpu, DeviceInfo, DeviceKind, Host, IoLimit, Locality, Mount, PcieLink, Platform,
+    Queue, Space, TargetInfo, TargetKind, Transport,
 };
 use iosonde_study::words;
 
@@ -301,6 +301,7 @@ pub(crate) fn machine_facts(host: &Host) -> Vec<Fact> {
         host.os.clone(),
     ];
     let mut processors: Vec<String> = processors(&host.cpu).into_iter().collect();
+    processors.extend(affinity(host));
     processors.extend(
         host.cpu
             .governor
@@ -322,7 +323,7 @@ pub(crate) fn machine_facts(host: &Host) -> Vec<Fact> {
         ("processor", processors.join(", ")),
         ("memory", memory(host)),
         ("clock", host.clock_source.clone().unwrap_or_default()),
-        ("cgroup", cgroup(host)),
+        ("cgroup", cgroup(&host.cgroup)),
     ];
     facts.retain(|(_, text)| !text.is_empty());
     facts
@@ -396,28 +397,29 @@ fn memory(host: &Host) -> String {
     parts.join(", ")
 }
 
-/// Bounds that control groups put on a run; nothing where they put none.
+/// Bounds on what a run may use; nothing where there are none.
 pub(crate) fn bounds(host: &Host) -> Option<Fact> {
-    let parts = cgroup_bounds(host);
-    (!parts.is_empty()).then(|| ("cgroup", parts.join("; ")))
+    let mut parts: Vec<String> = affinity(host).into_iter().collect();
+    parts.extend(cgroup_bounds(&host.cgroup));
+    (!parts.is_empty()).then(|| ("bounds", parts.join("; ")))
 }
 
-fn cgroup(host: &Host) -> String {
-    let parts = cgroup_bounds(host);
+/// Processors that this process may not use, whoever says so.
+fn affinity(host: &Host) -> Option<String> {
+    let (some, all) = (host.cgroup.cpuset?, host.cpu.online?);
+    (some < all).then(|| format!("may run on {some} of {all} CPUs"))
+}
+
+fn cgroup(limits: &CgroupLimits) -> String {
+    let parts = cgroup_bounds(limits);
     if parts.is_empty() {
         return "sets no bounds".to_owned();
     }
     parts.join("; ")
 }
 
-fn cgroup_bounds(host: &Host) -> Vec<String> {
-    let limits = &host.cgroup;
+fn cgroup_bounds(limits: &CgroupLimits) -> Vec<String> {
     let mut parts = Vec::new();
-    if let (Some(some), Some(all)) = (limits.cpuset, host.cpu.online)
-        && some < all
-    {
-        parts.push(format!("{some} of {all} CPUs"));
-    }
     parts.extend(
         limits
             .cpu_quota

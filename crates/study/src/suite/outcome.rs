@@ -188,7 +188,8 @@ impl StepOutcome {
         match self {
             StepOutcome::Load(load) => load.error.as_ref()?.cause.as_ref(),
             StepOutcome::Probe(probe) => probe.error.as_ref()?.cause.as_ref(),
-            _ => None,
+            StepOutcome::Sweep(sweep) => sweep.cause.as_ref(),
+            StepOutcome::Run(_) => None,
         }
     }
 

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, ensure};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// An image with Debian's fio, which every node of the tests' cluster has.
 const FIO_IMAGE: &str = "localhost/fio:3.33";
@@ -118,9 +118,11 @@ pub(super) struct Namespace<'a> {
 impl<'a> Namespace<'a> {
     /// Makes it, and waits until pods can be made in it.
     pub(super) fn new(cluster: &'a Cluster) -> Result<Namespace<'a>> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH)?;
         let namespace = Namespace {
             cluster,
-            name: format!("iosonde-bench-{}", std::process::id()),
+            // Two machines may use one cluster, and programs in containers have the same small numbers.
+            name: format!("iosonde-bench-{}", since.as_nanos()),
         };
         run_alone(
             namespace

@@ -100,6 +100,7 @@ impl Runs<'_> {
         let begun_ms = epoch_ms()?;
         let mut fio = self.namespace.command(&self.iosonde);
         fio.env_remove("IOSONDE_NO_SAVE")
+            .env_remove("IOSONDE_STORE")
             .env("XDG_DATA_HOME", data.path());
         fio.args(["fio", "--target", &format!("sc://{}", self.class)]);
         fio.args(["--claim-size", &self.size, "--image", &self.image]);

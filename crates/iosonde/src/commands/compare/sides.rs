@@ -4,7 +4,7 @@ use super::described;
 use crate::commands::named::Named;
 use crate::failure::Failure;
 use crate::report::comparison::runs_on;
-use crate::report::probe::row::titles;
+use crate::report::probe::row;
 use crate::store::{Document, KeptRun, KeptStudy, Loaded, Summary};
 use iosonde_result::compare::{Bounds, Measure, Measured, Subject};
 use iosonde_study::load::{LatencyCurve, LoadResult, Point};
@@ -92,6 +92,11 @@ impl Chosen {
         study.probe(*run)
     }
 
+    fn is_of_probes(&self) -> bool {
+        let all = self.studies.iter().all(|(study, _)| study.kind == "probe");
+        all && !self.studies.is_empty()
+    }
+
     /// What all studies of the side have found, if each of them is of the kind.
     fn all<Found>(&self, of: fn(&KeptStudy, Option<u32>) -> Option<Found>) -> Option<Vec<Found>> {
         let found = self.studies.iter().map(|(study, run)| of(study, *run));
@@ -115,8 +120,8 @@ impl Studies {
     /// Puts cells and rates in the place of runs, where both sides are sweeps or both are load studies; adds the maxima
     /// that probes have searched.
     pub(super) fn of(a: &mut Chosen, b: &mut Chosen) -> Studies {
-        if let (Some(mine), Some(theirs)) = (a.all(KeptStudy::probe), b.all(KeptStudy::probe)) {
-            return probes((a, mine), (b, theirs));
+        if a.is_of_probes() && b.is_of_probes() {
+            return probes(a, b);
         }
         if let (Some(mine), Some(theirs)) = (a.all(KeptStudy::sweep), b.all(KeptStudy::sweep)) {
             return sweeps((a, mine), (b, theirs));
@@ -128,12 +133,17 @@ impl Studies {
     }
 }
 
-fn probes(a: (&mut Chosen, Vec<ProbeResult>), b: (&mut Chosen, Vec<ProbeResult>)) -> Studies {
-    let titles = titles(&a.1);
-    for (chosen, found) in [a, b] {
-        for (result, probe) in chosen.results.iter_mut().zip(&found) {
-            let most = most(probe, &result.parts);
-            result.parts.extend(most);
+fn probes(a: &mut Chosen, b: &mut Chosen) -> Studies {
+    let mut titles = BTreeMap::new();
+    // What both have is called what it is called in A.
+    for chosen in [b, a] {
+        for (result, (study, run)) in chosen.results.iter_mut().zip(&chosen.studies) {
+            // One that was cut off has its phases alone.
+            if let Some(probe) = study.probe(*run) {
+                titles.extend(row::titles(&probe));
+                let most = most(&probe, &result.parts);
+                result.parts.extend(most);
+            }
         }
     }
     Studies {

@@ -7,14 +7,14 @@ use iosonde_result::fio;
 use iosonde_result::run::RunResult;
 use iosonde_study::probe::TargetKind;
 use iosonde_study::sweep::{Axis, CurvePlan, Grid, SweepTarget, TARGET, size_name};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 /// Writes them as runs end.
 pub(super) struct FioFiles {
     root: PathBuf,
-    /// Names of targets by their files, as directories.
-    names: Vec<(String, String)>,
+    /// Targets, and the directory of each.
+    directories: Vec<(SweepTarget, String)>,
     /// Curves that differ by more than what names say: their jobs, and the directory that tells them apart.
     apart: Vec<(Job, String)>,
     /// Measured time of what has been written: of several runs of a cell the longest stays.
@@ -27,7 +27,7 @@ impl FioFiles {
     pub(super) fn new(root: &Path, targets: &[SweepTarget], grid: &Grid) -> FioFiles {
         FioFiles {
             root: root.to_owned(),
-            names: directories(targets),
+            directories: directories(targets),
             apart: grid
                 .curves
                 .iter()
@@ -81,7 +81,11 @@ impl FioFiles {
             .filenames
             .first()
             .or(job.files.directories.first());
-        let named = self.names.iter().find(|(path, _)| Some(path) == file);
+        let is_on = |target: &SweepTarget| match &target.kind {
+            TargetKind::Simulated { options } => job.io.sim.as_ref() == Some(options),
+            _ => Some(&target.path) == file,
+        };
+        let named = self.directories.iter().find(|(target, _)| is_on(target));
         let target = match named {
             Some((_, directory)) => directory.clone(),
             None => plain(file?),
@@ -145,7 +149,7 @@ fn as_one(result: &RunResult) -> RunResult {
 }
 
 /// Axes whose values are in the names of directories and files.
-const NAMED: [&str; 6] = [TARGET, "rw", "bs", "iodepth", "numjobs", "rwmixread"];
+const NAMED: [&str; 5] = [TARGET, "rw", "bs", "iodepth", "numjobs"];
 
 /// A directory for a curve that other axes tell from its neighbours.
 fn apart(axes: &[Axis], plan: &CurvePlan) -> Option<(Job, String)> {
@@ -157,45 +161,51 @@ fn apart(axes: &[Axis], plan: &CurvePlan) -> Option<(Job, String)> {
     (!words.is_empty()).then(|| (plan.job.clone(), plain(&words.join("_"))))
 }
 
-/// Whether a cell's job is one of a curve: it has all that the curve's was given, but for what cells choose.
+/// Whether a cell's job is one of a curve: both were given the same, but for what cells choose.
 fn is_of(job: &Job, curve: &Job) -> bool {
-    let chosen = |given: &GivenOption| {
-        matches!(
-            given.name.as_str(),
-            "iodepth" | "numjobs" | "runtime" | "ramp_time" | "filename"
-        )
-    };
-    let has = |given: &GivenOption| chosen(given) || job.given.contains(given);
-    job.name == curve.name && curve.given.iter().all(has)
+    job.name == curve.name && asked(job) == asked(curve)
+}
+
+/// What a job was asked to do: of an option that is given twice the last one counts.
+fn asked(job: &Job) -> BTreeMap<&str, &str> {
+    const CHOSEN: [&str; 7] = [
+        "iodepth",
+        "numjobs",
+        "runtime",
+        "ramp_time",
+        "time_based",
+        "norandommap",
+        "filename",
+    ];
+    let given = job.given.iter();
+    let pairs = given.map(|given| (given.name.as_str(), given.value.as_str()));
+    pairs.filter(|(name, _)| !CHOSEN.contains(name)).collect()
 }
 
 /// The directory of each target. Where several have a last name in common, they go by their whole ones.
-fn directories(targets: &[SweepTarget]) -> Vec<(String, String)> {
-    let names: Vec<(String, String)> = targets.iter().map(named).collect();
+fn directories(targets: &[SweepTarget]) -> Vec<(SweepTarget, String)> {
+    let names: Vec<String> = targets.iter().map(named).collect();
     let is_only = |name: &str| {
-        let same = names
-            .iter()
-            .filter(|(_, other)| plain(other) == plain(name));
+        let same = names.iter().filter(|other| plain(other) == plain(name));
         same.count() == 1
     };
     let directory = |name: &String| match is_only(name) {
         true => plain(name),
-        false => plain(name.trim_matches('/').replace('/', "-").as_str()),
+        false => plain(&name.trim_matches('/').replace('/', "-")),
     };
-    names
-        .iter()
-        .map(|(path, name)| (path.clone(), directory(name)))
-        .collect()
+    let directories = names.iter().map(directory);
+    targets.iter().cloned().zip(directories).collect()
 }
 
-/// A target's file, and what it is called. A directory goes by its own name, which `.` is not.
-fn named(target: &SweepTarget) -> (String, String) {
+/// What a target is called. A directory goes by its own name, which `.` is not; one in a pod has none that lasts.
+fn named(target: &SweepTarget) -> String {
     let directory = Path::new(&target.path).parent();
-    let name = match (&target.kind, directory) {
-        (TargetKind::Directory { .. }, Some(directory)) => directory.display().to_string(),
+    match (&target.kind, directory) {
+        (TargetKind::Directory { .. }, Some(directory)) if !target.name.contains("://") => {
+            directory.display().to_string()
+        }
         _ => target.name.clone(),
-    };
-    (target.path.clone(), name)
+    }
 }
 
 /// The last part of a path, with nothing in it that a file's name should not have.
@@ -264,6 +274,78 @@ mod tests {
             paths.contains(&"/out/mnt-a-data/direct=0/4k/randread-1-1.json".to_owned()),
             "{paths:#?}"
         );
+    }
+
+    /// The file of each curve's own job, which is what its cells are made from.
+    fn paths(base: &Base, targets: &[SweepTarget], axes: &[Axis]) -> Vec<String> {
+        let grid = Grid::new(base, targets, axes, &FakeEnv::new()).unwrap();
+        let files = FioFiles::new(Path::new("/out"), targets, &grid);
+        let path = |curve: &CurvePlan| files.path(&curve.job).unwrap().display().to_string();
+        grid.curves.iter().map(path).collect()
+    }
+
+    /// The option that an axis changes is in the section, too.
+    #[test]
+    fn what_a_section_says_is_told_from_what_an_axis_says() {
+        let base = Base::File {
+            name: "job.fio".into(),
+            text:
+                "[a]\nrw=randread\ndirect=1\n[b]\nstonewall\nrw=randread\ndirect=1\nnorandommap\n"
+                    .into(),
+        };
+        let target = SweepTarget {
+            name: "/mnt/data".into(),
+            path: "/mnt/data/file".into(),
+            kind: TargetKind::Directory {
+                free_bytes: 1 << 40,
+            },
+            bytes: 1 << 30,
+        };
+        let axis = |name: &str, values: [&str; 2]| Axis {
+            name: name.into(),
+            values: values.map(str::to_owned).into(),
+        };
+        let axes = [axis("direct", ["1", "0"]), axis("size", ["16m", "32m"])];
+        for axes in [&axes[..1], &axes] {
+            let paths = paths(&base, std::slice::from_ref(&target), axes);
+            let distinct: HashSet<&String> = paths.iter().collect();
+            assert_eq!(distinct.len(), paths.len(), "{paths:#?}");
+            assert!(paths[0].contains("direct=1"), "{paths:#?}");
+        }
+    }
+
+    #[test]
+    fn targets_that_have_no_files_have_directories() {
+        let simulated = |options: &str| SweepTarget {
+            name: format!("sim:{options}"),
+            path: "sim".into(),
+            kind: TargetKind::Simulated {
+                options: options.into(),
+            },
+            bytes: 1 << 30,
+        };
+        let axes = [Axis {
+            name: "rw".into(),
+            values: vec!["randread".into()],
+        }];
+        let targets = [simulated("hdd"), simulated("nvme")];
+        assert_eq!(
+            paths(&Base::Plain, &targets, &axes),
+            [
+                "/out/sim-hdd/4k/randread-1-1.json",
+                "/out/sim-nvme/4k/randread-1-1.json"
+            ]
+        );
+        let in_pod = SweepTarget {
+            name: "sc://fast".into(),
+            path: "/data/.iosonde-3f2a9c/probe".into(),
+            kind: TargetKind::Directory {
+                free_bytes: 1 << 40,
+            },
+            bytes: 1 << 30,
+        };
+        let path = paths(&Base::Plain, &[in_pod], &axes);
+        assert_eq!(path, ["/out/fast/4k/randread-1-1.json"]);
     }
 
     #[test]

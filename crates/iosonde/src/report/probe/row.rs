@@ -29,12 +29,13 @@ pub(crate) fn planned(phase: Phase) -> String {
     pattern(phase, phase.block_bytes(), phase.iodepth())
 }
 
-/// What people call the parts of these probes: `random_read` is a `4k random read, depth 64`.
-pub(crate) fn titles(probes: &[ProbeResult]) -> BTreeMap<String, String> {
-    let figures = probes.iter().flat_map(|probe| &probe.figures);
-    let of_figures = figures.map(|figure| (figure.phase.key().to_owned(), label(figure)));
-    let knees = probes.iter().flat_map(|probe| &probe.knees);
-    let of_most = knees.filter_map(|knee| {
+/// What people call the parts of a probe: `random_read` is a `4k random read, depth 64`.
+pub(crate) fn titles(probe: &ProbeResult) -> BTreeMap<String, String> {
+    let of_figures = probe
+        .figures
+        .iter()
+        .map(|figure| (figure.phase.key().to_owned(), label(figure)));
+    let of_most = probe.knees.iter().filter_map(|knee| {
         let pattern = planned(knee.phase);
         let (pattern, _) = pattern.split_once(',')?;
         Some((
