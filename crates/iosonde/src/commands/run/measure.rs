@@ -66,6 +66,7 @@ impl Measured<'_> {
             index,
             study: &mut self.study,
             lines,
+            is_cut: false,
         }
     }
 }
@@ -320,8 +321,7 @@ impl Runner<'_> {
         let outcome = self.outcome(site, target, step, repetition);
         self.live.end();
         let result = match outcome {
-            // Runs that were cut short are measured again.
-            Ok((StepOutcome::Run(_), _)) | Err(_) if self.live.is_over() => return,
+            Err(_) if self.live.is_over() => return,
             Ok((outcome, journal)) => {
                 if let Some(error) = outcome.error() {
                     self.first_failure
@@ -387,6 +387,9 @@ impl Runner<'_> {
             self.session.within(on.site.bounds());
             let mut keeping = on.keeping(self.session, self.stop, target, &mut self.lines);
             let run = keeping.run(&plan, self.live)?;
+            if keeping.is_cut {
+                return Err(Failure::Run(RunError::Interrupted));
+            }
             return Ok((StepOutcome::Run(Box::new(run)), None));
         }
         self.session.within(None);
@@ -417,6 +420,8 @@ struct KeepingWhole<'a> {
     /// Its study, as it has been written down.
     study: &'a mut Option<String>,
     lines: &'a mut Lines,
+    /// Whether the last run may have been cut short. Asked once: what goes into the history counts for the step as well.
+    is_cut: bool,
 }
 
 impl KeepingWhole<'_> {
@@ -441,8 +446,9 @@ impl KeepingWhole<'_> {
 impl Session for KeepingWhole<'_> {
     fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
         let mut result = self.session.run(plan, observer)?;
+        self.is_cut = self.stop.interrupt.is_requested();
         // The short runs of a search are cells of the knee that it finds.
-        if !is_search(plan) && !self.stop.interrupt.is_requested() {
+        if !is_search(plan) && !self.is_cut {
             self.keeper.keep(&mut result);
             self.name_study();
         }
