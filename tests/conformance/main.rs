@@ -2,6 +2,7 @@
 //!
 //! With `IOSONDE_E2E_PEER=fio` fio takes iosonde's place, which shows whether a failure is the test's own.
 
+mod agent;
 mod cleanup;
 mod corners;
 mod counts;
