@@ -1,7 +1,9 @@
 //! Faults of the cluster itself, which no other test may meet: `run.sh` runs these last, one at a time, in order.
 
-use super::{JOB, Lab, PATIENCE, begun, cluster, ended, kubectl, run};
-use std::process::Command;
+use super::{JOB, Lab, PATIENCE, begun, cluster, ended, kubectl, run, signal};
+use rustix::process::Signal;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 #[test]
 #[ignore = "needs a cluster"]
@@ -29,6 +31,54 @@ fn alone_1_a_run_survives_the_restart_of_the_api_server() {
         assert!(ms >= 29_000, "all of the run is in its result: {ms} ms");
         lab.assert_clean();
     }
+}
+
+/// Clients of the agent in each of these pods.
+fn clients(lab: &Lab) -> Vec<usize> {
+    let pods = lab.kubectl(&["get", "pods", "-l", "iosonde/run", "-o", "name"]);
+    let of = |pod: &str| {
+        let words = [
+            "exec",
+            pod,
+            "--",
+            "sh",
+            "-c",
+            "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' || true",
+        ];
+        let found = std::panic::catch_unwind(|| lab.kubectl(&words));
+        found.map_or(0, |found| found.matches("agent call --socket").count())
+    };
+    pods.lines().map(of).collect()
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn alone_1_pods_that_wait_for_their_turn_keep_their_client() {
+    let lab = Lab::new("turns");
+    let line = format!(
+        "sweep sc://local-path sc://loop-ext4 --claim-size 100m --image {} --namespace {} --rw randread --bs 4k --iodepth 1 \
+         --exhaustive --runtime 90 --seed {}",
+        super::IMAGE,
+        lab.namespace,
+        std::process::id()
+    );
+    let mut command = lab.command(&line);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let child = child.expect("iosonde starts");
+    let begun = Instant::now();
+    while clients(&lab) != [1, 1] {
+        assert!(begun.elapsed() < PATIENCE, "{:?}", clients(&lab));
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    let restarted = Command::new(cluster().join("restart-apiserver.sh")).status();
+    assert!(restarted.expect("a script").success());
+    // One measures, and connects again as soon as it misses the server; the turn of the other is more than a minute away.
+    std::thread::sleep(Duration::from_secs(45));
+    let there = clients(&lab);
+    signal(&child, Signal::INT);
+    let (_, _, stderr) = ended(&child.wait_with_output().expect("it ends"));
+    assert_eq!(there, [1, 1], "{stderr}");
+    lab.assert_clean();
 }
 
 #[test]

@@ -277,7 +277,7 @@ struct Client {
 impl Client {
     fn serve(&self, request: Request) {
         match request {
-            Request::Alive => {}
+            Request::Alive => self.tell(&line(&Message::Alive)),
             Request::Look { path } => self.tell(&line(&Message::Place(look(&path)))),
             Request::Run {
                 run,

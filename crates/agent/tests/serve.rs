@@ -288,6 +288,8 @@ fn what_cannot_be_understood_is_refused_and_the_agent_lives() {
     assert!(problem.contains("dance"), "{problem}");
     client.ask(&Request::Look { path: "/".into() });
     assert!(matches!(client.next(), Message::Place(Ok(_))));
+    client.ask(&Request::Alive);
+    assert!(matches!(client.next(), Message::Alive));
 }
 
 #[test]

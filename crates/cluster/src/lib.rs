@@ -20,7 +20,6 @@ pub mod options;
 mod patch;
 mod pods;
 pub mod preflight;
-mod pulse;
 pub mod render;
 mod runner;
 mod session;

@@ -203,9 +203,6 @@ impl<'w> PodsSession<'w> {
                     Ok(Heard::Message(message)) => link
                         .hear(message, observer)
                         .map_err(|error| self.better(index, error))?,
-                    Err(TryRecvError::Empty) if link.is_silent(Instant::now()) => {
-                        self.take_up(index, observer)?;
-                    }
                     Err(TryRecvError::Empty) => break,
                     Ok(Heard::Ended) | Err(TryRecvError::Disconnected) if link.result.is_some() => {
                         break;

@@ -4,7 +4,6 @@ use crate::lifecycle::{Objects, Stranded};
 use crate::manifest::DEVICE;
 use crate::nodes::{Nodes, Wanted};
 use crate::options::VolumeMode;
-use crate::pulse::{Beat, Pulse};
 use crate::runner::{ClusterRunner, Made, MadePod};
 use crate::transport::{Connection, Heard};
 use iosonde_job::{Plan, place};
@@ -234,7 +233,6 @@ impl<'w> ClusterSession<'w> {
         let mut is_enough = false;
         let mut is_cut_short = false;
         let mut is_known = false;
-        let mut pulse = Pulse::new(Instant::now());
         loop {
             while passed_on < self.interrupts().min(2) {
                 passed_on += 1;
@@ -244,16 +242,6 @@ impl<'w> ClusterSession<'w> {
                 Some(first) => Ok(first),
                 None => self.connection.heard.recv_timeout(TICK),
             };
-            let beat = match heard {
-                Err(_) => pulse.beat(Instant::now()),
-                Ok(_) => {
-                    pulse.heard(Instant::now());
-                    Beat::Fine
-                }
-            };
-            if beat == Beat::Ask {
-                self.connection.ask(&Request::Clock);
-            }
             let control = match heard {
                 Ok(Heard::Message(message)) => {
                     have += usize::from(message.is_kept());
@@ -274,11 +262,10 @@ impl<'w> ClusterSession<'w> {
                         other => pass_on(&other, observer),
                     }
                 }
-                Err(RecvTimeoutError::Timeout) if beat != Beat::Dead => Control::Continue,
+                Err(RecvTimeoutError::Timeout) => Control::Continue,
                 Ok(Heard::Ended) | Err(_) => {
                     self.reconnect(observer)?;
                     self.connection.ask(&resumed(begin, is_known, run, have));
-                    pulse.heard(Instant::now());
                     // The wish may have been lost with the connection.
                     is_enough = false;
                     passed_on = 0;

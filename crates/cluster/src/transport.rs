@@ -10,16 +10,23 @@ use kube::api::{AttachParams, AttachedProcess};
 use sha2::{Digest, Sha256};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{
+    AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader, Lines,
+};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::time::timeout;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
 
 /// How long sending the agent may take: a few megabytes over a bad line.
 const UPLOAD: Duration = Duration::from_secs(180);
 /// How long the agent may take to say its first word.
 const HELLO: Duration = Duration::from_secs(30);
-/// How often the agent is told that its client lives.
-const ALIVE: Duration = Duration::from_secs(10);
+/// How often the agent is told that its client lives, and answers that it does, while nothing else is asked.
+const ALIVE: Duration = Duration::from_secs(5);
+/// A connection on which nothing is said for so long has no other end: one whose server vanished may never be told so.
+const SILENCE: Duration = Duration::from_secs(20);
+/// How long after the end of a connection another stands in for it.
+const STAND_IN: Duration = Duration::from_secs(5);
 /// Bytes on their way in each direction.
 const BUFFER_BYTES: usize = 256 << 10;
 
@@ -129,23 +136,41 @@ pub(crate) struct Connection {
     asked: UnboundedSender<String>,
     pub(crate) heard: Receiver<Heard>,
     /// None where a test speaks for the agent.
-    process: Option<AttachedProcess>,
+    process: Option<Process>,
+    /// What hears the agent.
+    hearing: Option<JoinHandle<()>>,
+}
+
+/// A process of the pod, as far as this client is concerned: over when it is dropped.
+struct Process(AttachedProcess);
+
+impl Process {
+    /// What passes on everything between this client and the agent.
+    async fn call(objects: &Objects, pod: &str) -> Result<Process, kube::Error> {
+        let socket = format!("{AGENT_DIRECTORY}/socket");
+        let command = [objects.agent.as_str(), "call", "--socket", &socket];
+        exec(objects, pod, &command, false).await.map(Process)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl Connection {
     /// Connects with the agent that serves in the pod.
     pub(crate) async fn open(objects: &Objects, pod: &str) -> Result<Connection, RunError> {
-        let socket = format!("{AGENT_DIRECTORY}/socket");
-        let command = [objects.agent.as_str(), "call", "--socket", &socket];
-        let mut process = exec(objects, pod, &command, false)
+        let mut process = Process::call(objects, pod)
             .await
             .map_err(|error| api::failed("connecting with the agent", &error))?;
         let (asked, to_ask) = unbounded_channel();
         let (tell, heard) = channel();
-        if let Some(stdin) = process.stdin() {
+        if let Some(stdin) = process.0.stdin() {
             tokio::spawn(ask(stdin, to_ask));
         }
-        let mut lines = match process.stdout() {
+        let mut lines = match process.0.stdout() {
             Some(stdout) => BufReader::new(stdout).lines(),
             None => return Err(mute("it has no output")),
         };
@@ -160,19 +185,19 @@ impl Connection {
             }
             _ => return Err(mute("it does not answer")),
         }
-        tokio::spawn(async move {
-            while let Ok(Some(text)) = lines.next_line().await {
-                if !hear(&text, &tell) {
-                    return;
-                }
+        let (objects, pod) = (objects.clone(), pod.to_owned());
+        let hearing = tokio::spawn(async move {
+            if listen(lines, SILENCE, |text| hear(text, &tell)).await {
+                // Whoever does not listen any more need not know.
+                let _ = tell.send(Heard::Ended);
+                stand_in(&objects, &pod).await;
             }
-            // Whoever does not listen any more need not know.
-            let _ = tell.send(Heard::Ended);
         });
         Ok(Connection {
             asked,
             heard,
             process: Some(process),
+            hearing: Some(hearing),
         })
     }
 
@@ -181,11 +206,11 @@ impl Connection {
     pub(crate) fn fake() -> (Connection, UnboundedReceiver<String>, Sender<Heard>) {
         let (asked, to_ask) = unbounded_channel();
         let (tell, heard) = channel();
-        let process = None;
         let connection = Connection {
             asked,
             heard,
-            process,
+            process: None,
+            hearing: None,
         };
         (connection, to_ask, tell)
     }
@@ -198,9 +223,10 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        if let Some(process) = &self.process {
-            process.abort();
+        if let Some(hearing) = self.hearing.take() {
+            hearing.abort();
         }
+        self.process = None;
     }
 }
 
@@ -216,10 +242,45 @@ fn mute(why: &str) -> RunError {
 /// Passes one line on; `false` if nobody listens.
 fn hear(text: &str, tell: &Sender<Heard>) -> bool {
     match serde_json::from_str(text) {
+        Ok(Message::Alive) => true,
         Ok(message) => tell.send(Heard::Message(message)).is_ok(),
         // Not of the agent: a line that the runtime has mixed in.
         Err(_) => true,
     }
+}
+
+/// A session that waits for its turn listens to nobody, and an agent that hears of no client ends: over other connections it is
+/// told that there is one, until the session itself has another.
+async fn stand_in(objects: &Objects, pod: &str) {
+    loop {
+        sleep(STAND_IN).await;
+        let Ok(mut process) = Process::call(objects, pod).await else {
+            continue;
+        };
+        let (Some(stdin), Some(stdout)) = (process.0.stdin(), process.0.stdout()) else {
+            continue;
+        };
+        let (_open, nothing) = unbounded_channel();
+        let lines = BufReader::new(stdout).lines();
+        tokio::select! {
+            () = ask(stdin, nothing) => {}
+            _ = listen(lines, SILENCE, |_| true) => {}
+        }
+    }
+}
+
+/// Passes lines on until the connection ends, or is silent for so long that it has. `false` if nobody wants them before.
+async fn listen<R: AsyncBufRead + Unpin>(
+    mut lines: Lines<R>,
+    silence: Duration,
+    pass_on: impl Fn(&str) -> bool,
+) -> bool {
+    while let Ok(Ok(Some(text))) = timeout(silence, lines.next_line()).await {
+        if !pass_on(&text) {
+            return false;
+        }
+    }
+    true
 }
 
 async fn ask(mut stdin: impl tokio::io::AsyncWrite + Unpin, mut to_ask: UnboundedReceiver<String>) {
@@ -241,6 +302,27 @@ mod tests {
     use super::*;
     use std::io::Write;
     use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_connection_that_says_nothing_any_more_has_ended() {
+        let runtime = crate::runner::runtime().unwrap();
+        let (tell, heard) = channel();
+        let (mut agent, client) = tokio::io::duplex(1024);
+        let (alive, ready) = (line(&Message::Alive), line(&Message::Ready));
+        let ended = runtime.block_on(async {
+            let text = format!("{alive}{ready}mixed in\n");
+            agent.write_all(text.as_bytes()).await.unwrap();
+            let lines = BufReader::new(client).lines();
+            listen(lines, Duration::from_millis(50), |text| hear(text, &tell)).await
+        });
+        assert!(ended, "though its other end is open");
+        let heard: Vec<Heard> = heard.try_iter().collect();
+        assert!(
+            matches!(heard[..], [Heard::Message(Message::Ready)]),
+            "{heard:?}"
+        );
+        drop(agent);
+    }
 
     /// What the receiving script says of these bytes, in a directory of this machine.
     fn received(announced: &[u8], sent: &[u8]) -> (String, bool) {

@@ -13,7 +13,7 @@ use iosonde_job::plan::{PerDirection, Plan};
 use serde::{Deserialize, Serialize};
 
 /// Version of this protocol. Both sides must have the same.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// What a client asks of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -65,7 +65,7 @@ pub enum Request {
         /// How it ends.
         stop: Stop,
     },
-    /// Nothing: the client is alive.
+    /// Nothing: the client is alive. Answered with [`Message::Alive`].
     Alive,
     /// Remove all files that runs have left, and exit.
     Close,
@@ -99,6 +99,8 @@ pub enum Message {
         /// The reading.
         now_ns: u64,
     },
+    /// Answer to [`Request::Alive`]: so is the agent, and what connects the two.
+    Alive,
     /// Answer to [`Request::Sample`]: without devices for the first, from which on they are counted.
     Sample(Box<MachineSlice>),
     /// The first jobs of a run that was asked to wait are prepared, and wait.

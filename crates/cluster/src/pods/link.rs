@@ -1,7 +1,6 @@
 //! One pod of several: its connection, and what it has told.
 
 use crate::clock::Offset;
-use crate::pulse::{Beat, Pulse};
 use crate::runner::MadePod;
 use crate::session::{refused, resumed};
 use crate::transport::Connection;
@@ -12,7 +11,6 @@ use iosonde_result::run::RunResult;
 use iosonde_result::session::RunError;
 use iosonde_result::wire::{Message, ProgressReport, Request, Stop};
 use std::collections::{BTreeMap, VecDeque};
-use std::time::Instant;
 
 /// One pod, and what it has told of the current run.
 pub(super) struct Link {
@@ -24,7 +22,6 @@ pub(super) struct Link {
     /// The start that it was told, on its own clock.
     pub(super) start_ns: Option<u64>,
     pub(super) have: usize,
-    pub(super) pulse: Pulse,
     /// What asked for the run, if this client did.
     asked: Option<Request>,
     /// Whether the agent has said anything of the run.
@@ -53,7 +50,6 @@ impl Link {
             connection: pod.connection,
             offset: None,
             start_ns: None,
-            pulse: Pulse::new(Instant::now()),
             asked: None,
             is_known: false,
             have: 0,
@@ -80,22 +76,8 @@ impl Link {
         self.status = None;
         self.result = None;
         self.is_known = false;
-        self.pulse.heard(Instant::now());
         self.connection.ask(&request);
         self.asked = Some(request);
-    }
-
-    /// Whether a pod of which a result is expected has said nothing for so long that its connection may have no other end. One
-    /// that is about to be thought so is asked for a sign, whatever it does: it may prepare, or wait for the others.
-    pub(super) fn is_silent(&mut self, now: Instant) -> bool {
-        if self.result.is_some() {
-            return false;
-        }
-        let beat = self.pulse.beat(now);
-        if beat == Beat::Ask {
-            self.ask_clock();
-        }
-        beat == Beat::Dead
     }
 
     /// Asks what its clock reads: [`Link::clock_ns`], once it has answered this and all such questions before.
@@ -109,7 +91,6 @@ impl Link {
     pub(super) fn take_up(&mut self, connection: Connection, run: u64, stops: &[Stop]) {
         self.connection = connection;
         self.clocks_due = 0;
-        self.pulse.heard(Instant::now());
         let request = resumed(self.asked.as_ref(), self.is_known, run, self.have);
         self.connection.ask(&request);
         // The word may have been lost with the connection.
@@ -127,7 +108,6 @@ impl Link {
         message: Message,
         observer: &mut dyn Observer,
     ) -> Result<(), RunError> {
-        self.pulse.heard(Instant::now());
         self.is_known |= message.is_of_a_run();
         self.have += usize::from(message.is_kept());
         match message {
@@ -156,7 +136,7 @@ impl Link {
             }
             Message::Done(Err(error)) => return Err(error),
             Message::Refused(problem) => return Err(refused(problem)),
-            Message::Hello { .. } | Message::Place(_) | Message::Sample(_) => {}
+            Message::Hello { .. } | Message::Alive | Message::Place(_) | Message::Sample(_) => {}
         }
         Ok(())
     }
@@ -221,7 +201,6 @@ mod tests {
     use iosonde_job::plan::PerDirection;
     use iosonde_result::interval::IntervalCounts;
     use iosonde_result::observer::WorkerProgress;
-    use std::time::Duration;
     use tokio::sync::mpsc::UnboundedReceiver;
 
     struct Nobody;
@@ -262,16 +241,11 @@ mod tests {
     /// The server may vanish while pods prepare, or wait for each other, of which nothing is told.
     #[test]
     fn a_pod_that_has_not_begun_to_measure_is_taken_up_too() {
-        let (mut link, mut agent, request) = begun();
-        let now = Instant::now();
-        assert!(!link.is_silent(now) && !link.is_silent(now + Duration::from_secs(20)));
-        assert_eq!(asked(&mut agent), [Request::Clock], "a sign, once");
-        assert!(link.is_silent(now + Duration::from_secs(40)));
+        let (mut link, _agent, request) = begun();
         // Nobody knows whether the plan has arrived: the agent does.
         let (connection, mut agent, _) = Connection::fake();
         link.take_up(connection, 1, &[]);
         assert_eq!(asked(&mut agent), [request]);
-        assert!(!link.is_silent(Instant::now()));
         link.hear(Message::Ready, &mut Nobody).unwrap();
         link.start_ns = Some(7);
         let (connection, mut agent, _) = Connection::fake();
@@ -327,7 +301,7 @@ mod tests {
     #[test]
     fn the_answer_to_an_earlier_question_is_not_the_clock_of_now() {
         let (mut link, _agent, _) = begun();
-        link.is_silent(Instant::now() + Duration::from_secs(20));
+        link.ask_clock();
         link.ask_clock();
         link.hear(Message::Clock { now_ns: 1 }, &mut Nobody)
             .unwrap();
