@@ -1,7 +1,10 @@
 //! What is asked of a cluster as a whole: kubestr's command, the doctor, and pods of the user's making.
 
-use super::{ENDLESS, IMAGE, JOB, Lab, begun, kubectl, kubectl_with, run, signal};
+use super::{ENDLESS, IMAGE, JOB, Lab, begun, cluster, kubectl, kubectl_with, run, signal};
+use iosonde_e2e::program::iosonde;
 use rustix::process::Signal;
+use std::os::unix::fs::symlink;
+use std::process::Command;
 
 #[test]
 #[ignore = "needs a cluster"]
@@ -33,6 +36,35 @@ fn kubestrs_command_measures_classes_side_by_side() {
     let json: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
     assert_eq!(json[1]["storage_class"], "loop-ext4");
     assert!(json[1]["fio"]["jobs"][0]["read"]["total_ios"].as_u64() > Some(0));
+    lab.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn a_link_to_it_is_a_plugin_of_kubectl() {
+    let lab = Lab::new("plugin");
+    let bin = tempfile::tempdir().expect("a directory");
+    symlink(iosonde(), bin.path().join("kubectl-iosonde")).expect("a link");
+    let path = format!(
+        "{}:{}",
+        bin.path().display(),
+        std::env::var("PATH").expect("PATH")
+    );
+    // The words of iosonde itself, in the cluster that kubectl has.
+    let line = format!(
+        "iosonde fio --target emptydir:// --namespace {} {JOB}",
+        lab.namespace
+    );
+    let mut kubectl = Command::new(cluster().join("bin/kubectl"));
+    kubectl
+        .args(line.split_whitespace())
+        .env("PATH", path)
+        .env("KUBECONFIG", cluster().join("cfg/admin.kubeconfig"))
+        .env("IOSONDE_NO_SAVE", "1");
+    let (status, stdout, stderr) = run(kubectl);
+    assert_eq!(status, Some(0), "{stderr}");
+    let json: serde_json::Value = serde_json::from_str(&stdout).expect("fio's JSON");
+    assert!(json["jobs"][0]["read"]["total_ios"].as_u64() > Some(0));
     lab.assert_clean();
 }
 
@@ -201,7 +233,10 @@ fn the_doctor_names_classes_nodes_and_what_runs_have_left() {
     }
     let (status, _, stderr) = run(lab.command(&format!("{doctor} --clean")));
     assert_eq!(status, Some(0), "{stderr}");
-    assert!(stderr.contains("removed: 1 runs, 1 volumes"), "{stderr}");
+    assert!(
+        stderr.contains("removed: 1 runs, 1 volumes, 0 namespaces"),
+        "{stderr}"
+    );
     lab.assert_clean();
     let (_, stdout, _) = run(lab.command(&format!("{doctor} --format json")));
     let survey: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");

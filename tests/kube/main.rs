@@ -6,6 +6,7 @@ mod alone;
 mod clusters;
 mod faults;
 mod manifests;
+mod namespaces;
 mod pods;
 mod studies;
 mod targets;
@@ -32,12 +33,17 @@ struct Lab {
 
 impl Lab {
     fn new(name: &str) -> Lab {
-        let lab = Lab {
-            namespace: format!("{name}-{}", std::process::id()),
-        };
+        let lab = Lab::without_namespace(name);
         kubectl(&["create", "namespace", &lab.namespace]);
         lab.wait_for("serviceaccount/default");
         lab
+    }
+
+    /// A name that no namespace has.
+    fn without_namespace(name: &str) -> Lab {
+        Lab {
+            namespace: format!("{name}-{}", std::process::id()),
+        }
     }
 
     fn wait_for(&self, what: &str) {
@@ -99,7 +105,13 @@ impl Lab {
 
 impl Drop for Lab {
     fn drop(&mut self) {
-        kubectl(&["delete", "namespace", &self.namespace, "--wait=false"]);
+        kubectl(&[
+            "delete",
+            "namespace",
+            &self.namespace,
+            "--wait=false",
+            "--ignore-not-found",
+        ]);
     }
 }
 

@@ -3,12 +3,14 @@
 use crate::api;
 use crate::connect::Cluster;
 use crate::manifest::RUN_LABEL;
+use crate::namespace;
 use crate::options::ClusterOptions;
 use iosonde_result::session::RunError;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, PersistentVolumeClaim};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// How long removing may take.
@@ -36,6 +38,13 @@ pub struct LostVolume {
     pub namespace: String,
     /// Its size, as Kubernetes writes it.
     pub size: String,
+}
+
+/// A namespace that was made for runs, and in which none is any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LostNamespace {
+    /// Its name.
+    pub name: String,
 }
 
 impl Leftover {
@@ -88,7 +97,22 @@ pub(crate) fn lost_volume(volume: &PersistentVolume) -> Option<LostVolume> {
     })
 }
 
-/// Removes runs and lost volumes, and waits until they are gone.
+/// The namespaces that were made for runs, without those that one of these is in.
+pub(crate) fn lost_namespaces(all: &[Namespace], runs: &[Leftover]) -> Vec<LostNamespace> {
+    let is_lost = |namespace: &&Namespace| {
+        let name = namespace.metadata.name.as_deref();
+        namespace::is_made_for_runs(namespace)
+            && !namespace::is_going(namespace)
+            && !runs.iter().any(|run| Some(run.namespace.as_str()) == name)
+    };
+    let lost = |namespace: &Namespace| LostNamespace {
+        name: namespace.metadata.name.clone().unwrap_or_default(),
+    };
+    all.iter().filter(is_lost).map(lost).collect()
+}
+
+/// Removes runs, lost volumes and lost namespaces, and waits until they are gone. A namespace that was made for runs goes with
+/// the last of them.
 ///
 /// # Errors
 /// When the cluster does not delete, or something is still there after a while.
@@ -96,6 +120,7 @@ pub fn remove(
     options: &ClusterOptions,
     runs: &[Leftover],
     volumes: &[LostVolume],
+    namespaces: &[LostNamespace],
 ) -> Result<(), RunError> {
     let runtime = crate::runner::runtime()?;
     runtime.block_on(async {
@@ -125,6 +150,16 @@ pub fn remove(
                 still_there(begun, &format!("the volume {}", volume.name))?;
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
+        }
+        // Also those that were left for their last run.
+        let of_runs = runs.iter().map(|run| &run.namespace);
+        let lost = namespaces.iter().map(|lost| &lost.name);
+        for name in of_runs.chain(lost).collect::<BTreeSet<_>>() {
+            let there = Cluster {
+                namespace: name.clone(),
+                ..cluster.clone()
+            };
+            namespace::leave(&there, &|| true).await?;
         }
         Ok(())
     })

@@ -15,6 +15,7 @@ pub mod image;
 pub mod leftovers;
 mod lifecycle;
 pub mod manifest;
+mod namespace;
 mod nodes;
 pub mod options;
 mod patch;

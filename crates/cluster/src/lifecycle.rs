@@ -5,6 +5,7 @@ use crate::api;
 use crate::connect::Cluster;
 use crate::diagnose::{Hindrance, Sight, State};
 use crate::manifest::{RUN_LABEL, RunSpec};
+use crate::namespace;
 use crate::preflight::is_ready;
 use crate::session::{Told, Watch};
 use iosonde_result::session::RunError;
@@ -263,7 +264,8 @@ impl Objects {
             };
             is_asked |= left.is_ok();
             if let Ok(None) = left {
-                return Ok(());
+                let is_wanted = || interrupts() <= before.max(1);
+                return namespace::leave(&self.cluster, &is_wanted).await;
             }
             if is_asked
                 && begun.elapsed() > NODE

@@ -18,6 +18,8 @@ pub struct ClusterOptions {
     pub context: Option<String>,
     /// The namespace; `None` is the context's.
     pub namespace: Option<String>,
+    /// Whether the namespace is made where there is none, for as long as runs are in it.
+    pub create_namespace: bool,
     /// Where to measure.
     pub target: Target,
     /// Size of the claim in bytes.
@@ -84,6 +86,7 @@ impl ClusterOptions {
             kubeconfig: None,
             context: None,
             namespace: None,
+            create_namespace: false,
             target,
             claim_bytes: Self::CLAIM_BYTES,
             volume_mode: VolumeMode::Filesystem,

@@ -12,6 +12,7 @@ pub(crate) use volume::judge_mode;
 
 use crate::api;
 use crate::connect::Cluster;
+use crate::namespace;
 use crate::options::ClusterOptions;
 use iosonde_job::Target;
 use iosonde_result::session::RunError;
@@ -44,6 +45,12 @@ const RIGHT_TO_CLAIM: Right = ("create", "", "persistentvolumeclaims", "");
 /// What some clusters want of whoever gives an object its owner.
 const RIGHT_TO_OWN: Right = ("delete", "", "persistentvolumeclaims", "");
 
+/// What a namespace that is made for the run needs.
+const RIGHTS_TO_MAKE: [Right; 2] = [
+    ("create", "", "namespaces", ""),
+    ("delete", "", "namespaces", ""),
+];
+
 /// What the cluster answered. `None`: this user may not ask.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
@@ -69,6 +76,8 @@ pub struct Facts {
     pub missing_rights: Vec<String>,
     /// Whether this user may make claims, and give them an owner.
     pub may_claim: bool,
+    /// Whether there is no such namespace, which is made then.
+    pub lacks_namespace: bool,
 }
 
 /// What follows for the run.
@@ -84,6 +93,8 @@ pub struct Readiness {
     pub pods: u32,
     /// Whether this user may make claims.
     pub may_claim: bool,
+    /// Whether the namespace is to be made.
+    pub makes_namespace: bool,
 }
 
 /// Asks the cluster.
@@ -113,13 +124,26 @@ pub(crate) async fn look(cluster: &Cluster, options: &ClusterOptions) -> Result<
         drivers.list(&all),
         driver_nodes.list(&all),
     );
-    if let Ok(None) = &namespace {
+    let lacks_namespace = matches!(namespace, Ok(None));
+    if lacks_namespace && options.create_namespace {
+        judge_making(cluster).await?;
+    }
+    if lacks_namespace && !options.create_namespace {
         return Err(RunError::Unsupported {
             problem: format!("the namespace {} does not exist", cluster.namespace),
             remedy: format!(
-                "choose another with -n, or make it: kubectl create namespace {}",
+                "choose another with -n, make it (kubectl create namespace {}), or add --create-namespace: it is made for the \
+                 run, and removed after it",
                 cluster.namespace
             ),
+        });
+    }
+    if let Ok(Some(there)) = &namespace
+        && namespace::is_going(there)
+    {
+        return Err(RunError::Unsupported {
+            problem: format!("the namespace {} is being removed", cluster.namespace),
+            remedy: "wait until it is gone, or choose another with -n".to_owned(),
         });
     }
     let claim = match &options.target {
@@ -141,6 +165,7 @@ pub(crate) async fn look(cluster: &Cluster, options: &ClusterOptions) -> Result<
         claim,
         missing_rights,
         may_claim,
+        lacks_namespace,
     })
 }
 
@@ -149,8 +174,40 @@ async fn rights(
     cluster: &Cluster,
     options: &ClusterOptions,
 ) -> Result<(Vec<String>, bool), RunError> {
-    let reviews: Api<SelfSubjectAccessReview> = Api::all(cluster.client.clone());
     let wanted = RIGHTS.into_iter().chain([RIGHT_TO_CLAIM, RIGHT_TO_OWN]);
+    let mut missing = missing(cluster, wanted).await?;
+    let may_claim = !missing.contains(&RIGHT_TO_CLAIM) && !missing.contains(&RIGHT_TO_OWN);
+    let is_shared = options.pods.is_some_and(|pods| pods.shared);
+    missing.retain(|right| match *right {
+        RIGHT_TO_CLAIM => is_shared,
+        right => right != RIGHT_TO_OWN,
+    });
+    Ok((missing.into_iter().map(in_words).collect(), may_claim))
+}
+
+/// What this user may not do of what making and removing a namespace needs.
+async fn judge_making(cluster: &Cluster) -> Result<(), RunError> {
+    let missing = missing(cluster, RIGHTS_TO_MAKE.into_iter()).await?;
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let named: Vec<String> = missing.into_iter().map(in_words).collect();
+    Err(RunError::Unsupported {
+        problem: format!(
+            "the namespace {} does not exist, and this user may not {}",
+            cluster.namespace,
+            named.join(" or ")
+        ),
+        remedy: "choose one that exists with -n, or ask for these rights".to_owned(),
+    })
+}
+
+/// Which of these rights this user does not have.
+async fn missing(
+    cluster: &Cluster,
+    wanted: impl Iterator<Item = Right> + Clone,
+) -> Result<Vec<Right>, RunError> {
+    let reviews: Api<SelfSubjectAccessReview> = Api::all(cluster.client.clone());
     let questions: Vec<_> = wanted
         .clone()
         .map(|right| review(&cluster.namespace, right))
@@ -168,24 +225,21 @@ async fn rights(
             missing.push(right);
         }
     }
-    let may_claim = !missing.contains(&RIGHT_TO_CLAIM) && !missing.contains(&RIGHT_TO_OWN);
-    let is_shared = options.pods.is_some_and(|pods| pods.shared);
-    missing.retain(|right| match *right {
-        RIGHT_TO_CLAIM => is_shared,
-        right => right != RIGHT_TO_OWN,
-    });
-    let named = missing.into_iter().map(|(verb, _, resource, sub)| {
-        let slash = if sub.is_empty() { "" } else { "/" };
-        format!("{verb} {resource}{slash}{sub}")
-    });
-    Ok((named.collect(), may_claim))
+    Ok(missing)
+}
+
+fn in_words((verb, _, resource, sub): Right) -> String {
+    let slash = if sub.is_empty() { "" } else { "/" };
+    format!("{verb} {resource}{slash}{sub}")
 }
 
 fn review(namespace: &str, (verb, group, resource, sub): Right) -> SelfSubjectAccessReview {
     SelfSubjectAccessReview {
         spec: SelfSubjectAccessReviewSpec {
             resource_attributes: Some(ResourceAttributes {
-                namespace: Some(namespace.to_owned()),
+                // Namespaces themselves are in none; their deletion is asked of the one by its name.
+                namespace: (resource != "namespaces").then(|| namespace.to_owned()),
+                name: (resource == "namespaces" && verb == "delete").then(|| namespace.to_owned()),
                 verb: Some(verb.to_owned()),
                 group: Some(group.to_owned()),
                 resource: Some(resource.to_owned()),
@@ -204,10 +258,14 @@ impl Facts {
     /// # Errors
     /// When it cannot succeed, with the cause and a remedy.
     pub fn judge(&self, options: &ClusterOptions, arch: &str) -> Result<Readiness, RunError> {
-        self.judge_rights()?;
+        // Who makes a namespace may be given rights in it, which nobody has before.
+        if !self.lacks_namespace {
+            self.judge_rights()?;
+        }
         let mut ready = Readiness {
             pods: self.pods(options, arch)?,
             may_claim: self.may_claim,
+            makes_namespace: self.lacks_namespace,
             ..Readiness::default()
         };
         let claims = match options.pods {

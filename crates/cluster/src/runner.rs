@@ -4,6 +4,7 @@ use crate::any::AnySession;
 use crate::connect::Cluster;
 use crate::lifecycle::Objects;
 use crate::manifest::{RunSpec, Start};
+use crate::namespace;
 use crate::nodes::{self, Wanted};
 use crate::options::{AgentProgram, ClusterOptions};
 use crate::pods::PodsSession;
@@ -109,6 +110,9 @@ impl ClusterRunner<'_> {
             agent: spec.start.agent(),
         };
         let begun = runtime.block_on(async {
+            if ready.makes_namespace {
+                namespace::make(&objects.cluster, &id).await?;
+            }
             objects.create(&spec).await?;
             let pods = begin(&objects, &spec, &self.agent, watch).await?;
             let wanted = async { Ok(nodes::wanted(&options, &objects).await) };

@@ -8,13 +8,13 @@ pub use drivers::{DriverFacts, SnapshotClass};
 
 use crate::api;
 use crate::connect::Cluster;
-use crate::leftovers::{self, Leftover, LostVolume};
+use crate::leftovers::{self, Leftover, LostNamespace, LostVolume};
 use crate::manifest::{quantity, quantity_bytes};
 use crate::options::ClusterOptions;
 use crate::preflight::{is_usable, label};
 use iosonde_result::doctor::{Finding, Severity};
 use iosonde_result::session::RunError;
-use k8s_openapi::api::core::v1::{Node, PersistentVolume};
+use k8s_openapi::api::core::v1::{Namespace, Node, PersistentVolume};
 use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, StorageClass};
 use kube::api::{Api, DynamicObject, ListParams};
 use serde::Serialize;
@@ -38,6 +38,8 @@ pub struct Survey {
     pub leftovers: Vec<Leftover>,
     /// Volumes of runs whose claims are gone.
     pub lost_volumes: Vec<LostVolume>,
+    /// Namespaces that were made for runs, and in which none is any more.
+    pub lost_namespaces: Vec<LostNamespace>,
     /// What would spoil a measurement, the worst first.
     pub findings: Vec<Finding>,
 }
@@ -119,6 +121,7 @@ pub(crate) struct Seen {
     pub(crate) driver_nodes: Option<Vec<CSINode>>,
     pub(crate) snapshot_classes: Option<Vec<DynamicObject>>,
     pub(crate) volumes: Option<Vec<PersistentVolume>>,
+    pub(crate) namespaces: Option<Vec<Namespace>>,
     pub(crate) leftovers: Vec<Leftover>,
 }
 
@@ -141,13 +144,24 @@ pub fn survey(options: &ClusterOptions) -> Result<Survey, RunError> {
         let drivers: Api<CSIDriver> = Api::all(client.clone());
         let driver_nodes: Api<CSINode> = Api::all(client.clone());
         let snapshot_classes = drivers::snapshot_classes(client);
-        let (classes, nodes, drivers, driver_nodes, snapshot_classes, volumes, leftovers) = futures::join!(
+        let namespaces: Api<Namespace> = Api::all(client.clone());
+        let (
+            classes,
+            nodes,
+            drivers,
+            driver_nodes,
+            snapshot_classes,
+            volumes,
+            namespaces,
+            leftovers,
+        ) = futures::join!(
             classes.list(&all),
             nodes.list(&all),
             drivers.list(&all),
             driver_nodes.list(&all),
             snapshot_classes.list(&all),
             volumes.list(&all),
+            namespaces.list(&all),
             leftovers::find(&cluster),
         );
         Ok::<_, RunError>(Seen {
@@ -159,6 +173,7 @@ pub fn survey(options: &ClusterOptions) -> Result<Survey, RunError> {
             driver_nodes: driver_nodes.ok().map(|list| list.items),
             snapshot_classes: snapshot_classes.ok().map(|list| list.items),
             volumes: volumes.ok().map(|list| list.items),
+            namespaces: namespaces.ok().map(|list| list.items),
             leftovers: leftovers?,
         })
     })?;
@@ -168,6 +183,7 @@ pub fn survey(options: &ClusterOptions) -> Result<Survey, RunError> {
         survey
             .lost_volumes
             .retain(|volume| volume.namespace == *only);
+        survey.lost_namespaces.retain(|lost| lost.name == *only);
         survey.judge();
     }
     Ok(survey)
@@ -198,6 +214,10 @@ impl Seen {
                 .flatten()
                 .filter_map(leftovers::lost_volume)
                 .collect(),
+            lost_namespaces: leftovers::lost_namespaces(
+                self.namespaces.as_deref().unwrap_or_default(),
+                &self.leftovers,
+            ),
             findings: Vec::new(),
         };
         survey.judge();
@@ -360,6 +380,17 @@ impl Survey {
                 "remove it, with its data",
             );
             found.push(self.clean(&volume.namespace, lost));
+        }
+        for namespace in &self.lost_namespaces {
+            let lost = finding(
+                "lost_namespace",
+                Severity::Note,
+                &namespace.name,
+                "the namespace was made for runs, and none is in it".to_owned(),
+                "its client was killed, or could not remove it",
+                "remove it, unless something else is in it",
+            );
+            found.push(self.clean(&namespace.name, lost));
         }
         found.sort_by_key(|finding| finding.severity);
         self.findings = found;

@@ -40,6 +40,7 @@ fn facts(change: impl FnOnce(&mut Value)) -> Facts {
         claim: serde_json::from_value(part("claim")).unwrap(),
         missing_rights: Vec::new(),
         may_claim: false,
+        lacks_namespace: false,
     }
 }
 
@@ -313,4 +314,17 @@ fn a_class_that_binds_before_the_pod_is_placed_is_named() {
     let late =
         facts(|facts| facts["classes"][0]["volumeBindingMode"] = json!("WaitForFirstConsumer"));
     assert!(late.judge(&options, "amd64").unwrap().notes.is_empty());
+}
+
+#[test]
+fn rights_in_a_namespace_that_is_yet_to_be_made_are_not_judged() {
+    let mut facts = facts(|_| {});
+    facts.missing_rights = vec!["create jobs".to_owned()];
+    assert!(
+        judge(&facts, "sc://fast")
+            .unwrap_err()
+            .contains("create jobs")
+    );
+    facts.lacks_namespace = true;
+    assert!(judge(&facts, "sc://fast").unwrap().makes_namespace);
 }

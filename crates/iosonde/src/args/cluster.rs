@@ -24,6 +24,9 @@ pub(crate) struct ClusterArgs {
     /// Namespace of the pod [default: the context's]
     #[arg(long, short, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
+    /// Make the namespace of --namespace where there is none; it goes with the last run in it
+    #[arg(long, requires = "namespace")]
+    pub(crate) create_namespace: bool,
     /// Size of the claim, or of the space that an emptyDir asks for [default: 5g]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) claim_size: Option<u64>,
@@ -239,6 +242,7 @@ impl ClusterArgs {
             kubeconfig: self.kubeconfig.clone(),
             context: self.context.first().cloned(),
             namespace: self.namespace.clone(),
+            create_namespace: self.create_namespace,
             target: usual.target,
             claim_bytes: claim_bytes.unwrap_or(usual.claim_bytes),
             volume_mode: match self.volume_mode {

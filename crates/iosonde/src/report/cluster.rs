@@ -169,7 +169,7 @@ fn nodes(all: &[NodeFacts]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosonde_cluster::leftovers::{Leftover, LostVolume};
+    use iosonde_cluster::leftovers::{Leftover, LostNamespace, LostVolume};
 
     fn class(name: &str, trial: Option<Trial>) -> ClassFacts {
         ClassFacts {
@@ -237,6 +237,9 @@ mod tests {
                 namespace: "bench".to_owned(),
                 size: "5Gi".to_owned(),
             }],
+            lost_namespaces: vec![LostNamespace {
+                name: "lab".to_owned(),
+            }],
             findings: Vec::new(),
         };
         survey.judge();
@@ -260,6 +263,7 @@ mod tests {
             nodes: None,
             leftovers: Vec::new(),
             lost_volumes: Vec::new(),
+            lost_namespaces: Vec::new(),
             findings: Vec::new(),
             ..sample()
         };

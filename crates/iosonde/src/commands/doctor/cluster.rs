@@ -27,9 +27,14 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), Failure> {
     let options = args.place.options(Target::EmptyDir);
     let mut found = survey(&options)?;
     if args.clean {
-        leftovers::remove(&options, &found.leftovers, &found.lost_volumes)?;
-        let (runs, volumes) = (found.leftovers.len(), found.lost_volumes.len());
-        eprintln!("removed: {runs} runs, {volumes} volumes");
+        let (runs, volumes) = (&found.leftovers, &found.lost_volumes);
+        let namespaces = &found.lost_namespaces;
+        leftovers::remove(&options, runs, volumes, namespaces)?;
+        let (runs, volumes) = (runs.len(), volumes.len());
+        eprintln!(
+            "removed: {runs} runs, {volumes} volumes, {} namespaces",
+            namespaces.len()
+        );
         found = survey(&options)?;
     }
     if args.trial {

@@ -173,6 +173,12 @@ impl InPods {
                 "leave it out",
             ));
         }
+        if self.args.create_namespace {
+            return Err(Failure::usage(
+                "--create-namespace has no effect on manifests: it is the iosonde that starts the run which makes it",
+                "leave it out, and make it before: kubectl create namespace NAME",
+            ));
+        }
         let rendering = Rendering {
             form,
             options: &options,
