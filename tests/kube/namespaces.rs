@@ -1,6 +1,6 @@
 //! A namespace that is made for runs goes with the last of them, and with nothing of anybody else's in it.
 
-use super::{ENDLESS, JOB, Lab, begun, ended, kubectl, kubectl_with, run, signal};
+use super::{ENDLESS, JOB, Lab, acting_as, begun, ended, kubectl, kubectl_with, run, signal};
 use rustix::process::Signal;
 
 fn is_there(lab: &Lab) -> bool {
@@ -56,7 +56,52 @@ fn a_namespace_whose_client_was_killed_is_found_and_removed() {
     assert_eq!(status, Some(9), "{stderr}");
     assert!(stderr.contains("the claim theirs"), "{stderr}");
     lab.kubectl(&["delete", "pvc", "theirs"]);
+    lab.kubectl(&[
+        "create",
+        "cronjob",
+        "theirs",
+        "--image=busybox",
+        "--schedule=0 0 1 1 *",
+    ]);
+    let (status, _, stderr) = run(lab.command(&format!("{doctor} --clean")));
+    assert_eq!(status, Some(9), "{stderr}");
+    assert!(stderr.contains("the cron job theirs"), "{stderr}");
+    lab.kubectl(&["delete", "cronjob", "theirs"]);
     let (status, _, stderr) = run(lab.command(&format!("{doctor} --clean")));
     assert_eq!(status, Some(0), "{stderr}");
     assert!(!is_there(&lab), "{stderr}");
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn the_documented_rights_are_enough_to_make_one_and_less_is_said_before() {
+    let lab = Lab::without_namespace("rights");
+    let name = &lab.namespace;
+    let rights = |of_namespaces: &str| {
+        format!(
+            "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: {name}}}\nrules:\n\
+             - {{apiGroups: [batch], resources: [jobs], verbs: [create, get, delete, list]}}\n\
+             - {{apiGroups: [\"\"], resources: [pods, persistentvolumeclaims, events], verbs: [list]}}\n\
+             - {{apiGroups: [\"\"], resources: [pods/exec], verbs: [create, get]}}\n\
+             - {{apiGroups: [\"\"], resources: [namespaces], verbs: [{of_namespaces}]}}\n"
+        )
+    };
+    let kubeconfig = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(&kubeconfig, acting_as(name)).expect("a kubeconfig");
+    let words = format!(
+        "--create-namespace --kubeconfig {} {JOB}",
+        kubeconfig.path().display()
+    );
+    kubectl_with(&["apply", "-f", "-"], &rights("create, get, patch"));
+    let user = format!("--user={name}");
+    let role = format!("--clusterrole={name}");
+    kubectl(&["create", "clusterrolebinding", name, &role, &user]);
+    let (status, _, stderr) = run(lab.fio("emptydir://", &words));
+    assert_eq!(status, Some(3), "{stderr}");
+    assert!(stderr.contains("delete namespaces"), "{stderr}");
+    kubectl_with(&["apply", "-f", "-"], &rights("create, get, patch, delete"));
+    let (status, _, stderr) = run(lab.fio("emptydir://", &words));
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(!is_there(&lab), "{stderr}");
+    kubectl(&["delete", "clusterrole,clusterrolebinding", name]);
 }

@@ -41,6 +41,16 @@ pub(crate) fn is_away(error: &kube::Error) -> bool {
     }
 }
 
+/// Whether the API server refuses this user.
+pub(crate) fn is_refused(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 403)
+}
+
+/// Whether the object is not any more what it was when it was looked at.
+pub(crate) fn is_conflict(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 409)
+}
+
 /// Whether the API server says that there is no such thing.
 pub(crate) fn is_missing(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)

@@ -97,22 +97,25 @@ pub(crate) fn lost_volume(volume: &PersistentVolume) -> Option<LostVolume> {
     })
 }
 
-/// The namespaces that were made for runs, without those that one of these is in.
-pub(crate) fn lost_namespaces(all: &[Namespace], runs: &[Leftover]) -> Vec<LostNamespace> {
-    let is_lost = |namespace: &&Namespace| {
-        let name = namespace.metadata.name.as_deref();
-        namespace::is_made_for_runs(namespace)
-            && !namespace::is_going(namespace)
-            && !runs.iter().any(|run| Some(run.namespace.as_str()) == name)
-    };
-    let lost = |namespace: &Namespace| LostNamespace {
-        name: namespace.metadata.name.clone().unwrap_or_default(),
-    };
-    all.iter().filter(is_lost).map(lost).collect()
+/// The namespaces that were made for runs, and in which none is, as far as this user may look into them.
+pub(crate) async fn lost_namespaces(cluster: &Cluster) -> Vec<LostNamespace> {
+    let all: Api<Namespace> = Api::all(cluster.client.clone());
+    let made = ListParams::default().labels(namespace::MADE_LABEL);
+    let made = all.list(&made).await.map(|list| list.items);
+    let mut lost = Vec::new();
+    for there in made.unwrap_or_default() {
+        let name = there.metadata.name.clone().unwrap_or_default();
+        let jobs: Api<Job> = Api::namespaced(cluster.client.clone(), &name);
+        let runs = jobs.list(&ListParams::default().labels(RUN_LABEL)).await;
+        if !namespace::is_going(&there) && runs.is_ok_and(|runs| runs.items.is_empty()) {
+            lost.push(LostNamespace { name });
+        }
+    }
+    lost
 }
 
 /// Removes runs, lost volumes and lost namespaces, and waits until they are gone. A namespace that was made for runs goes with
-/// the last of them.
+/// the last of them. Returns how many went.
 ///
 /// # Errors
 /// When the cluster does not delete, or something is still there after a while.
@@ -121,7 +124,7 @@ pub fn remove(
     runs: &[Leftover],
     volumes: &[LostVolume],
     namespaces: &[LostNamespace],
-) -> Result<(), RunError> {
+) -> Result<usize, RunError> {
     let runtime = crate::runner::runtime()?;
     runtime.block_on(async {
         let cluster = Cluster::connect(options).await?;
@@ -151,6 +154,7 @@ pub fn remove(
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
         }
+        let (mut gone, mut held) = (0, None);
         // Also those that were left for their last run.
         let of_runs = runs.iter().map(|run| &run.namespace);
         let lost = namespaces.iter().map(|lost| &lost.name);
@@ -159,9 +163,15 @@ pub fn remove(
                 namespace: name.clone(),
                 ..cluster.clone()
             };
-            namespace::leave(&there, &|| true).await?;
+            // What holds one of them holds no other.
+            match namespace::leave(&there, None, &|| true).await {
+                Ok(went) => gone += usize::from(went),
+                Err(left) => {
+                    held.get_or_insert(left);
+                }
+            }
         }
-        Ok(())
+        held.map_or(Ok(gone), Err)
     })
 }
 

@@ -31,6 +31,8 @@ pub(crate) struct Objects {
     pub(crate) job: String,
     /// Where the agent's executable is in the pods.
     pub(crate) agent: String,
+    /// Whether the namespace may have been made for runs, and goes with the last.
+    pub(crate) leaves_namespace: bool,
 }
 
 impl Objects {
@@ -264,8 +266,11 @@ impl Objects {
             };
             is_asked |= left.is_ok();
             if let Ok(None) = left {
-                let is_wanted = || interrupts() <= before.max(1);
-                return namespace::leave(&self.cluster, &is_wanted).await;
+                if self.leaves_namespace {
+                    let is_wanted = || interrupts() <= before.max(1);
+                    namespace::leave(&self.cluster, Some(&self.id), &is_wanted).await?;
+                }
+                return Ok(());
             }
             if is_asked
                 && begun.elapsed() > NODE

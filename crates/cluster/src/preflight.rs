@@ -25,6 +25,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, CSIStorageCapacity, StorageClass};
 use kube::api::{Api, ListParams, PostParams};
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 /// Verb, API group, resource, subresource.
 type Right = (&'static str, &'static str, &'static str, &'static str);
@@ -46,10 +47,16 @@ const RIGHT_TO_CLAIM: Right = ("create", "", "persistentvolumeclaims", "");
 const RIGHT_TO_OWN: Right = ("delete", "", "persistentvolumeclaims", "");
 
 /// What a namespace that is made for the run needs.
-const RIGHTS_TO_MAKE: [Right; 2] = [
+const RIGHTS_TO_MAKE: [Right; 4] = [
     ("create", "", "namespaces", ""),
+    ("get", "", "namespaces", ""),
+    ("patch", "", "namespaces", ""),
     ("delete", "", "namespaces", ""),
 ];
+/// And whoever leaves it must see whether somebody else is in it.
+const RIGHT_TO_LEAVE: Right = ("list", "batch", "jobs", "");
+/// How long whoever makes a namespace may wait for rights in it, which some clusters give then.
+const GIVEN: Duration = Duration::from_secs(5);
 
 /// What the cluster answered. `None`: this user may not ask.
 #[derive(Debug, Clone, Default)]
@@ -124,11 +131,8 @@ pub(crate) async fn look(cluster: &Cluster, options: &ClusterOptions) -> Result<
         drivers.list(&all),
         driver_nodes.list(&all),
     );
-    let lacks_namespace = matches!(namespace, Ok(None));
-    if lacks_namespace && options.create_namespace {
-        judge_making(cluster).await?;
-    }
-    if lacks_namespace && !options.create_namespace {
+    let is_missing = matches!(namespace, Ok(None));
+    if is_missing && !options.create_namespace {
         return Err(RunError::Unsupported {
             problem: format!("the namespace {} does not exist", cluster.namespace),
             remedy: format!(
@@ -138,13 +142,17 @@ pub(crate) async fn look(cluster: &Cluster, options: &ClusterOptions) -> Result<
             ),
         });
     }
-    if let Ok(Some(there)) = &namespace
-        && namespace::is_going(there)
-    {
+    let is_going = matches!(&namespace, Ok(Some(there)) if namespace::is_going(there));
+    if is_going && !options.create_namespace {
         return Err(RunError::Unsupported {
             problem: format!("the namespace {} is being removed", cluster.namespace),
             remedy: "wait until it is gone, or choose another with -n".to_owned(),
         });
+    }
+    // What is on its way out is waited for, and made again.
+    let lacks_namespace = is_missing || is_going;
+    if lacks_namespace {
+        judge_making(cluster).await?;
     }
     let claim = match &options.target {
         Target::Claim { name, .. } => claims
@@ -194,12 +202,36 @@ async fn judge_making(cluster: &Cluster) -> Result<(), RunError> {
     let named: Vec<String> = missing.into_iter().map(in_words).collect();
     Err(RunError::Unsupported {
         problem: format!(
-            "the namespace {} does not exist, and this user may not {}",
+            "the namespace {} does not exist, and of what making and removing it needs this user may not: {}",
             cluster.namespace,
-            named.join(" or ")
+            named.join(", ")
         ),
         remedy: "choose one that exists with -n, or ask for these rights".to_owned(),
     })
+}
+
+/// Whether this user may do in a new namespace what a run does.
+///
+/// # Errors
+/// When not, also after a while.
+pub(crate) async fn judge_new_namespace(
+    cluster: &Cluster,
+    options: &ClusterOptions,
+) -> Result<(), RunError> {
+    let begun = Instant::now();
+    loop {
+        let (mut missing_rights, _) = rights(cluster, options).await?;
+        let to_leave = missing(cluster, [RIGHT_TO_LEAVE].into_iter()).await?;
+        missing_rights.extend(to_leave.into_iter().map(in_words));
+        let facts = Facts {
+            missing_rights,
+            ..Facts::default()
+        };
+        match facts.judge_rights() {
+            Err(_) if begun.elapsed() < GIVEN => tokio::time::sleep(GIVEN / 20).await,
+            judged => return judged,
+        }
+    }
 }
 
 /// Which of these rights this user does not have.
@@ -239,7 +271,7 @@ fn review(namespace: &str, (verb, group, resource, sub): Right) -> SelfSubjectAc
             resource_attributes: Some(ResourceAttributes {
                 // Namespaces themselves are in none; their deletion is asked of the one by its name.
                 namespace: (resource != "namespaces").then(|| namespace.to_owned()),
-                name: (resource == "namespaces" && verb == "delete").then(|| namespace.to_owned()),
+                name: (resource == "namespaces" && verb != "create").then(|| namespace.to_owned()),
                 verb: Some(verb.to_owned()),
                 group: Some(group.to_owned()),
                 resource: Some(resource.to_owned()),

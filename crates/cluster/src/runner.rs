@@ -108,11 +108,12 @@ impl ClusterRunner<'_> {
             id: id.clone(),
             job: spec.name(),
             agent: spec.start.agent(),
+            leaves_namespace: options.create_namespace,
         };
+        if options.create_namespace {
+            runtime.block_on(come_in(&objects, &options, &ready, watch))?;
+        }
         let begun = runtime.block_on(async {
-            if ready.makes_namespace {
-                namespace::make(&objects.cluster, &id).await?;
-            }
             objects.create(&spec).await?;
             let pods = begin(&objects, &spec, &self.agent, watch).await?;
             let wanted = async { Ok(nodes::wanted(&options, &objects).await) };
@@ -146,6 +147,32 @@ impl ClusterRunner<'_> {
             }
         }
     }
+}
+
+/// The namespace is there, or made, and this user may do in it what a run does. Where that fails, it is as it was.
+async fn come_in(
+    objects: &Objects,
+    options: &ClusterOptions,
+    ready: &Readiness,
+    watch: &mut Watch<'_>,
+) -> Result<(), RunError> {
+    let cluster = &objects.cluster;
+    (watch.tell)(Told::Waiting("the namespace"));
+    let entered = unless_interrupted(watch.interrupts, async {
+        namespace::enter(cluster, &objects.id).await?;
+        match ready.makes_namespace {
+            true => preflight::judge_new_namespace(cluster, options).await,
+            false => Ok(()),
+        }
+    });
+    let entered = entered.await;
+    if entered.is_err() {
+        let is_wanted = || (watch.interrupts)() <= 1;
+        if let Err(left) = namespace::leave(cluster, Some(&objects.id), &is_wanted).await {
+            (watch.tell)(Told::Note(&format!("{left}; {}", left.remedy())));
+        }
+    }
+    entered
 }
 
 /// Asks the cluster whether a run could be done; nothing is made. Returns what should be known before.

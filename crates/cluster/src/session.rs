@@ -175,14 +175,24 @@ impl<'w> ClusterSession<'w> {
     /// # Errors
     /// When the volume cannot be used, or the agent does not answer.
     pub fn look(&mut self) -> Result<Place, RunError> {
-        let path = self.path().to_owned();
-        self.connection.ask(&Request::Look { path });
-        let begun = Instant::now();
+        let look = Request::Look {
+            path: self.path().to_owned(),
+        };
+        self.connection.ask(&look);
+        let mut begun = Instant::now();
+        let mut is_new = false;
         loop {
             match self.connection.heard.recv_timeout(TICK) {
                 Ok(Heard::Message(Message::Place(place))) => return place,
                 Ok(Heard::Message(_)) => {}
                 Err(RecvTimeoutError::Timeout) if begun.elapsed() < ANSWER => {}
+                // It may have broken while others were measured.
+                Ok(Heard::Ended) | Err(RecvTimeoutError::Disconnected) if !is_new => {
+                    self.reconnect(&mut ())?;
+                    self.connection.ask(&look);
+                    begun = Instant::now();
+                    is_new = true;
+                }
                 _ => return Err(self.lost()),
             }
         }
@@ -569,6 +579,7 @@ mod tests {
             kube::Client::try_from(nowhere).unwrap()
         };
         let objects = Objects {
+            leaves_namespace: false,
             cluster: Cluster {
                 client,
                 namespace: "bench".to_owned(),

@@ -14,7 +14,7 @@ use crate::options::ClusterOptions;
 use crate::preflight::{is_usable, label};
 use iosonde_result::doctor::{Finding, Severity};
 use iosonde_result::session::RunError;
-use k8s_openapi::api::core::v1::{Namespace, Node, PersistentVolume};
+use k8s_openapi::api::core::v1::{Node, PersistentVolume};
 use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, StorageClass};
 use kube::api::{Api, DynamicObject, ListParams};
 use serde::Serialize;
@@ -121,7 +121,7 @@ pub(crate) struct Seen {
     pub(crate) driver_nodes: Option<Vec<CSINode>>,
     pub(crate) snapshot_classes: Option<Vec<DynamicObject>>,
     pub(crate) volumes: Option<Vec<PersistentVolume>>,
-    pub(crate) namespaces: Option<Vec<Namespace>>,
+    pub(crate) lost_namespaces: Vec<LostNamespace>,
     pub(crate) leftovers: Vec<Leftover>,
 }
 
@@ -144,7 +144,6 @@ pub fn survey(options: &ClusterOptions) -> Result<Survey, RunError> {
         let drivers: Api<CSIDriver> = Api::all(client.clone());
         let driver_nodes: Api<CSINode> = Api::all(client.clone());
         let snapshot_classes = drivers::snapshot_classes(client);
-        let namespaces: Api<Namespace> = Api::all(client.clone());
         let (
             classes,
             nodes,
@@ -152,7 +151,7 @@ pub fn survey(options: &ClusterOptions) -> Result<Survey, RunError> {
             driver_nodes,
             snapshot_classes,
             volumes,
-            namespaces,
+            lost_namespaces,
             leftovers,
         ) = futures::join!(
             classes.list(&all),
@@ -161,7 +160,7 @@ pub fn survey(options: &ClusterOptions) -> Result<Survey, RunError> {
             driver_nodes.list(&all),
             snapshot_classes.list(&all),
             volumes.list(&all),
-            namespaces.list(&all),
+            leftovers::lost_namespaces(&cluster),
             leftovers::find(&cluster),
         );
         Ok::<_, RunError>(Seen {
@@ -173,7 +172,7 @@ pub fn survey(options: &ClusterOptions) -> Result<Survey, RunError> {
             driver_nodes: driver_nodes.ok().map(|list| list.items),
             snapshot_classes: snapshot_classes.ok().map(|list| list.items),
             volumes: volumes.ok().map(|list| list.items),
-            namespaces: namespaces.ok().map(|list| list.items),
+            lost_namespaces,
             leftovers: leftovers?,
         })
     })?;
@@ -214,10 +213,7 @@ impl Seen {
                 .flatten()
                 .filter_map(leftovers::lost_volume)
                 .collect(),
-            lost_namespaces: leftovers::lost_namespaces(
-                self.namespaces.as_deref().unwrap_or_default(),
-                &self.leftovers,
-            ),
+            lost_namespaces: self.lost_namespaces.clone(),
             findings: Vec::new(),
         };
         survey.judge();

@@ -10,9 +10,7 @@ use kube::api::{AttachParams, AttachedProcess};
 use sha2::{Digest, Sha256};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
-use tokio::io::{
-    AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader, Lines,
-};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -170,12 +168,13 @@ impl Connection {
         if let Some(stdin) = process.0.stdin() {
             tokio::spawn(ask(stdin, to_ask));
         }
-        let mut lines = match process.0.stdout() {
-            Some(stdout) => BufReader::new(stdout).lines(),
+        let mut from = match process.0.stdout() {
+            Some(stdout) => BufReader::new(stdout),
             None => return Err(mute("it has no output")),
         };
-        let first = timeout(HELLO, lines.next_line()).await;
-        let first = first.ok().and_then(Result::ok).flatten();
+        let mut first = String::new();
+        let read = timeout(HELLO, from.read_line(&mut first)).await;
+        let first = matches!(read, Ok(Ok(1..))).then_some(first);
         match first.as_deref().map(serde_json::from_str) {
             Some(Ok(Message::Hello {
                 protocol: PROTOCOL, ..
@@ -187,9 +186,7 @@ impl Connection {
         }
         let (objects, pod) = (objects.clone(), pod.to_owned());
         let hearing = tokio::spawn(async move {
-            if listen(lines, SILENCE, |text| hear(text, &tell)).await {
-                // Whoever does not listen any more need not know.
-                let _ = tell.send(Heard::Ended);
+            if listen(from, SILENCE, tell).await {
                 stand_in(&objects, &pod).await;
             }
         });
@@ -261,26 +258,45 @@ async fn stand_in(objects: &Objects, pod: &str) {
             continue;
         };
         let (_open, nothing) = unbounded_channel();
-        let lines = BufReader::new(stdout).lines();
         tokio::select! {
             () = ask(stdin, nothing) => {}
-            _ = listen(lines, SILENCE, |_| true) => {}
+            _ = lines(BufReader::new(stdout), SILENCE, |_| true) => {}
         }
     }
 }
 
-/// Passes lines on until the connection ends, or is silent for so long that it has. `false` if nobody wants them before.
-async fn listen<R: AsyncBufRead + Unpin>(
-    mut lines: Lines<R>,
+/// Tells what the agent says, and at last that the connection has ended; `false` if nobody wants to know before. Whoever listens
+/// after that finds nobody there.
+async fn listen(from: impl AsyncBufRead + Unpin, silence: Duration, tell: Sender<Heard>) -> bool {
+    let has_ended = lines(from, silence, |text| hear(text, &tell)).await;
+    // Whoever does not listen any more need not know.
+    has_ended && tell.send(Heard::Ended).is_ok()
+}
+
+/// Passes lines on until the connection ends, or is silent for so long that it has: a long line over a slow connection is not
+/// silence. `false` if nobody wants them before.
+async fn lines(
+    mut from: impl AsyncBufRead + Unpin,
     silence: Duration,
     pass_on: impl Fn(&str) -> bool,
 ) -> bool {
-    while let Ok(Ok(Some(text))) = timeout(silence, lines.next_line()).await {
-        if !pass_on(&text) {
-            return false;
+    let mut line = Vec::new();
+    loop {
+        let bytes = match timeout(silence, from.fill_buf()).await {
+            Ok(Ok(bytes @ [_, ..])) => bytes,
+            _ => return true,
+        };
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        let used = end.map_or(bytes.len(), |end| end + 1);
+        line.extend_from_slice(&bytes[..used]);
+        from.consume(used);
+        if end.is_some() {
+            if !pass_on(String::from_utf8_lossy(&line).trim_end()) {
+                return false;
+            }
+            line.clear();
         }
     }
-    true
 }
 
 async fn ask(mut stdin: impl tokio::io::AsyncWrite + Unpin, mut to_ask: UnboundedReceiver<String>) {
@@ -302,25 +318,35 @@ mod tests {
     use super::*;
     use std::io::Write;
     use std::process::{Command, Stdio};
+    use std::sync::mpsc::TryRecvError;
 
     #[test]
     fn a_connection_that_says_nothing_any_more_has_ended() {
+        const SILENCE: Duration = Duration::from_millis(400);
         let runtime = crate::runner::runtime().unwrap();
         let (tell, heard) = channel();
         let (mut agent, client) = tokio::io::duplex(1024);
         let (alive, ready) = (line(&Message::Alive), line(&Message::Ready));
-        let ended = runtime.block_on(async {
-            let text = format!("{alive}{ready}mixed in\n");
-            agent.write_all(text.as_bytes()).await.unwrap();
-            let lines = BufReader::new(client).lines();
-            listen(lines, Duration::from_millis(50), |text| hear(text, &tell)).await
+        let wanted = runtime.block_on(async {
+            let saying = async {
+                let text = format!("{alive}mixed in\n");
+                agent.write_all(text.as_bytes()).await.unwrap();
+                // A line that takes longer than silence may, in pieces that do not.
+                for piece in ready.as_bytes().chunks(1) {
+                    sleep(SILENCE / 4).await;
+                    agent.write_all(piece).await.unwrap();
+                }
+            };
+            let hearing = listen(BufReader::new(client), SILENCE, tell);
+            tokio::join!(saying, hearing).1
         });
-        assert!(ended, "though its other end is open");
-        let heard: Vec<Heard> = heard.try_iter().collect();
-        assert!(
-            matches!(heard[..], [Heard::Message(Message::Ready)]),
-            "{heard:?}"
-        );
+        assert!(wanted, "though its other end is open");
+        assert!(ready.len() > 4, "{ready}");
+        let told: Vec<Heard> = heard.try_iter().collect();
+        let expected = matches!(told[..], [Heard::Message(Message::Ready), Heard::Ended]);
+        assert!(expected, "{told:?}");
+        // Whoever has taken that, and asks again, is not left to wait.
+        assert_eq!(heard.try_recv().unwrap_err(), TryRecvError::Disconnected);
         drop(agent);
     }
 

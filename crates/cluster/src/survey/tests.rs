@@ -48,13 +48,9 @@ fn seen() -> Seen {
              "driver": "example.com/disk", "deletionPolicy": "Delete"},
         ]))
         .unwrap(),
-        namespaces: from_value(json!([
-            {"metadata": {"name": "bench", "labels": {"iosonde/made-for": "3f2a9c00"}}},
-            {"metadata": {"name": "lab", "labels": {"iosonde/made-for": "4c1b0a77"}}},
-            {"metadata": {"name": "going", "deletionTimestamp": "2026-01-01T00:00:00Z", "labels": {"iosonde/made-for": "1"}}},
-            {"metadata": {"name": "shop"}},
-        ]))
-        .unwrap(),
+        lost_namespaces: vec![LostNamespace {
+            name: "lab".to_owned(),
+        }],
         leftovers: vec![Leftover {
             namespace: "bench".to_owned(),
             job: "iosonde-3f2a9c00".to_owned(),
@@ -165,13 +161,4 @@ fn a_class_whose_driver_runs_nowhere_is_a_problem() {
         !ids(&seen.survey()).contains(&"driver_on_no_node"),
         "not known"
     );
-}
-
-#[test]
-fn a_namespace_that_was_made_for_runs_is_lost_when_none_is_in_it() {
-    let survey = seen().survey();
-    let names: Vec<&str> = (survey.lost_namespaces.iter())
-        .map(|lost| lost.name.as_str())
-        .collect();
-    assert_eq!(names, ["lab"]);
 }

@@ -26,15 +26,15 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), Failure> {
     // The target of these options is not used.
     let options = args.place.options(Target::EmptyDir);
     let mut found = survey(&options)?;
+    let mut held = None;
     if args.clean {
         let (runs, volumes) = (&found.leftovers, &found.lost_volumes);
-        let namespaces = &found.lost_namespaces;
-        leftovers::remove(&options, runs, volumes, namespaces)?;
-        let (runs, volumes) = (runs.len(), volumes.len());
-        eprintln!(
-            "removed: {runs} runs, {volumes} volumes, {} namespaces",
-            namespaces.len()
-        );
+        let removed = leftovers::remove(&options, runs, volumes, &found.lost_namespaces);
+        if let Ok(namespaces) = removed {
+            let (runs, volumes) = (runs.len(), volumes.len());
+            eprintln!("removed: {runs} runs, {volumes} volumes, {namespaces} namespaces");
+        }
+        held = removed.err();
         found = survey(&options)?;
     }
     if args.trial {
@@ -46,6 +46,9 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), Failure> {
         DoctorFormat::Json => report::cluster::json(&found),
     };
     output.write(text.as_bytes())?;
+    if let Some(held) = held {
+        return Err(held.into());
+    }
     count_findings(&found.findings, args.fail_on)
 }
 
