@@ -73,7 +73,7 @@ async fn find(mut cluster: Cluster, id: &str) -> Result<Objects, RunError> {
         id: id.to_owned(),
         job,
         agent: Start::Streamed.agent(),
-        leaves_namespace: true,
+        made_namespace: true,
     };
     // The least role may get a job that it can name, and list none.
     let here: Api<Job> = Api::namespaced(cluster.client.clone(), &cluster.namespace);

@@ -98,20 +98,32 @@ pub(crate) fn lost_volume(volume: &PersistentVolume) -> Option<LostVolume> {
 }
 
 /// The namespaces that were made for runs, and in which none is, as far as this user may look into them.
-pub(crate) async fn lost_namespaces(cluster: &Cluster) -> Vec<LostNamespace> {
+pub(crate) async fn lost_namespaces(cluster: &Cluster) -> Result<Vec<LostNamespace>, RunError> {
     let all: Api<Namespace> = Api::all(cluster.client.clone());
     let made = ListParams::default().labels(namespace::MADE_LABEL);
-    let made = all.list(&made).await.map(|list| list.items);
+    let failed = |error| api::failed("looking for namespaces", &error);
+    let made = match all.list(&made).await {
+        Ok(made) => made.items,
+        // Whoever may not list them may see the one that is named.
+        Err(error) if api::is_refused(&error) => match all.get_opt(&cluster.namespace).await {
+            Err(error) if api::is_refused(&error) => Vec::new(),
+            there => there.map_err(failed)?.into_iter().collect(),
+        },
+        Err(error) => return Err(failed(error)),
+    };
     let mut lost = Vec::new();
-    for there in made.unwrap_or_default() {
-        let name = there.metadata.name.clone().unwrap_or_default();
+    for there in made {
+        if !namespace::is_made_for_runs(&there) || namespace::is_going(&there) {
+            continue;
+        }
+        let name = there.metadata.name.unwrap_or_default();
         let jobs: Api<Job> = Api::namespaced(cluster.client.clone(), &name);
         let runs = jobs.list(&ListParams::default().labels(RUN_LABEL)).await;
-        if !namespace::is_going(&there) && runs.is_ok_and(|runs| runs.items.is_empty()) {
+        if runs.is_ok_and(|runs| runs.items.is_empty()) {
             lost.push(LostNamespace { name });
         }
     }
-    lost
+    Ok(lost)
 }
 
 /// Removes runs, lost volumes and lost namespaces, and waits until they are gone. A namespace that was made for runs goes with

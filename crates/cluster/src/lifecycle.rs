@@ -31,8 +31,8 @@ pub(crate) struct Objects {
     pub(crate) job: String,
     /// Where the agent's executable is in the pods.
     pub(crate) agent: String,
-    /// Whether the namespace may have been made for runs, and goes with the last.
-    pub(crate) leaves_namespace: bool,
+    /// Whether the namespace was to be made for runs.
+    pub(crate) made_namespace: bool,
 }
 
 impl Objects {
@@ -266,11 +266,13 @@ impl Objects {
             };
             is_asked |= left.is_ok();
             if let Ok(None) = left {
-                if self.leaves_namespace {
-                    let is_wanted = || interrupts() <= before.max(1);
-                    namespace::leave(&self.cluster, Some(&self.id), &is_wanted).await?;
-                }
-                return Ok(());
+                let is_wanted = || interrupts() <= before.max(1);
+                let left = namespace::leave(&self.cluster, Some(&self.id), &is_wanted).await;
+                // What holds it is told to whoever wanted it made.
+                return left.map(drop).or_else(|left| match self.made_namespace {
+                    true => Err(left),
+                    false => Ok(()),
+                });
             }
             if is_asked
                 && begun.elapsed() > NODE

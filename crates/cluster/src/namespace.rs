@@ -31,18 +31,32 @@ const ACCOUNT: Duration = Duration::from_secs(5);
 const ENTRY: Duration = Duration::from_secs(10);
 /// How long an empty namespace may take to go.
 const REMOVAL: Duration = Duration::from_secs(90);
-/// What clusters put into every namespace by themselves comes that soon after it.
-const BY_ITSELF_S: i64 = 60;
+/// What clusters put into every namespace by themselves comes that soon after it, mostly.
+const BY_ITSELF_S: i64 = 5;
+/// Else it is known by its name.
+const BY_ITSELF: [&str; 3] = [
+    "kube-root-ca.crt",
+    "openshift-service-ca.crt",
+    "istio-ca-root-cert",
+];
 
 /// A run comes into its namespace, which is made if it is not there, or on its way out. Whoever leaves it meanwhile sees that.
-pub(crate) async fn enter(cluster: &Cluster, id: &str) -> Result<(), RunError> {
+pub(crate) async fn enter(
+    cluster: &Cluster,
+    id: &str,
+    is_wanted: &dyn Fn() -> bool,
+) -> Result<(), RunError> {
     let name = &cluster.namespace;
     let doing = format!("making the namespace {name}");
     let failed = |error: kube::Error| api::failed(&doing, &error);
     let begun = Instant::now();
-    loop {
+    while is_wanted() {
         match all(cluster).get_opt(name).await.map_err(failed)? {
-            None => make(cluster, id).await?,
+            None => {
+                if make(cluster, id).await.map_err(failed)? {
+                    return Ok(());
+                }
+            }
             Some(there) if is_going(&there) => {
                 if begun.elapsed() > REMOVAL {
                     return Err(stuck(name));
@@ -61,37 +75,35 @@ pub(crate) async fn enter(cluster: &Cluster, id: &str) -> Result<(), RunError> {
             }
         }
     }
+    Err(RunError::Interrupted)
 }
 
-async fn make(cluster: &Cluster, id: &str) -> Result<(), RunError> {
+/// `false` if another has just made it.
+async fn make(cluster: &Cluster, id: &str) -> Result<bool, kube::Error> {
     let name = &cluster.namespace;
-    let labels = [
-        ("app.kubernetes.io/managed-by", "iosonde"),
-        (MADE_LABEL, id),
-    ];
+    let owned = |all: &[(&str, &str)]| {
+        let owned = all
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        Some(owned.collect())
+    };
     let namespace = Namespace {
         metadata: ObjectMeta {
             name: Some(name.clone()),
-            labels: Some(
-                labels
-                    .map(|(key, value)| (key.to_owned(), value.to_owned()))
-                    .into(),
-            ),
+            labels: owned(&[
+                ("app.kubernetes.io/managed-by", "iosonde"),
+                (MADE_LABEL, id),
+            ]),
+            annotations: owned(&[(ENTERED, id)]),
             ..ObjectMeta::default()
         },
         ..Namespace::default()
     };
     let post = PostParams::default();
     match all(cluster).create(&post, &namespace).await {
-        // Another run has just done so.
-        Err(error) if !api::is_there(&error) => {
-            return Err(api::failed(
-                &format!("creating the namespace {name}"),
-                &error,
-            ));
-        }
-        _ => {}
-    }
+        Err(error) if api::is_there(&error) => return Ok(false),
+        created => created?,
+    };
     let accounts: Api<ServiceAccount> = Api::namespaced(cluster.client.clone(), name);
     let begun = Instant::now();
     while let Ok(None) = accounts.get_opt("default").await
@@ -99,7 +111,7 @@ async fn make(cluster: &Cluster, id: &str) -> Result<(), RunError> {
     {
         tokio::time::sleep(LOOK / 4).await;
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Whether it was made for runs.
@@ -126,59 +138,111 @@ pub(crate) async fn leave(
     let name = &cluster.namespace;
     let wrong = |error: kube::Error| left(name, &api::chain(&error));
     let begun = Instant::now();
-    let mut has_waited = false;
-    // The one that is removed: another may be made with its name.
-    let mut going: Option<Option<String>> = None;
+    let mut waited_for = own.map(str::to_owned);
     loop {
         let there = match all(cluster).get_opt(name).await {
-            Ok(there) => there,
-            // Rights that were given within the namespace go with it; and whoever may not see namespaces has made none.
-            Err(error) if api::is_refused(&error) => return Ok(going.is_some()),
-            Err(error) if api::is_away(&error) && begun.elapsed() < REMOVAL && is_wanted() => {
-                tokio::time::sleep(LOOK).await;
+            Ok(Some(there)) if is_made_for_runs(&there) => there,
+            // Whoever may not see namespaces has made none.
+            Err(error) if api::is_refused(&error) => return Ok(false),
+            Ok(_) => return Ok(false),
+            Err(error) => {
+                again(&error, begun, is_wanted)
+                    .await
+                    .ok_or_else(|| wrong(error))?;
                 continue;
             }
-            Err(error) => return Err(wrong(error)),
         };
-        let there = there.filter(|there| match &going {
-            Some(uid) => there.metadata.uid == *uid,
-            None => is_made_for_runs(there),
-        });
-        let Some(there) = there else {
-            return Ok(going.is_some());
-        };
-        let uid = there.metadata.uid.clone();
         if is_going(&there) {
-            going.get_or_insert(uid);
-        } else if going.is_none() {
-            match inhabitant(cluster, &there).await.map_err(wrong)? {
-                Some(Inhabitant::Run) => return Ok(false),
-                Some(Inhabitant::Other(what)) => {
-                    return Err(left(name, &format!("{what} in it is not of a run")));
-                }
-                // Another has come into it after this one, and is gone, or yet to be seen.
-                None if own.is_some_and(|own| newest(&there) != Some(own)) && !has_waited => {
-                    has_waited = true;
-                    wait(is_wanted).await;
-                    continue;
-                }
-                None => {}
+            return gone(cluster, &there, is_wanted).await;
+        }
+        match inhabitant(cluster, &there).await {
+            Ok(Some(Inhabitant::Run)) => return Ok(false),
+            Ok(Some(Inhabitant::Other(what))) => {
+                return Err(left(name, &format!("{what} in it is not of a run")));
             }
-            let as_seen = DeleteParams::default().preconditions(Preconditions {
-                uid: uid.clone(),
-                resource_version: there.metadata.resource_version,
-            });
-            match all(cluster).delete(name, &as_seen).await {
-                Ok(_) => going = Some(uid),
-                Err(error) if api::is_missing(&error) => going = Some(uid),
-                // A run has come into it since.
-                Err(error) if api::is_conflict(&error) && is_wanted() => {
-                    has_waited = true;
-                    wait(is_wanted).await;
+            Ok(None) => {}
+            Err(error) => {
+                again(&error, begun, is_wanted)
+                    .await
+                    .ok_or_else(|| wrong(error))?;
+                continue;
+            }
+        }
+        // Another has come into it since: it is gone again, or yet to be seen.
+        if let Some(newest) = newest(&there)
+            && waited_for.as_deref() != Some(newest)
+        {
+            waited_for = Some(newest.to_owned());
+            let entered = Instant::now();
+            while entered.elapsed() < ENTRY {
+                if !is_wanted() {
+                    return Err(left(name, "another run may be in it"));
                 }
-                Err(error) => return Err(wrong(error)),
+                tokio::time::sleep(LOOK).await;
             }
             continue;
+        }
+        match remove(cluster, &there).await {
+            Ok(()) => return gone(cluster, &there, is_wanted).await,
+            // Somebody has changed it since it was looked at.
+            Err(error) if api::is_conflict(&error) && begun.elapsed() < REMOVAL && is_wanted() => {}
+            Err(error) => return Err(wrong(error)),
+        }
+    }
+}
+
+/// As [`leave`], for a run that could not begin: what it has made itself, and nobody has come into since, goes unseen.
+pub(crate) async fn undo(
+    cluster: &Cluster,
+    id: &str,
+    is_wanted: &dyn Fn() -> bool,
+) -> Result<(), RunError> {
+    let there = all(cluster)
+        .get_opt(&cluster.namespace)
+        .await
+        .ok()
+        .flatten();
+    let labels = there
+        .as_ref()
+        .and_then(|there| there.metadata.labels.as_ref());
+    let maker = labels.and_then(|labels| labels.get(MADE_LABEL));
+    if let Some(there) = &there
+        && maker.is_some_and(|maker| maker == id)
+        && newest(there) == Some(id)
+        && remove(cluster, there).await.is_ok()
+    {
+        return gone(cluster, there, is_wanted).await.map(drop);
+    }
+    leave(cluster, Some(id), is_wanted).await.map(drop)
+}
+
+/// Asks for its removal, if it is still what it was when it was looked at.
+async fn remove(cluster: &Cluster, there: &Namespace) -> Result<(), kube::Error> {
+    let as_seen = DeleteParams::default().preconditions(Preconditions {
+        uid: there.metadata.uid.clone(),
+        resource_version: there.metadata.resource_version.clone(),
+    });
+    match all(cluster).delete(&cluster.namespace, &as_seen).await {
+        Err(error) if !api::is_missing(&error) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Waits until it is gone: another may be made with its name.
+async fn gone(
+    cluster: &Cluster,
+    there: &Namespace,
+    is_wanted: &dyn Fn() -> bool,
+) -> Result<bool, RunError> {
+    let name = &cluster.namespace;
+    let begun = Instant::now();
+    loop {
+        match all(cluster).get_opt(name).await {
+            Ok(Some(now)) if now.metadata.uid == there.metadata.uid => {}
+            Ok(_) => return Ok(true),
+            // Rights that were given within it go with it.
+            Err(error) if api::is_refused(&error) => return Ok(true),
+            Err(_) => {}
         }
         if !is_wanted() {
             return Err(left(name, "it was still there when you interrupted"));
@@ -191,18 +255,19 @@ pub(crate) async fn leave(
     }
 }
 
+/// Waits a moment for a server that is away; `None` if it has been for too long, or refuses.
+async fn again(error: &kube::Error, begun: Instant, is_wanted: &dyn Fn() -> bool) -> Option<()> {
+    if !api::is_away(error) || begun.elapsed() > REMOVAL || !is_wanted() {
+        return None;
+    }
+    tokio::time::sleep(LOOK).await;
+    Some(())
+}
+
 /// The run that came into it last.
 fn newest(namespace: &Namespace) -> Option<&str> {
     let annotations = namespace.metadata.annotations.as_ref()?;
     annotations.get(ENTERED).map(String::as_str)
-}
-
-/// Until a run that has come into a namespace is to be seen in it.
-async fn wait(is_wanted: &dyn Fn() -> bool) {
-    let begun = Instant::now();
-    while begun.elapsed() < ENTRY && is_wanted() {
-        tokio::time::sleep(LOOK).await;
-    }
 }
 
 /// What is in a namespace.
@@ -219,23 +284,19 @@ async fn inhabitant(
     cluster: &Cluster,
     namespace: &Namespace,
 ) -> Result<Option<Inhabitant>, kube::Error> {
-    let (jobs, pods, claims) = futures::try_join!(
+    let (jobs, pods, claims, plans, sets, copies, daemons, services, maps, secrets) = futures::try_join!(
         found::<Job>(cluster),
         found::<Pod>(cluster),
         found::<PersistentVolumeClaim>(cluster),
+        seen::<CronJob>(cluster),
+        seen::<StatefulSet>(cluster),
+        seen::<Deployment>(cluster),
+        seen::<DaemonSet>(cluster),
+        seen::<Service>(cluster),
+        seen::<ConfigMap>(cluster),
+        seen::<Secret>(cluster),
     )?;
-    // What this user may not see is not looked for.
-    let (plans, sets, copies, daemons, services, maps, secrets) = futures::join!(
-        found::<CronJob>(cluster),
-        found::<StatefulSet>(cluster),
-        found::<Deployment>(cluster),
-        found::<DaemonSet>(cluster),
-        found::<Service>(cluster),
-        found::<ConfigMap>(cluster),
-        found::<Secret>(cluster),
-    );
-    let by_hand = |found: Result<Vec<ObjectMeta>, kube::Error>| {
-        let mut found = found.unwrap_or_default();
+    let by_hand = |mut found: Vec<ObjectMeta>| {
         found.retain(|one| !comes_by_itself(one, &namespace.metadata));
         found
     };
@@ -243,11 +304,11 @@ async fn inhabitant(
         ("the job", jobs),
         ("the pod", pods),
         ("the claim", claims),
-        ("the cron job", plans.unwrap_or_default()),
-        ("the stateful set", sets.unwrap_or_default()),
-        ("the deployment", copies.unwrap_or_default()),
-        ("the daemon set", daemons.unwrap_or_default()),
-        ("the service", services.unwrap_or_default()),
+        ("the cron job", plans),
+        ("the stateful set", sets),
+        ("the deployment", copies),
+        ("the daemon set", daemons),
+        ("the service", services),
         ("the config map", by_hand(maps)),
         ("the secret", by_hand(secrets)),
     ];
@@ -274,7 +335,29 @@ fn comes_by_itself(one: &ObjectMeta, namespace: &ObjectMeta) -> bool {
         let made = meta.creation_timestamp.as_ref();
         made.map_or(0, |made| made.0.as_second())
     };
-    made_s(one) - made_s(namespace) < BY_ITSELF_S
+    let is_token = one
+        .annotations
+        .as_ref()
+        .is_some_and(|all| all.contains_key("kubernetes.io/service-account.name"));
+    let is_known = one
+        .name
+        .as_deref()
+        .is_some_and(|name| BY_ITSELF.contains(&name));
+    is_token || is_known || made_s(one) - made_s(namespace) < BY_ITSELF_S
+}
+
+/// As [`found`]; what this user may not see is not looked for.
+async fn seen<T>(cluster: &Cluster) -> Result<Vec<ObjectMeta>, kube::Error>
+where
+    T: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + DeserializeOwned
+        + Debug,
+{
+    match found::<T>(cluster).await {
+        Err(error) if api::is_refused(&error) => Ok(Vec::new()),
+        found => found,
+    }
 }
 
 async fn found<T>(cluster: &Cluster) -> Result<Vec<ObjectMeta>, kube::Error>
@@ -344,8 +427,9 @@ mod tests {
     #[test]
     fn what_a_cluster_puts_into_every_namespace_is_nobodys() {
         let namespace = object("lab", None, "2026-01-01T00:00:00Z");
-        let comes = |at| comes_by_itself(&object("x", None, at), &namespace);
-        assert!(comes("2026-01-01T00:00:03Z"));
-        assert!(!comes("2026-01-01T00:05:00Z"));
+        let comes = |name, at| comes_by_itself(&object(name, None, at), &namespace);
+        assert!(comes("mesh-ca", "2026-01-01T00:00:03Z"));
+        assert!(!comes("creds", "2026-01-01T00:00:20Z"));
+        assert!(comes("kube-root-ca.crt", "2026-01-01T00:05:00Z"));
     }
 }

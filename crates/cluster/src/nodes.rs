@@ -335,6 +335,8 @@ fn watcher(options: &ClusterOptions, node: &str, namespace: &str) -> ClusterOpti
             ..options.pod.clone()
         },
         pod_patch: None,
+        // It comes into a namespace that is there.
+        create_namespace: false,
         run_as: options.run_as.filter(|user| *user != 0),
         pods: None,
         watch_nodes: Some(Vec::new()),

@@ -7,7 +7,7 @@ use crate::lifecycle::Objects;
 use crate::nodes::{Nodes, Wanted};
 use crate::runner::{ClusterRunner, Made, MadePod};
 use crate::session::{
-    ANSWER, TICK, Told, Watch, may_be_left, not_to_be_taken_up, reconnected, remove,
+    ANSWER, TICK, Told, Watch, found_at, may_be_left, not_to_be_taken_up, reconnected, remove,
 };
 use crate::together::Together;
 use crate::transport::{Connection, Heard};
@@ -17,7 +17,7 @@ use iosonde_result::observer::{Control, Observer, PodProgress, Progress};
 use iosonde_result::pods::combined;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
-use iosonde_result::wire::{Message, Place, Request, Stop};
+use iosonde_result::wire::{Place, Request, Stop};
 use link::Link;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
@@ -134,15 +134,14 @@ impl<'w> PodsSession<'w> {
     /// When the volume cannot be used, or the agent does not answer.
     pub fn look(&mut self) -> Result<Place, RunError> {
         let path = self.path().to_owned();
-        let first = self.links.first().ok_or_else(|| mute("none"))?;
-        first.connection.ask(&Request::Look { path });
-        loop {
-            match first.connection.heard.recv_timeout(ANSWER) {
-                Ok(Heard::Message(Message::Place(place))) => return place,
-                Ok(Heard::Message(_)) => {}
-                _ => return Err(mute(&first.name)),
-            }
-        }
+        let first = self.links.first_mut().ok_or_else(|| mute("none"))?;
+        let there = found_at(
+            (&self.runtime, &self.objects, &first.name),
+            &mut first.connection,
+            path,
+            self.watch.interrupts,
+        );
+        there.unwrap_or_else(|broken| Err(broken.unwrap_or_else(|| mute(&first.name))))
     }
 
     /// Where the pods are, in a few words.

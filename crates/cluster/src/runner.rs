@@ -108,7 +108,7 @@ impl ClusterRunner<'_> {
             id: id.clone(),
             job: spec.name(),
             agent: spec.start.agent(),
-            leaves_namespace: options.create_namespace,
+            made_namespace: options.create_namespace,
         };
         if options.create_namespace {
             runtime.block_on(come_in(&objects, &options, &ready, watch))?;
@@ -158,17 +158,15 @@ async fn come_in(
 ) -> Result<(), RunError> {
     let cluster = &objects.cluster;
     (watch.tell)(Told::Waiting("the namespace"));
-    let entered = unless_interrupted(watch.interrupts, async {
-        namespace::enter(cluster, &objects.id).await?;
-        match ready.makes_namespace {
-            true => preflight::judge_new_namespace(cluster, options).await,
-            false => Ok(()),
-        }
-    });
-    let entered = entered.await;
+    // What is asked for is not forgotten, or it would come when nobody waits for it any more.
+    let mut entered = namespace::enter(cluster, &objects.id, &|| (watch.interrupts)() == 0).await;
+    if ready.makes_namespace && entered.is_ok() {
+        let judged = preflight::judge_new_namespace(cluster, options);
+        entered = unless_interrupted(watch.interrupts, judged).await;
+    }
     if entered.is_err() {
         let is_wanted = || (watch.interrupts)() <= 1;
-        if let Err(left) = namespace::leave(cluster, Some(&objects.id), &is_wanted).await {
+        if let Err(left) = namespace::undo(cluster, &objects.id, &is_wanted).await {
             (watch.tell)(Told::Note(&format!("{left}; {}", left.remedy())));
         }
     }

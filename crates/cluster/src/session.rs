@@ -175,27 +175,14 @@ impl<'w> ClusterSession<'w> {
     /// # Errors
     /// When the volume cannot be used, or the agent does not answer.
     pub fn look(&mut self) -> Result<Place, RunError> {
-        let look = Request::Look {
-            path: self.path().to_owned(),
-        };
-        self.connection.ask(&look);
-        let mut begun = Instant::now();
-        let mut is_new = false;
-        loop {
-            match self.connection.heard.recv_timeout(TICK) {
-                Ok(Heard::Message(Message::Place(place))) => return place,
-                Ok(Heard::Message(_)) => {}
-                Err(RecvTimeoutError::Timeout) if begun.elapsed() < ANSWER => {}
-                // It may have broken while others were measured.
-                Ok(Heard::Ended) | Err(RecvTimeoutError::Disconnected) if !is_new => {
-                    self.reconnect(&mut ())?;
-                    self.connection.ask(&look);
-                    begun = Instant::now();
-                    is_new = true;
-                }
-                _ => return Err(self.lost()),
-            }
-        }
+        let path = self.path().to_owned();
+        let there = found_at(
+            (&self.runtime, &self.objects, &self.pod),
+            &mut self.connection,
+            path,
+            self.watch.interrupts,
+        );
+        there.unwrap_or_else(|broken| Err(broken.unwrap_or_else(|| self.lost())))
     }
 
     /// Why the agent no longer answers.
@@ -318,6 +305,38 @@ impl<'w> ClusterSession<'w> {
             false => Some((&self.runtime, &self.objects, &agents[..])),
         };
         remove(pods, &mut self.nodes, &mut self.watch)
+    }
+}
+
+/// What the agent of this pod finds at a path. A connection may have broken while others were measured: it is made again, once.
+///
+/// # Errors
+/// Why there is none, as far as it is known.
+pub(crate) fn found_at(
+    (runtime, objects, pod): (&Runtime, &Objects, &str),
+    connection: &mut Connection,
+    path: String,
+    interrupts: &dyn Fn() -> u32,
+) -> Result<Result<Place, RunError>, Option<RunError>> {
+    let look = Request::Look { path };
+    connection.ask(&look);
+    let mut begun = Instant::now();
+    let mut is_new = false;
+    loop {
+        match connection.heard.recv_timeout(TICK) {
+            Ok(Heard::Message(Message::Place(place))) => return Ok(place),
+            Ok(Heard::Message(_)) => {}
+            Err(RecvTimeoutError::Timeout) if begun.elapsed() < ANSWER => {}
+            Ok(Heard::Ended) | Err(RecvTimeoutError::Disconnected) if !is_new => {
+                // No run goes on that could be left alone.
+                let again = reconnected(runtime, objects, pod, interrupts, &mut ());
+                *connection = again.map_err(|broken| Some(broken.error))?;
+                connection.ask(&look);
+                begun = Instant::now();
+                is_new = true;
+            }
+            _ => return Err(None),
+        }
     }
 }
 
@@ -579,7 +598,7 @@ mod tests {
             kube::Client::try_from(nowhere).unwrap()
         };
         let objects = Objects {
-            leaves_namespace: false,
+            made_namespace: false,
             cluster: Cluster {
                 client,
                 namespace: "bench".to_owned(),

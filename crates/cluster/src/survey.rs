@@ -172,7 +172,7 @@ pub fn survey(options: &ClusterOptions) -> Result<Survey, RunError> {
             driver_nodes: driver_nodes.ok().map(|list| list.items),
             snapshot_classes: snapshot_classes.ok().map(|list| list.items),
             volumes: volumes.ok().map(|list| list.items),
-            lost_namespaces,
+            lost_namespaces: lost_namespaces?,
             leftovers: leftovers?,
         })
     })?;
