@@ -89,6 +89,39 @@ fn a_claim_that_exists_stays_and_only_our_directory_is_used() {
 
 #[test]
 #[ignore = "needs a cluster"]
+fn a_block_device_that_exists_is_measured_unless_it_carries_something() {
+    let lab = Lab::new("raw");
+    let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: raw}\nspec: {accessModes: [ReadWriteOnce], \
+        volumeMode: Block, storageClassName: loop-ext4, resources: {requests: {storage: 300Mi}}}\n";
+    kubectl_with(&["-n", &lab.namespace, "apply", "-f", "-"], claim);
+    let (status, _, stderr) = run(lab.fio("pvc://raw", JOB));
+    assert_eq!(status, Some(3), "{stderr}");
+    assert!(stderr.contains("--volume-mode block"), "{stderr}");
+    let words = "--volume-mode block --name=t --rw=write --bs=64k --size=16m --output-format=json";
+    let (status, stdout, stderr) = run(lab.fio("pvc://raw", words));
+    assert_eq!(status, Some(0), "{stderr}");
+    let json: serde_json::Value = serde_json::from_str(&stdout).expect("fio's JSON");
+    assert_eq!(json["jobs"][0]["write"]["io_bytes"], 16 << 20);
+    let pod = format!(
+        "apiVersion: v1\nkind: Pod\nmetadata: {{name: theirs}}\nspec:\n  restartPolicy: Never\n  \
+         volumes: [{{name: raw, persistentVolumeClaim: {{claimName: raw}}}}]\n  containers:\n  - name: c\n    \
+         image: {IMAGE}\n    command: [sh, -c, 'mkswap /dev/raw && sleep 5']\n    \
+         volumeDevices: [{{name: raw, devicePath: /dev/raw}}]\n"
+    );
+    kubectl_with(&["-n", &lab.namespace, "apply", "-f", "-"], &pod);
+    let (status, _, stderr) = run(lab.fio("pvc://raw", words));
+    assert_eq!(status, Some(3), "{stderr}");
+    assert!(stderr.contains("the pod theirs uses"), "{stderr}");
+    let over = "--for=jsonpath={.status.phase}=Succeeded";
+    lab.kubectl(&["wait", over, "pod/theirs", "--timeout=60s"]);
+    let (status, _, stderr) = run(lab.fio("pvc://raw", words));
+    assert_eq!(status, Some(3), "{stderr}");
+    assert!(stderr.contains("carries swap"), "{stderr}");
+    lab.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
 fn pods_fit_the_restricted_standard_and_the_documented_role() {
     let lab = Lab::new("least");
     let level = "pod-security.kubernetes.io/enforce=restricted";

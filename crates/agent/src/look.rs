@@ -1,5 +1,6 @@
 //! What is at a path.
 
+use iosonde_engine::device::signature;
 use iosonde_result::session::RunError;
 use iosonde_result::wire::Place;
 use std::fs::File;
@@ -27,9 +28,17 @@ fn place(path: &str) -> io::Result<Place> {
             "neither a directory, a file nor a block device",
         ));
     }
+    let mut file = File::open(path)?;
+    let bytes = file.seek(SeekFrom::End(0))?;
+    let device = kind.is_block_device();
+    let found = match device {
+        true => signature::probe(&file, bytes)?,
+        false => Vec::new(),
+    };
     Ok(Place::Existing {
-        bytes: File::open(path)?.seek(SeekFrom::End(0))?,
-        device: kind.is_block_device(),
+        bytes,
+        device,
+        carries: found.first().map(ToString::to_string),
     })
 }
 
@@ -50,6 +59,7 @@ mod tests {
         let expected = Place::Existing {
             bytes: 4096,
             device: false,
+            carries: None,
         };
         assert_eq!(look(&file), Ok(expected));
         let error = look("/dev/null").unwrap_err();

@@ -20,7 +20,7 @@ use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
 };
 use k8s_openapi::api::core::v1::{
-    LimitRange, Namespace, Node, PersistentVolumeClaim, ResourceQuota,
+    LimitRange, Namespace, Node, PersistentVolumeClaim, Pod, ResourceQuota,
 };
 use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, CSIStorageCapacity, StorageClass};
 use kube::api::{Api, ListParams, PostParams};
@@ -79,6 +79,8 @@ pub struct Facts {
     pub driver_nodes: Option<Vec<CSINode>>,
     /// The claim, where one is the target and it exists.
     pub claim: Option<PersistentVolumeClaim>,
+    /// Pods that have it, and are not over.
+    pub claim_users: Vec<String>,
     /// What of [`RIGHTS`] this user does not have, in words.
     pub missing_rights: Vec<String>,
     /// Whether this user may make claims, and give them an owner.
@@ -161,6 +163,14 @@ pub(crate) async fn look(cluster: &Cluster, options: &ClusterOptions) -> Result<
             .map_err(|error| api::failed(&format!("reading the claim {name}"), &error))?,
         _ => None,
     };
+    let claim_users = match &options.target {
+        Target::Claim { name, .. } => {
+            let pods: Api<Pod> = Api::namespaced(client.clone(), &cluster.namespace);
+            let pods = pods.list(&all).await.map(|list| list.items);
+            users(name, &pods.unwrap_or_default())
+        }
+        _ => Vec::new(),
+    };
     Ok(Facts {
         classes: classes.ok().map(|list| list.items),
         nodes: nodes.ok().map(|list| list.items),
@@ -171,10 +181,29 @@ pub(crate) async fn look(cluster: &Cluster, options: &ClusterOptions) -> Result<
         drivers: drivers.ok().map(|list| list.items),
         driver_nodes: driver_nodes.ok().map(|list| list.items),
         claim,
+        claim_users,
         missing_rights,
         may_claim,
         lacks_namespace,
     })
+}
+
+/// The pods that have this claim, and are not over.
+fn users(claim: &str, pods: &[Pod]) -> Vec<String> {
+    let has_it = |pod: &&Pod| {
+        let volumes = pod
+            .spec
+            .iter()
+            .flat_map(|spec| spec.volumes.iter().flatten());
+        let mut claims = volumes.filter_map(|volume| volume.persistent_volume_claim.as_ref());
+        let phase = pod
+            .status
+            .as_ref()
+            .and_then(|status| status.phase.as_deref());
+        !matches!(phase, Some("Succeeded" | "Failed")) && claims.any(|one| one.claim_name == claim)
+    };
+    let name = |pod: &Pod| pod.metadata.name.clone().unwrap_or_default();
+    pods.iter().filter(has_it).map(name).collect()
 }
 
 /// What this user may not do of what the run needs, and whether claims may be made.

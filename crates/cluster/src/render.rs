@@ -4,7 +4,7 @@
 
 use crate::image::carries_agent;
 use crate::manifest::{JOB_FILE, RunSpec, Start};
-use crate::options::{ClusterOptions, own_arch};
+use crate::options::{ClusterOptions, VolumeMode, own_arch};
 use crate::preflight::judge_mode;
 use iosonde_job::Target;
 use iosonde_result::session::RunError;
@@ -86,14 +86,21 @@ impl Rendering<'_> {
     }
 
     fn pods(&self) -> Result<u32, RunError> {
-        let Some(pods) = self.options.pods else {
-            return Ok(1);
-        };
         let refuse = |problem: &str, remedy: &str| {
             Err(RunError::Unsupported {
                 problem: problem.to_owned(),
                 remedy: remedy.to_owned(),
             })
+        };
+        let is_block = self.options.volume_mode == VolumeMode::Block;
+        if is_block && matches!(self.options.target, Target::Claim { .. }) {
+            return refuse(
+                "nobody would look what this block device carries before it is written",
+                "run it with iosonde, which does, or name a storage class",
+            );
+        }
+        let Some(pods) = self.options.pods else {
+            return Ok(1);
         };
         if self.form == Form::StatefulSet && pods.shared {
             return refuse(
@@ -311,5 +318,10 @@ mod tests {
         assert!(nodes.contains("how many nodes"), "{nodes}");
         let shared = said(Form::StatefulSet, &|o| o.pods = Some(pods(Some(2), true)));
         assert!(shared.contains("a claim each"), "{shared}");
+        let raw = said(Form::Job, &|o| {
+            o.target = "pvc://raw".parse().unwrap();
+            o.volume_mode = VolumeMode::Block;
+        });
+        assert!(raw.contains("what this block device carries"), "{raw}");
     }
 }

@@ -155,6 +155,9 @@ pub enum Place {
         bytes: u64,
         /// Whether it is a block device.
         device: bool,
+        /// What a block device carries, in words with their article: a file system, a volume, a partition table.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        carries: Option<String>,
     },
 }
 

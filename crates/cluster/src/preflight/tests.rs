@@ -38,6 +38,7 @@ fn facts(change: impl FnOnce(&mut Value)) -> Facts {
         drivers: serde_json::from_value(part("drivers")).unwrap(),
         driver_nodes: serde_json::from_value(part("driver_nodes")).unwrap(),
         claim: serde_json::from_value(part("claim")).unwrap(),
+        claim_users: Vec::new(),
         missing_rights: Vec::new(),
         may_claim: false,
         lacks_namespace: false,
@@ -133,7 +134,7 @@ fn what_cannot_succeed_is_refused_in_words() {
                 |f| f["claim"] = json!({"metadata": {}, "spec": {"volumeMode": "Block"}}),
                 "pvc://data",
             ),
-            ["block device", "sc://CLASS"],
+            ["block device", "--volume-mode block"],
         ),
         (
             refused(
@@ -327,4 +328,32 @@ fn rights_in_a_namespace_that_is_yet_to_be_made_are_not_judged() {
     );
     facts.lacks_namespace = true;
     assert!(judge(&facts, "sc://fast").unwrap().makes_namespace);
+}
+
+#[test]
+fn a_claim_that_is_a_block_device_is_measured_where_that_is_wanted_and_nobody_uses_it() {
+    let pods: Vec<Pod> = serde_json::from_value(json!([
+        {"metadata": {"name": "done"}, "status": {"phase": "Succeeded"},
+         "spec": {"containers": [], "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "raw"}}]}},
+        {"metadata": {"name": "db-0"}, "status": {"phase": "Running"},
+         "spec": {"containers": [], "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "raw"}}]}},
+        {"metadata": {"name": "web"}, "status": {"phase": "Running"},
+         "spec": {"containers": [], "volumes": [{"name": "v", "emptyDir": {}}]}},
+    ]))
+    .unwrap();
+    assert_eq!(users("raw", &pods), ["db-0"]);
+    let mut facts = facts(|facts| {
+        facts["claim"] = json!({"metadata": {"name": "raw"}, "spec": {"volumeMode": "Block", "accessModes": ["ReadWriteOnce"]}});
+    });
+    assert!(
+        judge(&facts, "pvc://raw")
+            .unwrap_err()
+            .contains("--volume-mode block")
+    );
+    let mut options = ClusterOptions::new("pvc://raw".parse().unwrap());
+    options.volume_mode = VolumeMode::Block;
+    assert!(facts.judge(&options, "amd64").is_ok());
+    facts.claim_users = users("raw", &pods);
+    let error = facts.judge(&options, "amd64").unwrap_err();
+    assert!(error.to_string().contains("the pod db-0 uses"), "{error}");
 }

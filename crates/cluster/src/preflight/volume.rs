@@ -96,13 +96,21 @@ impl Facts {
         };
         let spec = claim.spec.clone().unwrap_or_default();
         let is_block = spec.volume_mode.as_deref() == Some("Block");
-        if is_block {
+        if is_block && options.volume_mode != VolumeMode::Block {
             return refuse(
-                "this claim is a block device, and what is on it may be somebody's".to_owned(),
+                "this claim is a block device, not a file system".to_owned(),
+                "add --volume-mode block: the device is then written, unless it carries something",
+            );
+        }
+        if let (true, Some(user)) = (is_block, self.claim_users.first()) {
+            return refuse(
+                format!(
+                    "the pod {user} uses this block device, on which every write would overwrite something of it"
+                ),
                 "measure a claim of your own: sc://CLASS with --volume-mode block",
             );
         }
-        if options.volume_mode == VolumeMode::Block {
+        if !is_block && options.volume_mode == VolumeMode::Block {
             return refuse(
                 "this claim is a file system, not a block device".to_owned(),
                 "leave out --volume-mode",

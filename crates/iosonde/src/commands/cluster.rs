@@ -173,8 +173,8 @@ pub(crate) fn probe_target(
         Place::Directory { free_bytes } => TargetKind::Directory {
             free_bytes: own_bytes(options).map_or(free_bytes, |own| own.min(free_bytes)),
         },
-        // The claim is made for this run: nobody's data are on it.
-        Place::Existing { bytes, device } => TargetKind::Existing {
+        // The claim is made for this run, or carries nothing: nobody's data are on it.
+        Place::Existing { bytes, device, .. } => TargetKind::Existing {
             bytes,
             device,
             consent: true,
