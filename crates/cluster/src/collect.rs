@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 /// How often the pods are looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// How long the pods of a manifest that has just been applied are waited for.
+const APPLIED: Duration = Duration::from_secs(10);
 /// So many lines of a log are its end.
 const END_LINES: i64 = 200;
 
@@ -49,7 +51,7 @@ pub fn collect(
     let collected = runtime.block_on(async {
         let cluster = Cluster::connect(options).await?;
         let run = run.map(|run| run.trim_start_matches("iosonde-"));
-        let id = find(&cluster, run).await?;
+        let id = find(&cluster, run, &mut watch).await?;
         let gathering = Gathering {
             timeout: options.timeout,
             cluster,
@@ -61,8 +63,29 @@ pub fn collect(
     collected
 }
 
-/// The manifest that is meant: the one that is named, or the only one there is.
-async fn find(cluster: &Cluster, run: Option<&str>) -> Result<String, RunError> {
+/// The manifest that is meant: the one that is named, or the only one there is. One that has just been applied has no pods yet.
+async fn find(
+    cluster: &Cluster,
+    run: Option<&str>,
+    watch: &mut Watch<'_>,
+) -> Result<String, RunError> {
+    let begun = Instant::now();
+    loop {
+        let known = known(cluster).await?;
+        let is_there = run.is_none_or(|run| known.iter().any(|id| id == run));
+        if !known.is_empty() && is_there || begun.elapsed() > APPLIED {
+            return meant(cluster, run, &known);
+        }
+        (watch.tell)(Told::Waiting("the run's first pod"));
+        tokio::time::sleep(LOOK / 4).await;
+        if (watch.interrupts)() > 0 {
+            return Err(RunError::Interrupted);
+        }
+    }
+}
+
+/// The rendered manifests of which there are pods.
+async fn known(cluster: &Cluster) -> Result<Vec<String>, RunError> {
     let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
     let all = pods
         .list(&ListParams::default().labels(RENDERED_LABEL))
@@ -71,7 +94,11 @@ async fn find(cluster: &Cluster, run: Option<&str>) -> Result<String, RunError> 
     let mut known: Vec<String> = all.items.iter().filter_map(rendered).collect();
     known.sort_unstable();
     known.dedup();
-    let problem = match (run, known.as_slice()) {
+    Ok(known)
+}
+
+fn meant(cluster: &Cluster, run: Option<&str>, known: &[String]) -> Result<String, RunError> {
+    let problem = match (run, known) {
         (None, [only]) => return Ok(only.clone()),
         (Some(run), known) if known.iter().any(|id| id == run) => return Ok(run.to_owned()),
         (Some(run), _) => format!("no pod of {run} is in the namespace {}", cluster.namespace),
@@ -80,7 +107,7 @@ async fn find(cluster: &Cluster, run: Option<&str>) -> Result<String, RunError> 
     };
     Err(RunError::Unsupported {
         problem,
-        remedy: match known.as_slice() {
+        remedy: match known {
             [] => {
                 "choose its namespace with -n; pods that were removed took their results with them"
                     .to_owned()
