@@ -51,7 +51,7 @@ pub fn collect(
     let collected = runtime.block_on(async {
         let cluster = Cluster::connect(options).await?;
         let run = run.map(|run| run.trim_start_matches("iosonde-"));
-        let id = find(&cluster, run, &mut watch).await?;
+        let id = find(&cluster, run, APPLIED.min(options.timeout), &mut watch).await?;
         let gathering = Gathering {
             timeout: options.timeout,
             cluster,
@@ -67,13 +67,14 @@ pub fn collect(
 async fn find(
     cluster: &Cluster,
     run: Option<&str>,
+    patience: Duration,
     watch: &mut Watch<'_>,
 ) -> Result<String, RunError> {
     let begun = Instant::now();
     loop {
         let known = known(cluster).await?;
         let is_there = run.is_none_or(|run| known.iter().any(|id| id == run));
-        if !known.is_empty() && is_there || begun.elapsed() > APPLIED {
+        if !known.is_empty() && is_there || begun.elapsed() >= patience {
             return meant(cluster, run, &known);
         }
         (watch.tell)(Told::Waiting("the run's first pod"));

@@ -21,6 +21,7 @@ pub mod options;
 mod patch;
 mod pods;
 pub mod preflight;
+mod reconnect;
 pub mod render;
 mod runner;
 mod session;

@@ -5,10 +5,9 @@ mod link;
 use crate::clock::{Exchange, Offset};
 use crate::lifecycle::Objects;
 use crate::nodes::{Nodes, Wanted};
+use crate::reconnect::{found_at, reconnected};
 use crate::runner::{ClusterRunner, Made, MadePod};
-use crate::session::{
-    ANSWER, TICK, Told, Watch, found_at, may_be_left, not_to_be_taken_up, reconnected, remove,
-};
+use crate::session::{ANSWER, TICK, Told, Watch, may_be_left, not_to_be_taken_up, remove};
 use crate::together::Together;
 use crate::transport::{Connection, Heard};
 use iosonde_job::{Plan, place};

@@ -1,14 +1,15 @@
 //! A pod as a place where plans are run.
 
-use crate::lifecycle::{Objects, Stranded};
+use crate::lifecycle::Objects;
 use crate::manifest::DEVICE;
 use crate::nodes::{Nodes, Wanted};
 use crate::options::VolumeMode;
+use crate::reconnect::{found_at, reconnected, resumed};
 use crate::runner::{ClusterRunner, Made, MadePod};
 use crate::transport::{Connection, Heard};
 use iosonde_job::{Plan, place};
 use iosonde_result::observer::{Control, Observer};
-use iosonde_result::run::{Event, RunResult};
+use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
 use iosonde_result::wire::{Message, Place, Request, Stop};
 use std::collections::BTreeMap;
@@ -20,10 +21,6 @@ use tokio::runtime::Runtime;
 pub(crate) const TICK: Duration = Duration::from_millis(100);
 /// How long the agent may take for an answer that is no run.
 pub(crate) const ANSWER: Duration = Duration::from_secs(30);
-/// How long a lost connection is taken up again.
-pub(crate) const RECONNECT: Duration = Duration::from_secs(120);
-/// How long a node that the cluster takes for dead has to come back.
-const NODE: Duration = Duration::from_secs(15);
 /// How long the agent may take to remove its files.
 const CLOSE: Duration = Duration::from_secs(30);
 
@@ -308,38 +305,6 @@ impl<'w> ClusterSession<'w> {
     }
 }
 
-/// What the agent of this pod finds at a path. A connection may have broken while others were measured: it is made again, once.
-///
-/// # Errors
-/// Why there is none, as far as it is known.
-pub(crate) fn found_at(
-    (runtime, objects, pod): (&Runtime, &Objects, &str),
-    connection: &mut Connection,
-    path: String,
-    interrupts: &dyn Fn() -> u32,
-) -> Result<Result<Place, RunError>, Option<RunError>> {
-    let look = Request::Look { path };
-    connection.ask(&look);
-    let mut begun = Instant::now();
-    let mut is_new = false;
-    loop {
-        match connection.heard.recv_timeout(TICK) {
-            Ok(Heard::Message(Message::Place(place))) => return Ok(place),
-            Ok(Heard::Message(_)) => {}
-            Err(RecvTimeoutError::Timeout) if begun.elapsed() < ANSWER => {}
-            Ok(Heard::Ended) | Err(RecvTimeoutError::Disconnected) if !is_new => {
-                // No run goes on that could be left alone.
-                let again = reconnected(runtime, objects, pod, interrupts, &mut ());
-                *connection = again.map_err(|broken| Some(broken.error))?;
-                connection.ask(&look);
-                begun = Instant::now();
-                is_new = true;
-            }
-            _ => return Err(None),
-        }
-    }
-}
-
 /// The agents of a study have had other runs, or wait for the first.
 pub(crate) fn not_to_be_taken_up(objects: &Objects) -> RunError {
     RunError::Unsupported {
@@ -387,101 +352,6 @@ pub(crate) fn remove(
     nodes.close(before, watch);
     (watch.tell)(Told::Over);
     removed
-}
-
-/// Why there is no new connection in place of one that is lost.
-pub(crate) struct Broken {
-    pub(crate) error: RunError,
-    /// The run is out of sight, and may go on: it is left alone, for its result. It ends and goes away by itself.
-    pub(crate) may_go_on: bool,
-}
-
-impl From<RunError> for Broken {
-    fn from(error: RunError) -> Broken {
-        Broken {
-            error,
-            may_go_on: false,
-        }
-    }
-}
-
-/// A new connection in place of one that is lost, as long as the pod runs.
-pub(crate) fn reconnected(
-    runtime: &Runtime,
-    objects: &Objects,
-    pod: &str,
-    interrupts: &dyn Fn() -> u32,
-    observer: &mut dyn Observer,
-) -> Result<Connection, Broken> {
-    let begun = Instant::now();
-    let mut dead_since: Option<Instant> = None;
-    observer.event(&Event {
-        at_ns: 0,
-        message: "the connection to the pod is lost; the run goes on, connecting again".to_owned(),
-    });
-    loop {
-        let attempt = runtime.block_on(async {
-            if let Ok(Some(lost)) = objects.loss(pod).await {
-                return Err((lost, true));
-            }
-            let opened = Connection::open(objects, pod).await;
-            opened.map_err(|error| (error, false))
-        });
-        match attempt {
-            Ok(connection) => return Ok(connection),
-            Err((error, true)) => return Err(error.into()),
-            Err(_) if interrupts() > 0 => return Err(RunError::Interrupted.into()),
-            Err((error, _)) => {
-                dead_since = match runtime.block_on(objects.dead_node()) {
-                    Some(_) => dead_since.or_else(|| Some(Instant::now())),
-                    None => None,
-                };
-                let is_dead = dead_since.is_some_and(|since| since.elapsed() > NODE);
-                if is_dead || begun.elapsed() > RECONNECT {
-                    return Err(runtime.block_on(given_up(objects, &error)));
-                }
-                std::thread::sleep(Duration::from_millis(500));
-            }
-        }
-    }
-}
-
-/// Why a connection could not be taken up again for all the time that was given to it.
-async fn given_up(objects: &Objects, error: &RunError) -> Broken {
-    let dead = objects.dead_node().await;
-    let may_go_on = dead.is_none();
-    let (cause, remedy) = match dead {
-        Some(Stranded { node, .. }) => (
-            format!("its node {node} is not ready"),
-            format!("see `kubectl describe node {node}`, and run it again on another node"),
-        ),
-        None => (
-            format!(
-                "for {} s nothing has answered: {error}",
-                RECONNECT.as_secs()
-            ),
-            format!(
-                "the run may go on, and is left alone: `iosonde k8s attach {}` takes up that of a fio job; it goes away by \
-                 itself some minutes after its end",
-                objects.id
-            ),
-        ),
-    };
-    let error = RunError::Lost {
-        what: "the connection to the pod".to_owned(),
-        cause,
-        remedy,
-    };
-    Broken { error, may_go_on }
-}
-
-/// What is asked over a new connection. An agent that has said nothing of a run may never have got it; one that has it goes on
-/// telling about it.
-pub(crate) fn resumed(begin: Option<&Request>, is_known: bool, run: u64, have: usize) -> Request {
-    match begin {
-        Some(begin) if !is_known => begin.clone(),
-        _ => Request::Follow { run, have },
-    }
 }
 
 fn pass_on(message: &Message, observer: &mut dyn Observer) -> Control {

@@ -17,6 +17,8 @@ use std::time::Duration;
 /// Answers what is asked of it: pods as a list, and what each has written.
 struct Server {
     pods: Vec<Value>,
+    /// So often it is asked for pods before there are any.
+    early: u32,
     logs: BTreeMap<String, String>,
     /// What is written once it was asked for so often.
     later: Option<(u32, String, String)>,
@@ -47,7 +49,12 @@ impl Server {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let (status, body) = match path.strip_prefix("/api/v1/namespaces/bench/pods") {
             Some("") => {
-                let list = json!({"apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": self.pods});
+                let pods = match self.early {
+                    0 => self.pods.as_slice(),
+                    _ => &[],
+                };
+                let list = json!({"apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": pods});
+                self.early = self.early.saturating_sub(1);
                 ("200 OK", list.to_string())
             }
             Some(log) => {
@@ -148,6 +155,7 @@ fn collected_within(
 fn server(pods: &[(&str, &str, String)]) -> Server {
     let count = pods.len() as u32;
     Server {
+        early: 0,
         pods: pods
             .iter()
             .map(|(name, phase, _)| pod(name, phase, count))
@@ -225,8 +233,16 @@ fn what_can_not_be_collected_is_explained() {
         error.to_string().contains("killed in the middle"),
         "{error}"
     );
-    let error = collected("other", one("Succeeded", String::new()), Some("ffffffff")).unwrap_err();
+    let other = one("Succeeded", String::new());
+    let error = collected_within("other", other, Some("ffffffff"), Duration::ZERO).unwrap_err();
     assert!(error.remedy().contains("0a1b2c3d"), "{}", error.remedy());
-    let error = collected("none", server(&[]), None).unwrap_err();
+    let error = collected_within("none", server(&[]), None, Duration::ZERO).unwrap_err();
     assert!(error.to_string().contains("no rendered run"), "{error}");
+}
+
+#[test]
+fn what_has_just_been_applied_has_no_pods_yet() {
+    let there = server(&[("iosonde-0a1b2c3d-0", "Succeeded", farewell(Ok(result(7))))]);
+    let early = Server { early: 2, ..there };
+    assert!(collected("early", early, None).is_ok());
 }

@@ -1,8 +1,9 @@
 //! One pod of several: its connection, and what it has told.
 
 use crate::clock::Offset;
+use crate::reconnect::resumed;
 use crate::runner::MadePod;
-use crate::session::{refused, resumed};
+use crate::session::refused;
 use crate::transport::Connection;
 use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Observer, PodProgress, WorkerState};
