@@ -31,5 +31,7 @@ if [ -z "${IOSONDE:-}" ]; then
     IOSONDE=$target/release/iosonde
 fi
 export IOSONDE IOSONDE_RESULTS="$target/simulated-results"
-(cd "$root" && cargo run --quiet --package iosonde --example simulated_results -- "$IOSONDE_RESULTS")
+# Of the same packages as the unit tests, which have built it before where both run.
+(cd "$root" && cargo build --quiet --workspace --exclude iosonde-e2e --exclude iosonde-fuzz --example simulated_results)
+"$target/debug/examples/simulated_results" "$IOSONDE_RESULTS"
 npm test --silent

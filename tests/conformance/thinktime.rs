@@ -1,7 +1,7 @@
 //! `thinktime` and its kin: pauses rule how many I/Os there are, so that both programs must count about the same.
 
 use iosonde_e2e::tree::number;
-use iosonde_e2e::{Program, Scratch, ensure, one_good_try, ours};
+use iosonde_e2e::{Program, Scratch, ensure, is_full, one_good_try, ours};
 
 const DEPTH: &str = "--ioengine=libaio --direct=1 --iodepth=8";
 
@@ -57,7 +57,8 @@ fn partly_spinning() {
 #[test]
 fn at_depth() {
     for kind in ["complete", "issue"] {
-        for blocks in [1, 4, 20] {
+        let all = if is_full() { &[1, 4, 20][..] } else { &[4] };
+        for blocks in all {
             same(&format!(
                 "--rw=randread {DEPTH} --thinktime=20ms --thinktime_blocks={blocks} --thinktime_blocks_type={kind} --runtime=1"
             ));

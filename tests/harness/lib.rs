@@ -18,7 +18,7 @@ pub mod tree;
 pub mod tries;
 mod undo;
 
-pub use need::Need;
+pub use need::{Need, is_full};
 pub use program::{Program, Run};
 pub use scratch::Scratch;
 pub use tries::{ensure, one_good_try};

@@ -106,6 +106,12 @@ pub fn met(needs: &[Need]) -> bool {
     false
 }
 
+/// Whether `./test --full` runs, which has time for what is long.
+#[must_use]
+pub fn is_full() -> bool {
+    env::var("IOSONDE_TEST_FULL").as_deref() == Ok("yes")
+}
+
 /// Whether a program can be traced.
 fn traces() -> bool {
     let mut traced = Command::new("strace");

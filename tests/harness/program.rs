@@ -6,6 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
@@ -212,12 +213,7 @@ impl Invocation {
     /// Starts the run without waiting for it.
     #[must_use]
     pub fn start(self) -> Running {
-        let unique = format!(
-            "{}-{:?}",
-            self.words[0].to_string_lossy().replace('/', "_"),
-            Instant::now()
-        );
-        let unique: String = unique.chars().filter(char::is_ascii_alphanumeric).collect();
+        let unique = unique();
         let stdout = self.out.join(format!("{unique}.stdout"));
         let stderr = self.out.join(format!("{unique}.stderr"));
         let child = Command::new(&self.words[0])
@@ -267,8 +263,7 @@ impl Invocation {
     /// As [`Invocation::json`], but the program may fail as long as it writes its result.
     #[must_use]
     pub fn json_and_run(self) -> (Value, Run) {
-        let file = self.out.join("result.json");
-        let _ = fs::remove_file(&file);
+        let file = self.out.join(format!("{}.json", unique()));
         let run = self
             .and(&format!("--output-format=json --output={}", file.display()))
             .run();
@@ -284,6 +279,12 @@ impl Invocation {
             _ => panic!("no JSON in {text:?}: {run}"),
         }
     }
+}
+
+/// The beginning of a file's name that no other run of this process has.
+fn unique() -> u64 {
+    static RUNS: AtomicU64 = AtomicU64::new(0);
+    RUNS.fetch_add(1, Ordering::Relaxed)
 }
 
 /// A program that is running.

@@ -1,6 +1,7 @@
 //! What goes wrong ends in the right words, the right exit status, and an empty namespace.
 
 use super::{ENDLESS, IMAGE, JOB, Lab, begun, ended, kubectl, kubectl_with, run, signal};
+use iosonde_e2e::is_full;
 use rustix::process::Signal;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -180,8 +181,7 @@ fn a_run_whose_client_was_killed_is_taken_up() {
 #[ignore = "needs a cluster"]
 fn a_client_that_is_killed_at_any_point_leaves_nothing_that_stays() {
     let lab = Lab::new("points");
-    let is_full = std::env::var("IOSONDE_TEST_FULL").is_ok_and(|full| full == "yes");
-    let points_ms: &[u64] = match is_full {
+    let points_ms: &[u64] = match is_full() {
         true => &[50, 150, 300, 600, 1000, 1500, 2200, 3000, 4500, 6500],
         false => &[100, 800, 2500],
     };
@@ -193,7 +193,7 @@ fn a_client_that_is_killed_at_any_point_leaves_nothing_that_stays() {
         std::thread::sleep(Duration::from_millis(*point));
         signal(&child, Signal::KILL);
         child.wait().expect("it is dead");
-        if !is_full {
+        if !is_full() {
             let clean = format!("doctor --cluster --clean -n {}", lab.namespace);
             let (status, _, stderr) = run(lab.command(&clean));
             assert_eq!(status, Some(0), "{point} ms: {stderr}");

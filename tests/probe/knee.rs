@@ -22,6 +22,7 @@ fn saturation(document: &Value, phase: &str) -> Value {
 }
 
 #[test]
+#[ignore = "long"]
 fn the_most_is_what_the_throttle_allows_from_a_shallow_queue_on() {
     require!(Root, Zram, Throttle);
     let scratch = Scratch::alone();

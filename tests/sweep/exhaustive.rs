@@ -1,5 +1,6 @@
 //! Searches beside the whole grid: what is found from few cells is what the longest way finds. With `./test --full` its cells last a
-//! minute each and go to depth 512, which takes half an hour; otherwise they are few and short.
+//! minute each and go to depth 512, which takes half an hour; `cargo test -p iosonde-e2e --test sweep -- --ignored` has few and short
+//! ones.
 
 use std::thread;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use iosonde_e2e::device::{self, Zram};
 use iosonde_e2e::program::Invocation;
 use iosonde_e2e::throttle::{Caps, Throttle};
-use iosonde_e2e::{Scratch, ensure, one_good_try, require};
+use iosonde_e2e::{Scratch, ensure, is_full, one_good_try, require};
 use serde_json::Value;
 
 use super::{MIB, json, run};
@@ -16,10 +17,6 @@ use super::{MIB, json, run};
 const NEAR: f64 = 0.02;
 /// The share of the grid's measured time that a search may take.
 const SHARE: f64 = 0.1;
-
-fn is_full() -> bool {
-    std::env::var("IOSONDE_TEST_FULL").is_ok_and(|full| full == "yes")
-}
 
 /// Depths and seconds of a cell.
 fn grid() -> (&'static str, u64) {
@@ -101,6 +98,7 @@ fn of_curve(document: &Value) -> Found {
 }
 
 #[test]
+#[ignore = "long"]
 fn on_a_throttled_device_a_search_finds_what_the_grid_finds() {
     require!(Root, Zram, Throttle);
     let scratch = Scratch::alone();
@@ -157,6 +155,7 @@ fn on_a_throttled_device_a_search_finds_what_the_grid_finds() {
 }
 
 #[test]
+#[ignore = "long"]
 fn on_this_machines_disk_the_intervals_of_both_overlap() {
     let scratch = Scratch::alone();
     one_good_try(|| {
