@@ -125,6 +125,22 @@ fn a_job_that_somebody_deletes_is_a_lost_run() {
 
 #[test]
 #[ignore = "needs a cluster"]
+fn a_run_that_its_deadline_ends_says_so() {
+    let lab = Lab::new("deadline");
+    for pods in ["", "--pods 2"] {
+        let words = format!("{pods} --claim-size 100m --deadline 12s {ENDLESS}");
+        let (status, _, stderr) = run(lab.fio("sc://local-path", &words));
+        assert_eq!(status, Some(10), "{stderr}");
+        assert!(
+            stderr.contains("the run's deadline has passed") && stderr.contains("--deadline"),
+            "{stderr}"
+        );
+        lab.assert_clean();
+    }
+}
+
+#[test]
+#[ignore = "needs a cluster"]
 fn deleting_the_job_removes_what_a_killed_client_left() {
     let lab = Lab::new("killed");
     let mut child = begun(
@@ -170,6 +186,13 @@ fn a_run_whose_client_was_killed_is_taken_up() {
         runtime >= Some(19_000),
         "all of the run is in its result: {runtime:?} ms"
     );
+    let labels = &json["iosonde"]["labels"];
+    for (label, value) in [
+        ("storage_class", "local-path"),
+        ("provisioner", "rancher.io/local-path"),
+    ] {
+        assert_eq!(labels[label], value, "{labels}");
+    }
     lab.assert_clean();
     let (status, _, stderr) = run(lab.command(&format!("k8s attach {id}")));
     assert_eq!(status, Some(3), "{stderr}");

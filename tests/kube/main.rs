@@ -98,6 +98,22 @@ impl Lab {
         }
     }
 
+    /// Waits until no volume of a claim in this namespace is left: the provisioner removes them after the claims.
+    fn wait_until_volumes_are_gone(&self) {
+        let volumes = "jsonpath={range .items[*]}{.spec.claimRef.namespace}/{.metadata.name} {end}";
+        let begun = Instant::now();
+        loop {
+            let all = kubectl(&["get", "pv", "-o", volumes]);
+            let prefix = format!("{}/", self.namespace);
+            let ours: Vec<&str> = all.split(' ').filter(|v| v.starts_with(&prefix)).collect();
+            if ours.is_empty() {
+                return;
+            }
+            assert!(begun.elapsed() < PATIENCE, "left: {ours:?}");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
     fn assert_clean(&self) {
         assert_eq!(self.ours(), "", "left behind");
     }

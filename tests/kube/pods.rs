@@ -3,6 +3,7 @@
 use super::{ENDLESS, JOB, Lab, begun, ended, run, signal};
 use iosonde_e2e::Scratch;
 use iosonde_e2e::program::Invocation;
+use iosonde_e2e::{ensure, one_good_try};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -66,18 +67,24 @@ fn pods_start_together_and_are_one_result() {
 fn eight_pods_on_a_claim_each_start_together() {
     let lab = Lab::new("eight");
     let words = format!("--pods 8 --claim-size 30m {JOB}");
-    let (status, stdout, stderr) = run(lab.fio("sc://local-path", &words));
-    assert_eq!(status, Some(0), "{stderr}");
-    let pods = &json(&stdout)["iosonde"]["pods"];
-    let each = pods["each"].as_array().expect("pods");
-    assert_eq!(each.len(), 8, "{pods}");
-    let began = each.iter().map(|pod| pod["started_ns"].as_u64());
-    let began: Vec<u64> = began.map(|ns| ns.expect("a time")).collect();
-    let (first, last) = (began.iter().min(), began.iter().max());
-    let skew_ns = last.zip(first).map(|(last, first)| last - first);
-    assert_eq!(skew_ns, pods["start_skew_ns"].as_u64());
-    println!("eight pods started within {} ns", pods["start_skew_ns"]);
-    lab.assert_clean();
+    // The clocks of all pods are one here, but processors have other work, too.
+    one_good_try(|| {
+        let (status, stdout, stderr) = run(lab.fio("sc://local-path", &words));
+        assert_eq!(status, Some(0), "{stderr}");
+        let pods = &json(&stdout)["iosonde"]["pods"];
+        let each = pods["each"].as_array().expect("pods");
+        assert_eq!(each.len(), 8, "{pods}");
+        let began = each.iter().map(|pod| pod["started_ns"].as_u64());
+        let began: Vec<u64> = began.map(|ns| ns.expect("a time")).collect();
+        let (first, last) = (began.iter().min(), began.iter().max());
+        let skew_ns = last.zip(first).map(|(last, first)| last - first);
+        assert_eq!(skew_ns, pods["start_skew_ns"].as_u64());
+        lab.assert_clean();
+        ensure(skew_ns < Some(5_000_000), || {
+            format!("eight pods started within {skew_ns:?} ns")
+        })
+    });
+    lab.wait_until_volumes_are_gone();
 }
 
 #[test]

@@ -26,6 +26,24 @@ fn a_sweep_and_a_load_study_on_classes() {
     assert_eq!(status, Some(0), "{stderr}");
     assert!(stdout.contains("sc://local-path"), "{stdout}");
     lab.assert_clean();
+    // Several pods share what is offered, and say that they are several.
+    let line = format!("load sc://local-path --pods 2 --rates 200 --runtime 2 {place}");
+    let (status, stdout, stderr) = run(lab.command(&line));
+    assert_eq!(status, Some(0), "{stderr}");
+    let result: Value = serde_json::from_str(&stdout).expect("JSON");
+    let point = &result["points"][0]["read"];
+    assert_eq!(point["offered_per_s"], 200.0, "{point}");
+    let achieved = point["achieved_per_s"].as_f64().expect("a rate");
+    assert!((100.0..300.0).contains(&achieved), "{point}");
+    assert!(stdout.contains("those of 2 pods together"), "{stdout}");
+    lab.assert_clean();
+    let line = format!(
+        "sweep sc://local-path --pods 2 --bs 4k --iodepth 1,4 --exhaustive --runtime 1 {place}"
+    );
+    let (status, stdout, stderr) = run(lab.command(&line));
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(stdout.contains("those of 2 pods together"), "{stdout}");
+    lab.assert_clean();
     // What cannot be opened is said, and the pod that was made before it goes.
     let line = format!("sweep emptydir:// sc://none --bs 4k --iodepth 1 {place}");
     let (status, _, stderr) = run(lab.command(&line));

@@ -30,6 +30,29 @@ fn a_job_on_each_kind_of_volume() {
 
 #[test]
 #[ignore = "needs a cluster"]
+fn a_claim_is_made_in_the_access_mode_that_is_asked_for() {
+    let lab = Lab::new("modes");
+    // One pod alone may use a claim in this mode.
+    for target in ["sc://local-path", "ephemeral://local-path"] {
+        let words = format!("--claim-size 50m --access-mode rwop --pod-label mode=rwop {JOB}");
+        let (status, stdout, stderr) = run(lab.fio(target, &words));
+        assert_eq!(status, Some(0), "{target}: {stderr}");
+        assert!(read_ios(&stdout) > 0, "{target}");
+        lab.assert_clean();
+    }
+    // A provisioner that cannot make what many pods on many nodes may write says so, and the option is named.
+    let words = format!("--claim-size 50m --access-mode rwx {JOB}");
+    let (status, _, stderr) = run(lab.fio("sc://loop-ext4", &words));
+    assert_eq!(status, Some(9), "{stderr}");
+    assert!(
+        stderr.contains("ReadWriteMany") && stderr.contains("--access-mode"),
+        "{stderr}"
+    );
+    lab.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
 fn a_probe_of_a_class_has_all_its_figures() {
     let lab = Lab::new("probe");
     let line = format!(

@@ -2,24 +2,33 @@
 
 use crate::any::AnySession;
 use crate::api;
+use crate::collect::annotation;
 use crate::connect::Cluster;
 use crate::diagnose::State;
 use crate::leftovers;
 use crate::lifecycle::Objects;
-use crate::manifest::{RUN_LABEL, Start};
+use crate::manifest::{LABELS_ANNOTATION, RUN_LABEL, Start, TARGET_ANNOTATION};
 use crate::options::ClusterOptions;
 use crate::pods::PodsSession;
-use crate::runner::{MadePod, complete, index, runtime};
+use crate::runner::{Made, MadePod, complete, index, lasting, runtime};
 use crate::session::{ClusterSession, Told, Watch};
 use crate::transport::Connection;
+use iosonde_job::Target;
 use iosonde_result::session::RunError;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use std::collections::BTreeMap;
 
-/// Connects with the pods of a run: by its id, or by the name of its Job. They are removed when the session is closed or
-/// dropped.
+/// A run that was taken up.
+pub struct Attached<'w> {
+    /// Its pods. They are removed when this is closed or dropped.
+    pub session: AnySession<'w>,
+    /// What it measures, as it was named then; `None` where its pods do not say.
+    pub target: Option<String>,
+}
+
+/// Connects with the pods of a run: by its id, or by the name of its Job.
 ///
 /// # Errors
 /// When there is no such run, or its agents do not answer.
@@ -27,10 +36,10 @@ pub fn attach<'w>(
     options: &ClusterOptions,
     run: &str,
     watch: Watch<'w>,
-) -> Result<AnySession<'w>, RunError> {
+) -> Result<Attached<'w>, RunError> {
     let runtime = runtime()?;
     (watch.tell)(Told::Waiting("the cluster's answer"));
-    let (objects, mut pods) = runtime.block_on(async {
+    let (objects, known, pods) = runtime.block_on(async {
         let cluster = Cluster::connect(options).await?;
         let mut objects = find(cluster, run.trim_start_matches("iosonde-")).await?;
         let running = running_pods(&objects).await?;
@@ -39,16 +48,52 @@ pub fn attach<'w>(
         for pod in &running {
             pods.push(taken(&objects, pod).await?);
         }
-        Ok::<_, RunError>((objects, pods))
+        let known = running.first().map(Known::of).unwrap_or_default();
+        Ok::<_, RunError>((objects, known, pods))
     })?;
     (watch.tell)(Told::Over);
-    if pods.len() == 1 {
-        let pod = pods.swap_remove(0);
-        let session = ClusterSession::taken_up(runtime, objects, pod, watch);
-        return Ok(AnySession::One(Box::new(session)));
+    let is_one = pods.len() == 1;
+    let made = Made {
+        runtime,
+        objects,
+        labels: known.labels,
+        pods,
+        is_block: false,
+        lasting: known.lasting,
+        wanted: Vec::new(),
+    };
+    let session = match is_one {
+        true => AnySession::One(Box::new(ClusterSession::taken_up(made, watch))),
+        false => AnySession::Several(Box::new(PodsSession::taken_up(made, watch))),
+    };
+    Ok(Attached {
+        session,
+        target: known.target,
+    })
+}
+
+/// What the client that made the run has written down with its pods.
+#[derive(Debug, Default, PartialEq)]
+struct Known {
+    target: Option<String>,
+    labels: BTreeMap<String, String>,
+    lasting: Option<String>,
+}
+
+impl Known {
+    fn of(pod: &Pod) -> Known {
+        let target = annotation(pod, TARGET_ANNOTATION);
+        let labels = annotation(pod, LABELS_ANNOTATION);
+        let labels = labels.and_then(|text| serde_json::from_str(text).ok());
+        let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+        let is_block = containers.flat_map(|one| &one.volume_devices).count() > 0;
+        let volume = target.and_then(|target| target.parse::<Target>().ok());
+        Known {
+            target: target.map(str::to_owned),
+            labels: labels.unwrap_or_default(),
+            lasting: volume.and_then(|volume| lasting(&volume, is_block)),
+        }
     }
-    let session = PodsSession::taken_up(runtime, objects, pods, watch);
-    Ok(AnySession::Several(Box::new(session)))
 }
 
 /// A pod whose agent answers.
@@ -134,5 +179,36 @@ fn not_running(objects: &Objects, pod: Option<&Pod>) -> RunError {
             "see `kubectl -n {} get pods -l {RUN_LABEL}={}`",
             objects.cluster.namespace, objects.id
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_a_run_measures_is_read_from_its_pods() {
+        let known = |target: &str, labels: &str, container: serde_json::Value| {
+            let pod = json!({
+                "metadata": {"annotations": {"iosonde/target": target, "iosonde/labels": labels}},
+                "spec": {"containers": [container]},
+            });
+            Known::of(&serde_json::from_value(pod).unwrap())
+        };
+        let plain = json!({"name": "iosonde"});
+        let class = known("sc://fast", r#"{"storage_class": "fast"}"#, plain.clone());
+        assert_eq!(class.target.as_deref(), Some("sc://fast"));
+        assert_eq!(class.labels["storage_class"], "fast");
+        assert_eq!(class.lasting, None);
+        let claim = known("pvc://data", "none", plain);
+        assert_eq!(claim.lasting.as_deref(), Some("the claim data"));
+        assert!(claim.labels.is_empty());
+        let device =
+            json!({"name": "iosonde", "volumeDevices": [{"name": "d", "devicePath": "/dev/d"}]});
+        assert_eq!(known("pvc://data", "{}", device).lasting, None);
+        // One of another version says nothing.
+        let silent = serde_json::from_value(json!({"metadata": {}})).unwrap();
+        assert_eq!(Known::of(&silent), Known::default());
     }
 }

@@ -122,7 +122,7 @@ fn rendered(pod: &Pod) -> Option<String> {
     pod.metadata.labels.as_ref()?.get(RENDERED_LABEL).cloned()
 }
 
-fn annotation<'a>(pod: &'a Pod, key: &str) -> Option<&'a str> {
+pub(crate) fn annotation<'a>(pod: &'a Pod, key: &str) -> Option<&'a str> {
     let all = pod.metadata.annotations.as_ref()?;
     all.get(key).map(String::as_str)
 }

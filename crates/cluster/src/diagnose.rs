@@ -155,8 +155,13 @@ impl Sight {
         {
             return Some(not_created(message(event)));
         }
-        let is_deadline = self.failed()?.reason.as_deref() == Some("DeadlineExceeded");
-        is_deadline.then(|| {
+        self.deadline()
+    }
+
+    /// The run has had all the time that the cluster gives it: its pods are ended, and gone soon.
+    pub(crate) fn deadline(&self) -> Option<Hindrance> {
+        let is_over = self.failed()?.reason.as_deref() == Some("DeadlineExceeded");
+        is_over.then(|| {
             hindrance(
                 "the run's deadline has passed",
                 "give it more time with --deadline",
@@ -165,12 +170,14 @@ impl Sight {
         })
     }
 
-    /// The condition that says so of the job.
+    /// The condition that says so of the job. Newer clusters have failed a job only when its pods are gone, and say before
+    /// that it is meant to.
     fn failed(&self) -> Option<&JobCondition> {
         let conditions = self.job.as_ref()?.status.as_ref()?.conditions.as_ref()?;
-        conditions
-            .iter()
-            .find(|condition| condition.type_ == "Failed" && condition.status == "True")
+        conditions.iter().find(|condition| {
+            matches!(condition.type_.as_str(), "Failed" | "FailureTarget")
+                && condition.status == "True"
+        })
     }
 
     /// Nothing else tells why: its pod is gone.
@@ -267,7 +274,7 @@ impl Sight {
         let event = self.last_event(&["ProvisioningFailed"])?;
         Some(hindrance(
             format!("the claim is not provisioned: {}", in_short(message(event))),
-            "check the class's parameters, the size, and the provisioner's log",
+            "check whether the class can make such volumes (--access-mode, --volume-mode, --claim-size), and the provisioner's log",
             RETRIES,
         ))
     }

@@ -30,7 +30,7 @@ mod together;
 mod transport;
 
 pub use any::AnySession;
-pub use attach::attach;
+pub use attach::{Attached, attach};
 pub use collect::{Collected, collect};
 pub use connect::Cluster;
 pub use options::{AgentProgram, ClusterOptions, Placement, Pods, VolumeMode};

@@ -198,11 +198,13 @@ impl Objects {
             .pod
             .as_ref()
             .is_some_and(|pod| pod.metadata.deletion_timestamp.is_some());
-        let (cause, remedy) = match sight.judge() {
-            _ if is_deleted || sight.pod.is_none() => (
-                "somebody or something has deleted it".to_owned(),
-                "run it again".to_owned(),
-            ),
+        // What ends pods by deleting them is asked first.
+        let state = match sights.iter().find_map(Sight::deadline) {
+            Some(deadline) => State::Hindered(deadline),
+            None if is_deleted || sight.pod.is_none() => State::Hindered(deleted()),
+            None => sight.judge(),
+        };
+        let (cause, remedy) = match state {
             State::Running => return Ok(None),
             State::Hindered(hindrance) => (hindrance.cause, hindrance.remedy),
             State::Waiting(what) => (
@@ -383,6 +385,14 @@ fn judge_all(sights: &[Sight], pods: u32) -> State {
         1 => what,
         pods => format!("{what}; {running} of {pods} pods run"),
     })
+}
+
+fn deleted() -> Hindrance {
+    Hindrance {
+        cause: "somebody or something has deleted it".to_owned(),
+        remedy: "run it again".to_owned(),
+        patience: Duration::ZERO,
+    }
 }
 
 fn too_late(timeout: Duration, waits_for: &str) -> Hindrance {

@@ -34,10 +34,12 @@ pub const RUN_LABEL: &str = "iosonde/run";
 pub const MOUNT: &str = "/data";
 /// The label that every object of a rendered manifest has instead; its value tells manifests apart.
 pub const RENDERED_LABEL: &str = "iosonde/rendered";
-/// What the pods of a rendered manifest measure.
+/// What the pods of a run or a rendered manifest measure.
 pub(crate) const TARGET_ANNOTATION: &str = "iosonde/target";
-/// How many pods a rendered manifest has.
+/// How many pods a run or a rendered manifest has.
 pub(crate) const PODS_ANNOTATION: &str = "iosonde/pods";
+/// What is known of the target, as JSON: the labels of the result.
+pub(crate) const LABELS_ANNOTATION: &str = "iosonde/labels";
 /// Where a pod that runs a job by itself finds the job's file.
 pub(crate) const JOB_DIRECTORY: &str = "/job";
 /// The job's file.
@@ -72,6 +74,8 @@ pub struct RunSpec<'a> {
     pub may_claim: bool,
     /// How the agent gets there.
     pub start: Start,
+    /// What is known of the target.
+    pub labels: &'a BTreeMap<String, String>,
     /// The rest.
     pub options: &'a ClusterOptions,
 }
@@ -204,23 +208,25 @@ impl RunSpec<'_> {
         }
     }
 
-    /// What whoever collects results must know of a rendered run.
+    /// What whoever collects results or takes the run up must know of it.
     fn annotations(&self) -> BTreeMap<String, String> {
+        let labels = serde_json::to_string(self.labels).ok();
+        let labels = labels.filter(|_| !self.labels.is_empty());
         [
-            (
-                TARGET_ANNOTATION.to_owned(),
-                self.options.target.to_string(),
-            ),
-            (PODS_ANNOTATION.to_owned(), self.pods.to_string()),
+            (TARGET_ANNOTATION, Some(self.options.target.to_string())),
+            (PODS_ANNOTATION, Some(self.pods.to_string())),
+            (LABELS_ANNOTATION, labels),
         ]
-        .into()
+        .into_iter()
+        .filter_map(|(key, value)| Some((key.to_owned(), value?)))
+        .collect()
     }
 
     pub(crate) fn template(&self) -> Result<PodTemplateSpec, RunError> {
         let template = PodTemplateSpec {
             metadata: Some(ObjectMeta {
                 labels: Some(self.pod_labels()),
-                annotations: self.pod_annotations(),
+                annotations: Some(self.pod_annotations()),
                 ..ObjectMeta::default()
             }),
             spec: Some(self.pod()),
@@ -242,12 +248,10 @@ impl RunSpec<'_> {
         labels
     }
 
-    fn pod_annotations(&self) -> Option<BTreeMap<String, String>> {
+    fn pod_annotations(&self) -> BTreeMap<String, String> {
         let mut annotations = self.options.pod.annotations.clone();
-        if self.is_by_itself() {
-            annotations.extend(self.annotations());
-        }
-        (!annotations.is_empty()).then_some(annotations)
+        annotations.extend(self.annotations());
+        annotations
     }
 
     fn pod(&self) -> PodSpec {

@@ -6,7 +6,7 @@ use crate::clock::{Exchange, Offset};
 use crate::lifecycle::Objects;
 use crate::nodes::{Nodes, Wanted};
 use crate::reconnect::{found_at, reconnected};
-use crate::runner::{ClusterRunner, Made, MadePod};
+use crate::runner::{ClusterRunner, Made};
 use crate::session::{ANSWER, TICK, Told, Watch, may_be_left, not_to_be_taken_up, remove};
 use crate::together::Together;
 use crate::transport::{Connection, Heard};
@@ -27,6 +27,8 @@ use tokio::runtime::Runtime;
 const LISTEN: Duration = Duration::from_millis(5);
 /// Questions for the clock of each pod.
 const EXCHANGES: usize = 10;
+/// Between the seeds of two pods, far from what anybody gives.
+const POD_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 /// From the agreement to the start: the word must have reached all pods by then.
 const AHEAD: Duration = Duration::from_millis(200);
 
@@ -75,21 +77,7 @@ impl<'w> PodsSession<'w> {
     }
 
     /// The session of pods that somebody else has made.
-    pub(crate) fn taken_up(
-        runtime: Runtime,
-        objects: Objects,
-        pods: Vec<MadePod>,
-        watch: Watch<'w>,
-    ) -> PodsSession<'w> {
-        let made = Made {
-            runtime,
-            objects,
-            labels: BTreeMap::new(),
-            pods,
-            is_block: false,
-            lasting: None,
-            wanted: Vec::new(),
-        };
+    pub(crate) fn taken_up(made: Made, watch: Watch<'w>) -> PodsSession<'w> {
         let mut session = PodsSession::new(made, watch);
         session.runs = 1;
         session
@@ -115,8 +103,16 @@ impl<'w> PodsSession<'w> {
                 }
             }
         }
-        self.follow(observer)?;
+        let followed = self.follow(observer);
+        followed.map_err(|error| self.with_what_is_left(error))?;
         self.gather().ok_or(RunError::Interrupted)
+    }
+
+    fn with_what_is_left(&self, error: RunError) -> RunError {
+        match self.is_closed {
+            true => error,
+            false => may_be_left(error, self.lasting.as_deref(), &self.objects.id),
+        }
     }
 
     /// The path that plans use, in the first pod: each pod has its own in its place.
@@ -176,9 +172,10 @@ impl<'w> PodsSession<'w> {
 
     /// All pods get their plan, with the files of their volume.
     fn ask_all(&mut self, plan: &Plan, interval_ns: u64) {
-        for link in &mut self.links {
+        for (index, link) in (0..).zip(&mut self.links) {
             let mut plan = plan.clone();
             place::into_volume(&mut plan, link.scratch.as_deref());
+            vary(&mut plan, index);
             link.begin(Request::Run {
                 run: self.runs,
                 plan: Box::new(plan),
@@ -441,6 +438,20 @@ fn named(error: RunError, pod: &str) -> RunError {
     }
 }
 
+/// Pods are clones of each other, which never share a sequence: what arrives by chance would arrive everywhere at once, and
+/// storage that keeps equal contents once would keep one copy of them all. What is verified may be of another run, which
+/// must be known again.
+fn vary(plan: &mut Plan, index: u64) {
+    for job in &mut plan.jobs {
+        let workload = &mut job.workload;
+        let repeats = workload.randrepeat || workload.allrandrepeat || workload.randseed.is_some();
+        if index > 0 && repeats && job.verify.is_none() {
+            let seed = workload.randseed.unwrap_or_default();
+            workload.randseed = Some(seed.wrapping_add(index.wrapping_mul(POD_SEED)));
+        }
+    }
+}
+
 impl Session for PodsSession<'_> {
     fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
         let mut nodes = std::mem::take(&mut self.nodes);
@@ -451,10 +462,7 @@ impl Session for PodsSession<'_> {
             self.gather().ok_or(RunError::Interrupted)
         });
         self.nodes = nodes;
-        outcome.map_err(|error| match self.is_closed {
-            true => error,
-            false => may_be_left(error, self.lasting.as_deref(), &self.objects.id),
-        })
+        outcome.map_err(|error| self.with_what_is_left(error))
     }
 
     fn close(mut self: Box<Self>) -> Result<(), RunError> {
@@ -468,5 +476,50 @@ impl Drop for PodsSession<'_> {
         if let Err(left) = self.remove() {
             (self.watch.tell)(Told::Note(&format!("{left}; {}", left.remedy())));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_job::plan::{Job, Verify, VerifyMethod};
+
+    #[test]
+    fn pods_have_sequences_of_their_own_unless_they_verify() {
+        let job = |change: fn(&mut Job)| {
+            let mut job = Job::new("t");
+            change(&mut job);
+            job
+        };
+        let seeds = |index: u64| {
+            let mut plan = Plan {
+                jobs: vec![
+                    job(|job| job.workload.randrepeat = true),
+                    job(|job| job.workload.randseed = Some(7)),
+                    job(|job| job.workload.randrepeat = false),
+                    job(|job| {
+                        job.workload.randseed = Some(7);
+                        job.verify = Some(Verify::new(VerifyMethod::Md5));
+                    }),
+                ],
+                global_options: Vec::new(),
+            };
+            vary(&mut plan, index);
+            let seeds = plan.jobs.iter().map(|job| job.workload.randseed);
+            seeds.collect::<Vec<_>>()
+        };
+        // The first is as it would be alone.
+        assert_eq!(seeds(0), [None, Some(7), None, Some(7)]);
+        let (one, two) = (seeds(1), seeds(2));
+        assert_eq!(
+            one[2..],
+            [None, Some(7)],
+            "drawn anew, and to be known again"
+        );
+        for job in 0..2 {
+            assert!(one[job].is_some() && one[job] != Some(7), "{one:?}");
+            assert_ne!(one[job], two[job]);
+        }
+        assert_eq!(seeds(1), one, "the same each time");
     }
 }

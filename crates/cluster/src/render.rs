@@ -16,6 +16,7 @@ use k8s_openapi::api::rbac::v1::{PolicyRule, Role};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 
 /// What owns the pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,6 +139,8 @@ impl Rendering<'_> {
             start: Start::ByItself {
                 stays: self.form == Form::StatefulSet,
             },
+            // Nobody has asked a cluster.
+            labels: &BTreeMap::new(),
             options: self.options,
         };
         let mut parts = vec![yaml(&self.config_map(&spec))?, yaml(&role(&spec))?];

@@ -129,6 +129,7 @@ impl ClusterRunner<'_> {
             pods: ready.pods,
             may_claim: ready.may_claim,
             start: Start::of_image(&ready.image),
+            labels: &ready.labels,
             options: &options,
         };
         let objects = Objects {
@@ -152,13 +153,7 @@ impl ClusterRunner<'_> {
                 (watch.tell)(Told::Over);
                 Ok(Made {
                     is_block: spec.is_block(),
-                    lasting: match &options.target {
-                        Target::Claim { name, .. } if !spec.is_block() => {
-                            Some(format!("the claim {name}"))
-                        }
-                        Target::HostPath(path) => Some(format!("{path} of the node")),
-                        _ => None,
-                    },
+                    lasting: lasting(&options.target, spec.is_block()),
                     wanted,
                     labels: ready.labels,
                     runtime,
@@ -303,6 +298,15 @@ async fn start(
         scratch: spec.scratch(index.as_deref()),
         connection,
     })
+}
+
+/// The volume, in words, if it is there before and after.
+pub(crate) fn lasting(target: &Target, is_block: bool) -> Option<String> {
+    match target {
+        Target::Claim { name, .. } if !is_block => Some(format!("the claim {name}")),
+        Target::HostPath(path) => Some(format!("{path} of the node")),
+        _ => None,
+    }
 }
 
 /// Which of the Job's pods this is.

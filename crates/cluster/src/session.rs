@@ -5,7 +5,7 @@ use crate::manifest::DEVICE;
 use crate::nodes::{Nodes, Wanted};
 use crate::options::VolumeMode;
 use crate::reconnect::{found_at, reconnected, resumed};
-use crate::runner::{ClusterRunner, Made, MadePod};
+use crate::runner::{ClusterRunner, Made};
 use crate::transport::{Connection, Heard};
 use iosonde_job::{Plan, place};
 use iosonde_result::observer::{Control, Observer};
@@ -88,26 +88,11 @@ impl<'w> ClusterSession<'w> {
         }
     }
 
-    /// The session of a pod that somebody else has made.
-    pub(crate) fn taken_up(
-        runtime: Runtime,
-        objects: Objects,
-        pod: MadePod,
-        watch: Watch<'w>,
-    ) -> ClusterSession<'w> {
-        ClusterSession {
-            runtime,
-            objects,
-            pod: pod.name,
-            scratch: None,
-            labels: pod.labels,
-            connection: pod.connection,
-            nodes: Nodes::default(),
-            lasting: None,
-            watch,
-            runs: 1,
-            is_closed: false,
-        }
+    /// The session of a pod that somebody else has made, and has given its plan.
+    pub(crate) fn taken_up(made: Made, watch: Watch<'w>) -> ClusterSession<'w> {
+        let mut session = ClusterSession::new(made, watch);
+        session.runs = 1;
+        session
     }
 
     /// Follows the run that goes on, or has ended, to its result.
@@ -126,9 +111,17 @@ impl<'w> ClusterSession<'w> {
             self.is_closed = true;
             return Err(not_to_be_taken_up(&self.objects));
         };
-        let mut result = self.follow(None, Some(first), observer)?;
+        let followed = self.follow(None, Some(first), observer);
+        let mut result = followed.map_err(|error| self.with_what_is_left(error))?;
         result.labels.extend(self.labels.clone());
         Ok(result)
+    }
+
+    fn with_what_is_left(&self, error: RunError) -> RunError {
+        match self.is_closed {
+            true => error,
+            false => may_be_left(error, self.lasting.as_deref(), &self.objects.id),
+        }
     }
 
     /// The path that plans use: a directory of the volume, or its device.
@@ -403,10 +396,7 @@ impl Session for ClusterSession<'_> {
         let mut nodes = std::mem::take(&mut self.nodes);
         let outcome = nodes.beside(observer, |observer| self.run_alone(plan, observer));
         self.nodes = nodes;
-        outcome.map_err(|error| match self.is_closed {
-            true => error,
-            false => may_be_left(error, self.lasting.as_deref(), &self.objects.id),
-        })
+        outcome.map_err(|error| self.with_what_is_left(error))
     }
 
     fn close(mut self: Box<Self>) -> Result<(), RunError> {
@@ -447,6 +437,7 @@ impl Drop for ClusterSession<'_> {
 mod tests {
     use super::*;
     use crate::connect::Cluster;
+    use crate::runner::MadePod;
     use iosonde_result::session::RunError;
 
     struct Nobody;
@@ -485,11 +476,16 @@ mod tests {
             scratch: String::new(),
             connection,
         };
-        (
-            ClusterSession::taken_up(runtime, objects, pod, watch),
-            ears,
-            mouth,
-        )
+        let made = Made {
+            runtime,
+            objects,
+            labels: BTreeMap::new(),
+            pods: vec![pod],
+            is_block: false,
+            lasting: None,
+            wanted: Vec::new(),
+        };
+        (ClusterSession::taken_up(made, watch), ears, mouth)
     }
 
     fn asked(ears: &mut tokio::sync::mpsc::UnboundedReceiver<String>) -> Vec<Request> {

@@ -29,6 +29,7 @@ fn options() -> LoadOptions {
         runtime_ns: 5 * SECOND_NS,
         ramp_ns: SECOND_NS,
         numjobs: 1,
+        parties: 1,
         iodepth: 1024,
         size_bytes: Some(64 << 20),
         direct: true,

@@ -3,6 +3,7 @@ use crate::options::Pods;
 use proptest::prelude::*;
 
 const IMAGE: &str = "docker.io/library/busybox:1.36";
+static KNOWN: BTreeMap<String, String> = BTreeMap::new();
 
 fn job(target: &str, change: impl FnOnce(&mut ClusterOptions)) -> serde_json::Value {
     let mut options = ClusterOptions::new(target.parse().unwrap());
@@ -15,6 +16,7 @@ fn job(target: &str, change: impl FnOnce(&mut ClusterOptions)) -> serde_json::Va
         pods: options.pods.and_then(|pods| pods.count).unwrap_or(1),
         may_claim: false,
         start: Start::of_image(IMAGE),
+        labels: &KNOWN,
         options: &options,
     };
     serde_json::to_value(spec.job().unwrap()).unwrap()
@@ -203,6 +205,7 @@ fn pods_that_share_a_claim_have_a_directory_each() {
         pods: 2,
         may_claim: false,
         start: Start::Streamed,
+        labels: &KNOWN,
         options: &options,
     };
     let job = serde_json::to_value(spec.job().unwrap()).unwrap();
@@ -229,6 +232,7 @@ fn the_claim_of_a_single_pod_is_there_before_it() {
             pods,
             may_claim,
             start: Start::of_image(IMAGE),
+            labels: &KNOWN,
             options: &options,
         };
         let job = serde_json::to_value(spec.job().unwrap()).unwrap();
@@ -285,6 +289,7 @@ fn an_image_that_carries_the_agent_needs_no_shell() {
         pods: 1,
         may_claim: false,
         start: Start::of_image(image),
+        labels: &KNOWN,
         options: &options,
     };
     let job = serde_json::to_value(spec.job().unwrap()).unwrap();

@@ -1,6 +1,8 @@
 //! Arguments of `iosonde load`.
 
-use super::{CephArgs, ClusterArgs, KeepArgs, WrittenArgs, seconds, seconds_or_none, size, switch};
+use super::{
+    CephArgs, ClusterArgs, KeepArgs, PodsArgs, WrittenArgs, seconds, seconds_or_none, size, switch,
+};
 use clap::{Args, ValueEnum};
 use iosonde_study::load::Objective;
 
@@ -72,6 +74,8 @@ pub(crate) struct LoadArgs {
     pub(crate) keep: KeepArgs,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
+    #[command(flatten)]
+    pub(crate) pods: PodsArgs,
     #[command(flatten)]
     pub(crate) ceph: CephArgs,
 }

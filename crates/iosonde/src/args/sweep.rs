@@ -1,6 +1,6 @@
 //! Arguments of `iosonde sweep`: its own, and every option of fio as an axis.
 
-use super::{CephArgs, ClusterArgs, KeepArgs, WrittenArgs, seconds};
+use super::{CephArgs, ClusterArgs, KeepArgs, PodsArgs, WrittenArgs, seconds};
 use clap::{Args, CommandFactory};
 use iosonde_job::options::{self, Kind};
 use std::ffi::OsString;
@@ -69,6 +69,8 @@ pub(crate) struct SweepArgs {
     pub(crate) keep: KeepArgs,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
+    #[command(flatten)]
+    pub(crate) pods: PodsArgs,
     #[command(flatten)]
     pub(crate) ceph: CephArgs,
 }

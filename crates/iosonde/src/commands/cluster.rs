@@ -3,9 +3,7 @@
 use crate::args::ClusterArgs;
 use crate::failure::Failure;
 use iosonde_cluster::options::own_arch;
-use iosonde_cluster::{
-    AgentProgram, AnySession, ClusterOptions, ClusterRunner, ClusterSession, Pods, Watch,
-};
+use iosonde_cluster::{AgentProgram, AnySession, ClusterOptions, ClusterRunner, Pods, Watch};
 use iosonde_job::{Plan, Target};
 use iosonde_result::session::RunError;
 use iosonde_result::wire::Place;
@@ -56,29 +54,21 @@ pub(crate) fn one_cluster(args: &ClusterArgs) -> Result<(), Failure> {
                 "--context names {} clusters, but this is done in one",
                 several.len()
             ),
-            "name one; `iosonde probe`, `sweep` and `k8s fio` compare several",
+            "name one; `iosonde probe`, `sweep`, `run` and `k8s fio` compare several",
         )),
     }
 }
 
-/// Makes a pod with the target's volume, for what does not show nodes: only those that are asked for are watched.
-pub(crate) fn open<'w>(
+/// As [`open_any`], for what does not show nodes: only those that are asked for are watched.
+pub(crate) fn open_unwatched<'w>(
     target: Target,
     args: &ClusterArgs,
+    pods: Option<Pods>,
     watch: Watch<'w>,
-) -> Result<ClusterSession<'w>, Failure> {
-    one_cluster(args)?;
-    let bytes = agent()?;
-    let mut options = args.options(target);
+) -> Result<AnySession<'w>, Failure> {
+    let mut options = options_of_pods(target, args, pods)?;
     options.watch_nodes.get_or_insert_default();
-    let runner = ClusterRunner {
-        options,
-        agent: AgentProgram {
-            bytes: &bytes,
-            arch: own_arch(),
-        },
-    };
-    Ok(runner.open(watch)?)
+    open_with(options, watch)
 }
 
 /// Asks the cluster whether the target could be measured; nothing is made. Returns what should be known before.
@@ -99,9 +89,13 @@ pub(crate) fn open_any<'w>(
     pods: Option<Pods>,
     watch: Watch<'w>,
 ) -> Result<AnySession<'w>, Failure> {
+    open_with(options_of_pods(target, args, pods)?, watch)
+}
+
+fn open_with<'w>(options: ClusterOptions, watch: Watch<'w>) -> Result<AnySession<'w>, Failure> {
     let bytes = agent()?;
     let runner = ClusterRunner {
-        options: options_of_pods(target, args, pods)?,
+        options,
         agent: AgentProgram {
             bytes: &bytes,
             arch: own_arch(),
@@ -130,6 +124,18 @@ pub(crate) fn options_of_pods(
         options.access_mode = "ReadWriteMany".to_owned();
     }
     Ok(ClusterOptions { pods, ..options })
+}
+
+/// What is said of figures that several pods have made together.
+pub(crate) fn note_of_pods(session: &AnySession<'_>, pods: Option<Pods>) -> Option<String> {
+    let count = session.pods();
+    (count > 1).then(|| {
+        let where_ = match pods.is_some_and(|pods| pods.shared) {
+            true => "a file of its own in one volume",
+            false => "a volume of its own",
+        };
+        format!("all figures are those of {count} pods together, each on {where_}")
+    })
 }
 
 /// What is left behind by a run that failed must be told beside why it failed.

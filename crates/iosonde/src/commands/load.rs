@@ -52,7 +52,7 @@ fn measure(
     let mut places = Places::open(
         &names,
         consent,
-        (&args.cluster, &args.ceph),
+        (&args.cluster, &args.pods, &args.ceph),
         stop,
         &interrupts,
         &mut tells,
@@ -61,6 +61,7 @@ fn measure(
     let Place { target, size_bytes } = places.all.remove(0);
     let options = LoadOptions {
         size_bytes: args.size.or(size_bytes),
+        parties: places.parties(),
         ..options(args)
     };
     keeper.begin("load", &target.name);
@@ -70,9 +71,11 @@ fn measure(
     };
     let outcome = load(&mut keeping, &target, &options, &mut live);
     live.end();
+    let notes = places.notes();
     // What was made goes before anything is printed: whoever reads the result finds the target as it was.
     let closed = Box::new(places).close();
-    let result = found(outcome, &closed)?;
+    let mut result = found(outcome, &closed)?;
+    result.notes.extend(notes);
     Ok(Measured {
         kept: keep_study(keeper, &result),
         result,
@@ -110,6 +113,7 @@ fn options(args: &LoadArgs) -> LoadOptions {
         runtime_ns: args.runtime,
         ramp_ns: args.ramp,
         numjobs: args.numjobs,
+        parties: 1,
         iodepth: args.iodepth,
         size_bytes: args.size,
         direct: args.direct,

@@ -1,13 +1,14 @@
-//! Where the runs of one study go: all targets on this machine share a session, each target in a cluster has a pod of its own.
+//! Where the runs of one study go: all targets on this machine share a session, each target in a cluster has pods of its own.
 
 use super::cluster;
 use super::target::Opened;
-use crate::args::{CephArgs, ClusterArgs};
+use crate::args::{CephArgs, ClusterArgs, PodsArgs};
 use crate::failure::Failure;
 use crate::live::cluster::PodLive;
 use crate::signals::Stop;
-use iosonde_cluster::{ClusterSession, Told, Watch};
+use iosonde_cluster::{AnySession, Pods, Told, Watch};
 use iosonde_engine::local::{LocalRunner, LocalSession};
+use iosonde_job::Target;
 use iosonde_job::plan::{Job, Plan};
 use iosonde_result::observer::Observer;
 use iosonde_result::run::RunResult;
@@ -41,7 +42,9 @@ pub(super) struct Places<'a> {
     pub(super) all: Vec<Place>,
     local: LocalSession,
     _opened: Vec<Opened>,
-    pods: Vec<ClusterSession<'a>>,
+    pods: Vec<AnySession<'a>>,
+    /// What is to be said in the result.
+    notes: Vec<String>,
 }
 
 impl<'a> Places<'a> {
@@ -49,7 +52,7 @@ impl<'a> Places<'a> {
     pub(super) fn open(
         names: &[String],
         consent: &[PathBuf],
-        (args, ceph): (&ClusterArgs, &CephArgs),
+        (args, pods, ceph): (&ClusterArgs, &PodsArgs, &CephArgs),
         stop: &Stop,
         interrupts: &'a (dyn Fn() -> u32 + Send + Sync),
         tells: &'a mut [Tell],
@@ -66,11 +69,13 @@ impl<'a> Places<'a> {
             .open(),
             _opened: Vec::new(),
             pods: Vec::new(),
+            notes: Vec::new(),
         };
         for (name, tell) in names.iter().zip(tells) {
             match cluster::target_within(name, args)? {
                 Some((target, args)) => {
-                    places.open_pod(name, target, &args, interrupts, tell, note)?;
+                    let what = (target, &args, pods.pods());
+                    places.open_pods(name, what, interrupts, tell, note)?;
                 }
                 None => {
                     let opened = Opened::open(name, consent, &ceph.access(), note)?;
@@ -112,11 +117,21 @@ impl<'a> Places<'a> {
         }
     }
 
-    fn open_pod(
+    /// How many pods run each plan at the same time.
+    pub(super) fn parties(&self) -> u32 {
+        let most = self.pods.iter().map(AnySession::pods).max();
+        most.map_or(1, |pods| pods as u32)
+    }
+
+    /// What is to be said in the result.
+    pub(super) fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+
+    fn open_pods(
         &mut self,
         name: &str,
-        target: iosonde_job::Target,
-        args: &ClusterArgs,
+        (target, args, pods): (Target, &ClusterArgs, Option<Pods>),
         interrupts: &'a (dyn Fn() -> u32 + Send + Sync),
         tell: &'a mut Tell,
         note: &mut dyn FnMut(&str),
@@ -126,7 +141,7 @@ impl<'a> Places<'a> {
             tell: tell.as_mut(),
             interrupts,
         };
-        let mut session = cluster::open(target, args, watch)?;
+        let mut session = cluster::open_unwatched(target, args, pods, watch)?;
         let found = session.look()?;
         let target = cluster::probe_target(name, session.path(), found, &options);
         if self.pods.iter().any(|other| other.path() == session.path()) {
@@ -136,6 +151,11 @@ impl<'a> Places<'a> {
             ));
         }
         note(&format!("{name}: {}", session.whereabouts()));
+        if let Some(said) = cluster::note_of_pods(&session, pods)
+            && !self.notes.contains(&said)
+        {
+            self.notes.push(said);
+        }
         self.all.push(Place {
             target,
             size_bytes: cluster::working_set(&options, Budget::NORMAL.size_bytes),
@@ -147,9 +167,8 @@ impl<'a> Places<'a> {
     /// Where a plan belongs: its files say so.
     fn session(&mut self, plan: &Plan) -> &mut dyn Session {
         let is_alone = self._opened.is_empty() && self.pods.len() == 1;
-        let of = |pod: &ClusterSession<'_>| {
-            is_alone || plan.jobs.iter().any(|job| is_in(job, pod.path()))
-        };
+        let of =
+            |pod: &AnySession<'_>| is_alone || plan.jobs.iter().any(|job| is_in(job, pod.path()));
         match self.pods.iter_mut().find(|pod| of(pod)) {
             Some(pod) => pod,
             None => &mut self.local,

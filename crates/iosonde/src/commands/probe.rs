@@ -278,14 +278,9 @@ impl Probes<'_> {
         let mut outcome = probe(&mut keeping, &target, &options, live);
         live.end();
         drop(taking);
-        if let (Ok(result), pods @ 2..) = (&mut outcome, session.pods()) {
-            result.notes.push(format!(
-                "all figures are those of {pods} pods together, each on {}",
-                match self.args.pods.shared {
-                    true => "a file of its own in one volume",
-                    false => "a volume of its own",
-                }
-            ));
+        if let Ok(result) = &mut outcome {
+            let pods = cluster::note_of_pods(&session, self.args.pods.pods());
+            result.notes.extend(pods);
         }
         let closed = Box::new(session).close();
         if let (Err(_), Err(left)) = (&outcome, &closed) {

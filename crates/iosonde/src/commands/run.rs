@@ -243,13 +243,17 @@ fn targets(args: &RunArgs, suite: &Suite) -> Vec<SuiteTarget> {
         name: name.to_owned(),
         labels: Default::default(),
     };
-    let mut targets = match (&args.targets[..], &suite.targets[..]) {
+    let targets = match (&args.targets[..], &suite.targets[..]) {
         ([], []) => vec![plain(".")],
         ([], of_suite) => of_suite.to_vec(),
         (given, _) => given.iter().map(|name| plain(name)).collect(),
     };
-    for target in &mut targets {
-        target.name = absolute(&target.name);
-    }
-    targets
+    let in_each_context = |target: SuiteTarget| {
+        let names = args.cluster.in_each_context(&[absolute(&target.name)]);
+        names.into_iter().map(move |name| SuiteTarget {
+            name,
+            labels: target.labels.clone(),
+        })
+    };
+    targets.into_iter().flat_map(in_each_context).collect()
 }

@@ -262,7 +262,7 @@ fn measure(
     let mut places = Places::open(
         &asked.targets,
         &args.written.allow_overwrite,
-        (&args.cluster, &args.ceph),
+        (&args.cluster, &args.pods, &args.ceph),
         stop,
         &interrupts,
         &mut tells,
@@ -299,6 +299,7 @@ fn measure(
             options.runtime_ns,
             options.seed,
             options.most_warmup_ns,
+            places.parties(),
         ),
         grid.curves.len(),
         args.resume,
@@ -328,6 +329,7 @@ fn measure(
     let mut notes = around.gate.notes();
     notes.extend(around.files.iter().flat_map(FioFiles::notes));
     live.end();
+    notes.extend(places.notes());
     // What was made goes before anything is printed: whoever reads the result finds the targets as they were.
     let closed = Box::new(places).close();
     let outcome = outcome.inspect_err(|_| live.give_up());

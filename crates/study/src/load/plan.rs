@@ -76,6 +76,8 @@ pub(super) struct Ground<'a> {
     pub(super) arrivals: Arrivals,
     /// Threads for each direction; the rate is shared between them.
     pub(super) numjobs: u32,
+    /// Places that do each plan at the same time.
+    pub(super) parties: u32,
     /// Most I/Os in flight for each thread: where it is reached, arrivals queue in the program.
     pub(super) iodepth: u32,
 }
@@ -109,7 +111,7 @@ impl Ground<'_> {
     /// An offered load, each direction in jobs of its own: one that lags does not hold up the other.
     pub(super) fn open(&self, offered: Offered, ramp_ns: u64, runtime_ns: u64) -> Plan {
         let jobs = Direction::ALL.into_iter().filter_map(|direction| {
-            let per_second = offered.of(direction);
+            let per_second = offered.of(direction) / f64::from(self.parties.max(1));
             if per_second <= 0.0 {
                 return None;
             }
@@ -184,5 +186,39 @@ mod tests {
             let total = Mix { read_percent }.split(per_second).total();
             prop_assert!((total / per_second - 1.0).abs() < 1e-12, "{}", total);
         }
+    }
+
+    fn ground(parties: u32) -> Ground<'static> {
+        Ground {
+            path: "file",
+            bytes: 1 << 20,
+            direct: true,
+            seed: 1,
+            sim: None,
+            consent: false,
+            pattern: Pattern {
+                block_bytes: 4096,
+                random: true,
+            },
+            arrivals: Arrivals::Poisson,
+            numjobs: 2,
+            parties,
+            iodepth: 64,
+        }
+    }
+
+    #[test]
+    fn what_is_offered_is_shared_between_all_who_do_it() {
+        let offered = Mix::READ.split(1200.0);
+        for (parties, each) in [(1, 600), (3, 200)] {
+            let plan = ground(parties).open(offered, 0, 1_000_000_000);
+            let job = &plan.jobs[0];
+            assert_eq!(job.schedule.rate_iops[Direction::Read], Some(each));
+            assert_eq!(job.numjobs, 2);
+        }
+        // Less than one a second for each cannot be had.
+        let plan = ground(4).open(Mix::READ.split(2.0), 0, 1_000_000_000);
+        assert_eq!(plan.jobs[0].numjobs, 1);
+        assert_eq!(plan.jobs[0].schedule.rate_iops[Direction::Read], Some(1));
     }
 }

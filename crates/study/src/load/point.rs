@@ -152,9 +152,9 @@ impl Point {
     }
 
     /// What a run of [`super::plan::Ground::open`] says.
-    pub(super) fn of(offered: Offered, result: &RunResult) -> Point {
+    pub(super) fn of(offered: Offered, parties: u32, result: &RunResult) -> Point {
         let side = |direction: Direction| {
-            let offered_per_s = planned_rate(&result.plan, direction);
+            let offered_per_s = planned_rate(&result.plan, direction) * f64::from(parties.max(1));
             (offered_per_s > 0.0).then(|| side(offered_per_s, direction, result))
         };
         let (read, write) = (side(Direction::Read), side(Direction::Write));

@@ -47,6 +47,9 @@ pub struct LoadOptions {
     pub ramp_ns: u64,
     /// Threads for each direction.
     pub numjobs: u32,
+    /// Places that run each plan at the same time, such as pods: the offered rate is shared between them.
+    #[serde(default = "alone")]
+    pub parties: u32,
     /// Most I/Os in flight for each thread.
     pub iodepth: u32,
     /// Bytes of the working set; `None` chooses.
@@ -55,6 +58,10 @@ pub struct LoadOptions {
     pub direct: bool,
     /// Seed of offsets, arrivals and the order of the points.
     pub seed: u64,
+}
+
+fn alone() -> u32 {
+    1
 }
 
 /// One step of the study, for displays.
@@ -359,7 +366,7 @@ impl Study<'_> {
             .step(Step::Offer(offered), Some(self.step_ns()));
         let (ramp_ns, runtime_ns) = (self.options.ramp_ns, self.options.runtime_ns);
         let result = self.run_plan(|ground| ground.open(offered, ramp_ns, runtime_ns))?;
-        let mut point = Point::of(offered, &result);
+        let mut point = Point::of(offered, self.options.parties, &result);
         point.interrupted = self.watcher.is_interrupted();
         self.watcher.point(&point);
         Ok(point)
@@ -474,6 +481,7 @@ impl Study<'_> {
             pattern: options.pattern,
             arrivals: options.arrivals,
             numjobs: options.numjobs,
+            parties: options.parties,
             iodepth: options.iodepth,
         }
     }

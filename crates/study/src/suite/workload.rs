@@ -462,6 +462,7 @@ pub(super) fn load_options(
         runtime_ns: runtime_ns.unwrap_or(4 * SECOND_NS),
         ramp_ns: SECOND_NS,
         numjobs: 1,
+        parties: 1,
         iodepth: 1024,
         size_bytes,
         direct: true,

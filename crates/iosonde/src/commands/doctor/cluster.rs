@@ -91,7 +91,7 @@ fn try_class(class: &str, args: &ClusterArgs, stop: &Stop) -> Result<Trial, Fail
         ..args.clone()
     };
     let begun = Instant::now();
-    let mut session = cluster::open(target, &args, watch)?;
+    let mut session = cluster::open_unwatched(target, &args, None, watch)?;
     let place = session.look();
     let elapsed_ms = begun.elapsed().as_millis() as u64;
     Box::new(session).close()?;

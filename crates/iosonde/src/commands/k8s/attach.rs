@@ -10,7 +10,7 @@ use crate::output::Output;
 use crate::signals::Stop;
 use crate::store::Keeper;
 use clap::Args;
-use iosonde_cluster::{Told, Watch, attach};
+use iosonde_cluster::{Attached, Told, Watch, attach};
 use iosonde_job::Target;
 use iosonde_result::fio::Formats;
 use iosonde_result::observer::{Control, Observer, Progress};
@@ -48,7 +48,10 @@ pub(super) fn run(args: &AttachArgs) -> Result<(), Failure> {
     };
     // The target of these options is not used.
     let options = args.cluster.options(Target::EmptyDir);
-    let mut session = attach(&options, &args.run, watch)?;
+    let Attached {
+        mut session,
+        target,
+    } = attach(&options, &args.run, watch)?;
     let mut live = Following {
         line: PodLive::new(&args.run),
         pods: None,
@@ -59,7 +62,7 @@ pub(super) fn run(args: &AttachArgs) -> Result<(), Failure> {
     tell_what_is_left(&outcome, &closed);
     let result = report(
         outcome?,
-        &args.run,
+        target.as_ref().unwrap_or(&args.run),
         args.output_format,
         &mut keeper,
         &mut output,

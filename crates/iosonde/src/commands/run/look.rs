@@ -18,7 +18,7 @@ use std::path::Path;
 
 /// Everything that steps of a suite would be refused for on a target, each once. Clusters are asked elsewhere.
 pub(super) fn all(name: &str, suite: &Suite, args: &RunArgs) -> Result<Vec<Failure>, Failure> {
-    if cluster::target(name)?.is_some() || ceph::target(name)?.is_some() {
+    if cluster::target_within(name, &args.cluster)?.is_some() || ceph::target(name)?.is_some() {
         return Ok(Vec::new());
     }
     let kind = check(name, &args.written.allow_overwrite, &args.ceph.access())?;

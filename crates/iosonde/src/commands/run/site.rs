@@ -6,9 +6,9 @@ use crate::commands::cluster;
 use crate::commands::places::Tell;
 use crate::commands::target::{Opened, check};
 use crate::failure::Failure;
-use iosonde_cluster::{ClusterOptions, ClusterSession, Watch};
+use iosonde_cluster::{AnySession, ClusterOptions, Watch};
 use iosonde_engine::local::LocalSession;
-use iosonde_job::{Plan, Target};
+use iosonde_job::Plan;
 use iosonde_result::session::{RunError, Session};
 use iosonde_study::probe::{Budget, ProbeTarget};
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub(super) enum Site<'a> {
 /// A pod with the target's volume.
 pub(super) struct Pod<'a> {
     name: String,
-    session: ClusterSession<'a>,
+    session: AnySession<'a>,
     options: ClusterOptions,
 }
 
@@ -33,6 +33,8 @@ pub(super) struct Studied {
     pub(super) target: ProbeTarget,
     /// How much of it is used where nothing is said; `None` is what the study takes.
     pub(super) size_bytes: Option<u64>,
+    /// How many pods run each plan at the same time.
+    pub(super) parties: u32,
     /// Made for this study alone.
     _opened: Option<Opened>,
 }
@@ -46,17 +48,20 @@ impl<'a> Site<'a> {
         tell: &'a mut Tell,
         note: &mut dyn FnMut(&str),
     ) -> Result<Site<'a>, Failure> {
-        let Some(target) = cluster::target(name)? else {
+        let Some((target, within)) = cluster::target_within(name, &args.cluster)? else {
             let kind = check(name, &args.written.allow_overwrite, &args.ceph.access())?;
             return Ok(Site::Here(Ground::open(name, kind, note)?));
         };
-        let options = args.cluster.options(target.clone());
+        let options = within.options(target.clone());
         let watch = Watch {
             tell: tell.as_mut(),
             interrupts,
         };
-        let session = cluster::open(target, &args.cluster, watch)?;
+        let session = cluster::open_unwatched(target, &within, args.pods.pods(), watch)?;
         note(&format!("{name}: {}", session.whereabouts()));
+        if let Some(pods) = cluster::note_of_pods(&session, args.pods.pods()) {
+            note(&format!("{name}: {pods}"));
+        }
         Ok(Site::Pod(Box::new(Pod {
             name: name.to_owned(),
             session,
@@ -109,6 +114,7 @@ impl<'a> Site<'a> {
                 Ok(Studied {
                     target: opened.target.clone(),
                     size_bytes: None,
+                    parties: 1,
                     _opened: Some(opened),
                 })
             }
@@ -118,6 +124,7 @@ impl<'a> Site<'a> {
                 Ok(Studied {
                     target: cluster::probe_target(&pod.name, path, found, &pod.options),
                     size_bytes: cluster::working_set(&pod.options, Budget::NORMAL.size_bytes),
+                    parties: pod.session.pods() as u32,
                     _opened: None,
                 })
             }
@@ -147,14 +154,11 @@ impl<'a> Site<'a> {
 /// Says whether a target could be measured, on this machine or in its cluster, without making or changing anything. Returns
 /// what should be known before.
 pub(super) fn checked(name: &str, args: &RunArgs) -> Result<Vec<String>, Failure> {
-    match cluster::target(name)? {
-        Some(target) => in_cluster(target, args),
+    match cluster::target_within(name, &args.cluster)? {
+        Some((target, within)) => {
+            let notes = cluster::check(target, &within, args.pods.pods(), &|| 0)?;
+            Ok(notes.iter().map(|note| format!("{name}: {note}")).collect())
+        }
         None => check(name, &args.written.allow_overwrite, &args.ceph.access()).map(|_| Vec::new()),
     }
-}
-
-fn in_cluster(target: Target, args: &RunArgs) -> Result<Vec<String>, Failure> {
-    let name = target.to_string();
-    let notes = cluster::check(target, &args.cluster, None, &|| 0)?;
-    Ok(notes.iter().map(|note| format!("{name}: {note}")).collect())
 }

@@ -19,6 +19,7 @@ fn options() -> LoadOptions {
         runtime_ns: 4 * SECOND_NS,
         ramp_ns: SECOND_NS,
         numjobs: 1,
+        parties: 1,
         iodepth: 1024,
         size_bytes: Some(1 << 30),
         direct: true,
