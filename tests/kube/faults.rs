@@ -177,8 +177,11 @@ fn a_run_whose_client_was_killed_is_taken_up() {
     child.wait().expect("it is dead");
     let name = lab.kubectl(&["get", "jobs", "-o", "jsonpath={.items[0].metadata.name}"]);
     let id = name.strip_prefix("iosonde-").expect("a run of ours");
-    let (status, stdout, stderr) =
-        run(lab.command(&format!("k8s attach {id} --output-format json")));
+    let history = tempfile::tempdir().expect("a directory");
+    let store = format!("--store {}", history.path().join("history.db").display());
+    let mut attach = lab.command(&format!("k8s attach {id} {store} --output-format json"));
+    attach.env_remove("IOSONDE_NO_SAVE");
+    let (status, stdout, stderr) = run(attach);
     assert_eq!(status, Some(0), "{stderr}");
     let json: serde_json::Value = serde_json::from_str(&stdout).expect("fio's JSON");
     let runtime = json["jobs"][0]["read"]["runtime"].as_u64();
@@ -186,12 +189,11 @@ fn a_run_whose_client_was_killed_is_taken_up() {
         runtime >= Some(19_000),
         "all of the run is in its result: {runtime:?} ms"
     );
-    let labels = &json["iosonde"]["labels"];
-    for (label, value) in [
-        ("storage_class", "local-path"),
-        ("provisioner", "rancher.io/local-path"),
-    ] {
-        assert_eq!(labels[label], value, "{labels}");
+    // It is as if its first client had got it.
+    let (status, listed, stderr) = run(lab.command(&format!("list {store} --format json")));
+    assert_eq!(status, Some(0), "{stderr}");
+    for words in ["sc://local-path", "\"local-path\"", "rancher.io/local-path"] {
+        assert!(listed.contains(words), "{words}: {listed}");
     }
     lab.assert_clean();
     let (status, _, stderr) = run(lab.command(&format!("k8s attach {id}")));

@@ -101,6 +101,23 @@ fn a_rendered_job_that_fails_says_why() {
     assert!(stderr.contains("are available"), "{stderr}");
     kubectl_with(&["delete", "--cascade=foreground", "-f", "-"], &yaml);
     lab.wait_until_gone("iosonde/rendered");
+    // The cluster ends it, and its pods are gone: nothing is waited for any more.
+    let yaml = rendered(
+        &lab,
+        "emptydir://",
+        "--claim-size 50m --deadline 10s --render",
+    )
+    .replace("size=16m", "size=16m\n    time_based\n    runtime=600");
+    kubectl_with(&["apply", "-f", "-"], &yaml);
+    let (status, stdout, stderr) = run(lab.command(&format!("k8s collect -n {}", lab.namespace)));
+    assert!(stderr.contains("deadline has passed"), "{stderr}");
+    // Its pod may be gone before its last words are read.
+    match status {
+        Some(10) => assert!(stdout.contains("read: IOPS="), "{stdout}"),
+        other => assert_eq!(other, Some(9), "{stderr}"),
+    }
+    kubectl_with(&["delete", "--cascade=foreground", "-f", "-"], &yaml);
+    lab.wait_until_gone("iosonde/rendered");
     // Its pods stay, so that nothing but their words tells that they have none.
     let words = "--claim-size 50m --render statefulset";
     let yaml = rendered(&lab, "sc://loop-ext4", words).replace("size=16m", "sise=16m");

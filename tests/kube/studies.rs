@@ -31,7 +31,7 @@ fn a_sweep_and_a_load_study_on_classes() {
     let (status, stdout, stderr) = run(lab.command(&line));
     assert_eq!(status, Some(0), "{stderr}");
     let result: Value = serde_json::from_str(&stdout).expect("JSON");
-    let point = &result["points"][0]["read"];
+    let point = &result["load"]["points"][0]["read"];
     assert_eq!(point["offered_per_s"], 200.0, "{point}");
     let achieved = point["achieved_per_s"].as_f64().expect("a rate");
     assert!((100.0..300.0).contains(&achieved), "{point}");

@@ -9,7 +9,7 @@ use iosonde_job::{Plan, parse};
 use iosonde_result::fio::Formats;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
-use iosonde_result::wire::farewell;
+use iosonde_result::wire::{cut_short, farewell};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -97,6 +97,9 @@ fn measure(options: &Options, plan: &Plan, interrupt: &Arc<Interrupt>) -> Result
     told.map_err(|error| unwritten(&error))?;
     if let Err(failure) = &ended {
         complain(options, failure);
+    }
+    if interrupt.is_requested() {
+        said(cut_short())?;
     }
     said(farewell(outcome))?;
     ended

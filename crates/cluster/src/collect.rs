@@ -2,8 +2,8 @@
 
 use crate::api;
 use crate::connect::Cluster;
-use crate::diagnose::{Sight, State};
-use crate::lifecycle::AWAY;
+use crate::diagnose::{Hindrance, Sight, State};
+use crate::lifecycle::{AWAY, Hindered, too_late};
 use crate::manifest::{PODS_ANNOTATION, RENDERED_LABEL, TARGET_ANNOTATION};
 use crate::options::ClusterOptions;
 use crate::runner::{complete, runtime};
@@ -11,8 +11,9 @@ use crate::session::{Told, Watch};
 use iosonde_result::pods::{PodRun, combined};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::RunError;
-use iosonde_result::wire::{LAST_WORD, outcome_in};
+use iosonde_result::wire::{LAST_WORD, outcome_in, was_cut_short};
 use iosonde_result::words;
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::{Api, ListParams, LogParams};
 use std::collections::BTreeMap;
@@ -35,6 +36,15 @@ pub struct Collected {
     pub target: String,
     /// What the user should know of it.
     pub notes: Vec<String>,
+    /// Why the result is not that of the whole job, if it is not.
+    pub cut: Option<RunError>,
+}
+
+/// What a pod that runs by itself has left.
+struct Found {
+    result: RunResult,
+    /// It was told to end before its job was over.
+    is_cut: bool,
 }
 
 /// Waits until all pods of a rendered manifest have their result, and puts the results together. Nothing is removed.
@@ -162,9 +172,10 @@ impl Gathering {
     }
 
     async fn gather(&self, watch: &mut Watch<'_>) -> Result<Collected, RunError> {
-        let mut results: BTreeMap<String, (Pod, RunResult)> = BTreeMap::new();
+        let mut results: BTreeMap<String, (Pod, Found)> = BTreeMap::new();
         let ours = ListParams::default().labels(&format!("{RENDERED_LABEL}={}", self.id));
-        let begun = Instant::now();
+        let mut hindered = Hindered::default();
+        let mut idle = Instant::now();
         let mut unheard = Instant::now();
         let mut expected = 1;
         loop {
@@ -193,16 +204,29 @@ impl Gathering {
             if results.len() >= expected {
                 return self.together(results).await;
             }
-            let hindered = self.hindrance(&found.items, &results).await;
-            if let (Some(error), true) = (&hindered, begun.elapsed() > self.timeout) {
-                return Err(error.clone());
-            }
-            let what = match hindered {
-                Some(error) => format!("this to go away: {error}"),
-                None => format!(
-                    "the pods to end; {} of {expected} have their result",
-                    results.len()
-                ),
+            let has_result = |sight: &Sight| {
+                let name = sight.pod_name();
+                name.is_some_and(|name| results.contains_key(name))
+            };
+            let mut due = self.sights(found.items).await;
+            due.retain(|sight| !has_result(sight));
+            let what = match judge_due(&due) {
+                State::Running => {
+                    idle = Instant::now();
+                    hindered = Hindered::default();
+                    let done = results.len();
+                    format!("the pods to end; {done} of {expected} have their result")
+                }
+                State::Hindered(hindrance) => {
+                    if hindered.by(&hindrance) >= hindrance.patience.min(self.timeout) {
+                        return Err(unready(&due, hindrance));
+                    }
+                    format!("this to go away: {}", hindrance.cause)
+                }
+                State::Waiting(what) if idle.elapsed() >= self.timeout => {
+                    return Err(unready(&due, too_late(self.timeout, &what)));
+                }
+                State::Waiting(what) => what,
             };
             (watch.tell)(Told::Waiting(&what));
             tokio::time::sleep(LOOK).await;
@@ -213,7 +237,7 @@ impl Gathering {
     }
 
     /// The result of a pod that has one; an error when it never will.
-    async fn result_of(&self, pod: &Pod) -> Result<Option<RunResult>, RunError> {
+    async fn result_of(&self, pod: &Pod) -> Result<Option<Found>, RunError> {
         let has_ended = matches!(phase(pod), "Succeeded" | "Failed");
         let log = match self.whole_log(pod).await {
             Ok(Some(log)) => log,
@@ -226,7 +250,10 @@ impl Gathering {
             }
         };
         match outcome_in(&log) {
-            Some(Ok(result)) => Ok(Some(result)),
+            Some(Ok(result)) => Ok(Some(Found {
+                result,
+                is_cut: was_cut_short(&log),
+            })),
             Some(Err(error)) => Err(lost(
                 pod,
                 &format!("its job was refused: {error}"),
@@ -267,48 +294,34 @@ impl Gathering {
         self.pods().logs(name(pod), &params).await
     }
 
-    /// What keeps those pods that have no result from running, where this user may see it.
-    async fn hindrance(
-        &self,
-        pods: &[Pod],
-        results: &BTreeMap<String, (Pod, RunResult)>,
-    ) -> Option<RunError> {
-        let events: Api<Event> =
-            Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
-        let events = events.list(&ListParams::default()).await;
+    /// What is there of each pod, and is said about it, where this user may see it.
+    async fn sights(&self, pods: Vec<Pod>) -> Vec<Sight> {
+        let client = || self.cluster.client.clone();
+        let (jobs, events): (Api<Job>, Api<Event>) = (
+            Api::namespaced(client(), &self.cluster.namespace),
+            Api::namespaced(client(), &self.cluster.namespace),
+        );
+        let name = format!("iosonde-{}", self.id);
+        let all = ListParams::default();
+        let (job, events) = futures::join!(jobs.get_opt(&name), events.list(&all));
         let events = events.map(|list| list.items).unwrap_or_default();
-        let job = format!("iosonde-{}", self.id);
-        let sights = Sight::each(&job, None, pods.to_vec(), &[], &events);
-        let is_due = |sight: &&Sight| {
-            let name = sight.pod_name();
-            name.is_none_or(|name| !results.contains_key(name))
-        };
-        let mut due = sights.iter().filter(is_due);
-        due.find_map(|sight| match sight.judge() {
-            State::Hindered(hindrance) => Some(RunError::Unready {
-                what: sight
-                    .pod_name()
-                    .map_or("a pod".to_owned(), |name| format!("the pod {name}")),
-                cause: hindrance.cause,
-                remedy: hindrance.remedy,
-            }),
-            _ => None,
-        })
+        Sight::each(&name, job.ok().flatten(), pods, &[], &events)
     }
 
     async fn together(
         &self,
-        results: BTreeMap<String, (Pod, RunResult)>,
+        results: BTreeMap<String, (Pod, Found)>,
     ) -> Result<Collected, RunError> {
         let mut notes = notes(results.values());
+        let cut = self.why_cut(&results).await;
         let mut runs = Vec::new();
         let mut target = String::new();
         let first_ms = results
             .values()
-            .map(|(_, result)| began_ms(result))
+            .map(|(_, found)| began_ms(&found.result))
             .min()
             .unwrap_or(0);
-        for (name, (pod, mut result)) in results {
+        for (name, (pod, Found { mut result, .. })) in results {
             annotation(&pod, TARGET_ANNOTATION)
                 .unwrap_or_default()
                 .clone_into(&mut target);
@@ -335,7 +348,52 @@ impl Gathering {
             result,
             target,
             notes,
+            cut,
         })
+    }
+
+    /// Why pods were told to end before their job was over, if any were.
+    async fn why_cut(&self, results: &BTreeMap<String, (Pod, Found)>) -> Option<RunError> {
+        let cut = results.values().filter(|(_, found)| found.is_cut);
+        let pods: Vec<Pod> = cut.map(|(pod, _)| pod.clone()).collect();
+        let first = pods.first()?.clone();
+        let seen = self.sights(pods).await;
+        let why = seen
+            .iter()
+            .find_map(Sight::deadline)
+            .unwrap_or_else(|| Hindrance {
+                cause: "it was told to end before its job was over".to_owned(),
+                remedy:
+                    "see `kubectl get events` for who wanted that, and apply the manifest again"
+                        .to_owned(),
+                patience: Duration::ZERO,
+            });
+        let cause = format!("{}; its result is of the time until then", why.cause);
+        Some(lost(&first, &cause, &why.remedy))
+    }
+}
+
+/// Where those stand together that have no result yet: while one runs there is something to wait for, unless another never will.
+fn judge_due(due: &[Sight]) -> State {
+    let states: Vec<State> = due.iter().map(Sight::judge).collect();
+    let hindered = |state: &&State| matches!(state, State::Hindered(_));
+    let runs = |state: &&State| **state == State::Running;
+    let mut telling = states
+        .iter()
+        .filter(hindered)
+        .chain(states.iter().filter(runs));
+    let first = telling.next().or(states.first());
+    first.cloned().unwrap_or(State::Running)
+}
+
+fn unready(due: &[Sight], hindrance: Hindrance) -> RunError {
+    let hinders = |sight: &&Sight| sight.judge() == State::Hindered(hindrance.clone());
+    let sight = due.iter().find(hinders);
+    let name = sight.and_then(Sight::pod_name);
+    RunError::Unready {
+        what: name.map_or("a pod".to_owned(), |name| format!("the pod {name}")),
+        cause: hindrance.cause,
+        remedy: hindrance.remedy,
     }
 }
 
@@ -353,9 +411,9 @@ fn began_ms(result: &RunResult) -> u64 {
     workers.min().unwrap_or(result.started_at_ms)
 }
 
-fn notes<'a>(results: impl Iterator<Item = &'a (Pod, RunResult)> + Clone) -> Vec<String> {
+fn notes<'a>(results: impl Iterator<Item = &'a (Pod, Found)> + Clone) -> Vec<String> {
     let mut notes = Vec::new();
-    let began = results.clone().map(|(_, result)| began_ms(result));
+    let began = results.clone().map(|(_, found)| began_ms(&found.result));
     let (first, last) = (began.clone().min().unwrap_or(0), began.max().unwrap_or(0));
     if last > first {
         notes.push(format!(
@@ -441,5 +499,34 @@ mod tests {
         let of = |count: &str| pod(json!({"metadata": {"annotations": {PODS_ANNOTATION: count}}}));
         assert_eq!(announced(&[of("8"), of("8")]), 8);
         assert_eq!(announced(&[]), 1);
+    }
+
+    #[test]
+    fn pods_are_waited_for_while_one_runs_and_none_is_lost_for_good() {
+        let job = json!({"metadata": {}, "spec": {"completions": 2, "template": {}}, "status": {"conditions": [
+            {"type": "FailureTarget", "status": "True", "reason": "DeadlineExceeded"}]}});
+        let failed: Job = serde_json::from_value(job).unwrap();
+        let running = pod(
+            json!({"metadata": {"name": "iosonde-x-0"}, "status": {"phase": "Running",
+            "containerStatuses": [{"name": "iosonde", "image": "x", "imageID": "x", "ready": true,
+            "restartCount": 0, "state": {"running": {}}}]}}),
+        );
+        let seen = |job: Option<&Job>, pods: &[Pod]| {
+            judge_due(&Sight::each(
+                "iosonde-x",
+                job.cloned(),
+                pods.to_vec(),
+                &[],
+                &[],
+            ))
+        };
+        assert_eq!(seen(None, &[running.clone()]), State::Running);
+        assert!(matches!(seen(None, &[]), State::Waiting(_)));
+        for pods in [vec![], vec![running]] {
+            let State::Hindered(hindrance) = seen(Some(&failed), &pods) else {
+                panic!("the run is over");
+            };
+            assert!(hindrance.cause.contains("deadline"), "{hindrance:?}");
+        }
     }
 }

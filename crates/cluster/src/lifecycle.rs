@@ -122,7 +122,7 @@ impl Objects {
         watch: &mut Watch<'_>,
     ) -> Result<Vec<Pod>, RunError> {
         let begun = Instant::now();
-        let mut hindered: Option<(Hindrance, Instant)> = None;
+        let mut hindered = Hindered::default();
         let mut unheard = Instant::now();
         loop {
             if (watch.interrupts)() > 0 {
@@ -143,20 +143,14 @@ impl Objects {
                     return Ok(sights.into_iter().filter_map(|sight| sight.pod).collect());
                 }
                 State::Waiting(what) => {
-                    hindered = None;
+                    hindered = Hindered::default();
                     what
                 }
                 State::Hindered(hindrance) => {
-                    let since = match hindered.take() {
-                        Some((known, since)) if known.remedy == hindrance.remedy => since,
-                        _ => Instant::now(),
-                    };
-                    if since.elapsed() >= hindrance.patience {
+                    if hindered.by(&hindrance) >= hindrance.patience {
                         return Err(self.unready(hindrance));
                     }
-                    let what = format!("this to go away: {}", hindrance.cause);
-                    hindered = Some((hindrance, since));
-                    what
+                    format!("this to go away: {}", hindrance.cause)
                 }
             };
             let has_job = sights.iter().any(|sight| sight.job.is_some());
@@ -164,8 +158,8 @@ impl Objects {
                 return Err(self.vanished());
             }
             if begun.elapsed() > timeout {
-                let last = hindered.map(|(hindrance, _)| hindrance);
-                return Err(self.unready(last.unwrap_or_else(|| too_late(timeout, &waits_for))));
+                let late = || too_late(timeout, &waits_for);
+                return Err(self.unready(hindered.last().unwrap_or_else(late)));
             }
             (watch.tell)(Told::Waiting(&waits_for));
             tokio::time::sleep(LOOK).await;
@@ -395,7 +389,29 @@ fn deleted() -> Hindrance {
     }
 }
 
-fn too_late(timeout: Duration, waits_for: &str) -> Hindrance {
+/// What hinders, and since when.
+#[derive(Default)]
+pub(crate) struct Hindered {
+    known: Option<(Hindrance, Instant)>,
+}
+
+impl Hindered {
+    /// How long this has hindered.
+    pub(crate) fn by(&mut self, hindrance: &Hindrance) -> Duration {
+        let since = match self.known.take() {
+            Some((known, since)) if known.remedy == hindrance.remedy => since,
+            _ => Instant::now(),
+        };
+        self.known = Some((hindrance.clone(), since));
+        since.elapsed()
+    }
+
+    fn last(self) -> Option<Hindrance> {
+        self.known.map(|(hindrance, _)| hindrance)
+    }
+}
+
+pub(crate) fn too_late(timeout: Duration, waits_for: &str) -> Hindrance {
     Hindrance {
         cause: format!(
             "after {} s it still waits for {waits_for}",

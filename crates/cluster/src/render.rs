@@ -165,8 +165,8 @@ impl Rendering<'_> {
 
 /// What whoever collects the results needs, and nothing else: the pods themselves need no rights.
 fn role(spec: &RunSpec<'_>) -> Role {
-    let rule = |resource: &str, verb: &str| PolicyRule {
-        api_groups: Some(vec![String::new()]),
+    let rule = |group: &str, resource: &str, verb: &str| PolicyRule {
+        api_groups: Some(vec![group.to_owned()]),
         resources: Some(vec![resource.to_owned()]),
         verbs: vec![verb.to_owned()],
         ..PolicyRule::default()
@@ -176,7 +176,13 @@ fn role(spec: &RunSpec<'_>) -> Role {
             name: Some(format!("{}-collect", spec.name())),
             ..spec.metadata()
         },
-        rules: Some(vec![rule("pods", "list"), rule("pods/log", "get")]),
+        rules: Some(vec![
+            rule("", "pods", "list"),
+            rule("", "pods/log", "get"),
+            // What hinders pods is said in these.
+            rule("", "events", "list"),
+            rule("batch", "jobs", "get"),
+        ]),
     }
 }
 

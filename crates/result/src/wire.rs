@@ -221,6 +221,18 @@ pub fn farewell(outcome: Result<RunResult, RunError>) -> String {
     )
 }
 
+/// What stands before the farewell of a pod that was told to end before its job was over.
+pub fn cut_short() -> String {
+    line(&Message::Ending)
+}
+
+/// Whether the pod that has written this was told to end before its job was over.
+pub fn was_cut_short(log: &str) -> bool {
+    let mut lines = log.lines().rev().skip_while(|line| *line != LAST_WORD);
+    let before = lines.nth(2).map(serde_json::from_str);
+    matches!(before, Some(Ok(Message::Ending)))
+}
+
 /// The outcome of a job in what its pod has written; `None` while it goes on, or when it was cut short.
 pub fn outcome_in(log: &str) -> Option<Result<RunResult, RunError>> {
     let mut lines = log.lines().rev().skip_while(|line| *line != LAST_WORD);
@@ -274,8 +286,12 @@ mod tests {
             remedy: "yes".into(),
         };
         let whole = format!("words\n{}", farewell(Err(error.clone())));
-        assert_eq!(outcome_in(&whole), Some(Err(error)));
+        assert_eq!(outcome_in(&whole), Some(Err(error.clone())));
         assert_eq!(outcome_in(&format!("{whole}ended\n")), outcome_in(&whole));
+        assert!(!was_cut_short(&whole) && !was_cut_short(""));
+        let cut = format!("words\n{}{}", cut_short(), farewell(Err(error)));
+        assert!(was_cut_short(&cut) && was_cut_short(&format!("{cut}ended\n")));
+        assert_eq!(outcome_in(&cut), outcome_in(&whole));
         let half = &whole[..whole.len() - LAST_WORD.len()];
         assert_eq!(outcome_in(half), None, "it may be cut short");
         assert_eq!(outcome_in(LAST_WORD), None);

@@ -55,5 +55,8 @@ pub(super) fn run(args: &CollectArgs) -> Result<(), Failure> {
         &mut keeper,
         &mut output,
     )?;
-    conclude(&result, &stop)
+    match collected.cut {
+        Some(cut) => Err(cut.into()),
+        None => conclude(&result, &stop),
+    }
 }
