@@ -11,7 +11,9 @@ mod pods;
 mod studies;
 mod targets;
 
-use iosonde_e2e::program::iosonde;
+use iosonde_e2e::Scratch;
+use iosonde_e2e::program::{Invocation, iosonde};
+use iosonde_e2e::terminal::Terminal;
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -180,6 +182,18 @@ fn ended(output: &Output) -> (Option<i32>, String, String) {
 
 fn run(mut command: Command) -> (Option<i32>, String, String) {
     ended(&command.output().expect("iosonde starts"))
+}
+
+/// The command on a terminal.
+fn on_terminal(scratch: &Scratch, command: &Command) -> Terminal {
+    let program = command.get_program().to_owned();
+    let words = command.get_args().map(ToOwned::to_owned);
+    let invocation = Invocation::new(scratch, [program].into_iter().chain(words).collect());
+    let set = command
+        .get_envs()
+        .filter_map(|(name, value)| Some((name.to_str()?, value?)));
+    let invocation = set.fold(invocation, |all, (name, value)| all.env(name, value));
+    invocation.on_terminal(30, 100)
 }
 
 /// A run that measures: its agent has begun to serve.

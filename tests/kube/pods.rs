@@ -1,8 +1,7 @@
 //! Several pods at once.
 
-use super::{ENDLESS, JOB, Lab, begun, ended, run, signal};
+use super::{ENDLESS, JOB, Lab, begun, ended, on_terminal, run, signal};
 use iosonde_e2e::Scratch;
-use iosonde_e2e::program::Invocation;
 use iosonde_e2e::{ensure, one_good_try};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -120,16 +119,8 @@ fn what_was_measured_by_now_is_told_on_the_way() {
 fn on_a_terminal_every_pod_has_a_line() {
     let lab = Lab::new("lines");
     let words = "--per-node --claim-size 100m --name=t --rw=randread --bs=4k --size=16m --runtime=6 --time_based";
-    let command = lab.fio("sc://local-path", words);
     let scratch = Scratch::shared();
-    let program = command.get_program().to_owned();
-    let words = command.get_args().map(ToOwned::to_owned);
-    let invocation = Invocation::new(&scratch, [program].into_iter().chain(words).collect());
-    let set = command
-        .get_envs()
-        .filter_map(|(name, value)| Some((name.to_str()?, value?)));
-    let invocation = set.fold(invocation, |all, (name, value)| all.env(name, value));
-    let mut terminal = invocation.on_terminal(30, 100);
+    let mut terminal = on_terminal(&scratch, &lab.fio("sc://local-path", words));
     // The terminal takes lines that fill it for one.
     let drawn = terminal.until(|screen| {
         ["   0 n", "   1 n", "bandwidth", "p99"]

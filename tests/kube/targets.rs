@@ -1,6 +1,7 @@
 //! Every kind of target.
 
-use super::{IMAGE, JOB, Lab, kubectl_with, run};
+use super::{IMAGE, JOB, Lab, kubectl_with, on_terminal, run};
+use iosonde_e2e::Scratch;
 
 fn read_ios(stdout: &str) -> u64 {
     let json: serde_json::Value = serde_json::from_str(stdout).expect("fio's JSON");
@@ -26,6 +27,35 @@ fn a_job_on_each_kind_of_volume() {
         assert!(read_ios(&stdout) > 0, "{target}");
         lab.assert_clean();
     }
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn who_sits_at_a_terminal_is_asked_before_a_pod_runs_as_root() {
+    let lab = Lab::new("root");
+    let words = "--volume-mode block --claim-size 100m --name=t --rw=randread --size=8m";
+    let (status, _, stderr) = run(lab.fio("sc://loop-ext4", words));
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(
+        stderr.contains("the pod runs as root, without capabilities: block devices belong to root"),
+        "{stderr}"
+    );
+    for (keys, expected) in [("\r", 3), ("\x03", 130), ("y\r", 0)] {
+        let scratch = Scratch::shared();
+        let mut terminal = on_terminal(&scratch, &lab.fio("sc://loop-ext4", words));
+        let is_asked = terminal.until(|screen| screen.contains("Go on? [y/N]"));
+        assert!(is_asked, "{terminal:?}");
+        assert_eq!(lab.ours(), "", "nothing is made before the answer");
+        terminal.types(keys);
+        assert_eq!(terminal.wait().code(), Some(expected), "{terminal:?}");
+        lab.assert_clean();
+    }
+    let scratch = Scratch::shared();
+    let agreed = format!("{words} --run-as 0");
+    let mut terminal = on_terminal(&scratch, &lab.fio("sc://loop-ext4", &agreed));
+    assert!(terminal.wait().success(), "{terminal:?}");
+    assert!(!terminal.sent().contains("Go on?"), "{terminal:?}");
+    lab.assert_clean();
 }
 
 #[test]

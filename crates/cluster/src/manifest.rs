@@ -150,11 +150,7 @@ impl RunSpec<'_> {
 
     /// Whether the volume is a block device.
     pub fn is_block(&self) -> bool {
-        let takes_mode = matches!(
-            self.options.target,
-            Target::StorageClass(_) | Target::Ephemeral(_) | Target::Claim { .. }
-        );
-        takes_mode && self.options.volume_mode == VolumeMode::Block
+        self.options.is_block()
     }
 
     /// What the pods of this run are found by.
@@ -391,8 +387,7 @@ impl RunSpec<'_> {
 
     /// Block devices belong to root, and so do most directories of nodes.
     fn user(&self) -> i64 {
-        let needs_root = self.is_block() || matches!(self.options.target, Target::HostPath(_));
-        let usual = if needs_root { 0 } else { NOBODY };
+        let usual = self.options.why_root().map_or(NOBODY, |_| 0);
         self.options.run_as.unwrap_or(usual)
     }
 

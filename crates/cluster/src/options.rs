@@ -106,6 +106,26 @@ impl ClusterOptions {
     }
 }
 
+impl ClusterOptions {
+    /// Whether the volume is a block device.
+    pub fn is_block(&self) -> bool {
+        let takes_mode = matches!(
+            self.target,
+            Target::StorageClass(_) | Target::Ephemeral(_) | Target::Claim { .. }
+        );
+        takes_mode && self.volume_mode == VolumeMode::Block
+    }
+
+    /// Why the pod runs as root, where nobody has said who it is to run as.
+    pub fn why_root(&self) -> Option<&'static str> {
+        match (self.run_as, &self.target) {
+            (Some(_), _) => None,
+            (None, Target::HostPath(_)) => Some("directories of nodes belong to root"),
+            (None, _) => self.is_block().then_some("block devices belong to root"),
+        }
+    }
+}
+
 /// A taint to put up with, as kubectl writes taints: `KEY[=VALUE][:EFFECT]`; `*` is every one.
 pub fn toleration(text: &str) -> Option<Toleration> {
     const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];

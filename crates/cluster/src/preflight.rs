@@ -346,6 +346,12 @@ impl Facts {
         }
         judge_mode(options)?;
         self.judge_root(options)?;
+        if let Some(why) = options.why_root() {
+            let said = format!(
+                "the pod runs as root, without capabilities: {why} (--run-as UID makes it another user)"
+            );
+            ready.notes.push(said);
+        }
         self.judge_nodes(options, arch)?;
         ready.image = match &options.image {
             Some(image) => image.clone(),

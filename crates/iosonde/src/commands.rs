@@ -3,6 +3,7 @@
 pub(crate) mod ceph;
 pub(crate) mod cluster;
 pub(crate) mod compare;
+mod consent;
 pub(crate) mod doctor;
 mod expect;
 pub(crate) mod export;

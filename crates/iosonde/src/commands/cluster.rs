@@ -45,6 +45,14 @@ pub(crate) fn target_within(
     Ok(target(name)?.map(|target| (target, args)))
 }
 
+/// A target of this machine has no pods.
+pub(crate) fn no_pods_of(name: &str) -> Failure {
+    Failure::usage(
+        format!("{name} is not in a Kubernetes cluster, and cannot have several pods"),
+        "leave out --pods and its kin, or name a target such as sc://CLASS",
+    )
+}
+
 /// Where only one cluster can be meant.
 pub(crate) fn one_cluster(args: &ClusterArgs) -> Result<(), Failure> {
     match args.context.as_slice() {

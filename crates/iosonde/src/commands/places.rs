@@ -1,7 +1,7 @@
 //! Where the runs of one study go: all targets on this machine share a session, each target in a cluster has pods of its own.
 
-use super::cluster;
 use super::target::Opened;
+use super::{cluster, consent};
 use crate::args::{CephArgs, ClusterArgs, PodsArgs};
 use crate::failure::Failure;
 use crate::live::cluster::PodLive;
@@ -58,6 +58,15 @@ impl<'a> Places<'a> {
         tells: &'a mut [Tell],
         note: &mut dyn FnMut(&str),
     ) -> Result<Places<'a>, Failure> {
+        let is_here = |name: &&String| matches!(cluster::target_within(name, args), Ok(None));
+        if pods.pods().is_some() {
+            match names.iter().find(is_here) {
+                Some(name) => return Err(cluster::no_pods_of(name)),
+                None if names.is_empty() => return Err(cluster::no_pods_of("what the jobs name")),
+                None => {}
+            }
+        }
+        consent::to_root(names, args, interrupts)?;
         let mut places = Places {
             all: Vec::new(),
             local: LocalRunner {

@@ -1,9 +1,9 @@
 //! `iosonde probe`: how fast is it?
 
-use super::cluster;
 use super::end;
 use super::expect::promises;
 use super::target::{self, Opened};
+use super::{cluster, consent};
 use crate::args::{ClusterArgs, Format, ProbeArgs};
 use crate::failure::Failure;
 use crate::live::cluster::PodLive;
@@ -29,6 +29,7 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
     let promises = promises(&args.expect)?;
     let keeper = Keeper::open(&args.keep)?;
     let mut output = Output::open(args.output.as_deref(), false)?;
+    consent::to_root(&args.targets, &args.cluster, &|| stop.interrupt.count())?;
     // All targets are looked at before the first is measured: a mistake in the last one should not take minutes to show.
     for name in &args.targets {
         match cluster::target_within(name, &args.cluster)? {
@@ -38,12 +39,7 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
                 cluster::check(place, &args_of_cluster, args.pods.pods(), &interrupts)?;
             }
             Some(_) => {}
-            None if args.pods.pods().is_some() => {
-                return Err(Failure::usage(
-                    format!("{name} is not in a Kubernetes cluster, and cannot have several pods"),
-                    "leave out --pods and its kin, or name a target such as sc://CLASS",
-                ));
-            }
+            None if args.pods.pods().is_some() => return Err(cluster::no_pods_of(name)),
             None => {
                 let kind = target::check(name, &args.allow_overwrite, &args.ceph.access())?;
                 let target = ProbeTarget {

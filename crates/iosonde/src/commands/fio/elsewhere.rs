@@ -2,7 +2,7 @@
 
 use super::{conclude, report, watched};
 use crate::args::{CephArgs, ClusterArgs, KeepArgs, PodsArgs};
-use crate::commands::{ceph, cluster};
+use crate::commands::{ceph, cluster, consent};
 use crate::failure::Failure;
 use crate::live::cluster::PodLive;
 use crate::output::Output;
@@ -201,6 +201,9 @@ impl InPods {
         let mut keeper = Keeper::open(keep)?;
         let mut output = Output::open(command.output.as_deref().map(Path::new), false)?;
         let name = self.target.to_string();
+        consent::to_root(std::slice::from_ref(&name), &self.args, &|| {
+            stop.interrupt.count()
+        })?;
         let mut pod_live = PodLive::new(&name);
         let watch = Watch {
             tell: &mut |told: Told<'_>| pod_live.tell(told),

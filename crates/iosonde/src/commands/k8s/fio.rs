@@ -1,8 +1,8 @@
 //! `iosonde k8s fio`: kubestr's command, for those who know it.
 
 use crate::args::{ClusterArgs, KeepArgs};
-use crate::commands::cluster;
 use crate::commands::fio::document;
+use crate::commands::{cluster, consent};
 use crate::failure::Failure;
 use crate::live::cluster::PodLive;
 use crate::live::fio::FioLive;
@@ -141,7 +141,9 @@ pub(crate) fn run(args: &K8sFioArgs) -> Result<(), Failure> {
     let mut output = Output::open(args.outfile.as_deref(), false)?;
     let mut runs = Vec::new();
     let mut outcome = Ok(());
-    for class in args.cluster.in_each_context(&targets(args)) {
+    let classes = args.cluster.in_each_context(&targets(args));
+    consent::to_root(&classes, &args.cluster, &|| stop.interrupt.count())?;
+    for class in classes {
         match measure(&class, &parsed, args, &stop, &mut keeper) {
             Ok(run) => runs.push(run),
             Err(failure) => outcome = Err(failure),

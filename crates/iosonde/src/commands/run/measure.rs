@@ -2,6 +2,7 @@
 
 use super::site::{Site, Studied};
 use crate::args::RunArgs;
+use crate::commands::consent;
 use crate::commands::journal::{Lines, directory};
 use crate::commands::places::tells;
 use crate::commands::sweep::journal::Journal;
@@ -107,6 +108,7 @@ pub(super) fn measure(
     eprint!("{}", plan(suite, targets));
     let together = random_id().map_err(anyhow::Error::from)?;
     let (mut tells, interrupts) = (tells(&names), || stop.interrupt.count());
+    consent::to_root(&names, &args.cluster, &interrupts)?;
     let mut sites = Vec::new();
     for (target, tell) in targets.iter().zip(&mut tells) {
         let site = Site::open(&target.name, args, &interrupts, tell, &mut |note| {

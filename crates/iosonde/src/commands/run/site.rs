@@ -159,6 +159,7 @@ pub(super) fn checked(name: &str, args: &RunArgs) -> Result<Vec<String>, Failure
             let notes = cluster::check(target, &within, args.pods.pods(), &|| 0)?;
             Ok(notes.iter().map(|note| format!("{name}: {note}")).collect())
         }
+        None if args.pods.pods().is_some() => Err(cluster::no_pods_of(name)),
         None => check(name, &args.written.allow_overwrite, &args.ceph.access()).map(|_| Vec::new()),
     }
 }

@@ -1,0 +1,61 @@
+//! What a pod needs beyond the restricted Pod Security Standard is asked for, where somebody is there to answer.
+
+use crate::args::ClusterArgs;
+use crate::commands::cluster::target_within;
+use crate::failure::Failure;
+use iosonde_result::session::RunError;
+use std::io::{IsTerminal, stderr, stdin};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+/// Asks whether pods may run as root, for each of these targets whose pod would. Who is no terminal is only told, when the pod
+/// is made; `--run-as` answers beforehand.
+pub(crate) fn to_root(
+    targets: &[String],
+    args: &ClusterArgs,
+    interrupts: &dyn Fn() -> u32,
+) -> Result<(), Failure> {
+    if !stdin().is_terminal() || !stderr().is_terminal() {
+        return Ok(());
+    }
+    for name in targets {
+        let Some((target, within)) = target_within(name, args)? else {
+            continue;
+        };
+        let Some(why) = within.options(target).why_root() else {
+            continue;
+        };
+        eprint!("{name}: its pod would run as root: {why}. Go on? [y/N] ");
+        if !is_yes(interrupts)? {
+            return Err(Failure::Run(RunError::Refused {
+                device: name.clone(),
+                found: format!("its pod would run as root: {why}"),
+                remedy: "agree, beforehand with --run-as 0, or name another user with --run-as UID"
+                    .to_owned(),
+            }));
+        }
+    }
+    Ok(())
+}
+
+/// The answer, for which nobody has to wait who wants to stop.
+fn is_yes(interrupts: &dyn Fn() -> u32) -> Result<bool, Failure> {
+    let (tell, told) = channel();
+    thread::spawn(move || {
+        let mut line = String::new();
+        let read = stdin().read_line(&mut line);
+        // Nobody listens to an answer that comes too late.
+        let _ = tell.send(read.is_ok() && matches!(line.trim(), "y" | "Y" | "yes"));
+    });
+    loop {
+        match told.recv_timeout(Duration::from_millis(50)) {
+            Ok(answer) => return Ok(answer),
+            Err(RecvTimeoutError::Timeout) if interrupts() == 0 => {}
+            Err(_) => {
+                eprintln!();
+                return Err(Failure::Run(RunError::Interrupted));
+            }
+        }
+    }
+}
