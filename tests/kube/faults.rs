@@ -128,7 +128,7 @@ fn a_job_that_somebody_deletes_is_a_lost_run() {
 fn a_run_that_its_deadline_ends_says_so() {
     let lab = Lab::new("deadline");
     for pods in ["", "--pods 2"] {
-        let words = format!("{pods} --claim-size 100m --deadline 12s {ENDLESS}");
+        let words = format!("{pods} --claim-size 100m --deadline 30s {ENDLESS}");
         let (status, _, stderr) = run(lab.fio("sc://local-path", &words));
         assert_eq!(status, Some(10), "{stderr}");
         assert!(

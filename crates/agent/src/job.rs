@@ -4,7 +4,7 @@ use crate::{Failure, fio};
 use iosonde_engine::interrupt::Interrupt;
 use iosonde_engine::local::LocalRunner;
 use iosonde_engine::system_env::SystemEnv;
-use iosonde_job::place::{DEVICE, into_volume};
+use iosonde_job::place::{DEVICE, into_volume, vary};
 use iosonde_job::{Plan, parse};
 use iosonde_result::fio::Formats;
 use iosonde_result::run::RunResult;
@@ -12,10 +12,13 @@ use iosonde_result::session::{RunError, Session};
 use iosonde_result::wire::{cut_short, farewell};
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
+
+/// The variable that Kubernetes gives the pods of an Indexed Job.
+const INDEX: &str = "JOB_COMPLETION_INDEX";
 
 /// What to run, and where.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -36,8 +39,8 @@ impl Options {
                 "--stay" => options.stay = true,
                 "--scratch" => {
                     let path = words.next().map(PathBuf::from);
-                    options.scratch =
-                        Some(path.ok_or_else(|| Failure::new(2, "--scratch needs a value"))?);
+                    let path = path.ok_or_else(|| Failure::new(2, "--scratch needs a value"))?;
+                    options.scratch = Some(own(&path, index()));
                 }
                 name if name.starts_with("--") => {
                     return Err(Failure::new(2, format!("there is no option {name}")));
@@ -70,6 +73,23 @@ pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
     ended
 }
 
+/// Which of several pods this is: a Job says it, the pods of a StatefulSet have it in their names.
+fn index() -> Option<u64> {
+    let given = std::env::var(INDEX).ok();
+    let of_name = || {
+        let name = std::env::var("HOSTNAME").ok()?;
+        Some(name.rsplit_once('-')?.1.to_owned())
+    };
+    given.or_else(of_name)?.parse().ok()
+}
+
+/// The cluster puts the index of a Job's pod into the path, and knows none of other pods.
+fn own(path: &Path, index: Option<u64>) -> PathBuf {
+    let index = index.map_or("own".to_owned(), |index| index.to_string());
+    let text = path.to_string_lossy();
+    text.replace(&format!("$({INDEX})"), &index).into()
+}
+
 fn plan(options: &Options) -> Result<Plan, Failure> {
     let parsed = parse(std::slice::from_ref(&options.file), &SystemEnv::default())
         .map_err(|all| Failure::new(2, all.render(false)))?;
@@ -77,6 +97,7 @@ fn plan(options: &Options) -> Result<Plan, Failure> {
         eprintln!("{}", parsed.warnings);
     }
     let mut plan = parsed.plan;
+    vary(&mut plan, index().unwrap_or(0));
     let scratch = options.scratch.as_ref().map(|path| path.to_string_lossy());
     for note in into_volume(&mut plan, scratch.as_deref()) {
         eprintln!("note: {note}");
@@ -85,23 +106,21 @@ fn plan(options: &Options) -> Result<Plan, Failure> {
 }
 
 fn measure(options: &Options, plan: &Plan, interrupt: &Arc<Interrupt>) -> Result<(), Failure> {
-    let outcome = on_volume(options, plan, interrupt);
+    let (outcome, is_cut) = on_volume(options, plan, interrupt);
     let told = match &outcome {
         Ok(result) => fio::write(&mut io::stdout(), plan, result, &Formats::default()),
         Err(_) => Ok(()),
     };
     let ended = match &outcome {
-        Ok(result) => fio::conclude(result, interrupt.is_requested()),
+        Ok(result) => fio::conclude(result, is_cut),
         Err(error) => Err(fio::refused(error)),
     };
     told.map_err(|error| unwritten(&error))?;
     if let Err(failure) = &ended {
         complain(options, failure);
     }
-    if interrupt.is_requested() {
-        said(cut_short())?;
-    }
-    said(farewell(outcome))?;
+    let cut = is_cut.then(cut_short).unwrap_or_default();
+    said(cut + &farewell(outcome))?;
     ended
 }
 
@@ -130,17 +149,21 @@ fn unwritten(error: &io::Error) -> Failure {
     Failure::new(5, format!("the result cannot be written: {error}"))
 }
 
+/// What comes of the job, and whether it was told to end before it was over.
 fn on_volume(
     options: &Options,
     plan: &Plan,
     interrupt: &Arc<Interrupt>,
-) -> Result<RunResult, RunError> {
-    if let Some(scratch) = &options.scratch {
-        std::fs::create_dir_all(scratch).map_err(|error| RunError::Target {
+) -> (Result<RunResult, RunError>, bool) {
+    if let Some(scratch) = &options.scratch
+        && let Err(error) = std::fs::create_dir_all(scratch)
+    {
+        let unusable = RunError::Target {
             path: scratch.display().to_string(),
             problem: format!("it cannot be made in the volume: {error}"),
             remedy: "let the pod's user write to the volume: --run-as".to_owned(),
-        })?;
+        };
+        return (Err(unusable), false);
     }
     let runner = LocalRunner {
         consent: match options.scratch {
@@ -152,14 +175,16 @@ fn on_volume(
     };
     let mut session = runner.open();
     let outcome = session.run(plan, &mut ());
+    // A wish that comes later finds the job over.
+    let is_cut = interrupt.is_requested();
     let closed = Box::new(session).close();
     if let Some(scratch) = &options.scratch
         && let Err(error) = std::fs::remove_dir_all(scratch)
     {
         eprintln!("{} is left behind: {error}", scratch.display());
     }
-    let result = outcome?;
-    closed.map(|()| result)
+    let outcome = outcome.and_then(|result| closed.map(|()| result));
+    (outcome, is_cut)
 }
 
 #[cfg(test)]
@@ -197,5 +222,8 @@ mod tests {
         assert!(message("a b").contains("one job file"));
         assert!(message("--wait a").contains("--wait"));
         assert!(message("a --scratch").contains("needs a value"));
+        let unknown = Path::new("/data/.iosonde-x-$(JOB_COMPLETION_INDEX)");
+        assert_eq!(own(unknown, Some(3)), Path::new("/data/.iosonde-x-3"));
+        assert_eq!(own(Path::new("/data/x"), Some(3)), Path::new("/data/x"));
     }
 }

@@ -210,6 +210,9 @@ impl Gathering {
             };
             let mut due = self.sights(found.items).await;
             due.retain(|sight| !has_result(sight));
+            // Pods that are gone with their result are not missing.
+            let there = due.iter().filter(|sight| sight.pod.is_some()).count();
+            due.retain(|sight| sight.pod.is_some() || results.len() + there < expected);
             let what = match judge_due(&due) {
                 State::Running => {
                     idle = Instant::now();
@@ -226,7 +229,10 @@ impl Gathering {
                 State::Waiting(what) if idle.elapsed() >= self.timeout => {
                     return Err(unready(&due, too_late(self.timeout, &what)));
                 }
-                State::Waiting(what) => what,
+                State::Waiting(what) => {
+                    hindered = Hindered::default();
+                    what
+                }
             };
             (watch.tell)(Told::Waiting(&what));
             tokio::time::sleep(LOOK).await;
@@ -242,8 +248,9 @@ impl Gathering {
         let log = match self.whole_log(pod).await {
             Ok(Some(log)) => log,
             Ok(None) => return Ok(None),
-            // A server that is away: it is asked again.
-            Err(error) if api::is_away(&error) => return Ok(None),
+            // A server that is away, or a pod that has gone or whose container never began: the next look says more.
+            Err(error) if api::is_away(&error) || api::is_missing(&error) => return Ok(None),
+            Err(kube::Error::Api(status)) if status.code == 400 => return Ok(None),
             Err(error) => {
                 let doing = format!("reading what {} has written", name(pod));
                 return Err(api::failed(&doing, &error));
@@ -254,6 +261,7 @@ impl Gathering {
                 result,
                 is_cut: was_cut_short(&log),
             })),
+            Some(Err(_)) if was_cut_short(&log) => Err(self.why_cut(pod).await),
             Some(Err(error)) => Err(lost(
                 pod,
                 &format!("its job was refused: {error}"),
@@ -313,7 +321,10 @@ impl Gathering {
         results: BTreeMap<String, (Pod, Found)>,
     ) -> Result<Collected, RunError> {
         let mut notes = notes(results.values());
-        let cut = self.why_cut(&results).await;
+        let cut = match results.values().find(|(_, found)| found.is_cut) {
+            Some((pod, _)) => Some(self.why_cut(pod).await),
+            None => None,
+        };
         let mut runs = Vec::new();
         let mut target = String::new();
         let first_ms = results
@@ -352,38 +363,57 @@ impl Gathering {
         })
     }
 
-    /// Why pods were told to end before their job was over, if any were.
-    async fn why_cut(&self, results: &BTreeMap<String, (Pod, Found)>) -> Option<RunError> {
-        let cut = results.values().filter(|(_, found)| found.is_cut);
-        let pods: Vec<Pod> = cut.map(|(pod, _)| pod.clone()).collect();
-        let first = pods.first()?.clone();
-        let seen = self.sights(pods).await;
-        let why = seen
-            .iter()
-            .find_map(Sight::deadline)
-            .unwrap_or_else(|| Hindrance {
-                cause: "it was told to end before its job was over".to_owned(),
-                remedy:
-                    "see `kubectl get events` for who wanted that, and apply the manifest again"
-                        .to_owned(),
-                patience: Duration::ZERO,
-            });
-        let cause = format!("{}; its result is of the time until then", why.cause);
-        Some(lost(&first, &cause, &why.remedy))
+    /// Why a pod was told to end before its job was over.
+    async fn why_cut(&self, pod: &Pod) -> RunError {
+        let seen = self.sights(vec![pod.clone()]).await;
+        let (cause, remedy) = match seen.iter().find_map(Sight::deadline) {
+            Some(deadline) => (deadline.cause, deadline.remedy),
+            None => (
+                "it was told to end before its job was over".to_owned(),
+                "see `kubectl get events` for who wanted that, and apply the manifest again"
+                    .to_owned(),
+            ),
+        };
+        let cause = format!("{cause}; what it has measured is of the time until then");
+        lost(pod, &cause, &remedy)
     }
 }
 
 /// Where those stand together that have no result yet: while one runs there is something to wait for, unless another never will.
+/// What may go away by itself matters only where none runs.
 fn judge_due(due: &[Sight]) -> State {
-    let states: Vec<State> = due.iter().map(Sight::judge).collect();
-    let hindered = |state: &&State| matches!(state, State::Hindered(_));
+    let states: Vec<State> = due.iter().map(judge_one).collect();
+    let for_good = |state: &&State| matches!(state, State::Hindered(h) if h.patience.is_zero());
     let runs = |state: &&State| **state == State::Running;
-    let mut telling = states
-        .iter()
-        .filter(hindered)
-        .chain(states.iter().filter(runs));
-    let first = telling.next().or(states.first());
-    first.cloned().unwrap_or(State::Running)
+    let hindered = |state: &&State| matches!(state, State::Hindered(_));
+    let states = || states.iter();
+    let mut telling = states()
+        .filter(for_good)
+        .chain(states().filter(runs))
+        .chain(states().filter(hindered))
+        .chain(states());
+    let others = || State::Waiting("the other pods to be made".to_owned());
+    telling.next().cloned().unwrap_or_else(others)
+}
+
+/// A container that has ended is no hindrance: what it has written is yet to be read, or it is started again.
+fn judge_one(sight: &Sight) -> State {
+    match (sight.judge(), &sight.pod) {
+        (State::Hindered(_), Some(pod)) if has_ended(pod) => {
+            State::Waiting("what a pod has written".to_owned())
+        }
+        (state, _) => state,
+    }
+}
+
+/// Whether its container has ended, and the node says nothing of why.
+fn has_ended(pod: &Pod) -> bool {
+    let Some(status) = &pod.status else {
+        return false;
+    };
+    let containers = status.container_statuses.iter().flatten();
+    let mut states = containers.filter_map(|container| container.state.as_ref());
+    status.reason.is_none() && states.any(|state| state.terminated.is_some())
 }
 
 fn unready(due: &[Sight], hindrance: Hindrance) -> RunError {

@@ -170,6 +170,12 @@ impl Sight {
         })
     }
 
+    /// Whether its job is there, has not failed, and nobody has deleted it.
+    pub(crate) fn has_job_that_goes_on(&self) -> bool {
+        let is_kept = |job: &Job| job.metadata.deletion_timestamp.is_none();
+        self.job.as_ref().is_some_and(is_kept) && self.failed().is_none()
+    }
+
     /// The condition that says so of the job. Newer clusters have failed a job only when its pods are gone, and say before
     /// that it is meant to.
     fn failed(&self) -> Option<&JobCondition> {

@@ -20,6 +20,8 @@ const NODE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(200);
 /// How long a server may be away while pods are waited for.
 pub(crate) const AWAY: Duration = Duration::from_secs(60);
+/// How long a job whose pods are deleted may take to say that it does so.
+const EXPLAINED: Duration = Duration::from_secs(3);
 /// How long deleting may take before the user is told what is left: the grace period of the pod, and its volume.
 const REMOVAL: Duration = Duration::from_secs(90);
 
@@ -184,33 +186,16 @@ impl Objects {
 
     /// Why a connection to the agent of this pod broke: `None` while its container still runs.
     pub(crate) async fn loss(&self, pod: &str) -> Result<Option<RunError>, kube::Error> {
-        let sights = self.sights().await?;
-        let is_meant = |sight: &&Sight| sight.pod_name() == Some(pod);
-        let gone = Sight::default();
-        let sight = sights.iter().find(is_meant).unwrap_or(&gone);
-        let is_deleted = sight
-            .pod
-            .as_ref()
-            .is_some_and(|pod| pod.metadata.deletion_timestamp.is_some());
-        // What ends pods by deleting them is asked first.
-        let state = match sights.iter().find_map(Sight::deadline) {
-            Some(deadline) => State::Hindered(deadline),
-            None if is_deleted || sight.pod.is_none() => State::Hindered(deleted()),
-            None => sight.judge(),
-        };
-        let (cause, remedy) = match state {
-            State::Running => return Ok(None),
-            State::Hindered(hindrance) => (hindrance.cause, hindrance.remedy),
-            State::Waiting(what) => (
-                format!("its container no longer runs; it waits for {what}"),
-                "see `kubectl describe pod`, and run it again".to_owned(),
-            ),
-        };
-        Ok(Some(RunError::Lost {
-            what: "the pod".to_owned(),
-            cause,
-            remedy,
-        }))
+        let begun = Instant::now();
+        loop {
+            let sights = self.sights().await?;
+            let (loss, is_explained) = loss_seen(pod, &sights);
+            // A job that ends its pods says so a moment after.
+            if is_explained || begun.elapsed() > EXPLAINED {
+                return Ok(loss);
+            }
+            tokio::time::sleep(LOOK).await;
+        }
     }
 
     /// The first of this run's pods whose node is not ready, where this user may see nodes.
@@ -379,6 +364,40 @@ fn judge_all(sights: &[Sight], pods: u32) -> State {
         1 => what,
         pods => format!("{what}; {running} of {pods} pods run"),
     })
+}
+
+/// Why this pod is lost by what was seen, and whether there will be no better answer in a moment.
+fn loss_seen(pod: &str, sights: &[Sight]) -> (Option<RunError>, bool) {
+    let is_meant = |sight: &&Sight| sight.pod_name() == Some(pod);
+    let gone = Sight::default();
+    let sight = sights.iter().find(is_meant).unwrap_or(&gone);
+    let is_deleted = sight
+        .pod
+        .as_ref()
+        .is_some_and(|pod| pod.metadata.deletion_timestamp.is_some());
+    // What ends pods by deleting them is asked first.
+    let (state, is_explained) = match sights.iter().find_map(Sight::deadline) {
+        Some(deadline) => (State::Hindered(deadline), true),
+        None if is_deleted || sight.pod.is_none() => {
+            let may_say_more = sights.iter().any(Sight::has_job_that_goes_on);
+            (State::Hindered(deleted()), !may_say_more)
+        }
+        None => (sight.judge(), true),
+    };
+    let (cause, remedy) = match state {
+        State::Running => return (None, true),
+        State::Hindered(hindrance) => (hindrance.cause, hindrance.remedy),
+        State::Waiting(what) => (
+            format!("its container no longer runs; it waits for {what}"),
+            "see `kubectl describe pod`, and run it again".to_owned(),
+        ),
+    };
+    let lost = RunError::Lost {
+        what: "the pod".to_owned(),
+        cause,
+        remedy,
+    };
+    (Some(lost), is_explained)
 }
 
 fn deleted() -> Hindrance {

@@ -86,7 +86,7 @@ impl RunSpec<'_> {
         format!("iosonde-{}", self.id)
     }
 
-    /// The directory that files go to: ours alone, whatever else is in the volume. Pods that share it have one each, by index.
+    /// The directory that files go to: ours alone, whatever else is in the volume. Several pods have one each, by index.
     pub fn scratch(&self, index: Option<&str>) -> String {
         let index = index.map_or(String::new(), |index| format!("-{index}"));
         format!("{MOUNT}/.iosonde-{}{index}", self.id)
@@ -97,13 +97,9 @@ impl RunSpec<'_> {
         self.options.pods.is_some_and(|pods| pods.shared)
     }
 
-    /// Whether what one pod writes is seen by the others.
-    pub(crate) fn shares_volume(&self) -> bool {
-        let is_there = matches!(
-            self.options.target,
-            Target::Claim { .. } | Target::HostPath(_)
-        );
-        self.is_shared() || (is_there && self.pods > 1)
+    /// Whether pods have directories that tell them apart: they may be in one volume, and contents go by the names of files.
+    pub(crate) fn is_one_of_several(&self) -> bool {
+        self.is_shared() || self.pods > 1
     }
 
     fn is_by_itself(&self) -> bool {

@@ -116,6 +116,12 @@ impl ClusterOptions {
         takes_mode && self.volume_mode == VolumeMode::Block
     }
 
+    /// Whether all pods write into the same volume.
+    pub fn is_one_volume(&self) -> bool {
+        let is_shared = self.pods.is_some_and(|pods| pods.shared);
+        is_shared || matches!(self.target, Target::Claim { .. } | Target::HostPath(_))
+    }
+
     /// Why the pod runs as root, where nobody has said who it is to run as.
     pub fn why_root(&self) -> Option<&'static str> {
         match (self.run_as, &self.target) {

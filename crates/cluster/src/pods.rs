@@ -27,8 +27,6 @@ use tokio::runtime::Runtime;
 const LISTEN: Duration = Duration::from_millis(5);
 /// Questions for the clock of each pod.
 const EXCHANGES: usize = 10;
-/// Between the seeds of two pods, far from what anybody gives.
-const POD_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 /// From the agreement to the start: the word must have reached all pods by then.
 const AHEAD: Duration = Duration::from_millis(200);
 
@@ -175,7 +173,7 @@ impl<'w> PodsSession<'w> {
         for (index, link) in (0..).zip(&mut self.links) {
             let mut plan = plan.clone();
             place::into_volume(&mut plan, link.scratch.as_deref());
-            vary(&mut plan, index);
+            place::vary(&mut plan, index);
             link.begin(Request::Run {
                 run: self.runs,
                 plan: Box::new(plan),
@@ -438,20 +436,6 @@ fn named(error: RunError, pod: &str) -> RunError {
     }
 }
 
-/// Pods are clones of each other, which never share a sequence: what arrives by chance would arrive everywhere at once, and
-/// storage that keeps equal contents once would keep one copy of them all. What is verified may be of another run, which
-/// must be known again.
-fn vary(plan: &mut Plan, index: u64) {
-    for job in &mut plan.jobs {
-        let workload = &mut job.workload;
-        let repeats = workload.randrepeat || workload.allrandrepeat || workload.randseed.is_some();
-        if index > 0 && repeats && job.verify.is_none() {
-            let seed = workload.randseed.unwrap_or_default();
-            workload.randseed = Some(seed.wrapping_add(index.wrapping_mul(POD_SEED)));
-        }
-    }
-}
-
 impl Session for PodsSession<'_> {
     fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
         let mut nodes = std::mem::take(&mut self.nodes);
@@ -476,50 +460,5 @@ impl Drop for PodsSession<'_> {
         if let Err(left) = self.remove() {
             (self.watch.tell)(Told::Note(&format!("{left}; {}", left.remedy())));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use iosonde_job::plan::{Job, Verify, VerifyMethod};
-
-    #[test]
-    fn pods_have_sequences_of_their_own_unless_they_verify() {
-        let job = |change: fn(&mut Job)| {
-            let mut job = Job::new("t");
-            change(&mut job);
-            job
-        };
-        let seeds = |index: u64| {
-            let mut plan = Plan {
-                jobs: vec![
-                    job(|job| job.workload.randrepeat = true),
-                    job(|job| job.workload.randseed = Some(7)),
-                    job(|job| job.workload.randrepeat = false),
-                    job(|job| {
-                        job.workload.randseed = Some(7);
-                        job.verify = Some(Verify::new(VerifyMethod::Md5));
-                    }),
-                ],
-                global_options: Vec::new(),
-            };
-            vary(&mut plan, index);
-            let seeds = plan.jobs.iter().map(|job| job.workload.randseed);
-            seeds.collect::<Vec<_>>()
-        };
-        // The first is as it would be alone.
-        assert_eq!(seeds(0), [None, Some(7), None, Some(7)]);
-        let (one, two) = (seeds(1), seeds(2));
-        assert_eq!(
-            one[2..],
-            [None, Some(7)],
-            "drawn anew, and to be known again"
-        );
-        for job in 0..2 {
-            assert!(one[job].is_some() && one[job] != Some(7), "{one:?}");
-            assert_ne!(one[job], two[job]);
-        }
-        assert_eq!(seeds(1), one, "the same each time");
     }
 }

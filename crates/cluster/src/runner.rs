@@ -291,7 +291,7 @@ async fn start(
     };
     let mut labels = BTreeMap::new();
     complete(&mut labels, &objects.cluster, pod).await;
-    let index = spec.shares_volume().then(|| index.to_string());
+    let index = spec.is_one_of_several().then(|| index.to_string());
     Ok(MadePod {
         name,
         labels,

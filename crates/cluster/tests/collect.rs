@@ -6,7 +6,7 @@ use iosonde_engine::system_env::SystemEnv;
 use iosonde_job::Target;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
-use iosonde_result::wire::farewell;
+use iosonde_result::wire::{cut_short, farewell};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -215,6 +215,27 @@ fn the_result_of_one_pod_is_its_own() {
     let collected = collected("one", server, Some("iosonde-0a1b2c3d")).unwrap();
     assert!(collected.result.pods.is_empty());
     assert_eq!(collected.result.labels["node"], "n1");
+}
+
+#[test]
+fn what_was_cut_short_is_told_and_kept() {
+    let log = format!("{}interrupted\n{}", cut_short(), farewell(Ok(result(1000))));
+    let one = server(&[("iosonde-0a1b2c3d-0", "Failed", log)]);
+    let collected = collected("half", one, None).unwrap();
+    assert!(collected.result.workers[0].directions.read.total_ios > 0);
+    let cut = collected.cut.expect("the job was longer").to_string();
+    assert!(cut.contains("told to end before its job was over"), "{cut}");
+}
+
+#[test]
+fn pods_that_never_come_are_not_waited_for_for_ever() {
+    let mut server = server(&[("iosonde-0a1b2c3d-0", "Succeeded", farewell(Ok(result(1))))]);
+    server.pods[0]["metadata"]["annotations"]["iosonde/pods"] = json!("2");
+    let error = collected_within("few", server, None, Duration::ZERO).unwrap_err();
+    assert!(
+        error.to_string().contains("the other pods to be made"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -7,6 +7,23 @@ use crate::plan::{Direction, Extent, Job, Plan};
 /// Where a pod has its block volume.
 pub const DEVICE: &str = "/dev/iosonde";
 
+/// Between the seeds of two pods, far from what anybody gives.
+const POD_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Gives one of several pods random numbers of its own, by its index. Pods are clones of each other, which never share a
+/// sequence: what arrives by chance would arrive everywhere at once, and storage that keeps equal contents once would keep one
+/// copy of them all. What is verified may be of another run, which must be known again.
+pub fn vary(plan: &mut Plan, index: u64) {
+    for job in &mut plan.jobs {
+        let workload = &mut job.workload;
+        let repeats = workload.randrepeat || workload.allrandrepeat || workload.randseed.is_some();
+        if index > 0 && repeats && job.verify.is_none() {
+            let seed = workload.randseed.unwrap_or_default();
+            workload.randseed = Some(seed.wrapping_add(index.wrapping_mul(POD_SEED)));
+        }
+    }
+}
+
 /// Moves all files of a plan into a volume. Returns what the user should know about it.
 ///
 /// `scratch` is the directory for files; `None` means that the volume is a block device.
@@ -281,5 +298,30 @@ mod tests {
         let mut large = plan("--name=a --filesize=3m --offset=2m");
         confine(&mut large.jobs[0], 4 << 20, true).unwrap();
         assert_eq!(large.jobs[0].files.filesize, Some((2 << 20, 2 << 20)));
+    }
+
+    #[test]
+    fn pods_have_sequences_of_their_own_unless_they_verify() {
+        let words = "--name=a --size=1m --name=b --size=1m --randseed=7 --name=c --size=1m --randrepeat=0 \
+             --name=d --size=1m --randseed=7 --verify=md5";
+        let seeds = |index: u64| -> Vec<Option<u64>> {
+            let mut plan = plan(words);
+            vary(&mut plan, index);
+            let jobs = plan.jobs.iter();
+            jobs.map(|job| job.workload.randseed).collect()
+        };
+        // The first is as it would be alone.
+        assert_eq!(seeds(0), [None, Some(7), None, Some(7)]);
+        let (one, two) = (seeds(1), seeds(2));
+        assert_eq!(
+            one[2..],
+            [None, Some(7)],
+            "drawn anew, and to be known again"
+        );
+        for job in 0..2 {
+            assert!(one[job].is_some() && one[job] != Some(7), "{one:?}");
+            assert_ne!(one[job], two[job]);
+        }
+        assert_eq!(seeds(1), one, "the same each time");
     }
 }

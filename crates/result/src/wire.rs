@@ -228,9 +228,13 @@ pub fn cut_short() -> String {
 
 /// Whether the pod that has written this was told to end before its job was over.
 pub fn was_cut_short(log: &str) -> bool {
+    let ending = cut_short();
     let mut lines = log.lines().rev().skip_while(|line| *line != LAST_WORD);
-    let before = lines.nth(2).map(serde_json::from_str);
-    matches!(before, Some(Ok(Message::Ending)))
+    // What went to standard error may stand between them: a node reads the two as they come.
+    lines
+        .by_ref()
+        .take(20)
+        .any(|line| line == ending.trim_end())
 }
 
 /// The outcome of a job in what its pod has written; `None` while it goes on, or when it was cut short.

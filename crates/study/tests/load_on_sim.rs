@@ -4,7 +4,9 @@ mod lost;
 
 use iosonde_engine::local::{LocalRunner, LocalSession};
 use iosonde_job::Plan;
+use iosonde_job::plan::Job;
 use iosonde_result::observer::Observer;
+use iosonde_result::pods::{PodRun, combined};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
 use iosonde_study::load::{
@@ -346,4 +348,52 @@ fn the_same_seed_gives_the_same_result() {
         ..options()
     };
     assert_eq!(measure(ONE_SERVER, &options), measure(ONE_SERVER, &options));
+}
+
+/// Pods of one run, each on a device of its own.
+struct Pods(Vec<LocalSession>);
+
+impl Session for Pods {
+    fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        let runs = self.0.iter_mut().map(|pod| pod.run(plan, observer));
+        let runs: Result<Vec<RunResult>, RunError> = runs.collect();
+        let pods = runs?.into_iter().enumerate().map(|(index, result)| PodRun {
+            name: index.to_string(),
+            node: "n1".to_owned(),
+            started_ns: 0,
+            clock_error_ns: 0,
+            result,
+        });
+        combined(pods.collect()).ok_or(RunError::NothingDone)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), RunError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn pods_share_what_is_offered_and_are_one_point() {
+    let options = LoadOptions {
+        rates: vec![2001.0],
+        parties: 4,
+        arrivals: Arrivals::Constant,
+        ..options()
+    };
+    let mut pods = Pods((0..4).map(|_| LocalRunner::default().open()).collect());
+    let result = load(&mut pods, &target("read_us=100"), &options, &mut ()).unwrap();
+    let point = &result.points[0];
+    // A quarter is no whole number of I/Os: what each was told is what was offered.
+    assert_eq!(point.offered.reads_per_s, 2000.0);
+    assert!((point.achieved_per_s() - 2000.0).abs() < 10.0, "{point:?}");
+    assert!(point.kept_up);
+    // By its plan the run of a point is found again.
+    let mut job = Job::new("read");
+    job.schedule.rate_iops.read = Some(500);
+    let plan = |jobs| Plan {
+        jobs,
+        global_options: Vec::new(),
+    };
+    assert!(point.is_of(&plan(vec![job.clone()]), 4));
+    assert!(!point.is_of(&plan(vec![job]), 1));
 }

@@ -92,6 +92,6 @@ impl RunSpec<'_> {
     }
 
     fn own_scratch(&self, index: &str) -> String {
-        self.scratch(self.shares_volume().then_some(index))
+        self.scratch(self.is_one_of_several().then_some(index))
     }
 }

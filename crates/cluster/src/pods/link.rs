@@ -127,14 +127,15 @@ impl Link {
             Message::Status(so_far) => self.status = Some(*so_far),
             Message::Event(event) => observer.event(&event),
             Message::Ending => self.is_cut_short = true,
-            Message::Done(Ok(result)) if !self.is_cut_short => self.result = Some(*result),
-            Message::Done(Ok(_)) => {
+            // Also one that was told to end while it laid out, which for an agent is as if somebody had interrupted it.
+            Message::Done(_) if self.is_cut_short => {
                 return Err(RunError::Lost {
                     what: format!("the pod {}", self.name),
                     cause: "it was told to end".to_owned(),
                     remedy: "see `kubectl describe pod`, and run it again".to_owned(),
                 });
             }
+            Message::Done(Ok(result)) => self.result = Some(*result),
             Message::Done(Err(error)) => return Err(error),
             Message::Refused(problem) => return Err(refused(problem)),
             Message::Hello { .. } | Message::Alive | Message::Place(_) | Message::Sample(_) => {}

@@ -1,6 +1,6 @@
 //! Arguments of `iosonde pts`.
 
-use super::{CephArgs, ClusterArgs, KeepArgs, PodsArgs, WrittenArgs, size};
+use super::{CephArgs, ClusterArgs, KeepArgs, WrittenArgs, size};
 use clap::{Args, ValueEnum};
 
 /// What `iosonde pts --help` ends with.
@@ -55,8 +55,6 @@ pub(crate) struct PtsArgs {
     pub(crate) keep: KeepArgs,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
-    #[command(flatten)]
-    pub(crate) pods: PodsArgs,
     #[command(flatten)]
     pub(crate) ceph: CephArgs,
 }

@@ -1,6 +1,6 @@
 //! Arguments of `iosonde run`.
 
-use super::{CephArgs, ClusterArgs, KeepArgs, PodsArgs, WrittenArgs};
+use super::{CephArgs, ClusterArgs, KeepArgs, WrittenArgs};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -64,6 +64,4 @@ pub(crate) struct RunArgs {
     pub(crate) ceph: CephArgs,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
-    #[command(flatten)]
-    pub(crate) pods: PodsArgs,
 }

@@ -135,10 +135,10 @@ pub(crate) fn options_of_pods(
 }
 
 /// What is said of figures that several pods have made together.
-pub(crate) fn note_of_pods(session: &AnySession<'_>, pods: Option<Pods>) -> Option<String> {
+pub(crate) fn note_of_pods(session: &AnySession<'_>, options: &ClusterOptions) -> Option<String> {
     let count = session.pods();
     (count > 1).then(|| {
-        let where_ = match pods.is_some_and(|pods| pods.shared) {
+        let where_ = match options.is_one_volume() {
             true => "a file of its own in one volume",
             false => "a volume of its own",
         };
@@ -179,13 +179,15 @@ pub(crate) fn agent() -> Result<Cow<'static, [u8]>, Failure> {
 /// What a probe measures in the pod.
 pub(crate) fn probe_target(
     name: &str,
-    path: &str,
+    session: &AnySession<'_>,
     found: Place,
     options: &ClusterOptions,
 ) -> ProbeTarget {
+    let path = session.path();
     let kind = match found {
         Place::Directory { free_bytes } => TargetKind::Directory {
-            free_bytes: own_bytes(options).map_or(free_bytes, |own| own.min(free_bytes)),
+            free_bytes: own_bytes(options).map_or(free_bytes, |own| own.min(free_bytes))
+                / sharers(options, session.pods()),
         },
         // The claim is made for this run, or carries nothing: nobody's data are on it.
         Place::Existing { bytes, device, .. } => TargetKind::Existing {
@@ -216,8 +218,18 @@ fn own_bytes(options: &ClusterOptions) -> Option<u64> {
 }
 
 /// How much of a volume that is made for the run is used, where nothing else is said: most of it, for nobody is disturbed.
-pub(crate) fn working_set(options: &ClusterOptions, usual_bytes: u64) -> Option<u64> {
-    own_bytes(options).map(|own| usual_bytes.min(own / 5 * 4))
+/// Pods that share a volume have a part of it each.
+pub(crate) fn working_set(options: &ClusterOptions, pods: usize, usual_bytes: u64) -> Option<u64> {
+    let each = |own: u64| own / 5 * 4 / sharers(options, pods);
+    own_bytes(options).map(|own| usual_bytes.min(each(own)))
+}
+
+/// How many of the pods write into the same volume.
+fn sharers(options: &ClusterOptions, pods: usize) -> u64 {
+    match options.is_one_volume() {
+        true => pods.max(1) as u64,
+        false => 1,
+    }
 }
 
 /// What a job asks for that cannot be had in a pod.
@@ -271,10 +283,22 @@ mod tests {
     #[test]
     fn a_volume_of_ours_is_used_for_the_most_part() {
         let mut options = ClusterOptions::new(Target::StorageClass("fast".into()));
-        assert_eq!(working_set(&options, 4 << 30), Some(4 << 30));
+        assert_eq!(working_set(&options, 1, 4 << 30), Some(4 << 30));
         options.claim_bytes = 1 << 30;
-        assert_eq!(working_set(&options, 4 << 30), Some((1 << 30) / 5 * 4));
+        let most = (1 << 30) / 5 * 4;
+        assert_eq!(working_set(&options, 1, 4 << 30), Some(most));
+        assert_eq!(
+            working_set(&options, 4, 4 << 30),
+            Some(most),
+            "a claim each"
+        );
+        options.pods = Some(Pods {
+            count: Some(4),
+            placement: iosonde_cluster::Placement::Any,
+            shared: true,
+        });
+        assert_eq!(working_set(&options, 4, 4 << 30), Some(most / 4));
         options.target = Target::HostPath("/mnt".into());
-        assert_eq!(working_set(&options, 4 << 30), None);
+        assert_eq!(working_set(&options, 4, 4 << 30), None);
     }
 }

@@ -52,7 +52,7 @@ fn measure(
     let mut places = Places::open(
         &names,
         consent,
-        (&args.cluster, &args.pods, &args.ceph),
+        (&args.cluster, args.pods.pods(), &args.ceph),
         stop,
         &interrupts,
         &mut tells,

@@ -2,7 +2,7 @@
 
 use super::target::Opened;
 use super::{cluster, consent};
-use crate::args::{CephArgs, ClusterArgs, PodsArgs};
+use crate::args::{CephArgs, ClusterArgs};
 use crate::failure::Failure;
 use crate::live::cluster::PodLive;
 use crate::signals::Stop;
@@ -52,14 +52,14 @@ impl<'a> Places<'a> {
     pub(super) fn open(
         names: &[String],
         consent: &[PathBuf],
-        (args, pods, ceph): (&ClusterArgs, &PodsArgs, &CephArgs),
+        (args, pods, ceph): (&ClusterArgs, Option<Pods>, &CephArgs),
         stop: &Stop,
         interrupts: &'a (dyn Fn() -> u32 + Send + Sync),
         tells: &'a mut [Tell],
         note: &mut dyn FnMut(&str),
     ) -> Result<Places<'a>, Failure> {
         let is_here = |name: &&String| matches!(cluster::target_within(name, args), Ok(None));
-        if pods.pods().is_some() {
+        if pods.is_some() {
             match names.iter().find(is_here) {
                 Some(name) => return Err(cluster::no_pods_of(name)),
                 None if names.is_empty() => return Err(cluster::no_pods_of("what the jobs name")),
@@ -83,7 +83,7 @@ impl<'a> Places<'a> {
         for (name, tell) in names.iter().zip(tells) {
             match cluster::target_within(name, args)? {
                 Some((target, args)) => {
-                    let what = (target, &args, pods.pods());
+                    let what = (target, &args, pods);
                     places.open_pods(name, what, interrupts, tell, note)?;
                 }
                 None => {
@@ -145,14 +145,14 @@ impl<'a> Places<'a> {
         tell: &'a mut Tell,
         note: &mut dyn FnMut(&str),
     ) -> Result<(), Failure> {
-        let options = args.options(target.clone());
+        let options = cluster::options_of_pods(target.clone(), args, pods)?;
         let watch = Watch {
             tell: tell.as_mut(),
             interrupts,
         };
         let mut session = cluster::open_unwatched(target, args, pods, watch)?;
         let found = session.look()?;
-        let target = cluster::probe_target(name, session.path(), found, &options);
+        let target = cluster::probe_target(name, &session, found, &options);
         if self.pods.iter().any(|other| other.path() == session.path()) {
             return Err(Failure::usage(
                 format!("{name}: several block volumes cannot be told apart in one study"),
@@ -160,14 +160,14 @@ impl<'a> Places<'a> {
             ));
         }
         note(&format!("{name}: {}", session.whereabouts()));
-        if let Some(said) = cluster::note_of_pods(&session, pods)
+        if let Some(said) = cluster::note_of_pods(&session, &options)
             && !self.notes.contains(&said)
         {
             self.notes.push(said);
         }
         self.all.push(Place {
             target,
-            size_bytes: cluster::working_set(&options, Budget::NORMAL.size_bytes),
+            size_bytes: cluster::working_set(&options, session.pods(), Budget::NORMAL.size_bytes),
         });
         self.pods.push(session);
         Ok(())

@@ -251,7 +251,7 @@ impl Probes<'_> {
         // The pod is made in the first turn, not beside what another target measures.
         let _turn = self.turns.come(who);
         let name = &self.args.targets[who];
-        let place = args.options(target.clone());
+        let place = cluster::options_of_pods(target.clone(), args, self.args.pods.pods())?;
         let mut pod_live = PodLive::new(name);
         let watch = Watch {
             tell: &mut |told: Told<'_>| pod_live.tell(told),
@@ -259,10 +259,11 @@ impl Probes<'_> {
         };
         let mut session = cluster::open_any(target, args, self.args.pods.pods(), watch)?;
         let found = session.look()?;
-        let target = cluster::probe_target(name, session.path(), found, &place);
+        let target = cluster::probe_target(name, &session, found, &place);
         let mut options = options(self.args);
         if options.size_bytes.is_none() {
-            options.size_bytes = cluster::working_set(&place, options.budget.size_bytes);
+            options.size_bytes =
+                cluster::working_set(&place, session.pods(), options.budget.size_bytes);
         }
         live.note(&format!("{name}: {}", session.whereabouts()));
         keeper.begin("probe", name);
@@ -275,7 +276,7 @@ impl Probes<'_> {
         live.end();
         drop(taking);
         if let Ok(result) = &mut outcome {
-            let pods = cluster::note_of_pods(&session, self.args.pods.pods());
+            let pods = cluster::note_of_pods(&session, &place);
             result.notes.extend(pods);
         }
         let closed = Box::new(session).close();

@@ -49,7 +49,7 @@ fn measure(
     let mut places = Places::open(
         &names,
         &args.written.allow_overwrite,
-        (&args.cluster, &args.pods, &args.ceph),
+        (&args.cluster, None, &args.ceph),
         stop,
         &interrupts,
         &mut tells,
@@ -64,11 +64,9 @@ fn measure(
     };
     let outcome = pts(&mut keeping, &target, &options, &mut live);
     live.end();
-    let notes = places.notes();
     // What was made goes before anything is printed: whoever reads the result finds the target as it was.
     let closed = Box::new(places).close();
-    let mut result = found(outcome, &closed)?;
-    result.notes.extend(notes);
+    let result = found(outcome, &closed)?;
     Ok(Measured {
         kept: keep_study(keeper, &result),
         result,

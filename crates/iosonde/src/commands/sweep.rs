@@ -49,6 +49,13 @@ pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
             ),
         ));
     }
+    let has_pods = args.pods.pods().is_some();
+    if has_pods && (!args.exhaustive || args.working_set.is_some()) {
+        return Err(Failure::usage(
+            "a search is for one pod: what it does not measure cannot be told for several",
+            "add --exhaustive, which measures every cell, and leave out --working-set",
+        ));
+    }
     let stop = Stop::listen()?;
     let asked = Asked::of(args)?;
     let mut keeper = Keeper::open(&args.keep)?;
@@ -262,7 +269,7 @@ fn measure(
     let mut places = Places::open(
         &asked.targets,
         &args.written.allow_overwrite,
-        (&args.cluster, &args.pods, &args.ceph),
+        (&args.cluster, args.pods.pods(), &args.ceph),
         stop,
         &interrupts,
         &mut tells,
@@ -299,7 +306,9 @@ fn measure(
             options.runtime_ns,
             options.seed,
             options.most_warmup_ns,
-            places.parties(),
+            args.pods
+                .pods()
+                .map(|pods| (format!("{pods:?}"), places.parties())),
         ),
         grid.curves.len(),
         args.resume,

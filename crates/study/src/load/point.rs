@@ -133,14 +133,14 @@ impl Point {
     }
 
     /// Whether a plan offers the load that was measured here.
-    pub fn is_of(&self, plan: &Plan) -> bool {
+    pub fn is_of(&self, plan: &Plan, parties: u32) -> bool {
         let sides = [
             (Direction::Read, &self.read),
             (Direction::Write, &self.write),
         ];
         sides.into_iter().all(|(direction, side)| {
             let offered_per_s = side.as_ref().map_or(0.0, |side| side.offered_per_s);
-            planned_rate(plan, direction) == offered_per_s
+            planned_rate(plan, direction) * f64::from(parties.max(1)) == offered_per_s
         })
     }
 
@@ -151,7 +151,8 @@ impl Point {
             .fold(0.0, f64::max)
     }
 
-    /// What a run of [`super::plan::Ground::open`] says.
+    /// What a run of [`super::plan::Ground::open`] says. Several who share a load cannot share it to the last I/O: what they were
+    /// told to offer is the load then.
     pub(super) fn of(offered: Offered, parties: u32, result: &RunResult) -> Point {
         let side = |direction: Direction| {
             let offered_per_s = planned_rate(&result.plan, direction) * f64::from(parties.max(1));
@@ -170,6 +171,14 @@ impl Point {
         let verdicts = verdicts.filter(|verdict| concerns_a_load(verdict.kind));
         let verdicts = verdicts.map(|verdict| (verdict.kind, verdict.evidence.clone()));
         let (kinds, verdicts) = verdicts.unzip();
+        let told = |side: &Option<Side>| side.as_ref().map_or(0.0, |side| side.offered_per_s);
+        let offered = match parties {
+            ..=1 => offered,
+            _ => Offered {
+                reads_per_s: told(&read),
+                writes_per_s: told(&write),
+            },
+        };
         Point {
             offered,
             read,

@@ -243,7 +243,7 @@ fn loads(a: (&mut Chosen, Vec<LoadResult>), b: (&mut Chosen, Vec<LoadResult>)) -
 /// The interval of a latency, from the run that offered this load. What was tried twice counts as it was measured last.
 fn bounds(runs: &[KeptRun], point: &Point, subject: Subject, measure: Measure) -> Option<Bounds> {
     let is_of = |run: &&KeptRun| match &run.document {
-        Document::Run(result) => point.is_of(&result.plan),
+        Document::Run(result) => point.is_of(&result.plan, result.pods.len() as u32),
         Document::Fio(_) => false,
     };
     let run = runs.iter().rev().find(is_of)?;

@@ -48,6 +48,7 @@ pub(super) fn run(args: &CollectArgs) -> Result<(), Failure> {
     for note in &collected.notes {
         eprintln!("note: {note}");
     }
+    keeper.cut_off(collected.cut.is_some());
     let result = report(
         collected.result,
         &collected.target,
@@ -55,8 +56,7 @@ pub(super) fn run(args: &CollectArgs) -> Result<(), Failure> {
         &mut keeper,
         &mut output,
     )?;
-    match collected.cut {
-        Some(cut) => Err(cut.into()),
-        None => conclude(&result, &stop),
-    }
+    // An error of one pod's job makes the cluster end the others.
+    conclude(&result, &stop)?;
+    collected.cut.map_or(Ok(()), |cut| Err(cut.into()))
 }

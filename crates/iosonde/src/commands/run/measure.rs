@@ -97,11 +97,10 @@ pub(super) fn measure(
         .map(|step| (&step.name, format!("{:?}", step.what)))
         .collect();
     let names: Vec<String> = targets.iter().map(|target| target.name.clone()).collect();
-    let pods = args.pods.pods().map(|pods| format!("{pods:?}"));
     let (lines, known) = Lines::open::<Line>(
         directory(args.keep.store.as_deref(), "suites").as_deref(),
         "suite",
-        &(&suite.name, &names, steps, pods),
+        &(&suite.name, &names, steps),
         args.resume,
         &mut |note| live.line(note),
     )?;
@@ -475,7 +474,7 @@ struct Within<'a> {
 
 impl Within<'_> {
     /// Where a sweep writes down what it finds, so that it goes on within the step.
-    fn journal(&self, parties: u32, curves: usize, live: &SweepLive) -> Result<Journal, Failure> {
+    fn journal(&self, curves: usize, live: &SweepLive) -> Result<Journal, Failure> {
         let what = format!("{:?}", self.step.what);
         Journal::open(
             directory(self.args.keep.store.as_deref(), "sweeps").as_deref(),
@@ -485,7 +484,6 @@ impl Within<'_> {
                 &self.step.name,
                 self.repetition,
                 what,
-                parties,
             ),
             curves,
             self.args.resume,
@@ -508,7 +506,7 @@ fn study(
             let target = SweepTarget::of_jobs(&studied.target, reach, asked, usual)?;
             let grid = wanted.grid.on(&target)?;
             let mut live = SweepLive::new(stop.clone());
-            let journal = within.journal(studied.parties, grid.curves.len(), &live)?;
+            let journal = within.journal(grid.curves.len(), &live)?;
             let so_far = journal.so_far();
             live.journal(journal);
             let outcome = sweep(
@@ -526,7 +524,6 @@ fn study(
         What::Load(options) => {
             let options = LoadOptions {
                 size_bytes: options.size_bytes.or(studied.size_bytes),
-                parties: studied.parties,
                 ..options.clone()
             };
             let mut live = LoadLive::new(stop.clone());

@@ -33,8 +33,6 @@ pub(super) struct Studied {
     pub(super) target: ProbeTarget,
     /// How much of it is used where nothing is said; `None` is what the study takes.
     pub(super) size_bytes: Option<u64>,
-    /// How many pods run each plan at the same time.
-    pub(super) parties: u32,
     /// Made for this study alone.
     _opened: Option<Opened>,
 }
@@ -57,11 +55,8 @@ impl<'a> Site<'a> {
             tell: tell.as_mut(),
             interrupts,
         };
-        let session = cluster::open_unwatched(target, &within, args.pods.pods(), watch)?;
+        let session = cluster::open_unwatched(target, &within, None, watch)?;
         note(&format!("{name}: {}", session.whereabouts()));
-        if let Some(pods) = cluster::note_of_pods(&session, args.pods.pods()) {
-            note(&format!("{name}: {pods}"));
-        }
         Ok(Site::Pod(Box::new(Pod {
             name: name.to_owned(),
             session,
@@ -114,17 +109,15 @@ impl<'a> Site<'a> {
                 Ok(Studied {
                     target: opened.target.clone(),
                     size_bytes: None,
-                    parties: 1,
                     _opened: Some(opened),
                 })
             }
             Site::Pod(pod) => {
                 let found = pod.session.look()?;
-                let path = pod.session.path();
+                let (session, options) = (&pod.session, &pod.options);
                 Ok(Studied {
-                    target: cluster::probe_target(&pod.name, path, found, &pod.options),
-                    size_bytes: cluster::working_set(&pod.options, Budget::NORMAL.size_bytes),
-                    parties: pod.session.pods() as u32,
+                    target: cluster::probe_target(&pod.name, session, found, options),
+                    size_bytes: cluster::working_set(options, 1, Budget::NORMAL.size_bytes),
                     _opened: None,
                 })
             }
@@ -156,10 +149,9 @@ impl<'a> Site<'a> {
 pub(super) fn checked(name: &str, args: &RunArgs) -> Result<Vec<String>, Failure> {
     match cluster::target_within(name, &args.cluster)? {
         Some((target, within)) => {
-            let notes = cluster::check(target, &within, args.pods.pods(), &|| 0)?;
+            let notes = cluster::check(target, &within, None, &|| 0)?;
             Ok(notes.iter().map(|note| format!("{name}: {note}")).collect())
         }
-        None if args.pods.pods().is_some() => Err(cluster::no_pods_of(name)),
         None => check(name, &args.written.allow_overwrite, &args.ceph.access()).map(|_| Vec::new()),
     }
 }
