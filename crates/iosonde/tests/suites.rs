@@ -479,6 +479,69 @@ fn a_sweep_that_was_stopped_in_a_suite_goes_on_within_it() {
     assert!(scratch.is_empty("sweeps") && scratch.is_empty("suites"));
 }
 
+/// A study in a suite that was stopped is measured again as a whole: what it had put into the history is not there twice.
+#[test]
+fn the_runs_of_an_interrupted_study_are_not_in_the_history_twice() {
+    let load = r#"load = { rw = "randread", size = "16m", runtime = 1, rates = [100, 200, 300] }"#;
+    let probe = r#"probe = { quick = true, runtime = 1, size = "16m" }"#;
+    for (name, study, first) in [
+        ("load", load, "offered 100 reads/s"),
+        ("probe", probe, "random read, depth 1 "),
+    ] {
+        let scratch = Scratch::new(&format!("twice-{name}"));
+        let text = format!(
+            "[[workload]]\nname = \"w\"\noptions = {{ rw = \"write\", size = \"1m\" }}\n\
+             [[workload]]\nname = \"s\"\n{study}\n"
+        );
+        scratch.file("suite.toml", &text);
+        fs::create_dir(scratch.0.join("target")).unwrap();
+        let words = ["run", "suite.toml", "target"];
+        // The names of the runs of each result.
+        let kept = || -> Vec<Vec<String>> {
+            let list = scratch.text(0, &["list", "--format", "json"]);
+            let list: serde_json::Value = serde_json::from_str(&list).unwrap();
+            let of = |result: &serde_json::Value| {
+                let parts = result["parts"].as_array().unwrap().iter();
+                let names = parts.map(|part| part["name"].as_str().unwrap().to_owned());
+                names.collect()
+            };
+            list["results"].as_array().unwrap().iter().map(of).collect()
+        };
+        let mut child = scratch
+            .command(&words)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap())
+            .lines()
+            .map_while(Result::ok);
+        assert!(lines.by_ref().any(|line| line.contains(first)), "{name}");
+        let pid = child.id().to_string();
+        let killed = Command::new("kill").args(["-INT", &pid]).status();
+        assert!(killed.unwrap().success());
+        let told: Vec<String> = lines.collect();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{told:?}");
+        let stopped = kept();
+        assert!(
+            stopped[0].len() > 2,
+            "nothing of {name} was kept: {stopped:?}"
+        );
+        let resumed = scratch.run(&[&words[..], &["--resume"]].concat());
+        let told = String::from_utf8_lossy(&resumed.stderr);
+        assert_eq!(resumed.status.code(), Some(0), "{told}");
+        assert!(
+            told.contains("s was interrupted: it is measured again"),
+            "{told}"
+        );
+        scratch.text(0, &words);
+        let [resumed, at_once] = &kept()[..] else {
+            panic!("not two results");
+        };
+        assert_eq!(resumed, at_once);
+    }
+}
+
 /// What cannot be gone on with leaves nothing to go on from.
 #[test]
 fn a_sweep_that_measured_nothing_leaves_no_journal() {
