@@ -1,7 +1,7 @@
 //! The read x write matrix: which pairs of rates the target sustains, and at what latency.
 //!
 //! What can be sustained is a staircase: with more of the one there is room for less of the other. So the border is followed
-//! cell by cell instead of measuring all, and a coarse lattice inside it gives the latencies. Cells between are predicted
+//! cell by cell instead of measuring all, and a few cells inside it give the latencies. Cells between are predicted
 //! from their measured neighbours, and marked so.
 
 use super::plan::Mix;
@@ -118,7 +118,7 @@ impl Matrix {
     }
 }
 
-/// Measures the border and a lattice inside it. What was measured before an error is in the study too.
+/// Measures the border and a few cells inside it. What was measured before an error is in the study too.
 pub(super) fn measure(study: &mut Study<'_>, options: MatrixOptions) -> Result<(), LoadError> {
     let reads = axis(study.capacity(Mix::READ)?, options.steps);
     let writes = axis(study.capacity(Mix::WRITE)?, options.steps);
@@ -190,7 +190,7 @@ fn axis(capacity: f64, steps: usize) -> Vec<f64> {
 }
 
 /// Asks for cells (column, row) along the border, from no reads and all writes to all reads and no writes, then for the
-/// lattice inside. `None` ends it.
+/// few inside. `None` ends it.
 fn fill(
     options: MatrixOptions,
     mut ask: impl FnMut(usize, usize) -> Option<Cell>,
