@@ -4,6 +4,7 @@ mod exhaustive;
 mod faults;
 mod page_cache;
 mod pts;
+mod quiet;
 mod suite;
 
 use std::fs;
@@ -64,6 +65,55 @@ fn a_directory_is_swept_and_left_as_it_was() {
             .as_f64()
             .is_some_and(|iops| iops > 0.0)
     );
+}
+
+/// Each target has curves of its own, over the same cells, and all are left as they were.
+#[test]
+fn two_targets_are_an_axis() {
+    let scratch = Scratch::shared();
+    for name in ["a", "b"] {
+        fs::create_dir(scratch.work().join(name)).expect("a target");
+        scratch.write(&format!("{name}/mine.txt"), "not yours");
+    }
+    let line = "sweep a b --size 32m --rw randread,randwrite --bs 4k --iodepth 1,4 --runtime 1 --exhaustive";
+    let run_in = |format: &str| run(&scratch, &format!("{line} --format {format}")).ok();
+    let swept = run_in("json");
+    let sweep = &json(&swept.stdout)["sweep"];
+    let texts = |list: &Value| -> Vec<String> {
+        let list = list.as_array().expect("a list").iter();
+        list.filter_map(|text| text.as_str().map(str::to_owned))
+            .collect()
+    };
+    let names = ["a", "b"].map(|name| scratch.work().join(name).display().to_string());
+    assert_eq!(texts(&sweep["targets"]), names);
+    assert_eq!(sweep["axes"][0]["name"], "target", "{swept}");
+    assert_eq!(texts(&sweep["axes"][0]["values"]), names);
+    let curves = sweep["curves"].as_array().expect("curves");
+    let of: Vec<Vec<String>> = curves.iter().map(|curve| texts(&curve["values"])).collect();
+    let expected: Vec<[&str; 2]> = names
+        .iter()
+        .flat_map(|name| ["randread", "randwrite"].map(|rw| [name.as_str(), rw]))
+        .collect();
+    assert!(
+        of.iter()
+            .zip(&expected)
+            .all(|(of, expected)| of[..2] == expected[..]),
+        "{of:?}"
+    );
+    for curve in curves {
+        assert_eq!(curve["state"], "complete", "{swept}");
+        let cells = curve["cells"].as_array().expect("cells");
+        let measured = |cell: &&Value| {
+            cell["basis"] == "measured" && cell["iops"]["mean"].as_f64() > Some(0.0)
+        };
+        assert_eq!(cells.iter().filter(measured).count(), 2, "{curve}");
+    }
+    let csv = run_in("csv").stdout;
+    for name in &names {
+        let lines = csv.lines().filter(|line| line.contains(name));
+        assert_eq!(lines.count(), 4, "{csv}");
+    }
+    assert_eq!(scratch.files(), ["a/mine.txt", "b/mine.txt"]);
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! `iosonde run` on a real directory: a built-in suite scaled down, and one that is stopped and gone on with.
 
 use super::{json, run};
-use iosonde_e2e::Scratch;
+use iosonde_e2e::mount::Mount;
 use iosonde_e2e::program::Invocation;
+use iosonde_e2e::{Scratch, require};
 use rustix::process::Signal;
 use std::fs;
 
@@ -79,4 +80,183 @@ fn a_suite_that_is_stopped_goes_on_where_it_was() {
         "{list}"
     );
     assert!(results[0]["finished_at_ms"].is_u64(), "{list}");
+}
+
+/// Targets take turns, step by step, and each has a result of its own.
+#[test]
+fn a_suite_measures_two_targets_in_turns() {
+    let scratch = Scratch::shared();
+    for name in ["a", "b"] {
+        fs::create_dir(scratch.work().join(name)).expect("a target");
+    }
+    let suite = scratch.out().join("suite.toml");
+    let text = "targets = [\"a\", { path = \"b\", labels = { disk = \"second\" } }]\n\
+                [[workload]]\nname = \"w\"\n\
+                options = { rw = \"randwrite\", size = \"4m\", time_based = 1, runtime = 1 }\n\
+                [[workload]]\nname = \"s\"\nsweep = { runtime = 1, exhaustive = true, size = \"16m\" }\n\
+                axes = { rw = \"randread\", iodepth = \"1,2\" }\n";
+    fs::write(&suite, text).expect("a suite");
+    let ran = kept(&scratch, &format!("run {} --format json", suite.display())).ok();
+    let names = ["a", "b"].map(|name| scratch.work().join(name).display().to_string());
+    let turns: Vec<&str> = (ran.stderr.lines().filter(|line| line.starts_with('['))).collect();
+    let expected: Vec<String> = [("w", 0), ("w", 1), ("s", 0), ("s", 1)]
+        .iter()
+        .enumerate()
+        .map(|(index, (step, target))| format!("[{}/4] {step} on {}", index + 1, names[*target]))
+        .collect();
+    assert_eq!(turns, expected, "{ran}");
+    let document = json(&ran.stdout);
+    let suites = document["suites"].as_array().expect("suites");
+    for (suite, name) in suites.iter().zip(&names) {
+        assert_eq!(suite["target"], name.as_str(), "{ran}");
+        let steps = suite["steps"].as_array().expect("steps");
+        assert!(
+            steps[0]["parts"][0]["figures"][0]["value"].as_f64() > Some(0.0),
+            "{ran}"
+        );
+        let found = steps[1]["found"].as_array().expect("what the sweep found");
+        assert!(
+            found.iter().any(|found| found["kind"] == "max_iops"),
+            "{ran}"
+        );
+    }
+    assert_eq!(suites[1]["labels"]["disk"], "second", "{ran}");
+    let list = json(&kept(&scratch, "list --format json").ok().stdout);
+    let results = list["results"].as_array().expect("results");
+    let targets: Vec<&str> = results
+        .iter()
+        .filter_map(|result| result["target"].as_str())
+        .collect();
+    assert_eq!(targets, names, "{list}");
+    let together = |index: usize| &results[index]["labels"]["together"];
+    assert!(
+        together(0).is_string() && together(0) == together(1),
+        "{list}"
+    );
+    assert!(scratch.files().is_empty(), "{:?}", scratch.files());
+}
+
+/// A look refuses for want of room just what a run would, step by step, and with the same figures but for the few blocks that the run's
+/// own directory takes.
+#[test]
+fn a_check_adds_up_what_steps_leave() {
+    require!(Root);
+    let scratch = Scratch::shared();
+    let (size, step) = (64 << 20, "40m");
+    let mount = Mount::tmpfs(scratch.work().join("small"), size);
+    for name in ["a", "b"] {
+        fs::create_dir(mount.dir().join(name)).expect("a target");
+    }
+    let write = |name: &str, more: &str| {
+        format!(
+            "[[workload]]\nname = \"{name}\"\noptions = {{ rw = \"write\", bs = \"1m\", {more} }}\n"
+        )
+    };
+    let of = |name: &str, more: &str| write(name, &format!("size = \"{step}\"{more}"));
+    let study = |what: &str| format!("[[workload]]\nname = \"s\"\n{what}\n");
+    let cases: Vec<(&str, String, &str, Option<&str>)> = vec![
+        (
+            "each has files of its own",
+            of("x", "") + &of("y", ""),
+            "a",
+            Some("y"),
+        ),
+        (
+            "what is removed frees its room",
+            of("x", ", unlink = 1") + &of("y", ""),
+            "a",
+            None,
+        ),
+        (
+            "what is removed by a later step is there before",
+            of("x", ", filename = \"f\"")
+                + &of("y", ", filename = \"f\", unlink = 1")
+                + &of("z", ""),
+            "a",
+            None,
+        ),
+        (
+            "both have the same file",
+            of("x", ", filename = \"f\"") + &of("y", ", filename = \"f\""),
+            "a",
+            None,
+        ),
+        (
+            "a larger one of the same name needs the difference",
+            of("x", ", filename = \"f\"") + &write("y", "size = \"60m\", filename = \"f\""),
+            "a",
+            None,
+        ),
+        (
+            "what is appended comes on top",
+            of("x", ", filename = \"f\"") + &of("y", ", filename = \"f\", file_append = 1"),
+            "a",
+            Some("y"),
+        ),
+        ("targets share their disk", of("x", ""), "a b", Some("x")),
+        (
+            "of targets that share it each removes what it wrote",
+            of("x", ", unlink = 1"),
+            "a b",
+            None,
+        ),
+        (
+            "a full disk has room for nobody",
+            write("x", "fill_device = 1") + &of("y", ", filename = \"z\""),
+            "a",
+            Some("y"),
+        ),
+        (
+            "a full disk is in nobody's way who reads",
+            write("x", "fill_device = 1, filename = \"f\"")
+                + &study(
+                    "options = { rw = \"read\", bs = \"1m\", filename = \"f\", size = \"8m\" }",
+                ),
+            "a",
+            None,
+        ),
+        (
+            "a study has what steps before it leave",
+            of("x", "") + &study("load = { size = \"40m\", runtime = 1, rates = [100] }"),
+            "a",
+            Some("s"),
+        ),
+        (
+            "a study removes its own file",
+            study("load = { size = \"40m\", runtime = 1, rates = [100] }") + &of("x", ""),
+            "a",
+            None,
+        ),
+    ];
+    let file = scratch.out().join("suite.toml");
+    for (case, suite, targets, short) in cases {
+        fs::write(&file, suite).expect("a suite");
+        let targets: Vec<String> = targets
+            .split(' ')
+            .map(|name| mount.dir().join(name).display().to_string())
+            .collect();
+        let line = format!("run {} {}", file.display(), targets.join(" "));
+        let checked = run(&scratch, &format!("{line} --check")).run();
+        let ran = run(&scratch, &format!("{line} --format json")).run();
+        assert_eq!(
+            checked.status.success(),
+            short.is_none(),
+            "{case}: {checked}"
+        );
+        if short.is_some() {
+            assert_eq!(checked.status.code(), Some(4), "{case}: {checked}");
+            assert!(
+                checked.stderr.contains("are available"),
+                "{case}: {checked}"
+            );
+        }
+        // Each step that failed is told when it does.
+        let of_step = |line: &'_ str| {
+            let (step, problem) = line.split_once(": ")?;
+            (step.len() == 1 && problem.contains("are available")).then(|| step.to_owned())
+        };
+        let failed: Vec<String> = ran.stderr.lines().filter_map(of_step).collect();
+        let told: Vec<&str> = short.into_iter().collect();
+        assert_eq!(failed, told, "{case}: {ran}");
+    }
 }

@@ -35,11 +35,13 @@ export interface Pivot {
 }
 
 export interface PivotCell {
-  /** Geometric mean. */
+  /** Of several results what `note` says. */
   value: number;
   /** Its 95 % interval. */
   between: [number, number] | null;
   results: number;
+  /** What it is of several results, and between what they lie. */
+  note: string | null;
   promised: number | null;
   /** By whom, and where that was published. */
   product: string | null;

@@ -32,6 +32,7 @@ use crate::device;
 use crate::device::host::memory_to_take;
 use crate::interrupt::Interrupt;
 use crate::placed::placed;
+pub use crate::prepare::ToBe;
 use crate::prepare::{FileKind, FileUse, Made};
 use crate::sys::thread::raise_open_files;
 pub(crate) use files::{Member, expand};
@@ -41,7 +42,6 @@ use iosonde_result::run::{Event, FORMAT, RunResult, WorkerResult};
 use iosonde_result::session::{RunError, Session};
 #[cfg(feature = "ceph")]
 pub(crate) use layout_progress::LayoutProgress;
-use std::collections::BTreeSet;
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -69,12 +69,6 @@ pub struct LocalRunner {
     pub only_read: Vec<PathBuf>,
     /// A file, device or directory outside of which no file is touched, whatever a job or a trace names.
     pub within: Option<PathBuf>,
-}
-
-/// Files that will be there when plans that were looked at have been run.
-#[derive(Debug, Clone, Default)]
-pub struct ToBe {
-    paths: BTreeSet<PathBuf>,
 }
 
 impl LocalRunner {

@@ -6,12 +6,12 @@ mod layout;
 mod open;
 mod part;
 mod resolve;
+mod to_be;
 mod traced;
 
 pub use keeper::{Access, FileKeeper};
 pub use layout::{Layout, Made, lay_out};
 pub use open::{OpenSet, open_files, pre_read};
-#[cfg(feature = "ceph")]
-pub(crate) use resolve::needs_data;
-pub(crate) use resolve::target_error;
 pub use resolve::{FileKind, FileUse, WorkerFiles, resolve};
+pub(crate) use resolve::{fills_all, needs_data, target_error};
+pub use to_be::ToBe;

@@ -479,6 +479,69 @@ fn a_sweep_that_was_stopped_in_a_suite_goes_on_within_it() {
     assert!(scratch.is_empty("sweeps") && scratch.is_empty("suites"));
 }
 
+/// A study in a suite that was stopped is measured again as a whole: what it had put into the history is not there twice.
+#[test]
+fn the_runs_of_an_interrupted_study_are_not_in_the_history_twice() {
+    let load = r#"load = { rw = "randread", size = "16m", runtime = 1, rates = [100, 200, 300] }"#;
+    let probe = r#"probe = { quick = true, runtime = 1, size = "16m" }"#;
+    for (name, study, first) in [
+        ("load", load, "offered 100 reads/s"),
+        ("probe", probe, "random read, depth 1 "),
+    ] {
+        let scratch = Scratch::new(&format!("twice-{name}"));
+        let text = format!(
+            "[[workload]]\nname = \"w\"\noptions = {{ rw = \"write\", size = \"1m\" }}\n\
+             [[workload]]\nname = \"s\"\n{study}\n"
+        );
+        scratch.file("suite.toml", &text);
+        fs::create_dir(scratch.0.join("target")).unwrap();
+        let words = ["run", "suite.toml", "target"];
+        // The names of the runs of each result.
+        let kept = || -> Vec<Vec<String>> {
+            let list = scratch.text(0, &["list", "--format", "json"]);
+            let list: serde_json::Value = serde_json::from_str(&list).unwrap();
+            let of = |result: &serde_json::Value| {
+                let parts = result["parts"].as_array().unwrap().iter();
+                let names = parts.map(|part| part["name"].as_str().unwrap().to_owned());
+                names.collect()
+            };
+            list["results"].as_array().unwrap().iter().map(of).collect()
+        };
+        let mut child = scratch
+            .command(&words)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap())
+            .lines()
+            .map_while(Result::ok);
+        assert!(lines.by_ref().any(|line| line.contains(first)), "{name}");
+        let pid = child.id().to_string();
+        let killed = Command::new("kill").args(["-INT", &pid]).status();
+        assert!(killed.unwrap().success());
+        let told: Vec<String> = lines.collect();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{told:?}");
+        let stopped = kept();
+        assert!(
+            stopped[0].len() > 2,
+            "nothing of {name} was kept: {stopped:?}"
+        );
+        let resumed = scratch.run(&[&words[..], &["--resume"]].concat());
+        let told = String::from_utf8_lossy(&resumed.stderr);
+        assert_eq!(resumed.status.code(), Some(0), "{told}");
+        scratch.text(0, &words);
+        let [resumed, at_once] = &kept()[..] else {
+            panic!("not two results");
+        };
+        assert_eq!(resumed, at_once);
+        assert!(
+            told.contains("s was interrupted: it is measured again"),
+            "{told}"
+        );
+    }
+}
+
 /// What cannot be gone on with leaves nothing to go on from.
 #[test]
 fn a_sweep_that_measured_nothing_leaves_no_journal() {
@@ -762,5 +825,90 @@ fn one_figure_by_two_labels() {
             output.status.code() == Some(2) && error.contains(told),
             "{words:?}: {error}"
         );
+    }
+}
+
+/// Repetitions are results of their own, of which a figure says what it is; load studies have figures too.
+#[test]
+fn a_figure_of_several_results_says_what_it_is_of_them() {
+    let scratch = Scratch::new("pivot-of");
+    // What each repetition gives is known: the device does as it is told, its file is another one each time.
+    let suite = "repetitions = 3\n[[workload]]\nname = \"r\"\n\
+                 options = { rw = \"randread\", bs = \"4k\", size = \"1g\", iodepth = 4, time_based = 1, runtime = 1 }\n\
+                 [[workload]]\nname = \"l\"\nrepetitions = 1\n\
+                 load = { rw = \"randread\", size = \"64m\", runtime = 1, slo = \"p99=5ms\" }\n";
+    scratch.file("suite.toml", suite);
+    for (target, disk) in [(NET, "disk=a"), (SLOWER, "disk=a"), (SLOWER, "disk=b")] {
+        scratch.text(0, &["run", "suite.toml", target, "--label", disk]);
+    }
+    let load = [
+        "load",
+        NET,
+        "--size",
+        "64m",
+        "--runtime",
+        "1",
+        "--slo",
+        "p99=5ms",
+    ];
+    scratch.text(0, &[&load[..], &["--label", "disk=c"]].concat());
+    let two = ["--slo", "p50=2ms", "--label", "disk=d"];
+    scratch.text(0, &[&load[..], &two[..]].concat());
+    let pivot = |more: &[&str]| {
+        let words = ["show", "--pivot", "disk x kind"];
+        scratch.run(&[&words[..], more].concat())
+    };
+    let text = |more: &[&str]| {
+        let output = pivot(more);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{more:?}: {errors}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let of = |of: &str| text(&["--value", "r.iops", "--of", of]);
+    let all = ["mean", "median", "best", "latest"].map(of).join("\n");
+    insta::assert_snapshot!("pivot_of", all);
+    assert_eq!(text(&["--value", "r.iops"]), of("mean"));
+    insta::assert_snapshot!(
+        "pivot_of_latency",
+        text(&["--value", "r.p99", "--of", "best", "--format", "markdown"])
+    );
+    insta::assert_snapshot!(
+        "pivot_of_csv",
+        text(&["--value", "r.iops", "--of", "median", "--format", "csv"])
+    );
+    let page = text(&["--value", "r.iops", "--of", "median", "--format", "html"]);
+    assert!(page.contains("median of 6 results, 4.44k to 8.00k"));
+    // A load study: what it found of its own, under its name, its pattern or none.
+    let loads = ["--value", "randread.slo_rate", "--value", "saturation_iops"];
+    let loads = [&loads[..], &["--label", "disk=c"]].concat();
+    insta::assert_snapshot!("pivot_of_loads", text(&loads));
+    let of_load = text(&["--value", "load.rate", "--label", "disk=c"]);
+    assert_eq!(
+        of_load.lines().nth(1),
+        text(&loads).lines().nth(1),
+        "{of_load}"
+    );
+    assert!(text(&["--value", "l.rate"]).contains('a'));
+    assert!(text(&["--value", "load-p50=2ms.rate"]).contains('d'));
+    for (value, told) in [
+        (
+            "load.rate",
+            "several parts of that name: load-p50=2ms, load-p99=5ms",
+        ),
+        (
+            "trim.iops",
+            "help: there are iops, bw, lat, p50, p99, p99.9, max_iops, max_bw of capacity, r, randread, read; ",
+        ),
+        (
+            "trim.iops",
+            "rate, capacity of l, load, load-p50=2ms, load-p99=5ms",
+        ),
+        ("r.knee", "no result has r.knee"),
+    ] {
+        let refused = pivot(&["--value", value]);
+        let error = String::from_utf8(refused.stderr).unwrap();
+        let error = error.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(refused.status.code(), Some(2), "{error}");
+        assert!(error.contains(told), "{value}: {error}");
     }
 }

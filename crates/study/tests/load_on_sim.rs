@@ -2,9 +2,10 @@
 
 mod lost;
 
+use iosonde_engine::backend::sim::drawn::Family;
 use iosonde_engine::local::{LocalRunner, LocalSession};
 use iosonde_job::Plan;
-use iosonde_job::plan::Job;
+use iosonde_job::plan::{Direction, Job};
 use iosonde_result::observer::Observer;
 use iosonde_result::pods::{PodRun, combined};
 use iosonde_result::run::RunResult;
@@ -224,6 +225,149 @@ fn reads_and_writes_share_what_the_device_can_do() {
             }
             assert_eq!(cell.p99_ns.is_some(), sustained);
         }
+    }
+}
+
+/// Counts the time of what is measured, and keeps a run that offers reads and writes.
+struct Counting {
+    session: LocalSession,
+    measured_ns: u64,
+    pair: Option<Plan>,
+}
+
+impl Counting {
+    fn new() -> Counting {
+        Counting {
+            session: LocalRunner::default().open(),
+            measured_ns: 0,
+            pair: None,
+        }
+    }
+}
+
+impl Session for Counting {
+    fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        let result = self.session.run(plan, observer)?;
+        if plan.jobs[0].name != "layout" {
+            self.measured_ns += result.elapsed_ns;
+        }
+        if plan.jobs.len() == 2 {
+            self.pair = Some(plan.clone());
+        }
+        Ok(result)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), RunError> {
+        Ok(())
+    }
+}
+
+/// Whether a run kept up with what it offered, as docs/load.md says.
+fn keeps_up(result: &RunResult) -> bool {
+    let intervals = || result.intervals.iter().filter(|interval| !interval.ramp);
+    let whole_ns = intervals().map(|interval| interval.length_ns).max();
+    let whole = || intervals().filter(|interval| Some(interval.length_ns) == whole_ns);
+    let seconds = whole().map(|interval| interval.length_ns).sum::<u64>() as f64 / 1e9;
+    result.plan.jobs.iter().all(|job| {
+        let both = [Direction::Read, Direction::Write].into_iter();
+        let mut rates = both.filter_map(|each| Some((each, job.schedule.rate_iops[each]?)));
+        let (direction, rate) = rates.next().unwrap();
+        let offered = rate as f64 * seconds;
+        let done: u64 = whole()
+            .map(|interval| interval.directions[direction].ios)
+            .sum();
+        done as f64 >= 0.98 * offered - 3.0 * offered.sqrt()
+    })
+}
+
+/// diskplorer's resolution: a pair of 20 rates each takes 441 cells. The border is where all of them have it, every cell that cannot be
+/// reached is marked, and all of it takes a tenth of their time. With `./test --full` on more devices.
+#[test]
+fn the_matrix_takes_a_tenth_of_the_time_of_all_its_cells() {
+    const STEPS: usize = 20;
+    // Shapes whose speed does not depend on what came before, slowed down so that counting takes no time.
+    let drawn = [
+        (Family::SataSsd, 60.0),
+        (Family::Nvme, 400.0),
+        (Family::NetworkIopsCap, 8.0),
+        (Family::NetworkBandwidthCap, 8.0),
+        (Family::Throttled, 8.0),
+    ];
+    let devices = drawn.map(|(family, slowdown)| family.draw(5, slowdown));
+    let plain = ["read_us=900,write_us=400,parallel=2,read_dist=exp".to_owned()];
+    let full = std::env::var("IOSONDE_TEST_FULL").is_ok_and(|full| full == "yes");
+    let devices = if full { &devices[..] } else { &devices[2..3] };
+    for device in plain.iter().chain(devices) {
+        let options = LoadOptions {
+            rates: vec![50.0],
+            matrix: Some(MatrixOptions { steps: STEPS }),
+            runtime_ns: 2 * SECOND_NS,
+            ramp_ns: SECOND_NS / 2,
+            ..options()
+        };
+        let mut session = Counting::new();
+        let target = target(device);
+        let found = load(&mut session, &target, &options, &mut ()).unwrap();
+        let matrix = found.matrix.unwrap();
+        let of_curve_ns = options.runtime_ns + options.ramp_ns;
+        let spent_ns = session.measured_ns - of_curve_ns;
+        let pair = session.pair.unwrap();
+        let mut all = Counting::new();
+        let mut is_reached = vec![vec![false; STEPS + 1]; STEPS + 1];
+        for (write, reads) in is_reached.iter_mut().enumerate() {
+            for (read, reached) in reads.iter_mut().enumerate() {
+                let rates = [
+                    (Direction::Read, matrix.reads_per_s[read]),
+                    (Direction::Write, matrix.writes_per_s[write]),
+                ];
+                let mut plan = pair.clone();
+                for (direction, rate) in rates {
+                    plan.jobs.retain_mut(|job| {
+                        let given = &mut job.schedule.rate_iops[direction];
+                        *given = given.map(|_| rate as u64);
+                        *given != Some(0)
+                    });
+                }
+                *reached = plan.jobs.is_empty() || keeps_up(&all.run(&plan, &mut ()).unwrap());
+            }
+        }
+        // Nothing is offered in one of them.
+        let all_ns = all.measured_ns + of_curve_ns;
+        let share = spent_ns as f64 / all_ns as f64;
+        let mut wrong = Vec::new();
+        for (write, row) in matrix.cells.iter().enumerate() {
+            for (read, cell) in row.iter().enumerate().filter(|(read, _)| read + write > 0) {
+                let told = match cell.state {
+                    CellState::Measured | CellState::Predicted => true,
+                    CellState::NotReached | CellState::PredictedNotReached => false,
+                    CellState::Unknown => panic!("{device}: ({read}, {write}) is not marked"),
+                };
+                if told == is_reached[write][read] {
+                    continue;
+                }
+                wrong.push((read, write));
+                // Chance decides at the border, and nowhere else.
+                let near = |at: usize| at.saturating_sub(1)..=(at + 1).min(STEPS);
+                let mut around =
+                    near(write).flat_map(|write| near(read).map(move |read| (read, write)));
+                assert!(
+                    around.any(|(read, write)| is_reached[write][read] == told),
+                    "{device}: ({read}, {write}) is told to be {:?}",
+                    cell.state
+                );
+            }
+        }
+        let unreached = is_reached
+            .iter()
+            .flatten()
+            .filter(|reached| !**reached)
+            .count();
+        let cells = matrix.measured().0;
+        println!(
+            "{device}: {cells} cells, {share:.4} of the time, {unreached} not reached, wrong {wrong:?}"
+        );
+        assert!(share <= 0.1, "{device}: {share} of the time, {cells} cells");
+        assert!(wrong.len() <= STEPS / 2, "{device}: {wrong:?}");
     }
 }
 

@@ -65,7 +65,7 @@ function groupsOf(pivot: Pivot, scale: Scale, byRow: boolean): Groups {
 
 function barOf(cell: PivotCell | null, scale: Scale): Bar | null {
   if (cell === null || (scale === 'promised' && cell.promised === null)) return null;
-  const note = cell.results > 1 ? `mean of ${cell.results} results` : '';
+  const note = cell.note ?? '';
   const share = scale === 'promised' && cell.promised !== null ? 100 / cell.promised : 1;
   return {
     value: cell.value * share,

@@ -7,7 +7,9 @@ use super::layout_progress::LayoutProgress;
 use super::traces::Traced;
 use super::{LocalRunner, ToBe, guard};
 use crate::interrupt::Interrupt;
-use crate::prepare::{FileKind, Layout, Made, WorkerFiles, lay_out, resolve};
+use crate::prepare::{
+    FileKind, Layout, Made, WorkerFiles, fills_all, lay_out, needs_data, resolve,
+};
 use iosonde_job::plan::{Direction, Extent, Job, Plan};
 use iosonde_job::trace::Trace;
 use iosonde_result::observer::{Control, Observer};
@@ -135,15 +137,9 @@ pub(super) fn check(
     runner: &LocalRunner,
     to_be: &mut ToBe,
 ) -> Result<(), RunError> {
-    let search = Search::of(traced, &to_be.paths)?;
-    search.check(runner)?;
-    let jobs = &traced.plan.jobs;
-    let stay = search.members.iter().filter(|member| {
-        let job = &jobs[member.job];
-        job.io.engine.has_paths() && !job.files.unlink && !job.files.unlink_each_loop
-    });
-    let files = stay.flat_map(|member| &member.expected.files);
-    to_be.paths.extend(files.map(|file| file.path.clone()));
+    let search = Search::of(traced, to_be)?;
+    search.check(runner, to_be)?;
+    search.leave(to_be);
     Ok(())
 }
 
@@ -154,8 +150,9 @@ pub(super) fn make_ready(
     begun: Instant,
     observer: &mut dyn Observer,
 ) -> Result<(Vec<Member>, Made), RunError> {
-    let mut search = Search::of(traced, &BTreeSet::new())?;
-    let mut warnings = search.check(runner)?;
+    let nothing = ToBe::default();
+    let mut search = Search::of(traced, &nothing)?;
+    let mut warnings = search.check(runner, &nothing)?;
     warnings.dedup();
     for message in warnings.into_iter().chain(announcements(&search.layout)) {
         observer.event(&Event {
@@ -187,7 +184,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// Looks for the files of all workers. Those in `to_be` may be missing.
-    fn of(traced: &'a Traced, to_be: &BTreeSet<PathBuf>) -> Result<Search<'a>, RunError> {
+    fn of(traced: &'a Traced, to_be: &ToBe) -> Result<Search<'a>, RunError> {
         let plan = &traced.plan;
         let mut search = Search {
             plan,
@@ -203,7 +200,7 @@ impl<'a> Search<'a> {
         Ok(search)
     }
 
-    fn add(&mut self, which: (usize, u32, u32), to_be: &BTreeSet<PathBuf>) -> Result<(), RunError> {
+    fn add(&mut self, which: (usize, u32, u32), to_be: &ToBe) -> Result<(), RunError> {
         let (index, clone, number) = which;
         let job = &self.plan.jobs[index];
         let trace = self.traced.of(number);
@@ -220,7 +217,7 @@ impl<'a> Search<'a> {
             Err(error) => {
                 let named = WorkerFiles::by_name(job, clone)?;
                 let will_be = !named.files.is_empty()
-                    && (named.files.iter()).all(|file| to_be.contains(&file.path));
+                    && (named.files.iter()).all(|file| to_be.has(&file.path));
                 if !will_be && !self.layout.concerns(&named) && !self.comes_later(index, &named) {
                     return Err(error);
                 }
@@ -244,8 +241,9 @@ impl<'a> Search<'a> {
             && paths.all(|path| self.written.contains(path))
     }
 
-    /// Refuses to write what is there and must not be written, and what will not fit. What consent overrides comes back as warnings.
-    fn check(&self, runner: &LocalRunner) -> Result<Vec<String>, RunError> {
+    /// Refuses to write what is there and must not be written, and what will not fit beside what will be there by then. What consent
+    /// overrides comes back as warnings.
+    fn check(&self, runner: &LocalRunner, to_be: &ToBe) -> Result<Vec<String>, RunError> {
         let mut warnings = Vec::new();
         for member in &self.members {
             let job = &self.plan.jobs[member.job];
@@ -260,8 +258,33 @@ impl<'a> Search<'a> {
         if runner.readonly {
             self.layout.refuse_writes()?;
         }
-        self.layout.check_space()?;
+        self.layout.check_space(to_be)?;
         Ok(warnings)
+    }
+
+    /// Notes what will be there when the plan has been run, and what will not be there any more.
+    fn leave(&self, to_be: &mut ToBe) {
+        let before = to_be.clone();
+        let files = self.members.iter().flat_map(|member| {
+            let job = &self.plan.jobs[member.job];
+            let files = member.expected.files.iter();
+            files.map(move |file| (job, file))
+        });
+        let with_paths = || files.clone().filter(|(job, _)| job.io.engine.has_paths());
+        for (job, file) in with_paths() {
+            let is_regular = file.kind == FileKind::Regular;
+            // One that is read is filled only where it holds nothing.
+            let is_filled = fills_all(job) && !(needs_data(job) && before.has(&file.path));
+            let bytes = match is_regular && is_filled {
+                true => u64::MAX,
+                false => self.layout.size_beside(&file.path, &before),
+            };
+            to_be.leave(&file.path, bytes);
+        }
+        let is_removed = |job: &Job| job.files.unlink || job.files.unlink_each_loop;
+        for (_, file) in with_paths().filter(|(job, _)| is_removed(job)) {
+            to_be.remove(&file.path);
+        }
     }
 
     /// Lays out, and tells the observer how far it is.

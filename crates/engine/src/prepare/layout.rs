@@ -2,12 +2,13 @@
 
 use super::fill::Filler;
 use super::resolve::{FileKind, FileUse, WorkerFiles, fills_device, needs_data, target_error};
-use crate::device::space::{self, Need as Room, SpaceError};
+use super::to_be::ToBe;
+use crate::device::space::{self, Need as Room, Shortage, SpaceError};
 use crate::interrupt::Interrupt;
 use crate::sys::block;
 use iosonde_job::plan::{Engine, Fallocate, Job};
 use iosonde_result::session::RunError;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -36,7 +37,15 @@ struct Need {
 pub struct Layout {
     needs: BTreeMap<PathBuf, Need>,
     /// Sizes that files will have in the end, laid out or not.
-    sizes: BTreeMap<PathBuf, u64>,
+    sizes: BTreeMap<PathBuf, Size>,
+}
+
+/// How long a file will be.
+#[derive(Debug, Clone, Copy, Default)]
+struct Size {
+    bytes: u64,
+    /// Bytes of it that come behind what the file holds when its job starts (`file_append`).
+    appended: u64,
 }
 
 /// What has been made on the way to a run.
@@ -61,7 +70,11 @@ impl Layout {
             // What is there in its size is used as it is, holes or not.
             if !fills_device(job) && !enough {
                 let size = self.sizes.entry(file.path.clone()).or_default();
-                *size = (*size).max(file.size_needed);
+                size.bytes = size.bytes.max(file.size_needed);
+                if job.files.file_append {
+                    let appended = file.size_needed - file.size_now.unwrap_or(0);
+                    size.appended = size.appended.max(appended);
+                }
             }
             let mapped = job.io.engine == Engine::Mmap;
             let later =
@@ -111,19 +124,20 @@ impl Layout {
         })
     }
 
-    /// Refuses, before anything is written, what will not fit.
-    pub fn check_space(&self) -> Result<(), RunError> {
-        let rooms: Vec<Room> = self
-            .sizes
-            .iter()
-            .map(|(path, size)| Room::to_fill(path, *size))
+    /// Refuses, before anything is written, what will not fit beside what will have been left by then.
+    pub fn check_space(&self, to_be: &ToBe) -> Result<(), RunError> {
+        let own = self.sizes.keys().map(|path| self.room_beside(path, to_be));
+        let own: Vec<Room> = own.collect();
+        // A file system that is full is in nobody's way who needs no more of it.
+        let wanted: BTreeSet<u64> = (own.iter().filter(|room| room.bytes > 0))
+            .filter_map(|room| file_system(&room.path))
             .collect();
+        let is_wanted =
+            |room: &Room| file_system(&room.path).is_some_and(|at| wanted.contains(&at));
+        let left = to_be.needs().filter(is_wanted);
+        let rooms: Vec<Room> = own.iter().cloned().chain(left).collect();
         space::check(&rooms).map_err(|error| match error {
-            SpaceError::Short(short) => RunError::NoSpace {
-                path: short.path.display().to_string(),
-                needed_bytes: short.needed_bytes,
-                available_bytes: short.available_bytes,
-            },
+            SpaceError::Short(short) => no_space(&short, &own, to_be),
             SpaceError::View { path, fs_type } => RunError::Target {
                 path: path.display().to_string(),
                 problem: format!("{fs_type} keeps no data, it shows the kernel's state"),
@@ -131,6 +145,24 @@ impl Layout {
             },
             SpaceError::Unknown { path, source } => target_error(&path, "measure", &source),
         })
+    }
+
+    /// What a file needs beyond what it will hold by then.
+    fn room_beside(&self, path: &Path, to_be: &ToBe) -> Room {
+        let before = Room::to_fill(path, to_be.size(path)).bytes;
+        let mut room = Room::to_fill(path, self.size_beside(path, to_be));
+        room.bytes = room.bytes.saturating_sub(before);
+        room
+    }
+
+    /// How long a file will be in the end, if it is then as it will have been left; 0 for one that is not made longer.
+    pub fn size_beside(&self, path: &Path, to_be: &ToBe) -> u64 {
+        let size = self.sizes.get(path).copied().unwrap_or_default();
+        let appended = to_be.size(path).saturating_add(size.appended);
+        match size.appended {
+            0 => size.bytes,
+            _ => size.bytes.max(appended),
+        }
     }
 
     /// The announcements, one for each worker that needs files: its job, the number of files, their bytes in total.
@@ -162,6 +194,22 @@ impl Layout {
     pub fn bytes(&self) -> u64 {
         let data = self.needs.values().filter(|need| need.data);
         data.map(|need| need.size.saturating_sub(need.from)).sum()
+    }
+}
+
+/// Which file system a path is on.
+fn file_system(path: &Path) -> Option<u64> {
+    space::space(path).ok().map(|space| space.file_system)
+}
+
+/// As it would be told by then: what will have been left is gone from the room, and no part of what is asked for.
+fn no_space(short: &Shortage, own: &[Room], to_be: &ToBe) -> RunError {
+    let at = file_system(&short.path);
+    let there = own.iter().filter(|room| file_system(&room.path) == at);
+    RunError::NoSpace {
+        path: short.path.display().to_string(),
+        needed_bytes: there.fold(0, |sum, room| sum.saturating_add(room.bytes)),
+        available_bytes: (short.available_bytes).saturating_sub(to_be.taken_bytes(&short.path)),
     }
 }
 

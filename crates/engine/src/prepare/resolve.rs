@@ -406,6 +406,13 @@ pub(super) fn fills_device(job: &Job) -> bool {
     job.files.fill_device && job.files.size.is_none()
 }
 
+/// Whether nothing but a full file system ends what the job writes to a file, or lays out of it.
+pub(crate) fn fills_all(job: &Job) -> bool {
+    let of_ios = job.files.io_size.is_some() || job.workload.number_ios.is_some();
+    let is_bounded = of_ios || job.schedule.runtime_ns > 0;
+    fills_device(job) && (needs_data(job) || !is_bounded)
+}
+
 /// A region that is sure to hit the end of the file system, or for reads, the file that fills it.
 fn room_to_fill(job: &Job, known: u64, path: &Path) -> Result<Option<u64>, RunError> {
     if needs_data(job) && known > 0 {

@@ -65,6 +65,32 @@ pub(crate) enum PivotFormat {
     Html,
 }
 
+/// How several results of a pair of labels, and repetitions within one, become a figure.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PivotOf {
+    /// Their geometric mean, each machine with the same weight
+    #[default]
+    Mean,
+    /// The one in the middle
+    Median,
+    /// The highest; of latencies and depths the lowest
+    Best,
+    /// The last repetition of the latest result
+    Latest,
+}
+
+impl PivotOf {
+    /// In words, before `of 3 results`.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            PivotOf::Mean => "geometric mean",
+            PivotOf::Median => "median",
+            PivotOf::Best => "best",
+            PivotOf::Latest => "latest",
+        }
+    }
+}
+
 pub(crate) const SHOW_EXAMPLES: &str = "\
 Examples:
   iosonde show 3fa9c1                           a stored result, as `list` names it
@@ -109,6 +135,10 @@ pub(crate) struct ShowArgs {
     /// Only results with this label; may be repeated
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = split_label, requires = "pivot")]
     pub(crate) labels: Vec<(String, String)>,
+    /// What a figure is where a pair of labels has several results, or one has repetitions; how
+    /// many stands beside it [default: mean]
+    #[arg(long, value_enum, requires = "pivot")]
+    pub(crate) of: Option<PivotOf>,
     /// How tables are written; html is a page with charts [default: table, and html for a file
     /// that is called so]
     #[arg(long, value_enum, requires = "pivot")]

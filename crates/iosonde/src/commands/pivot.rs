@@ -3,13 +3,13 @@
 mod figure;
 mod promised;
 
-use crate::args::{PivotFormat, ShowArgs};
+use crate::args::{PivotFormat, PivotOf, ShowArgs};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::report::html::Builder;
 use crate::report::pivot::{self, Cell, Pivot};
 use crate::store::{Filter, Place, Store, Summary};
-use figure::{Measured, measured, together};
+use figure::{Measured, measured, there_is, together};
 use iosonde_job::diagnostic::nearest;
 use iosonde_study::suite::FigureName;
 use promised::Promises;
@@ -34,7 +34,14 @@ pub(super) fn run(args: &ShowArgs, words: &[String]) -> Result<(), Failure> {
     check_labels(&studies, [&axes.0, &axes.1])?;
     let mut pivots = Vec::new();
     for (text, figure) in &figures {
-        pivots.push(table(&store, &studies, (text, figure), &axes, &promises)?);
+        let of = args.of.unwrap_or_default();
+        pivots.push(table(
+            &store,
+            &studies,
+            (text, figure),
+            (&axes, of),
+            &promises,
+        )?);
     }
     promises.all_used()?;
     let used = |study: &&Summary| {
@@ -145,20 +152,22 @@ fn table(
     store: &Store,
     studies: &[Summary],
     (text, figure): (&str, &FigureName),
-    (rows, columns): &(String, String),
+    ((rows, columns), of): (&(String, String), PivotOf),
     promises: &Promises,
 ) -> Result<Pivot, Failure> {
     let mut found: BTreeMap<(String, String), Vec<(&Summary, Measured)>> = BTreeMap::new();
     for study in studies {
-        if let Some(measured) = measured(store, study, figure)? {
+        let results = measured(store, study, figure)?;
+        if !results.is_empty() {
             let at = (label(study, rows), label(study, columns));
-            found.entry(at).or_default().push((study, measured));
+            let results = results.into_iter().map(|measured| (study, measured));
+            found.entry(at).or_default().extend(results);
         }
     }
     if found.is_empty() {
         return Err(Failure::usage(
             format!("no result has {text}"),
-            "name a job, a phase or a pattern with its figure, e.g. randread.iops; `iosonde list` shows what there is",
+            there_is(store, studies)?,
         ));
     }
     let mut pivot = Pivot {
@@ -167,6 +176,7 @@ fn table(
         unit: figure.asked.unit(),
         rows: rows.clone(),
         columns: columns.clone(),
+        of,
         cells: BTreeMap::new(),
         simulated: found
             .values()
@@ -174,14 +184,20 @@ fn table(
             .any(|(study, _)| study.target.starts_with("sim:")),
     };
     for (at, results) in found {
-        let Some(side) = together(&results) else {
+        let Some(side) = together(&results, of, figure.asked) else {
             continue;
         };
+        let values = results.iter().map(|(_, measured)| measured.value);
+        let range = (
+            values.clone().fold(f64::INFINITY, f64::min),
+            values.fold(0.0, f64::max),
+        );
         let promised = promises.of_cell(store, &at, &results, &side, pivot.unit)?;
         let cell = Cell {
             value: side.value,
             bounds: side.bounds.map(|bounds| (bounds.low, bounds.high)),
             results: results.len(),
+            range,
             promised,
         };
         pivot.cells.insert(at, cell);

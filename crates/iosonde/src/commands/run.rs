@@ -100,20 +100,21 @@ fn refuse_depths_without_effect(suite: &Suite, targets: &[SuiteTarget]) -> Resul
 /// Looks at all targets, in clusters too: what cannot be measured is told of each before the first is touched. With `--check` the
 /// steps are looked at as well; a run tells of them one by one, and measures the others.
 fn check_targets(args: &RunArgs, suite: &Suite, targets: &[SuiteTarget]) -> Result<(), Failure> {
-    let mut failures = Vec::new();
+    let (mut failures, mut usable) = (Vec::new(), Vec::new());
     for target in targets {
         match site::checked(&target.name, args) {
-            // A run tells them itself, when its pod is made.
-            Ok(notes) if args.check => notes.iter().for_each(|note| eprintln!("note: {note}")),
-            Ok(_) => {}
-            Err(failure) => {
-                failures.push(failure);
-                continue;
+            Ok(notes) => {
+                usable.push(target.name.as_str());
+                // A run tells them itself, when its pod is made.
+                if args.check {
+                    notes.iter().for_each(|note| eprintln!("note: {note}"));
+                }
             }
+            Err(failure) => failures.push(failure),
         }
-        if args.check {
-            failures.extend(look::all(&target.name, suite, args)?);
-        }
+    }
+    if args.check {
+        failures.extend(look::all(&usable, suite, args)?);
     }
     let Some(last) = failures.pop() else {
         return Ok(());

@@ -2,6 +2,7 @@
 
 use super::probe::table::{plain, render, right, wrapped};
 use super::suite::quoted;
+use crate::args::PivotOf;
 use crate::failure::Failure;
 use comfy_table::Cell as TableCell;
 use iosonde_study::limits::Verdict;
@@ -21,6 +22,8 @@ pub(crate) struct Pivot {
     pub(crate) rows: String,
     /// The label of the columns.
     pub(crate) columns: String,
+    /// How several results of a cell become one figure.
+    pub(crate) of: PivotOf,
     /// By value of both.
     pub(crate) cells: BTreeMap<(String, String), Cell>,
     /// Whether any of it was simulated.
@@ -30,12 +33,14 @@ pub(crate) struct Pivot {
 /// The results of one pair of labels.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cell {
-    /// Their geometric mean.
+    /// What they are together ([`Pivot::of`]).
     pub(crate) value: f64,
     /// Its 95 % interval, where it is known.
     pub(crate) bounds: Option<(f64, f64)>,
-    /// How many.
+    /// How many, each repetition for itself.
     pub(crate) results: usize,
+    /// The lowest and the highest of them.
+    pub(crate) range: (f64, f64),
     /// What was promised of it.
     pub(crate) promised: Option<Promised>,
 }
@@ -58,6 +63,14 @@ pub(crate) struct Promised {
 /// What is said of figures that are none of real storage.
 pub(crate) const SIMULATED: &str = "simulated devices: these are no figures of real storage";
 
+impl Cell {
+    /// How far the farthest of several results lies from their figure, as a share of it.
+    fn farthest(&self) -> f64 {
+        let (lowest, highest) = self.range;
+        (1.0 - lowest / self.value).max(highest / self.value - 1.0)
+    }
+}
+
 impl Pivot {
     /// The values of both labels, sorted as people count: 9 before 10.
     pub(crate) fn headers(&self) -> (Vec<&str>, Vec<&str>) {
@@ -78,7 +91,11 @@ impl Pivot {
         };
         let mut text = self.unit.show(cell.value);
         if cell.results > 1 {
-            text.push_str(&format!(" ({})", cell.results));
+            let percent = match 100.0 * cell.farthest() {
+                percent if percent > 100.0 => ">100".to_owned(),
+                percent => format!("{percent:.0}"),
+            };
+            text.push_str(&format!(" ({}, ±{percent}%)", cell.results));
         }
         if let Some(promised) = &cell.promised {
             text.push_str(&format!(" {:.0}%", 100.0 * promised.ratio));
@@ -90,8 +107,11 @@ impl Pivot {
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.cells.values().any(|cell| cell.results > 1) {
-            notes
-                .push("In brackets: how many results a figure is the geometric mean of".to_owned());
+            notes.push(format!(
+                "In brackets: how many results, repetitions among them, a figure is the {} of, and how far the farthest of them \
+                 lies from it",
+                self.of.words()
+            ));
         }
         if self.cells.values().any(|cell| cell.promised.is_some()) {
             notes.push("In per cent: of what is promised for I/O of that size".to_owned());
@@ -166,7 +186,7 @@ pub(crate) fn csv(pivots: &[Pivot]) -> String {
             text.push('\n');
         }
         text.push_str(&format!(
-            "{},{},{},low,high,results,promised\n",
+            "{},{},{},low,high,results,promised,of,lowest,highest\n",
             quoted(&pivot.rows),
             quoted(&pivot.columns),
             quoted(&pivot.figure)
@@ -180,7 +200,7 @@ pub(crate) fn csv(pivots: &[Pivot]) -> String {
                 let number =
                     |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
                 text.push_str(&format!(
-                    "{},{},{},{},{},{},{}\n",
+                    "{},{},{},{},{},{},{},{},{},{}\n",
                     quoted(row),
                     quoted(column),
                     cell.value,
@@ -188,6 +208,9 @@ pub(crate) fn csv(pivots: &[Pivot]) -> String {
                     number(cell.bounds.map(|bounds| bounds.1)),
                     cell.results,
                     number(cell.promised.as_ref().map(|promised| promised.value)),
+                    pivot.of.words(),
+                    cell.range.0,
+                    cell.range.1,
                 ));
             }
         }
@@ -261,6 +284,7 @@ fn document(pivot: &Pivot) -> Value {
                 "value": cell.value,
                 "interval": cell.bounds.map(|(low, high)| [low, high]),
                 "results": cell.results,
+                "range": [cell.range.0, cell.range.1],
                 "promised": cell.promised.as_ref().map(promised),
             })
         })
@@ -271,6 +295,7 @@ fn document(pivot: &Pivot) -> Value {
         "figure": pivot.figure,
         "rows": pivot.rows,
         "columns": pivot.columns,
+        "of": pivot.of.words(),
         "simulated": pivot.simulated,
         "cells": cells,
     })

@@ -301,12 +301,13 @@ fn title(kind: FoundKind) -> &'static str {
         FoundKind::MaxBytesPerS => "highest bandwidth",
         FoundKind::Knee => "depth at the knee",
         FoundKind::Rate => "rate that keeps the objective",
+        FoundKind::Capacity => "IOPS at saturation",
     }
 }
 
 fn unit(kind: FoundKind) -> Unit {
     match kind {
-        FoundKind::MaxIops | FoundKind::Rate => Unit::PerSecond,
+        FoundKind::MaxIops | FoundKind::Rate | FoundKind::Capacity => Unit::PerSecond,
         FoundKind::MaxBytesPerS => Unit::BytesPerSecond,
         FoundKind::Knee => Unit::Depth,
     }
@@ -398,6 +399,7 @@ pub(crate) fn csv(results: &[SuiteResult]) -> String {
                     FoundKind::MaxBytesPerS => "max_bytes_per_s",
                     FoundKind::Knee => "knee",
                     FoundKind::Rate => "rate",
+                    FoundKind::Capacity => "capacity",
                 };
                 let ends = found
                     .interval

@@ -12,6 +12,7 @@ use iosonde_result::session::{RunError, Session};
 use iosonde_study::probe::is_search;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Keeps the runs of one study after the other.
@@ -114,6 +115,27 @@ impl Keeper {
         self.study.as_ref()?.id.as_deref()
     }
 
+    /// The number that the next run of the study will have.
+    pub(crate) fn next_run(&self) -> u32 {
+        let known = self.store.as_ref().zip(self.id());
+        let next = known.and_then(|(store, id)| store.next_run(id).ok());
+        next.unwrap_or(1)
+    }
+
+    /// Removes runs of the study that goes on, by their numbers: what they are of is measured again. Whether there were any.
+    pub(crate) fn take_back(&mut self, numbers: Range<u32>) -> bool {
+        let (Some(store), Some(begun)) = (&mut self.store, &mut self.study) else {
+            return false;
+        };
+        match begun.take_back(store, numbers) {
+            Ok(count) => count > 0,
+            Err(error) => {
+                self.lose(&error);
+                false
+            }
+        }
+    }
+
     /// Labels a run, and keeps it as part of the study.
     pub(crate) fn keep(&mut self, result: &mut RunResult) {
         result.labels.extend(self.labels.clone());
@@ -200,6 +222,18 @@ impl Begun {
         store.add_run(&id, &run)?;
         self.kept.runs.push(run);
         Ok(())
+    }
+
+    /// How many there were.
+    fn take_back(&mut self, store: &mut Store, numbers: Range<u32>) -> Result<usize, StoreError> {
+        let Some(id) = &self.id else {
+            return Ok(0);
+        };
+        let count = store.remove_runs(id, numbers)?;
+        if count > 0 {
+            self.kept.runs = store.load(id)?.study.runs;
+        }
+        Ok(count)
     }
 }
 

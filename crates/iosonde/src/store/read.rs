@@ -143,10 +143,7 @@ impl Store {
             runs = vec![runs.swap_remove(place)];
             number = Some(runs[0].0);
         }
-        let document: Option<Vec<u8>> =
-            self.one("SELECT document FROM study WHERE id = ?1", &id)?;
-        let document = document.map(|blob| blob::unpacked(&blob)).transpose();
-        let document = document.map_err(|error| unreadable(&id, &error))?;
+        let document = self.document(&id)?;
         Ok(Loaded {
             run: number,
             study: KeptStudy {
@@ -161,6 +158,26 @@ impl Store {
             },
             summary,
         })
+    }
+
+    /// What a study found beyond its runs, without them.
+    pub(crate) fn without_runs(&self, study: &Summary) -> Result<KeptStudy, StoreError> {
+        Ok(KeptStudy {
+            kind: study.kind.clone(),
+            target: study.target.clone(),
+            machine: study.machine.clone(),
+            program: study.program.clone(),
+            started_at_ms: study.started_at_ms,
+            labels: study.labels.clone(),
+            document: self.document(&study.id)?,
+            runs: Vec::new(),
+        })
+    }
+
+    fn document(&self, id: &str) -> Result<Option<serde_json::Value>, StoreError> {
+        let document: Option<Vec<u8>> = self.one("SELECT document FROM study WHERE id = ?1", id)?;
+        let document = document.map(|blob| blob::unpacked(&blob)).transpose();
+        document.map_err(|error| unreadable(id, &error))
     }
 
     fn ids(&self) -> rusqlite::Result<Vec<String>> {

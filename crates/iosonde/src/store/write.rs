@@ -7,6 +7,7 @@ use iosonde_result::interval::Interval;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// What became of a study that was to be imported.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,6 +30,27 @@ impl Store {
         self.transaction(|transaction| {
             packed.insert(transaction, study, run)?;
             add_facts(transaction, study, run)
+        })
+    }
+
+    /// The number that the next run of a study will have.
+    pub(crate) fn next_run(&self, study: &str) -> Result<u32, StoreError> {
+        let next = "SELECT coalesce(max(number), 0) + 1 FROM run WHERE study = ?1";
+        let number = self.connection.query_row(next, [study], |row| row.get(0));
+        number.map_err(|error| self.wrong(&error))
+    }
+
+    /// Removes runs of a study, by their numbers. How many there were.
+    pub(crate) fn remove_runs(
+        &mut self,
+        study: &str,
+        numbers: Range<u32>,
+    ) -> Result<usize, StoreError> {
+        self.transaction(|transaction| {
+            transaction.execute(
+                "DELETE FROM run WHERE study = ?1 AND number >= ?2 AND number < ?3",
+                params![study, numbers.start, numbers.end],
+            )
         })
     }
 

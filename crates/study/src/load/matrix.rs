@@ -1,7 +1,7 @@
 //! The read x write matrix: which pairs of rates the target sustains, and at what latency.
 //!
 //! What can be sustained is a staircase: with more of the one there is room for less of the other. So the border is followed
-//! cell by cell instead of measuring all, and a coarse lattice inside it gives the latencies. Cells between are predicted
+//! cell by cell instead of measuring all, and a few cells inside it give the latencies. Cells between are predicted
 //! from their measured neighbours, and marked so.
 
 use super::plan::Mix;
@@ -19,12 +19,40 @@ pub struct MatrixOptions {
 impl MatrixOptions {
     /// Most cells that are measured, the two capacities included.
     pub fn most_cells(self) -> usize {
-        2 + 2 * self.steps + 1 + LATTICE * LATTICE
+        let border = self.most_of_border();
+        CAPACITIES + border + self.most_inside(border)
+    }
+
+    /// The longest that the border can be: each cell of it is one step down or to the right.
+    fn most_of_border(self) -> usize {
+        2 * self.steps + 1
+    }
+
+    /// How many cells inside the border are measured, once it has taken so many. From 20 steps on all together are a tenth of the cells
+    /// at most; fewer steps have a border that is longer than that.
+    fn most_inside(self, of_border: usize) -> usize {
+        let tenth = (self.steps + 1).pow(2) / 10;
+        if CAPACITIES + self.most_of_border() > tenth {
+            return INSIDE.len();
+        }
+        let left = tenth.saturating_sub(CAPACITIES + of_border);
+        left.clamp(1, INSIDE.len())
     }
 }
 
-/// Lattice points inside the border, in each direction.
-const LATTICE: usize = 3;
+/// Runs that find what the rates of both axes end with.
+const CAPACITIES: usize = 2;
+/// Cells inside the border, in thirds of the reads and of the most writes beside them, what tells most first.
+const INSIDE: [(usize, usize); 8] = [
+    (1, 1),
+    (0, 1),
+    (1, 0),
+    (2, 1),
+    (1, 2),
+    (0, 2),
+    (2, 0),
+    (2, 2),
+];
 
 /// How the figures of a cell came about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,13 +118,13 @@ impl Matrix {
     }
 }
 
-/// Measures the border and a lattice inside it. What was measured before an error is in the study too.
+/// Measures the border and a few cells inside it. What was measured before an error is in the study too.
 pub(super) fn measure(study: &mut Study<'_>, options: MatrixOptions) -> Result<(), LoadError> {
     let reads = axis(study.capacity(Mix::READ)?, options.steps);
     let writes = axis(study.capacity(Mix::WRITE)?, options.steps);
     let mut points = Vec::new();
     let mut outcome = Ok(());
-    let mut cells = fill(options.steps, |read, write| {
+    let mut cells = fill(options, |read, write| {
         if study.is_over() {
             return None;
         }
@@ -117,7 +145,28 @@ pub(super) fn measure(study: &mut Study<'_>, options: MatrixOptions) -> Result<(
         points.push(point);
         cell
     });
-    interpolate(&mut cells);
+    let place = |offered: Offered| {
+        let share = |rate: f64, axis: &[f64]| {
+            rate * options.steps as f64 / axis.last().copied().unwrap_or(rate).max(1.0)
+        };
+        (
+            share(offered.reads_per_s, &reads),
+            share(offered.writes_per_s, &writes),
+        )
+    };
+    let curve = study.known().iter().filter(|point| point.kept_up);
+    let curve: Vec<Known> = curve
+        .filter_map(|point| {
+            let (read, write) = place(point.offered);
+            let p99_ns = point.percentile_ns(99.0)?;
+            Some(Known {
+                read,
+                write,
+                p99_ns,
+            })
+        })
+        .collect();
+    interpolate(&mut cells, &curve);
     study.matrix = Some(Matrix {
         reads_per_s: reads,
         writes_per_s: writes,
@@ -141,8 +190,12 @@ fn axis(capacity: f64, steps: usize) -> Vec<f64> {
 }
 
 /// Asks for cells (column, row) along the border, from no reads and all writes to all reads and no writes, then for the
-/// lattice inside. `None` ends it.
-fn fill(steps: usize, mut ask: impl FnMut(usize, usize) -> Option<Cell>) -> Vec<Vec<Cell>> {
+/// few inside. `None` ends it.
+fn fill(
+    options: MatrixOptions,
+    mut ask: impl FnMut(usize, usize) -> Option<Cell>,
+) -> Vec<Vec<Cell>> {
+    let steps = options.steps;
     let unknown = Cell {
         state: CellState::Unknown,
         p99_ns: None,
@@ -151,7 +204,7 @@ fn fill(steps: usize, mut ask: impl FnMut(usize, usize) -> Option<Cell>) -> Vec<
     let mut cells = vec![vec![unknown; steps + 1]; steps + 1];
     let mut highest = vec![None; steps + 1];
     let (mut read, mut write) = (0, steps);
-    let mut complete = true;
+    let (mut asked, mut complete) = (0, true);
     while read <= steps {
         if (read, write) == (0, 0) {
             highest[read] = Some(0);
@@ -162,6 +215,7 @@ fn fill(steps: usize, mut ask: impl FnMut(usize, usize) -> Option<Cell>) -> Vec<
             complete = false;
             break;
         };
+        asked += 1;
         cells[write][read] = cell;
         if cell.state == CellState::Measured {
             highest[read] = Some(write);
@@ -174,7 +228,8 @@ fn fill(steps: usize, mut ask: impl FnMut(usize, usize) -> Option<Cell>) -> Vec<
         }
     }
     if complete {
-        complete = lattice(&highest, &mut cells, &mut ask);
+        let most = options.most_inside(asked);
+        complete = inside(&highest, &mut cells, most, &mut ask);
     }
     if complete {
         predict(&highest, &mut cells);
@@ -182,26 +237,28 @@ fn fill(steps: usize, mut ask: impl FnMut(usize, usize) -> Option<Cell>) -> Vec<
     cells
 }
 
-/// Measures some cells well inside the border. Whether it got to the end.
-fn lattice(
+/// Measures some cells well inside the border, so many at most. Whether it got to the end.
+fn inside(
     highest: &[Option<usize>],
     cells: &mut [Vec<Cell>],
+    most: usize,
     ask: &mut impl FnMut(usize, usize) -> Option<Cell>,
 ) -> bool {
     let steps = highest.len() - 1;
-    for column in 0..LATTICE {
-        let read = column * steps / LATTICE;
+    let mut asked = 0;
+    for (column, row) in INSIDE {
+        let read = column * steps / 3;
         let Some(top) = highest[read] else { continue };
-        for row in 0..LATTICE {
-            let write = row * top / LATTICE;
-            if (read, write) == (0, 0) || cells[write][read].state != CellState::Unknown {
-                continue;
-            }
-            match ask(read, write) {
-                Some(cell) => cells[write][read] = cell,
-                None => return false,
-            }
+        let write = row * top / 3;
+        let is_known = cells[write][read].state != CellState::Unknown;
+        if asked == most || is_known || (read, write) == (0, 0) {
+            continue;
         }
+        match ask(read, write) {
+            Some(cell) => cells[write][read] = cell,
+            None => return false,
+        }
+        asked += 1;
     }
     true
 }
@@ -220,27 +277,43 @@ fn predict(highest: &[Option<usize>], cells: &mut [Vec<Cell>]) {
     }
 }
 
-/// Latencies of predicted cells: the mean of the measured ones in logarithms, weighted by the inverse square of the distance.
-fn interpolate(cells: &mut [Vec<Cell>]) {
-    let known: Vec<(f64, f64, f64)> = cells
-        .iter()
-        .enumerate()
-        .flat_map(|(write, row)| {
-            row.iter().enumerate().filter_map(move |(read, cell)| {
-                let p99_ns = cell.p99_ns.filter(|ns| *ns > 0.0)?;
-                Some((read as f64, write as f64, p99_ns.ln()))
+/// What lies nearer than this many steps is at the cell: rates of a curve may fall on one.
+const NEAREST: f64 = 0.1;
+
+/// A latency that was measured, at a place among the cells.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    read: f64,
+    write: f64,
+    p99_ns: f64,
+}
+
+/// Latencies of predicted cells: the mean of the measured ones, and of those of the curve, in logarithms, weighted by the inverse square
+/// of the distance.
+fn interpolate(cells: &mut [Vec<Cell>], curve: &[Known]) {
+    let rows = cells.iter().enumerate();
+    let measured = rows.flat_map(|(write, row)| {
+        row.iter().enumerate().filter_map(move |(read, cell)| {
+            Some(Known {
+                read: read as f64,
+                write: write as f64,
+                p99_ns: cell.p99_ns?,
             })
         })
-        .collect();
+    });
+    let known = measured.chain(curve.iter().copied());
+    let known: Vec<Known> = known.filter(|known| known.p99_ns > 0.0).collect();
     for (write, row) in cells.iter_mut().enumerate() {
         for (read, cell) in row.iter_mut().enumerate() {
             if cell.state != CellState::Predicted || known.is_empty() {
                 continue;
             }
             let (mut sum, mut weights) = (0.0, 0.0);
-            for (x, y, value) in &known {
-                let weight = 1.0 / ((x - read as f64).powi(2) + (y - write as f64).powi(2));
-                sum += weight * value;
+            for near in &known {
+                let square =
+                    (near.read - read as f64).powi(2) + (near.write - write as f64).powi(2);
+                let weight = 1.0 / square.max(NEAREST * NEAREST);
+                sum += weight * near.p99_ns.ln();
                 weights += weight;
             }
             cell.p99_ns = Some((sum / weights).exp());
@@ -264,7 +337,7 @@ mod tests {
         #[test]
         fn the_border_is_exact_and_cheap(steps in 2usize..24, bend in 0.3f64..3.0) {
             let mut asked = HashSet::new();
-            let cells = fill(steps, |read, write| {
+            let cells = fill(MatrixOptions { steps }, |read, write| {
                 assert!(asked.insert((read, write)), "asked twice");
                 let state = match sustains(steps, bend, read, write) {
                     true => CellState::Measured,
@@ -284,7 +357,10 @@ mod tests {
                 }
             }
             let most = MatrixOptions { steps }.most_cells();
-            prop_assert!(asked.len() <= most);
+            prop_assert!(asked.len() + CAPACITIES <= most);
+            if steps >= 20 {
+                prop_assert!(10 * (asked.len() + CAPACITIES) <= (steps + 1).pow(2));
+            }
         }
     }
 
@@ -300,14 +376,14 @@ mod tests {
             cell(CellState::Predicted, None),
             cell(CellState::Measured, Some(10_000.0)),
         ]];
-        interpolate(&mut cells);
+        interpolate(&mut cells, &[]);
         assert!((cells[0][1].p99_ns.unwrap() - 1_000.0).abs() < 1e-6);
     }
 
     #[test]
     fn what_an_end_leaves_open_is_unknown() {
         let mut left = 3;
-        let cells = fill(4, |_, _| {
+        let cells = fill(MatrixOptions { steps: 4 }, |_, _| {
             left -= 1;
             let cell = Cell {
                 state: CellState::NotReached,

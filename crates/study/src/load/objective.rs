@@ -62,6 +62,19 @@ impl FromStr for Objective {
     }
 }
 
+impl Objective {
+    /// As it is asked for: `p99=2ms`.
+    pub fn as_given(&self) -> String {
+        let ns = self.latency_ns;
+        let latency = match ns {
+            _ if ns.is_multiple_of(1_000_000) => format!("{}ms", ns / 1_000_000),
+            _ if ns.is_multiple_of(1_000) => format!("{}us", ns / 1_000),
+            _ => format!("{ns}ns"),
+        };
+        format!("{}={latency}", self.measure())
+    }
+}
+
 impl fmt::Display for Objective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let latency = crate::words::latency(self.latency_ns as f64);

@@ -64,6 +64,20 @@ fn alone() -> u32 {
     1
 }
 
+impl LoadOptions {
+    /// fio's name of the I/O that is offered.
+    pub fn rw(&self) -> &'static str {
+        match (self.mix.read_percent, self.pattern.random) {
+            (100.., true) => "randread",
+            (100.., false) => "read",
+            (0, true) => "randwrite",
+            (0, false) => "write",
+            (_, true) => "randrw",
+            (_, false) => "rw",
+        }
+    }
+}
+
 /// One step of the study, for displays.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
@@ -370,6 +384,11 @@ impl Study<'_> {
         point.interrupted = self.watcher.is_interrupted();
         self.watcher.point(&point);
         Ok(point)
+    }
+
+    /// What was measured of the curve.
+    pub(super) fn known(&self) -> &[Point] {
+        &self.points
     }
 
     /// Whether the user wants it to end.

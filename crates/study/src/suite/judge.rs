@@ -2,7 +2,7 @@
 
 use super::expect::{Baseline, Claim};
 use super::names::Asked;
-use super::outcome::{Found, FoundKind, Judged, StepResult, Verdict};
+use super::outcome::{Found, Judged, StepResult, Verdict};
 use super::spec::{Expected, Has, PartSpec, Suite};
 use crate::limits::{Measured as PromiseMeasured, Metric, Promise};
 use crate::sweep::LARGE_BYTES;
@@ -152,13 +152,7 @@ impl Judge<'_> {
         if matches!(about.part.has, Has::Run { .. }) {
             return self.known_of_runs(about);
         }
-        let kind = match about.asked {
-            Asked::MaxIops => FoundKind::MaxIops,
-            Asked::MaxBandwidth => FoundKind::MaxBytesPerS,
-            Asked::Knee => FoundKind::Knee,
-            Asked::Rate => FoundKind::Rate,
-            Asked::Measure(_) => return None,
-        };
+        let kind = about.asked.found()?;
         let all = self.steps.iter().flat_map(|step| step.standing(kind));
         let found: Vec<&Found> = all
             .filter(|found| found.kind == kind && about.part.is_of(found))

@@ -1,5 +1,6 @@
 //! Names of figures, as expectations and pivots write them: `randread.iops`, `wal.sync.p99`, `randread.max_iops`.
 
+use super::outcome::FoundKind;
 use iosonde_job::diagnostic::nearest;
 use iosonde_result::compare::{Measure, Subject};
 use std::fmt;
@@ -17,9 +18,11 @@ pub enum Asked {
     Knee,
     /// The highest rate that keeps the objective of a load study.
     Rate,
+    /// The I/Os per second at which a load study found the target saturated.
+    Capacity,
 }
 
-const NAMES: [(&str, Asked); 28] = [
+const NAMES: [(&str, Asked); 30] = [
     ("iops", Asked::Measure(Measure::Iops)),
     ("bw", Asked::Measure(Measure::BytesPerS)),
     ("bandwidth", Asked::Measure(Measure::BytesPerS)),
@@ -48,6 +51,8 @@ const NAMES: [(&str, Asked); 28] = [
     ("knee", Asked::Knee),
     ("rate", Asked::Rate),
     ("slo_rate", Asked::Rate),
+    ("capacity", Asked::Capacity),
+    ("saturation_iops", Asked::Capacity),
 ];
 
 /// The unit of a figure.
@@ -72,13 +77,16 @@ impl Asked {
             Asked::MaxBandwidth => "highest bandwidth",
             Asked::Knee => "depth at the knee",
             Asked::Rate => "highest rate that keeps the objective",
+            Asked::Capacity => "IOPS at saturation",
         }
     }
 
     /// The unit of its numbers.
     pub fn unit(self) -> Unit {
         match self {
-            Asked::MaxIops | Asked::Rate | Asked::Measure(Measure::Iops) => Unit::PerSecond,
+            Asked::MaxIops | Asked::Rate | Asked::Capacity | Asked::Measure(Measure::Iops) => {
+                Unit::PerSecond
+            }
             Asked::MaxBandwidth | Asked::Measure(Measure::BytesPerS) => Unit::BytesPerSecond,
             Asked::Knee => Unit::Depth,
             Asked::Measure(_) => Unit::Nanoseconds,
@@ -91,8 +99,25 @@ impl Asked {
             Asked::Measure(measure) => Some(measure),
             Asked::MaxIops => Some(Measure::Iops),
             Asked::MaxBandwidth => Some(Measure::BytesPerS),
-            Asked::Knee | Asked::Rate => None,
+            Asked::Knee | Asked::Rate | Asked::Capacity => None,
         }
+    }
+
+    /// What a study finds of it beyond its runs.
+    pub fn found(self) -> Option<FoundKind> {
+        match self {
+            Asked::Measure(_) => None,
+            Asked::MaxIops => Some(FoundKind::MaxIops),
+            Asked::MaxBandwidth => Some(FoundKind::MaxBytesPerS),
+            Asked::Knee => Some(FoundKind::Knee),
+            Asked::Rate => Some(FoundKind::Rate),
+            Asked::Capacity => Some(FoundKind::Capacity),
+        }
+    }
+
+    /// Whether less of it is better.
+    pub fn is_better_low(self) -> bool {
+        matches!(self.unit(), Unit::Nanoseconds | Unit::Depth)
     }
 
     /// Whether it is the highest of several.
@@ -160,7 +185,7 @@ impl FigureName {
                     help: match nearest(last, names) {
                         Some(meant) => format!("did you mean `{meant}`?"),
                         None => "it ends with iops, bw, lat, p50, p99, p99.9, the same with clat_, max_iops, \
-                                 max_bw, knee or rate"
+                                 max_bw, knee, rate or capacity"
                             .to_owned(),
                     },
                 })
@@ -196,6 +221,18 @@ pub trait Named {
     fn workload(&self) -> &str;
     /// fio's `rw`.
     fn rw(&self) -> &str;
+}
+
+impl<N: Named> Named for &N {
+    fn name(&self) -> &str {
+        (*self).name()
+    }
+    fn workload(&self) -> &str {
+        (*self).workload()
+    }
+    fn rw(&self) -> &str {
+        (*self).rw()
+    }
 }
 
 /// By name, else by workload, else by pattern.

@@ -86,6 +86,8 @@ pub enum FoundKind {
     Knee,
     /// The highest rate that keeps the objective.
     Rate,
+    /// The I/Os per second at which the target is saturated.
+    Capacity,
 }
 
 /// How a figure stands to what is expected of it.
@@ -239,6 +241,35 @@ impl Found {
     }
 }
 
+impl Found {
+    /// The capacity that a load study found, and the highest rate that keeps its objective. Where there are several, each has the
+    /// objective behind the name.
+    pub fn of_load(name: &str, load: &LoadResult) -> Vec<Found> {
+        let found = |part: String, kind, value, interval| Found {
+            part,
+            rw: load.options.rw().to_owned(),
+            kind,
+            value,
+            interval,
+        };
+        let capacity = load.capacity_iops.map(|iops| {
+            let part = name.to_owned();
+            found(part, FoundKind::Capacity, iops, None)
+        });
+        let rates = load.objectives.iter().filter_map(|answer| {
+            let part = match load.objectives.len() {
+                1 => name.to_owned(),
+                _ => format!("{name}-{}", answer.objective.as_given()),
+            };
+            let rate = answer.answer.held?;
+            // The border lies between a rate that was kept and one that was not.
+            let between = answer.answer.failed.map(|failed| (rate, failed));
+            Some(found(part, FoundKind::Rate, rate, between))
+        });
+        rates.chain(capacity).collect()
+    }
+}
+
 impl StepResult {
     /// Whether neither the user nor an error ended it early, so that its figures are of all of it.
     pub fn is_whole(&self) -> bool {
@@ -250,7 +281,10 @@ impl StepResult {
     pub fn standing(&self, kind: FoundKind) -> &[Found] {
         let is_cut = match kind {
             FoundKind::Rate => !self.is_whole(),
-            FoundKind::MaxIops | FoundKind::MaxBytesPerS | FoundKind::Knee => self.interrupted,
+            FoundKind::MaxIops
+            | FoundKind::MaxBytesPerS
+            | FoundKind::Knee
+            | FoundKind::Capacity => self.interrupted,
         };
         if is_cut { &[] } else { &self.found }
     }
@@ -274,18 +308,7 @@ impl StepResult {
     }
 
     fn take_load(&mut self, load: &LoadResult) {
-        for answer in &load.objectives {
-            if let Some(rate) = answer.answer.held {
-                self.found.push(Found {
-                    part: self.workload.clone(),
-                    rw: String::new(),
-                    kind: FoundKind::Rate,
-                    value: rate,
-                    // The border lies between a rate that was kept and one that was not.
-                    interval: answer.answer.failed.map(|failed| (rate, failed)),
-                });
-            }
-        }
+        self.found = Found::of_load(&self.workload, load);
         self.findings.clone_from(&load.notes);
         let error = load.error.as_ref().map(|error| error.message.clone());
         let failure = load.failure().map(|failure| failure.message.clone());

@@ -362,7 +362,9 @@ impl Maker<'_> {
                     workload: workload.name.clone(),
                     rw: load.rw.clone().unwrap_or_else(|| "randread".to_owned()),
                     subjects: Vec::new(),
-                    has: Has::Load,
+                    has: Has::Load {
+                        capacity: options.rates.is_empty(),
+                    },
                 }];
                 Some(vec![(workload.name.clone(), What::Load(options), parts)])
             }

@@ -107,7 +107,10 @@ pub enum Has {
     /// What a sweep finds of a curve.
     Curve,
     /// What a load study finds.
-    Load,
+    Load {
+        /// Whether it looks for the capacity: no rates are given.
+        capacity: bool,
+    },
 }
 
 impl Has {
@@ -117,7 +120,8 @@ impl Has {
                 latency || matches!(measure, Measure::Iops | Measure::BytesPerS)
             }
             (Has::Run { .. } | Has::Curve, asked) if asked.is_highest() => true,
-            (Has::Curve, Asked::Knee) | (Has::Load, Asked::Rate) => true,
+            (Has::Curve, Asked::Knee) | (Has::Load { .. }, Asked::Rate) => true,
+            (Has::Load { capacity }, Asked::Capacity) => capacity,
             _ => false,
         }
     }

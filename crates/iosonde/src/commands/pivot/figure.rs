@@ -1,11 +1,13 @@
 //! The figure of one result, and what it was measured with.
 
+use crate::args::PivotOf;
 use crate::failure::Failure;
 use crate::store::{Store, Summary};
 use iosonde_result::compare::{
     Basis, Bounds, Figure, Measure, Measured as OneResult, Part, Pattern, Side, Subject, figure_of,
 };
-use iosonde_study::suite::{Asked, FigureName, Found, FoundKind, Named, SuiteResult, Unit};
+use iosonde_study::load::LoadResult;
+use iosonde_study::suite::{Asked, FigureName, Found, FoundKind, Named, StepResult, SuiteResult};
 use std::collections::BTreeSet;
 
 /// A figure of one result.
@@ -19,8 +21,48 @@ pub(super) struct Measured {
     pub(super) block_bytes: Option<u64>,
 }
 
-/// Results of one pair of labels as one figure, with the interval that they give together.
-pub(super) fn together(results: &[(&Summary, Measured)]) -> Option<Side> {
+/// Results of one pair of labels as one figure, with its interval where that is known.
+pub(super) fn together(
+    results: &[(&Summary, Measured)],
+    of: PivotOf,
+    asked: Asked,
+) -> Option<Side> {
+    let mut sorted: Vec<&(&Summary, Measured)> = results.iter().collect();
+    sorted.sort_by(|a, b| a.1.value.total_cmp(&b.1.value));
+    let chosen = match of {
+        PivotOf::Mean => return mean(results),
+        PivotOf::Best if asked.is_better_low() => *sorted.first()?,
+        PivotOf::Best => *sorted.last()?,
+        // Of equals the last: repetitions are in their order.
+        PivotOf::Latest => results
+            .iter()
+            .max_by_key(|(study, _)| study.started_at_ms)?,
+        PivotOf::Median => {
+            let high = sorted.get(sorted.len() / 2)?;
+            let low = sorted.get((sorted.len() - 1) / 2)?;
+            let median = (low.1.value + high.1.value) / 2.0;
+            let bounds = low.1.bounds.filter(|_| results.len() == 1);
+            return Some(side(results, median, bounds));
+        }
+    };
+    Some(side(results, chosen.1.value, chosen.1.bounds))
+}
+
+fn side(results: &[(&Summary, Measured)], value: f64, bounds: Option<Bounds>) -> Side {
+    let machines: BTreeSet<&Option<String>> =
+        results.iter().map(|(study, _)| &study.machine).collect();
+    Side {
+        value,
+        bounds,
+        runs: results.len(),
+        machines: machines.len(),
+        spread: None,
+        unsettled: false,
+    }
+}
+
+/// The geometric mean, with the interval that results give together.
+fn mean(results: &[(&Summary, Measured)]) -> Option<Side> {
     // Whatever it is a figure of: all of them are of the same.
     let (part, subject, measure) = ("figure", Subject::Read, Measure::Iops);
     let one = |(study, measured): &(&Summary, Measured)| OneResult {
@@ -58,100 +100,186 @@ impl Named for OfPart<'_> {
 }
 
 /// What a study found, as names look for it.
-struct OfFound(Found);
+struct OfFound {
+    found: Found,
+    workload: String,
+}
 
 impl Named for OfFound {
     fn name(&self) -> &str {
-        &self.0.part
+        &self.found.part
     }
     fn workload(&self) -> &str {
-        &self.0.part
+        &self.workload
     }
     fn rw(&self) -> &str {
-        &self.0.rw
+        &self.found.rw
     }
 }
 
-/// The figure of one result; `None` where it has none.
+/// What a load study is called where it is no workload of a suite.
+const LOAD: &str = "load";
+
+/// The figures of one result, one for each repetition; none where it has no such figure.
 pub(super) fn measured(
     store: &Store,
     study: &Summary,
     figure: &FigureName,
-) -> Result<Option<Measured>, Failure> {
-    let kind = match figure.asked {
-        Asked::Measure(_) => return of_parts(study, figure),
-        Asked::MaxIops => FoundKind::MaxIops,
-        Asked::MaxBandwidth => FoundKind::MaxBytesPerS,
-        Asked::Knee => FoundKind::Knee,
-        Asked::Rate => FoundKind::Rate,
-    };
+) -> Result<Vec<Measured>, Failure> {
     // What a search found is surer than the best of its short cells.
-    if matches!(study.kind.as_str(), "suite" | "sweep") {
-        let loaded = store.load(&study.id)?;
-        if let Some(suite) = loaded.study.suite(None) {
-            if let Some(outcome) = of_suite(&suite, kind, figure) {
-                return Ok(outcome);
-            }
-        } else if let Some(sweep) = loaded.study.sweep(None) {
-            let highest = of_found(&Found::of_sweep("", &sweep), kind, figure);
-            if highest.is_some() {
-                return Ok(highest);
+    match (study.kind.as_str(), figure.asked.found()) {
+        ("suite", _) => {
+            if let Some(suite) = store.without_runs(study)?.suite(None) {
+                return of_suite(study, &suite, figure);
             }
         }
+        ("sweep", Some(kind)) => {
+            if let Some(sweep) = store.without_runs(study)?.sweep(None) {
+                let all = of_workload("", Found::of_sweep("", &sweep));
+                if let Some(found) = of_found(study, &all, kind, figure)? {
+                    return Ok(vec![found]);
+                }
+            }
+        }
+        ("load", Some(kind)) => {
+            if let Some(load) = store.without_runs(study)?.load(None) {
+                let all = of_workload(LOAD, of_load(&load));
+                let found = of_found(study, &all, kind, figure)?;
+                return Ok(found.into_iter().collect());
+            }
+        }
+        _ => {}
     }
-    of_parts(study, figure)
+    let found = of_parts(study, study.parts.iter(), figure)?;
+    Ok(found.into_iter().collect())
 }
 
-/// The highest of what the steps of a suite found; `Some(None)` where all that was cut short would be no figure of it.
-fn of_suite(suite: &SuiteResult, kind: FoundKind, figure: &FigureName) -> Option<Option<Measured>> {
-    let steps = || suite.steps.iter();
-    let standing: Vec<Found> = steps()
-        .flat_map(|step| step.standing(kind))
-        .cloned()
-        .collect();
-    let all: Vec<Found> = steps().flat_map(|step| &step.found).cloned().collect();
-    match of_found(&standing, kind, figure) {
-        Some(highest) => Some(Some(highest)),
-        None => of_found(&all, kind, figure).map(|_| None),
-    }
+/// What of a load study stands for all of it: no rate where not all of them were tried.
+fn of_load(load: &LoadResult) -> Vec<Found> {
+    let is_whole = load.error.is_none() && load.failure().is_none();
+    let stands = |found: &Found| !load.interrupted && (is_whole || found.kind != FoundKind::Rate);
+    let mut all = Found::of_load(LOAD, load);
+    all.retain(stands);
+    all
 }
 
-/// The highest of what a study found.
-fn of_found(all: &[Found], kind: FoundKind, figure: &FigureName) -> Option<Measured> {
-    let of_kind: Vec<OfFound> = all
-        .iter()
-        .filter(|one| one.kind == kind)
-        .cloned()
-        .map(OfFound)
-        .collect();
-    let (picked, _) = figure.pick(&of_kind)?;
+fn of_workload(workload: &str, all: Vec<Found>) -> Vec<OfFound> {
+    let of = |found: Found| OfFound {
+        workload: match workload {
+            "" => found.part.clone(),
+            workload => workload.to_owned(),
+        },
+        found,
+    };
+    all.into_iter().map(of).collect()
+}
+
+/// The figures of the repetitions of a suite: what studies in it found, else of runs. What was cut short is no figure of it.
+fn of_suite(
+    study: &Summary,
+    suite: &SuiteResult,
+    figure: &FigureName,
+) -> Result<Vec<Measured>, Failure> {
+    let repetitions: BTreeSet<u32> = suite.steps.iter().map(|step| step.repetition).collect();
+    let (mut found, mut of_runs, mut is_cut) = (Vec::new(), Vec::new(), false);
+    for repetition in repetitions {
+        let steps = || (suite.steps.iter()).filter(|step| step.repetition == repetition);
+        if let Some(kind) = figure.asked.found() {
+            let of_steps = |standing: bool| {
+                let of_step = |step: &StepResult| match standing {
+                    true => of_workload(&step.workload, step.standing(kind).to_vec()),
+                    false => of_workload(&step.workload, step.found.clone()),
+                };
+                let all: Vec<OfFound> = steps().flat_map(of_step).collect();
+                of_found(study, &all, kind, figure)
+            };
+            found.extend(of_steps(true)?);
+            is_cut |= of_steps(false)?.is_some();
+        }
+        let parts = steps().flat_map(|step| &step.parts);
+        of_runs.extend(of_parts(study, parts, figure)?);
+    }
+    if !found.is_empty() || is_cut {
+        return Ok(found);
+    }
+    if !of_runs.is_empty() {
+        return Ok(of_runs);
+    }
+    // Cells of searches are in no step.
+    let cells = of_parts(study, study.parts.iter(), figure)?;
+    Ok(cells.into_iter().collect())
+}
+
+/// What a study found; the highest, where that is asked for.
+fn of_found(
+    study: &Summary,
+    all: &[OfFound],
+    kind: FoundKind,
+    figure: &FigureName,
+) -> Result<Option<Measured>, Failure> {
+    let of_kind: Vec<&OfFound> = all.iter().filter(|one| one.found.kind == kind).collect();
+    let Some((picked, _)) = figure.pick(&of_kind) else {
+        return Ok(None);
+    };
+    if !figure.asked.is_highest() {
+        refuse_several(study, picked.iter().map(|one| one.name()))?;
+    }
     let highest = picked
         .into_iter()
-        .max_by(|a, b| a.0.value.total_cmp(&b.0.value))
-        .filter(|one| one.0.value > 0.0)?;
+        .map(|one| &one.found)
+        .max_by(|a, b| a.value.total_cmp(&b.value))
+        .filter(|one| one.value > 0.0);
+    let Some(highest) = highest else {
+        return Ok(None);
+    };
     let of_curve = |kind| {
-        let mut same = all.iter().filter(|one| one.part == highest.0.part);
-        same.find(|one| one.kind == kind).map(|one| one.value)
+        let mut same = all.iter().filter(|one| one.found.part == highest.part);
+        same.find(|one| one.found.kind == kind)
+            .map(|one| one.found.value)
     };
     let block = of_curve(FoundKind::MaxBytesPerS).zip(of_curve(FoundKind::MaxIops));
-    Some(Measured {
-        value: highest.0.value,
-        bounds: highest.0.interval.map(|(low, high)| Bounds {
+    Ok(Some(Measured {
+        value: highest.value,
+        bounds: highest.interval.map(|(low, high)| Bounds {
             low,
             high,
             freedom: f64::INFINITY,
             basis: Basis::Series,
         }),
-        rw: highest.0.rw.clone(),
+        rw: highest.rw.clone(),
         block_bytes: block.map(|(bytes, ios)| (bytes / ios).round() as u64),
-    })
+    }))
 }
 
-fn of_parts(study: &Summary, figure: &FigureName) -> Result<Option<Measured>, Failure> {
+/// Nobody could say which of several is meant.
+fn refuse_several<'a>(
+    study: &Summary,
+    names: impl Iterator<Item = &'a str>,
+) -> Result<(), Failure> {
+    let names: BTreeSet<&str> = names.collect();
+    if names.len() <= 1 {
+        return Ok(());
+    }
+    let names: Vec<&str> = names.into_iter().take(8).collect();
+    Err(Failure::usage(
+        format!(
+            "{} has several parts of that name: {}",
+            study.short_id,
+            names.join(", ")
+        ),
+        "name one of them, or ask for the highest: max_iops, max_bw",
+    ))
+}
+
+fn of_parts<'a>(
+    study: &Summary,
+    parts: impl Iterator<Item = &'a Part>,
+    figure: &FigureName,
+) -> Result<Option<Measured>, Failure> {
     let Some(measure) = figure.asked.measure() else {
         return Ok(None);
     };
-    let parts: Vec<OfPart<'_>> = study.parts.iter().map(OfPart).collect();
+    let parts: Vec<OfPart<'_>> = parts.map(OfPart).collect();
     let Some((picked, subject)) = figure.pick(&parts) else {
         return Ok(None);
     };
@@ -164,17 +292,8 @@ fn of_parts(study: &Summary, figure: &FigureName) -> Result<Option<Measured>, Fa
             .filter_map(|subject| of_part(part.0, subject, measure));
         values.extend(found.map(|figure| (part.0, figure)));
     }
-    let names: BTreeSet<&str> = values.iter().map(|(part, _)| part.name.as_str()).collect();
-    if !figure.asked.is_highest() && names.len() > 1 && figure.asked.unit() != Unit::Depth {
-        let names: Vec<&str> = names.into_iter().take(8).collect();
-        return Err(Failure::usage(
-            format!(
-                "{} has several parts of that name: {}",
-                study.short_id,
-                names.join(", ")
-            ),
-            "name one of them, or ask for the highest: max_iops, max_bw",
-        ));
+    if !figure.asked.is_highest() {
+        refuse_several(study, values.iter().map(|(part, _)| part.name.as_str()))?;
     }
     let highest = values
         .into_iter()
@@ -197,16 +316,72 @@ fn of_part(part: &Part, subject: Subject, measure: Measure) -> Option<&Figure> {
     figure.or_else(|| part.figure(subject, completion?))
 }
 
+/// So many names are told at most.
+const MOST_NAMES: usize = 12;
+
+/// What can be asked for of results, for whoever asked for what there is not.
+pub(super) fn there_is(store: &Store, studies: &[Summary]) -> Result<String, Failure> {
+    let (mut of_runs, mut of_curves, mut of_loads) =
+        (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for study in studies {
+        let parts = study.results().into_iter();
+        let parts = parts.filter(|part| !part.figures.is_empty());
+        of_runs.extend(parts.flat_map(|part| [part.pattern.rw, part.name]));
+        for one in found_by(store, study)? {
+            match one.kind {
+                FoundKind::Rate | FoundKind::Capacity => of_loads.insert(one.part),
+                _ => of_curves.insert(one.part),
+            };
+        }
+    }
+    let named = |measures: &str, names: BTreeSet<String>| {
+        let names: Vec<String> = names.into_iter().filter(|name| !name.is_empty()).collect();
+        let shown = names[..names.len().min(MOST_NAMES)].join(", ");
+        let more = if names.len() > MOST_NAMES {
+            ", ..."
+        } else {
+            ""
+        };
+        (!names.is_empty()).then(|| format!("{measures} of {shown}{more}"))
+    };
+    let all = [
+        named("iops, bw, lat, p50, p99, p99.9, max_iops, max_bw", of_runs),
+        named("max_iops, max_bw, knee", of_curves),
+        named("rate, capacity", of_loads),
+    ];
+    let all: Vec<String> = all.into_iter().flatten().collect();
+    Ok(match all.is_empty() {
+        true => "no result that is looked at has figures; `iosonde list` shows all".to_owned(),
+        false => format!("there are {}", all.join("; ")),
+    })
+}
+
+/// What a result has beyond the figures of its runs.
+fn found_by(store: &Store, study: &Summary) -> Result<Vec<Found>, Failure> {
+    if !matches!(study.kind.as_str(), "suite" | "sweep" | "load") {
+        return Ok(Vec::new());
+    }
+    let kept = store.without_runs(study)?;
+    let of_suite = |suite: SuiteResult| {
+        let steps = suite.steps.into_iter();
+        steps.flat_map(|step| step.found).collect::<Vec<_>>()
+    };
+    let found = kept.suite(None).map(of_suite);
+    let found = found.or_else(|| Some(Found::of_sweep("", &kept.sweep(None)?)));
+    let found = found.or_else(|| Some(of_load(&kept.load(None)?)));
+    Ok(found.unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosonde_study::suite::{FORMAT, StepResult};
+    use iosonde_study::suite::FORMAT;
 
-    fn step(interrupted: bool, max_iops: f64) -> StepResult {
+    fn step(repetition: u32, interrupted: bool, max_iops: f64) -> StepResult {
         StepResult {
             workload: "w".to_owned(),
             name: "w".to_owned(),
-            repetition: 1,
+            repetition,
             parts: Vec::new(),
             elapsed_ns: 0,
             found: vec![Found {
@@ -222,7 +397,23 @@ mod tests {
         }
     }
 
-    /// What the first of ten minutes found is no maximum, however high.
+    fn summary(started_at_ms: u64) -> Summary {
+        Summary {
+            id: "0123456789".to_owned(),
+            short_id: "012345".to_owned(),
+            kind: "suite".to_owned(),
+            target: "sim:".to_owned(),
+            machine: None,
+            program: String::new(),
+            started_at_ms,
+            finished_at_ms: None,
+            imported_from: None,
+            labels: Default::default(),
+            parts: Vec::new(),
+        }
+    }
+
+    /// What the first of ten minutes found is no maximum, however high; repetitions are figures of their own.
     #[test]
     fn what_was_interrupted_is_no_figure() {
         let highest = |steps: Vec<StepResult>| {
@@ -237,12 +428,43 @@ mod tests {
                 interrupted: true,
             };
             let figure = FigureName::parse("max_iops").ok().unwrap();
-            let outcome = of_suite(&suite, FoundKind::MaxIops, &figure);
-            outcome.map(|found| found.map(|measured| measured.value))
+            let found = of_suite(&summary(0), &suite, &figure).unwrap().into_iter();
+            found.map(|measured| measured.value).collect::<Vec<_>>()
         };
-        let steps = vec![step(true, 9.0), step(false, 5.0)];
-        assert_eq!(highest(steps), Some(Some(5.0)));
-        assert_eq!(highest(vec![step(true, 9.0)]), Some(None));
-        assert_eq!(highest(Vec::new()), None);
+        let steps = vec![step(1, true, 9.0), step(1, false, 5.0)];
+        assert_eq!(highest(steps), [5.0]);
+        let steps = vec![step(1, false, 6.0), step(2, false, 5.0), step(3, true, 9.0)];
+        assert_eq!(highest(steps), [6.0, 5.0]);
+        assert!(highest(vec![step(1, true, 9.0)]).is_empty());
+        assert!(highest(Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn several_results_are_what_is_asked_for() {
+        let (early, late) = (summary(1), summary(2));
+        let measured = |value: f64| Measured {
+            value,
+            bounds: None,
+            rw: "randread".to_owned(),
+            block_bytes: None,
+        };
+        let results = [
+            (&late, measured(100.0)),
+            (&late, measured(400.0)),
+            (&early, measured(900.0)),
+            (&early, measured(200.0)),
+        ];
+        let of = |of, asked| together(&results, of, asked).unwrap().value;
+        let iops = Asked::Measure(Measure::Iops);
+        assert_eq!(of(PivotOf::Median, iops), 300.0);
+        assert_eq!(of(PivotOf::Latest, iops), 400.0);
+        assert_eq!(of(PivotOf::Best, iops), 900.0);
+        assert_eq!(of(PivotOf::Best, Asked::Measure(Measure::LatP99)), 100.0);
+        let mean = of(PivotOf::Mean, iops);
+        let expected = (100.0 * 400.0 * 900.0 * 200.0f64).powf(0.25);
+        assert!((mean / expected - 1.0).abs() < 1e-9);
+        let middle = together(&results[..3], PivotOf::Median, iops).unwrap();
+        assert_eq!(middle.value, 400.0);
+        assert!(together(&[], PivotOf::Median, iops).is_none());
     }
 }

@@ -13,47 +13,43 @@ use iosonde_study::probe::{self, ProbeTarget, TargetKind};
 use iosonde_study::suite::{Suite, SuiteStep, What};
 use iosonde_study::sweep::{self, SweepTarget};
 use rustix::fs::{Access, access};
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-/// Everything that steps of a suite would be refused for on a target, each once. Clusters are asked elsewhere.
-pub(super) fn all(name: &str, suite: &Suite, args: &RunArgs) -> Result<Vec<Failure>, Failure> {
-    if cluster::target_within(name, &args.cluster)?.is_some() || ceph::target(name)?.is_some() {
-        return Ok(Vec::new());
-    }
-    let kind = check(name, &args.written.allow_overwrite, &args.ceph.access())?;
-    let ground = Ground::without_scratch(name, kind.clone());
-    let look = Look {
-        runner: LocalRunner {
-            consent: args.written.allow_overwrite.clone(),
-            only_read: ground.only_read().into_iter().collect(),
-            within: ground.bounds(),
-            ..LocalRunner::default()
-        },
-        target: ProbeTarget {
-            name: name.to_owned(),
-            path: name.to_owned(),
-            kind,
-        },
-        ground,
-    };
-    // No step could do without them.
-    if let Err(failure) = look.device().and_then(|()| look.access()) {
-        return Ok(vec![failure]);
-    }
+/// Everything that steps of a suite would be refused for on targets, each once. Clusters are asked elsewhere.
+pub(super) fn all(names: &[&str], suite: &Suite, args: &RunArgs) -> Result<Vec<Failure>, Failure> {
     let mut failures: Vec<Failure> = Vec::new();
-    // Files that a step leaves are there for the next.
-    let mut to_be = ToBe::default();
-    let told = suite
-        .steps
-        .iter()
-        .filter_map(|step| look.step(step, &mut to_be).err());
-    for failure in told {
-        let text = failure.text(false);
-        if failures.iter().all(|known| known.text(false) != text) {
-            failures.push(failure);
+    let mut looks = Vec::new();
+    for (index, name) in names.iter().enumerate() {
+        let Some(look) = Look::at(name, index, args)? else {
+            continue;
+        };
+        // No step could do without them.
+        match look.device().and_then(|()| look.access()) {
+            Ok(()) => looks.push(look),
+            Err(failure) => failures.push(failure),
         }
     }
+    // What a step leaves is there for the next, and takes room from it, in the order in which they run.
+    let mut to_be = ToBe::default();
+    let mut refused = BTreeSet::new();
+    let most = suite.steps.iter().map(|step| step.repetitions).max();
+    for repetition in 1..=most.unwrap_or(1) {
+        for (index, step) in suite.steps.iter().enumerate() {
+            for (target, look) in looks.iter().enumerate() {
+                if repetition > step.repetitions || refused.contains(&(index, target)) {
+                    continue;
+                }
+                if let Err(failure) = look.step(step, &mut to_be) {
+                    refused.insert((index, target));
+                    failures.push(failure);
+                }
+            }
+        }
+    }
+    let mut told = BTreeSet::new();
+    failures.retain(|failure| told.insert(failure.text(false)));
     Ok(failures)
 }
 
@@ -64,6 +60,39 @@ struct Look {
 }
 
 impl Look {
+    /// A look at one of the targets, if it is on this machine.
+    fn at(name: &str, index: usize, args: &RunArgs) -> Result<Option<Look>, Failure> {
+        if cluster::target_within(name, &args.cluster)?.is_some() || ceph::target(name)?.is_some() {
+            return Ok(None);
+        }
+        let kind = check(name, &args.written.allow_overwrite, &args.ceph.access())?;
+        let ground = Ground::without_scratch(name, index, kind.clone());
+        Ok(Some(Look {
+            runner: LocalRunner {
+                consent: args.written.allow_overwrite.clone(),
+                only_read: ground.only_read().into_iter().collect(),
+                within: ground.bounds(),
+                ..LocalRunner::default()
+            },
+            target: ProbeTarget {
+                name: name.to_owned(),
+                path: name.to_owned(),
+                kind,
+            },
+            ground,
+        }))
+    }
+
+    /// The target as a study finds it, which looks for its room when its turn comes.
+    fn studied(&self, to_be: &ToBe) -> ProbeTarget {
+        let mut target = self.target.clone();
+        if let TargetKind::Directory { free_bytes } = &mut target.kind {
+            let taken = to_be.taken_bytes(Path::new(&target.path));
+            *free_bytes = free_bytes.saturating_sub(taken);
+        }
+        target
+    }
+
     /// Whether a simulated device can be.
     fn device(&self) -> Result<(), Failure> {
         let TargetKind::Simulated { options } = &self.target.kind else {
@@ -106,15 +135,18 @@ impl Look {
             What::Jobs(plan) => self.jobs(plan.as_ref().clone(), to_be),
             What::Sweep(wanted) => {
                 let reach = wanted.grid.reach();
-                let target = SweepTarget::of_jobs(&self.target, reach, wanted.size_bytes, None)?;
+                let target = self.studied(to_be);
+                let target = SweepTarget::of_jobs(&target, reach, wanted.size_bytes, None)?;
                 let grid = wanted.grid.on(&target)?;
                 Ok(sweep::consent(&[target], &grid)?)
             }
             What::Load(options) => {
                 let options: &LoadOptions = options;
-                Ok(load::working_set(&self.target, options).map(drop)?)
+                Ok(load::working_set(&self.studied(to_be), options).map(drop)?)
             }
-            What::Probe(options) => Ok(probe::working_set(&self.target, options).map(drop)?),
+            What::Probe(options) => {
+                Ok(probe::working_set(&self.studied(to_be), options).map(drop)?)
+            }
         }
     }
 

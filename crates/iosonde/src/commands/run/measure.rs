@@ -27,19 +27,33 @@ use iosonde_study::suite::{
 };
 use iosonde_study::sweep::{SweepTarget, sweep};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
-/// What is written down of a repetition of a step that has ended, and before, that something of a target is in the history.
+/// What is written down of a repetition of a step that has ended, and before, what of it is in the history.
 #[derive(Serialize, Deserialize)]
 struct Line {
     target: usize,
     step: usize,
-    /// From 1; 0 where no step has ended.
+    /// From 1; 0 where it is about the study alone.
     repetition: u32,
     /// The study in the history that it is part of.
     study: Option<String>,
+    /// The number that its first run has there, written down before it is kept.
+    #[serde(default)]
+    first_run: Option<u32>,
     #[serde(default)]
     outcome: Option<StepOutcome>,
 }
+
+impl Line {
+    /// Which repetition of which step on which target it is about.
+    fn about(&self) -> About {
+        (self.target, self.step, self.repetition)
+    }
+}
+
+/// A target, a step, and a repetition of it.
+type About = (usize, usize, u32);
 
 /// A target while the suite runs on it.
 struct Measured<'a> {
@@ -48,6 +62,8 @@ struct Measured<'a> {
     keeper: Keeper,
     /// Its study, as it has been written down.
     study: Option<String>,
+    /// The number of the first run that is kept from now on.
+    next_run: u32,
     results: Vec<(usize, StepResult)>,
 }
 
@@ -57,16 +73,17 @@ impl Measured<'_> {
         &'s mut self,
         here: &'s mut LocalSession,
         stop: &'s Stop,
-        index: usize,
+        about: About,
         lines: &'s mut Lines,
     ) -> KeepingWhole<'s> {
         KeepingWhole {
             session: self.site.session(here),
             keeper: &mut self.keeper,
             stop,
-            index,
+            about,
             study: &mut self.study,
             lines,
+            is_begun: false,
             is_cut: false,
         }
     }
@@ -124,6 +141,7 @@ pub(super) fn measure(
             site,
             keeper,
             study: None,
+            next_run: 1,
             results: Vec::new(),
         });
     }
@@ -210,12 +228,11 @@ fn take_up(sites: &mut [Measured<'_>], known: &[Line], suite: &Suite) {
     for (index, site) in sites.iter_mut().enumerate() {
         let of_it = || known.iter().filter(|line| line.target == index);
         let ended = || of_it().filter_map(|line| Some((line, line.outcome.as_ref()?)));
-        let Some(last) = of_it().next_back() else {
-            continue;
-        };
+        let study = of_it().filter_map(|line| line.study.as_deref()).next_back();
         let runs = ended().flat_map(|(_, outcome)| outcome.runs().into_iter().cloned());
-        site.keeper.take_up(last.study.as_deref(), runs.collect());
-        site.study.clone_from(&last.study);
+        site.keeper.take_up(study, runs.collect());
+        site.study = study.map(str::to_owned);
+        site.next_run = site.keeper.next_run();
         for (line, outcome) in ended() {
             if let Some(step) = suite.steps.get(line.step) {
                 let result = outcome.result(&step.workload, &step.name, line.repetition);
@@ -223,6 +240,31 @@ fn take_up(sites: &mut [Measured<'_>], known: &[Line], suite: &Suite) {
             }
         }
     }
+}
+
+/// The runs in a study of the history, by their numbers, that are of a step's attempts that did not come to their end.
+/// `next_run` is behind the last of them.
+fn begun(known: &[Line], about: About, study: Option<&str>, next_run: u32) -> Vec<Range<u32>> {
+    let mut attempts: Vec<(About, u32)> = Vec::new();
+    let mut current: Option<&str> = None;
+    for line in known.iter().filter(|line| line.target == about.0) {
+        let of_line = line.study.as_deref();
+        let is_another = current.is_some() && of_line.is_some() && current != of_line;
+        // In another study numbers begin anew; the first run of one is before its name.
+        if is_another || line.first_run.is_some() && of_line.is_none() {
+            attempts.clear();
+        }
+        current = of_line.or(current);
+        attempts.extend(line.first_run.map(|first| (line.about(), first)));
+    }
+    if study.is_none() || current != study {
+        return Vec::new();
+    }
+    let ends = attempts.iter().skip(1).map(|(_, first)| *first);
+    let ends = ends.chain([next_run]);
+    let ranges = attempts.iter().zip(ends);
+    let of_it = ranges.filter(|((attempt, _), _)| *attempt == about);
+    of_it.map(|((_, first), end)| *first..end).collect()
 }
 
 /// The result of one target, and whether it is as it was.
@@ -291,9 +333,8 @@ impl Runner<'_> {
                 }
                 for (target, site) in sites.iter_mut().enumerate() {
                     number += 1;
-                    let is_it = |line: &Line| {
-                        (line.target, line.step, line.repetition) == (target, index, repetition)
-                    };
+                    let about = (target, index, repetition);
+                    let is_it = |line: &Line| line.outcome.is_some() && line.about() == about;
                     if known.iter().any(is_it) {
                         continue;
                     }
@@ -306,21 +347,35 @@ impl Runner<'_> {
                         step.name,
                         site.target.name
                     );
-                    self.one(site, (target, index, repetition), step, &title);
+                    self.take_back(site, about, step, known);
+                    self.one(site, about, step, &title);
                 }
             }
         }
     }
 
-    fn one(
-        &mut self,
-        site: &mut Measured<'_>,
-        (target, index, repetition): (usize, usize, u32),
-        step: &SuiteStep,
-        title: &str,
-    ) {
+    /// What the history has of a step that was interrupted would be there twice when it is measured again. A sweep goes on.
+    fn take_back(&self, site: &mut Measured<'_>, about: About, step: &SuiteStep, known: &[Line]) {
+        if matches!(step.what, What::Sweep(_)) {
+            return;
+        }
+        let mut is_known = false;
+        for numbers in begun(known, about, site.keeper.id(), site.next_run) {
+            is_known |= site.keeper.take_back(numbers);
+        }
+        if is_known {
+            let told = format!(
+                "{} was interrupted: it is measured again, and its runs until then leave the history",
+                step.name
+            );
+            self.live.line(&told);
+        }
+    }
+
+    fn one(&mut self, site: &mut Measured<'_>, about: About, step: &SuiteStep, title: &str) {
+        let (target, index, repetition) = about;
         self.live.begin(title, step.planned_ns());
-        let outcome = self.outcome(site, target, step, repetition);
+        let outcome = self.outcome(site, about, step);
         self.live.end();
         let result = match outcome {
             Err(_) if self.live.is_over() => return,
@@ -335,6 +390,7 @@ impl Runner<'_> {
                     step: index,
                     repetition,
                     study: site.keeper.id().map(str::to_owned),
+                    first_run: None,
                     outcome: Some(outcome),
                 };
                 // What has not come to its end is gone on with.
@@ -377,9 +433,8 @@ impl Runner<'_> {
     fn outcome(
         &mut self,
         on: &mut Measured<'_>,
-        target: usize,
+        about: About,
         step: &SuiteStep,
-        repetition: u32,
     ) -> Result<(StepOutcome, Option<Journal>), Failure> {
         if let What::Jobs(plan) = &step.what {
             let mut plan = plan.as_ref().clone();
@@ -387,7 +442,7 @@ impl Runner<'_> {
                 self.live.line(&format!("note: {note}"));
             }
             self.session.within(on.site.bounds());
-            let mut keeping = on.keeping(self.session, self.stop, target, &mut self.lines);
+            let mut keeping = on.keeping(self.session, self.stop, about, &mut self.lines);
             let run = keeping.run(&plan, self.live)?;
             if keeping.is_cut {
                 return Err(Failure::Run(RunError::Interrupted));
@@ -405,9 +460,9 @@ impl Runner<'_> {
             suite: &self.suite.name,
             target: &on.target.name,
             step,
-            repetition,
+            repetition: about.2,
         };
-        let mut keeping = on.keeping(self.session, self.stop, target, &mut self.lines);
+        let mut keeping = on.keeping(self.session, self.stop, about, &mut self.lines);
         study(&mut keeping, &studied, &within, self.stop)
     }
 }
@@ -417,16 +472,35 @@ struct KeepingWhole<'a> {
     session: &'a mut dyn Session,
     keeper: &'a mut Keeper,
     stop: &'a Stop,
-    /// The target among all.
-    index: usize,
-    /// Its study, as it has been written down.
+    /// What is measured.
+    about: About,
+    /// The study of its target, as it has been written down.
     study: &'a mut Option<String>,
     lines: &'a mut Lines,
+    /// Whether it has been written down which run is the first.
+    is_begun: bool,
     /// Whether the last run may have been cut short. Asked once: what goes into the history counts for the step as well.
     is_cut: bool,
 }
 
 impl KeepingWhole<'_> {
+    /// Writes down from which run on the history has something of the step: it is removed when the step is measured again.
+    fn begin(&mut self) {
+        if std::mem::replace(&mut self.is_begun, true) {
+            return;
+        }
+        let (target, step, repetition) = self.about;
+        let line = Line {
+            target,
+            step,
+            repetition,
+            study: self.keeper.id().map(str::to_owned),
+            first_run: Some(self.keeper.next_run()),
+            outcome: None,
+        };
+        self.lines.write(&line, &mut |note| eprintln!("{note}"));
+    }
+
     /// Writes down which study is gone on with, before any step has ended.
     fn name_study(&mut self) {
         let id = self.keeper.id().map(str::to_owned);
@@ -434,10 +508,11 @@ impl KeepingWhole<'_> {
             return;
         }
         let line = Line {
-            target: self.index,
+            target: self.about.0,
             step: 0,
             repetition: 0,
             study: id.clone(),
+            first_run: None,
             outcome: None,
         };
         self.lines.write(&line, &mut |note| eprintln!("{note}"));
@@ -451,6 +526,7 @@ impl Session for KeepingWhole<'_> {
         self.is_cut = self.stop.interrupt.is_requested();
         // The short runs of a search are cells of the knee that it finds.
         if !is_search(plan) && !self.is_cut {
+            self.begin();
             self.keeper.keep(&mut result);
             self.name_study();
         }

@@ -20,6 +20,8 @@ pub(in crate::commands) const LOCK: &str = "in-use";
 /// A target on which jobs can be put.
 pub(super) struct Ground {
     name: String,
+    /// Among those that are only looked at.
+    index: usize,
     kind: TargetKind,
     scratch: Option<Scratch>,
     /// A target in a Ceph cluster, and how the names of our objects begin.
@@ -49,6 +51,7 @@ impl Ground {
         };
         Ok(Ground {
             name: name.to_owned(),
+            index: 0,
             kind,
             scratch,
             ceph,
@@ -85,7 +88,10 @@ impl Ground {
             ) => self.put_on_file(plan, (*bytes, *device), *consent),
             (TargetKind::Directory { .. }, None) => {
                 let notes = into_volume(plan, Some(&self.name));
-                plan.jobs.iter_mut().for_each(below_scratch);
+                let below = format!("{PREFIX}look-{}", self.index);
+                for job in &mut plan.jobs {
+                    below_scratch(job, &below);
+                }
                 Ok(notes)
             }
             (TargetKind::Pool { .. }, None) => Ok(Vec::new()),
@@ -122,10 +128,12 @@ impl Ground {
         }
     }
 
-    /// A look at where a plan would be put, for which nothing is made: a directory stands for the scratch directory in it.
-    pub(super) fn without_scratch(name: &str, kind: TargetKind) -> Ground {
+    /// A look at where a plan would be put on one of several targets, for which nothing is made: a directory stands for the scratch
+    /// directory in it.
+    pub(super) fn without_scratch(name: &str, index: usize, kind: TargetKind) -> Ground {
         Ground {
             name: name.to_owned(),
+            index,
             kind,
             scratch: None,
             ceph: None,
@@ -195,9 +203,9 @@ impl Ground {
 }
 
 /// Gives a job's files names as in a scratch directory that is not there: none of them exists.
-fn below_scratch(job: &mut Job) {
+fn below_scratch(job: &mut Job, scratch: &str) {
     let files = &mut job.files;
-    let below = |name: &str| format!("{PREFIX}look/{name}");
+    let below = |name: &str| format!("{scratch}/{name}");
     files
         .filenames
         .iter_mut()
@@ -305,6 +313,7 @@ mod tests {
     fn what_exists_is_not_written_without_consent() {
         let ground = |consent| Ground {
             name: "/dev/x".into(),
+            index: 0,
             kind: TargetKind::Existing {
                 bytes: 4096,
                 device: true,

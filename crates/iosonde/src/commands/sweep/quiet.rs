@@ -24,9 +24,7 @@ const MOST_IN_VAIN: u32 = 3;
 pub(super) struct Gate {
     devices: Vec<DeviceNumber>,
     stop: Stop,
-    waited: Duration,
-    /// Cells that began although the device was busy.
-    in_vain: u32,
+    waits: Waits,
 }
 
 impl Gate {
@@ -42,43 +40,67 @@ impl Gate {
         Gate {
             devices: numbers.collect(),
             stop,
-            waited: Duration::ZERO,
-            in_vain: 0,
+            waits: Waits::default(),
         }
     }
 
     /// Returns when all devices are quiet, when that takes too long, or when the user wants the end.
     pub(super) fn wait(&mut self) {
-        if self.devices.is_empty() || self.in_vain >= MOST_IN_VAIN {
+        if self.devices.is_empty() {
             return;
         }
         let system = System::live();
         let began = Instant::now();
         let mut before = (began, Snapshot::take(&system));
-        loop {
+        let (devices, stop) = (&self.devices, &self.stop);
+        self.waits.until_quiet(|| {
             std::thread::sleep(LOOK);
             let now = (Instant::now(), Snapshot::take(&system));
             let since = now.1.since(&before.1);
             let elapsed = now.0.duration_since(before.0);
-            let is_quiet = self.devices.iter().all(|device| {
+            before = now;
+            let is_quiet = devices.iter().all(|device| {
                 let counters = since.get(*device);
                 counters.is_none_or(|counters| counters.busy_percent(elapsed) < QUIET_PERCENT)
             });
-            if is_quiet || self.stop.interrupt.is_requested() {
-                break;
-            }
-            if began.elapsed() >= MOST {
-                self.in_vain += 1;
-                break;
-            }
-            before = now;
-        }
-        // One look is no wait.
-        self.waited += began.elapsed().saturating_sub(LOOK * 2);
+            let is_over = is_quiet || stop.interrupt.is_requested();
+            (is_over, began.elapsed())
+        });
     }
 
     /// What the user should know of it.
     pub(super) fn notes(&self) -> Vec<String> {
+        self.waits.notes()
+    }
+}
+
+/// How long was waited, and how often in vain.
+#[derive(Debug, Default)]
+struct Waits {
+    waited: Duration,
+    /// Cells that began although the device was busy.
+    in_vain: u32,
+}
+
+impl Waits {
+    /// Looks until a look says that the wait is over, or it has taken too long. A look also says how long it is since the first began.
+    fn until_quiet(&mut self, mut look: impl FnMut() -> (bool, Duration)) {
+        if self.in_vain >= MOST_IN_VAIN {
+            return;
+        }
+        loop {
+            let (is_over, elapsed) = look();
+            if !is_over && elapsed < MOST {
+                continue;
+            }
+            self.in_vain += u32::from(!is_over);
+            // One look is no wait.
+            self.waited += elapsed.saturating_sub(LOOK * 2);
+            return;
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.waited >= Duration::from_secs(1) {
             let waited = words::wait(self.waited.as_nanos() as u64);
@@ -92,8 +114,67 @@ impl Gate {
                 "the device was in use by others before {MOST_IN_VAIN} cells for {} each, and was not waited for any more",
                 words::wait(MOST.as_nanos() as u64)
             )),
-            cells => notes.push(format!("{cells} cells began while the device was in use by others")),
+            1 => notes.push("1 cell began while the device was in use by others".to_owned()),
+            cells => notes.push(format!(
+                "{cells} cells began while the device was in use by others"
+            )),
         }
         notes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is told after some waits, of which each lasts for so many looks before the device is quiet. How many looks there were.
+    fn after(waits: &[u32]) -> (Vec<String>, u32) {
+        let (mut all, mut looks) = (Waits::default(), 0);
+        for busy in waits {
+            let mut count = 0;
+            all.until_quiet(|| {
+                count += 1;
+                (count > *busy, LOOK * count)
+            });
+            looks += count;
+        }
+        (all.notes(), looks)
+    }
+
+    #[test]
+    fn a_device_that_is_quiet_is_no_wait() {
+        assert_eq!(after(&[0, 1, 0, 1]), (Vec::new(), 6));
+    }
+
+    #[test]
+    fn a_wait_is_told_and_bounded() {
+        let most = (MOST.as_millis() / LOOK.as_millis()) as u32;
+        let (notes, looks) = after(&[20]);
+        assert_eq!(looks, 21);
+        assert_eq!(
+            notes,
+            ["2 s were spent waiting for the device to be quiet before a cell"]
+        );
+        let (notes, looks) = after(&[u32::MAX]);
+        assert_eq!(looks, most);
+        assert_eq!(
+            notes,
+            [
+                "10 s were spent waiting for the device to be quiet before a cell",
+                "1 cell began while the device was in use by others"
+            ]
+        );
+        let (notes, _) = after(&[u32::MAX, 0, u32::MAX]);
+        assert_eq!(
+            notes[1],
+            "2 cells began while the device was in use by others"
+        );
+        // Others use it all the time: the rest begin at once.
+        let (notes, looks) = after(&[u32::MAX; 20]);
+        assert_eq!(looks, MOST_IN_VAIN * most);
+        assert_eq!(
+            notes[1],
+            "the device was in use by others before 3 cells for 10 s each, and was not waited for any more"
+        );
     }
 }

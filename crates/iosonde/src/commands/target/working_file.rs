@@ -15,7 +15,8 @@ pub(in crate::commands) const PREFIX: &str = ".iosonde-probe-";
 #[derive(Debug)]
 pub(super) struct WorkingFile {
     path: PathBuf,
-    _lock: File,
+    /// Its lock.
+    file: File,
 }
 
 impl WorkingFile {
@@ -26,7 +27,7 @@ impl WorkingFile {
         loop {
             let path = directory.join(format!("{PREFIX}{pid}-{attempt}"));
             match File::create_new(&path) {
-                Ok(file) if is_claimed(&file)? => return Ok(WorkingFile { path, _lock: file }),
+                Ok(file) if is_claimed(&file)? => return Ok(WorkingFile { path, file }),
                 Ok(_) => attempt += 1,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => attempt += 1,
                 Err(error) => return Err(error),
@@ -42,6 +43,8 @@ impl WorkingFile {
 
 impl Drop for WorkingFile {
     fn drop(&mut self) {
+        // The kernel takes a ring that has ended apart later, and holds its files until then: whoever comes next finds the room.
+        let _ = self.file.set_len(0);
         if let Err(error) = fs::remove_file(&self.path)
             && error.kind() != io::ErrorKind::NotFound
         {

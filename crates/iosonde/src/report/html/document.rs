@@ -56,11 +56,13 @@ pub(super) struct Pivot {
 /// Results of one pair of labels.
 #[derive(Debug, Serialize)]
 pub(super) struct PivotCell {
-    /// Geometric mean.
+    /// Of several results what `note` says.
     pub(super) value: f64,
     /// Its 95 % interval, where it is known.
     pub(super) between: Option<(f64, f64)>,
     pub(super) results: usize,
+    /// What it is of several results, and between what they lie.
+    pub(super) note: Option<String>,
     /// What is promised of it.
     pub(super) promised: Option<f64>,
     /// By whom, and where that was published.

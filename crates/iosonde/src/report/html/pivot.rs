@@ -16,6 +16,15 @@ pub(super) fn of(pivot: &pivot::Pivot) -> Pivot {
             value: cell.value,
             between: cell.bounds,
             results: cell.results,
+            note: (cell.results > 1).then(|| {
+                format!(
+                    "{} of {} results, {} to {}",
+                    pivot.of.words(),
+                    cell.results,
+                    pivot.unit.show(cell.range.0),
+                    pivot.unit.show(cell.range.1)
+                )
+            }),
             promised: promised.map(|promised| promised.value),
             product: promised.map(|promised| format!("{}: {}", promised.product, promised.source)),
             kept: promised.and_then(kept),

@@ -1,0 +1,95 @@
+//! A sweep beside somebody else who uses the device: it waits, for a while, and says so.
+
+use std::time::{Duration, Instant};
+
+use super::{json, run};
+use iosonde_e2e::device::Loop;
+use iosonde_e2e::mount::Mount;
+use iosonde_e2e::program::{Program, Running};
+use iosonde_e2e::{Scratch, require};
+use rustix::process::Signal;
+
+const DISK_BYTES: usize = 64 << 20;
+
+/// A disk that nobody else uses.
+fn disk(scratch: &Scratch) -> (Loop, Mount) {
+    let memory = Mount::tmpfs(scratch.work().join("memory"), 2 * DISK_BYTES as u64);
+    (Loop::in_memory(&memory, DISK_BYTES), memory)
+}
+
+/// Reads from the disk all the time, for so long at most, until it is dropped.
+fn neighbour(scratch: &Scratch, disk: &Loop, seconds: u32) -> Running {
+    let line = format!(
+        "--name=neighbour --filename={} --readonly --rw=randread --bs=64k --direct=1 --ioengine=psync \
+         --time_based --runtime={seconds} --eta=never",
+        disk.path().display()
+    );
+    let running = Program::Fio.line(scratch, &line).start();
+    // It has forked and lays nothing out: what it does from now on is I/O.
+    std::thread::sleep(Duration::from_millis(1000));
+    running
+}
+
+/// What a sweep of some cells notes, how long it was about to wait, and the whole time.
+fn swept(scratch: &Scratch, disk: &Loop, depths: &str) -> (Vec<String>, Duration) {
+    let line = format!(
+        "sweep {} --rw randread --bs 4k --iodepth {depths} --runtime 1 --exhaustive --format json",
+        disk.path().display()
+    );
+    let began = Instant::now();
+    let run = run(scratch, &line).ok();
+    let took = began.elapsed();
+    let document = json(&run.stdout);
+    let sweep = &document["sweep"];
+    assert_eq!(sweep["curves"][0]["state"], "complete", "{run}");
+    let notes = sweep["notes"].as_array().expect("notes").iter();
+    let notes = notes.filter_map(|note| note.as_str().map(str::to_owned));
+    (notes.collect(), took)
+}
+
+/// The seconds that a sweep says that it waited.
+fn waited_s(notes: &[String]) -> Option<f64> {
+    let note = notes.iter().find(|note| note.contains("spent waiting"))?;
+    let (number, unit) = note.split_once(' ')?;
+    assert!(unit.starts_with("s "), "{note}");
+    number.parse().ok()
+}
+
+#[test]
+fn a_cell_waits_until_others_leave_the_device() {
+    require!(Root);
+    let scratch = Scratch::alone();
+    let (disk, _memory) = disk(&scratch);
+    let (notes, _) = swept(&scratch, &disk, "1,2");
+    assert_eq!(waited_s(&notes), None, "nobody else is there: {notes:?}");
+    let neighbour = neighbour(&scratch, &disk, 6);
+    let (notes, took) = swept(&scratch, &disk, "1,2");
+    let _ = neighbour.wait();
+    let waited = waited_s(&notes).unwrap_or_else(|| panic!("no wait is told: {notes:?}"));
+    // Of its 6 s at least one was over; the rest is what the start of both programs takes.
+    assert!((2.0..=6.0).contains(&waited), "{waited} s: {notes:?}");
+    assert!(
+        took.as_secs_f64() >= waited + 1.0,
+        "{took:?} for two cells of 1 s after {waited} s"
+    );
+    assert!(
+        notes.iter().all(|note| !note.contains("in use by others")),
+        "they left in time: {notes:?}"
+    );
+}
+
+#[test]
+fn a_wait_in_vain_ends_and_is_told() {
+    require!(Root);
+    let scratch = Scratch::alone();
+    let (disk, _memory) = disk(&scratch);
+    let neighbour = neighbour(&scratch, &disk, 120);
+    let (notes, took) = swept(&scratch, &disk, "1");
+    neighbour.signal(Signal::INT);
+    let _ = neighbour.wait();
+    let waited = waited_s(&notes).unwrap_or_else(|| panic!("no wait is told: {notes:?}"));
+    assert!((9.5..=11.0).contains(&waited), "{waited} s: {notes:?}");
+    assert!(took < Duration::from_secs(30), "{took:?}");
+    let in_vain = "1 cell began while the device was in use by others";
+    assert!(notes.iter().any(|note| note == in_vain), "{notes:?}");
+}
