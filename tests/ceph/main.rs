@@ -3,7 +3,9 @@
 mod bench;
 mod engines;
 mod fixture;
+mod mounted;
 mod refusals;
 mod stalls;
 mod targets;
+mod tiers;
 mod verdicts;

@@ -7,6 +7,7 @@ use crate::sweep::SweepResult;
 use iosonde_result::compare::{Part, parts};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::RunError;
+use iosonde_result::storage::StorageUsed;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -259,6 +260,8 @@ impl StepResult {
         self.elapsed_ns += run.elapsed_ns;
         self.parts.extend(parts(run));
         self.findings.extend(run.findings());
+        let storage = StorageUsed::of(run).filter(StorageUsed::is_service);
+        self.findings.extend(storage.map(|used| used.words()));
         let failed = run.workers.iter().find_map(|worker| worker.error.as_ref());
         self.failure = self
             .failure
@@ -270,6 +273,8 @@ impl StepResult {
         self.elapsed_ns += sweep.spent_ns;
         self.found = Found::of_sweep(&self.workload, sweep);
         self.findings.clone_from(&sweep.notes);
+        let storage = sweep.storage().into_iter().filter(|used| used.is_news());
+        self.findings.extend(storage.map(StorageUsed::words));
         self.failure.clone_from(&sweep.failure);
     }
 

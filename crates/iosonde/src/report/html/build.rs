@@ -7,6 +7,7 @@ use super::{
     figures, foreign, knees, load, machine, page, pivot, promised, pts, series, spread, sweep,
 };
 use crate::failure::Failure;
+use crate::report::facts;
 use crate::report::pivot as tables;
 use crate::report::probe::limits::ceilings;
 use crate::store::Summary;
@@ -14,7 +15,7 @@ use iosonde_job::plan::Plan;
 use iosonde_result::compare::Measured;
 use iosonde_result::fio::import::FioDocument;
 use iosonde_result::host::{Host, TargetInfo};
-use iosonde_result::run::{CpuUse, RunResult};
+use iosonde_result::run::{CpuUse, Event, RunResult};
 use iosonde_study::limits::{self, Held};
 use iosonde_study::load::LoadResult;
 use iosonde_study::probe::{self, Phase, ProbeResult};
@@ -205,6 +206,14 @@ impl Builder {
             (space.used_bytes, space.available_bytes) = (None, None);
         }
         let figures = figures::of(&result);
+        let told = facts::storage(&result)
+            .into_iter()
+            .chain(facts::nfs(&result.nfs));
+        let told = told.map(|(name, text)| Event {
+            at_ns: 0,
+            message: format!("{name}: {text}"),
+        });
+        result.events.splice(0..0, told);
         let mut series: Vec<Series> = series::of(&result.intervals).into_iter().collect();
         series.extend(machine::of(&result.series, &result.intervals));
         let mut backends = Vec::new();
