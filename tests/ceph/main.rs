@@ -6,6 +6,7 @@ mod fixture;
 mod mounted;
 mod refusals;
 mod stalls;
+mod suite;
 mod targets;
 mod tiers;
 mod verdicts;

@@ -5,7 +5,7 @@ mod csv;
 mod grid;
 mod working_set;
 
-pub(crate) use advice::listed;
+pub(crate) use advice::{lines as advice_lines, listed, text as advice_text};
 pub(crate) use csv::csv;
 pub(crate) use grid::{is_anything, knee};
 pub(crate) use working_set::sentences;
@@ -114,7 +114,7 @@ fn name(result: &SweepResult) -> String {
 }
 
 /// The ways to storage, and the caches on them.
-fn storage(result: &SweepResult) -> Vec<String> {
+pub(crate) fn storage(result: &SweepResult) -> Vec<String> {
     let used = result.storage().into_iter().filter(|used| used.is_news());
     used.map(|used| format!("Storage: {}.", used.words()))
         .collect()

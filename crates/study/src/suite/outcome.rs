@@ -58,6 +58,9 @@ pub struct StepResult {
     /// Whether the user ended it early: its figures are of what ran until then, and nothing is judged by them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
+    /// All that a sweep found: its curves, which reports draw, and its advice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Box<SweepResult>>,
 }
 
 /// A figure that a study found.
@@ -157,6 +160,7 @@ impl StepOutcome {
             findings: Vec::new(),
             failure: None,
             interrupted: self.interrupted(),
+            sweep: None,
         };
         match self {
             StepOutcome::Run(run) => result.take_run(run),
@@ -276,6 +280,7 @@ impl StepResult {
         let storage = sweep.storage().into_iter().filter(|used| used.is_news());
         self.findings.extend(storage.map(StorageUsed::words));
         self.failure.clone_from(&sweep.failure);
+        self.sweep = Some(Box::new(sweep.clone()));
     }
 
     fn take_load(&mut self, load: &LoadResult) {

@@ -219,6 +219,7 @@ mod tests {
             findings: Vec::new(),
             failure: None,
             interrupted,
+            sweep: None,
         }
     }
 
