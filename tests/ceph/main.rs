@@ -3,7 +3,10 @@
 mod bench;
 mod engines;
 mod fixture;
+mod mounted;
 mod refusals;
 mod stalls;
+mod suite;
 mod targets;
+mod tiers;
 mod verdicts;

@@ -13,7 +13,7 @@ state=$(mktemp -d "${TMPDIR:-/tmp}/iosonde-ceph.XXXXXX") || exit 1
 trap 'tests/ceph/down.sh "$state"' EXIT
 trap 'exit 130' INT TERM HUP
 export IOSONDE_CEPH="$state/shared"
-timeout 300 tests/ceph/up.sh "$IOSONDE_CEPH" --osds 3 --replicas 2 --cephx || exit 1
+timeout 300 tests/ceph/up.sh "$IOSONDE_CEPH" --osds 3 --replicas 2 --cephx --cephfs || exit 1
 status=0
 timeout 900 cargo test --package iosonde-e2e --test ceph --no-fail-fast --quiet -- --ignored || status=1
 # Short, and without bars: that it works.

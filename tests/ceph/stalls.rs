@@ -1,11 +1,12 @@
 //! Storage daemons that stop: a stall in the series, or an error after a time that can be set; never silence.
 
+use std::path::Path;
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
 
 use iosonde_e2e::ceph::{Cluster, POOL};
-use iosonde_e2e::{Scratch, require};
+use iosonde_e2e::{Scratch, is_full, require};
 use rustix::process::Signal;
 
 use crate::engines::{sizes, wait_for};
@@ -72,6 +73,20 @@ fn interrupted(mut child: std::process::Child) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
+/// Starts a run whose figures go to a file, where they find room however long nobody reads, and waits until it shows how it stands: I/O
+/// goes on.
+fn under_way(cluster: &Cluster, line: &str, figures: &Path) -> std::process::Child {
+    let mut command = cluster.iosonde(&format!("{line} --status-interval=1"));
+    let file = std::fs::File::create(figures).expect("a file");
+    let command = command.stdout(file).stderr(Stdio::piped());
+    let child = command.spawn().expect("it starts");
+    wait_for("figures", || {
+        let text = std::fs::read_to_string(figures).expect("a file");
+        text.contains("IOPS=").then_some(())
+    });
+    child
+}
+
 fn begun(cluster: &Cluster, line: &str) -> std::process::Child {
     let mut command = cluster.iosonde(line);
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -95,6 +110,13 @@ fn ctrl_c_does_not_wait_for_a_daemon_that_is_stopped() {
     wait_for("the object", || {
         (ours(&cluster).iter().map(|(_, size)| size).sum::<u64>() == 4 << 20).then_some(())
     });
+    cluster.rbd(&format!("create {POOL}/silent --size 16M"));
+    let image = format!("rbd://{POOL}/silent");
+    let on_image = format!(
+        "fio --target={image} --name=i --rw=randrw --bs=4k --size=4m --iodepth=4 --time_based --runtime=600 --ceph-timeout=600"
+    );
+    let figures = scratch.out().join("figures");
+    let rbd = under_way(&cluster, &on_image, &figures);
     let bench = begun(
         &cluster,
         &format!("rados bench -p {POOL} 600 write -b 4k -t 4 --timeout 600"),
@@ -113,6 +135,34 @@ fn ctrl_c_does_not_wait_for_a_daemon_that_is_stopped() {
     ] {
         assert!(said.contains(words), "{words}: {said}");
     }
+    // What librbd has in flight cannot be cancelled: it is left to it, and the image stays open until the process ends.
+    let said = interrupted(rbd) + &std::fs::read_to_string(&figures).expect("a file");
+    for words in [
+        "I/Os were in flight and not answered",
+        &format!("{image}: the cluster does not answer, so that the image could not be closed"),
+        &format!("rbd status {POOL}/silent"),
+        "READ: bw=",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    // Nor can opening it be ended, which the timeout does, or a user who insists.
+    let mut opening = begun(&cluster, &on_image);
+    sleep(Duration::from_secs(1));
+    let pid = rustix::process::Pid::from_child(&opening);
+    for _ in 0..3 {
+        rustix::process::kill_process(pid, Signal::INT).expect("it runs");
+        sleep(Duration::from_millis(300));
+    }
+    let status = wait_for("the end", || opening.try_wait().expect("a child"));
+    let output = opening.wait_with_output().expect("it has ended");
+    let told = String::from_utf8_lossy(&output.stderr);
+    // A signal that comes before it listens ends it as any program.
+    let by_signal = std::os::unix::process::ExitStatusExt::signal(&status).is_some();
+    assert!(by_signal || status.code() == Some(130), "{status}: {told}");
+    assert!(
+        by_signal || told.contains("a third Ctrl-C ends at once"),
+        "{told}"
+    );
     let said = interrupted(bench);
     let command = format!("iosonde rados -p {POOL} cleanup --prefix benchmark_data");
     for words in ["could not be removed (ECANCELED)", &command] {
@@ -127,6 +177,39 @@ fn ctrl_c_does_not_wait_for_a_daemon_that_is_stopped() {
     let (status, _, stderr) = cluster.run(&format!("rados -p {POOL} cleanup --prefix rbd_data"));
     assert_eq!(status, Some(2), "{stderr}");
     assert!(stderr.contains("never removed"), "{stderr}");
+    // The image is nobody's once the cluster has forgotten the client that is gone, which takes it half a minute.
+    if is_full() {
+        wait_for("an image without watchers", || {
+            let watchers = cluster.rbd(&format!("status {POOL}/silent"));
+            watchers.contains("Watchers: none").then_some(())
+        });
+    }
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn ctrl_c_ends_a_run_on_an_image_and_closes_it() {
+    let scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    cluster.rbd(&format!("create {POOL}/ended --size 16M"));
+    let line = format!(
+        "fio --target=rbd://{POOL}/ended --name=i --rw=randwrite --bs=4k --size=4m --iodepth=4 --time_based --runtime=600 \
+         --ceph-timeout=600"
+    );
+    let figures = scratch.out().join("figures");
+    let run = under_way(&cluster, &line, &figures);
+    assert!(
+        !cluster
+            .rbd(&format!("status {POOL}/ended"))
+            .contains("none")
+    );
+    let said = interrupted(run) + &std::fs::read_to_string(&figures).expect("a file");
+    assert!(said.contains("WRITE: bw="), "{said}");
+    assert!(!said.contains("could not be closed"), "{said}");
+    let status = cluster.rbd(&format!("status {POOL}/ended"));
+    assert!(status.contains("Watchers: none"), "{status}");
+    assert_eq!(cluster.rbd(&format!("lock ls {POOL}/ended")).trim(), "");
+    cluster.rbd(&format!("rm --no-progress {POOL}/ended"));
 }
 
 #[test]

@@ -91,6 +91,62 @@ impl Cluster {
         names
     }
 
+    /// Mounts the cluster's file system by ceph-fuse, below the cluster's directory, and makes a directory of this name in it.
+    ///
+    /// # Panics
+    /// When it cannot be mounted.
+    #[must_use]
+    pub fn mount(&self, name: &str) -> CephFs {
+        let point = self.dir.join(name);
+        fs::create_dir_all(&point).expect("a directory to mount on");
+        let made = Command::new("timeout")
+            .args(["60", "ceph-fuse", "--id", "admin", "-c"])
+            .arg(self.conf())
+            // Several at once would fight for the one of the client's name.
+            .arg(format!("--pid-file={}.pid", point.display()))
+            .arg(&point)
+            .stdin(Stdio::null())
+            .output()
+            .expect("ceph-fuse starts");
+        let mount = CephFs {
+            dir: point.join(name),
+            point,
+        };
+        assert!(made.status.success(), "{}", told(&made));
+        fs::create_dir(&mount.dir).expect("a directory in the file system");
+        mount
+    }
+
+    /// Makes a pool and a small writeback tier before it.
+    ///
+    /// # Panics
+    /// When the cluster refuses.
+    #[must_use]
+    pub fn tier(&self, name: &str) -> Tier<'_> {
+        let tier = Tier {
+            cluster: self,
+            base: format!("{name}-cold"),
+            hot: format!("{name}-hot"),
+        };
+        let (base, hot) = (&tier.base, &tier.hot);
+        for line in [
+            format!("osd pool create {base} 8 8"),
+            // In one placement group all of its room can be used.
+            format!("osd pool create {hot} 1 1"),
+            format!("osd pool application enable {base} rbd"),
+            format!("osd tier add {base} {hot}"),
+            format!("osd tier cache-mode {hot} writeback"),
+            format!("osd tier set-overlay {base} {hot}"),
+            format!("osd pool set {hot} hit_set_type bloom"),
+            format!("osd pool set {hot} hit_set_count 2"),
+            format!("osd pool set {hot} hit_set_period 60"),
+            format!("osd pool set {hot} target_max_bytes 67108864"),
+        ] {
+            self.ceph(&line);
+        }
+        tier
+    }
+
     fn peer(&self, program: &str, line: &str) -> String {
         // Not for ever: a client waits for a daemon that is stopped.
         let output = Command::new("timeout")
@@ -165,6 +221,107 @@ impl Cluster {
     pub fn daemon(&self, daemon: &str, line: &str) -> String {
         let socket = self.dir.join(format!("run/{daemon}.asok"));
         self.ceph(&format!("--admin-daemon {} {line}", socket.display()))
+    }
+}
+
+/// A file system of Ceph, mounted by ceph-fuse; unmounted at the end.
+#[derive(Debug)]
+pub struct CephFs {
+    /// Where it is mounted.
+    point: PathBuf,
+    /// The test's own directory in it.
+    dir: PathBuf,
+}
+
+impl CephFs {
+    /// The test's own directory in it.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The process that serves it.
+    fn server(&self) -> Option<u32> {
+        let processes = fs::read_dir("/proc").ok()?.flatten();
+        let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.find(|pid: &u32| {
+            let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let mut words = words.split(|byte| *byte == 0);
+            words
+                .next()
+                .is_some_and(|word| word.ends_with(b"ceph-fuse"))
+                && words.any(|word| word == self.point.as_os_str().as_encoded_bytes())
+        })
+    }
+}
+
+impl Drop for CephFs {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.dir);
+        let unmount = |flags: &[&str]| {
+            let done = Command::new("umount").args(flags).arg(&self.point).output();
+            done.is_ok_and(|done| done.status.success())
+        };
+        // Whoever looks through all mounts keeps one busy for a moment.
+        let soon = (0..20).any(|_| {
+            unmount(&[]) || {
+                std::thread::sleep(std::time::Duration::from_millis(100));
+                false
+            }
+        });
+        let _ = soon || unmount(&["--lazy"]);
+        // It tells its server that it goes, which must still be there.
+        for _ in 0..100 {
+            if self.server().is_none() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        let _ = fs::remove_dir(&self.point);
+        let _ = fs::remove_file(self.point.with_extension("pid"));
+    }
+}
+
+/// A pool with a cache tier before it; both go at the end.
+#[derive(Debug)]
+pub struct Tier<'a> {
+    cluster: &'a Cluster,
+    /// The pool that clients name.
+    pub base: String,
+    /// The pool before it.
+    pub hot: String,
+}
+
+impl Tier<'_> {
+    /// Writes back and removes all that the tier holds.
+    ///
+    /// # Panics
+    /// When it cannot.
+    pub fn flush(&self) {
+        self.cluster
+            .rados(&format!("-p {} cache-flush-evict-all", self.hot));
+    }
+}
+
+impl Drop for Tier<'_> {
+    fn drop(&mut self) {
+        let (base, hot) = (&self.base, &self.hot);
+        for line in [
+            format!("osd tier remove-overlay {base}"),
+            format!("osd tier remove {base} {hot}"),
+            format!("osd pool delete {hot} {hot} --yes-i-really-really-mean-it"),
+            format!("osd pool delete {base} {base} --yes-i-really-really-mean-it"),
+        ] {
+            // A panic while another is under way would end all tests.
+            let done = Command::new("timeout")
+                .args(["60", "ceph"])
+                .args(line.split_whitespace())
+                .env("CEPH_CONF", self.cluster.conf())
+                .output();
+            if !done.is_ok_and(|done| done.status.success()) {
+                eprintln!("ceph {line}: it failed");
+            }
+        }
     }
 }
 

@@ -19,6 +19,8 @@ pub enum Need {
     Throttle,
     /// File systems in user space, nbdkit and nbdfuse.
     Nbdfuse,
+    /// File systems in user space.
+    Fuse,
     /// Bounds on processor time, in either generation of control groups.
     CpuQuota,
     /// Bounds on memory, in either generation of control groups.
@@ -42,6 +44,7 @@ impl Need {
             Need::Zram => exists("/sys/class/zram-control/hot_add"),
             Need::Throttle => crate::throttle::hierarchy().is_some(),
             Need::Nbdfuse => exists("/dev/fuse") && on_path("nbdkit") && on_path("nbdfuse"),
+            Need::Fuse => exists("/dev/fuse"),
             Need::CpuQuota => crate::throttle::cpu_hierarchy().is_some(),
             Need::MemoryLimit => crate::throttle::memory_hierarchy().is_some(),
             Need::VirtualMachine => has_hypervisor(),
@@ -58,6 +61,7 @@ impl Need {
             Need::Zram => "zram (kernel module zram)",
             Need::Throttle => "block I/O throttling by control groups",
             Need::Nbdfuse => "/dev/fuse and the packages nbdkit and libnbd-bin",
+            Need::Fuse => "/dev/fuse",
             Need::CpuQuota => "bounds on processor time by control groups",
             Need::MemoryLimit => "bounds on memory by control groups",
             Need::VirtualMachine => "a virtual machine",

@@ -203,6 +203,7 @@ impl Session for LocalSession {
             targets: watched.targets,
             disks: watched.disks,
             verdicts: watched.verdicts,
+            nfs: watched.nfs,
             ceph,
             ..result(asked, outcome, started_at_ms, elapsed_ns)
         })
@@ -249,6 +250,7 @@ fn result(plan: &Plan, outcome: CrewOutcome, started_at_ms: u64, elapsed_ns: u64
         pods: Vec::new(),
         nodes: Vec::new(),
         ceph: None,
+        nfs: Vec::new(),
         events: outcome.events,
         verdicts: Vec::new(),
     }

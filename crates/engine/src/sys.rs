@@ -11,6 +11,8 @@ pub mod block;
 mod bus_error;
 pub mod mapping;
 pub mod memory;
+#[cfg(feature = "ceph")]
+pub(crate) mod patience;
 pub mod posix_aio;
 #[cfg(feature = "ceph")]
 pub mod rados;

@@ -8,7 +8,9 @@ use iosonde_engine::device::conditions::conditions;
 use iosonde_engine::device::host::host;
 use iosonde_engine::device::identify::{PathFacts, identify_in};
 use iosonde_result::doctor::Conditions;
-use iosonde_result::host::{DeviceInfo, DeviceKind, Locality, TargetInfo, TargetKind, Transport};
+use iosonde_result::host::{
+    DeviceInfo, DeviceKind, Locality, ServiceClient, TargetInfo, TargetKind, Transport,
+};
 use machine::Machine;
 use std::path::{Path, PathBuf};
 
@@ -290,6 +292,53 @@ fn a_pod_sees_its_claims_devices_but_not_its_roots() {
         (host.cgroup.cpu_quota, host.cgroup.memory_bytes),
         (Some(2.0), Some(512 << 20))
     );
+}
+
+/// Captured trees stand for the kernel's Ceph and NFS, which these machines need not have.
+#[test]
+fn a_mapped_image_says_which_image_of_which_cluster_it_is() {
+    let machine = Machine::unpack("krbd");
+    let raw = block_device(&machine, "/dev/rbd0", "252:0");
+    let image = raw.devices[0].rbd.clone().unwrap();
+    assert_eq!(
+        image.to_string(),
+        "fast/team/disk1",
+        "a head is no snapshot"
+    );
+    assert_eq!(
+        (image.fsid.as_deref(), image.client.as_deref()),
+        (
+            Some("b7c4ad3e-0000-4000-8000-c2f1f6d0b7a1"),
+            Some("client4123")
+        )
+    );
+    let mounted = directory(&machine, "/mnt/snap/x", Some("252:16"));
+    let image = mounted.devices[0].rbd.clone().unwrap();
+    assert_eq!(image.to_string(), "fast/disk2@before-upgrade");
+    let all = serde_json::to_string(&[raw, mounted]).unwrap();
+    assert!(!all.contains("MustNotBeKept"), "{all}");
+}
+
+#[test]
+fn mounted_services_say_who_serves_them_and_keep_no_secret() {
+    let machine = Machine::unpack("krbd");
+    let ceph = directory(&machine, "/mnt/cephfs/x", Some("0:50"));
+    assert_eq!(
+        ceph.note.as_deref(),
+        Some("the data is in a Ceph cluster, reached by CephFS (kernel client)")
+    );
+    let mount = ceph.mount.clone().unwrap();
+    let service = mount.service.unwrap();
+    assert_eq!(service.client, ServiceClient::CephKernel);
+    assert_eq!(service.servers, ["10.0.0.1:6789", "10.0.0.2:6789"]);
+    assert_eq!(service.path.as_deref(), Some("/vol"));
+    assert!(mount.options.iter().any(|option| option == "acl"));
+    let all = serde_json::to_string(&ceph).unwrap();
+    assert!(!all.contains("MustNotBeKept"), "{all}");
+    let nfs = directory(&machine, "/mnt/nfs/x", Some("0:51"));
+    let service = nfs.mount.unwrap().service.unwrap();
+    assert_eq!(service.servers, ["filer", "10.0.0.5"]);
+    assert_eq!(service.version.as_deref(), Some("4.2"));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use iosonde_engine::interrupt::Interrupt;
 use iosonde_study::CutShort;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
@@ -28,6 +29,7 @@ impl Stop {
                 for signal in &mut signals {
                     heard.signal.store(signal, Relaxed);
                     heard.interrupt.request();
+                    insist(heard.interrupt.count(), signal);
                 }
             })?;
         Ok(stop)
@@ -63,6 +65,24 @@ impl Stop {
             Some((Some(cause), _)) => Err(cause.into()),
             Some((None, message)) => Err(Failure::Io(message)),
             None => self.conclude(failure),
+        }
+    }
+}
+
+/// What a signal that is not the first means. Libraries and the kernel can wait for something that does not answer without heeding any
+/// wish, so that the third one ends the program whatever it does.
+fn insist(count: u32, signal: i32) {
+    match count {
+        0 | 1 => {}
+        2 => eprintln!(
+            "note: ending, which waits for what was asked for; a third Ctrl-C ends at once, without a result, and leaves what was made"
+        ),
+        _ => {
+            if std::io::stderr().is_terminal() {
+                // A display may have hidden the cursor.
+                eprint!("\x1b[?25h");
+            }
+            signal_hook::low_level::exit(128 + signal)
         }
     }
 }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 mod device;
 mod target;
 
-pub use device::{DeviceInfo, DeviceKind, PcieLink, Queue, Transport};
-pub use target::{Locality, Mount, Space, TargetInfo, TargetKind};
+pub use device::{DeviceInfo, DeviceKind, MappedImage, PcieLink, Queue, Transport};
+pub use target::{Locality, Mount, Service, ServiceClient, Space, TargetInfo, TargetKind};
 
 /// The machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]

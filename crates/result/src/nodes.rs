@@ -232,6 +232,7 @@ mod tests {
             pods: Vec::new(),
             nodes: Vec::new(),
             ceph: None,
+            nfs: Vec::new(),
             events: Vec::new(),
             verdicts: Vec::new(),
         }

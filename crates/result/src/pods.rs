@@ -74,12 +74,19 @@ pub fn combined(mut pods: Vec<PodRun>) -> Option<RunResult> {
     // Of a node with several pods one tells of its devices; of several nodes each has devices of its own.
     sum.series = MachineSeries::default();
     sum.disks.clear();
+    sum.nfs.clear();
     sum.events.clear();
     let mut nodes: Vec<&str> = Vec::new();
     for pod in &pods {
         let result = &pod.result;
         sum.labels
             .retain(|key, value| result.labels.get(key) == Some(value));
+        // Pods of one node share its client of NFS, and their counters with it.
+        for side in &result.nfs {
+            if !nodes.contains(&pod.node.as_str()) {
+                sum.nfs.push(side.clone());
+            }
+        }
         for target in &result.targets {
             if !sum.targets.contains(target) {
                 sum.targets.push(target.clone());

@@ -7,6 +7,7 @@ use crate::ceph::CephSide;
 use crate::host::{Host, TargetInfo};
 use crate::interval::Interval;
 use crate::machine::MachineSeries;
+use crate::nfs::NfsSide;
 use crate::nodes::NodeResult;
 use crate::pods::PodResult;
 use crate::stats::{LatencyStats, Moments};
@@ -55,6 +56,9 @@ pub struct RunResult {
     /// The Ceph cluster that was spoken to, and what it did meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceph: Option<CephSide>,
+    /// What was asked of NFS servers meanwhile, mount by mount.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nfs: Vec<NfsSide>,
     /// What happened on the way.
     pub events: Vec<Event>,
     /// What the numbers mean, or why they may not be believed.

@@ -276,6 +276,7 @@ fn result(recorded: &Recorded, mut jobs: Vec<Job>) -> RunResult {
         pods: Vec::new(),
         nodes: Vec::new(),
         ceph: None,
+        nfs: Vec::new(),
         events: Vec::new(),
         verdicts: Vec::new(),
     }

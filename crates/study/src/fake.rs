@@ -309,6 +309,7 @@ impl FakeSession {
             pods: Vec::new(),
             nodes: Vec::new(),
             ceph: None,
+            nfs: Vec::new(),
             events: Vec::new(),
             verdicts: self.device.verdicts.clone(),
         }

@@ -25,6 +25,7 @@ pub use warm::{WarmTimes, measure_warm_cell};
 use iosonde_job::plan::Job;
 use iosonde_result::observer::Progress;
 use iosonde_result::run::IoFailure;
+use iosonde_result::storage::StorageUsed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -102,6 +103,11 @@ pub trait Watcher {
     /// The same, with all that it takes to go on later, and the time of all runs so far.
     fn record(&mut self, record: &Record, spent_ns: u64) {
         let _ = (record, spent_ns);
+    }
+
+    /// By which way a run came to its storage.
+    fn storage(&mut self, used: StorageUsed) {
+        let _ = used;
     }
 
     /// An I/O error ends the search.

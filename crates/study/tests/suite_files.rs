@@ -224,6 +224,7 @@ fn a_rate_of_a_load_that_was_cut_short_is_not_judged() {
             findings: Vec::new(),
             failure: failure.map(str::to_owned),
             interrupted,
+            sweep: None,
         };
         let judged = judge(&suite, &[step], &Default::default());
         (judged[0].verdict, judged[0].evidence.clone())

@@ -2,7 +2,9 @@
 
 use super::{Backend, Completion, Handle, Op, Slab};
 use crate::ceph::{Image, ImageRequests, Piece};
+use crate::interrupt::Interrupt;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// I/O on an image, which is the only file.
@@ -16,6 +18,12 @@ impl Rbd {
         Rbd {
             requests: ImageRequests::new(image, depth as usize, polls),
         }
+    }
+
+    /// Does not wait for a cluster that is silent once the user wants to stop.
+    pub fn heeding(mut self, wish: &Arc<Interrupt>) -> Rbd {
+        self.requests.heed(wish);
+        self
     }
 
     fn start(&mut self, slab: &Slab, index: u32) {
@@ -47,13 +55,16 @@ impl Backend for Rbd {
 
     fn reap(
         &mut self,
-        _: &Slab,
+        slab: &Slab,
         min: usize,
         timeout_ns: Option<u64>,
         done: &mut Vec<Completion>,
     ) -> io::Result<()> {
         self.requests
             .collect(min, timeout_ns.map(Duration::from_nanos), done);
+        if self.requests.gave_up() {
+            slab.memory.leave();
+        }
         Ok(())
     }
 

@@ -109,7 +109,7 @@ pub(crate) fn backend_of(
     if job.io.engine == Engine::Rbd {
         let image = open_image(ceph, changes(job))?;
         let used = used(job.io.engine, ceph, image.pool())?;
-        let backend = Rbd::new(&image, depth, ceph.busy_poll);
+        let backend = Rbd::new(&image, depth, ceph.busy_poll).heeding(wish);
         return Ok((CephBackend::Rbd(backend), used));
     }
     let pool = open_pool(ceph)?;

@@ -1,7 +1,7 @@
 //! What a session has in clusters: objects that it made, images that it holds open, and what of both is known to be written.
 
 use super::backend::{of, uri, used};
-use super::image::ImageUse;
+use super::image::{self, ImageUse};
 use super::pool::PoolUse;
 use crate::interrupt::Interrupt;
 use crate::local::{LayoutProgress, Member};
@@ -135,8 +135,8 @@ impl Estate {
     pub(crate) fn remove(&mut self) -> Result<(), RunError> {
         let outcomes = self.pools.iter_mut().map(|pool| pool.remove(&self.wish));
         let outcome = outcomes.fold(Ok(()), Result::and);
-        self.images.clear();
-        outcome
+        let closed = image::close(std::mem::take(&mut self.images), &self.wish);
+        outcome.and(closed)
     }
 }
 

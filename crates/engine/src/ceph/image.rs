@@ -8,10 +8,13 @@ use crate::backend::rbd::Rbd;
 use crate::device::signature::{self, ReadAt};
 use crate::interrupt::Interrupt;
 use crate::prepare::{WorkerFiles, needs_data};
+use crate::sys::patience::{LOOK, Patience};
 use iosonde_job::plan::{Ceph, Engine, Job};
 use iosonde_result::session::RunError;
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 
 impl ReadAt for Image {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -163,14 +166,14 @@ impl ImageUse {
     /// Writes them.
     pub(super) fn fill(
         &mut self,
-        wish: &Interrupt,
+        wish: &Arc<Interrupt>,
         written: &mut dyn FnMut(u64),
     ) -> Result<(), RunError> {
         if self.missing.is_empty() {
             return Ok(());
         }
         let gaps: Vec<Gap> = self.missing.iter().map(|gap| (0, gap.clone())).collect();
-        let mut backend = Rbd::new(&self.image, fill::depth(), false);
+        let mut backend = Rbd::new(&self.image, fill::depth(), false).heeding(wish);
         let uri = name(&self.ceph);
         fill::fill(&mut backend, &gaps, wish, written)
             .map_err(|error| error.into_error(|_| uri.clone()))?;
@@ -179,6 +182,57 @@ impl ImageUse {
         self.written = sorted(&self.written);
         Ok(())
     }
+}
+
+/// Closes images. Closing waits for the cluster, at which the user need not wait: those that stay open are in the error.
+pub(super) fn close(images: Vec<ImageUse>, wish: &Arc<Interrupt>) -> Result<(), RunError> {
+    let names = |images: &[ImageUse]| -> Vec<String> {
+        images.iter().map(|image| name(&image.ceph)).collect()
+    };
+    let (left, images): (Vec<ImageUse>, Vec<ImageUse>) = images
+        .into_iter()
+        .partition(|image| image.image.is_left_open());
+    let mut left = names(&left);
+    let closing = names(&images);
+    if !images.is_empty() && !close_all(images, wish) {
+        left.extend(closing);
+    }
+    match left.first() {
+        None => Ok(()),
+        Some(first) => Err(RunError::Target {
+            path: left.join(", "),
+            problem: "the cluster does not answer, so that the image could not be closed; what was in flight may be written or not"
+                .to_owned(),
+            remedy: format!(
+                "nothing has to be done: the cluster forgets this client within 30 s of answering again; until then \
+                 `rbd status {}` lists it as a watcher",
+                first.trim_start_matches("rbd://")
+            ),
+        }),
+    }
+}
+
+/// Whether all of them were closed before the user's patience was at an end.
+fn close_all(images: Vec<ImageUse>, wish: &Arc<Interrupt>) -> bool {
+    let (closed, all) = channel::<()>();
+    let work = move || {
+        drop(images);
+        drop(closed);
+    };
+    let Ok(thread) = std::thread::Builder::new()
+        .name("close".to_owned())
+        .spawn(work)
+    else {
+        // The closure is gone, and the images with it.
+        return true;
+    };
+    let mut patience = Patience::until(wish);
+    while let Err(RecvTimeoutError::Timeout) = all.recv_timeout(LOOK) {
+        if patience.is_over(false) {
+            return false;
+        }
+    }
+    thread.join().is_ok()
 }
 
 fn name(ceph: &Ceph) -> String {

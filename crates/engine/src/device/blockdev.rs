@@ -1,7 +1,9 @@
 //! One block device, as sysfs describes it.
 
 use super::system::System;
-use iosonde_result::host::{DeviceInfo, DeviceKind, DeviceNumber, PcieLink, Queue, Transport};
+use iosonde_result::host::{
+    DeviceInfo, DeviceKind, DeviceNumber, MappedImage, PcieLink, Queue, Transport,
+};
 use std::path::{Path, PathBuf};
 
 /// Bytes of the sectors in which the kernel counts, whatever the device's blocks are.
@@ -144,6 +146,7 @@ pub fn describe(system: &System, node: &Node) -> DeviceInfo {
         firmware: identity.firmware,
         detail: detail(system, node, kind),
         start_bytes: if partition { sectors("start") } else { None },
+        rbd: mapped_image(system, node, kind),
         backing_file: node.backing_file(system),
         direct_io: system.flag(dir.join("loop/dio")),
         thin: thin(system, node, kind),
@@ -308,9 +311,31 @@ fn detail(system: &System, node: &Node, kind: DeviceKind) -> Option<String> {
     match kind {
         DeviceKind::Md => read("md/level"),
         DeviceKind::Zram => read("comp_algorithm").map(|list| chosen(&list)),
-        DeviceKind::Rbd => Some(format!("{}/{}", read("device/pool")?, read("device/name")?)),
+        DeviceKind::Rbd => mapped_image(system, node, kind).map(|image| image.to_string()),
         _ => read("dm/name"),
     }
+}
+
+/// The image that a device of krbd is. Its `config_info` is left alone: the key of the client may be in it.
+fn mapped_image(system: &System, node: &Node, kind: DeviceKind) -> Option<MappedImage> {
+    if kind != DeviceKind::Rbd {
+        return None;
+    }
+    let bus = format!("/sys/bus/rbd/devices/{}", node.name.strip_prefix("rbd")?);
+    // In a container only the device itself may be shown.
+    let read = |file: &str| {
+        let of_bus = system.text(format!("{bus}/{file}"));
+        of_bus.or_else(|| system.text(node.dir.join("device").join(file)))
+    };
+    Some(MappedImage {
+        pool: read("pool")?,
+        namespace: read("pool_ns"),
+        image: read("name")?,
+        // A mapped head is a snapshot called so.
+        snapshot: read("current_snap").filter(|snapshot| snapshot != "-"),
+        fsid: read("cluster_fsid"),
+        client: read("client_id"),
+    })
 }
 
 /// Whether a device is thinly provisioned: SCSI disks say it themselves, LVM's volumes are made of a pool.

@@ -3,9 +3,12 @@
 use super::blockdev::{Node, describe};
 use super::cgroup;
 use super::mounts::{self, mount_of};
+use super::service::service;
 use super::space::{STAT_BLOCK_BYTES, room};
 use super::system::{System, device_number};
-use iosonde_result::host::{DeviceInfo, DeviceNumber, Locality, Mount, TargetInfo, TargetKind};
+use iosonde_result::host::{
+    DeviceInfo, DeviceNumber, Locality, Mount, ServiceClient, TargetInfo, TargetKind,
+};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -118,6 +121,9 @@ pub fn identify_in(system: &System, facts: &PathFacts) -> TargetInfo {
             .ok_or_else(|| unknown_device(number)),
         None => {
             info.mount = mount_of(&mounts, &facts.path, facts.on).cloned();
+            if let Some(mount) = &mut info.mount {
+                mount.service = service(system, mount);
+            }
             info.mount.as_ref().map_or_else(
                 || Err("no mount holds this path in /proc/self/mountinfo".to_owned()),
                 |mount| stack.devices_of_mount(mount, 0),
@@ -216,10 +222,19 @@ impl Stack<'_> {
             Locality::Block => self.devices_of_file_system(mount, depth),
             Locality::Stacked => self.devices_of_overlay(mount, depth),
             Locality::Memory => Err(format!("{} keeps its data in memory", mount.fs_type)),
-            Locality::Remote => Err(format!(
-                "the data is at {}, reached by {}",
-                mount.source, mount.fs_type
-            )),
+            Locality::Remote => Err(match &mount.service {
+                // Neither says of itself where its data are.
+                Some(service) if service.client != ServiceClient::Nfs => {
+                    format!(
+                        "the data is in a Ceph cluster, reached by {}",
+                        service.client.words()
+                    )
+                }
+                _ => format!(
+                    "the data is at {}, reached by {}",
+                    mount.source, mount.fs_type
+                ),
+            }),
             Locality::UserSpace => Err(format!(
                 "a process of its own serves this file system ({})",
                 mount.fs_type

@@ -1,6 +1,7 @@
 //! The target's device: what it is, whether it may be written, and what it did.
 //!
 //! * [`identify`]: from a path to its mount and block devices; [`host`] and [`cloud`]: the machine
+//! * [`service`]: who serves a mounted file system; [`mountstats`]: what was asked of NFS servers meanwhile
 //! * [`guard`]: whether a device may be written, which [`signature`] helps to decide; [`space`]: whether data fits
 //! * [`diskstats`]: what devices did meanwhile, as [`disk_util`] and [`sar`] show it; [`cache`] and [`extents`]:
 //!   whether I/O reached them
@@ -27,9 +28,11 @@ pub mod host;
 pub mod identify;
 pub mod machine;
 pub mod mounts;
+pub mod mountstats;
 pub mod pressure;
 pub mod processors;
 pub mod sar;
+pub mod service;
 pub mod signature;
 pub mod space;
 pub mod system;

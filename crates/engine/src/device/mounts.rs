@@ -29,14 +29,15 @@ fn parse_mount(line: &str) -> Option<Mount> {
     let mount_options = front.next()?;
     let mut back = back.split(' ');
     let fs_type = back.next()?.to_owned();
-    let source = unescape(back.next()?);
+    let source = without_password(&unescape(back.next()?));
     let mut options: Vec<String> = Vec::new();
     for option in mount_options
         .split(',')
         .chain(back.next().unwrap_or("").split(','))
     {
-        if !option.is_empty() && !options.iter().any(|known| known == option) {
-            options.push(unescape(option));
+        let option = without_secret(&unescape(option));
+        if !option.is_empty() && !options.contains(&option) {
+            options.push(option);
         }
     }
     let locality = locality(&fs_type);
@@ -48,7 +49,33 @@ fn parse_mount(line: &str) -> Option<Mount> {
         options,
         device,
         locality,
+        service: None,
     })
+}
+
+/// What stands for a secret in results.
+const HIDDEN: &str = "<hidden>";
+
+/// A mount option whose value is nobody's business has another one.
+fn without_secret(option: &str) -> String {
+    const SECRETS: [&str; 6] = ["secret", "password", "password2", "passwd", "pass", "token"];
+    match option.split_once('=') {
+        Some((name, _)) if SECRETS.contains(&name.to_ascii_lowercase().as_str()) => {
+            format!("{name}={HIDDEN}")
+        }
+        _ => option.to_owned(),
+    }
+}
+
+/// `scheme://user:password@host/...` without the password.
+fn without_password(source: &str) -> String {
+    let found = source.split_once("//").and_then(|(scheme, rest)| {
+        let authority = rest.split('/').next()?;
+        let (who, _) = authority.rsplit_once('@')?;
+        let (user, _) = who.split_once(':')?;
+        Some(format!("{scheme}//{user}:{HIDDEN}{}", &rest[who.len()..]))
+    });
+    found.unwrap_or_else(|| source.to_owned())
 }
 
 /// Parses the text of `/proc/swaps`.
@@ -60,7 +87,7 @@ pub fn parse_swaps(text: &str) -> Vec<PathBuf> {
 }
 
 /// The kernel writes blanks and backslashes in names as `\040` and so on.
-fn unescape(text: &str) -> String {
+pub(super) fn unescape(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&byte, after)) = rest.split_first() {
@@ -194,6 +221,26 @@ garbage
             "xfs",
             "an unknown number is no obstacle"
         );
+    }
+
+    #[test]
+    fn secrets_are_not_taken_along() {
+        let line = |rest: &str| parse_mountinfo(&format!("22 1 0:50 / /mnt rw - {rest}\n"));
+        let mounts = line("ceph 10.0.0.1:/ rw,name=admin,secret=AQBx==,Password=x,sec=krb5,acl");
+        assert_eq!(
+            mounts[0].options,
+            [
+                "rw",
+                "name=admin",
+                "secret=<hidden>",
+                "Password=<hidden>",
+                "sec=krb5",
+                "acl"
+            ]
+        );
+        let mounts = line("fuse.davfs https://me:sesame@host/dir rw");
+        assert_eq!(mounts[0].source, "https://me:<hidden>@host/dir");
+        assert_eq!(line("cifs //me@host/dir rw")[0].source, "//me@host/dir");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::device::system::System;
 use crate::device::{cgroup, host};
 use iosonde_job::plan::{Direction, Job, PerDirection, Plan};
 use iosonde_result::host::{
-    DeviceInfo, DeviceKind, IoLimit, Locality, Mount, TargetInfo, Transport,
+    DeviceInfo, DeviceKind, IoLimit, Locality, Mount, ServiceClient, TargetInfo, Transport,
 };
 use iosonde_result::interval::{Interval, IntervalCounts};
 use iosonde_result::run::WorkerResult;
@@ -269,7 +269,12 @@ fn place(targets: &[TargetInfo]) -> Place {
 fn place_of_mount(mount: &Mount) -> Place {
     match mount.locality {
         Locality::Memory => Place::Memory(mount.fs_type.clone()),
-        Locality::Remote => Place::Served(format!("{} ({})", mount.source, mount.fs_type)),
+        Locality::Remote => Place::Served(match &mount.service {
+            Some(service) if service.client != ServiceClient::Nfs => {
+                service.client.words().to_owned()
+            }
+            _ => format!("{} ({})", mount.source, mount.fs_type),
+        }),
         Locality::UserSpace => Place::Served(format!(
             "the process that serves {} ({})",
             mount.mount_point.display(),

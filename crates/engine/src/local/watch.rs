@@ -8,12 +8,14 @@ use crate::device::cache::{Traffic, fetched_by_process, moved, served_from_cache
 use crate::device::disk_util::disk_util;
 use crate::device::extents::{Coverage, extents};
 use crate::device::identify::identify;
+use crate::device::mountstats::NfsWatch;
 use crate::device::system::System;
 use crate::prepare::FileKind;
 use iosonde_job::plan::{Direction, Plan};
 use iosonde_result::ceph::CephSide;
 use iosonde_result::host::TargetInfo;
 use iosonde_result::machine::MachineSeries;
+use iosonde_result::nfs::NfsSide;
 use iosonde_result::run::{DiskUtil, Verdict, VerdictKind};
 use std::time::Instant;
 
@@ -24,6 +26,7 @@ pub(super) struct DeviceWatch {
     /// Whether disk_util is reported.
     reports_disks: bool,
     machine: MachineWatch,
+    nfs: NfsWatch,
     /// Bytes that this process made storage fetch before.
     fetched: Option<u64>,
     begun: Instant,
@@ -36,6 +39,7 @@ pub(super) struct Watched {
     pub(super) targets: Vec<TargetInfo>,
     pub(super) disks: Vec<DiskUtil>,
     pub(super) series: MachineSeries,
+    pub(super) nfs: Vec<NfsSide>,
     pub(super) verdicts: Vec<Verdict>,
 }
 
@@ -62,6 +66,7 @@ impl DeviceWatch {
         );
         DeviceWatch {
             fetched: fetched_by_process(&system),
+            nfs: NfsWatch::begin(&system, &targets),
             system,
             targets,
             reports_disks: plan.jobs.iter().any(|job| job.measure.disk_util),
@@ -126,6 +131,7 @@ impl DeviceWatch {
             targets: self.targets,
             disks,
             series,
+            nfs: self.nfs.end(&self.system),
             verdicts,
         }
     }

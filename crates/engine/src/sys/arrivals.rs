@@ -28,6 +28,8 @@ struct State {
     done: Vec<Completion>,
     /// So many the worker sleeps for; 0 when it does not sleep.
     wanted: usize,
+    /// Nobody looks any more.
+    is_closed: bool,
 }
 
 impl Board {
@@ -37,6 +39,9 @@ impl Board {
 
     fn put(&self, completion: Completion) {
         let mut state = self.state();
+        if state.is_closed {
+            return;
+        }
         state.done.push(completion);
         self.any.store(true, Release);
         if state.wanted > 0 && state.done.len() >= state.wanted {
@@ -168,6 +173,32 @@ impl Arrivals {
         }
     }
 
+    /// Ends all that is under way with `result`, whatever becomes of it: what is reported later goes to nobody. The tags stay where they
+    /// are for ever, and nothing can be begun any more.
+    pub(super) fn abandon(&mut self, result: i32, done: &mut Vec<Completion>) {
+        let tags: &'static [Tag] = Box::leak(std::mem::take(&mut self.tags));
+        while self.in_flight > 0 {
+            let mut state = self.board.state();
+            let under_way = tags.iter().filter(|tag| tag.pieces.load(Acquire) > 0);
+            let given_up: Vec<Completion> = under_way
+                .map(|tag| Completion {
+                    slot: tag.slot,
+                    result,
+                })
+                .collect();
+            // One that is over and not on the board yet is there in a moment.
+            if state.done.len() + given_up.len() == self.in_flight {
+                state.is_closed = true;
+                done.append(&mut state.done);
+                done.extend(given_up);
+                self.in_flight = 0;
+            } else {
+                drop(state);
+                std::thread::yield_now();
+            }
+        }
+    }
+
     fn look(&mut self, done: &mut Vec<Completion>) {
         if self.board.any.load(Acquire) {
             let mut state = self.board.state();
@@ -234,6 +265,34 @@ mod tests {
         let found: Vec<_> = done.iter().map(|done| (done.slot, done.result)).collect();
         assert_eq!(found, [(0, -libc::ETIMEDOUT), (1, 1536)]);
         assert!(arrivals.is_idle());
+    }
+
+    #[test]
+    fn what_is_abandoned_ends_once_and_what_comes_later_goes_to_nobody() {
+        for _ in 0..200 {
+            let mut arrivals = Arrivals::new(3, false);
+            let mut tags = Vec::new();
+            for slot in 0..3 {
+                arrivals.begin(slot, 1);
+                tags.push(std::ptr::from_ref(arrivals.tag(slot)) as usize);
+            }
+            let late = tags[2];
+            // SAFETY: the tags live for ever, as they are abandoned.
+            let over = |tag: usize| unsafe { &*(tag as *const Tag) }.piece_is_over(512);
+            let other = std::thread::spawn(move || over(tags[1]));
+            let mut done = Vec::new();
+            arrivals.abandon(-libc::ECANCELED, &mut done);
+            assert!(arrivals.is_idle());
+            over(late);
+            other.join().unwrap();
+            drop(arrivals);
+            let mut slots: Vec<u32> = done.iter().map(|done| done.slot).collect();
+            slots.sort_unstable();
+            assert_eq!(slots, [0, 1, 2]);
+            let result_of = |slot| done.iter().find(|done| done.slot == slot).unwrap().result;
+            assert_eq!(result_of(0), -libc::ECANCELED);
+            assert!([512, -libc::ECANCELED].contains(&result_of(1)));
+        }
     }
 
     #[test]

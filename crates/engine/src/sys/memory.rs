@@ -1,5 +1,6 @@
 //! I/O buffers: one mapping, cut into slots.
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::RawFd;
 
@@ -30,6 +31,8 @@ pub struct IoMemory {
     lead: usize,
     stride: usize,
     slots: usize,
+    /// Somebody may write to it until this process ends.
+    is_left: Cell<bool>,
 }
 
 // SAFETY: the mapping is owned by this value alone and is not tied to the thread that made it.
@@ -87,6 +90,7 @@ impl IoMemory {
             lead,
             stride,
             slots: slots.max(1),
+            is_left: Cell::new(false),
         })
     }
 
@@ -137,6 +141,13 @@ impl IoMemory {
         };
     }
 
+    /// Leaves the memory mapped for as long as this process lives: a library that cannot be made to let go of a request may still write
+    /// to its buffer.
+    #[cfg(feature = "ceph")]
+    pub(crate) fn leave(&self) {
+        self.is_left.set(true);
+    }
+
     /// The whole area of all slots, for registration with the kernel.
     pub(super) fn area(&self) -> libc::iovec {
         libc::iovec {
@@ -148,6 +159,9 @@ impl IoMemory {
 
 impl Drop for IoMemory {
     fn drop(&mut self) {
+        if self.is_left.get() {
+            return;
+        }
         // SAFETY: exactly the mapping made in `map`; backends are dropped, and with them all I/O in flight, before this.
         unsafe { libc::munmap(self.base.cast(), self.length) };
     }

@@ -2,16 +2,19 @@
 
 use super::arrivals::{Arrivals, Raw, Tag};
 use super::memory::IoMemory;
+use super::patience::{LOOK, Patience};
 use super::rados::{IoCtx, Piece, checked, checked_address, functions, load, text};
 use crate::backend::Completion;
 use crate::ceph::CephError;
+use crate::interrupt::Interrupt;
 use libloading::Library;
 use std::ffi::{c_char, c_int, c_void};
 use std::fmt;
 use std::ops::Range;
 use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The library's name, and the Debian package that it is in.
 const LIBRARY: (&str, &str) = ("librbd.so.1", "librbd1");
@@ -62,6 +65,8 @@ struct Opened {
     raw: Raw,
     /// The pool must be there for as long as the image is open.
     io: IoCtx,
+    /// Requests to it were given up: it stays open for as long as this process lives.
+    is_left_open: AtomicBool,
 }
 
 /// An image that others may have open.
@@ -113,6 +118,7 @@ impl Image {
                 rbd,
                 raw,
                 io: io.clone(),
+                is_left_open: AtomicBool::new(false),
             }),
         })
     }
@@ -120,6 +126,11 @@ impl Image {
     /// The pool that it is in.
     pub fn pool(&self) -> &IoCtx {
         &self.opened.io
+    }
+
+    /// Whether it stays open until this process ends, because requests to it were given up.
+    pub fn is_left_open(&self) -> bool {
+        self.opened.is_left_open.load(Relaxed)
     }
 
     /// The image for as long as others have it open.
@@ -194,6 +205,8 @@ pub struct ImageRequests {
     /// Before the image: nothing is under way when that goes.
     arrivals: Arrivals,
     image: Image,
+    patience: Option<Patience>,
+    gave_up: bool,
 }
 
 /// The library calls this from one of its threads when a request is over.
@@ -217,7 +230,21 @@ impl ImageRequests {
         ImageRequests {
             arrivals: Arrivals::new(depth, polls),
             image: image.clone(),
+            patience: None,
+            gave_up: false,
         }
+    }
+
+    /// Does not wait for a cluster that is silent once the user wants to stop. librbd cannot be made to let go of a request, so that this
+    /// leaves it to itself: the I/O ends with `ECANCELED`, and the image stays open. The buffers must then stay as well, see
+    /// [`ImageRequests::gave_up`].
+    pub fn heed(&mut self, wish: &Arc<Interrupt>) {
+        self.patience = Some(Patience::until(wish));
+    }
+
+    /// Whether requests were given up: librbd may use their buffers for as long as this process lives.
+    pub fn gave_up(&self) -> bool {
+        self.gave_up
     }
 
     /// Whether nothing is under way.
@@ -264,7 +291,32 @@ impl ImageRequests {
 
     /// Appends what is over. Returns when `done` holds `min`, when nothing is under way, or after `timeout`.
     pub fn collect(&mut self, min: usize, timeout: Option<Duration>, done: &mut Vec<Completion>) {
-        self.arrivals.collect(min, timeout, done);
+        let Some(patience) = self.patience.as_mut().filter(|_| min > 0) else {
+            return self.arrivals.collect(min, timeout, done);
+        };
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        loop {
+            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+            let before = done.len();
+            let look = left.map_or(LOOK, |left| left.min(LOOK));
+            self.arrivals.collect(min, Some(look), done);
+            let is_late = left.is_some_and(|left| left <= look);
+            if done.len() >= min || self.arrivals.is_idle() || is_late {
+                return;
+            }
+            if patience.is_over(done.len() > before) {
+                return self.give_up(done);
+            }
+        }
+    }
+
+    #[cold]
+    fn give_up(&mut self, done: &mut Vec<Completion>) {
+        self.gave_up = true;
+        self.image.opened.is_left_open.store(true, Relaxed);
+        // Closing it would wait for them.
+        std::mem::forget(self.image.clone());
+        self.arrivals.abandon(-libc::ECANCELED, done);
     }
 
     /// Starts a request. What cannot be started is over at once.

@@ -13,6 +13,7 @@ Examples:
   iosonde run suite.toml --check                is it right? Nothing is read or written
   iosonde run suite.toml --junit result.xml     for CI: exit status 11 if an expectation is missed
   iosonde run suite.toml --var size=1g --label build=main /mnt/data
+  iosonde run ceph-article rados://pool rbd://pool/image /mnt/cephfs --report ceph.html
   iosonde run etcd sc://fast sc://cheap         storage classes of a cluster, in turns
 
 docs/suites.md describes the files; `iosonde run --schema` prints their JSON Schema for editors.";
@@ -50,6 +51,9 @@ pub(crate) struct RunArgs {
     /// Also write the verdicts as a JUnit file
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
+    /// Also write a report of all targets, an HTML file that opens anywhere
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// Exit with status 11 also if an expectation cannot be told
     #[arg(long)]
     pub(crate) fail_if_unclear: bool,

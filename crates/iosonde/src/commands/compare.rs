@@ -29,6 +29,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     let studies = Studies::of(&mut a, &mut b);
     let mut comparison = compare(&a.results, &b.results);
     comparison.notes.extend(studies.notes);
+    comparison.notes.extend(a.other_way(&b));
     let mut document = Document::of(&a.name, &b.name, &comparison);
     document.sweep = &studies.sweep;
     document.titles = studies.titles;

@@ -8,6 +8,7 @@ use crate::args::KeepArgs;
 use crate::failure::Failure;
 use crate::live::fio::FioLive;
 use crate::output::Output;
+use crate::report::facts;
 use crate::signals::Stop;
 use crate::store::{Keeper, target_here};
 use elsewhere::Elsewhere;
@@ -19,6 +20,7 @@ use iosonde_job::{CommandLine, Plan, help};
 use iosonde_result::fio::{self, Formats};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
+use iosonde_result::storage::StorageUsed;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -167,6 +169,12 @@ pub(super) fn report(
     keeper.tell_notes();
     // JSON carries them itself, and tools that ask for it take any word on standard error for a failure.
     if formats.normal || std::io::stderr().is_terminal() {
+        // What a disk of this machine is, whoever names it knows.
+        let storage = StorageUsed::of(&result).filter(StorageUsed::is_service);
+        let storage = storage.map(|used| ("storage", used.words()));
+        for (name, fact) in storage.into_iter().chain(facts::nfs(&result.nfs)) {
+            eprintln!("note: {name}: {fact}");
+        }
         for finding in result.findings() {
             eprintln!("note: {finding}");
         }

@@ -1,6 +1,6 @@
 //! `iosonde report`: results as one HTML file that opens anywhere, offline.
 
-mod input;
+pub(super) mod input;
 
 use super::expect::promises;
 use crate::args::ReportArgs;

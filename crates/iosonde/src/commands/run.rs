@@ -7,11 +7,14 @@ pub(super) mod place;
 mod site;
 
 use super::end;
+use super::report::input::take_all;
 use super::sweep::{depths_are_the_same, keeps_engine};
 use crate::args::{RunArgs, TextFormat};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::report;
+use crate::report::html::Builder;
+use crate::report::sweep::listed;
 use crate::signals::Stop;
 use crate::store::absolute;
 use iosonde_engine::system_env::SystemEnv;
@@ -45,10 +48,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         Some(path) => Some(Output::open(Some(path), false)?),
         None => None,
     };
+    let mut report = match &args.report {
+        Some(path) => Some(Output::open(Some(path), false)?),
+        None => None,
+    };
     let ran = ran();
     let stop = Stop::listen()?;
     let Ran {
         results,
+        kept,
         failed,
         closed,
     } = measure::measure(args, &suite, &targets, &baselines, &stop)?;
@@ -60,6 +68,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     if let Some(failure) = failed {
         return end([told, Err(failure)], closed);
     }
+    let drawn = match &mut report {
+        Some(file) => draw(args, &results, &kept).and_then(|page| file.write(page.as_bytes())),
+        None => Ok(()),
+    };
     let text = match args.written.format {
         TextFormat::Table => results
             .iter()
@@ -75,7 +87,36 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         Some(signal) => Err(Failure::Interrupted(signal)),
         None => conclude(args, &results),
     };
-    end([written, told, concluded], closed)
+    end([written, told, drawn, concluded], closed)
+}
+
+/// The page of what was found on all targets. Single runs are drawn as well where they are kept.
+fn draw(
+    args: &RunArgs,
+    results: &[SuiteResult],
+    kept: &[Option<String>],
+) -> Result<String, Failure> {
+    let mut page = Builder::default();
+    for (result, id) in results.iter().zip(kept) {
+        match id {
+            Some(id) => take_all(
+                &mut page,
+                std::slice::from_ref(id),
+                args.keep.store.as_deref(),
+            )?,
+            None => page.suite(&result.target, result),
+        }
+    }
+    page.html(Some(&format!(
+        "{} on {}",
+        results.first().map_or("", |result| &result.suite),
+        listed(
+            &results
+                .iter()
+                .map(|result| result.target.clone())
+                .collect::<Vec<_>>()
+        )
+    )))
 }
 
 /// Refuses sweeps over depths that are all the same, whatever they are.

@@ -2,9 +2,12 @@
 
 use iosonde_result::ceph::CephSide;
 use iosonde_result::host::{
-    CgroupLimits, Cpu, DeviceInfo, DeviceKind, Host, IoLimit, Locality, Mount, PcieLink, Platform,
-    Queue, Space, TargetInfo, TargetKind, Transport,
+    CgroupLimits, Cpu, DeviceInfo, DeviceKind, Host, IoLimit, Locality, MappedImage, Mount,
+    PcieLink, Platform, Queue, Service, ServiceClient, Space, TargetInfo, TargetKind, Transport,
 };
+use iosonde_result::nfs::NfsSide;
+use iosonde_result::run::RunResult;
+use iosonde_result::storage::StorageUsed;
 use iosonde_study::words;
 
 /// A fact's name and what is known; what is not known is left out.
@@ -15,6 +18,10 @@ pub(crate) fn target(target: &TargetInfo) -> Vec<Fact> {
     let mut facts = vec![("device", devices(target)), ("through", through(target))];
     if let Some(mount) = &target.mount {
         facts.push(("file system", file_system(mount, target.space.as_ref())));
+        facts.push((
+            "served by",
+            mount.service.as_ref().map_or(String::new(), served_by),
+        ));
     }
     facts.push(("queue", queue(target)));
     let limits: Vec<String> = target.limits.iter().map(limit).collect();
@@ -49,6 +56,66 @@ pub(crate) fn ceph(side: &CephSide) -> Vec<Fact> {
         facts.push(("slowest OSD", value));
     }
     facts
+}
+
+/// Who serves a mounted file system.
+fn served_by(service: &Service) -> String {
+    let is_nfs = service.client == ServiceClient::Nfs;
+    let servers = match (is_nfs, &service.servers[..]) {
+        (_, []) => None,
+        (true, [server, address]) => Some(format!("server {server} ({address})")),
+        (true, servers) => Some(format!("server {}", servers.join(", "))),
+        (false, servers) => Some(format!("monitors {}", servers.join(", "))),
+    };
+    let version = service.version.as_ref();
+    let version = version.map_or(String::new(), |version| format!(" {version}"));
+    let named =
+        |what: &str, value: &Option<String>| value.as_ref().map(|value| format!("{what} {value}"));
+    let path = named(if is_nfs { "export" } else { "path" }, &service.path);
+    let parts = [
+        Some(format!("{}{version}", service.client.words())),
+        servers,
+        path,
+        named("file system", &service.file_system),
+        named("cluster", &service.fsid),
+        named("client.", &service.user).map(|user| user.replacen(". ", ".", 1)),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// The way by which a run came to its storage, with the caches on it.
+pub(crate) fn storage(result: &RunResult) -> Option<Fact> {
+    let used = StorageUsed::of(result).filter(StorageUsed::is_news)?;
+    Some(("storage", used.words()))
+}
+
+/// What was asked of NFS servers, a line for each mount.
+pub(crate) fn nfs(sides: &[NfsSide]) -> Vec<Fact> {
+    sides.iter().map(|side| ("NFS", nfs_side(side))).collect()
+}
+
+fn nfs_side(side: &NfsSide) -> String {
+    const MOST: usize = 4;
+    let busiest = side.busiest();
+    let told = busiest.iter().take(MOST).map(|(name, op)| {
+        let (rtt, whole) = (
+            words::latency(op.mean_rtt_ns()),
+            words::latency(op.mean_execute_ns()),
+        );
+        format!("{} {name} ({rtt} to the answer, {whole} in all)", op.ops)
+    });
+    let mut text = told.collect::<Vec<_>>().join(", ");
+    let others: u64 = busiest.iter().skip(MOST).map(|(_, op)| op.ops).sum();
+    if others > 0 {
+        text += &format!(", {others} others");
+    }
+    if text.is_empty() {
+        "the server was not asked".clone_into(&mut text);
+    }
+    match side.retransmissions() {
+        0 => text + "; none sent again",
+        count => text + &format!("; {count} sent again"),
+    }
 }
 
 /// What kind of thing a path is, and how large.
@@ -100,6 +167,9 @@ fn device(device: &DeviceInfo) -> String {
             format!("{identity}, {firmware}")
         };
     }
+    if let Some(image) = &device.rbd {
+        identity = mapped(image);
+    }
     let mut parts = vec![match identity.as_str() {
         "" => device.name.clone(),
         identity => format!("{} ({identity})", device.name),
@@ -119,6 +189,18 @@ fn device(device: &DeviceInfo) -> String {
     let mut text = parts.join(", ");
     if device.queue.as_ref().and_then(|queue| queue.rotational) == Some(true) {
         text.push_str(", reported as rotational");
+    }
+    text
+}
+
+/// An image that the kernel has mapped, which is not the image as librbd has it.
+fn mapped(image: &MappedImage) -> String {
+    let mut text = format!("mapped RBD image {image} (krbd)");
+    if let Some(fsid) = &image.fsid {
+        text += &format!(" of cluster {fsid}");
+    }
+    if let Some(client) = &image.client {
+        text += &format!(" as {client}");
     }
     text
 }
@@ -439,4 +521,88 @@ fn cgroup_bounds(limits: &CgroupLimits) -> Vec<String> {
             .map(|bound| format!("device {}: {}", bound.device, limit(bound))),
     );
     parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_result::nfs::NfsOp;
+
+    #[test]
+    fn who_serves_a_file_system_is_said_in_one_line() {
+        let mut service = Service {
+            client: ServiceClient::Nfs,
+            version: Some("4.2".into()),
+            servers: vec!["filer".into(), "10.0.0.5".into()],
+            path: Some("/export".into()),
+            ..Service::default()
+        };
+        assert_eq!(
+            served_by(&service),
+            "NFS 4.2, server filer (10.0.0.5), export /export"
+        );
+        service = Service {
+            client: ServiceClient::CephFuse,
+            servers: vec!["10.0.0.1:3300".into(), "10.0.0.2:3300".into()],
+            path: Some("/vol".into()),
+            file_system: Some("fs1".into()),
+            fsid: Some("b7c4".into()),
+            user: Some("me".into()),
+            version: None,
+        };
+        assert_eq!(
+            served_by(&service),
+            "CephFS (ceph-fuse), monitors 10.0.0.1:3300, 10.0.0.2:3300, path /vol, file system fs1, cluster b7c4, client.me"
+        );
+    }
+
+    #[test]
+    fn a_mapped_image_is_called_so_before_its_device() {
+        let info = DeviceInfo {
+            name: "rbd0".into(),
+            size_bytes: 10 << 30,
+            kind: DeviceKind::Rbd,
+            transport: Some(Transport::Network),
+            rbd: Some(MappedImage {
+                pool: "fast".into(),
+                image: "disk1".into(),
+                fsid: Some("b7c4".into()),
+                client: Some("client4123".into()),
+                ..MappedImage::default()
+            }),
+            ..DeviceInfo::default()
+        };
+        assert_eq!(
+            device(&info),
+            "rbd0 (mapped RBD image fast/disk1 (krbd) of cluster b7c4 as client4123), 10 GiB"
+        );
+    }
+
+    #[test]
+    fn what_nfs_was_asked_is_a_line_with_the_busiest_first() {
+        let op = |ops: u64, again: u64, rtt_ms: u64| NfsOp {
+            ops,
+            transmissions: ops + again,
+            rtt_ms,
+            execute_ms: rtt_ms * 2,
+            ..NfsOp::default()
+        };
+        let mut side = NfsSide::default();
+        assert_eq!(nfs_side(&side), "the server was not asked; none sent again");
+        for (name, op) in [
+            ("READ", op(1000, 2, 1500)),
+            ("WRITE", op(100, 0, 500)),
+            ("COMMIT", op(10, 0, 400)),
+            ("GETATTR", op(5, 0, 5)),
+            ("ACCESS", op(3, 0, 1)),
+        ] {
+            side.ops.insert(name.into(), op);
+        }
+        assert_eq!(
+            nfs_side(&side),
+            "1000 READ (1.50 ms to the answer, 3.00 ms in all), 100 WRITE (5.00 ms to the answer, 10.0 ms in all), \
+             10 COMMIT (40.0 ms to the answer, 80.0 ms in all), 5 GETATTR (1.00 ms to the answer, 2.00 ms in all), \
+             3 others; 2 sent again"
+        );
+    }
 }

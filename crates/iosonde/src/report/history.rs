@@ -348,6 +348,9 @@ fn place(result: &RunResult) -> Vec<facts::Fact> {
         let count = result.targets.len() - 1;
         place.push(("files", format!("{count} more")));
     }
+    place.extend(facts::storage(result));
+    place.extend(result.ceph.as_ref().map(facts::ceph).unwrap_or_default());
+    place.extend(facts::nfs(&result.nfs));
     place.push(("machine", facts::machine(&result.host)));
     place.extend(facts::bounds(&result.host));
     place.retain(|(_, text)| !text.is_empty());

@@ -6,6 +6,7 @@ pub(crate) use junit::{Ran, junit};
 
 use super::figures::value;
 use super::probe::table::{plain, render, right, wrapped};
+use super::sweep::{advice_lines, advice_text};
 use crate::failure::Failure;
 use comfy_table::{Cell, Table};
 use iosonde_result::compare::{Measure, Measured, Part, Subject, figure_of};
@@ -110,6 +111,12 @@ pub(crate) fn table(result: &SuiteResult) -> String {
     let found = found(result);
     if !found.is_empty() {
         text.push_str(&format!("\n{}", render(&studies(&found))));
+    }
+    for step in &result.steps {
+        let advice = step.sweep.as_ref().map(|sweep| advice_text(sweep));
+        if let Some(advice) = advice.filter(|advice| !advice.is_empty()) {
+            text.push_str(&format!("\n{}: {advice}", step.name));
+        }
     }
     if !result.judged.is_empty() {
         text.push_str(&format!("\n{}", render(&verdicts(result))));
@@ -448,6 +455,10 @@ pub(crate) fn markdown(results: &[SuiteResult]) -> String {
                 title(found.kind),
                 unit(found.kind).show(found.value)
             ));
+        }
+        for sweep in result.steps.iter().filter_map(|step| step.sweep.as_ref()) {
+            let lines = advice_lines(sweep).into_iter();
+            lines.for_each(|line| text.push_str(&format!("- {line}\n")));
         }
         if !result.judged.is_empty() {
             text.push_str(&format!(

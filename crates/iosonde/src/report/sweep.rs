@@ -5,7 +5,7 @@ mod csv;
 mod grid;
 mod working_set;
 
-pub(crate) use advice::listed;
+pub(crate) use advice::{lines as advice_lines, listed, text as advice_text};
 pub(crate) use csv::csv;
 pub(crate) use grid::{is_anything, knee};
 pub(crate) use working_set::sentences;
@@ -23,6 +23,9 @@ use iosonde_study::words;
 /// For people, within 80 columns.
 pub(crate) fn table(result: &SweepResult) -> String {
     let mut text = wrapped(&headline(result));
+    for line in storage(result) {
+        text.push_str(&wrapped(&line));
+    }
     match is_of_working_sets(result) {
         true => text.push_str(&working_set::text(result)),
         false => text.push_str(&curves(result)),
@@ -62,6 +65,9 @@ fn curves(result: &SweepResult) -> String {
 /// Tables for a report or an issue.
 pub(crate) fn markdown(result: &SweepResult) -> String {
     let mut text = format!("## Sweep of {}\n\n{}\n", name(result), headline(result));
+    for line in storage(result) {
+        text.push_str(&format!("\n{line}\n"));
+    }
     match is_of_working_sets(result) {
         true => text.push_str(&working_set::markdown(result)),
         false => text.push_str(&markdown_of_curves(result)),
@@ -105,6 +111,13 @@ fn name(result: &SweepResult) -> String {
         Some(file) => file.clone(),
         None => result.targets.join(", "),
     }
+}
+
+/// The ways to storage, and the caches on them.
+pub(crate) fn storage(result: &SweepResult) -> Vec<String> {
+    let used = result.storage().into_iter().filter(|used| used.is_news());
+    used.map(|used| format!("Storage: {}.", used.words()))
+        .collect()
 }
 
 /// The target and what is the same in all cells.

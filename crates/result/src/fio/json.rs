@@ -9,6 +9,7 @@ use crate::nodes::NodeResult;
 use crate::pods;
 use crate::run::{DirectionStats, DiskUtil, RunResult};
 use crate::stats::{LatencyStats, Moments};
+use crate::storage::StorageUsed;
 use iosonde_job::plan::{Direction, GivenOption};
 use jiff::tz::TimeZone;
 use serde::Serialize;
@@ -41,6 +42,15 @@ pub fn json_in(result: &RunResult, plus: bool, zone: &TimeZone) -> Value {
         root.insert("disk_util".into(), disks.collect());
     }
     let mut ours = value!({"program": result.program, "verdicts": result.verdicts});
+    if let Some(used) = StorageUsed::of(result).filter(StorageUsed::is_service) {
+        ours["storage"] = value!(used);
+    }
+    if let Some(side) = &result.ceph {
+        ours["ceph"] = value!(side);
+    }
+    if !result.nfs.is_empty() {
+        ours["nfs"] = value!(result.nfs);
+    }
     if !result.pods.is_empty() {
         ours["pods"] = pods::summary(&result.pods);
     }

@@ -32,6 +32,9 @@ pub struct DeviceInfo {
     pub detail: Option<String>,
     /// Start on the disk in bytes, for a partition.
     pub start_bytes: Option<u64>,
+    /// The image that a mapped Ceph device is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rbd: Option<MappedImage>,
     /// The file behind a loop device.
     pub backing_file: Option<PathBuf>,
     /// Whether a loop device reads and writes its file directly, past the page cache.
@@ -46,6 +49,37 @@ pub struct DeviceInfo {
     pub queue: Option<Queue>,
     /// The devices that it is made of: a partition's disk, a volume's or an array's members, the device of a loop's file.
     pub below: Vec<DeviceInfo>,
+}
+
+/// A Ceph image that the kernel's own client (krbd) makes a block device of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+pub struct MappedImage {
+    /// The pool.
+    pub pool: String,
+    /// The namespace in it.
+    pub namespace: Option<String>,
+    /// The image.
+    pub image: String,
+    /// The snapshot, where one is mapped.
+    pub snapshot: Option<String>,
+    /// Identity of the cluster.
+    pub fsid: Option<String>,
+    /// What the cluster calls this client, e.g. `client4123`.
+    pub client: Option<String>,
+}
+
+impl std::fmt::Display for MappedImage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/", self.pool)?;
+        if let Some(namespace) = &self.namespace {
+            write!(f, "{namespace}/")?;
+        }
+        f.write_str(&self.image)?;
+        match &self.snapshot {
+            Some(snapshot) => write!(f, "@{snapshot}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Kinds of block device.

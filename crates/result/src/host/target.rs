@@ -98,6 +98,52 @@ pub struct Mount {
     pub device: DeviceNumber,
     /// Where the data is.
     pub locality: Locality,
+    /// Who serves it, for NFS and CephFS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<Service>,
+}
+
+/// Who serves a mounted file system, and what of it. What could not be learnt is empty.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+pub struct Service {
+    /// What speaks to the servers.
+    pub client: ServiceClient,
+    /// Version of the protocol, of NFS.
+    pub version: Option<String>,
+    /// NFS: the server as it was named, and its address if that is another. CephFS: the monitors.
+    pub servers: Vec<String>,
+    /// Which directory of theirs is mounted: the export, or the path in the file system.
+    pub path: Option<String>,
+    /// Name of the Ceph file system, where it was named.
+    pub file_system: Option<String>,
+    /// Identity of the Ceph cluster.
+    pub fsid: Option<String>,
+    /// The Ceph user, without `client.`.
+    pub user: Option<String>,
+}
+
+/// What speaks to the servers of a mounted file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum ServiceClient {
+    /// The kernel's NFS.
+    #[default]
+    Nfs,
+    /// The kernel's CephFS.
+    CephKernel,
+    /// CephFS by a process of its own.
+    CephFuse,
+}
+
+impl ServiceClient {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            ServiceClient::Nfs => "NFS",
+            ServiceClient::CephKernel => "CephFS (kernel client)",
+            ServiceClient::CephFuse => "CephFS (ceph-fuse)",
+        }
+    }
 }
 
 /// Where the data of a file system is.

@@ -129,6 +129,7 @@ pub(crate) fn result(jobs: Vec<Job>, workers: Vec<WorkerResult>) -> RunResult {
         pods: Vec::new(),
         nodes: Vec::new(),
         ceph: None,
+        nfs: Vec::new(),
         events: vec![Event {
             at_ns: 5,
             message: "layout began".into(),

@@ -8,6 +8,7 @@ use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer, Progress, WorkerState};
 use iosonde_result::run::{Event, IoFailure, RunResult};
 use iosonde_result::session::{RunError, Session};
+use iosonde_result::storage::StorageUsed;
 
 /// How long a run may be, and when it may end before.
 #[derive(Debug, Clone, Copy)]
@@ -86,6 +87,9 @@ pub(super) fn measure(
     };
     let result = session.run(&plan, &mut observer)?;
     record.take(&found(&result));
+    if let Some(used) = StorageUsed::of(&result) {
+        watcher.storage(used);
+    }
     watcher.cell(&record.cell());
     let failure = result
         .workers

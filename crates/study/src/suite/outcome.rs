@@ -7,6 +7,7 @@ use crate::sweep::SweepResult;
 use iosonde_result::compare::{Part, parts};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::RunError;
+use iosonde_result::storage::StorageUsed;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -57,6 +58,9 @@ pub struct StepResult {
     /// Whether the user ended it early: its figures are of what ran until then, and nothing is judged by them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
+    /// All that a sweep found: its curves, which reports draw, and its advice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Box<SweepResult>>,
 }
 
 /// A figure that a study found.
@@ -158,6 +162,7 @@ impl StepOutcome {
             findings: Vec::new(),
             failure: None,
             interrupted: self.interrupted(),
+            sweep: None,
         };
         match self {
             StepOutcome::Run(run) => result.take_run(run),
@@ -293,6 +298,8 @@ impl StepResult {
         self.elapsed_ns += run.elapsed_ns;
         self.parts.extend(parts(run));
         self.findings.extend(run.findings());
+        let storage = StorageUsed::of(run).filter(StorageUsed::is_service);
+        self.findings.extend(storage.map(|used| used.words()));
         let failed = run.workers.iter().find_map(|worker| worker.error.as_ref());
         self.failure = self
             .failure
@@ -304,7 +311,10 @@ impl StepResult {
         self.elapsed_ns += sweep.spent_ns;
         self.found = Found::of_sweep(&self.workload, sweep);
         self.findings.clone_from(&sweep.notes);
+        let storage = sweep.storage().into_iter().filter(|used| used.is_news());
+        self.findings.extend(storage.map(StorageUsed::words));
         self.failure.clone_from(&sweep.failure);
+        self.sweep = Some(Box::new(sweep.clone()));
     }
 
     fn take_load(&mut self, load: &LoadResult) {

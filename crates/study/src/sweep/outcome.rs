@@ -8,6 +8,7 @@ use crate::probe::Latency;
 use crate::saturation::{Saturation, Warmup};
 use iosonde_result::run::IoFailure;
 use iosonde_result::session::RunError;
+use iosonde_result::storage::StorageUsed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +59,21 @@ impl SweepResult {
     /// Whether neither the user nor an error ended it early.
     pub fn is_at_its_end(&self) -> bool {
         !self.interrupted && self.failure.is_none()
+    }
+
+    /// The ways to storage of all curves, each once.
+    pub fn storage(&self) -> Vec<&StorageUsed> {
+        let mut found: Vec<&StorageUsed> = Vec::new();
+        for used in self
+            .curves
+            .iter()
+            .filter_map(|curve| curve.storage.as_ref())
+        {
+            if !found.contains(&used) {
+                found.push(used);
+            }
+        }
+        found
     }
 
     /// Cells that were measured, and all.
@@ -129,6 +145,9 @@ pub struct CurveResult {
     pub cells: Vec<SweepCell>,
     /// The I/O error that ended it.
     pub failure: Option<IoFailure>,
+    /// By which way it came to its storage, and the caches on that way; `None` where no run of this sweep told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<StorageUsed>,
 }
 
 /// How the figures of a cell came about.

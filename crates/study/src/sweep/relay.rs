@@ -5,6 +5,7 @@ use super::watch::SweepWatcher;
 use crate::saturation::{Record, Watcher};
 use iosonde_result::observer::Progress;
 use iosonde_result::run::IoFailure;
+use iosonde_result::storage::StorageUsed;
 
 /// Hands on what a search tells, and keeps what it takes to go on.
 pub(super) struct Relay<'a> {
@@ -25,6 +26,10 @@ impl Watcher for Relay<'_> {
     fn record(&mut self, record: &Record, spent_ns: u64) {
         self.standing.take(record, spent_ns);
         self.watcher.record(self.index, record, spent_ns);
+    }
+
+    fn storage(&mut self, used: StorageUsed) {
+        self.standing.storage = Some(used);
     }
 
     fn failed(&mut self, failure: &IoFailure) {

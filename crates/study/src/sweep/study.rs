@@ -17,6 +17,7 @@ use iosonde_job::plan::{
 use iosonde_result::observer::{Control, Observer, Progress};
 use iosonde_result::run::{IoFailure, RunResult};
 use iosonde_result::session::{RunError, Session};
+use iosonde_result::storage::StorageUsed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -189,6 +190,8 @@ pub(super) struct Standing {
     pub(super) found: Option<Saturation>,
     pub(super) failure: Option<IoFailure>,
     pub(super) complete: bool,
+    /// By which way its runs came to their storage.
+    pub(super) storage: Option<StorageUsed>,
 }
 
 impl Standing {
@@ -198,6 +201,7 @@ impl Standing {
             found: None,
             failure: None,
             complete: false,
+            storage: None,
         }
     }
 
@@ -540,6 +544,7 @@ fn curve_result(plan: &CurvePlan, standing: &mut Standing, depths: &[u32]) -> Cu
         },
         saturation: found,
         failure: standing.failure.take(),
+        storage: standing.storage.take(),
     }
 }
 

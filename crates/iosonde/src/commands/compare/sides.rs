@@ -7,6 +7,7 @@ use crate::report::comparison::runs_on;
 use crate::report::probe::row;
 use crate::store::{Document, KeptRun, KeptStudy, Loaded, Summary};
 use iosonde_result::compare::{Bounds, Measure, Measured, Subject};
+use iosonde_result::storage::StorageUsed;
 use iosonde_study::load::{LatencyCurve, LoadResult, Point};
 use iosonde_study::probe::{ProbeResult, most};
 use iosonde_study::sweep::{ComparedPart, SweepResult, compared};
@@ -92,6 +93,21 @@ impl Chosen {
         study.probe(*run)
     }
 
+    /// How its runs came to their storage; `None` where that is not known, or not the same of all.
+    fn storage(&self) -> Option<StorageUsed> {
+        let mut all = self
+            .studies
+            .iter()
+            .flat_map(|(study, run)| storage(study, *run));
+        let first = all.next()?;
+        all.all(|used| used.way == first.way).then_some(first)
+    }
+
+    /// That the other side came another way to its storage, or through other caches.
+    pub(super) fn other_way(&self, other: &Chosen) -> Option<String> {
+        self.storage()?.difference(&other.storage()?)
+    }
+
     fn is_of_probes(&self) -> bool {
         let all = self.studies.iter().all(|(study, _)| study.kind == "probe");
         all && !self.studies.is_empty()
@@ -103,6 +119,18 @@ impl Chosen {
         let found: Option<Vec<Found>> = found.collect();
         found.filter(|found| !found.is_empty())
     }
+}
+
+/// The ways to storage of a study's runs, or of the one that is meant; what prepared it is not counted.
+fn storage(study: &KeptStudy, run: Option<u32>) -> Vec<StorageUsed> {
+    if let Some(sweep) = study.sweep(run) {
+        return sweep.storage().into_iter().cloned().collect();
+    }
+    let found = study.runs.iter().filter_map(|run| match &run.document {
+        Document::Run(result) if !run.parts.is_empty() => StorageUsed::of(result),
+        _ => None,
+    });
+    found.collect()
 }
 
 /// What is compared where both sides are studies: more, or something else, than the figures of their runs.

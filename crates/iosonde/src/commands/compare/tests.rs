@@ -150,6 +150,61 @@ fn probes_side_by_side() {
     insta::assert_snapshot!("probes", document.text(TextFormat::Table));
 }
 
+/// A mapped image and the same image through librbd are two ways to storage, and so is CephFS a third.
+#[test]
+fn other_ways_to_storage_are_not_taken_for_the_same() {
+    use iosonde_result::host::{
+        DeviceInfo, DeviceKind, MappedImage, Mount, Service, ServiceClient, TargetInfo,
+    };
+    let mapped = TargetInfo {
+        devices: vec![DeviceInfo {
+            name: "rbd0".into(),
+            kind: DeviceKind::Rbd,
+            rbd: Some(MappedImage {
+                pool: "fast".into(),
+                image: "disk1".into(),
+                ..MappedImage::default()
+            }),
+            ..DeviceInfo::default()
+        }],
+        ..TargetInfo::default()
+    };
+    let cephfs = TargetInfo {
+        mount: Some(Mount {
+            service: Some(Service {
+                client: ServiceClient::CephFuse,
+                servers: vec!["10.0.0.1:6789".into()],
+                path: Some("/".into()),
+                ..Service::default()
+            }),
+            ..Mount::default()
+        }),
+        ..TargetInfo::default()
+    };
+    let on = |target: TargetInfo| RunResult {
+        targets: vec![target],
+        ..ran("read_us=5ms", 1)
+    };
+    let mut library = ran("read_us=5ms", 2);
+    let used = r#"{"client":"librbd 1.16.0","fsid":"f","pool":"fast","image":"disk1","cache":"writearound"}"#;
+    for worker in &mut library.workers {
+        worker.backend.ceph = Some(serde_json::from_str(used).unwrap());
+    }
+    let side = |result: RunResult| Chosen::kept("run", KeptStudy::of_run(result));
+    let (krbd, librbd, cephfs) = (side(on(mapped)), side(library), side(on(cephfs)));
+    let note = krbd.other_way(&librbd).unwrap();
+    assert!(
+        note.contains("A is mapped RBD image fast/disk1 (krbd), B is rbd://fast/disk1 (librbd)"),
+        "{note}"
+    );
+    let note = cephfs.other_way(&librbd).unwrap();
+    assert!(
+        note.contains("A is CephFS (ceph-fuse) 10.0.0.1:6789:/"),
+        "{note}"
+    );
+    assert_eq!(krbd.other_way(&krbd), None);
+}
+
 #[test]
 fn fio_results_have_no_series() {
     let fio = include_str!("../../../../result/tests/fio-json/two-jobs.json");

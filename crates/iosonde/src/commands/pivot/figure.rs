@@ -394,6 +394,7 @@ mod tests {
             findings: Vec::new(),
             failure: None,
             interrupted,
+            sweep: None,
         }
     }
 

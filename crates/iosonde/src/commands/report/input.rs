@@ -9,7 +9,7 @@ use iosonde_result::fio::import::import;
 use std::path::Path;
 
 /// Takes everything that the words stand for into the report: the latest result, if there are none.
-pub(super) fn take_all(
+pub(in crate::commands) fn take_all(
     report: &mut Builder,
     words: &[String],
     store: Option<&Path>,
@@ -68,6 +68,9 @@ fn kept(report: &mut Builder, source: &str, study: KeptStudy, run: Option<u32>) 
     let pts = study.pts(run);
     if let Some(result) = &pts {
         report.pts(source, result);
+    }
+    if let Some(result) = study.suite(run) {
+        report.suite(source, &result);
     }
     let is_grid = sweep.is_some() || load.is_some() || pts.is_some();
     for run in study.runs {

@@ -93,6 +93,8 @@ impl Measured<'_> {
 pub(super) struct Ran {
     /// One for each target.
     pub(super) results: Vec<SuiteResult>,
+    /// Under which names the history keeps them.
+    pub(super) kept: Vec<Option<String>>,
     /// Why there is nothing in them.
     pub(super) failed: Option<Failure>,
     /// Whether targets are as they were.
@@ -174,9 +176,9 @@ pub(super) fn measure(
     live.end();
     let mut closed = Box::new(session).close();
     let interrupted = stop.interrupt.is_requested();
-    let mut results = Vec::new();
+    let (mut results, mut kept) = (Vec::new(), Vec::new());
     for site in sites {
-        let (result, left) = conclude(site, args, suite, baselines, interrupted);
+        let (result, id, left) = conclude(site, args, suite, baselines, interrupted);
         match (left, &closed) {
             (Err(left), Err(_)) => {
                 eprintln!("warning: {}: {left}; {}", result.target, left.remedy());
@@ -185,6 +187,7 @@ pub(super) fn measure(
             (Ok(()), Err(_)) => {}
         }
         results.push(result);
+        kept.push(id);
     }
     let steps = || results.iter().flat_map(|result| &result.steps);
     let some_failed = steps().any(|step| step.failure.is_some());
@@ -200,6 +203,7 @@ pub(super) fn measure(
     let failed = first_failure.filter(|_| nothing);
     Ok(Ran {
         results,
+        kept,
         failed,
         closed,
     })
@@ -274,7 +278,7 @@ fn conclude(
     suite: &Suite,
     baselines: &Baselines,
     interrupted: bool,
-) -> (SuiteResult, Result<(), RunError>) {
+) -> (SuiteResult, Option<String>, Result<(), RunError>) {
     // What was made goes before anything is printed: whoever reads the result finds the target as it was.
     let closed = site.site.close();
     site.results
@@ -297,11 +301,12 @@ fn conclude(
     };
     // The document of one that was interrupted leaves it open, to be gone on with.
     let document = serde_json::to_value(&result).ok();
-    if let Some(id) = site.keeper.finish(document.as_ref()) {
+    let id = site.keeper.finish(document.as_ref());
+    if let Some(id) = &id {
         eprintln!("{}: kept in the history as {id}", result.target);
     }
     site.keeper.tell_notes();
-    (result, closed)
+    (result, id, closed)
 }
 
 struct Runner<'a> {
@@ -423,6 +428,7 @@ impl Runner<'_> {
                     findings: Vec::new(),
                     failure: Some(text),
                     interrupted: false,
+                    sweep: None,
                 }
             }
         };

@@ -100,6 +100,7 @@ pub(crate) fn server() -> Examination {
                 options: vec!["rw".into(), "noatime".into()],
                 device: number(259, 1),
                 locality: Locality::Block,
+                service: None,
             }),
             devices: vec![disk],
             ..TargetInfo::default()
@@ -302,6 +303,7 @@ fn home() -> ExaminedTarget {
                     .into(),
                 device: number(0, 41),
                 locality: Locality::Block,
+                service: None,
             }),
             devices: vec![volume],
             limits: vec![limit],

@@ -7,6 +7,7 @@ use super::{
     figures, foreign, knees, load, machine, page, pivot, promised, pts, series, spread, sweep,
 };
 use crate::failure::Failure;
+use crate::report::facts;
 use crate::report::pivot as tables;
 use crate::report::probe::limits::ceilings;
 use crate::store::Summary;
@@ -14,11 +15,12 @@ use iosonde_job::plan::Plan;
 use iosonde_result::compare::Measured;
 use iosonde_result::fio::import::FioDocument;
 use iosonde_result::host::{Host, TargetInfo};
-use iosonde_result::run::{CpuUse, RunResult};
+use iosonde_result::run::{CpuUse, Event, RunResult};
 use iosonde_study::limits::{self, Held};
 use iosonde_study::load::LoadResult;
 use iosonde_study::probe::{self, Phase, ProbeResult};
 use iosonde_study::pts::PtsResult;
+use iosonde_study::suite::SuiteResult;
 use iosonde_study::sweep::SweepResult;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -36,6 +38,8 @@ pub(crate) struct Builder {
     /// How far results lie apart that a label holds together.
     spreads: Vec<Spread>,
     sweeps: Vec<Sweep>,
+    /// Sweeps of suites: the step and its repetition, the target, what was found there.
+    of_suites: Vec<((String, String, u32), String, Sweep)>,
     knees: Vec<Sweep>,
     loads: Vec<Load>,
     pivots: Vec<Pivot>,
@@ -111,6 +115,39 @@ impl Builder {
         self.sweeps.push(sweep::of(source, result));
     }
 
+    /// Takes in the sweeps of a suite. Those that it made on several targets are drawn as one.
+    pub(crate) fn suite(&mut self, source: &str, result: &SuiteResult) {
+        for step in &result.steps {
+            let Some(found) = &step.sweep else {
+                continue;
+            };
+            let step = (result.suite.clone(), step.name.clone(), step.repetition);
+            self.of_suites
+                .push((step, result.target.clone(), sweep::of(source, found)));
+        }
+    }
+
+    /// One sweep of each step of a suite, if it was the same on all targets.
+    fn join_suites(&mut self) {
+        while let Some((step, ..)) = self.of_suites.first() {
+            let step = step.clone();
+            let all = std::mem::take(&mut self.of_suites);
+            let (of_step, others): (Vec<_>, Vec<_>) =
+                all.into_iter().partition(|(of, ..)| *of == step);
+            self.of_suites = others;
+            let sweeps = of_step
+                .into_iter()
+                .map(|(_, target, sweep)| (target, sweep));
+            let sweeps: Vec<(String, Sweep)> = sweeps.collect();
+            match sweep::merged(&sweeps) {
+                Some(merged) => self.sweeps.push(merged),
+                None => self
+                    .sweeps
+                    .extend(sweeps.into_iter().map(|(_, sweep)| sweep)),
+            }
+        }
+    }
+
     /// Takes in a load study; its runs come one by one, see [`Builder::of_grid`].
     pub(crate) fn load(&mut self, source: &str, result: &LoadResult) {
         self.loads.push(load::of(source, result));
@@ -144,6 +181,7 @@ impl Builder {
 
     /// The whole report as an HTML file.
     pub(crate) fn html(mut self, title: Option<&str>) -> Result<String, Failure> {
+        self.join_suites();
         name_apart(&mut self.runs);
         for promise in &self.expected {
             self.promises.extend(promised::of(promise, &self.runs));
@@ -205,6 +243,14 @@ impl Builder {
             (space.used_bytes, space.available_bytes) = (None, None);
         }
         let figures = figures::of(&result);
+        let told = facts::storage(&result)
+            .into_iter()
+            .chain(facts::nfs(&result.nfs));
+        let told = told.map(|(name, text)| Event {
+            at_ns: 0,
+            message: format!("{name}: {text}"),
+        });
+        result.events.splice(0..0, told);
         let mut series: Vec<Series> = series::of(&result.intervals).into_iter().collect();
         series.extend(machine::of(&result.series, &result.intervals));
         let mut backends = Vec::new();

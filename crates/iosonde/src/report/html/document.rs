@@ -118,7 +118,7 @@ pub(super) struct SweepCurve {
 }
 
 /// One depth.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub(super) struct SweepCell {
     pub(super) iodepth: u32,
     /// `measured`, `predicted` or `unknown`.

@@ -1,7 +1,9 @@
 //! Sweeps, as the page draws them.
 
 use super::document::{Rate, Sweep, SweepAxis, SweepCell, SweepCurve};
-use crate::report::sweep::{headline, is_anything, knee, notes, sentence, sentences};
+use crate::report::sweep::{
+    advice_lines, headline, is_anything, knee, notes, sentence, sentences, storage,
+};
 use iosonde_study::sweep::{CurveResult, SweepResult};
 
 /// A sweep from `source`.
@@ -19,8 +21,55 @@ pub(super) fn of(source: &str, result: &SweepResult) -> Sweep {
             .iter()
             .map(|each| curve(result, each))
             .collect(),
-        notes: sentences(result).into_iter().chain(notes(result)).collect(),
+        notes: sentences(result)
+            .into_iter()
+            .chain(storage(result))
+            .chain(advice_lines(result))
+            .chain(notes(result))
+            .collect(),
     }
+}
+
+/// The same sweep on several targets, as one whose first axis they are; `None` where its other axes are not the same on all.
+pub(super) fn merged(sweeps: &[(String, Sweep)]) -> Option<Sweep> {
+    let ((_, first), others) = sweeps.split_first()?;
+    let axes = |sweep: &Sweep| -> Vec<(String, Vec<String>)> {
+        let axes = sweep.axes.iter();
+        axes.map(|axis| (axis.name.clone(), axis.values.clone()))
+            .collect()
+    };
+    if others.is_empty() || others.iter().any(|(_, other)| axes(other) != axes(first)) {
+        return None;
+    }
+    let targets = SweepAxis {
+        name: "target".to_owned(),
+        values: sweeps.iter().map(|(target, _)| target.clone()).collect(),
+    };
+    let others = axes(first).into_iter();
+    let others = others.map(|(name, values)| SweepAxis { name, values });
+    let of_target = |target: &str, text: &str| format!("{target}: {text}");
+    let mut all = Sweep {
+        source: first.source.clone(),
+        headline: String::new(),
+        axes: [targets].into_iter().chain(others).collect(),
+        curves: Vec::new(),
+        notes: Vec::new(),
+    };
+    let mut headlines = Vec::new();
+    for (target, sweep) in sweeps {
+        headlines.push(sweep.headline.clone());
+        all.curves
+            .extend(sweep.curves.iter().map(|curve| SweepCurve {
+                values: [target].into_iter().chain(&curve.values).cloned().collect(),
+                sentence: (curve.sentence.as_ref()).map(|text| of_target(target, text)),
+                cells: curve.cells.clone(),
+                ..*curve
+            }));
+        all.notes
+            .extend(sweep.notes.iter().map(|note| of_target(target, note)));
+    }
+    all.headline = headlines.join(" ");
+    Some(all)
 }
 
 fn curve(result: &SweepResult, curve: &CurveResult) -> SweepCurve {

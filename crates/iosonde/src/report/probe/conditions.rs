@@ -4,6 +4,7 @@ use super::limits;
 use crate::report::facts;
 use iosonde_job::plan::Engine;
 use iosonde_result::run::{RunResult, Verdict};
+use iosonde_result::storage::StorageUsed;
 use iosonde_study::probe::{Phase, ProbeResult};
 
 /// All that is known. What is not known is left out.
@@ -16,6 +17,15 @@ pub(super) fn of(result: &ProbeResult) -> Vec<(&'static str, String)> {
     }
     if let Some(side) = runs.iter().rev().find_map(|run| run.ceph.as_ref()) {
         pairs.extend(facts::ceph(side));
+    }
+    let measured = || result.runs.iter().filter(|run| run.phase != Phase::Layout);
+    // Whether a disk of this machine was measured through the page cache stands below.
+    let storage = measured().find_map(|run| StorageUsed::of(&run.result));
+    let storage = storage.filter(StorageUsed::is_service);
+    pairs.extend(storage.map(|used| ("storage", used.words())));
+    if let Some(run) = measured().find(|run| !run.result.nfs.is_empty()) {
+        let told = facts::nfs(&run.result.nfs).into_iter();
+        pairs.extend(told.map(|(name, text)| (name, format!("{}: {text}", run.phase.title()))));
     }
     pairs.push(("I/O", how(result)));
     if let Some(run) = runs.first() {

@@ -81,6 +81,7 @@ fn joined(results: &[ProbeResult]) -> Option<RunResult> {
     joined.verdicts.clear();
     joined.pods.clear();
     joined.nodes.clear();
+    joined.nfs.clear();
     for run in runs {
         let group = joined.plan.jobs.len();
         joined.elapsed_ns += run.elapsed_ns;

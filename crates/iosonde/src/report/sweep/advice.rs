@@ -8,7 +8,7 @@ use iosonde_study::sweep::{
 use iosonde_study::words;
 
 /// For people, within 80 columns; empty where there is nothing to advise.
-pub(super) fn text(result: &SweepResult) -> String {
+pub(crate) fn text(result: &SweepResult) -> String {
     let advice = &result.advice;
     let mut text = String::new();
     for choice in advice
@@ -34,8 +34,21 @@ pub(super) fn text(result: &SweepResult) -> String {
     }
 }
 
+/// The same, each in one line.
+pub(crate) fn lines(result: &SweepResult) -> Vec<String> {
+    let choices = result.advice.choices.iter().flat_map(|choice| {
+        let subject = subject(result, &choice.values, &["numjobs"]);
+        let goals = goals(choice).into_iter();
+        goals.map(move |(goal, spot)| {
+            format!("{subject}: {goal}: {}", place(spot, choice.block_bytes))
+        })
+    });
+    let all = choices.chain(sentences(result));
+    all.map(|line| format!("advice: {line}")).collect()
+}
+
 /// The same in Markdown.
-pub(super) fn markdown(result: &SweepResult) -> String {
+pub(crate) fn markdown(result: &SweepResult) -> String {
     let mut text = String::new();
     for choice in &result.advice.choices {
         text.push_str(&format!(

@@ -1,0 +1,303 @@
+//! The way by which a run came to its storage, and the caches on that way that it went through.
+//!
+//! Two ways to the same data are two measurements: an image through librbd and the same image as a block device of the kernel have
+//! other code and other caches, and so have a file on CephFS and one on NFS.
+
+use crate::host::{DeviceInfo, DeviceKind, MappedImage, Service, ServiceClient, TargetInfo};
+use crate::run::{CephUsed, RunResult, WorkerResult};
+use iosonde_job::plan::Engine;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How a run came to its storage.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StorageUsed {
+    /// By which way.
+    pub way: Way,
+    /// What it is called, with its way: `rbd://pool/image (librbd)`, `mapped RBD image pool/image (krbd)`.
+    pub name: String,
+    /// What served I/O on the way without asking the storage, or could have, each in a few words; also caches that were off.
+    pub caches: Vec<String>,
+}
+
+/// Ways to storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// Objects of a Ceph pool, through librados.
+    Librados,
+    /// A Ceph image, through librbd.
+    Librbd,
+    /// A Ceph image, as a block device of the kernel.
+    Krbd,
+    /// CephFS, through the kernel.
+    CephKernel,
+    /// CephFS, through ceph-fuse.
+    CephFuse,
+    /// NFS, through the kernel.
+    Nfs,
+    /// Anything else of this machine.
+    Local,
+}
+
+impl StorageUsed {
+    /// Of a run; `None` where nothing is known of its targets. What it says of several targets is what holds for the first.
+    pub fn of(result: &RunResult) -> Option<StorageUsed> {
+        let through_a_library = |worker: &WorkerResult| worker.backend.ceph.clone();
+        if let Some(ceph) = result.workers.iter().find_map(through_a_library) {
+            return Some(in_a_cluster(&ceph, result));
+        }
+        let target = result.targets.first()?;
+        let service = target
+            .mount
+            .as_ref()
+            .and_then(|mount| mount.service.as_ref());
+        let (way, name) = match (service, mapped(target)) {
+            (Some(service), _) => (way_of(service), name_of(service)),
+            (None, Some(image)) => (Way::Krbd, format!("mapped RBD image {image} (krbd)")),
+            (None, None) => (Way::Local, local(target)),
+        };
+        Some(StorageUsed {
+            way,
+            name,
+            caches: client_caches(result, way),
+        })
+    }
+
+    /// Whether it is more than a disk of this machine: a service with a client, which is one of several ways.
+    pub fn is_service(&self) -> bool {
+        self.way != Way::Local
+    }
+
+    /// Whether it is worth a line of its own: whoever measures a disk of this machine past its page cache knows it.
+    pub fn is_news(&self) -> bool {
+        self.is_service() || self.caches.iter().any(|cache| cache.contains(" on"))
+    }
+
+    /// In one line: `rbd://pool/image (librbd); rbd_cache off`.
+    pub fn words(&self) -> String {
+        match self.caches.is_empty() {
+            true => self.name.clone(),
+            false => format!("{}; {}", self.name, self.caches.join(", ")),
+        }
+    }
+
+    /// What must be known where figures of both are held against each other; `None` where both came the same way.
+    pub fn difference(&self, other: &StorageUsed) -> Option<String> {
+        if self.way != other.way {
+            return Some(format!(
+                "not the same way to storage: A is {}, B is {}; clients and caches differ, so this compares them and not \
+                 the storage alone",
+                self.name, other.name
+            ));
+        }
+        (self.is_service() && self.caches != other.caches).then(|| {
+            let told = |one: &StorageUsed| match one.caches.is_empty() {
+                true => "none is known".to_owned(),
+                false => one.caches.join(", "),
+            };
+            format!(
+                "not the same caches: A has {}; B has {}",
+                told(self),
+                told(other)
+            )
+        })
+    }
+}
+
+fn in_a_cluster(ceph: &CephUsed, result: &RunResult) -> StorageUsed {
+    let parts = [
+        Some(ceph.pool.as_str()),
+        ceph.namespace.as_deref(),
+        ceph.image.as_deref(),
+    ];
+    let path: Vec<&str> = parts.into_iter().flatten().collect();
+    let path = path.join("/");
+    let (way, name) = match ceph.image {
+        Some(_) => (Way::Librbd, format!("rbd://{path} (librbd)")),
+        None => (Way::Librados, format!("rados://{path} (librados)")),
+    };
+    let mut caches = Vec::new();
+    match ceph.cache.as_deref() {
+        Some("off") => caches.push("rbd_cache off".to_owned()),
+        Some(policy) => caches.push(format!("rbd_cache on ({policy})")),
+        None => {}
+    }
+    let pool = result.ceph.as_ref().and_then(|side| side.pool.as_ref());
+    if let Some(tier) = pool.and_then(|pool| pool.cache_tier.as_ref()) {
+        caches.push(format!("cache tier {tier}"));
+    }
+    StorageUsed { way, name, caches }
+}
+
+fn way_of(service: &Service) -> Way {
+    match service.client {
+        ServiceClient::Nfs => Way::Nfs,
+        ServiceClient::CephKernel => Way::CephKernel,
+        ServiceClient::CephFuse => Way::CephFuse,
+    }
+}
+
+/// A service in a few words: `NFS 4.2 filer:/export`, `CephFS (ceph-fuse) 10.0.0.1:/`.
+pub fn name_of(service: &Service) -> String {
+    let mut text = service.client.words().to_owned();
+    if let Some(version) = &service.version {
+        text += &format!(" {version}");
+    }
+    // NFS: the server as it was named. The others' servers are monitors of one cluster.
+    let servers = match service.client {
+        ServiceClient::Nfs => service.servers.first().cloned().unwrap_or_default(),
+        _ => service.servers.join(","),
+    };
+    match (&service.path, servers.is_empty()) {
+        (Some(path), false) => format!("{text} {servers}:{path}"),
+        (Some(path), true) => format!("{text} {path}"),
+        (None, false) => format!("{text} {servers}"),
+        (None, true) => text,
+    }
+}
+
+/// The image that all data of a target are on.
+fn mapped(target: &TargetInfo) -> Option<&MappedImage> {
+    let bottom = target.bottom_devices();
+    let is_mapped = |device: &&DeviceInfo| device.kind == DeviceKind::Rbd;
+    match bottom.iter().all(is_mapped) {
+        true => bottom.first()?.rbd.as_ref(),
+        false => None,
+    }
+}
+
+fn local(target: &TargetInfo) -> String {
+    match (&target.mount, target.devices.first()) {
+        (Some(mount), _) => format!("{} on this machine", mount.fs_type),
+        (None, Some(device)) => format!("the device {}", device.name),
+        (None, None) => "on this machine".to_owned(),
+    }
+}
+
+/// Caches of this machine, which O_DIRECT goes past.
+fn client_caches(result: &RunResult, way: Way) -> Vec<String> {
+    let mut workers = result.workers.iter();
+    let has_files = |worker: &&WorkerResult| {
+        worker.backend.engine.has_paths() && worker.directions != Default::default()
+    };
+    let moved: Vec<&WorkerResult> = workers.by_ref().filter(has_files).collect();
+    let Some(first) = moved.first() else {
+        return Vec::new();
+    };
+    let is_direct = |worker: &WorkerResult| {
+        // A mapping is of the page cache, whatever was asked for.
+        worker.backend.direct && worker.backend.engine != Engine::Mmap
+    };
+    let caches = match way {
+        Way::CephFuse => "page cache and cache of ceph-fuse",
+        Way::CephKernel => "page cache of the kernel's CephFS",
+        Way::Nfs => "page cache of the kernel's NFS",
+        _ => "page cache",
+    };
+    vec![match moved
+        .iter()
+        .all(|worker| is_direct(worker) == is_direct(first))
+    {
+        true if is_direct(first) => format!("{caches} off (O_DIRECT)"),
+        true => format!("{caches} on"),
+        false => format!("{caches} on for some jobs"),
+    }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Mount;
+
+    fn used(way: Way, name: &str, caches: &[&str]) -> StorageUsed {
+        StorageUsed {
+            way,
+            name: name.to_owned(),
+            caches: caches.iter().map(|cache| (*cache).to_owned()).collect(),
+        }
+    }
+
+    fn target(mount: Option<Mount>, devices: Vec<DeviceInfo>) -> TargetInfo {
+        TargetInfo {
+            mount,
+            devices,
+            ..TargetInfo::default()
+        }
+    }
+
+    #[test]
+    fn a_mapped_image_is_never_the_same_as_one_through_the_library() {
+        let krbd = used(Way::Krbd, "mapped RBD image p/i (krbd)", &[]);
+        let librbd = used(Way::Librbd, "rbd://p/i (librbd)", &[]);
+        let note = krbd.difference(&librbd).unwrap();
+        assert!(
+            note.contains("A is mapped RBD image p/i (krbd), B is rbd://p/i (librbd)"),
+            "{note}"
+        );
+        assert_eq!(krbd.difference(&krbd), None);
+    }
+
+    #[test]
+    fn caches_that_differ_are_told_of_services_alone() {
+        let on = used(
+            Way::Librbd,
+            "rbd://p/i (librbd)",
+            &["rbd_cache on (writearound)"],
+        );
+        let off = used(Way::Librbd, "rbd://p/i (librbd)", &["rbd_cache off"]);
+        assert_eq!(
+            on.difference(&off).unwrap(),
+            "not the same caches: A has rbd_cache on (writearound); B has rbd_cache off"
+        );
+        let local = |cache| used(Way::Local, "ext4 on this machine", &[cache]);
+        assert_eq!(local("page cache on").difference(&local("x")), None);
+        assert!(local("page cache on").difference(&on).is_some());
+    }
+
+    #[test]
+    fn an_image_below_a_file_system_is_found_and_one_of_several_members_is_not() {
+        let rbd = |image: &str| DeviceInfo {
+            kind: DeviceKind::Rbd,
+            name: image.to_owned(),
+            number: crate::host::DeviceNumber {
+                major: 250,
+                minor: image.len() as u32,
+            },
+            rbd: Some(MappedImage {
+                pool: "p".into(),
+                image: image.into(),
+                namespace: Some("ns".into()),
+                snapshot: Some("s1".into()),
+                ..MappedImage::default()
+            }),
+            ..DeviceInfo::default()
+        };
+        let on_it = target(Some(Mount::default()), vec![rbd("i")]);
+        assert_eq!(mapped(&on_it).unwrap().to_string(), "p/ns/i@s1");
+        let disk = DeviceInfo {
+            name: "sda".into(),
+            ..DeviceInfo::default()
+        };
+        assert_eq!(mapped(&target(None, vec![rbd("i"), disk])), None);
+    }
+
+    #[test]
+    fn services_are_named_by_who_serves_them() {
+        let mut service = Service {
+            client: ServiceClient::Nfs,
+            version: Some("4.2".into()),
+            servers: vec!["filer".into(), "10.0.0.5".into()],
+            path: Some("/export".into()),
+            ..Service::default()
+        };
+        assert_eq!(name_of(&service), "NFS 4.2 filer:/export");
+        (service.client, service.version) = (ServiceClient::CephFuse, None);
+        assert_eq!(
+            name_of(&service),
+            "CephFS (ceph-fuse) filer,10.0.0.5:/export"
+        );
+        service.servers.clear();
+        assert_eq!(name_of(&service), "CephFS (ceph-fuse) /export");
+    }
+}
