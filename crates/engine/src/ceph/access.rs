@@ -45,11 +45,25 @@ fn full_name(name: &str) -> String {
     }
 }
 
+/// The threads of a client that call back when requests on objects are over: one. However many there are, librados has them take
+/// turns, and each request then wakes one that is not needed. It is otherwise with images, whose work they do.
+const OF_OBJECTS: [(&str, &str); 1] = [("librados_thread_count", "1")];
+
 /// Connects to a cluster. No later call to it lasts longer than `access.timeout_s`.
 ///
 /// # Errors
 /// A library that is missing; a configuration that cannot be read; monitors that do not answer or refuse the client.
 pub fn connect(access: &CephAccess) -> Result<Cluster, CephError> {
+    connect_with(access, &[])
+}
+
+/// Connects for I/O on objects alone, as [`connect`] does.
+pub(super) fn connect_for_objects(access: &CephAccess) -> Result<Cluster, CephError> {
+    connect_with(access, &OF_OBJECTS)
+}
+
+/// Connects with settings of ours, which hold where the user has changed none of them.
+fn connect_with(access: &CephAccess, ours: &[(&str, &str)]) -> Result<Cluster, CephError> {
     let environment = Arguments::of(&std::env::var("CEPH_ARGS").unwrap_or_default());
     let name = access.client.as_ref().or(environment.name.as_ref());
     let name = name.map_or_else(|| "client.admin".to_owned(), |name| full_name(name));
@@ -63,11 +77,18 @@ pub fn connect(access: &CephAccess) -> Result<Cluster, CephError> {
     ] {
         let _ = client.set(quiet, "false");
     }
+    let usual: Vec<_> = ours.iter().map(|(name, _)| client.get(name)).collect();
     let conf = access.conf.as_ref().or(environment.conf.as_ref());
     client.read_conf(conf.map(String::as_str))?;
     client.read_environment()?;
     if let Some(keyring) = access.keyring.as_ref().or(environment.keyring.as_ref()) {
         client.set("keyring", keyring)?;
+    }
+    for ((name, value), usual) in ours.iter().zip(usual) {
+        // A library that has no such setting does without.
+        if usual.is_some() && client.get(name) == usual {
+            client.set(name, value)?;
+        }
     }
     limit_waits(&client, access)?;
     client.connect()?;
