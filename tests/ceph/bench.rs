@@ -169,14 +169,25 @@ fn large_writes_arrive_without_a_copy() {
         let (status, stdout, stderr) = cluster.run(&format!(
             "fio --ioengine=rados --pool={POOL} --name=lent --size=16m --iodepth=16 {line}"
         ));
-        assert_eq!(status, Some(0), "{stderr}");
-        stdout + &stderr
+        assert_eq!(status, Some(0), "{stdout}{stderr}");
     };
     // Contents that differ from place to place, over several objects, where lent and copied writes meet.
     fio("--rw=randwrite --bsrange=4k-1m --verify=crc32c --ceph_object_size=1m");
-    let text = fio("--rw=write --bs=1m --output-format=json");
-    let result = json(&text[text.find('{').expect("JSON")..]);
-    let used = &result["iosonde"]["workers"][0]["backend"]["ceph"];
+    let directory = tempfile::tempdir().expect("a directory");
+    let with_history = |line: &str| {
+        let mut command = cluster.iosonde(line);
+        let command = command
+            .env_remove("IOSONDE_NO_SAVE")
+            .env("IOSONDE_STORE", directory.path().join("history.db"));
+        let output = command.output().expect("iosonde starts");
+        assert!(output.status.success(), "{line}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    with_history(&format!(
+        "fio --ioengine=rados --pool={POOL} --name=lent --rw=write --bs=1m --size=4m --iodepth=4"
+    ));
+    let result = json(&with_history("export latest --format json"));
+    let used = &result["workers"][0]["backend"]["ceph"];
     assert_eq!(used["uncopied_from"], 65536, "{used:#}");
 }
 

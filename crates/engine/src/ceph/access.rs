@@ -45,9 +45,21 @@ fn full_name(name: &str) -> String {
     }
 }
 
+/// A setting of ours, for where the library's own holds.
+struct Setting {
+    name: &'static str,
+    /// The library's.
+    usual: &'static str,
+    ours: &'static str,
+}
+
 /// The threads of a client that call back when requests on objects are over: one. However many there are, librados has them take
 /// turns, and each request then wakes one that is not needed. It is otherwise with images, whose work they do.
-const OF_OBJECTS: [(&str, &str); 1] = [("librados_thread_count", "1")];
+const OF_OBJECTS: [Setting; 1] = [Setting {
+    name: "librados_thread_count",
+    usual: "2",
+    ours: "1",
+}];
 
 /// Connects to a cluster. No later call to it lasts longer than `access.timeout_s`.
 ///
@@ -63,7 +75,7 @@ pub(super) fn connect_for_objects(access: &CephAccess) -> Result<Cluster, CephEr
 }
 
 /// Connects with settings of ours, which hold where the user has changed none of them.
-fn connect_with(access: &CephAccess, ours: &[(&str, &str)]) -> Result<Cluster, CephError> {
+fn connect_with(access: &CephAccess, ours: &[Setting]) -> Result<Cluster, CephError> {
     let environment = Arguments::of(&std::env::var("CEPH_ARGS").unwrap_or_default());
     let name = access.client.as_ref().or(environment.name.as_ref());
     let name = name.map_or_else(|| "client.admin".to_owned(), |name| full_name(name));
@@ -77,17 +89,16 @@ fn connect_with(access: &CephAccess, ours: &[(&str, &str)]) -> Result<Cluster, C
     ] {
         let _ = client.set(quiet, "false");
     }
-    let usual: Vec<_> = ours.iter().map(|(name, _)| client.get(name)).collect();
     let conf = access.conf.as_ref().or(environment.conf.as_ref());
     client.read_conf(conf.map(String::as_str))?;
     client.read_environment()?;
     if let Some(keyring) = access.keyring.as_ref().or(environment.keyring.as_ref()) {
         client.set("keyring", keyring)?;
     }
-    for ((name, value), usual) in ours.iter().zip(usual) {
-        // A library that has no such setting does without.
-        if usual.is_some() && client.get(name) == usual {
-            client.set(name, value)?;
+    for setting in ours {
+        // A library that does not know it does without.
+        if client.get(setting.name).as_deref() == Some(setting.usual) {
+            client.set(setting.name, setting.ours)?;
         }
     }
     limit_waits(&client, access)?;
