@@ -49,9 +49,11 @@ impl Completions {
         for completion in self.of_slots[slot as usize].drain(..) {
             // SAFETY: made by the same interface, and forgotten here. The library holds its own reference for as long as it
             // needs it.
-            match completion {
-                Held::Copied(completion) => unsafe { (self.rados.aio_release)(completion) },
-                Held::Lent(lender, completion) => unsafe { lender.release(completion) },
+            unsafe {
+                match completion {
+                    Held::Copied(completion) => (self.rados.aio_release)(completion),
+                    Held::Lent(lender, completion) => lender.release(completion),
+                }
             }
         }
     }
@@ -282,12 +284,14 @@ impl Requests {
         let (rados, io) = self.io.raw();
         for completion in self.completions.of_slots.iter().flatten() {
             // SAFETY: the completion is held; one that is over meanwhile is not found, which is as good.
-            match (*completion, &mut self.lent) {
-                (Held::Copied(completion), _) => unsafe {
-                    (rados.aio_cancel)(io, completion);
-                },
-                (Held::Lent(_, completion), Some(lent)) => unsafe { lent.cancel(completion) },
-                (Held::Lent(..), None) => {}
+            unsafe {
+                match (*completion, &mut self.lent) {
+                    (Held::Copied(completion), _) => {
+                        (rados.aio_cancel)(io, completion);
+                    }
+                    (Held::Lent(_, completion), Some(lent)) => lent.cancel(completion),
+                    (Held::Lent(..), None) => {}
+                }
             }
         }
     }
