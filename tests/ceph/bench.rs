@@ -1,5 +1,8 @@
 //! `iosonde rados bench` beside `rados bench`: each reads what the other wrote, and nothing stays behind.
 
+use std::process::Stdio;
+
+use crate::engines::wait_for;
 use iosonde_e2e::Scratch;
 use iosonde_e2e::ceph::{Cluster, POOL};
 use serde_json::Value;
@@ -145,4 +148,78 @@ fn a_result_says_what_the_cluster_was() {
     assert_eq!(side["osd_latency"].as_array().map(Vec::len), Some(3));
     assert!(side["osd_latency"][0]["ops"].as_u64() > Some(0), "{side:#}");
     assert_eq!(side["notes"].as_array().map(Vec::len), Some(0), "{side:#}");
+}
+
+/// Large writes are lent to librados: what arrives is what was written, also when many are under way, and the result says so.
+#[test]
+#[ignore = "needs Ceph"]
+fn large_writes_arrive_without_a_copy() {
+    let _shared = Scratch::shared();
+    let cluster = Cluster::shared();
+    let write =
+        "-N lent bench 30 write -b 4M -t 16 --max-objects 40 --no-cleanup --run-name lent -f json";
+    let result = json(&iosonde(&cluster, write));
+    assert_eq!(result["total_writes_made"], 40);
+    let seq = format!("-p {POOL} -N lent bench 60 seq -t 4 --run-name lent");
+    let seen = cluster.rados(&seq);
+    assert!(seen.contains("Total reads made:     40"), "{seen}");
+    assert!(!seen.contains("not correct"), "{seen}");
+    cluster.rados(&format!("-p {POOL} -N lent cleanup --run-name lent"));
+    let fio = |line: &str| {
+        let (status, stdout, stderr) = cluster.run(&format!(
+            "fio --ioengine=rados --pool={POOL} --name=lent --size=16m --iodepth=16 {line}"
+        ));
+        assert_eq!(status, Some(0), "{stdout}{stderr}");
+    };
+    // Contents that differ from place to place, over several objects, where lent and copied writes meet.
+    fio("--rw=randwrite --bsrange=4k-1m --verify=crc32c --ceph_object_size=1m");
+    let directory = tempfile::tempdir().expect("a directory");
+    let with_history = |line: &str| {
+        let mut command = cluster.iosonde(line);
+        let command = command
+            .env_remove("IOSONDE_NO_SAVE")
+            .env("IOSONDE_STORE", directory.path().join("history.db"));
+        let output = command.output().expect("iosonde starts");
+        assert!(output.status.success(), "{line}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    with_history(&format!(
+        "fio --ioengine=rados --pool={POOL} --name=lent --rw=write --bs=1m --size=4m --iodepth=4"
+    ));
+    let result = json(&with_history("export latest --format json"));
+    let used = &result["workers"][0]["backend"]["ceph"];
+    assert_eq!(used["uncopied_from"], 65536, "{used:#}");
+}
+
+/// One thread calls back, unless the user wants it otherwise.
+#[test]
+#[ignore = "needs Ceph"]
+fn settings_of_the_user_go_before_ours() {
+    let _shared = Scratch::shared();
+    let cluster = Cluster::shared();
+    let threads = |arguments: &str| {
+        let line = format!("rados bench -p {POOL} -N threads 30 write -b 4k --run-name threads");
+        let mut child = cluster
+            .iosonde(&line)
+            .env("CEPH_ARGS", arguments)
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        wait_for("an object", || {
+            (!objects_of(&cluster, "threads").concat().is_empty()).then_some(())
+        });
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).expect("its threads");
+        let names = tasks.flatten().filter_map(|task| {
+            let name = std::fs::read_to_string(task.path().join("comm")).ok()?;
+            name.starts_with("io_context_pool").then_some(())
+        });
+        let count = names.count();
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+        child.wait().expect("it ends");
+        count
+    };
+    // The worker's client, the one that makes and removes objects, and the one that looks, which keeps librados' two.
+    assert_eq!(threads(""), 4);
+    assert_eq!(threads("--librados-thread-count=5"), 15);
 }

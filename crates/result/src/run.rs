@@ -148,6 +148,9 @@ pub struct CephUsed {
     pub object_bytes: Option<u64>,
     /// librbd's cache: `off`, or its policy, e.g. `writearound`. `None` where there is none.
     pub cache: Option<String>,
+    /// Writes to a pool of so many bytes or more went to librados without a copy; `None` when all were copied.
+    #[serde(default)]
+    pub uncopied_from: Option<u64>,
 }
 
 /// What was moved in one direction, and how fast.

@@ -16,9 +16,10 @@ pub struct Rados {
 }
 
 impl Rados {
-    /// Room for `depth` I/Os on these files, each in one object, or spread over objects of `object_bytes`.
+    /// Room for `depth` I/Os on these files, each in one object, or spread over objects of `object_bytes`. The slab that it is
+    /// used with outlives it.
     pub fn new(
-        io: &IoCtx,
+        io: IoCtx,
         files: &[String],
         object_bytes: Option<u64>,
         depth: u32,
@@ -36,6 +37,11 @@ impl Rados {
     pub fn heeding(mut self, wish: &Arc<Interrupt>) -> Rados {
         self.requests.heed(wish);
         self
+    }
+
+    /// Writes of so many bytes or more are not copied; `None` is none.
+    pub fn lends_from(&self) -> Option<u64> {
+        self.requests.lends_from()
     }
 
     /// Names the objects of these files as `rados bench` does.

@@ -45,11 +45,37 @@ fn full_name(name: &str) -> String {
     }
 }
 
+/// A setting of ours, for where the library's own holds.
+struct Setting {
+    name: &'static str,
+    /// The library's.
+    usual: &'static str,
+    ours: &'static str,
+}
+
+/// The threads of a client that call back when requests on objects are over: one. However many there are, librados has them take
+/// turns, and each request then wakes one that is not needed. It is otherwise with images, whose work they do.
+const OF_OBJECTS: [Setting; 1] = [Setting {
+    name: "librados_thread_count",
+    usual: "2",
+    ours: "1",
+}];
+
 /// Connects to a cluster. No later call to it lasts longer than `access.timeout_s`.
 ///
 /// # Errors
 /// A library that is missing; a configuration that cannot be read; monitors that do not answer or refuse the client.
 pub fn connect(access: &CephAccess) -> Result<Cluster, CephError> {
+    connect_with(access, &[])
+}
+
+/// Connects for I/O on objects alone, as [`connect`] does.
+pub(super) fn connect_for_objects(access: &CephAccess) -> Result<Cluster, CephError> {
+    connect_with(access, &OF_OBJECTS)
+}
+
+/// Connects with settings of ours, which hold where the user has changed none of them.
+fn connect_with(access: &CephAccess, ours: &[Setting]) -> Result<Cluster, CephError> {
     let environment = Arguments::of(&std::env::var("CEPH_ARGS").unwrap_or_default());
     let name = access.client.as_ref().or(environment.name.as_ref());
     let name = name.map_or_else(|| "client.admin".to_owned(), |name| full_name(name));
@@ -68,6 +94,12 @@ pub fn connect(access: &CephAccess) -> Result<Cluster, CephError> {
     client.read_environment()?;
     if let Some(keyring) = access.keyring.as_ref().or(environment.keyring.as_ref()) {
         client.set("keyring", keyring)?;
+    }
+    for setting in ours {
+        // A library that does not know it does without.
+        if client.get(setting.name).as_deref() == Some(setting.usual) {
+            client.set(setting.name, setting.ours)?;
+        }
     }
     limit_waits(&client, access)?;
     client.connect()?;

@@ -1,12 +1,14 @@
 //! A job's pool or image, opened, and the backend on it.
 
-use super::{Image, IoCtx, connect, version};
+use super::access::connect_for_objects;
+use super::{CephError, Cluster, Image, IoCtx, connect, version};
 use crate::backend::rados::Rados;
 use crate::backend::rbd::Rbd;
 use crate::interrupt::Interrupt;
 use crate::prepare::WorkerFiles;
+use crate::sys::rados::WeakCluster;
 use crate::sys::rbd::WeakImage;
-use iosonde_job::plan::{Ceph, Direction, Engine, Job, ObjectNames};
+use iosonde_job::plan::{Ceph, CephAccess, Direction, Engine, Job, ObjectNames};
 use iosonde_result::run::CephUsed;
 use iosonde_result::session::RunError;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -47,10 +49,36 @@ pub(crate) fn file_name(job: &Job, path: &std::path::Path) -> String {
 
 /// Connects, and opens a job's pool. Each caller is a client of its own.
 pub fn open_pool(ceph: &Ceph) -> Result<IoCtx, RunError> {
-    let name = uri(Engine::Rados, ceph, None);
-    let cluster = connect(&ceph.access).map_err(|error| error.on(&name))?;
-    let pool = cluster.pool(&ceph.pool, ceph.namespace.as_deref());
-    pool.map_err(|error| error.on(&name))
+    opened(ceph, connect_for_objects(&ceph.access))
+}
+
+/// Opens a job's pool to do what is not measured.
+pub(super) fn share_pool(ceph: &Ceph) -> Result<IoCtx, RunError> {
+    opened(ceph, share(&ceph.access))
+}
+
+fn opened(ceph: &Ceph, cluster: Result<Cluster, CephError>) -> Result<IoCtx, RunError> {
+    let pool = cluster.and_then(|it| it.pool(&ceph.pool, ceph.namespace.as_deref()));
+    pool.map_err(|error| error.on(&uri(Engine::Rados, ceph, None)))
+}
+
+/// Clients for what is not measured, with how they reach their clusters.
+static CLIENTS: Mutex<Vec<(CephAccess, WeakCluster)>> = Mutex::new(Vec::new());
+
+/// A client for what is not measured, the same for all who want one at a time: to connect takes ten milliseconds of processor time.
+///
+/// # Errors
+/// As [`connect`].
+pub fn share(access: &CephAccess) -> Result<Cluster, CephError> {
+    let mut clients = CLIENTS.lock().unwrap_or_else(PoisonError::into_inner);
+    clients.retain(|(_, client)| client.upgrade().is_some());
+    let mut open = clients.iter().filter(|(other, _)| other == access);
+    if let Some(client) = open.find_map(|(_, client)| client.upgrade()) {
+        return Ok(client);
+    }
+    let client = connect_for_objects(access)?;
+    clients.push((access.clone(), client.downgrade()));
+    Ok(client)
 }
 
 /// Images that are open, with what they are and whether they may be written.
@@ -118,15 +146,15 @@ pub(crate) fn backend_of(
         .iter()
         .map(|file| object_of(&file.path))
         .collect();
+    let mut used = used(job.io.engine, ceph, &pool)?;
+    // The worker owns the client, so that its buffers can be lent to it.
     let mut backend =
-        Rados::new(&pool, &names, ceph.object_bytes, depth, ceph.busy_poll).heeding(wish);
+        Rados::new(pool, &names, ceph.object_bytes, depth, ceph.busy_poll).heeding(wish);
+    used.uncopied_from = backend.lends_from();
     if ceph.object_names == ObjectNames::RadosBench {
         backend = backend.named_as_by_rados_bench(&names);
     }
-    Ok((
-        CephBackend::Rados(backend),
-        used(job.io.engine, ceph, &pool)?,
-    ))
+    Ok((CephBackend::Rados(backend), used))
 }
 
 /// The object's name that a file's path stands for.
@@ -156,5 +184,6 @@ pub(super) fn used(engine: Engine, ceph: &Ceph, pool: &IoCtx) -> Result<CephUsed
         image: ceph.image.clone().filter(|_| is_rbd),
         object_bytes: ceph.object_bytes.filter(|_| !is_rbd),
         cache,
+        uncopied_from: None,
     })
 }

@@ -185,6 +185,7 @@ mod tests {
             image: Some("i".to_owned()),
             object_bytes: None,
             cache: Some("writearound".to_owned()),
+            uncopied_from: None,
         };
         assert_eq!(
             announced(&used),

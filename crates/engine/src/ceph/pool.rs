@@ -1,6 +1,6 @@
 //! The objects of a session in one pool: made before they are read, never mistaken for those of others, and removed by name.
 
-use super::backend::{changes, object_of, open_pool, uri};
+use super::backend::{changes, object_of, share_pool, uri};
 use super::estate::Terms;
 use super::fill::{self, Gap};
 use super::stripes::names;
@@ -64,7 +64,7 @@ impl PoolUse {
             None => {
                 pools.push(PoolUse {
                     ceph: ceph.clone(),
-                    io: open_pool(ceph)?,
+                    io: share_pool(ceph)?,
                     files: BTreeMap::new(),
                 });
                 pools.len() - 1
@@ -161,7 +161,7 @@ impl PoolUse {
             .map(|(number, file)| (number, file.filled..file.wanted))
             .collect();
         let mut backend = Rados::new(
-            &self.io,
+            self.io.clone(),
             &names,
             self.ceph.object_bytes,
             fill::depth(),
@@ -233,7 +233,7 @@ pub fn remove_objects(
     mut objects: impl Iterator<Item = String>,
     wish: &Arc<Interrupt>,
 ) -> Removal {
-    let mut requests = Requests::new(io, REMOVALS as usize, false);
+    let mut requests = Requests::new(io.clone(), REMOVALS as usize, false);
     requests.heed(wish);
     let mut under_way: Vec<String> = vec![String::new(); REMOVALS as usize];
     let mut free: Vec<u32> = (0..REMOVALS).collect();

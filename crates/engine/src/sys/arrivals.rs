@@ -46,6 +46,8 @@ impl Board {
         self.any.store(true, Release);
         if state.wanted > 0 && state.done.len() >= state.wanted {
             state.wanted = 0;
+            // Whoever wakes up wants the lock.
+            drop(state);
             self.arrived.notify_one();
         }
     }

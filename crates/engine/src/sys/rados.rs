@@ -4,13 +4,15 @@
 
 use super::arrivals::Raw;
 use crate::ceph::CephError;
+use lent::{Lender, Lent};
 use libloading::Library;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt;
 use std::ptr::{null, null_mut};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::SystemTime;
 
+mod lent;
 mod requests;
 
 pub(super) use requests::checked_address;
@@ -132,8 +134,27 @@ pub(super) fn load<T>(
 impl Rados {
     /// librados, loaded.
     pub(super) fn loaded() -> Result<&'static Rados, CephError> {
-        static LOADED: OnceLock<Result<Rados, CephError>> = OnceLock::new();
-        let loaded = LOADED.get_or_init(|| load(LIBRARY, Rados::of));
+        Ok(&Loaded::get()?.rados)
+    }
+}
+
+/// What was found in librados.
+struct Loaded {
+    rados: Rados,
+    /// Its way to write without a copy, where it is one that is known.
+    lender: Option<Lender>,
+}
+
+impl Loaded {
+    fn get() -> Result<&'static Loaded, CephError> {
+        static LOADED: OnceLock<Result<Loaded, CephError>> = OnceLock::new();
+        let find = |library: &Library| {
+            Ok(Loaded {
+                rados: Rados::of(library)?,
+                lender: Lender::in_library(library),
+            })
+        };
+        let loaded = LOADED.get_or_init(|| load(LIBRARY, find));
         loaded.as_ref().map_err(Clone::clone)
     }
 }
@@ -192,6 +213,16 @@ impl fmt::Debug for Cluster {
     }
 }
 
+/// A client that others may have.
+pub(crate) struct WeakCluster(Weak<Handle>);
+
+impl WeakCluster {
+    /// The client, if somebody has it.
+    pub(crate) fn upgrade(&self) -> Option<Cluster> {
+        self.0.upgrade().map(|handle| Cluster { handle })
+    }
+}
+
 impl Cluster {
     /// A client of this full name, e.g. `client.admin`, that is not connected yet.
     pub fn new(cluster: &str, client: &str) -> Result<Cluster, CephError> {
@@ -208,6 +239,11 @@ impl Cluster {
 
     fn rados(&self) -> (&'static Rados, Raw) {
         (self.handle.rados, self.handle.raw)
+    }
+
+    /// The client for as long as others have it.
+    pub(crate) fn downgrade(&self) -> WeakCluster {
+        WeakCluster(Arc::downgrade(&self.handle))
     }
 
     /// Reads a configuration file; `None` is `CEPH_CONF`, or the first of Ceph's usual places.
@@ -431,6 +467,18 @@ impl IoCtx {
 
     pub(super) fn raw(&self) -> (&'static Rados, Raw) {
         (self.context.cluster.handle.rados, self.context.raw)
+    }
+
+    /// A way to write to it without copies, for its only owner: who lets go of this and then of the context has shut the client
+    /// down, so that nobody reads what was lent any more.
+    fn lent(&self) -> Option<Lent> {
+        let handle = &self.context.cluster.handle;
+        let is_the_only_one = Arc::strong_count(&self.context) == 1
+            && Arc::strong_count(handle) == 1
+            && Arc::weak_count(handle) == 0;
+        let lender = Loaded::get().ok()?.lender.as_ref()?;
+        // SAFETY: a context of librados; the requests that ask for this let go of it before the context.
+        is_the_only_one.then(|| unsafe { Lent::new(lender, self.context.raw) })
     }
 
     /// Writes, and waits until that is safe. With no data the object is made where it is missing.

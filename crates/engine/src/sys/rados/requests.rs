@@ -1,6 +1,7 @@
 //! Asynchronous I/O on objects, from and to the buffers of a worker's slots.
 
 use super::super::arrivals::{Arrivals, Raw, Tag};
+use super::lent::{LENT_FROM, Lender, Lent};
 use super::{IoCtx, Rados};
 use crate::backend::Completion;
 use crate::interrupt::Interrupt;
@@ -28,18 +29,32 @@ pub struct Piece {
     pub offset: u64,
 }
 
+/// A completion, by the interface that it is of.
+#[derive(Clone, Copy)]
+enum Held {
+    /// C: data are copied.
+    Copied(Raw),
+    /// C++: data are lent.
+    Lent(&'static Lender, Raw),
+}
+
 /// Completions of the library by slot, kept until the slot's next I/O, so that they can be cancelled at any time.
 struct Completions {
     rados: &'static Rados,
-    of_slots: Box<[Vec<Raw>]>,
+    of_slots: Box<[Vec<Held>]>,
 }
 
 impl Completions {
     fn release(&mut self, slot: u32) {
         for completion in self.of_slots[slot as usize].drain(..) {
-            // SAFETY: made by rados_aio_create_completion, and forgotten here. The library holds its own reference for as
-            // long as it needs it.
-            unsafe { (self.rados.aio_release)(completion) };
+            // SAFETY: made by the same interface, and forgotten here. The library holds its own reference for as long as it
+            // needs it.
+            unsafe {
+                match completion {
+                    Held::Copied(completion) => (self.rados.aio_release)(completion),
+                    Held::Lent(lender, completion) => lender.release(completion),
+                }
+            }
         }
     }
 }
@@ -65,6 +80,8 @@ pub struct Requests {
     /// Before the rest: nothing is under way when that goes.
     arrivals: Arrivals,
     completions: Completions,
+    /// Before the context that it is of.
+    lent: Option<Lent>,
     io: IoCtx,
     stopping: Option<Stopping>,
 }
@@ -87,14 +104,18 @@ fn value_of(completion: Raw) -> c_int {
 
 impl Requests {
     /// Room for `depth` I/Os in flight. With `polls` waits burn the processor instead of sleeping.
-    pub fn new(io: &IoCtx, depth: usize, polls: bool) -> Requests {
+    ///
+    /// When nobody else has this client, large writes are sent from where the data are. The memory that is passed to
+    /// [`Requests::write`] must be there for as long as the requests themselves.
+    pub fn new(io: IoCtx, depth: usize, polls: bool) -> Requests {
         Requests {
             arrivals: Arrivals::new(depth, polls),
             completions: Completions {
                 rados: io.raw().0,
                 of_slots: (0..depth).map(|_| Vec::with_capacity(1)).collect(),
             },
-            io: io.clone(),
+            lent: io.lent(),
+            io,
             stopping: None,
         }
     }
@@ -106,6 +127,11 @@ impl Requests {
             silent_since: None,
             gave_up: false,
         });
+    }
+
+    /// Writes of so many bytes or more are not copied; `None` is none.
+    pub fn lends_from(&self) -> Option<u64> {
+        self.lent.as_ref().map(|_| LENT_FROM as u64)
     }
 
     /// Whether nothing is under way.
@@ -125,6 +151,9 @@ impl Requests {
     /// Writes a piece of the slot's buffer. Its result counts the bytes of the piece.
     pub fn write(&mut self, memory: &IoMemory, piece: Piece, object: &CStr) {
         let buffer = checked_address(memory, piece);
+        if piece.len >= LENT_FROM && self.lent.is_some() {
+            return self.lend(buffer, piece, object);
+        }
         self.start(piece.slot, piece.len, |rados, io, completion| {
             // SAFETY: the library copies the data before it returns.
             unsafe {
@@ -139,6 +168,22 @@ impl Requests {
                 )
             }
         });
+    }
+
+    /// Writes a piece from where it is.
+    fn lend(&mut self, buffer: *mut u8, piece: Piece, object: &CStr) {
+        let Some(lent) = &mut self.lent else { return };
+        let tag = self.arrivals.tag(piece.slot);
+        tag.credit(piece.len);
+        let completion = lent.completion(std::ptr::from_ref(tag).cast_mut().cast(), is_over);
+        let held = Held::Lent(lent.lender(), completion);
+        self.completions.of_slots[piece.slot as usize].push(held);
+        // SAFETY: the data are those of a slot in flight, which nobody changes. `arrivals` wait for the request. Where it was
+        // given up, the memory outlives these requests, which own the client and shut it down as they go.
+        let started = unsafe { lent.write(object, completion, buffer, piece.len, piece.offset) };
+        if started < 0 {
+            tag.piece_is_over(started);
+        }
     }
 
     /// Writes a piece of the slot's buffer as all that the object holds; the piece's offset is not used.
@@ -239,7 +284,15 @@ impl Requests {
         let (rados, io) = self.io.raw();
         for completion in self.completions.of_slots.iter().flatten() {
             // SAFETY: the completion is held; one that is over meanwhile is not found, which is as good.
-            unsafe { (rados.aio_cancel)(io, *completion) };
+            unsafe {
+                match (*completion, &mut self.lent) {
+                    (Held::Copied(completion), _) => {
+                        (rados.aio_cancel)(io, completion);
+                    }
+                    (Held::Lent(_, completion), Some(lent)) => lent.cancel(completion),
+                    (Held::Lent(..), None) => {}
+                }
+            }
         }
     }
 
@@ -256,7 +309,7 @@ impl Requests {
             return tag.piece_is_over(made);
         }
         // Whoever made it releases it, here: the library has references of its own.
-        self.completions.of_slots[slot as usize].push(completion);
+        self.completions.of_slots[slot as usize].push(Held::Copied(completion));
         let started = call(rados, io, completion);
         if started < 0 {
             tag.piece_is_over(started);

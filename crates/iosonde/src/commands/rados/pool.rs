@@ -4,7 +4,7 @@ use super::args::{AccessArgs, CleanupArgs};
 use super::objects::{PREFIX, Written, name, prefix};
 use crate::failure::Failure;
 use crate::signals::Stop;
-use iosonde_engine::ceph::{CephError, IoCtx, connect, remove_objects};
+use iosonde_engine::ceph::{CephError, IoCtx, remove_objects, share};
 use iosonde_engine::failure::errno_name;
 use iosonde_result::session::RunError;
 
@@ -27,7 +27,7 @@ impl Pool {
             None => format!("rados://{pool}"),
         };
         let failed = |error: CephError| Failure::Run(error.on(&target));
-        let cluster = connect(&access.access()).map_err(failed)?;
+        let cluster = share(&access.access()).map_err(failed)?;
         let objects = cluster
             .pool(pool, access.namespace.as_deref())
             .map_err(failed)?;

@@ -1,0 +1,260 @@
+//! Writes that are sent from where the data are, without a copy.
+//!
+//! librados' C functions copy what they write. Its C++ functions take lists of buffers that may be anybody's memory. They are
+//! found at run time like the others: their names hold the version of Ceph's binary interface and the types of all arguments, so
+//! that a library with another interface does not have them, and writes are copied there. Nothing here knows how Ceph lays out
+//! its objects: its own functions make, use and empty them, in room that is several times as large as they need. Both is tried
+//! out once, on memory of our own, before anything is written.
+//!
+//! A request that was given up may still be on its way to a daemon that is silent. So memory is lent only to a client that nobody
+//! else uses: it is shut down, and its connections with it, before the memory goes.
+
+use super::super::arrivals::Raw;
+use super::{Callback, Library, functions};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+
+/// Shorter writes are copied: that costs less than the list does.
+pub(super) const LENT_FROM: usize = 64 << 10;
+
+functions! {
+    /// What is called of Ceph's C++ interface.
+    Lender {
+        list_of: unsafe extern "C" fn(*mut Room, *mut c_char, usize) -> *mut Room = b"_ZN4ceph6buffer7v15_2_04list15static_from_memEPcm",
+        list_become_part: unsafe extern "C" fn(*mut Room, *const Room, c_uint, c_uint) = b"_ZN4ceph6buffer7v15_2_04list9substr_ofERKS2_jj",
+        list_crc: unsafe extern "C" fn(*const Room, u32) -> u32 = b"_ZNK4ceph6buffer7v15_2_04list6crc32cEj",
+        io_make: unsafe extern "C" fn(*mut Room) = b"_ZN8librados7v14_2_05IoCtxC1Ev",
+        io_become: unsafe extern "C" fn(Raw, *mut Room) = b"_ZN8librados7v14_2_05IoCtx18from_rados_ioctx_tEPvRS1_",
+        io_end: unsafe extern "C" fn(*mut Room) = b"_ZN8librados7v14_2_05IoCtxD1Ev",
+        io_write: unsafe extern "C" fn(*mut Room, *const Text, Raw, *const Room, usize, u64) -> c_int
+            = b"_ZN8librados7v14_2_05IoCtx9aio_writeERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEPNS0_13AioCompletionERKN4ceph6buffer7v15_2_04listEmm",
+        io_cancel: unsafe extern "C" fn(*mut Room, Raw) -> c_int = b"_ZN8librados7v14_2_05IoCtx10aio_cancelEPNS0_13AioCompletionE",
+        completion_make: unsafe extern "C" fn(*mut c_void, Callback) -> Raw = b"_ZN8librados7v14_2_05Rados21aio_create_completionEPvPFvS2_S2_E",
+        completion_release: unsafe extern "C" fn(Raw) = b"_ZN8librados7v14_2_013AioCompletion7releaseEv",
+    }
+}
+
+const ROOM_WORDS: usize = 64;
+const MARK: u64 = 0x1056_0e0d_e5ee_d5a1;
+
+/// Room for an object of Ceph's, which needs up to 32 bytes as far as is known. It may point into itself, and is not moved.
+#[repr(C, align(16))]
+pub(super) struct Room([u64; ROOM_WORDS]);
+
+impl Room {
+    const fn new() -> Room {
+        Room([MARK; ROOM_WORDS])
+    }
+
+    /// Whether nothing was written near its end.
+    fn is_ample(&self) -> bool {
+        self.0[ROOM_WORDS / 2..].iter().all(|word| *word == MARK)
+    }
+}
+
+/// A `const std::string` of libstdc++ (its `__cxx11` interface, which is part of the names above), over a text of ours.
+#[repr(C)]
+pub(super) struct Text {
+    start: *const c_char,
+    length: usize,
+    /// Capacity; or short texts, which are kept elsewhere here.
+    rest: [usize; 2],
+}
+
+impl Text {
+    fn of(text: &CStr) -> Text {
+        let length = text.to_bytes().len();
+        Text {
+            start: text.as_ptr(),
+            length,
+            rest: [length, 0],
+        }
+    }
+}
+
+impl Lender {
+    /// Ceph's C++ interface, where it is the one that is known and does what it is known for.
+    pub(super) fn in_library(library: &Library) -> Option<Lender> {
+        // How a function returns an object differs between processors; this is written for one.
+        if !cfg!(all(target_arch = "x86_64", target_pointer_width = "64")) {
+            return None;
+        }
+        Lender::of(library).ok().filter(Lender::works)
+    }
+
+    /// Whether a list is of the memory itself, has its length, can be emptied, and stays within its room.
+    fn works(&self) -> bool {
+        let mut data = [0u8; 9];
+        let start = data.as_mut_ptr();
+        let mut list = Room::new();
+        // SAFETY: the list is made, used while its memory is there, and emptied. `start` is valid for nine bytes.
+        unsafe {
+            (self.list_of)(&mut list, start.cast(), 9);
+            start.copy_from_nonoverlapping(b"123456789".as_ptr(), 9);
+            let is_this = (self.list_crc)(&list, u32::MAX) == !0xe306_9283;
+            self.empty(&mut list);
+            is_this && (self.list_crc)(&list, 7) == 7 && list.is_ample()
+        }
+    }
+
+    /// Makes a list one of nothing: what it held is let go of.
+    ///
+    /// # Safety
+    /// `list` was made by `list_of`.
+    unsafe fn empty(&self, list: &mut Room) {
+        let list: *mut Room = list;
+        // SAFETY: by the caller's promise. A list may become a part of itself: it looks at its length first, then empties itself.
+        unsafe { (self.list_become_part)(list, list, 0, 0) };
+    }
+
+    /// Releases a completion.
+    ///
+    /// # Safety
+    /// Made by [`Lent::write`], and not used any more.
+    pub(super) unsafe fn release(&self, completion: Raw) {
+        // SAFETY: by the caller's promise.
+        unsafe { (self.completion_release)(completion) };
+    }
+}
+
+/// A pool, to write to from memory that is lent.
+pub(super) struct Lent {
+    lender: &'static Lender,
+    io: Box<Room>,
+}
+
+// SAFETY: it is a counted reference to librados' context, which any thread may use and let go of.
+unsafe impl Send for Lent {}
+
+impl Lent {
+    /// # Safety
+    /// `io` is a context of librados, which is destroyed after this.
+    pub(super) unsafe fn new(lender: &'static Lender, io: Raw) -> Lent {
+        let mut room = Box::new(Room::new());
+        // SAFETY: made before it is used, in room that stays where it is.
+        unsafe {
+            (lender.io_make)(&mut *room);
+            (lender.io_become)(io, &mut *room);
+        }
+        assert!(room.is_ample(), "librados' context outgrew its room");
+        Lent { lender, io: room }
+    }
+
+    /// How completions are released.
+    pub(super) fn lender(&self) -> &'static Lender {
+        self.lender
+    }
+
+    /// A completion that calls back with this argument.
+    pub(super) fn completion(&self, argument: *mut c_void, callback: Callback) -> Raw {
+        // SAFETY: a function and its argument, which is good for as long as requests with it are under way.
+        unsafe { (self.lender.completion_make)(argument, callback) }
+    }
+
+    /// Starts a write of `length` bytes at `data`.
+    ///
+    /// # Safety
+    /// The completion is of [`Lent::completion`]; the data do not change until it is over, and are there until the client has
+    /// been shut down.
+    pub(super) unsafe fn write(
+        &mut self,
+        object: &CStr,
+        completion: Raw,
+        data: *mut u8,
+        length: usize,
+        offset: u64,
+    ) -> c_int {
+        let mut list = Room::new();
+        // SAFETY: the library has references of its own to what the list holds; data as promised by the caller.
+        unsafe {
+            (self.lender.list_of)(&mut list, data.cast(), length);
+            let (io, name) = (&mut *self.io, Text::of(object));
+            let started = (self.lender.io_write)(io, &name, completion, &list, length, offset);
+            self.lender.empty(&mut list);
+            started
+        }
+    }
+
+    /// Gives a request up.
+    ///
+    /// # Safety
+    /// The completion is of [`Lent::completion`], and not released.
+    pub(super) unsafe fn cancel(&mut self, completion: Raw) {
+        // SAFETY: by the caller's promise. One that is over meanwhile is not found, which is as good.
+        unsafe { (self.lender.io_cancel)(&mut *self.io, completion) };
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        // SAFETY: made in `new`, ended once; its room is as it was.
+        unsafe { (self.lender.io_end)(&mut *self.io) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_that_does_something_else_is_not_used() {
+        unsafe extern "C" fn list_of(room: *mut Room, _: *mut c_char, _: usize) -> *mut Room {
+            room
+        }
+        unsafe extern "C" fn outgrows(room: *mut Room, _: *const Room, _: c_uint, _: c_uint) {
+            // SAFETY: the test's own room.
+            unsafe { (*room).0[ROOM_WORDS - 1] = 0 };
+        }
+        unsafe extern "C" fn become_part(_: *mut Room, _: *const Room, _: c_uint, _: c_uint) {}
+        unsafe extern "C" fn right(_: *const Room, seed: u32) -> u32 {
+            if seed == 7 { 7 } else { !0xe306_9283 }
+        }
+        unsafe extern "C" fn copied(_: *const Room, seed: u32) -> u32 {
+            seed
+        }
+        unsafe extern "C" fn make(_: *mut Room) {}
+        unsafe extern "C" fn becomes(_: Raw, _: *mut Room) {}
+        unsafe extern "C" fn write(
+            _: *mut Room,
+            _: *const Text,
+            _: Raw,
+            _: *const Room,
+            _: usize,
+            _: u64,
+        ) -> c_int {
+            0
+        }
+        unsafe extern "C" fn cancel(_: *mut Room, _: Raw) -> c_int {
+            0
+        }
+        unsafe extern "C" fn completion(argument: *mut c_void, _: Callback) -> Raw {
+            argument
+        }
+        unsafe extern "C" fn release(_: Raw) {}
+        let as_known = Lender {
+            list_of,
+            list_become_part: become_part,
+            list_crc: right,
+            io_make: make,
+            io_become: becomes,
+            io_end: make,
+            io_write: write,
+            io_cancel: cancel,
+            completion_make: completion,
+            completion_release: release,
+        };
+        assert!(as_known.works());
+        let with = |change: fn(&mut Lender)| {
+            let mut lender = as_known;
+            change(&mut lender);
+            lender.works()
+        };
+        assert!(!with(|lender| lender.list_crc = copied));
+        assert!(!with(|lender| lender.list_become_part = outgrows));
+    }
+
+    #[test]
+    fn a_text_is_what_librados_takes_for_a_string() {
+        let text = Text::of(c"object");
+        assert_eq!((text.length, size_of::<Text>()), (6, 32));
+    }
+}
