@@ -11,10 +11,11 @@ use rustix::process::Signal;
 
 const DISK_BYTES: usize = 64 << 20;
 
-/// A disk that nobody else uses.
-fn disk(scratch: &Scratch) -> (Loop, Mount) {
+/// A disk that nobody else uses, behind the memory that it is in: what is made last goes first.
+fn disk(scratch: &Scratch) -> (Mount, Loop) {
     let memory = Mount::tmpfs(scratch.work().join("memory"), 2 * DISK_BYTES as u64);
-    (Loop::in_memory(&memory, DISK_BYTES), memory)
+    let disk = Loop::in_memory(&memory, DISK_BYTES);
+    (memory, disk)
 }
 
 /// Reads from the disk all the time, for so long at most, until it is dropped.
@@ -59,7 +60,7 @@ fn waited_s(notes: &[String]) -> Option<f64> {
 fn a_cell_waits_until_others_leave_the_device() {
     require!(Root);
     let scratch = Scratch::alone();
-    let (disk, _memory) = disk(&scratch);
+    let (_memory, disk) = disk(&scratch);
     let (notes, _) = swept(&scratch, &disk, "1,2");
     assert_eq!(waited_s(&notes), None, "nobody else is there: {notes:?}");
     let neighbour = neighbour(&scratch, &disk, 6);
@@ -82,7 +83,7 @@ fn a_cell_waits_until_others_leave_the_device() {
 fn a_wait_in_vain_ends_and_is_told() {
     require!(Root);
     let scratch = Scratch::alone();
-    let (disk, _memory) = disk(&scratch);
+    let (_memory, disk) = disk(&scratch);
     let neighbour = neighbour(&scratch, &disk, 120);
     let (notes, took) = swept(&scratch, &disk, "1");
     neighbour.signal(Signal::INT);

@@ -202,7 +202,7 @@ fn a_sweep_agrees_with_the_exhaustive_grid_in_a_tenth_of_its_time() {
     ];
     let part = [("rw", "write,randread"), ("bs", "4k,64k"), depths];
     let axes = if full { whole } else { part };
-    let beyond = ["hdd", "raid", "ceph", "nfs"];
+    let beyond = ["hdd", "raid", "ceph"];
     let tasks: Vec<(Family, u64)> = match full {
         true => Family::ALL
             .into_iter()
