@@ -550,7 +550,7 @@ mod tests {
                 &[],
             ))
         };
-        assert_eq!(seen(None, &[running.clone()]), State::Running);
+        assert_eq!(seen(None, std::slice::from_ref(&running)), State::Running);
         assert!(matches!(seen(None, &[]), State::Waiting(_)));
         for pods in [vec![], vec![running]] {
             let State::Hindered(hindrance) = seen(Some(&failed), &pods) else {
