@@ -107,7 +107,7 @@ fn a_rendered_job_that_fails_says_why() {
         "emptydir://",
         "--claim-size 50m --deadline 10s --render",
     )
-    .replace("size=16m", "size=16m\n    time_based\n    runtime=600");
+    .replace("runtime=1", "runtime=600");
     kubectl_with(&["apply", "-f", "-"], &yaml);
     let (status, stdout, stderr) = run(lab.command(&format!("k8s collect -n {}", lab.namespace)));
     assert!(stderr.contains("deadline has passed"), "{stderr}");

@@ -5,9 +5,10 @@ use iosonde_engine::interrupt::Interrupt;
 use iosonde_study::CutShort;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 /// The wish to stop, and the signal that brought it.
 #[derive(Debug, Clone, Default)]
@@ -26,10 +27,13 @@ impl Stop {
         std::thread::Builder::new()
             .name("signals".to_owned())
             .spawn(move || {
+                let mut insistence = Insistence::default();
                 for signal in &mut signals {
                     heard.signal.store(signal, Relaxed);
                     heard.interrupt.request();
-                    insist(heard.interrupt.count(), signal);
+                    if insistence.hear(signal) {
+                        end_soon();
+                    }
                 }
             })?;
         Ok(stop)
@@ -69,20 +73,74 @@ impl Stop {
     }
 }
 
-/// What a signal that is not the first means. Libraries and the kernel can wait for something that does not answer without heeding any
-/// wish, so that the third one ends the program whatever it does.
-fn insist(count: u32, signal: i32) {
-    match count {
-        0 | 1 => {}
-        2 => eprintln!(
-            "note: ending, which waits for what was asked for; a third Ctrl-C ends at once, without a result, and leaves what was made"
-        ),
-        _ => {
-            if std::io::stderr().is_terminal() {
-                // A display may have hidden the cursor.
-                eprint!("\x1b[?25h");
+/// From the note at the second Ctrl-C on, it takes so long until another one means it: keys repeat.
+const CONSIDERED: Duration = Duration::from_secs(1);
+/// So long whatever goes on has to end by itself, and to say what is left, once somebody insists.
+const LAST: Duration = Duration::from_secs(2);
+
+/// Who presses Ctrl-C again and again. Libraries and the kernel can wait for something that does not answer without heeding any
+/// wish, so that the third one ends the program whatever it does. Other signals may come together, of one terminal that is gone.
+#[derive(Default)]
+struct Insistence {
+    count: u32,
+    noted: Option<Instant>,
+}
+
+impl Insistence {
+    /// Takes note of a signal. Whether the program is to end.
+    fn hear(&mut self, signal: i32) -> bool {
+        self.count += u32::from(signal == SIGINT);
+        match self.noted {
+            _ if signal != SIGINT => false,
+            None if self.count == 2 => {
+                self.noted = Some(Instant::now());
+                // A terminal that takes no more must not keep this thread from hearing the next one.
+                std::thread::spawn(|| {
+                    let _ = writeln!(
+                        std::io::stderr(),
+                        "note: ending, which waits for what was asked for; a third Ctrl-C ends it without that, and without a result, \
+                         and leaves what was made"
+                    );
+                });
+                false
             }
-            signal_hook::low_level::exit(128 + signal)
+            Some(noted) => noted.elapsed() >= CONSIDERED,
+            None => false,
         }
+    }
+}
+
+/// Ends the program in a moment, if it has not ended by itself.
+fn end_soon() {
+    std::thread::spawn(|| {
+        std::thread::sleep(LAST);
+        if std::io::stderr().is_terminal() {
+            // A display may have hidden the cursor; whoever holds the lock of standard error may hold it for ever.
+            let _ = rustix::io::write(rustix::stdio::stderr(), b"\x1b[?25h");
+        }
+        signal_hook::low_level::exit(128 + SIGINT)
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_insists_ends_the_program() {
+        let mut held = Insistence::default();
+        assert!(
+            (0..10).all(|_| !held.hear(SIGINT)),
+            "a key that is held down"
+        );
+        held.noted = held.noted.and_then(|at| at.checked_sub(CONSIDERED));
+        assert!(!held.hear(SIGHUP) && held.hear(SIGINT));
+        let mut gone = Insistence::default();
+        assert!(
+            ![SIGINT, SIGHUP, SIGHUP, SIGTERM]
+                .map(|signal| gone.hear(signal))
+                .contains(&true)
+        );
+        assert!(gone.noted.is_none());
     }
 }

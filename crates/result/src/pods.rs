@@ -77,15 +77,19 @@ pub fn combined(mut pods: Vec<PodRun>) -> Option<RunResult> {
     sum.nfs.clear();
     sum.events.clear();
     let mut nodes: Vec<&str> = Vec::new();
+    let mut mounts: Vec<(&str, &str)> = Vec::new();
     for pod in &pods {
         let result = &pod.result;
         sum.labels
             .retain(|key, value| result.labels.get(key) == Some(value));
-        // Pods of one node share its client of NFS, and their counters with it.
+        // Pods of one node that mount the same export share its counters; each may have mounts of its own.
+        let of_others = mounts.len();
         for side in &result.nfs {
-            if !nodes.contains(&pod.node.as_str()) {
+            let mount = (pod.node.as_str(), side.source.as_str());
+            if !mounts[..of_others].contains(&mount) {
                 sum.nfs.push(side.clone());
             }
+            mounts.push(mount);
         }
         for target in &result.targets {
             if !sum.targets.contains(target) {

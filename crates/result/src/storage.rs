@@ -3,7 +3,9 @@
 //! Two ways to the same data are two measurements: an image through librbd and the same image as a block device of the kernel have
 //! other code and other caches, and so have a file on CephFS and one on NFS.
 
-use crate::host::{DeviceInfo, DeviceKind, MappedImage, Service, ServiceClient, TargetInfo};
+use crate::host::{
+    DeviceInfo, DeviceKind, Locality, MappedImage, Service, ServiceClient, TargetInfo,
+};
 use crate::run::{CephUsed, RunResult, WorkerResult};
 use iosonde_job::plan::Engine;
 use schemars::JsonSchema;
@@ -169,6 +171,9 @@ fn mapped(target: &TargetInfo) -> Option<&MappedImage> {
 
 fn local(target: &TargetInfo) -> String {
     match (&target.mount, target.devices.first()) {
+        (Some(mount), _) if mount.locality == Locality::Remote => {
+            format!("{} ({})", mount.source, mount.fs_type)
+        }
         (Some(mount), _) => format!("{} on this machine", mount.fs_type),
         (None, Some(device)) => format!("the device {}", device.name),
         (None, None) => "on this machine".to_owned(),
@@ -280,6 +285,29 @@ mod tests {
             ..DeviceInfo::default()
         };
         assert_eq!(mapped(&target(None, vec![rbd("i"), disk])), None);
+    }
+
+    #[test]
+    fn a_file_system_of_another_machine_is_not_called_one_of_this() {
+        let mount = |fs_type: &str, source: &str, locality| Mount {
+            fs_type: fs_type.into(),
+            source: source.into(),
+            locality,
+            ..Mount::default()
+        };
+        let name = |mount| local(&target(Some(mount), Vec::new()));
+        assert_eq!(
+            name(mount("cifs", "//filer/share", Locality::Remote)),
+            "//filer/share (cifs)"
+        );
+        assert_eq!(
+            name(mount("fuse.sshfs", "me@host:/data", Locality::Remote)),
+            "me@host:/data (fuse.sshfs)"
+        );
+        assert_eq!(
+            name(mount("ext4", "/dev/sda1", Locality::Block)),
+            "ext4 on this machine"
+        );
     }
 
     #[test]

@@ -16,8 +16,7 @@ pub struct Rados {
 }
 
 impl Rados {
-    /// Room for `depth` I/Os on these files, each in one object, or spread over objects of `object_bytes`. The slab that it is
-    /// used with outlives it.
+    /// Room for `depth` I/Os on these files, each in one object, or spread over objects of `object_bytes`.
     pub fn new(
         io: IoCtx,
         files: &[String],
@@ -36,6 +35,12 @@ impl Rados {
     /// Does not wait for a cluster that is silent once the user wants to stop.
     pub fn heeding(mut self, wish: &Arc<Interrupt>) -> Rados {
         self.requests.heed(wish);
+        self
+    }
+
+    /// Lends large writes to the library, as [`Requests::lending`] says. The slab that it is used with outlives it.
+    pub fn lending(mut self) -> Rados {
+        self.requests.lending();
         self
     }
 

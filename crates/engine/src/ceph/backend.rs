@@ -147,14 +147,27 @@ pub(crate) fn backend_of(
         .map(|file| object_of(&file.path))
         .collect();
     let mut used = used(job.io.engine, ceph, &pool)?;
-    // The worker owns the client, so that its buffers can be lent to it.
     let mut backend =
         Rados::new(pool, &names, ceph.object_bytes, depth, ceph.busy_poll).heeding(wish);
-    used.uncopied_from = backend.lends_from();
+    if may_lend(job) {
+        // The worker owns the client, so that its buffers can be lent to it.
+        backend = backend.lending();
+        let fits = |from: &u64| ceph.object_bytes.is_none_or(|bytes| bytes >= *from);
+        used.uncopied_from = backend.lends_from().filter(fits);
+    }
     if ceph.object_names == ObjectNames::RadosBench {
         backend = backend.named_as_by_rados_bench(&names);
     }
     Ok((CephBackend::Rados(backend), used))
+}
+
+/// Whether what a job writes can be lent: a write that was given up or has timed out may still be sent, so that a worker which
+/// survives that and goes on would have it send the data of another one.
+fn may_lend(job: &Job) -> bool {
+    let survived = job.errors.ignore.iter().flatten();
+    let mut unanswered =
+        survived.filter(|errno| [libc::ETIMEDOUT, libc::ECANCELED].contains(errno));
+    changes(job) && unanswered.next().is_none()
 }
 
 /// The object's name that a file's path stands for.

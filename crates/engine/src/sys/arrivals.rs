@@ -101,6 +101,8 @@ pub(super) struct Arrivals {
     in_flight: usize,
     /// Look again and again instead of sleeping.
     polls: bool,
+    /// How all that was under way ended, once it was abandoned.
+    abandoned: Option<i32>,
 }
 
 impl Arrivals {
@@ -120,6 +122,7 @@ impl Arrivals {
             board,
             in_flight: 0,
             polls,
+            abandoned: None,
         }
     }
 
@@ -131,7 +134,7 @@ impl Arrivals {
     /// Begins an I/O of so many requests. Each must come to its end by [`Tag::piece_is_over`].
     ///
     /// # Panics
-    /// When the slot is in flight already: its buffer would be in use twice.
+    /// When the slot is in flight already: its buffer would be in use twice. When all was abandoned: see [`Arrivals::refuse`].
     pub(super) fn begin(&mut self, slot: u32, pieces: u32) {
         let tag = &self.tags[slot as usize];
         assert!(
@@ -176,8 +179,9 @@ impl Arrivals {
     }
 
     /// Ends all that is under way with `result`, whatever becomes of it: what is reported later goes to nobody. The tags stay where they
-    /// are for ever, and nothing can be begun any more.
+    /// are for ever, and nothing can be begun any more, see [`Arrivals::refuse`].
     pub(super) fn abandon(&mut self, result: i32, done: &mut Vec<Completion>) {
+        self.abandoned = Some(result);
         let tags: &'static [Tag] = Box::leak(std::mem::take(&mut self.tags));
         while self.in_flight > 0 {
             let mut state = self.board.state();
@@ -199,6 +203,18 @@ impl Arrivals {
                 std::thread::yield_now();
             }
         }
+    }
+
+    /// Ends an I/O that comes after [`Arrivals::abandon`] as those before it ended. `false` where nothing was abandoned: it can begin.
+    pub(super) fn refuse(&mut self, slot: u32) -> bool {
+        let Some(result) = self.abandoned else {
+            return false;
+        };
+        // The board is closed to all others.
+        self.board.state().done.push(Completion { slot, result });
+        self.board.any.store(true, Release);
+        self.in_flight += 1;
+        true
     }
 
     fn look(&mut self, done: &mut Vec<Completion>) {
@@ -294,6 +310,29 @@ mod tests {
             let result_of = |slot| done.iter().find(|done| done.slot == slot).unwrap().result;
             assert_eq!(result_of(0), -libc::ECANCELED);
             assert!([512, -libc::ECANCELED].contains(&result_of(1)));
+        }
+    }
+
+    #[test]
+    fn what_comes_after_the_others_were_abandoned_ends_as_they_did() {
+        for polls in [false, true] {
+            let mut arrivals = Arrivals::new(2, polls);
+            assert!(!arrivals.refuse(0));
+            arrivals.begin(0, 1);
+            let mut done = Vec::new();
+            arrivals.abandon(-libc::ECANCELED, &mut done);
+            done.clear();
+            for slot in [1, 0] {
+                assert!(arrivals.refuse(slot));
+                assert!(!arrivals.is_idle());
+                arrivals.collect(1, None, &mut done);
+                assert!(arrivals.is_idle());
+                let found: Vec<_> = done
+                    .drain(..)
+                    .map(|done| (done.slot, done.result))
+                    .collect();
+                assert_eq!(found, [(slot, -libc::ECANCELED)]);
+            }
         }
     }
 

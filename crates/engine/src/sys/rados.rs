@@ -141,8 +141,6 @@ impl Rados {
 /// What was found in librados.
 struct Loaded {
     rados: Rados,
-    /// Its way to write without a copy, where it is one that is known.
-    lender: Option<Lender>,
 }
 
 impl Loaded {
@@ -151,12 +149,22 @@ impl Loaded {
         let find = |library: &Library| {
             Ok(Loaded {
                 rados: Rados::of(library)?,
-                lender: Lender::in_library(library),
             })
         };
         let loaded = LOADED.get_or_init(|| load(LIBRARY, find));
         loaded.as_ref().map_err(Clone::clone)
     }
+}
+
+/// librados' way to write without a copy, where it is one that is known: looked for when something is first to be lent.
+fn lender() -> Option<&'static Lender> {
+    static LENDER: OnceLock<Option<Lender>> = OnceLock::new();
+    let find = || {
+        load(LIBRARY, |library| Ok(Lender::in_library(library)))
+            .ok()
+            .flatten()
+    };
+    LENDER.get_or_init(find).as_ref()
 }
 
 /// The version of librados, e.g. `3.0.0`. Ceph counts it apart from its own releases.
@@ -476,9 +484,11 @@ impl IoCtx {
         let is_the_only_one = Arc::strong_count(&self.context) == 1
             && Arc::strong_count(handle) == 1
             && Arc::weak_count(handle) == 0;
-        let lender = Loaded::get().ok()?.lender.as_ref()?;
+        if !is_the_only_one {
+            return None;
+        }
         // SAFETY: a context of librados; the requests that ask for this let go of it before the context.
-        is_the_only_one.then(|| unsafe { Lent::new(lender, self.context.raw) })
+        unsafe { Lent::new(lender()?, self.context.raw) }
     }
 
     /// Writes, and waits until that is safe. With no data the object is made where it is missing.

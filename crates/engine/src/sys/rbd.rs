@@ -319,8 +319,12 @@ impl ImageRequests {
         self.arrivals.abandon(-libc::ECANCELED, done);
     }
 
-    /// Starts a request. What cannot be started is over at once.
+    /// Starts a request. What cannot be started is over at once, and so is all that comes after requests were given up: a job that ignores
+    /// `ECANCELED` goes on to its flush at the end.
     fn start(&mut self, slot: u32, counts: usize, call: impl FnOnce(&Rbd, Raw, Raw) -> c_int) {
+        if self.arrivals.refuse(slot) {
+            return;
+        }
         let (rbd, image) = self.image.raw();
         self.arrivals.begin(slot, 1);
         let tag = self.arrivals.tag(slot);

@@ -79,6 +79,7 @@ mod tests {
     use super::*;
     use iosonde_engine::local::LocalRunner;
     use iosonde_engine::system_env::SystemEnv;
+    use iosonde_result::nfs::NfsSide;
     use iosonde_result::pods::{PodRun, combined};
     use iosonde_result::session::Session;
 
@@ -134,5 +135,26 @@ mod tests {
             counts, one[0].directions.read.total_ios,
             "histograms are merged"
         );
+    }
+
+    #[test]
+    fn counters_of_an_export_are_there_once_for_each_node() {
+        let with = |name: &str, node: &str, sources: &[&str]| {
+            let mut run = pod(name, node, 1000, 0);
+            let sides = sources.iter().map(|source| NfsSide {
+                source: (*source).to_owned(),
+                ..NfsSide::default()
+            });
+            run.result.nfs = sides.collect();
+            run
+        };
+        let sum = combined(vec![
+            with("p0", "n1", &["filer:/a"]),
+            with("p1", "n1", &["filer:/a", "filer:/b"]),
+            with("p2", "n2", &["filer:/a"]),
+        ]);
+        let sum = sum.unwrap();
+        let sources: Vec<&str> = sum.nfs.iter().map(|side| side.source.as_str()).collect();
+        assert_eq!(sources, ["filer:/a", "filer:/b", "filer:/a"]);
     }
 }

@@ -115,11 +115,21 @@ impl Keeper {
         self.study.as_ref()?.id.as_deref()
     }
 
-    /// The number that the next run of the study will have.
-    pub(crate) fn next_run(&self) -> u32 {
-        let known = self.store.as_ref().zip(self.id());
-        let next = known.and_then(|(store, id)| store.next_run(id).ok());
-        next.unwrap_or(1)
+    /// The number that the next run of the study will have; `None` where no more of it is kept. A history that cannot tell
+    /// keeps no more: nobody would know which of its runs to take back.
+    pub(crate) fn next_run(&mut self) -> Option<u32> {
+        let store = self.store.as_ref()?;
+        let next = match self.id() {
+            Some(id) => store.next_run(id),
+            None => Ok(1),
+        };
+        match next {
+            Ok(next) => Some(next),
+            Err(error) => {
+                self.lose(&error);
+                None
+            }
+        }
     }
 
     /// Removes runs of the study that goes on, by their numbers: what they are of is measured again. Whether there were any.

@@ -3,8 +3,8 @@
 //! librados' C functions copy what they write. Its C++ functions take lists of buffers that may be anybody's memory. They are
 //! found at run time like the others: their names hold the version of Ceph's binary interface and the types of all arguments, so
 //! that a library with another interface does not have them, and writes are copied there. Nothing here knows how Ceph lays out
-//! its objects: its own functions make, use and empty them, in room that is several times as large as they need. Both is tried
-//! out once, on memory of our own, before anything is written.
+//! its objects: its own functions make, use and empty them, in room that is several times as large as they need. A list of buffers is
+//! tried out once, on memory of our own, before anything is written.
 //!
 //! A request that was given up may still be on its way to a daemon that is silent. So memory is lent only to a client that nobody
 //! else uses: it is shut down, and its connections with it, before the memory goes.
@@ -128,15 +128,16 @@ unsafe impl Send for Lent {}
 impl Lent {
     /// # Safety
     /// `io` is a context of librados, which is destroyed after this.
-    pub(super) unsafe fn new(lender: &'static Lender, io: Raw) -> Lent {
+    pub(super) unsafe fn new(lender: &'static Lender, io: Raw) -> Option<Lent> {
         let mut room = Box::new(Room::new());
         // SAFETY: made before it is used, in room that stays where it is.
         unsafe {
             (lender.io_make)(&mut *room);
             (lender.io_become)(io, &mut *room);
         }
-        assert!(room.is_ample(), "librados' context outgrew its room");
-        Lent { lender, io: room }
+        let is_ample = room.is_ample();
+        let lent = Lent { lender, io: room };
+        is_ample.then_some(lent)
     }
 
     /// How completions are released.

@@ -104,9 +104,6 @@ fn value_of(completion: Raw) -> c_int {
 
 impl Requests {
     /// Room for `depth` I/Os in flight. With `polls` waits burn the processor instead of sleeping.
-    ///
-    /// When nobody else has this client, large writes are sent from where the data are. The memory that is passed to
-    /// [`Requests::write`] must be there for as long as the requests themselves.
     pub fn new(io: IoCtx, depth: usize, polls: bool) -> Requests {
         Requests {
             arrivals: Arrivals::new(depth, polls),
@@ -114,10 +111,17 @@ impl Requests {
                 rados: io.raw().0,
                 of_slots: (0..depth).map(|_| Vec::with_capacity(1)).collect(),
             },
-            lent: io.lent(),
+            lent: None,
             io,
             stopping: None,
         }
+    }
+
+    /// Sends large writes from where the data are, when nobody else has this client. The memory that is passed to
+    /// [`Requests::write`] must be there for as long as the requests themselves, and where a write has timed out, nothing else
+    /// may come into it: it may still be sent.
+    pub fn lending(&mut self) {
+        self.lent = self.io.lent();
     }
 
     /// Does not wait for a cluster that is silent once the user wants to stop: its requests end with `ECANCELED`.
@@ -179,7 +183,8 @@ impl Requests {
         let held = Held::Lent(lent.lender(), completion);
         self.completions.of_slots[piece.slot as usize].push(held);
         // SAFETY: the data are those of a slot in flight, which nobody changes. `arrivals` wait for the request. Where it was
-        // given up, the memory outlives these requests, which own the client and shut it down as they go.
+        // given up or has timed out, its worker ends, and uses the slot no more (who wanted `lending` has seen to that); the memory
+        // outlives these requests, which own the client and shut it down as they go.
         let started = unsafe { lent.write(object, completion, buffer, piece.len, piece.offset) };
         if started < 0 {
             tag.piece_is_over(started);

@@ -181,7 +181,8 @@ fn of_suite(
     figure: &FigureName,
 ) -> Result<Vec<Measured>, Failure> {
     let repetitions: BTreeSet<u32> = suite.steps.iter().map(|step| step.repetition).collect();
-    let (mut found, mut of_runs, mut is_cut) = (Vec::new(), Vec::new(), false);
+    let (mut found, mut of_runs) = (Vec::new(), Vec::new());
+    let (mut is_cut, mut is_run_cut) = (false, false);
     for repetition in repetitions {
         let steps = || (suite.steps.iter()).filter(|step| step.repetition == repetition);
         if let Some(kind) = figure.asked.found() {
@@ -196,13 +197,19 @@ fn of_suite(
             found.extend(of_steps(true)?);
             is_cut |= of_steps(false)?.is_some();
         }
-        let parts = steps().flat_map(|step| &step.parts);
+        let (whole, cut): (Vec<&StepResult>, Vec<&StepResult>) =
+            steps().partition(|step| step.is_whole());
+        let parts = whole.into_iter().flat_map(|step| &step.parts);
         of_runs.extend(of_parts(study, parts, figure)?);
+        // Several of that name are no figure either.
+        let parts = cut.into_iter().flat_map(|step| &step.parts);
+        is_run_cut |= !matches!(of_parts(study, parts, figure), Ok(None));
     }
     if !found.is_empty() || is_cut {
         return Ok(found);
     }
-    if !of_runs.is_empty() {
+    // The history has the runs of what was cut short as well.
+    if !of_runs.is_empty() || is_run_cut {
         return Ok(of_runs);
     }
     // Cells of searches are in no step.
@@ -438,6 +445,56 @@ mod tests {
         assert_eq!(highest(steps), [6.0, 5.0]);
         assert!(highest(vec![step(1, true, 9.0)]).is_empty());
         assert!(highest(Vec::new()).is_empty());
+    }
+
+    /// Nor are the runs of a step that failed or was interrupted, also where the history has them.
+    #[test]
+    fn runs_of_what_was_cut_short_are_no_figure() {
+        let part = |iops: f64| Part {
+            name: "w".to_owned(),
+            pattern: Pattern::default(),
+            figures: vec![Figure {
+                subject: Subject::Read,
+                measure: Measure::Iops,
+                value: iops,
+                bounds: None,
+                settled: None,
+            }],
+        };
+        let of = |repetition, interrupted, failure: Option<&str>, iops| StepResult {
+            parts: vec![part(iops)],
+            found: Vec::new(),
+            failure: failure.map(str::to_owned),
+            ..step(repetition, interrupted, 0.0)
+        };
+        let all = |steps: Vec<StepResult>| {
+            let suite = SuiteResult {
+                format: FORMAT,
+                suite: "s".to_owned(),
+                about: None,
+                target: "sim:".to_owned(),
+                labels: Default::default(),
+                steps,
+                judged: Vec::new(),
+                interrupted: true,
+            };
+            let study = Summary {
+                parts: vec![part(9.0)],
+                ..summary(0)
+            };
+            let figure = FigureName::parse("iops").ok().unwrap();
+            let found = of_suite(&study, &suite, &figure).unwrap().into_iter();
+            found.map(|measured| measured.value).collect::<Vec<_>>()
+        };
+        let steps = vec![
+            of(1, false, None, 5.0),
+            of(2, true, None, 9.0),
+            of(3, false, Some("no space"), 8.0),
+        ];
+        assert_eq!(all(steps), [5.0]);
+        assert!(all(vec![of(1, true, None, 9.0)]).is_empty());
+        assert!(all(vec![of(1, false, Some("no space"), 9.0)]).is_empty());
+        assert_eq!(all(Vec::new()), [9.0]);
     }
 
     #[test]

@@ -30,7 +30,8 @@ pub(super) fn of(source: &str, result: &SweepResult) -> Sweep {
     }
 }
 
-/// The same sweep on several targets, as one whose first axis they are; `None` where its other axes are not the same on all.
+/// The same sweep on several targets, as one whose first axis they are; `None` where its other axes are not the same on all, and
+/// where a target is there twice, as in two results of one suite.
 pub(super) fn merged(sweeps: &[(String, Sweep)]) -> Option<Sweep> {
     let ((_, first), others) = sweeps.split_first()?;
     let axes = |sweep: &Sweep| -> Vec<(String, Vec<String>)> {
@@ -41,9 +42,16 @@ pub(super) fn merged(sweeps: &[(String, Sweep)]) -> Option<Sweep> {
     if others.is_empty() || others.iter().any(|(_, other)| axes(other) != axes(first)) {
         return None;
     }
+    let mut values: Vec<String> = Vec::new();
+    for (target, _) in sweeps {
+        if values.contains(target) {
+            return None;
+        }
+        values.push(target.clone());
+    }
     let targets = SweepAxis {
         name: "target".to_owned(),
-        values: sweeps.iter().map(|(target, _)| target.clone()).collect(),
+        values,
     };
     let others = axes(first).into_iter();
     let others = others.map(|(name, values)| SweepAxis { name, values });
@@ -97,5 +105,47 @@ fn curve(result: &SweepResult, curve: &CurveResult) -> SweepCurve {
         sentence: sentence(result, curve),
         knee: knee(curve),
         cells: cells.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sweep(source: &str) -> Sweep {
+        Sweep {
+            source: source.to_owned(),
+            headline: String::new(),
+            axes: vec![SweepAxis {
+                name: "iodepth".to_owned(),
+                values: vec!["1".to_owned(), "2".to_owned()],
+            }],
+            curves: vec![SweepCurve {
+                values: Vec::new(),
+                block_bytes: 4096,
+                sentence: None,
+                knee: None,
+                cells: Vec::new(),
+            }],
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn sweeps_of_several_targets_are_one_and_two_of_the_same_target_are_not() {
+        let on = |target: &str, source: &str| (target.to_owned(), sweep(source));
+        let all = merged(&[on("a", "one.json"), on("b", "one.json")]).unwrap();
+        assert_eq!(
+            (all.axes[0].name.as_str(), &all.axes[0].values[..]),
+            ("target", &["a".to_owned(), "b".to_owned()][..])
+        );
+        assert_eq!(all.curves.len(), 2);
+        assert!(merged(&[on("a", "old.json"), on("a", "new.json")]).is_none());
+        let of_both = [
+            on("a", "old.json"),
+            on("b", "old.json"),
+            on("a", "new.json"),
+        ];
+        assert!(merged(&of_both).is_none());
     }
 }
