@@ -52,8 +52,21 @@ fn without(why: &str, embedded: &Path) -> Result<(), Box<dyn Error>> {
 
 /// Statically linked, and no larger than it must be, for it is sent into every pod: nothing moves it in memory, and nobody reads a
 /// trace of its stack.
-const AGENT_FLAGS: &str =
-    "-C target-feature=+crt-static -C relocation-model=static -C force-unwind-tables=no";
+const AGENT_FLAGS: [&str; 3] = [
+    "-Ctarget-feature=+crt-static",
+    "-Crelocation-model=static",
+    "-Cforce-unwind-tables=no",
+];
+
+/// These, and no paths of the machine that builds: they would be in it hundreds of times.
+fn agent_flags() -> String {
+    let mut flags = AGENT_FLAGS.map(str::to_owned).to_vec();
+    let home = env::var("HOME").map(|home| format!("{home}/.cargo"));
+    if let Ok(cargo) = env::var("CARGO_HOME").or(home) {
+        flags.push(format!("--remap-path-prefix={cargo}/registry/src="));
+    }
+    flags.join("\x1f")
+}
 
 /// Builds the agent, statically linked, where nothing else is built: the outer build holds the lock of its own directory.
 fn agent(root: &Path, out: &Path) -> Result<PathBuf, Box<dyn Error>> {
@@ -75,8 +88,7 @@ fn agent(root: &Path, out: &Path) -> Result<PathBuf, Box<dyn Error>> {
         .args(["--target", &target])
         .arg("--target-dir")
         .arg(&directory)
-        .env_remove("CARGO_ENCODED_RUSTFLAGS")
-        .env("RUSTFLAGS", AGENT_FLAGS);
+        .env("CARGO_ENCODED_RUSTFLAGS", agent_flags());
     // What cargo sets for this build is not meant for the other.
     for name in [
         "RUSTC_WRAPPER",
