@@ -5,6 +5,7 @@ use iosonde_e2e::Scratch;
 use iosonde_e2e::{ensure, one_good_try};
 use rustix::process::Signal;
 use serde_json::Value;
+use std::time::Duration;
 
 fn json(stdout: &str) -> Value {
     serde_json::from_str(stdout).expect("fio's JSON")
@@ -159,6 +160,8 @@ fn what_happens_to_one_pod_is_said_and_all_are_removed() {
     let lab = Lab::new("podfaults");
     let words = format!("--pods 2 --claim-size 50m {ENDLESS}");
     let child = begun(&lab, lab.fio("sc://local-path", &words));
+    // The other pod may still lay out, and then nothing is known.
+    std::thread::sleep(Duration::from_secs(3));
     signal(&child, Signal::INT);
     let (status, stdout, stderr) = ended(&child.wait_with_output().expect("it ends"));
     assert_eq!(status, Some(130), "{stderr}");
