@@ -94,6 +94,12 @@ pub struct Handle {
     pub size: u64,
 }
 
+/// Somebody who is called by the thread that has news, instead of being woken up by it.
+pub trait Called: Send + Sync {
+    /// What was waited for is there.
+    fn call(&self);
+}
+
 /// Moves I/O between slots and files.
 pub trait Backend {
     /// Whether I/O is over when [`Backend::submit`] returns. Such a backend is given one slot at a time, and its completion
@@ -113,10 +119,14 @@ pub trait Backend {
         done: &mut Vec<Completion>,
     ) -> io::Result<()>;
 
-    /// On simulated devices: when the next I/O will be finished. Such a backend never blocks in [`Backend::reap`].
+    /// When the next I/O will be finished, on simulated devices; never by itself where somebody is [`Called`] for it. Such a
+    /// backend never blocks in [`Backend::reap`].
     fn next_completion_ns(&self) -> Option<u64> {
         None
     }
+
+    /// Looks after what is under way, where somebody is [`Called`]: several times a second.
+    fn look_after(&mut self) {}
 
     /// Takes note of another set of files, in the order that slots number them.
     fn set_files(&mut self, handles: &[Handle]) -> io::Result<()>;

@@ -19,7 +19,7 @@ pub use crate::sys::rados::{Cluster, IoCtx, ObjectStat, Piece, Requests, version
 pub use crate::sys::rbd::{Image, ImageRequests, version as rbd_version};
 pub use access::connect;
 pub(crate) use backend::{CephBackend, backend_of, file_name, image_bytes};
-pub use backend::{open_image, open_pool, share};
+pub use backend::{open_image, share};
 pub use error::CephError;
 pub(crate) use estate::{Estate, Terms};
 pub use look::{Found, look};

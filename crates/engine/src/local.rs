@@ -20,6 +20,8 @@ mod report;
 mod scheduler;
 mod seat;
 mod simulate;
+#[cfg(feature = "ceph")]
+mod stage;
 mod status;
 mod steady;
 mod threads;

@@ -355,6 +355,11 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         self.now_ns = self.clock.now_ns();
     }
 
+    /// Looks after what is under way, where nobody waits for it: see [`Backend::look_after`].
+    pub fn look_after(&mut self) {
+        self.backend.look_after();
+    }
+
     /// Goes one round: prepare, submit, reap, record.
     #[inline]
     pub fn step(&mut self) -> Step {

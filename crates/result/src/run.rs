@@ -218,6 +218,34 @@ pub struct CpuUse {
     pub minor_faults: u64,
 }
 
+impl CpuUse {
+    /// What was used since an earlier look.
+    pub fn since(&self, before: &CpuUse) -> CpuUse {
+        CpuUse {
+            user_ns: self.user_ns.saturating_sub(before.user_ns),
+            system_ns: self.system_ns.saturating_sub(before.system_ns),
+            queued_ns: self.queued_ns.saturating_sub(before.queued_ns),
+            context_switches: self
+                .context_switches
+                .saturating_sub(before.context_switches),
+            major_faults: self.major_faults.saturating_sub(before.major_faults),
+            minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
+        }
+    }
+
+    /// What two used together.
+    pub fn and(&self, other: &CpuUse) -> CpuUse {
+        CpuUse {
+            user_ns: self.user_ns + other.user_ns,
+            system_ns: self.system_ns + other.system_ns,
+            queued_ns: self.queued_ns + other.queued_ns,
+            context_switches: self.context_switches + other.context_switches,
+            major_faults: self.major_faults + other.major_faults,
+            minor_faults: self.minor_faults + other.minor_faults,
+        }
+    }
+}
+
 /// Outcome of `steadystate`, as fio reports it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SteadyStateResult {

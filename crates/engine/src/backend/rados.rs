@@ -1,11 +1,11 @@
 //! Objects of a Ceph pool.
 
-use super::{Backend, Completion, Handle, Op, Slab};
+use super::{Backend, Called, Completion, Handle, Op, Slab};
 use crate::ceph::stripes::{Name, count, parts};
 use crate::ceph::{IoCtx, Piece, Requests};
 use crate::interrupt::Interrupt;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// I/O on objects. Files are known by their names, in the order that slots number them.
@@ -36,6 +36,22 @@ impl Rados {
     pub fn heeding(mut self, wish: &Arc<Interrupt>) -> Rados {
         self.requests.heed(wish);
         self
+    }
+
+    /// Ends I/Os that are not answered within this time, for a client without a limit of its own.
+    pub fn limited_to(mut self, time: Duration) -> Rados {
+        self.requests.limit(time);
+        self
+    }
+
+    /// Has librados' thread call when I/Os are over. From here on this does not wait for any.
+    pub fn call(&mut self, called: Weak<dyn Called>) {
+        self.requests.call(called);
+    }
+
+    /// Whether waits sleep, and somebody can be called instead.
+    pub fn can_call(&self) -> bool {
+        !self.requests.polls()
     }
 
     /// Lends large writes to the library, as [`Requests::lending`] says. The slab that it is used with outlives it.
@@ -109,6 +125,14 @@ impl Backend for Rados {
         self.requests
             .collect(min, timeout_ns.map(Duration::from_nanos), done);
         Ok(())
+    }
+
+    fn next_completion_ns(&self) -> Option<u64> {
+        self.requests.calls().then_some(u64::MAX)
+    }
+
+    fn look_after(&mut self) {
+        self.requests.look_after();
     }
 
     fn set_files(&mut self, _: &[Handle]) -> io::Result<()> {

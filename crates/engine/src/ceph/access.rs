@@ -66,16 +66,28 @@ const OF_OBJECTS: [Setting; 1] = [Setting {
 /// # Errors
 /// A library that is missing; a configuration that cannot be read; monitors that do not answer or refuse the client.
 pub fn connect(access: &CephAccess) -> Result<Cluster, CephError> {
-    connect_with(access, &[])
+    connect_with(access, &[], Limit::OfLibrary)
 }
 
 /// Connects for I/O on objects alone, as [`connect`] does.
 pub(super) fn connect_for_objects(access: &CephAccess) -> Result<Cluster, CephError> {
-    connect_with(access, &OF_OBJECTS)
+    connect_with(access, &OF_OBJECTS, Limit::OfLibrary)
+}
+
+/// Connects for I/O on objects whose requests somebody else limits: a timer of librados' for each costs processor time.
+pub(super) fn connect_for_limited_objects(access: &CephAccess) -> Result<Cluster, CephError> {
+    connect_with(access, &OF_OBJECTS, Limit::OfOthers)
+}
+
+/// Who ends requests to storage daemons that are not answered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    OfLibrary,
+    OfOthers,
 }
 
 /// Connects with settings of ours, which hold where the user has changed none of them.
-fn connect_with(access: &CephAccess, ours: &[Setting]) -> Result<Cluster, CephError> {
+fn connect_with(access: &CephAccess, ours: &[Setting], limit: Limit) -> Result<Cluster, CephError> {
     let environment = Arguments::of(&std::env::var("CEPH_ARGS").unwrap_or_default());
     let name = access.client.as_ref().or(environment.name.as_ref());
     let name = name.map_or_else(|| "client.admin".to_owned(), |name| full_name(name));
@@ -101,15 +113,19 @@ fn connect_with(access: &CephAccess, ours: &[Setting]) -> Result<Cluster, CephEr
             client.set(setting.name, setting.ours)?;
         }
     }
-    limit_waits(&client, access)?;
+    limit_waits(&client, access, limit)?;
     client.connect()?;
     Ok(client)
 }
 
 /// Without limits a client of a cluster that is gone waits for ever.
-fn limit_waits(client: &Cluster, access: &CephAccess) -> Result<(), CephError> {
+fn limit_waits(client: &Cluster, access: &CephAccess, limit: Limit) -> Result<(), CephError> {
     let timeout_s = access.timeout_s.max(1);
-    client.set("rados_osd_op_timeout", &timeout_s.to_string())?;
+    let of_library_s = match limit {
+        Limit::OfLibrary => timeout_s,
+        Limit::OfOthers => 0,
+    };
+    client.set("rados_osd_op_timeout", &of_library_s.to_string())?;
     client.set("rados_mon_op_timeout", &timeout_s.to_string())?;
     client.set(
         "client_mount_timeout",

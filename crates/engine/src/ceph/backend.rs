@@ -1,6 +1,6 @@
 //! A job's pool or image, opened, and the backend on it.
 
-use super::access::connect_for_objects;
+use super::access::{connect_for_limited_objects, connect_for_objects};
 use super::{CephError, Cluster, Image, IoCtx, connect, version};
 use crate::backend::rados::Rados;
 use crate::backend::rbd::Rbd;
@@ -12,6 +12,7 @@ use iosonde_job::plan::{Ceph, CephAccess, Direction, Engine, Job, ObjectNames};
 use iosonde_result::run::CephUsed;
 use iosonde_result::session::RunError;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// A backend on a Ceph cluster.
 pub(crate) enum CephBackend {
@@ -47,9 +48,9 @@ pub(crate) fn file_name(job: &Job, path: &std::path::Path) -> String {
     }
 }
 
-/// Connects, and opens a job's pool. Each caller is a client of its own.
-pub fn open_pool(ceph: &Ceph) -> Result<IoCtx, RunError> {
-    opened(ceph, connect_for_objects(&ceph.access))
+/// Connects, and opens a job's pool for a worker, who limits its requests itself. Each is a client of its own.
+fn open_pool(ceph: &Ceph) -> Result<IoCtx, RunError> {
+    opened(ceph, connect_for_limited_objects(&ceph.access))
 }
 
 /// Opens a job's pool to do what is not measured.
@@ -141,14 +142,16 @@ pub(crate) fn backend_of(
         return Ok((CephBackend::Rbd(backend), used));
     }
     let pool = open_pool(ceph)?;
+    let limit = Duration::from_secs(u64::from(ceph.access.timeout_s.max(1)));
     let names: Vec<String> = files
         .files
         .iter()
         .map(|file| object_of(&file.path))
         .collect();
     let mut used = used(job.io.engine, ceph, &pool)?;
-    let mut backend =
-        Rados::new(pool, &names, ceph.object_bytes, depth, ceph.busy_poll).heeding(wish);
+    let mut backend = Rados::new(pool, &names, ceph.object_bytes, depth, ceph.busy_poll)
+        .heeding(wish)
+        .limited_to(limit);
     if may_lend(job) {
         // The worker owns the client, so that its buffers can be lent to it.
         backend = backend.lending();

@@ -6,8 +6,12 @@ use super::commands;
 use super::logfiles::{LogFiles, LogShelf, Writing};
 use super::report::{self, Measured};
 use super::scheduler::Schedulers;
+#[cfg(feature = "ceph")]
+use super::stage::{self, Stage};
 use super::{LocalRunner, Member, epoch_ms};
 use crate::backend::Backend;
+#[cfg(feature = "ceph")]
+use crate::backend::rados::Rados;
 #[cfg(feature = "ceph")]
 use crate::ceph::CephBackend;
 use crate::clock::{Clock, RealClock};
@@ -227,7 +231,9 @@ impl Seat<'_> {
                 AnyBackend::Mmap(backend) => self.drive(backend, parts, &used),
                 AnyBackend::Null(backend) => self.drive(backend, parts, &used),
                 #[cfg(feature = "ceph")]
-                AnyBackend::Ceph(CephBackend::Rados(backend)) => self.drive(backend, parts, &used),
+                AnyBackend::Ceph(CephBackend::Rados(backend)) => {
+                    self.drive_by_calls(backend, parts, &used)
+                }
                 #[cfg(feature = "ceph")]
                 AnyBackend::Ceph(CephBackend::Rbd(backend)) => self.drive(backend, parts, &used),
             };
@@ -283,9 +289,10 @@ impl Seat<'_> {
         let measure_from_ns = parts.recorder.measure_from_ns();
         let mut worker = Worker::new(backend, self.clock, parts);
         let mut measuring = Measuring::new(&self.shared, measure_from_ns, self.clock.now_ns());
+        let alone = CpuUse::default();
         loop {
             if self.shared.asked.load(Relaxed) {
-                self.publish(&worker, &measuring, used, start_ns);
+                self.publish(&worker, &measuring.so_far(&alone), used, start_ns);
             }
             match worker.step() {
                 Step::Again => {}
@@ -296,13 +303,51 @@ impl Seat<'_> {
                 Step::Done => break,
             }
             if !measuring.begun && worker.now_ns() >= measure_from_ns {
-                measuring.begin(&self.shared);
+                measuring.begin(&self.shared, &alone);
             }
         }
-        let measured = measuring.so_far();
+        let measured = measuring.so_far(&alone);
         Driven {
             outcome: worker.finish(),
             measured,
+        }
+    }
+
+    /// Has the worker stepped to its end by the thread on which its completions come, where nothing but those is waited for.
+    #[cfg(feature = "ceph")]
+    fn drive_by_calls(&self, mut backend: Rados, parts: Parts, used: &BackendUsed) -> Driven {
+        if !backend.can_call() || !stage::fits(&parts) {
+            return self.drive(backend, parts, used);
+        }
+        let limits = parts.limits;
+        let measure_from_ns = parts.recorder.measure_from_ns();
+        let mut measuring = Measuring::new(&self.shared, measure_from_ns, self.clock.now_ns());
+        let stage = Arc::new(Stage::new());
+        let called: Arc<Stage<Worker<Rados, RealClock>>> = stage.clone();
+        backend.call(Arc::<Stage<_>>::downgrade(&called));
+        stage.enter(Worker::new(backend, self.clock, parts));
+        let mut measured = None;
+        while !stage.tend(|worker, lent| {
+            if self.shared.asked.load(Relaxed) {
+                self.publish(worker, &measuring.so_far(lent), used, limits.start_ns);
+            }
+            if !measuring.begun && worker.now_ns() >= measure_from_ns {
+                measuring.begin(&self.shared, lent);
+            }
+            measured = Some(measuring.so_far(lent));
+        }) {
+            let moments = [measure_from_ns, limits.deadline_ns];
+            let now_ns = self.clock.now_ns();
+            let ahead = moments
+                .iter()
+                .filter_map(|moment| moment.checked_sub(now_ns));
+            let next = ahead.filter(|left_ns| *left_ns > 0).min();
+            stage.wait(next.map_or(NAP, |left_ns| NAP.min(Duration::from_nanos(left_ns))));
+        }
+        let worker = stage.leave().expect("it entered, and leaves once");
+        Driven {
+            outcome: worker.finish(),
+            measured: measured.unwrap_or_else(|| measuring.so_far(&CpuUse::default())),
         }
     }
 
@@ -311,12 +356,11 @@ impl Seat<'_> {
     fn publish<B: Backend>(
         &self,
         worker: &Worker<B, RealClock>,
-        measuring: &Measuring,
+        measured: &Measured,
         used: &BackendUsed,
         start_ns: u64,
     ) {
-        let (standing, measured) = (worker.standing(), measuring.so_far());
-        let used = used.clone();
+        let (standing, used, measured) = (worker.standing(), used.clone(), *measured);
         let result = report::of_worker(self.plan, self.clone, &standing, used, start_ns, measured);
         self.shared.publish(result);
     }
@@ -347,46 +391,31 @@ impl Measuring {
     fn new(shared: &Shared, measure_from_ns: u64, now_ns: u64) -> Measuring {
         let mut measuring = Measuring {
             begun: false,
-            before: used_so_far(),
+            before: thread::cpu_use_and_queued(),
             started_at_ms: epoch_ms(),
         };
         if measure_from_ns > now_ns {
             shared.enter(WorkerState::Ramp);
         } else {
-            measuring.begin(shared);
+            measuring.begin(shared, &CpuUse::default());
         }
         measuring
     }
 
-    fn begin(&mut self, shared: &Shared) {
+    /// It counts from here on. `lent` is what other threads have used for the worker.
+    fn begin(&mut self, shared: &Shared, lent: &CpuUse) {
         self.begun = true;
-        self.before = used_so_far();
+        self.before = thread::cpu_use_and_queued().and(lent);
         self.started_at_ms = epoch_ms();
         shared.enter(WorkerState::Running);
     }
 
-    fn so_far(&self) -> Measured {
-        let now = used_so_far();
-        let cpu = CpuUse {
-            user_ns: now.user_ns - self.before.user_ns,
-            system_ns: now.system_ns - self.before.system_ns,
-            queued_ns: now.queued_ns.saturating_sub(self.before.queued_ns),
-            context_switches: now.context_switches - self.before.context_switches,
-            major_faults: now.major_faults - self.before.major_faults,
-            minor_faults: now.minor_faults - self.before.minor_faults,
-        };
+    fn so_far(&self, lent: &CpuUse) -> Measured {
         Measured {
             tid: thread::id(),
-            cpu,
+            cpu: thread::cpu_use_and_queued().and(lent).since(&self.before),
             started_at_ms: self.started_at_ms,
         }
-    }
-}
-
-fn used_so_far() -> CpuUse {
-    CpuUse {
-        queued_ns: thread::queued_ns(),
-        ..thread::cpu_use()
     }
 }
 

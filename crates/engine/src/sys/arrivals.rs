@@ -1,14 +1,14 @@
 //! Completions that a library reports by calling back from threads of its own.
 //!
 //! Each slot in flight has a [`Tag`], which counts the requests that its I/O was cut into. The last of them to be over puts
-//! the slot on the [`Board`], from where the worker takes it.
+//! the slot on the [`Board`], from where the worker takes it: it sleeps until then, or the library's thread calls it.
 
-use crate::backend::Completion;
+use crate::backend::{Called, Completion};
 use std::ffi::c_void;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI32, AtomicU32};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// A pointer of the library's, or ours on its way through the library.
@@ -26,8 +26,10 @@ struct Board {
 #[derive(Default)]
 struct State {
     done: Vec<Completion>,
-    /// So many the worker sleeps for; 0 when it does not sleep.
+    /// So many the worker waits for; 0 when it does not wait.
     wanted: usize,
+    /// Who is called then; else the worker sleeps, and wakes up.
+    called: Option<Weak<dyn Called>>,
     /// Nobody looks any more.
     is_closed: bool,
 }
@@ -46,9 +48,17 @@ impl Board {
         self.any.store(true, Release);
         if state.wanted > 0 && state.done.len() >= state.wanted {
             state.wanted = 0;
-            // Whoever wakes up wants the lock.
+            let called = state.called.clone();
+            // Whoever wakes up or is called wants the lock.
             drop(state);
-            self.arrived.notify_one();
+            match called {
+                None => self.arrived.notify_one(),
+                Some(called) => {
+                    if let Some(called) = called.upgrade() {
+                        called.call();
+                    }
+                }
+            }
         }
     }
 }
@@ -63,6 +73,8 @@ pub(super) struct Tag {
     moved: AtomicI32,
     /// Negated errno of a request that failed; 0 is none.
     error: AtomicI32,
+    /// Its time was over: it was cancelled for that.
+    is_late: AtomicBool,
 }
 
 impl Tag {
@@ -76,6 +88,8 @@ impl Tag {
         // The worker may give the tag away as soon as the last piece is counted; the board lives on in this.
         let board = self.board.clone();
         if value < 0 {
+            let is_late = value == -libc::ECANCELED && self.is_late.load(Relaxed);
+            let value = if is_late { -libc::ETIMEDOUT } else { value };
             self.error.store(value, Relaxed);
         } else {
             self.moved.fetch_add(value, Relaxed);
@@ -101,6 +115,8 @@ pub(super) struct Arrivals {
     in_flight: usize,
     /// Look again and again instead of sleeping.
     polls: bool,
+    /// Somebody is called when there is something to collect: nobody sleeps.
+    calls: bool,
     /// How all that was under way ended, once it was abandoned.
     abandoned: Option<i32>,
 }
@@ -116,14 +132,46 @@ impl Arrivals {
             pieces: AtomicU32::new(0),
             moved: AtomicI32::new(0),
             error: AtomicI32::new(0),
+            is_late: AtomicBool::new(false),
         };
         Arrivals {
             tags: (0..depth as u32).map(tag).collect(),
             board,
             in_flight: 0,
             polls,
+            calls: false,
             abandoned: None,
         }
+    }
+
+    /// From here on [`Arrivals::collect`] does not wait: it takes what there is, and the library's thread calls when there is what was
+    /// asked for.
+    pub(super) fn call(&mut self, called: Weak<dyn Called>) {
+        self.board.state().called = Some(called);
+        self.calls = true;
+    }
+
+    /// Nobody is called any more: [`Arrivals::collect`] waits.
+    pub(super) fn uncall(&mut self) {
+        self.board.state().called = None;
+        self.calls = false;
+    }
+
+    /// Whether [`Arrivals::collect`] returns without having waited.
+    pub(super) fn calls(&self) -> bool {
+        self.calls
+    }
+
+    /// Whether waits burn the processor.
+    pub(super) fn polls(&self) -> bool {
+        self.polls
+    }
+
+    /// Takes note that the time of a slot's I/O is over: if it is cancelled from here on, it ends with `ETIMEDOUT`. Whether it is under way.
+    pub(super) fn is_late(&self, slot: u32) -> bool {
+        let tag = &self.tags[slot as usize];
+        tag.is_late.store(true, Relaxed);
+        tag.pieces.load(Relaxed) > 0
     }
 
     /// Whether nothing is under way.
@@ -143,6 +191,7 @@ impl Arrivals {
         );
         tag.moved.store(0, Relaxed);
         tag.error.store(0, Relaxed);
+        tag.is_late.store(false, Relaxed);
         tag.pieces.store(pieces, Release);
         self.in_flight += 1;
     }
@@ -155,13 +204,17 @@ impl Arrivals {
         tag
     }
 
-    /// Appends what is over. Returns when `done` holds `min`, when nothing is under way, or after `timeout`.
+    /// Appends what is over. Returns when `done` holds `min`, when nothing is under way, or after `timeout`; at once where somebody is
+    /// called.
     pub(super) fn collect(
         &mut self,
         min: usize,
         timeout: Option<Duration>,
         done: &mut Vec<Completion>,
     ) {
+        if self.calls {
+            return self.take(min, done);
+        }
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         loop {
             let wanted = min.saturating_sub(done.len()).min(self.in_flight);
@@ -226,6 +279,20 @@ impl Arrivals {
         }
     }
 
+    /// Takes what there is if it makes `min`, else has somebody called when it does.
+    fn take(&mut self, min: usize, done: &mut Vec<Completion>) {
+        let mut state = self.board.state();
+        let wanted = min.saturating_sub(done.len()).min(self.in_flight);
+        if state.done.len() < wanted {
+            state.wanted = wanted;
+            return;
+        }
+        state.wanted = 0;
+        self.in_flight -= state.done.len();
+        self.board.any.store(false, Relaxed);
+        done.append(&mut state.done);
+    }
+
     /// Sleeps until `wanted` I/Os are over, or until the deadline, and takes what there is.
     fn sleep(&mut self, wanted: usize, deadline: Option<Instant>, done: &mut Vec<Completion>) {
         let board = &self.board;
@@ -256,7 +323,8 @@ impl Arrivals {
 
 impl Drop for Arrivals {
     fn drop(&mut self) {
-        // Buffers and tags are the library's until then. Its own timeouts see to it that this ends.
+        // Buffers and tags are the library's until then. Timeouts see to it that this ends.
+        self.uncall();
         let mut rest = Vec::new();
         while self.in_flight > 0 {
             self.sleep(1, None, &mut rest);
@@ -345,6 +413,60 @@ mod tests {
         let mut done = Vec::new();
         arrivals.collect(1, None, &mut done);
         assert_eq!(done[0].result, -libc::EIO);
+    }
+
+    #[test]
+    fn who_is_called_is_called_once_when_there_is_what_was_asked_for() {
+        #[derive(Default)]
+        struct Calls(AtomicU32);
+        impl Called for Calls {
+            fn call(&self) {
+                self.0.fetch_add(1, Relaxed);
+            }
+        }
+        let calls = Arc::new(Calls::default());
+        let mut arrivals = Arrivals::new(4, false);
+        let called: Arc<Calls> = calls.clone();
+        arrivals.call(Arc::<Calls>::downgrade(&called));
+        (0..4).for_each(|slot| arrivals.begin(slot, 1));
+        let mut done = Vec::new();
+        arrivals.tag(0).piece_is_over(0);
+        assert_eq!(calls.0.load(Relaxed), 0, "nobody waits yet");
+        arrivals.collect(3, None, &mut done);
+        assert!(done.is_empty(), "too few are left where they are");
+        arrivals.tag(1).piece_is_over(0);
+        assert_eq!(calls.0.load(Relaxed), 0);
+        arrivals.tag(2).piece_is_over(0);
+        arrivals.tag(3).piece_is_over(0);
+        assert_eq!(calls.0.load(Relaxed), 1);
+        arrivals.collect(3, None, &mut done);
+        assert_eq!(done.len(), 4);
+        assert!(arrivals.is_idle());
+        // Without anybody to call, waits are waits.
+        drop((calls, called));
+        arrivals.begin(0, 1);
+        arrivals.collect(1, None, &mut done);
+        arrivals.tag(0).piece_is_over(0);
+        arrivals.uncall();
+        arrivals.collect(5, None, &mut done);
+        assert_eq!(done.len(), 5);
+    }
+
+    #[test]
+    fn what_is_cancelled_because_it_took_too_long_has_timed_out() {
+        let mut arrivals = Arrivals::new(2, false);
+        (0..2).for_each(|slot| arrivals.begin(slot, 1));
+        assert!(arrivals.is_late(0));
+        (0..2).for_each(|slot| arrivals.tag(slot).piece_is_over(-libc::ECANCELED));
+        let mut done = Vec::new();
+        arrivals.collect(2, None, &mut done);
+        let results: Vec<i32> = done.iter().map(|done| done.result).collect();
+        assert_eq!(results, [-libc::ETIMEDOUT, -libc::ECANCELED]);
+        assert!(!arrivals.is_late(0), "it is not under way");
+        arrivals.begin(0, 1);
+        arrivals.tag(0).piece_is_over(-libc::ECANCELED);
+        arrivals.collect(3, None, &mut done);
+        assert_eq!(done[2].result, -libc::ECANCELED, "that was the one before");
     }
 
     #[test]

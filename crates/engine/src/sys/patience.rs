@@ -24,6 +24,11 @@ impl Patience {
         }
     }
 
+    /// Whether the wish has come.
+    pub(crate) fn is_wished(&self) -> bool {
+        self.wish.is_requested()
+    }
+
     /// Whether it is at an end, after a look that took something home or did not.
     pub(crate) fn is_over(&mut self, something_came: bool) -> bool {
         if something_came || !self.wish.is_requested() {

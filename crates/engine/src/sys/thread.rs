@@ -9,6 +9,14 @@ pub fn cpu_use() -> CpuUse {
     usage_of(libc::RUSAGE_THREAD)
 }
 
+/// The same, with how long it waited for a processor: that takes a look into /proc.
+pub fn cpu_use_and_queued() -> CpuUse {
+    CpuUse {
+        queued_ns: queued_ns(),
+        ..cpu_use()
+    }
+}
+
 /// What all threads of this process have used so far.
 pub fn process_cpu_use() -> CpuUse {
     usage_of(libc::RUSAGE_SELF)

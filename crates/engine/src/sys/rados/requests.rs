@@ -1,20 +1,16 @@
 //! Asynchronous I/O on objects, from and to the buffers of a worker's slots.
 
 use super::super::arrivals::{Arrivals, Raw, Tag};
+use super::super::patience::{LOOK, Patience};
 use super::lent::{LENT_FROM, Lender, Lent};
 use super::{IoCtx, Rados};
-use crate::backend::Completion;
+use crate::backend::{Called, Completion};
 use crate::interrupt::Interrupt;
 use crate::sys::memory::IoMemory;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
-
-/// How often somebody who waits looks whether the user wants to stop.
-const LOOK: Duration = Duration::from_millis(100);
-/// After the user's wish to stop, requests are given up when none was answered for so long.
-const GRACE: Duration = Duration::from_secs(1);
 
 /// The part of an I/O that lies in one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +55,26 @@ impl Completions {
     }
 }
 
+impl Completions {
+    /// Has what is under way for a slot end with `ECANCELED`.
+    #[cold]
+    fn cancel(&self, slot: u32, io: &IoCtx, lent: &mut Option<Lent>) {
+        let (rados, io) = io.raw();
+        for completion in &self.of_slots[slot as usize] {
+            // SAFETY: the completion is held; one that is over meanwhile is not found, which is as good.
+            unsafe {
+                match (*completion, &mut *lent) {
+                    (Held::Copied(completion), _) => {
+                        (rados.aio_cancel)(io, completion);
+                    }
+                    (Held::Lent(_, completion), Some(lent)) => lent.cancel(completion),
+                    (Held::Lent(..), None) => {}
+                }
+            }
+        }
+    }
+}
+
 impl Drop for Completions {
     fn drop(&mut self) {
         (0..self.of_slots.len() as u32).for_each(|slot| self.release(slot));
@@ -68,11 +84,13 @@ impl Drop for Completions {
 // SAFETY: the library counts references to completions under a lock; any thread may release them.
 unsafe impl Send for Completions {}
 
-/// The user's wish to stop, and since when nothing was answered despite it.
-struct Stopping {
-    wish: Arc<Interrupt>,
-    silent_since: Option<Instant>,
-    gave_up: bool,
+/// How long a request may take. librados would set a timer for each, which costs a client a tenth of its processor time with small
+/// requests; looks at all of them, a few times a second, cost nothing.
+struct TimeLimit {
+    most_looks: u32,
+    looks: u32,
+    /// Looks there had been when the slot's I/O began.
+    begun: Box<[u32]>,
 }
 
 /// Requests to a pool, at most one I/O for each slot.
@@ -83,7 +101,25 @@ pub struct Requests {
     /// Before the context that it is of.
     lent: Option<Lent>,
     io: IoCtx,
-    stopping: Option<Stopping>,
+    limit: Option<TimeLimit>,
+    patience: Option<Patience>,
+    /// Requests were given up because the user wants to stop.
+    gave_up: bool,
+    next_look: Instant,
+    /// Something was answered since the last look.
+    something_came: bool,
+}
+
+impl Drop for Requests {
+    fn drop(&mut self) {
+        // Buffers are the library's until then, and nobody else looks after what is not answered.
+        self.arrivals.uncall();
+        let mut rest = Vec::new();
+        while !self.is_idle() {
+            self.collect(1, None, &mut rest);
+            rest.clear();
+        }
+    }
 }
 
 /// The library calls this from one of its threads when a request is over.
@@ -113,8 +149,38 @@ impl Requests {
             },
             lent: None,
             io,
-            stopping: None,
+            limit: None,
+            patience: None,
+            gave_up: false,
+            next_look: Instant::now() + LOOK,
+            something_came: false,
         }
+    }
+
+    /// Ends what is not answered within this time with `ETIMEDOUT`, for a client without a limit of its own.
+    pub fn limit(&mut self, time: Duration) {
+        let looks = time.as_nanos().div_ceil(LOOK.as_nanos());
+        self.limit = Some(TimeLimit {
+            most_looks: u32::try_from(looks).unwrap_or(u32::MAX),
+            looks: 0,
+            begun: vec![0; self.completions.of_slots.len()].into(),
+        });
+    }
+
+    /// From here on [`Requests::collect`] does not wait: librados' thread calls when there is something to collect. The caller sees to it that
+    /// [`Requests::look_after`] is called, too.
+    pub fn call(&mut self, called: Weak<dyn Called>) {
+        self.arrivals.call(called);
+    }
+
+    /// Whether waits burn the processor.
+    pub fn polls(&self) -> bool {
+        self.arrivals.polls()
+    }
+
+    /// Whether somebody is called.
+    pub fn calls(&self) -> bool {
+        self.arrivals.calls()
     }
 
     /// Sends large writes from where the data are, when nobody else has this client. The memory that is passed to
@@ -126,11 +192,7 @@ impl Requests {
 
     /// Does not wait for a cluster that is silent once the user wants to stop: its requests end with `ECANCELED`.
     pub fn heed(&mut self, wish: &Arc<Interrupt>) {
-        self.stopping = Some(Stopping {
-            wish: wish.clone(),
-            silent_since: None,
-            gave_up: false,
-        });
+        self.patience = Some(Patience::until(wish));
     }
 
     /// Writes of so many bytes or more are not copied; `None` is none.
@@ -150,6 +212,9 @@ impl Requests {
     pub fn begin(&mut self, slot: u32, pieces: u32) {
         self.arrivals.begin(slot, pieces);
         self.completions.release(slot);
+        if let Some(limit) = &mut self.limit {
+            limit.begun[slot as usize] = limit.looks;
+        }
     }
 
     /// Writes a piece of the slot's buffer. Its result counts the bytes of the piece.
@@ -250,53 +315,57 @@ impl Requests {
         self.arrivals.tag(slot).piece_is_over(0);
     }
 
-    /// Appends what is over. Returns when `done` holds `min`, when nothing is under way, or after `timeout`.
+    /// Appends what is over. Returns when `done` holds `min`, when nothing is under way, or after `timeout`; at once where somebody is
+    /// called.
     pub fn collect(&mut self, min: usize, timeout: Option<Duration>, done: &mut Vec<Completion>) {
-        if self.stopping.is_none() || min == 0 {
-            return self.arrivals.collect(min, timeout, done);
+        let before = done.len();
+        let is_watched = self.limit.is_some() || self.patience.is_some();
+        if self.calls() || min == 0 || !is_watched {
+            self.arrivals.collect(min, timeout, done);
+            self.something_came |= done.len() > before;
+            return;
         }
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         loop {
             let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
-            let before = done.len();
             let look = left.map_or(LOOK, |left| left.min(LOOK));
             self.arrivals.collect(min, Some(look), done);
+            self.something_came |= done.len() > before;
+            self.look_after();
             let is_late = left.is_some_and(|left| left <= look);
             if done.len() >= min || self.is_idle() || is_late {
                 return;
             }
-            self.look_whether_to_give_up(done.len() > before);
         }
     }
 
-    /// Gives up what is under way, when the user wants to stop and nothing is answered.
-    #[cold]
-    fn look_whether_to_give_up(&mut self, something_came: bool) {
-        let Some(stopping) = &mut self.stopping else {
-            return;
-        };
-        if something_came || !stopping.wish.is_requested() {
-            stopping.silent_since = None;
+    /// Gives up what takes longer than it may, and all when the user wants to stop and nothing is answered.
+    pub fn look_after(&mut self) {
+        let now = Instant::now();
+        if now < self.next_look {
             return;
         }
-        let since = *stopping.silent_since.get_or_insert_with(Instant::now);
-        // One that was asked for after others were given up waits as little as can be.
-        if !stopping.gave_up && since.elapsed() < GRACE {
-            return;
-        }
-        stopping.gave_up = true;
-        stopping.silent_since = None;
-        let (rados, io) = self.io.raw();
-        for completion in self.completions.of_slots.iter().flatten() {
-            // SAFETY: the completion is held; one that is over meanwhile is not found, which is as good.
-            unsafe {
-                match (*completion, &mut self.lent) {
-                    (Held::Copied(completion), _) => {
-                        (rados.aio_cancel)(io, completion);
-                    }
-                    (Held::Lent(_, completion), Some(lent)) => lent.cancel(completion),
-                    (Held::Lent(..), None) => {}
+        // Looks that were missed do not count: nobody is late because this program stood still.
+        self.next_look = now + LOOK;
+        let something_came = std::mem::take(&mut self.something_came);
+        if let Some(limit) = &mut self.limit {
+            limit.looks += 1;
+            for slot in 0..limit.begun.len() as u32 {
+                let looks = limit.looks - limit.begun[slot as usize];
+                if looks > limit.most_looks && self.arrivals.is_late(slot) {
+                    self.completions.cancel(slot, &self.io, &mut self.lent);
                 }
+            }
+        }
+        let is_at_an_end = |patience: &mut Patience| match self.gave_up {
+            // One that was asked for after others were given up waits as little as can be.
+            true => !something_came && patience.is_wished(),
+            false => patience.is_over(something_came),
+        };
+        if self.patience.as_mut().is_some_and(is_at_an_end) {
+            self.gave_up = true;
+            for slot in 0..self.completions.of_slots.len() as u32 {
+                self.completions.cancel(slot, &self.io, &mut self.lent);
             }
         }
     }

@@ -1,0 +1,300 @@
+//! A worker whose completions come on a thread of a library, which steps it there and then.
+//!
+//! To wake the worker's own thread for each completion costs as much as the I/O itself where I/Os are small: a system call to wake
+//! it, another to sleep, and two changes of threads. So the thread that has the news goes on with the worker's work itself, and the
+//! worker's own sees to what depends on time: the end of the run, the wish to stop, and what is not answered.
+
+use crate::backend::{Backend, Called};
+use crate::clock::Clock;
+use crate::sys::thread;
+use crate::worker::{Parts, Step, Worker};
+use iosonde_result::run::CpuUse;
+use std::cell::Cell;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::fence;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
+
+/// The worker's own thread gives others a turn after so many rounds.
+const MOST_ROUNDS: u32 = 1000;
+/// How often a library's thread notes what it has used.
+const USE_NOTED_NS: u64 = 20_000_000;
+
+thread_local! {
+    /// What this thread, one of a library, had used when it was last noted.
+    static NOTED: Cell<Option<CpuUse>> = const { Cell::new(None) };
+}
+
+/// What is stepped: a [`Worker`].
+pub(super) trait Stepped {
+    /// See [`Worker::step`].
+    fn step(&mut self) -> Step;
+    /// See [`Worker::now_ns`].
+    fn now_ns(&self) -> u64;
+    /// Takes note of the time, and looks after what is under way.
+    fn look_around(&mut self);
+}
+
+impl<B: Backend, C: Clock> Stepped for Worker<B, C> {
+    fn step(&mut self) -> Step {
+        Worker::step(self)
+    }
+
+    fn now_ns(&self) -> u64 {
+        Worker::now_ns(self)
+    }
+
+    fn look_around(&mut self) {
+        self.wake();
+        self.look_after();
+    }
+}
+
+/// A worker, and whose turn it is to step it.
+pub(super) struct Stage<W> {
+    seat: Mutex<Seated<W>>,
+    /// How often somebody had news. Who finds the seat taken leaves it at that: who has it looks again.
+    calls: AtomicU64,
+    is_done: Mutex<bool>,
+    done: Condvar,
+}
+
+struct Seated<W> {
+    worker: Option<W>,
+    is_done: bool,
+    /// Processor time of the library's threads that stepped it.
+    lent: CpuUse,
+    noted_ns: u64,
+}
+
+/// Whether the worker of these parts has nothing to wait for but completions.
+pub(super) fn fits(parts: &Parts) -> bool {
+    parts.pacer.is_free()
+        && parts.flow.is_none()
+        && parts.replayer.is_none()
+        && parts.depth_control.is_none()
+}
+
+impl<W: Stepped> Stage<W> {
+    /// With nobody on it.
+    pub(super) fn new() -> Stage<W> {
+        Stage {
+            seat: Mutex::new(Seated {
+                worker: None,
+                is_done: false,
+                lent: CpuUse::default(),
+                noted_ns: 0,
+            }),
+            calls: AtomicU64::new(0),
+            is_done: Mutex::new(false),
+            done: Condvar::new(),
+        }
+    }
+
+    /// The worker comes.
+    pub(super) fn enter(&self, worker: W) {
+        self.seat().worker = Some(worker);
+    }
+
+    /// The worker goes.
+    pub(super) fn leave(&self) -> Option<W> {
+        self.seat().worker.take()
+    }
+
+    fn seat(&self) -> MutexGuard<'_, Seated<W>> {
+        self.seat.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A round of the worker's own thread: looks at the time, does what there is to do, and has `then` look at it. Whether it is done.
+    pub(super) fn tend(&self, mut then: impl FnMut(&W, &CpuUse)) -> bool {
+        loop {
+            let mut seat = self.seat();
+            let calls = self.calls.load(SeqCst);
+            if let Some(worker) = &mut seat.worker {
+                worker.look_around();
+            }
+            let goes_on = seat.step(MOST_ROUNDS);
+            if let Some(worker) = &seat.worker {
+                then(worker, &seat.lent);
+            }
+            let is_done = seat.is_done;
+            drop(seat);
+            fence(SeqCst);
+            if is_done || !goes_on && self.calls.load(SeqCst) == calls {
+                return is_done;
+            }
+        }
+    }
+
+    /// Waits until the worker is done, at most `most`.
+    pub(super) fn wait(&self, most: Duration) {
+        let is_done = self.is_done.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.done.wait_timeout_while(is_done, most, |done| !*done);
+        drop(waited);
+    }
+
+    fn tell(&self) {
+        *self.is_done.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.done.notify_all();
+    }
+}
+
+impl<W: Stepped> Seated<W> {
+    /// Steps the worker until it waits or is done, at most so many times. Whether there is more to do.
+    fn step(&mut self, most: u32) -> bool {
+        let Some(worker) = self.worker.as_mut().filter(|_| !self.is_done) else {
+            return false;
+        };
+        for _ in 0..most {
+            match worker.step() {
+                Step::Again => {}
+                Step::Wait(_) => return false,
+                Step::Done => {
+                    self.is_done = true;
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// Takes note of what this thread has used, now and then.
+    fn note_use(&mut self) {
+        let now_ns = self.worker.as_ref().map_or(0, W::now_ns);
+        if now_ns < self.noted_ns + USE_NOTED_NS && !self.is_done {
+            return;
+        }
+        self.noted_ns = now_ns;
+        let now = thread::cpu_use_and_queued();
+        let before = NOTED.replace(Some(now)).unwrap_or(now);
+        self.lent = self.lent.and(&now.since(&before));
+    }
+}
+
+impl<W: Stepped + Send> Called for Stage<W> {
+    fn call(&self) {
+        self.calls.fetch_add(1, SeqCst);
+        loop {
+            let mut seat = match self.seat.try_lock() {
+                Ok(seat) => seat,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => return,
+            };
+            let calls = self.calls.load(SeqCst);
+            while seat.step(MOST_ROUNDS) {}
+            seat.note_use();
+            let is_done = seat.is_done;
+            drop(seat);
+            if is_done {
+                return self.tell();
+            }
+            fence(SeqCst);
+            if self.calls.load(SeqCst) == calls {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    /// Takes what others put somewhere, and is done after so much of it.
+    struct Taker {
+        put: Arc<AtomicU64>,
+        taken: u64,
+        most: u64,
+        looks: u64,
+    }
+
+    impl Stepped for Taker {
+        fn step(&mut self) -> Step {
+            if self.taken == self.most {
+                return Step::Done;
+            }
+            if self.taken == self.put.load(Relaxed) {
+                return Step::Wait(u64::MAX);
+            }
+            self.taken += 1;
+            Step::Again
+        }
+
+        fn now_ns(&self) -> u64 {
+            self.taken
+        }
+
+        fn look_around(&mut self) {
+            self.looks += 1;
+        }
+    }
+
+    fn stage(most: u64) -> (Arc<AtomicU64>, Arc<Stage<Taker>>) {
+        let put = Arc::new(AtomicU64::new(0));
+        let stage = Stage::new();
+        stage.enter(Taker {
+            put: put.clone(),
+            taken: 0,
+            most,
+            looks: 0,
+        });
+        (put, Arc::new(stage))
+    }
+
+    #[test]
+    fn what_comes_while_somebody_steps_is_not_forgotten() {
+        const EACH: u64 = 200_000;
+        let (put, stage) = stage(u64::MAX);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for _ in 0..EACH {
+                        put.fetch_add(1, Relaxed);
+                        stage.call();
+                    }
+                });
+            }
+            scope.spawn(|| (0..1000).for_each(|_| assert!(!stage.tend(|_, _| {}))));
+        });
+        // Nobody looks again after the last call.
+        let taker = stage.leave().unwrap();
+        assert_eq!(taker.taken, 3 * EACH);
+        assert!(taker.looks >= 1000);
+    }
+
+    #[test]
+    fn who_steps_to_the_end_says_so() {
+        let (put, stage) = stage(2);
+        assert!(!stage.tend(|_, _| {}));
+        stage.wait(Duration::from_millis(1));
+        put.store(2, Relaxed);
+        let other = stage.clone();
+        let caller = std::thread::spawn(move || other.call());
+        stage.wait(Duration::from_secs(600));
+        assert!(stage.tend(|taker, _| assert_eq!(taker.taken, 2)));
+        caller.join().unwrap();
+        assert!(stage.leave().is_some() && stage.leave().is_none());
+        stage.call();
+    }
+
+    #[test]
+    fn what_others_use_for_the_worker_counts_as_used() {
+        const AT_ONCE: u64 = USE_NOTED_NS;
+        let (put, stage) = stage(u64::MAX);
+        let other = stage.clone();
+        let caller = std::thread::spawn(move || {
+            // Of the first call it is not known what the thread had used before.
+            for _ in 0..20 {
+                put.fetch_add(AT_ONCE / 10, Relaxed);
+                other.call();
+            }
+        });
+        caller.join().unwrap();
+        let mut used = CpuUse::default();
+        stage.tend(|_, lent| used = lent.clone());
+        assert!(used.user_ns + used.system_ns > 0, "{used:?}");
+    }
+}
