@@ -209,6 +209,8 @@ mod tests {
         taken: u64,
         most: u64,
         looks: u64,
+        /// Done once, before it waits.
+        before_wait: Option<Box<dyn FnOnce() + Send>>,
     }
 
     impl Stepped for Taker {
@@ -217,6 +219,9 @@ mod tests {
                 return Step::Done;
             }
             if self.taken == self.put.load(Relaxed) {
+                if let Some(late) = self.before_wait.take() {
+                    late();
+                }
                 return Step::Wait(u64::MAX);
             }
             self.taken += 1;
@@ -240,13 +245,37 @@ mod tests {
             taken: 0,
             most,
             looks: 0,
+            before_wait: None,
         });
         (put, Arc::new(stage))
     }
 
     #[test]
     fn what_comes_while_somebody_steps_is_not_forgotten() {
-        const EACH: u64 = 200_000;
+        for own in [false, true] {
+            let (put, stage) = stage(u64::MAX);
+            let (other, items) = (stage.clone(), put.clone());
+            // When the worker has found nothing and is about to be left, another thread has something, and finds the seat taken.
+            let late = move || {
+                let (other, items) = (other.clone(), items.clone());
+                let late = std::thread::spawn(move || {
+                    items.fetch_add(1, Relaxed);
+                    other.call();
+                });
+                late.join().unwrap();
+            };
+            stage.seat().worker.as_mut().unwrap().before_wait = Some(Box::new(late));
+            match own {
+                true => assert!(!stage.tend(|_, _| {})),
+                false => stage.call(),
+            }
+            assert_eq!(stage.leave().unwrap().taken, 1, "own thread: {own}");
+        }
+    }
+
+    #[test]
+    fn any_number_of_threads_may_have_news() {
+        const EACH: u64 = 50_000;
         let (put, stage) = stage(u64::MAX);
         std::thread::scope(|scope| {
             for _ in 0..3 {
@@ -259,7 +288,6 @@ mod tests {
             }
             scope.spawn(|| (0..1000).for_each(|_| assert!(!stage.tend(|_, _| {}))));
         });
-        // Nobody looks again after the last call.
         let taker = stage.leave().unwrap();
         assert_eq!(taker.taken, 3 * EACH);
         assert!(taker.looks >= 1000);
