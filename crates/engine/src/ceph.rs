@@ -15,7 +15,7 @@ mod side;
 pub mod stripes;
 mod watch;
 
-pub use crate::sys::rados::{Cluster, IoCtx, ObjectStat, Piece, Requests, version};
+pub use crate::sys::rados::{Cluster, IoCtx, Lending, ObjectStat, Piece, Requests, version};
 pub use crate::sys::rbd::{Image, ImageRequests, version as rbd_version};
 pub use access::connect;
 pub(crate) use backend::{CephBackend, backend_of, file_name, image_bytes};

@@ -148,7 +148,7 @@ pub struct CephUsed {
     pub object_bytes: Option<u64>,
     /// librbd's cache: `off`, or its policy, e.g. `writearound`. `None` where there is none.
     pub cache: Option<String>,
-    /// Writes to a pool of so many bytes or more went to librados without a copy; `None` when all were copied.
+    /// Reads and writes of a pool of so many bytes or more went through librados without a copy; `None` when some or all were copied.
     #[serde(default)]
     pub uncopied_from: Option<u64>,
 }

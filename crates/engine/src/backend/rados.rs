@@ -2,7 +2,7 @@
 
 use super::{Backend, Called, Completion, Handle, Op, Slab};
 use crate::ceph::stripes::{Name, count, parts};
-use crate::ceph::{IoCtx, Piece, Requests};
+use crate::ceph::{IoCtx, Lending, Piece, Requests};
 use crate::interrupt::Interrupt;
 use std::io;
 use std::sync::{Arc, Weak};
@@ -54,13 +54,13 @@ impl Rados {
         !self.requests.polls()
     }
 
-    /// Lends large writes to the library, as [`Requests::lending`] says. The slab that it is used with outlives it.
-    pub fn lending(mut self) -> Rados {
-        self.requests.lending();
+    /// Does without copies of large pieces, as [`Requests::lending`] says. The slab that it is used with outlives it.
+    pub fn lending(mut self, which: Lending) -> Rados {
+        self.requests.lending(which);
         self
     }
 
-    /// Writes of so many bytes or more are not copied; `None` is none.
+    /// Pieces of so many bytes or more are not copied, as far as was asked for; `None` is none.
     pub fn lends_from(&self) -> Option<u64> {
         self.requests.lends_from()
     }

@@ -1,7 +1,7 @@
 //! A job's pool or image, opened, and the backend on it.
 
 use super::access::{connect_for_limited_objects, connect_for_objects};
-use super::{CephError, Cluster, Image, IoCtx, connect, version};
+use super::{CephError, Cluster, Image, IoCtx, Lending, connect, version};
 use crate::backend::rados::Rados;
 use crate::backend::rbd::Rbd;
 use crate::interrupt::Interrupt;
@@ -152,9 +152,12 @@ pub(crate) fn backend_of(
     let mut backend = Rados::new(pool, &names, ceph.object_bytes, depth, ceph.busy_poll)
         .heeding(wish)
         .limited_to(limit);
-    if may_lend(job) {
+    let lending = lending(job);
+    if lending != Lending::default() {
         // The worker owns the client, so that its buffers can be lent to it.
-        backend = backend.lending();
+        backend = backend.lending(lending);
+    }
+    if is_for_all(lending, job) {
         let fits = |from: &u64| ceph.object_bytes.is_none_or(|bytes| bytes >= *from);
         used.uncopied_from = backend.lends_from().filter(fits);
     }
@@ -164,13 +167,22 @@ pub(crate) fn backend_of(
     Ok((CephBackend::Rados(backend), used))
 }
 
-/// Whether what a job writes can be lent: a write that was given up or has timed out may still be sent, so that a worker which
-/// survives that and goes on would have it send the data of another one.
-fn may_lend(job: &Job) -> bool {
+/// What need not be copied. What a job reads, where nobody checks it. What it writes, where it ends with a write that was given up or has
+/// timed out: that may still be sent, so that a worker which survives it and goes on would have it send the data of another one.
+fn lending(job: &Job) -> Lending {
     let survived = job.errors.ignore.iter().flatten();
     let mut unanswered =
         survived.filter(|errno| [libc::ETIMEDOUT, libc::ECANCELED].contains(errno));
-    changes(job) && unanswered.next().is_none()
+    Lending {
+        writes: changes(job) && unanswered.next().is_none(),
+        reads: job.workload.rw.has(Direction::Read) && job.verify.is_none(),
+    }
+}
+
+/// Whether a job's own data are all among what is lent.
+fn is_for_all(lending: Lending, job: &Job) -> bool {
+    let reads = job.workload.rw.has(Direction::Read);
+    (lending.writes || !changes(job)) && (lending.reads || !reads)
 }
 
 /// The object's name that a file's path stands for.

@@ -16,7 +16,7 @@ mod lent;
 mod requests;
 
 pub(super) use requests::checked_address;
-pub use requests::{Piece, Requests};
+pub use requests::{Lending, Piece, Requests};
 
 /// The library's name, and the Debian package that it is in.
 const LIBRARY: (&str, &str) = ("librados.so.2", "librados2");

@@ -1,7 +1,7 @@
-//! Writes that are sent from where the data are, without a copy.
+//! Writes that are sent from where the data are, and reads that leave them where they came, without a copy.
 //!
-//! librados' C functions copy what they write. Its C++ functions take lists of buffers that may be anybody's memory. They are
-//! found at run time like the others: their names hold the version of Ceph's binary interface and the types of all arguments, so
+//! librados' C functions copy what they write, and what they have read. Its C++ functions take lists of buffers that may be anybody's
+//! memory, and hand out those that they have received. They are found at run time like the others: their names hold the version of Ceph's binary interface and the types of all arguments, so
 //! that a library with another interface does not have them, and writes are copied there. Nothing here knows how Ceph lays out
 //! its objects: its own functions make, use and empty them, in room that is several times as large as they need. A list of buffers is
 //! tried out once, on memory of our own, before anything is written.
@@ -13,7 +13,7 @@ use super::super::arrivals::Raw;
 use super::{Callback, Library, functions};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-/// Shorter writes are copied: that costs less than the list does.
+/// Shorter pieces are copied: that costs less than the list does.
 pub(super) const LENT_FROM: usize = 64 << 10;
 
 functions! {
@@ -27,6 +27,8 @@ functions! {
         io_end: unsafe extern "C" fn(*mut Room) = b"_ZN8librados7v14_2_05IoCtxD1Ev",
         io_write: unsafe extern "C" fn(*mut Room, *const Text, Raw, *const Room, usize, u64) -> c_int
             = b"_ZN8librados7v14_2_05IoCtx9aio_writeERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEPNS0_13AioCompletionERKN4ceph6buffer7v15_2_04listEmm",
+        io_read: unsafe extern "C" fn(*mut Room, *const Text, Raw, *mut Room, usize, u64) -> c_int
+            = b"_ZN8librados7v14_2_05IoCtx8aio_readERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEPNS0_13AioCompletionEPN4ceph6buffer7v15_2_04listEmm",
         io_cancel: unsafe extern "C" fn(*mut Room, Raw) -> c_int = b"_ZN8librados7v14_2_05IoCtx10aio_cancelEPNS0_13AioCompletionE",
         completion_make: unsafe extern "C" fn(*mut c_void, Callback) -> Raw = b"_ZN8librados7v14_2_05Rados21aio_create_completionEPvPFvS2_S2_E",
         completion_release: unsafe extern "C" fn(Raw) = b"_ZN8librados7v14_2_013AioCompletion7releaseEv",
@@ -116,7 +118,35 @@ impl Lender {
     }
 }
 
-/// A pool, to write to from memory that is lent.
+/// What was read, where the library has put it: a list of its buffers. Nobody looks at them here.
+pub(super) struct Received {
+    lender: &'static Lender,
+    list: Box<Room>,
+}
+
+// SAFETY: it is a list of counted references to buffers, which any thread may let go of.
+unsafe impl Send for Received {}
+
+impl Received {
+    fn nothing(lender: &'static Lender) -> Received {
+        let mut list = Box::new(Room::new());
+        // SAFETY: a list of no bytes has no memory. It is made before it is emptied, in room that stays where it is.
+        unsafe {
+            (lender.list_of)(&mut *list, std::ptr::dangling_mut(), 0);
+            lender.empty(&mut list);
+        }
+        Received { lender, list }
+    }
+}
+
+impl Drop for Received {
+    fn drop(&mut self) {
+        // SAFETY: made by `list_of`. A list of nothing holds no memory, and its end is that of the room.
+        unsafe { self.lender.empty(&mut self.list) };
+    }
+}
+
+/// A pool, to write to from memory that is lent, and to read from.
 pub(super) struct Lent {
     lender: &'static Lender,
     io: Box<Room>,
@@ -175,6 +205,27 @@ impl Lent {
         }
     }
 
+    /// Starts a read of `length` bytes. What comes is let go of with what this returns.
+    ///
+    /// # Safety
+    /// The completion is of [`Lent::completion`]; what is returned is there until it is over.
+    pub(super) unsafe fn read(
+        &mut self,
+        object: &CStr,
+        completion: Raw,
+        length: usize,
+        offset: u64,
+    ) -> (c_int, Received) {
+        let mut received = Received::nothing(self.lender);
+        let (io, name) = (&mut *self.io, Text::of(object));
+        // SAFETY: the list stays where it is for as long as the library fills it, by the caller's promise.
+        let started = unsafe {
+            let list: *mut Room = &mut *received.list;
+            (self.lender.io_read)(io, &name, completion, list, length, offset)
+        };
+        (started, received)
+    }
+
     /// Gives a request up.
     ///
     /// # Safety
@@ -224,6 +275,16 @@ mod tests {
         ) -> c_int {
             0
         }
+        unsafe extern "C" fn read(
+            _: *mut Room,
+            _: *const Text,
+            _: Raw,
+            _: *mut Room,
+            _: usize,
+            _: u64,
+        ) -> c_int {
+            0
+        }
         unsafe extern "C" fn cancel(_: *mut Room, _: Raw) -> c_int {
             0
         }
@@ -239,6 +300,7 @@ mod tests {
             io_become: becomes,
             io_end: make,
             io_write: write,
+            io_read: read,
             io_cancel: cancel,
             completion_make: completion,
             completion_release: release,

@@ -2,7 +2,7 @@
 
 use super::super::arrivals::{Arrivals, Raw, Tag};
 use super::super::patience::{LOOK, Patience};
-use super::lent::{LENT_FROM, Lender, Lent};
+use super::lent::{LENT_FROM, Lender, Lent, Received};
 use super::{IoCtx, Rados};
 use crate::backend::{Called, Completion};
 use crate::interrupt::Interrupt;
@@ -25,13 +25,21 @@ pub struct Piece {
     pub offset: u64,
 }
 
+/// What is not copied.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lending {
+    /// What is written.
+    pub writes: bool,
+    /// What is read: nobody looks at it.
+    pub reads: bool,
+}
+
 /// A completion, by the interface that it is of.
-#[derive(Clone, Copy)]
 enum Held {
     /// C: data are copied.
     Copied(Raw),
-    /// C++: data are lent.
-    Lent(&'static Lender, Raw),
+    /// C++: data are lent, or received.
+    Lent(&'static Lender, Raw, Option<Received>),
 }
 
 /// Completions of the library by slot, kept until the slot's next I/O, so that they can be cancelled at any time.
@@ -48,7 +56,10 @@ impl Completions {
             unsafe {
                 match completion {
                     Held::Copied(completion) => (self.rados.aio_release)(completion),
-                    Held::Lent(lender, completion) => lender.release(completion),
+                    Held::Lent(lender, completion, received) => {
+                        lender.release(completion);
+                        drop(received);
+                    }
                 }
             }
         }
@@ -63,11 +74,11 @@ impl Completions {
         for completion in &self.of_slots[slot as usize] {
             // SAFETY: the completion is held; one that is over meanwhile is not found, which is as good.
             unsafe {
-                match (*completion, &mut *lent) {
+                match (completion, &mut *lent) {
                     (Held::Copied(completion), _) => {
-                        (rados.aio_cancel)(io, completion);
+                        (rados.aio_cancel)(io, *completion);
                     }
-                    (Held::Lent(_, completion), Some(lent)) => lent.cancel(completion),
+                    (Held::Lent(_, completion, _), Some(lent)) => lent.cancel(*completion),
                     (Held::Lent(..), None) => {}
                 }
             }
@@ -100,6 +111,7 @@ pub struct Requests {
     completions: Completions,
     /// Before the context that it is of.
     lent: Option<Lent>,
+    lending: Lending,
     io: IoCtx,
     limit: Option<TimeLimit>,
     patience: Option<Patience>,
@@ -148,6 +160,7 @@ impl Requests {
                 of_slots: (0..depth).map(|_| Vec::with_capacity(1)).collect(),
             },
             lent: None,
+            lending: Lending::default(),
             io,
             limit: None,
             patience: None,
@@ -183,11 +196,15 @@ impl Requests {
         self.arrivals.calls()
     }
 
-    /// Sends large writes from where the data are, when nobody else has this client. The memory that is passed to
-    /// [`Requests::write`] must be there for as long as the requests themselves, and where a write has timed out, nothing else
-    /// may come into it: it may still be sent.
-    pub fn lending(&mut self) {
-        self.lent = self.io.lent();
+    /// Sends large writes from where the data are, and leaves what large reads bring where it came, when nobody else has this client.
+    ///
+    /// For writes the memory that is passed to [`Requests::write`] must be there for as long as the requests themselves, and where a write
+    /// has timed out, nothing else may come into it: it may still be sent. After reads the slot's buffer holds what it held before.
+    pub fn lending(&mut self, which: Lending) {
+        self.lending = which;
+        if which.writes || which.reads {
+            self.lent = self.io.lent();
+        }
     }
 
     /// Does not wait for a cluster that is silent once the user wants to stop: its requests end with `ECANCELED`.
@@ -195,7 +212,7 @@ impl Requests {
         self.patience = Some(Patience::until(wish));
     }
 
-    /// Writes of so many bytes or more are not copied; `None` is none.
+    /// Pieces of so many bytes or more are not copied, as far as was asked for; `None` is none.
     pub fn lends_from(&self) -> Option<u64> {
         self.lent.as_ref().map(|_| LENT_FROM as u64)
     }
@@ -220,7 +237,7 @@ impl Requests {
     /// Writes a piece of the slot's buffer. Its result counts the bytes of the piece.
     pub fn write(&mut self, memory: &IoMemory, piece: Piece, object: &CStr) {
         let buffer = checked_address(memory, piece);
-        if piece.len >= LENT_FROM && self.lent.is_some() {
+        if piece.len >= LENT_FROM && self.lending.writes && self.lent.is_some() {
             return self.lend(buffer, piece, object);
         }
         self.start(piece.slot, piece.len, |rados, io, completion| {
@@ -245,7 +262,7 @@ impl Requests {
         let tag = self.arrivals.tag(piece.slot);
         tag.credit(piece.len);
         let completion = lent.completion(std::ptr::from_ref(tag).cast_mut().cast(), is_over);
-        let held = Held::Lent(lent.lender(), completion);
+        let held = Held::Lent(lent.lender(), completion, None);
         self.completions.of_slots[piece.slot as usize].push(held);
         // SAFETY: the data are those of a slot in flight, which nobody changes. `arrivals` wait for the request. Where it was
         // given up or has timed out, its worker ends, and uses the slot no more (who wanted `lending` has seen to that); the memory
@@ -268,8 +285,11 @@ impl Requests {
         });
     }
 
-    /// Reads a piece into the slot's buffer. Its result counts the bytes that there were.
+    /// Reads a piece into the slot's buffer, or to nowhere, see [`Requests::lending`]. Its result counts the bytes that there were.
     pub fn read(&mut self, memory: &IoMemory, piece: Piece, object: &CStr) {
+        if piece.len >= LENT_FROM && self.lending.reads && self.lent.is_some() {
+            return self.receive(piece, object);
+        }
         let buffer = checked_address(memory, piece);
         self.start(piece.slot, 0, |rados, io, completion| {
             // SAFETY: the buffer is that of a slot in flight, and outlives the request: `arrivals` wait for it.
@@ -285,6 +305,20 @@ impl Requests {
                 )
             }
         });
+    }
+
+    /// Reads a piece into memory of the library's own.
+    fn receive(&mut self, piece: Piece, object: &CStr) {
+        let Some(lent) = &mut self.lent else { return };
+        let tag = self.arrivals.tag(piece.slot);
+        let completion = lent.completion(std::ptr::from_ref(tag).cast_mut().cast(), is_over);
+        // SAFETY: what is received is kept with the completion until the slot's next I/O, and `arrivals` wait for this one.
+        let (started, received) = unsafe { lent.read(object, completion, piece.len, piece.offset) };
+        let held = Held::Lent(lent.lender(), completion, Some(received));
+        self.completions.of_slots[piece.slot as usize].push(held);
+        if started < 0 {
+            tag.piece_is_over(started);
+        }
     }
 
     /// Discards a piece: zeros where it lies within the object, nothing behind its end.
