@@ -49,9 +49,9 @@ impl Rados {
         self.requests.call(called);
     }
 
-    /// Whether waits sleep, and somebody can be called instead.
+    /// Whether somebody can be called: waits sleep, and librados does not hold anybody back, who would then hold up the others.
     pub fn can_call(&self) -> bool {
-        !self.requests.polls()
+        !self.requests.polls() && self.requests.is_limited()
     }
 
     /// Does without copies of large pieces, as [`Requests::lending`] says. The slab that it is used with outlives it.

@@ -74,9 +74,40 @@ pub(super) fn connect_for_objects(access: &CephAccess) -> Result<Cluster, CephEr
     connect_with(access, &OF_OBJECTS, Limit::OfLibrary)
 }
 
-/// Connects for I/O on objects whose requests somebody else limits: a timer of librados' for each costs processor time.
-pub(super) fn connect_for_limited_objects(access: &CephAccess) -> Result<Cluster, CephError> {
-    connect_with(access, &OF_OBJECTS, Limit::OfOthers)
+/// What somebody has in flight at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct InFlight {
+    /// Requests to storage daemons.
+    pub(super) requests: u64,
+    /// Their data.
+    pub(super) bytes: u64,
+}
+
+impl InFlight {
+    /// Whether a client takes as much without holding its caller back.
+    fn fits(self, client: &Cluster) -> bool {
+        let takes = |setting: &str, needed: u64| {
+            let most = client.get(setting).and_then(|value| value.parse().ok());
+            // 0 is no limit, and a library without the setting has none.
+            most.is_none_or(|most: u64| most == 0 || most >= needed)
+        };
+        takes("objecter_inflight_ops", self.requests)
+            && takes("objecter_inflight_op_bytes", self.bytes)
+    }
+}
+
+/// Connects for I/O on objects for somebody who can limit how long requests take himself: a timer of librados' for each costs processor
+/// time. Whether he has to: where librados may hold him back in the middle of a call, he could not.
+pub(super) fn connect_to_limit(
+    access: &CephAccess,
+    most: InFlight,
+) -> Result<(Cluster, bool), CephError> {
+    let client = connect_with(access, &OF_OBJECTS, Limit::OfOthers)?;
+    if most.fits(&client) {
+        return Ok((client, true));
+    }
+    drop(client);
+    connect_for_objects(access).map(|client| (client, false))
 }
 
 /// Who ends requests to storage daemons that are not answered.

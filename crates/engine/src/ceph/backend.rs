@@ -1,7 +1,9 @@
 //! A job's pool or image, opened, and the backend on it.
 
-use super::access::{connect_for_limited_objects, connect_for_objects};
+use super::access::{InFlight, connect_for_objects, connect_to_limit};
+use super::stripes::count;
 use super::{CephError, Cluster, Image, IoCtx, Lending, connect, version};
+use crate::backend::Slab;
 use crate::backend::rados::Rados;
 use crate::backend::rbd::Rbd;
 use crate::interrupt::Interrupt;
@@ -48,9 +50,11 @@ pub(crate) fn file_name(job: &Job, path: &std::path::Path) -> String {
     }
 }
 
-/// Connects, and opens a job's pool for a worker, who limits its requests itself. Each is a client of its own.
-fn open_pool(ceph: &Ceph) -> Result<IoCtx, RunError> {
-    opened(ceph, connect_for_limited_objects(&ceph.access))
+/// Connects, and opens a job's pool for a worker, each of which is a client of its own. Whether the worker has to limit its requests itself.
+fn open_pool(ceph: &Ceph, most: InFlight) -> Result<(IoCtx, bool), RunError> {
+    let (client, limits) = connect_to_limit(&ceph.access, most)
+        .map_err(|error| error.on(&uri(Engine::Rados, ceph, None)))?;
+    Ok((opened(ceph, Ok(client))?, limits))
 }
 
 /// Opens a job's pool to do what is not measured.
@@ -131,9 +135,10 @@ pub(super) fn changes(job: &Job) -> bool {
 pub(crate) fn backend_of(
     job: &Job,
     files: &WorkerFiles,
-    depth: u32,
+    slab: &Slab,
     wish: &Arc<Interrupt>,
 ) -> Result<(CephBackend, CephUsed), RunError> {
+    let depth = slab.slots.len() as u32;
     let ceph = of(job)?;
     if job.io.engine == Engine::Rbd {
         let image = open_image(ceph, changes(job))?;
@@ -141,17 +146,25 @@ pub(crate) fn backend_of(
         let backend = Rbd::new(&image, depth, ceph.busy_poll).heeding(wish);
         return Ok((CephBackend::Rbd(backend), used));
     }
-    let pool = open_pool(ceph)?;
-    let limit = Duration::from_secs(u64::from(ceph.access.timeout_s.max(1)));
+    let io_bytes = slab.memory.stride() as u64;
+    let last_byte = ceph.object_bytes.map_or(0, |bytes| bytes - 1);
+    let most = InFlight {
+        requests: u64::from(depth) * u64::from(count(last_byte, io_bytes, ceph.object_bytes)),
+        bytes: u64::from(depth) * io_bytes,
+    };
+    let (pool, limits) = open_pool(ceph, most)?;
     let names: Vec<String> = files
         .files
         .iter()
         .map(|file| object_of(&file.path))
         .collect();
     let mut used = used(job.io.engine, ceph, &pool)?;
-    let mut backend = Rados::new(pool, &names, ceph.object_bytes, depth, ceph.busy_poll)
-        .heeding(wish)
-        .limited_to(limit);
+    let mut backend =
+        Rados::new(pool, &names, ceph.object_bytes, depth, ceph.busy_poll).heeding(wish);
+    if limits {
+        let limit = Duration::from_secs(u64::from(ceph.access.timeout_s.max(1)));
+        backend = backend.limited_to(limit);
+    }
     let lending = lending(job);
     if lending != Lending::default() {
         // The worker owns the client, so that its buffers can be lent to it.
@@ -214,4 +227,32 @@ pub(super) fn used(engine: Engine, ceph: &Ceph, pool: &IoCtx) -> Result<CephUsed
         cache,
         uncopied_from: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_job::plan::{Mode, Verify, VerifyMethod};
+
+    #[test]
+    fn what_somebody_may_still_need_is_copied() {
+        let mut job = Job::new("x");
+        let all = |job: &Job| {
+            let lending = lending(job);
+            (lending.writes, lending.reads, is_for_all(lending, job))
+        };
+        job.workload.rw.mode = Mode::Read;
+        assert_eq!(all(&job), (false, true, true));
+        job.workload.rw.mode = Mode::Write;
+        assert_eq!(all(&job), (true, false, true));
+        job.workload.rw.mode = Mode::ReadWrite;
+        assert_eq!(all(&job), (true, true, true));
+        job.errors.ignore[1] = vec![libc::ETIMEDOUT];
+        assert_eq!(all(&job), (false, true, false));
+        job.errors = Default::default();
+        job.verify = Some(Verify::new(VerifyMethod::Crc32c));
+        assert_eq!(all(&job), (true, false, false));
+        job.workload.rw.mode = Mode::Write;
+        assert_eq!(all(&job), (true, false, true));
+    }
 }

@@ -81,7 +81,7 @@ fn on_cluster(
     slab: &Slab,
     interrupt: &Arc<Interrupt>,
 ) -> Result<(AnyBackend, BackendUsed), RunError> {
-    let (backend, ceph) = backend_of(job, files, slab.slots.len() as u32, interrupt)?;
+    let (backend, ceph) = backend_of(job, files, slab, interrupt)?;
     let used = BackendUsed {
         direct: true,
         ceph: Some(ceph),

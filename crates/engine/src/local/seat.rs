@@ -326,28 +326,31 @@ impl Seat<'_> {
         let called: Arc<Stage<Worker<Rados, RealClock>>> = stage.clone();
         backend.call(Arc::<Stage<_>>::downgrade(&called));
         stage.enter(Worker::new(backend, self.clock, parts));
-        let mut measured = None;
-        while !stage.tend(|worker, lent| {
-            if self.shared.asked.load(Relaxed) {
-                self.publish(worker, &measuring.so_far(lent), used, limits.start_ns);
+        // However this ends, the worker goes from here: its client cannot be shut down from one of the client's own threads.
+        let _leaves = Leaves(&stage);
+        let moments = [measure_from_ns, limits.deadline_ns];
+        loop {
+            let tended_ns = self.clock.now_ns();
+            let is_done = stage.tend(|worker, lent| {
+                if self.shared.asked.load(Relaxed) {
+                    self.publish(worker, &measuring.so_far(lent), used, limits.start_ns);
+                }
+                if !measuring.begun && worker.now_ns() >= measure_from_ns {
+                    measuring.begin(&self.shared, lent);
+                }
+            });
+            if is_done {
+                break;
             }
-            if !measuring.begun && worker.now_ns() >= measure_from_ns {
-                measuring.begin(&self.shared, lent);
-            }
-            measured = Some(measuring.so_far(lent));
-        }) {
-            let moments = [measure_from_ns, limits.deadline_ns];
             let now_ns = self.clock.now_ns();
-            let ahead = moments
-                .iter()
-                .filter_map(|moment| moment.checked_sub(now_ns));
-            let next = ahead.filter(|left_ns| *left_ns > 0).min();
+            let ahead = moments.iter().filter(|moment| **moment > tended_ns);
+            let next = ahead.map(|moment| moment.saturating_sub(now_ns)).min();
             stage.wait(next.map_or(NAP, |left_ns| NAP.min(Duration::from_nanos(left_ns))));
         }
-        let worker = stage.leave().expect("it entered, and leaves once");
+        let (worker, lent) = stage.leave().expect("it entered, and leaves once");
         Driven {
+            measured: measuring.so_far(&lent),
             outcome: worker.finish(),
-            measured: measured.unwrap_or_else(|| measuring.so_far(&CpuUse::default())),
         }
     }
 
@@ -372,6 +375,17 @@ impl Seat<'_> {
             error: Some(crate::failure::of_target(error)),
             ..report::blank(self.plan, self.clone, backend)
         }
+    }
+}
+
+/// Has a worker leave its stage.
+#[cfg(feature = "ceph")]
+struct Leaves<'a, W: stage::Stepped>(&'a Stage<W>);
+
+#[cfg(feature = "ceph")]
+impl<W: stage::Stepped> Drop for Leaves<'_, W> {
+    fn drop(&mut self) {
+        drop(self.0.leave());
     }
 }
 

@@ -9,11 +9,13 @@ use crate::clock::Clock;
 use crate::sys::thread;
 use crate::worker::{Parts, Step, Worker};
 use iosonde_result::run::CpuUse;
+use std::any::Any;
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::fence;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The worker's own thread gives others a turn after so many rounds.
@@ -63,6 +65,8 @@ pub(super) struct Stage<W> {
 struct Seated<W> {
     worker: Option<W>,
     is_done: bool,
+    /// Why it did not get to its end.
+    panic: Option<Box<dyn Any + Send>>,
     /// Processor time of the library's threads that stepped it.
     lent: CpuUse,
     noted_ns: u64,
@@ -83,6 +87,7 @@ impl<W: Stepped> Stage<W> {
             seat: Mutex::new(Seated {
                 worker: None,
                 is_done: false,
+                panic: None,
                 lent: CpuUse::default(),
                 noted_ns: 0,
             }),
@@ -97,27 +102,37 @@ impl<W: Stepped> Stage<W> {
         self.seat().worker = Some(worker);
     }
 
-    /// The worker goes.
-    pub(super) fn leave(&self) -> Option<W> {
-        self.seat().worker.take()
+    /// The worker goes, with what others have used for it.
+    pub(super) fn leave(&self) -> Option<(W, CpuUse)> {
+        let mut seat = self.seat();
+        let worker = seat.worker.take()?;
+        Some((worker, seat.lent))
     }
 
     fn seat(&self) -> MutexGuard<'_, Seated<W>> {
         self.seat.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A round of the worker's own thread: looks at the time, does what there is to do, and has `then` look at it. Whether it is done.
-    pub(super) fn tend(&self, mut then: impl FnMut(&W, &CpuUse)) -> bool {
+    /// A round of the worker's own thread: has `look` look at the worker, and at what others have used for it, sees to what depends on
+    /// time, and does what there is to do. Whether the worker is done.
+    ///
+    /// # Panics
+    /// When the worker did, on whatever thread.
+    pub(super) fn tend(&self, look: impl FnOnce(&W, &CpuUse)) -> bool {
+        let mut look = Some(look);
         loop {
             let mut seat = self.seat();
+            if let Some(panic) = seat.panic.take() {
+                drop(seat);
+                resume_unwind(panic);
+            }
             let calls = self.calls.load(SeqCst);
-            if let Some(worker) = &mut seat.worker {
+            let Seated { worker, lent, .. } = &mut *seat;
+            if let (Some(worker), Some(look)) = (worker, look.take()) {
                 worker.look_around();
+                look(worker, lent);
             }
             let goes_on = seat.step(MOST_ROUNDS);
-            if let Some(worker) = &seat.worker {
-                then(worker, &seat.lent);
-            }
             let is_done = seat.is_done;
             drop(seat);
             fence(SeqCst);
@@ -175,15 +190,22 @@ impl<W: Stepped> Seated<W> {
 impl<W: Stepped + Send> Called for Stage<W> {
     fn call(&self) {
         self.calls.fetch_add(1, SeqCst);
+        fence(SeqCst);
         loop {
-            let mut seat = match self.seat.try_lock() {
-                Ok(seat) => seat,
-                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-                Err(TryLockError::WouldBlock) => return,
+            // Where the worker's own thread has panicked, there is nothing to do any more.
+            let Ok(mut seat) = self.seat.try_lock() else {
+                return;
             };
             let calls = self.calls.load(SeqCst);
-            while seat.step(MOST_ROUNDS) {}
-            seat.note_use();
+            let stepped = catch_unwind(AssertUnwindSafe(|| {
+                while seat.step(MOST_ROUNDS) {}
+                seat.note_use();
+            }));
+            if let Err(panic) = stepped {
+                // It is for the worker's own thread: a library's cannot do with it.
+                seat.panic = Some(panic);
+                seat.is_done = true;
+            }
             let is_done = seat.is_done;
             drop(seat);
             if is_done {
@@ -269,7 +291,7 @@ mod tests {
                 true => assert!(!stage.tend(|_, _| {})),
                 false => stage.call(),
             }
-            assert_eq!(stage.leave().unwrap().taken, 1, "own thread: {own}");
+            assert_eq!(stage.leave().unwrap().0.taken, 1, "own thread: {own}");
         }
     }
 
@@ -288,7 +310,7 @@ mod tests {
             }
             scope.spawn(|| (0..1000).for_each(|_| assert!(!stage.tend(|_, _| {}))));
         });
-        let taker = stage.leave().unwrap();
+        let (taker, _) = stage.leave().unwrap();
         assert_eq!(taker.taken, 3 * EACH);
         assert!(taker.looks >= 1000);
     }
@@ -302,10 +324,28 @@ mod tests {
         let other = stage.clone();
         let caller = std::thread::spawn(move || other.call());
         stage.wait(Duration::from_secs(600));
-        assert!(stage.tend(|taker, _| assert_eq!(taker.taken, 2)));
+        assert!(
+            stage.tend(|taker, _| assert_eq!(taker.taken, 2)),
+            "it stays done"
+        );
         caller.join().unwrap();
         assert!(stage.leave().is_some() && stage.leave().is_none());
         stage.call();
+    }
+
+    #[test]
+    fn a_panic_on_a_thread_of_a_library_is_one_of_the_worker() {
+        let (put, stage) = stage(u64::MAX);
+        let panics = || panic!("as it should");
+        stage.seat().worker.as_mut().unwrap().before_wait = Some(Box::new(panics));
+        put.store(1, Relaxed);
+        let other = stage.clone();
+        std::thread::spawn(move || other.call()).join().unwrap();
+        stage.wait(Duration::from_secs(600));
+        let told = catch_unwind(AssertUnwindSafe(|| stage.tend(|_, _| {})));
+        assert_eq!(told.unwrap_err().downcast_ref(), Some(&"as it should"));
+        let (taker, _) = stage.leave().unwrap();
+        assert_eq!(taker.taken, 1);
     }
 
     #[test]
@@ -321,8 +361,7 @@ mod tests {
             }
         });
         caller.join().unwrap();
-        let mut used = CpuUse::default();
-        stage.tend(|_, lent| used = lent.clone());
+        let (_, used) = stage.leave().unwrap();
         assert!(used.user_ns + used.system_ns > 0, "{used:?}");
     }
 }

@@ -26,6 +26,8 @@ struct Board {
 #[derive(Default)]
 struct State {
     done: Vec<Completion>,
+    /// How many there have been.
+    arrived: u64,
     /// So many the worker waits for; 0 when it does not wait.
     wanted: usize,
     /// Who is called then; else the worker sleeps, and wakes up.
@@ -45,6 +47,7 @@ impl Board {
             return;
         }
         state.done.push(completion);
+        state.arrived += 1;
         self.any.store(true, Release);
         if state.wanted > 0 && state.done.len() >= state.wanted {
             state.wanted = 0;
@@ -160,6 +163,11 @@ impl Arrivals {
     /// Whether [`Arrivals::collect`] returns without having waited.
     pub(super) fn calls(&self) -> bool {
         self.calls
+    }
+
+    /// I/Os that were over so far, collected or not.
+    pub(super) fn arrived(&self) -> u64 {
+        self.board.state().arrived
     }
 
     /// Whether waits burn the processor.

@@ -118,8 +118,8 @@ pub struct Requests {
     /// Requests were given up because the user wants to stop.
     gave_up: bool,
     next_look: Instant,
-    /// Something was answered since the last look.
-    something_came: bool,
+    /// I/Os that had been answered at the last look.
+    arrived: u64,
 }
 
 impl Drop for Requests {
@@ -166,7 +166,7 @@ impl Requests {
             patience: None,
             gave_up: false,
             next_look: Instant::now() + LOOK,
-            something_came: false,
+            arrived: 0,
         }
     }
 
@@ -178,6 +178,11 @@ impl Requests {
             looks: 0,
             begun: vec![0; self.completions.of_slots.len()].into(),
         });
+    }
+
+    /// Whether there is such a limit.
+    pub fn is_limited(&self) -> bool {
+        self.limit.is_some()
     }
 
     /// From here on [`Requests::collect`] does not wait: librados' thread calls when there is something to collect. The caller sees to it that
@@ -352,19 +357,15 @@ impl Requests {
     /// Appends what is over. Returns when `done` holds `min`, when nothing is under way, or after `timeout`; at once where somebody is
     /// called.
     pub fn collect(&mut self, min: usize, timeout: Option<Duration>, done: &mut Vec<Completion>) {
-        let before = done.len();
         let is_watched = self.limit.is_some() || self.patience.is_some();
         if self.calls() || min == 0 || !is_watched {
-            self.arrivals.collect(min, timeout, done);
-            self.something_came |= done.len() > before;
-            return;
+            return self.arrivals.collect(min, timeout, done);
         }
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         loop {
             let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
             let look = left.map_or(LOOK, |left| left.min(LOOK));
             self.arrivals.collect(min, Some(look), done);
-            self.something_came |= done.len() > before;
             self.look_after();
             let is_late = left.is_some_and(|left| left <= look);
             if done.len() >= min || self.is_idle() || is_late {
@@ -381,7 +382,8 @@ impl Requests {
         }
         // Looks that were missed do not count: nobody is late because this program stood still.
         self.next_look = now + LOOK;
-        let something_came = std::mem::take(&mut self.something_came);
+        let arrived = self.arrivals.arrived();
+        let something_came = std::mem::replace(&mut self.arrived, arrived) != arrived;
         if let Some(limit) = &mut self.limit {
             limit.looks += 1;
             for slot in 0..limit.begun.len() as u32 {
