@@ -185,7 +185,7 @@ impl FigureName {
                     help: match nearest(last, names) {
                         Some(meant) => format!("did you mean `{meant}`?"),
                         None => "it ends with iops, bw, lat, p50, p99, p99.9, the same with clat_, max_iops, \
-                                 max_bw, knee, rate or capacity"
+                                 max_bw, knee, rate or slo_rate, capacity or saturation_iops"
                             .to_owned(),
                     },
                 })
