@@ -214,7 +214,9 @@ impl Failure {
             }
             Failure::Sweep(SweepError::Misplaced(misplaced)) => Some(misplaced.remedy().to_owned()),
             Failure::Store(error) => error.remedy(),
-            Failure::Output(..) => Some("name a file that can be written, in a directory that exists".to_owned()),
+            Failure::Output(..) => {
+                Some("name a file that can be written, in a directory that exists".to_owned())
+            }
             _ => None,
         }
     }

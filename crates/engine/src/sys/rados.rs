@@ -134,24 +134,8 @@ pub(super) fn load<T>(
 impl Rados {
     /// librados, loaded.
     pub(super) fn loaded() -> Result<&'static Rados, CephError> {
-        Ok(&Loaded::get()?.rados)
-    }
-}
-
-/// What was found in librados.
-struct Loaded {
-    rados: Rados,
-}
-
-impl Loaded {
-    fn get() -> Result<&'static Loaded, CephError> {
-        static LOADED: OnceLock<Result<Loaded, CephError>> = OnceLock::new();
-        let find = |library: &Library| {
-            Ok(Loaded {
-                rados: Rados::of(library)?,
-            })
-        };
-        let loaded = LOADED.get_or_init(|| load(LIBRARY, find));
+        static LOADED: OnceLock<Result<Rados, CephError>> = OnceLock::new();
+        let loaded = LOADED.get_or_init(|| load(LIBRARY, Rados::of));
         loaded.as_ref().map_err(Clone::clone)
     }
 }
