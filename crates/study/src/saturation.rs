@@ -42,6 +42,9 @@ pub struct Question<'a> {
     pub jobs: &'a [u32],
     /// How much, and how sure.
     pub rules: Rules,
+    /// Most measured time of a cell, in nanoseconds: what a grid gives to each is enough. Where it is said, a cell is measured as a
+    /// grid would: in few long runs, and sequential I/O goes on in each where the last one ended.
+    pub most_cell_ns: Option<u64>,
 }
 
 /// How long a search may take, and what it must know to end before.

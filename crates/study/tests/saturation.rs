@@ -102,6 +102,7 @@ fn search(job: &Job, depths: &[u32], jobs: &[u32], rules: Rules) -> (Saturation,
         depths,
         jobs,
         rules,
+        most_cell_ns: None,
     };
     let found = find_knee(&mut session, &question, &mut ()).unwrap();
     (found, session.spent_ns)
@@ -330,6 +331,7 @@ fn an_error_ends_it_with_what_is_known() {
         depths: &doubling(512),
         jobs: &[1],
         rules: QUICK,
+        most_cell_ns: None,
     };
     let mut session = Failing(LocalRunner::default().open(), 0);
     let found = find_knee(&mut session, &question, &mut ()).unwrap();
@@ -358,6 +360,7 @@ fn the_user_ends_it() {
         depths: &doubling(512),
         jobs: &[1],
         rules: QUICK,
+        most_cell_ns: None,
     };
     let found = find_knee(&mut living(), &question, &mut Interrupts(20.into()));
     assert!(found.is_ok_and(|found| found.ended == Ended::Interrupted && !found.cells.is_empty()));

@@ -72,6 +72,7 @@ pub(super) fn search(
         depths: &doubling(deepest),
         jobs,
         rules: rules(phase, budget),
+        most_cell_ns: None,
     };
     let mut passing = Passing { phase, watcher };
     let so_far = SoFar {

@@ -3,12 +3,15 @@
 use super::Watcher;
 use super::cell::{Found, Record};
 use super::series::{SAMPLE_S, Samples};
-use iosonde_job::plan::{Direction, GivenOption, Job, Plan};
+use iosonde_job::plan::{Direction, Extent, GivenOption, Job, Plan};
 use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer, Progress, WorkerState};
 use iosonde_result::run::{Event, IoFailure, RunResult};
 use iosonde_result::session::{RunError, Session};
 use iosonde_result::storage::StorageUsed;
+
+/// Runs of a cell begin at a multiple of this.
+const GRAIN_BYTES: u64 = 1 << 20;
 
 /// How long a run may be, and when it may end before.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +24,8 @@ pub(super) struct Effort {
     pub(super) most_ns: u64,
     /// Relative error at which it ends in between, all runs of the cell together.
     pub(super) enough: f64,
+    /// Whether sequential I/O goes on where the last run of the cell ended.
+    pub(super) goes_on: bool,
 }
 
 /// What a run cost, and what ended it.
@@ -59,6 +64,7 @@ pub fn measure_cell(
         least_ns: runtime_ns,
         most_ns: runtime_ns,
         enough: 0.0,
+        goes_on: false,
     };
     let spent = measure(session, job, &mut record, effort, watcher)?;
     Ok(CellRun {
@@ -135,10 +141,46 @@ pub(super) fn plan(job: &Job, record: &Record, effort: Effort) -> Plan {
     give(&mut job, "time_based", String::new());
     give(&mut job, "ramp_time", milliseconds(effort.ramp_ns));
     give(&mut job, "runtime", milliseconds(effort.most_ns));
+    if effort.goes_on {
+        go_on_behind(&mut job, record, effort);
+    }
     Plan {
         jobs: vec![job],
         global_options: Vec::new(),
     }
+}
+
+/// A run of sequential I/O goes on where the last one of its cell ended, as one long run would: what lies at the start is not all
+/// there is where objects or stripes lie on members by chance, and a cache may hold what was read last. Within the region that
+/// the job has, as far as the run fits in behind.
+fn go_on_behind(job: &mut Job, record: &Record, effort: Effort) {
+    let (Some(Extent::Bytes(size)), Extent::Bytes(offset)) = (job.files.size, job.files.offset)
+    else {
+        return;
+    };
+    let workload = &job.workload;
+    let plain = !workload.rw.random
+        && workload.sequencer.skip_bytes == 0
+        && workload.zones.is_none()
+        && workload.number_ios.is_none();
+    let files = &job.files;
+    let one_file = files.filenames.len() == 1 && files.nrfiles == 1;
+    let whole = files.io_size.is_none() && files.filesize.is_none() && job.verify.is_none();
+    if !(plain && one_file && whole && job.replay.is_none()) || record.found.measured_ns == 0 {
+        return;
+    }
+    // Each clone goes through the region by itself.
+    let bytes = record.found.bytes / u64::from(record.jobs.max(1));
+    let begin = bytes / GRAIN_BYTES * GRAIN_BYTES;
+    let run_ns = (effort.ramp_ns + effort.most_ns) as f64;
+    let needed = 2.0 * bytes as f64 * run_ns / record.found.measured_ns as f64;
+    if begin == 0 || begin as f64 + needed > size as f64 {
+        return;
+    }
+    job.files.offset = Extent::Bytes(offset + begin);
+    job.files.size = Some(Extent::Bytes(size - begin));
+    give(job, "offset", (offset + begin).to_string());
+    give(job, "size", (size - begin).to_string());
 }
 
 /// The record of what was given must say what is run.

@@ -38,6 +38,19 @@ const DRAIN: f64 = 2.0;
 /// A cell's ramp and its measured time are whole samples. Throttles let I/O through in lumps, the kernel's ten times a second:
 /// what is cut between two of them has a lump's time and not its I/Os.
 const SAMPLE_NS: f64 = SAMPLE_S * 1e9;
+/// I/Os that are all begun at once come back in waves: so many times the queue turns over before they are spread evenly.
+const RAMP: f64 = 4.0;
+/// The same for a search that has no time for that.
+const SHORT_RAMP: f64 = 2.0;
+/// A search of so much time has enough for long runs.
+const LONG_NS: u64 = 30_000_000_000;
+/// A long run's ramp is at least this share of it: queues of members that get a little more than others fill slowly.
+const LONG_RAMP: f64 = 0.05;
+/// A run is this many times as long as its ramp: what is left of waves then counts for little.
+const WORTH: f64 = 3.0;
+/// A run is at least this share of what was measured of its cell before, as far as there is time: each has a beginning that is not like the rest, as a
+/// throttle lets through more to who was idle, and many short ones would be made of beginnings.
+const GROWTH: f64 = 1.0;
 /// Longest ramp.
 const MOST_RAMP_NS: f64 = 3e9;
 /// Latency of an I/O before anything is known.
@@ -151,6 +164,11 @@ impl Search<'_> {
         KEPT * self.question.rules.budget_ns as f64 - self.spent_ns as f64
     }
 
+    /// Whether runs may be as long as those of a grid.
+    fn is_long(&self) -> bool {
+        self.question.most_cell_ns.is_some() && self.question.rules.budget_ns >= LONG_NS
+    }
+
     fn record(&self, jobs: u32, iodepth: u32) -> Option<&Record> {
         let same = |record: &&Record| record.jobs == jobs && record.iodepth == iodepth;
         self.records.iter().find(same)
@@ -167,9 +185,21 @@ impl Search<'_> {
     }
 
     fn ramp_ns(&self, jobs: u32, iodepth: u32) -> f64 {
-        let turnover_ns = 2.0 * self.latency_ns(jobs, iodepth);
+        let times = if self.is_long() { RAMP } else { SHORT_RAMP };
+        let turnover_ns = times * self.latency_ns(jobs, iodepth);
         let ramp_ns = turnover_ns.clamp(self.question.rules.ramp_ns as f64, MOST_RAMP_NS);
         (ramp_ns / SAMPLE_NS).ceil() * SAMPLE_NS
+    }
+
+    /// The longest that a cell can be measured in the time left; less than a look where it cannot.
+    fn affordable_ns(&self, jobs: u32, iodepth: u32) -> f64 {
+        let drain_ns = DRAIN * self.latency_ns(jobs, iodepth);
+        let left_ns = self.left_ns() - self.ramp_ns(jobs, iodepth) - drain_ns;
+        let Some(most_ns) = self.question.most_cell_ns else {
+            return left_ns;
+        };
+        let known_ns = self.record(jobs, iodepth).map_or(0, Record::measured_ns);
+        left_ns.min(most_ns as f64 - known_ns as f64)
     }
 
     /// Measures a cell for `least_ns` to `most_ns`, as far as there is time; whether there was.
@@ -181,8 +211,12 @@ impl Search<'_> {
         most_ns: f64,
         enough: f64,
     ) -> Result<bool, RunError> {
-        let ramp_ns = self.ramp_ns(jobs, iodepth);
-        let affordable_ns = self.left_ns() - ramp_ns - DRAIN * self.latency_ns(jobs, iodepth);
+        let least_ramp_ns = self.ramp_ns(jobs, iodepth);
+        let affordable_ns = self.affordable_ns(jobs, iodepth);
+        let share = if self.is_long() { LONG_RAMP } else { 0.0 };
+        let long_ns = (share * most_ns.min(affordable_ns)).min(MOST_RAMP_NS);
+        let ramp_ns = least_ramp_ns.max((long_ns / SAMPLE_NS).floor() * SAMPLE_NS);
+        let affordable_ns = affordable_ns + least_ramp_ns - ramp_ns;
         let look_ns = self.question.rules.look_ns as f64;
         // The first cell is measured whatever it takes.
         let possible = self.records.is_empty() || affordable_ns >= look_ns;
@@ -199,6 +233,7 @@ impl Search<'_> {
             least_ns: least_ns.min(most_ns) as u64,
             most_ns: most_ns as u64,
             enough,
+            goes_on: self.question.most_cell_ns.is_some(),
         };
         let found = self
             .records
@@ -387,10 +422,17 @@ impl Search<'_> {
 
     /// Measures what the answer is least sure of until it is sure enough, or all but a share of the budget is spent.
     fn sharpen(&mut self, jobs: u32, reserve: f64) -> Result<(), RunError> {
-        while let Some((iodepth, least_ns, enough)) = self.least_sure(jobs) {
+        while let Some(wanted) = self.least_sure(jobs, &|_| true) {
+            // A shallower cell of the same plateau can still be measured where a deep queue cannot be drained in time.
+            let look_ns = self.question.rules.look_ns as f64;
+            let is_affordable = |iodepth| self.affordable_ns(jobs, iodepth) >= look_ns;
+            let instead = || self.least_sure(jobs, &is_affordable);
+            let (iodepth, least_ns, enough) = match is_affordable(wanted.0) {
+                true => wanted,
+                false => instead().unwrap_or(wanted),
+            };
             let kept_ns = reserve * self.question.rules.budget_ns as f64;
             let free_ns = self.left_ns() - kept_ns;
-            let look_ns = self.question.rules.look_ns as f64;
             if free_ns < look_ns + self.ramp_ns(jobs, iodepth) && reserve > 0.0 {
                 break;
             }
@@ -400,17 +442,29 @@ impl Search<'_> {
             });
             // In parts: what one part shows may make another cell the one to measure.
             let overhead_ns = self.ramp_ns(jobs, iodepth) + self.latency_ns(jobs, iodepth);
+            let worth_ns = (WORTH * self.ramp_ns(jobs, iodepth)).max(look_ns);
+            let known_ns = self.record(jobs, iodepth).map_or(0, Record::measured_ns) as f64;
+            let grown_ns = (GROWTH * known_ns).min(free_ns / 4.0);
+            let least_ns = match self.is_long() {
+                true => least_ns.max(worth_ns).max(grown_ns),
+                false => least_ns.max(look_ns),
+            };
             let most_ns = needed_ns.max(least_ns).max(overhead_ns);
-            let most_ns = most_ns.min(free_ns / 2.0).max(look_ns);
-            if !self.measure(jobs, iodepth, least_ns.max(look_ns), most_ns, enough)? {
+            // A rest that is too short to be halved is spent at once.
+            let half_ns = free_ns / 2.0;
+            let is_rest = self.is_long() && half_ns < least_ns;
+            let part_ns = if is_rest { free_ns } else { half_ns };
+            let most_ns = most_ns.min(part_ns).max(look_ns);
+            if !self.measure(jobs, iodepth, least_ns, most_ns, enough)? {
                 break;
             }
         }
         Ok(())
     }
 
-    /// The cell whose uncertainty matters most, the time that it needs at least, and the error to reach.
-    fn least_sure(&self, jobs: u32) -> Option<(u32, f64, f64)> {
+    /// Of the cells that may be measured the one whose uncertainty matters most, the time that it needs at least, and the error
+    /// to reach.
+    fn least_sure(&self, jobs: u32, may: &dyn Fn(u32) -> bool) -> Option<(u32, f64, f64)> {
         let rules = &self.question.rules;
         let known = self.known(jobs);
         let top = known.top.as_ref()?;
@@ -419,7 +473,7 @@ impl Search<'_> {
         let rival = of_jobs
             .iter()
             .filter(|record| record.upper() > top.rate * (1.0 + NEARLY))
-            .filter(|record| record.error() > rules.precision)
+            .filter(|record| record.error() > rules.precision && may(record.iodepth))
             .max_by(|a, b| a.upper().total_cmp(&b.upper()));
         if let Some(rival) = rival {
             let enough = (rival.error() / 2.0).max(rules.precision);
@@ -427,8 +481,10 @@ impl Search<'_> {
         }
         let measured_ns: u64 = members.iter().map(|member| member.found.measured_ns).sum();
         let missing_ns = (rules.least_ns as f64 - measured_ns as f64).max(0.0);
-        if top.error > rules.precision || missing_ns > 0.0 {
-            let cheapest = members.iter().min_by_key(|member| member.iodepth)?;
+        let cheapest = members.iter().min_by_key(|member| member.iodepth);
+        let cheapest = cheapest.filter(|member| may(member.iodepth));
+        if let Some(cheapest) = cheapest.filter(|_| top.error > rules.precision || missing_ns > 0.0)
+        {
             // The others know something too.
             let enough = rules.precision * (cheapest.error() / top.error).clamp(1.0, 4.0);
             return Some((cheapest.iodepth, missing_ns, enough));
@@ -436,7 +492,7 @@ impl Search<'_> {
         let reached = self.reached(jobs);
         let undecided = of_jobs.iter().filter(|record| {
             let decided = record.lower() > reached || record.upper() < reached;
-            !decided && record.error() > rules.precision
+            !decided && record.error() > rules.precision && may(record.iodepth)
         });
         let shallowest = undecided.min_by_key(|record| record.iodepth)?;
         Some((

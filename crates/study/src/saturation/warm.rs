@@ -50,6 +50,7 @@ pub fn measure_warm_cell(
         least_ns: most_ns,
         most_ns,
         enough: 0.0,
+        goes_on: false,
     };
     let plan = plan(job, &record, effort);
     let mut observer = UntilWarm {

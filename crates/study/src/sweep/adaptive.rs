@@ -3,12 +3,20 @@
 use super::relay::Relay;
 use super::study::{LEAST_CURVE_NS, Study, SweepError, curve_ns, is_einval};
 use super::watch::Found;
-use crate::saturation::{Ended, Question, Rules, Saturation, go_on};
+use crate::saturation::{Cell, Ended, Question, Rules, Saturation, go_on};
 use iosonde_result::session::RunError;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// A search of less time cannot afford long ramps.
 const SHORT_NS: u64 = 5 * SECOND_NS;
+/// Half the width of the maximum's 95 % interval, as a share of it, at which a curve leaves its time to others.
+const COARSE: f64 = 0.01;
+/// The same where there is time left when all curves are done.
+const FINE: f64 = Rules::THOROUGH.precision;
+/// What a curve may still hide whose deepest cell was not looked at, as a share of its maximum.
+const UNSEEN: f64 = 0.1;
+/// Time that was left over is given out in so many parts of what a curve takes.
+const PARTS: u64 = 3;
 
 impl Study<'_> {
     pub(super) fn search_curves(&mut self) -> Result<(), SweepError> {
@@ -35,14 +43,78 @@ impl Study<'_> {
             };
             let left_ns = self.curves_left_ns(&order, done);
             self.watcher.unit(done, order.len(), plan, left_ns);
-            self.search(index, budget_ns)?;
+            self.search(index, budget_ns, COARSE)?;
+        }
+        self.search_on(&order)
+    }
+
+    /// Gives the time that curves have left over to those that are least sure, in parts: what one part shows may make another curve
+    /// the one to go on with.
+    fn search_on(&mut self, order: &[usize]) -> Result<(), SweepError> {
+        let mut again = Vec::new();
+        while let Some(index) = self.least_sure(order) {
+            let left_ns = self.within_budget(self.unknown_curves_ns());
+            let part_ns = (self.most_ns(index) / PARTS).max(LEAST_CURVE_NS);
+            if left_ns < part_ns || self.watcher.is_interrupted() {
+                break;
+            }
+            let (plan, of) = (&self.grid.curves[index], order.len());
+            self.watcher.unit(of - 1, of, plan, left_ns);
+            let before_ns = self.curves[index].so_far.spent_ns;
+            self.search(index, before_ns + part_ns, FINE)?;
+            let spent_ns = self.curves[index].so_far.spent_ns - before_ns;
+            // What a part was too short for is not tried again.
+            self.curves[index].exhausted = spent_ns < part_ns / 4;
+            if spent_ns > 0 && !again.contains(&index) {
+                again.push(index);
+            }
+        }
+        for index in again {
+            let standing = &self.curves[index];
+            if let Some(found) = standing.found.as_ref().filter(|_| standing.complete) {
+                self.watcher
+                    .done(&self.grid.curves[index], &Found::Curve(found));
+            }
         }
         Ok(())
+    }
+
+    /// The curve that gains most by more time. As the variance of a mean falls with the time that it takes, each gets time in
+    /// proportion to how much it varies (J. Neyman, Journal of the Royal Statistical Society 97, 1934).
+    fn least_sure(&self, order: &[usize]) -> Option<usize> {
+        let gain = |index: &usize| {
+            let spent_s = self.curves[*index].so_far.spent_ns.max(1) as f64 / 1e9;
+            let enough = rules(self.most_ns(*index), FINE).precision;
+            let doubt = self.doubt(*index).filter(|doubt| *doubt > enough)?;
+            Some((*index, doubt * doubt / spent_s))
+        };
+        let gains = order.iter().filter_map(gain);
+        let most = gains.max_by(|a, b| a.1.total_cmp(&b.1));
+        most.map(|(index, _)| index)
+    }
+
+    /// How far the maximum of a curve may be off, as a share of it, if more time may tell.
+    fn doubt(&self, index: usize) -> Option<f64> {
+        let (standing, plan) = (&self.curves[index], &self.grid.curves[index]);
+        let is_open = standing.complete && !standing.exhausted && self.ended[plan.target].is_none();
+        let found = standing.found.as_ref().filter(|_| is_open)?;
+        let deepest = self.grid.depths_of(plan).last();
+        let is_seen = |cell: &Cell| Some(&cell.iodepth) == deepest;
+        let unseen = match found.cells.iter().any(is_seen) {
+            true => 0.0,
+            false => UNSEEN,
+        };
+        let error = found.maximum.error.unwrap_or(found.maximum.mean);
+        Some(unseen.max(error / found.maximum.mean.max(f64::MIN_POSITIVE)))
     }
 
     /// Time left for curves, by what those took that are done. What an earlier sweep has spent on one is not spent again.
     fn curves_left_ns(&self, order: &[usize], done: usize) -> u64 {
         let (known, left) = order.split_at(done);
+        // Those that are not sure will take what is left over.
+        if self.least_sure(known).is_some() {
+            return self.within_budget(self.unknown_curves_ns());
+        }
         let spent_ns = |index: &usize| self.curves[*index].so_far.spent_ns;
         let known_ns = known.iter().map(spent_ns).sum::<u64>();
         let left_ns = left.iter().map(|index| {
@@ -63,9 +135,11 @@ impl Study<'_> {
 
     /// Time of all curves at most, beside what an earlier sweep has spent on them.
     pub(super) fn unknown_curves_ns(&self) -> u64 {
-        let left = self.curves.iter().enumerate();
-        left.map(|(index, curve)| self.most_ns(index).saturating_sub(curve.so_far.spent_ns))
-            .sum()
+        let all_ns: u64 = (0..self.curves.len())
+            .map(|index| self.most_ns(index))
+            .sum();
+        let spent_ns: u64 = self.curves.iter().map(|curve| curve.so_far.spent_ns).sum();
+        all_ns.saturating_sub(spent_ns)
     }
 
     /// Time for the next curve; `None` when there is none worth while.
@@ -80,13 +154,13 @@ impl Study<'_> {
         (left_ns >= LEAST_CURVE_NS).then_some(share_ns)
     }
 
-    fn search(&mut self, index: usize, budget_ns: u64) -> Result<(), SweepError> {
+    fn search(&mut self, index: usize, budget_ns: u64, precision: f64) -> Result<(), SweepError> {
         let plan = &self.grid.curves[index];
-        let mut outcome = self.search_once(index, budget_ns);
+        let mut outcome = self.search_once(index, budget_ns, precision);
         if self.job(plan).io.direct && self.is_refused(index, &outcome) {
             self.go_buffered(plan.target);
             self.curves[index].failure = None;
-            outcome = self.search_once(index, budget_ns);
+            outcome = self.search_once(index, budget_ns, precision);
         }
         if let Some(failure) = &self.curves[index].failure {
             let why = failure.message.clone();
@@ -94,11 +168,15 @@ impl Study<'_> {
         }
         match outcome {
             Ok(found) => {
-                let complete = matches!(found.ended, Ended::Sure | Ended::OutOfTime);
-                if complete {
+                let standing = &mut self.curves[index];
+                let before = standing.complete;
+                // What was complete before more time was given to it stays so.
+                let interrupted = before && found.ended == Ended::Interrupted;
+                standing.complete =
+                    interrupted || matches!(found.ended, Ended::Sure | Ended::OutOfTime);
+                if standing.complete && !before {
                     self.watcher.done(plan, &Found::Curve(&found));
                 }
-                self.curves[index].complete = complete;
                 self.curves[index].found = Some(found);
                 Ok(())
             }
@@ -120,14 +198,20 @@ impl Study<'_> {
         }
     }
 
-    fn search_once(&mut self, index: usize, budget_ns: u64) -> Result<Saturation, RunError> {
+    fn search_once(
+        &mut self,
+        index: usize,
+        budget_ns: u64,
+        precision: f64,
+    ) -> Result<Saturation, RunError> {
         let plan = &self.grid.curves[index];
         let job = self.job(plan);
         let question = Question {
             job: &job,
             depths: self.grid.depths_of(plan),
             jobs: &[job.numjobs],
-            rules: rules(budget_ns),
+            rules: rules(budget_ns, precision),
+            most_cell_ns: Some(self.options.runtime_ns),
         };
         let so_far = self.curves[index].so_far.clone();
         let before_ns = so_far.spent_ns;
@@ -143,7 +227,7 @@ impl Study<'_> {
 }
 
 /// How sure a search can be in its time.
-fn rules(budget_ns: u64) -> Rules {
+fn rules(budget_ns: u64, precision: f64) -> Rules {
     let look_ns = (budget_ns / 50).clamp(SECOND_NS / 5, Rules::THOROUGH.look_ns);
     let long = budget_ns >= Rules::THOROUGH.budget_ns / 2;
     Rules {
@@ -155,11 +239,7 @@ fn rules(budget_ns: u64) -> Rules {
         },
         look_ns,
         least_ns: Rules::THOROUGH.least_ns.min(budget_ns / 6),
-        precision: if long {
-            Rules::THOROUGH.precision
-        } else {
-            0.01
-        },
+        precision: if long { precision } else { COARSE },
         between: false,
         ..Rules::THOROUGH
     }

@@ -190,6 +190,8 @@ pub(super) struct Standing {
     pub(super) found: Option<Saturation>,
     pub(super) failure: Option<IoFailure>,
     pub(super) complete: bool,
+    /// More time was of no use.
+    pub(super) exhausted: bool,
     /// By which way its runs came to their storage.
     pub(super) storage: Option<StorageUsed>,
 }
@@ -201,6 +203,7 @@ impl Standing {
             found: None,
             failure: None,
             complete: false,
+            exhausted: false,
             storage: None,
         }
     }
@@ -499,6 +502,7 @@ impl Study<'_> {
                 between: false,
                 ..Rules::THOROUGH
             },
+            most_cell_ns: None,
         };
         let mut so_far = standing.so_far.clone();
         so_far.records.sort_by_key(Record::iodepth);
