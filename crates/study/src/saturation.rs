@@ -43,8 +43,10 @@ pub struct Question<'a> {
     /// How much, and how sure.
     pub rules: Rules,
     /// Most measured time of a cell, in nanoseconds: what a grid gives to each is enough. Where it is said, a cell is measured as a
-    /// grid would: in few long runs, and sequential I/O goes on in each where the last one ended.
+    /// grid would: in few long runs.
     pub most_cell_ns: Option<u64>,
+    /// Whether sequential I/O goes on in each run of a cell where the last one ended. The job's region must be there as it says.
+    pub goes_on: bool,
 }
 
 /// How long a search may take, and what it must know to end before.

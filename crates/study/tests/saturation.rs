@@ -103,6 +103,7 @@ fn search(job: &Job, depths: &[u32], jobs: &[u32], rules: Rules) -> (Saturation,
         jobs,
         rules,
         most_cell_ns: None,
+        goes_on: false,
     };
     let found = find_knee(&mut session, &question, &mut ()).unwrap();
     (found, session.spent_ns)
@@ -332,6 +333,7 @@ fn an_error_ends_it_with_what_is_known() {
         jobs: &[1],
         rules: QUICK,
         most_cell_ns: None,
+        goes_on: false,
     };
     let mut session = Failing(LocalRunner::default().open(), 0);
     let found = find_knee(&mut session, &question, &mut ()).unwrap();
@@ -361,6 +363,7 @@ fn the_user_ends_it() {
         jobs: &[1],
         rules: QUICK,
         most_cell_ns: None,
+        goes_on: false,
     };
     let found = find_knee(&mut living(), &question, &mut Interrupts(20.into()));
     assert!(found.is_ok_and(|found| found.ended == Ended::Interrupted && !found.cells.is_empty()));

@@ -73,6 +73,7 @@ pub(super) fn search(
         jobs,
         rules: rules(phase, budget),
         most_cell_ns: None,
+        goes_on: false,
     };
     let mut passing = Passing { phase, watcher };
     let so_far = SoFar {

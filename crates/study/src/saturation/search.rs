@@ -51,6 +51,8 @@ const WORTH: f64 = 3.0;
 /// A run is at least this share of what was measured of its cell before, as far as there is time: each has a beginning that is not like the rest, as a
 /// throttle lets through more to who was idle, and many short ones would be made of beginnings.
 const GROWTH: f64 = 1.0;
+/// A cell may be looked at so often, however short those of a grid are.
+const FEWEST_LOOKS: f64 = 4.0;
 /// Longest ramp.
 const MOST_RAMP_NS: f64 = 3e9;
 /// Latency of an I/O before anything is known.
@@ -191,15 +193,21 @@ impl Search<'_> {
         (ramp_ns / SAMPLE_NS).ceil() * SAMPLE_NS
     }
 
-    /// The longest that a cell can be measured in the time left; less than a look where it cannot.
+    /// The longest that a cell can be measured; less than a look where it cannot.
     fn affordable_ns(&self, jobs: u32, iodepth: u32) -> f64 {
         let drain_ns = DRAIN * self.latency_ns(jobs, iodepth);
         let left_ns = self.left_ns() - self.ramp_ns(jobs, iodepth) - drain_ns;
+        left_ns.min(self.room_ns(jobs, iodepth))
+    }
+
+    /// What a cell may still be measured, whatever time there is.
+    fn room_ns(&self, jobs: u32, iodepth: u32) -> f64 {
         let Some(most_ns) = self.question.most_cell_ns else {
-            return left_ns;
+            return f64::INFINITY;
         };
         let known_ns = self.record(jobs, iodepth).map_or(0, Record::measured_ns);
-        left_ns.min(most_ns as f64 - known_ns as f64)
+        let fewest_ns = FEWEST_LOOKS * self.question.rules.look_ns as f64;
+        fewest_ns.max(most_ns as f64) - known_ns as f64
     }
 
     /// Measures a cell for `least_ns` to `most_ns`, as far as there is time; whether there was.
@@ -220,10 +228,11 @@ impl Search<'_> {
         let look_ns = self.question.rules.look_ns as f64;
         // The first cell is measured whatever it takes.
         let possible = self.records.is_empty() || affordable_ns >= look_ns;
-        if !possible && self.stopped.is_none() {
+        // There may be time for others, where a cell has had what it may.
+        if !possible && self.stopped.is_none() && self.room_ns(jobs, iodepth) >= look_ns {
             self.stopped = Some(Ended::OutOfTime);
         }
-        if self.stopped.is_some() {
+        if !possible || self.stopped.is_some() {
             return Ok(false);
         }
         let most_ns = most_ns.min(affordable_ns).max(look_ns);
@@ -233,7 +242,7 @@ impl Search<'_> {
             least_ns: least_ns.min(most_ns) as u64,
             most_ns: most_ns as u64,
             enough,
-            goes_on: self.question.most_cell_ns.is_some(),
+            goes_on: self.question.goes_on,
         };
         let found = self
             .records
@@ -481,8 +490,8 @@ impl Search<'_> {
         }
         let measured_ns: u64 = members.iter().map(|member| member.found.measured_ns).sum();
         let missing_ns = (rules.least_ns as f64 - measured_ns as f64).max(0.0);
-        let cheapest = members.iter().min_by_key(|member| member.iodepth);
-        let cheapest = cheapest.filter(|member| may(member.iodepth));
+        let possible = members.iter().filter(|member| may(member.iodepth));
+        let cheapest = possible.min_by_key(|member| member.iodepth);
         if let Some(cheapest) = cheapest.filter(|_| top.error > rules.precision || missing_ns > 0.0)
         {
             // The others know something too.

@@ -55,7 +55,8 @@ impl Study<'_> {
         while let Some(index) = self.least_sure(order) {
             let left_ns = self.within_budget(self.unknown_curves_ns());
             let part_ns = (self.most_ns(index) / PARTS).max(LEAST_CURVE_NS);
-            if left_ns < part_ns || self.watcher.is_interrupted() {
+            let part_ns = part_ns.min(left_ns);
+            if part_ns < LEAST_CURVE_NS || self.watcher.is_interrupted() {
                 break;
             }
             let (plan, of) = (&self.grid.curves[index], order.len());
@@ -135,11 +136,12 @@ impl Study<'_> {
 
     /// Time of all curves at most, beside what an earlier sweep has spent on them.
     pub(super) fn unknown_curves_ns(&self) -> u64 {
-        let all_ns: u64 = (0..self.curves.len())
-            .map(|index| self.most_ns(index))
-            .sum();
-        let spent_ns: u64 = self.curves.iter().map(|curve| curve.so_far.spent_ns).sum();
-        all_ns.saturating_sub(spent_ns)
+        // The time of a target that has ended is nobody's: it may be back when the sweep goes on.
+        let is_open = |index: &usize| self.ended[self.grid.curves[*index].target].is_none();
+        let open = || (0..self.curves.len()).filter(is_open);
+        let all_ns: u64 = open().map(|index| self.most_ns(index)).sum();
+        let spent = open().map(|index| self.curves[index].so_far.spent_ns);
+        all_ns.saturating_sub(spent.sum())
     }
 
     /// Time for the next curve; `None` when there is none worth while.
@@ -171,9 +173,7 @@ impl Study<'_> {
                 let standing = &mut self.curves[index];
                 let before = standing.complete;
                 // What was complete before more time was given to it stays so.
-                let interrupted = before && found.ended == Ended::Interrupted;
-                standing.complete =
-                    interrupted || matches!(found.ended, Ended::Sure | Ended::OutOfTime);
+                standing.complete = before || matches!(found.ended, Ended::Sure | Ended::OutOfTime);
                 if standing.complete && !before {
                     self.watcher.done(plan, &Found::Curve(&found));
                 }
@@ -212,6 +212,8 @@ impl Study<'_> {
             jobs: &[job.numjobs],
             rules: rules(budget_ns, precision),
             most_cell_ns: Some(self.options.runtime_ns),
+            // Only what a study keeps to its target is known to be there.
+            goes_on: !self.targets.is_empty(),
         };
         let so_far = self.curves[index].so_far.clone();
         let before_ns = so_far.spent_ns;

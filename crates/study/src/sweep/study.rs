@@ -503,6 +503,7 @@ impl Study<'_> {
                 ..Rules::THOROUGH
             },
             most_cell_ns: None,
+            goes_on: false,
         };
         let mut so_far = standing.so_far.clone();
         so_far.records.sort_by_key(Record::iodepth);
