@@ -436,7 +436,8 @@ impl Search<'_> {
             let look_ns = self.question.rules.look_ns as f64;
             let is_affordable = |iodepth| self.affordable_ns(jobs, iodepth) >= look_ns;
             let instead = || self.least_sure(jobs, &is_affordable);
-            let (iodepth, least_ns, enough) = match is_affordable(wanted.0) {
+            // What a short search would find in the time that is left is more likely luck.
+            let (iodepth, least_ns, enough) = match !self.is_long() || is_affordable(wanted.0) {
                 true => wanted,
                 false => instead().unwrap_or(wanted),
             };
