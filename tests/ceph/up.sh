@@ -91,9 +91,9 @@ osd crush chooseleaf type = 0
 mon allow pool size one = true
 mon allow pool delete = true
 mon warn on pool no redundancy = false
-# The file system below may be fuller than a monitor likes.
 # Clients of old versions are none of ours.
 auth allow insecure global id reclaim = false
+# The file system below may be fuller than a monitor likes.
 mon data avail warn = 2
 mon data avail crit = 1
 mon max pg per osd = 1000
@@ -127,6 +127,8 @@ osd class update on start = false
 osd op num shards = 2
 osd op num threads per shard = 1
 CONF
+# A daemon that was stopped for longer than its lease, 16 s, is told by its peers that it may be read from again. One that is alone never is.
+((osds > 1)) || echo "osd pool default read lease ratio = 100" >>"$conf"
 export CEPH_CONF=$conf
 
 # Not in the caller's process group: a signal to a test is not for the cluster. clean-up.sh finds the daemons by their configuration.
