@@ -174,6 +174,14 @@ fn large_reads_and_writes_go_without_a_copy() {
     };
     // Contents that differ from place to place, over several objects, where lent and copied writes meet.
     fio("--rw=randwrite --bsrange=4k-1m --verify=crc32c --ceph_object_size=1m");
+    // Contents that never change, of which librados computes the checksum once.
+    for (contents, pattern) in [("buffer_pattern=0xabcd", "0xabcd"), ("zero_buffers", "0")] {
+        fio(&format!(
+            "--filename=constant --ceph_object_size=1m --rw=randwrite --bsrange=4k-1m --loops=2 --{contents} \
+             --name=read --filename=constant --size=16m --ioengine=rados --pool={POOL} --ceph_object_size=1m --stonewall --rw=read --bs=1m \
+             --verify=pattern --verify_pattern={pattern}"
+        ));
+    }
     let directory = tempfile::tempdir().expect("a directory");
     let with_history = |line: &str| {
         let mut command = cluster.iosonde(line);

@@ -10,6 +10,7 @@ use crate::interrupt::Interrupt;
 use crate::prepare::WorkerFiles;
 use crate::sys::rados::WeakCluster;
 use crate::sys::rbd::WeakImage;
+use crate::workload::buffers::constant_from;
 use iosonde_job::plan::{Ceph, CephAccess, Direction, Engine, Job, ObjectNames};
 use iosonde_result::run::CephUsed;
 use iosonde_result::session::RunError;
@@ -186,9 +187,13 @@ fn lending(job: &Job) -> Lending {
     let survived = job.errors.ignore.iter().flatten();
     let mut unanswered =
         survived.filter(|errno| [libc::ETIMEDOUT, libc::ECANCELED].contains(errno));
+    let reads = job.workload.rw.has(Direction::Read);
+    let is_alone = !reads && job.replay.is_none() && job.verify.is_none();
     Lending {
         writes: changes(job) && unanswered.next().is_none(),
-        reads: job.workload.rw.has(Direction::Read) && job.verify.is_none(),
+        reads: reads && job.verify.is_none(),
+        // What is read, and what is there to be verified, goes into the same buffers.
+        constant_from: constant_from(&job.workload.buffers).filter(|_| is_alone),
     }
 }
 
@@ -232,7 +237,7 @@ pub(super) fn used(engine: Engine, ceph: &Ceph, pool: &IoCtx) -> Result<CephUsed
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosonde_job::plan::{Mode, Verify, VerifyMethod};
+    use iosonde_job::plan::{BufferFill, Mode, Replay, Verify, VerifyMethod};
 
     #[test]
     fn what_somebody_may_still_need_is_copied() {
@@ -254,5 +259,24 @@ mod tests {
         assert_eq!(all(&job), (true, false, false));
         job.workload.rw.mode = Mode::Write;
         assert_eq!(all(&job), (true, false, true));
+    }
+
+    #[test]
+    fn only_what_nobody_changes_is_constant() {
+        let mut job = Job::new("x");
+        job.workload.rw.mode = Mode::Write;
+        assert_eq!(lending(&job).constant_from, None, "they are scrambled");
+        job.workload.buffers.fill = BufferFill::RadosBench;
+        assert_eq!(lending(&job).constant_from, Some(32));
+        job.workload.buffers.fill = BufferFill::Zero;
+        assert_eq!(lending(&job).constant_from, Some(0));
+        job.workload.rw.mode = Mode::ReadWrite;
+        assert_eq!(lending(&job).constant_from, None, "reads come into them");
+        job.workload.rw.mode = Mode::Write;
+        job.verify = Some(Verify::new(VerifyMethod::Crc32c));
+        assert_eq!(lending(&job).constant_from, None, "headers come into them");
+        job.verify = None;
+        job.replay = Some(Replay::default());
+        assert_eq!(lending(&job).constant_from, None, "a trace may read");
     }
 }

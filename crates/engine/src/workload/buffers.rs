@@ -59,6 +59,29 @@ struct WorkingSet {
     written: u64,
 }
 
+impl Fill {
+    fn of(buffers: &Buffers) -> Fill {
+        let synthetic = buffers.compress_percent > 0 || buffers.dedupe_percent > 0;
+        match &buffers.fill {
+            BufferFill::Zero | BufferFill::Pattern(_) if !synthetic => Fill::Keep,
+            _ if synthetic => Fill::Anew,
+            BufferFill::Once => Fill::Keep,
+            BufferFill::Refill => Fill::Anew,
+            BufferFill::RadosBench => Fill::RadosBench,
+            _ => Fill::Scramble,
+        }
+    }
+}
+
+/// From which byte on the buffers of such writes hold the same from the first write to the last; `None`: all of them changes.
+pub fn constant_from(buffers: &Buffers) -> Option<usize> {
+    match Fill::of(buffers) {
+        Fill::Keep => Some(0),
+        Fill::RadosBench => Some(rados_bench::TEXT_BYTES),
+        Fill::Scramble | Fill::Anew => None,
+    }
+}
+
 impl BufferFiller {
     /// A filler for `buffers`. `unit_bytes` is the smallest write; `size_bytes`, the job's size, decides how many
     /// units a dedupe working set has.
@@ -79,16 +102,8 @@ impl BufferFiller {
                 }
             }),
         });
-        let synthetic = buffers.compress_percent > 0 || dedupe.is_some();
         BufferFiller {
-            fill: match &buffers.fill {
-                BufferFill::Zero | BufferFill::Pattern(_) if !synthetic => Fill::Keep,
-                _ if synthetic => Fill::Anew,
-                BufferFill::Once => Fill::Keep,
-                BufferFill::Refill => Fill::Anew,
-                BufferFill::RadosBench => Fill::RadosBench,
-                _ => Fill::Scramble,
-            },
+            fill: Fill::of(buffers),
             compress_percent: buffers.compress_percent.min(100),
             compress_chunk_bytes: buffers.compress_chunk_bytes.clamp(1, 1 << 30) as usize,
             dedupe,

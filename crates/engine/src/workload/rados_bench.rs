@@ -6,7 +6,7 @@ use super::verify::{Mismatch, Wrong};
 use std::io::Write;
 
 /// Length of the text, with the zero byte that ends it.
-const TEXT_BYTES: usize = 32;
+pub const TEXT_BYTES: usize = 32;
 
 /// All of a buffer but its text.
 pub fn prepare(buf: &mut [u8]) {

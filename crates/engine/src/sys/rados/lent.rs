@@ -21,6 +21,7 @@ functions! {
     Lender {
         list_of: unsafe extern "C" fn(*mut Room, *mut c_char, usize) -> *mut Room = b"_ZN4ceph6buffer7v15_2_04list15static_from_memEPcm",
         list_become_part: unsafe extern "C" fn(*mut Room, *const Room, c_uint, c_uint) = b"_ZN4ceph6buffer7v15_2_04list9substr_ofERKS2_jj",
+        list_append: unsafe extern "C" fn(*mut Room, *const Room) = b"_ZN4ceph6buffer7v15_2_04list6appendERKS2_",
         list_crc: unsafe extern "C" fn(*const Room, u32) -> u32 = b"_ZNK4ceph6buffer7v15_2_04list6crc32cEj",
         io_make: unsafe extern "C" fn(*mut Room) = b"_ZN8librados7v14_2_05IoCtxC1Ev",
         io_become: unsafe extern "C" fn(Raw, *mut Room) = b"_ZN8librados7v14_2_05IoCtx18from_rados_ioctx_tEPvRS1_",
@@ -83,18 +84,21 @@ impl Lender {
         Lender::of(library).ok().filter(Lender::works)
     }
 
-    /// Whether a list is of the memory itself, has its length, can be emptied, and stays within its room.
+    /// Whether lists are of the memory itself, have its length, can be joined and emptied, and stay within their room.
     fn works(&self) -> bool {
         let mut data = [0u8; 9];
         let start = data.as_mut_ptr();
-        let mut list = Room::new();
-        // SAFETY: the list is made, used while its memory is there, and emptied. `start` is valid for nine bytes.
+        let (mut list, mut rest) = (Room::new(), Room::new());
+        // SAFETY: the lists are made, used while their memory is there, and emptied. `start` is valid for nine bytes.
         unsafe {
-            (self.list_of)(&mut list, start.cast(), 9);
+            (self.list_of)(&mut list, start.cast(), 4);
+            (self.list_of)(&mut rest, start.add(4).cast(), 5);
+            (self.list_append)(&mut list, &rest);
+            self.empty(&mut rest);
             start.copy_from_nonoverlapping(b"123456789".as_ptr(), 9);
             let is_this = (self.list_crc)(&list, u32::MAX) == !0xe306_9283;
             self.empty(&mut list);
-            is_this && (self.list_crc)(&list, 7) == 7 && list.is_ample()
+            is_this && (self.list_crc)(&list, 7) == 7 && list.is_ample() && rest.is_ample()
         }
     }
 
@@ -146,6 +150,32 @@ impl Drop for Received {
     }
 }
 
+/// Memory that is lent again and again, and holds the same each time. Ceph keeps the checksum of it with the list, which each write of
+/// it needs.
+pub(super) struct Constant {
+    lender: &'static Lender,
+    list: Box<Room>,
+    start: *const u8,
+    length: usize,
+}
+
+// SAFETY: it is a list of counted references to buffers, which any thread may let go of. The address is only compared.
+unsafe impl Send for Constant {}
+
+impl Constant {
+    /// Whether it is of this memory.
+    pub(super) fn is_of(&self, start: *const u8, length: usize) -> bool {
+        (self.start, self.length) == (start, length)
+    }
+}
+
+impl Drop for Constant {
+    fn drop(&mut self) {
+        // SAFETY: made by `list_of`. A list of nothing holds no memory, and its end is that of the room.
+        unsafe { self.lender.empty(&mut self.list) };
+    }
+}
+
 /// A pool, to write to from memory that is lent, and to read from.
 pub(super) struct Lent {
     lender: &'static Lender,
@@ -181,7 +211,23 @@ impl Lent {
         unsafe { (self.lender.completion_make)(argument, callback) }
     }
 
-    /// Starts a write of `length` bytes at `data`.
+    /// Memory that holds the same for as long as this is written.
+    ///
+    /// # Safety
+    /// It does not change from now on, and is there until the client has been shut down.
+    pub(super) unsafe fn constant(&self, start: *mut u8, length: usize) -> Constant {
+        let mut list = Box::new(Room::new());
+        // SAFETY: room that stays where it is; memory as promised by the caller.
+        unsafe { (self.lender.list_of)(&mut *list, start.cast(), length) };
+        Constant {
+            lender: self.lender,
+            list,
+            start,
+            length,
+        }
+    }
+
+    /// Starts a write of `length` bytes at `data`, and of what is constant after them.
     ///
     /// # Safety
     /// The completion is of [`Lent::completion`]; the data do not change until it is over, and are there until the client has
@@ -190,15 +236,23 @@ impl Lent {
         &mut self,
         object: &CStr,
         completion: Raw,
-        data: *mut u8,
-        length: usize,
+        (data, length): (*mut u8, usize),
+        constant: Option<&Constant>,
         offset: u64,
     ) -> c_int {
-        let mut list = Room::new();
-        // SAFETY: the library has references of its own to what the list holds; data as promised by the caller.
+        let (io, name) = (&mut *self.io, Text::of(object));
+        // SAFETY: the library has references of its own to what the lists hold; data as promised by the caller.
         unsafe {
+            if let (Some(constant), 0) = (constant, length) {
+                let (list, length) = (&*constant.list, constant.length);
+                return (self.lender.io_write)(io, &name, completion, list, length, offset);
+            }
+            let mut list = Room::new();
             (self.lender.list_of)(&mut list, data.cast(), length);
-            let (io, name) = (&mut *self.io, Text::of(object));
+            if let Some(constant) = constant {
+                (self.lender.list_append)(&mut list, &*constant.list);
+            }
+            let length = length + constant.map_or(0, |constant| constant.length);
             let started = (self.lender.io_write)(io, &name, completion, &list, length, offset);
             self.lender.empty(&mut list);
             started
@@ -257,6 +311,7 @@ mod tests {
             unsafe { (*room).0[ROOM_WORDS - 1] = 0 };
         }
         unsafe extern "C" fn become_part(_: *mut Room, _: *const Room, _: c_uint, _: c_uint) {}
+        unsafe extern "C" fn append(_: *mut Room, _: *const Room) {}
         unsafe extern "C" fn right(_: *const Room, seed: u32) -> u32 {
             if seed == 7 { 7 } else { !0xe306_9283 }
         }
@@ -295,6 +350,7 @@ mod tests {
         let as_known = Lender {
             list_of,
             list_become_part: become_part,
+            list_append: append,
             list_crc: right,
             io_make: make,
             io_become: becomes,

@@ -2,7 +2,7 @@
 
 use super::super::arrivals::{Arrivals, Raw, Tag};
 use super::super::patience::{LOOK, Patience};
-use super::lent::{LENT_FROM, Lender, Lent, Received};
+use super::lent::{Constant, LENT_FROM, Lender, Lent, Received};
 use super::{IoCtx, Rados};
 use crate::backend::{Called, Completion};
 use crate::interrupt::Interrupt;
@@ -32,6 +32,8 @@ pub struct Lending {
     pub writes: bool,
     /// What is read: nobody looks at it.
     pub reads: bool,
+    /// From this byte of a slot's buffer on all its writes hold the same; `None`: they do not.
+    pub constant_from: Option<usize>,
 }
 
 /// A completion, by the interface that it is of.
@@ -112,6 +114,8 @@ pub struct Requests {
     /// Before the context that it is of.
     lent: Option<Lent>,
     lending: Lending,
+    /// By slot, what its writes have in common.
+    constants: Box<[Option<Constant>]>,
     io: IoCtx,
     limit: Option<TimeLimit>,
     patience: Option<Patience>,
@@ -161,6 +165,7 @@ impl Requests {
             },
             lent: None,
             lending: Lending::default(),
+            constants: (0..depth).map(|_| None).collect(),
             io,
             limit: None,
             patience: None,
@@ -204,7 +209,8 @@ impl Requests {
     /// Sends large writes from where the data are, and leaves what large reads bring where it came, when nobody else has this client.
     ///
     /// For writes the memory that is passed to [`Requests::write`] must be there for as long as the requests themselves, and where a write
-    /// has timed out, nothing else may come into it: it may still be sent. After reads the slot's buffer holds what it held before.
+    /// has timed out, nothing else may come into it: it may still be sent. What is said to be constant must be: librados computes the
+    /// checksum of it once. After reads the slot's buffer holds what it held before.
     pub fn lending(&mut self, which: Lending) {
         self.lending = which;
         if which.writes || which.reads {
@@ -269,10 +275,30 @@ impl Requests {
         let completion = lent.completion(std::ptr::from_ref(tag).cast_mut().cast(), is_over);
         let held = Held::Lent(lent.lender(), completion, None);
         self.completions.of_slots[piece.slot as usize].push(held);
+        // SAFETY: what does not change, by the promise of who wanted `lending`; the memory outlives these requests.
+        let constant = |start, length| unsafe { lent.constant(start, length) };
+        let known = &mut self.constants[piece.slot as usize];
+        let changing = match self.lending.constant_from {
+            Some(from) => {
+                let changing = from.saturating_sub(piece.at).min(piece.len);
+                let (start, length) = (buffer.wrapping_add(changing), piece.len - changing);
+                if !known
+                    .as_ref()
+                    .is_some_and(|known| known.is_of(start, length))
+                {
+                    *known = Some(constant(start, length));
+                }
+                changing
+            }
+            None => piece.len,
+        };
         // SAFETY: the data are those of a slot in flight, which nobody changes. `arrivals` wait for the request. Where it was
         // given up or has timed out, its worker ends, and uses the slot no more (who wanted `lending` has seen to that); the memory
         // outlives these requests, which own the client and shut it down as they go.
-        let started = unsafe { lent.write(object, completion, buffer, piece.len, piece.offset) };
+        let started = unsafe {
+            let data = (buffer, changing);
+            lent.write(object, completion, data, known.as_ref(), piece.offset)
+        };
         if started < 0 {
             tag.piece_is_over(started);
         }

@@ -20,6 +20,8 @@ pub(super) struct Chosen {
     pub(super) results: Vec<Measured>,
     /// With their documents, where those have more to compare than the figures of their runs.
     studies: Vec<(KeptStudy, Option<u32>)>,
+    /// How the runs came to their storage, where that is known.
+    ways: Vec<StorageUsed>,
 }
 
 impl Chosen {
@@ -30,16 +32,17 @@ impl Chosen {
             Named::Label(store, found) => {
                 let says_more =
                     |study: &Summary| matches!(study.kind.as_str(), "probe" | "sweep" | "load");
-                let mut studies = Vec::new();
-                if found.iter().all(says_more) {
-                    for summary in &found {
-                        studies.push((store.load(&summary.id)?.study, None));
+                let say_more = found.iter().all(says_more);
+                let mut chosen = Chosen::labelled(word, &found);
+                for summary in &found {
+                    let study = store.load(&summary.id)?.study;
+                    chosen.ways.extend(storage(&study, None));
+                    // The figures of runs are in their summaries.
+                    if say_more {
+                        chosen.studies.push((study, None));
                     }
                 }
-                Ok(Chosen {
-                    studies,
-                    ..Chosen::labelled(word, &found)
-                })
+                Ok(chosen)
             }
             Named::Stored(loaded) => Ok(Chosen::stored(*loaded)),
         }
@@ -55,6 +58,7 @@ impl Chosen {
         Ok(Chosen {
             name: format!("{word}: {}", described(&study)),
             results: vec![study.measured(word)],
+            ways: storage(&study, None),
             studies: vec![(study, None)],
         })
     }
@@ -64,6 +68,7 @@ impl Chosen {
         Chosen {
             name: name.to_owned(),
             results: vec![study.measured(name)],
+            ways: storage(&study, None),
             studies: vec![(study, None)],
         }
     }
@@ -72,6 +77,7 @@ impl Chosen {
         Chosen {
             name: format!("{}: {}", loaded.name(), described(&loaded.study)),
             results: vec![loaded.measured()],
+            ways: storage(&loaded.study, loaded.run),
             studies: vec![(loaded.study, loaded.run)],
         }
     }
@@ -82,6 +88,7 @@ impl Chosen {
             name: format!("{word}: {}", runs_on(studies.len(), machines.len())),
             results: studies.iter().map(|study| study.measured()).collect(),
             studies: Vec::new(),
+            ways: Vec::new(),
         }
     }
 
@@ -94,18 +101,15 @@ impl Chosen {
     }
 
     /// How its runs came to their storage; `None` where that is not known, or not the same of all.
-    fn storage(&self) -> Option<StorageUsed> {
-        let mut all = self
-            .studies
-            .iter()
-            .flat_map(|(study, run)| storage(study, *run));
-        let first = all.next()?;
-        all.all(|used| used.way == first.way).then_some(first)
+    fn storage(&self) -> Option<&StorageUsed> {
+        let (first, rest) = self.ways.split_first()?;
+        let is_same = |used: &StorageUsed| used.way == first.way;
+        rest.iter().all(is_same).then_some(first)
     }
 
     /// That the other side came another way to its storage, or through other caches.
     pub(super) fn other_way(&self, other: &Chosen) -> Option<String> {
-        self.storage()?.difference(&other.storage()?)
+        self.storage()?.difference(other.storage()?)
     }
 
     fn is_of_probes(&self) -> bool {

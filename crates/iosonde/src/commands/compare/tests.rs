@@ -3,6 +3,7 @@
 use super::*;
 use crate::args::TextFormat;
 use crate::report::comparison::Document;
+use crate::store::{Place, Store};
 use iosonde_engine::local::LocalRunner;
 use iosonde_job::{env::FakeEnv, parse};
 use iosonde_result::compare::{Measured, Verdict, parts};
@@ -191,6 +192,12 @@ fn other_ways_to_storage_are_not_taken_for_the_same() {
         worker.backend.ceph = Some(serde_json::from_str(used).unwrap());
     }
     let side = |result: RunResult| Chosen::kept("run", KeptStudy::of_run(result));
+    let mut labelled = Vec::new();
+    for (label, result) in [("krbd", on(mapped.clone())), ("librbd", library.clone())] {
+        let mut study = KeptStudy::of_run(result);
+        study.label(&[("way".to_owned(), label.to_owned())].into());
+        labelled.push((study, String::new()));
+    }
     let (krbd, librbd, cephfs) = (side(on(mapped)), side(library), side(on(cephfs)));
     let note = krbd.other_way(&librbd).unwrap();
     assert!(
@@ -203,6 +210,17 @@ fn other_ways_to_storage_are_not_taken_for_the_same() {
         "{note}"
     );
     assert_eq!(krbd.other_way(&krbd), None);
+    // Labels stand for results whose documents are elsewhere.
+    let dir = std::env::temp_dir().join(format!("iosonde-compare-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let file = dir.join("history.db");
+    let place = Place::find(Some(&file)).unwrap();
+    let mut store = Store::open_or_make(&place).unwrap().store;
+    store.import(&labelled).unwrap();
+    let side = |label| Chosen::of(label, Some(&file)).unwrap();
+    let note = side("way=krbd").other_way(&side("way=librbd")).unwrap();
+    assert!(note.contains("A is mapped RBD image"), "{note}");
+    std::fs::remove_dir_all(dir).unwrap();
 }
 
 #[test]
