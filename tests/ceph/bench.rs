@@ -174,12 +174,26 @@ fn large_reads_and_writes_go_without_a_copy() {
     };
     // Contents that differ from place to place, over several objects, where lent and copied writes meet.
     fio("--rw=randwrite --bsrange=4k-1m --verify=crc32c --ceph_object_size=1m");
-    // Contents that never change, of which librados computes the checksum once.
-    for (contents, pattern) in [("buffer_pattern=0xabcd", "0xabcd"), ("zero_buffers", "0")] {
+    // Contents that never change, of which librados computes the checksum once: in one object and in several, of one length and of many.
+    for (contents, pattern, writes) in [
+        (
+            "buffer_pattern=0xabcd",
+            "0xabcd",
+            "--bs=1m --ceph_object_size=1m",
+        ),
+        ("zero_buffers", "0", "--bs=4m --ceph_object_size=1m"),
+        ("zero_buffers", "0", "--bsrange=4k-1m --ceph_object_size=1m"),
+    ] {
         fio(&format!(
-            "--filename=constant --ceph_object_size=1m --rw=randwrite --bsrange=4k-1m --loops=2 --{contents} \
+            "--filename=constant --iodepth=4 --rw=randwrite --loops=3 {writes} --{contents} \
              --name=read --filename=constant --size=16m --ioengine=rados --pool={POOL} --ceph_object_size=1m --stonewall --rw=read --bs=1m \
              --verify=pattern --verify_pattern={pattern}"
+        ));
+    }
+    // And such as do, in buffers that are used again: the checksum of what they held before would have the daemon hang up.
+    for contents in ["scramble_buffers=1", "refill_buffers"] {
+        fio(&format!(
+            "--rw=write --bs=1m --iodepth=4 --{contents} --ceph_timeout=20"
         ));
     }
     let directory = tempfile::tempdir().expect("a directory");

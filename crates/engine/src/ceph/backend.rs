@@ -187,12 +187,13 @@ fn lending(job: &Job) -> Lending {
     let survived = job.errors.ignore.iter().flatten();
     let mut unanswered =
         survived.filter(|errno| [libc::ETIMEDOUT, libc::ECANCELED].contains(errno));
+    let writes = changes(job) && unanswered.next().is_none();
     let reads = job.workload.rw.has(Direction::Read);
-    let is_alone = !reads && job.replay.is_none() && job.verify.is_none();
+    // What is read, and what is there to be verified, goes into the same buffers.
+    let is_alone = writes && !reads && job.replay.is_none() && job.verify.is_none();
     Lending {
-        writes: changes(job) && unanswered.next().is_none(),
+        writes,
         reads: reads && job.verify.is_none(),
-        // What is read, and what is there to be verified, goes into the same buffers.
         constant_from: constant_from(&job.workload.buffers).filter(|_| is_alone),
     }
 }
@@ -268,8 +269,18 @@ mod tests {
         assert_eq!(lending(&job).constant_from, None, "they are scrambled");
         job.workload.buffers.fill = BufferFill::RadosBench;
         assert_eq!(lending(&job).constant_from, Some(32));
-        job.workload.buffers.fill = BufferFill::Zero;
-        assert_eq!(lending(&job).constant_from, Some(0));
+        job.workload.buffers.fill = BufferFill::Refill;
+        assert_eq!(lending(&job).constant_from, None);
+        for fill in [BufferFill::Once, BufferFill::Zero] {
+            job.workload.buffers.fill = fill;
+            assert_eq!(lending(&job).constant_from, Some(0));
+        }
+        job.workload.buffers.compress_percent = 50;
+        assert_eq!(lending(&job).constant_from, None, "it is made anew");
+        job.workload.buffers.compress_percent = 0;
+        job.workload.buffers.dedupe_percent = 50;
+        assert_eq!(lending(&job).constant_from, None, "it is made anew");
+        job.workload.buffers.dedupe_percent = 0;
         job.workload.rw.mode = Mode::ReadWrite;
         assert_eq!(lending(&job).constant_from, None, "reads come into them");
         job.workload.rw.mode = Mode::Write;

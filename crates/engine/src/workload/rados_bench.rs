@@ -5,7 +5,7 @@
 use super::verify::{Mismatch, Wrong};
 use std::io::Write;
 
-/// Length of the text, with the zero byte that ends it.
+/// What the text takes at most, with the zero byte that ends it.
 pub const TEXT_BYTES: usize = 32;
 
 /// All of a buffer but its text.

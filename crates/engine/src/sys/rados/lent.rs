@@ -150,8 +150,8 @@ impl Drop for Received {
     }
 }
 
-/// Memory that is lent again and again, and holds the same each time. Ceph keeps the checksum of it with the list, which each write of
-/// it needs.
+/// Memory that is lent again and again, and holds the same each time. Ceph keeps the checksum of it, which each write of it needs, with
+/// the buffer that the list is of, and other lists share.
 pub(super) struct Constant {
     lender: &'static Lender,
     list: Box<Room>,

@@ -44,6 +44,9 @@ enum Held {
     Lent(&'static Lender, Raw, Option<Received>),
 }
 
+/// A slot's pieces of more places or lengths than these make it forget the first of them.
+const MOST_CONSTANTS: usize = 16;
+
 /// Completions of the library by slot, kept until the slot's next I/O, so that they can be cancelled at any time.
 struct Completions {
     rados: &'static Rados,
@@ -114,8 +117,8 @@ pub struct Requests {
     /// Before the context that it is of.
     lent: Option<Lent>,
     lending: Lending,
-    /// By slot, what its writes have in common.
-    constants: Box<[Option<Constant>]>,
+    /// By slot, what its writes have in common: the pieces of one write, which may lie in several objects, and of writes of some lengths.
+    constants: Box<[Vec<Constant>]>,
     io: IoCtx,
     limit: Option<TimeLimit>,
     patience: Option<Patience>,
@@ -165,7 +168,7 @@ impl Requests {
             },
             lent: None,
             lending: Lending::default(),
-            constants: (0..depth).map(|_| None).collect(),
+            constants: (0..depth).map(|_| Vec::new()).collect(),
             io,
             limit: None,
             patience: None,
@@ -275,29 +278,27 @@ impl Requests {
         let completion = lent.completion(std::ptr::from_ref(tag).cast_mut().cast(), is_over);
         let held = Held::Lent(lent.lender(), completion, None);
         self.completions.of_slots[piece.slot as usize].push(held);
-        // SAFETY: what does not change, by the promise of who wanted `lending`; the memory outlives these requests.
-        let constant = |start, length| unsafe { lent.constant(start, length) };
+        let changing = changing(self.lending.constant_from, piece);
         let known = &mut self.constants[piece.slot as usize];
-        let changing = match self.lending.constant_from {
-            Some(from) => {
-                let changing = from.saturating_sub(piece.at).min(piece.len);
-                let (start, length) = (buffer.wrapping_add(changing), piece.len - changing);
-                if !known
-                    .as_ref()
-                    .is_some_and(|known| known.is_of(start, length))
-                {
-                    *known = Some(constant(start, length));
+        let constant = (changing < piece.len).then(|| {
+            let (start, length) = (buffer.wrapping_add(changing), piece.len - changing);
+            let at = known.iter().position(|known| known.is_of(start, length));
+            let at = at.unwrap_or_else(|| {
+                if known.len() == MOST_CONSTANTS {
+                    known.remove(0);
                 }
-                changing
-            }
-            None => piece.len,
-        };
+                // SAFETY: it does not change, by the promise of who wanted `lending`; the memory outlives these requests.
+                known.push(unsafe { lent.constant(start, length) });
+                known.len() - 1
+            });
+            &known[at]
+        });
         // SAFETY: the data are those of a slot in flight, which nobody changes. `arrivals` wait for the request. Where it was
         // given up or has timed out, its worker ends, and uses the slot no more (who wanted `lending` has seen to that); the memory
         // outlives these requests, which own the client and shut it down as they go.
         let started = unsafe {
             let data = (buffer, changing);
-            lent.write(object, completion, data, known.as_ref(), piece.offset)
+            lent.write(object, completion, data, constant, piece.offset)
         };
         if started < 0 {
             tag.piece_is_over(started);
@@ -453,6 +454,12 @@ impl Requests {
     }
 }
 
+/// How much of a piece, from its beginning on, may differ from write to write.
+fn changing(constant_from: Option<usize>, piece: Piece) -> usize {
+    let before = constant_from.map_or(usize::MAX, |from| from.saturating_sub(piece.at));
+    before.min(piece.len)
+}
+
 /// The address of a piece's data.
 pub(in crate::sys) fn checked_address(memory: &IoMemory, piece: Piece) -> *mut u8 {
     let within = piece.at <= memory.stride() && piece.len <= memory.stride() - piece.at;
@@ -462,4 +469,30 @@ pub(in crate::sys) fn checked_address(memory: &IoMemory, piece: Piece) -> *mut u
     );
     // SAFETY: within the slot, by the assertion.
     unsafe { memory.address(piece.slot).add(piece.at) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changes_is_before_what_is_constant() {
+        let of = |from, at, len| {
+            let (slot, offset) = (0, 0);
+            let piece = Piece {
+                slot,
+                at,
+                len,
+                offset,
+            };
+            changing(from, piece)
+        };
+        assert_eq!(of(None, 0, 4096), 4096);
+        assert_eq!(of(Some(0), 0, 4096), 0);
+        assert_eq!(of(Some(32), 0, 4096), 32);
+        assert_eq!(of(Some(32), 16, 4096), 16);
+        assert_eq!(of(Some(32), 32, 4096), 0);
+        assert_eq!(of(Some(32), 1 << 20, 4096), 0);
+        assert_eq!(of(Some(32), 0, 8), 8);
+    }
 }

@@ -35,9 +35,13 @@ impl Chosen {
                 let say_more = found.iter().all(says_more);
                 let mut chosen = Chosen::labelled(word, &found);
                 for summary in &found {
-                    let study = store.load(&summary.id)?.study;
+                    // The figures of runs are in their summaries: one that cannot be read has them all the same.
+                    let study = match store.load(&summary.id) {
+                        Ok(loaded) => loaded.study,
+                        Err(error) if say_more => return Err(error.into()),
+                        Err(_) => continue,
+                    };
                     chosen.ways.extend(storage(&study, None));
-                    // The figures of runs are in their summaries.
                     if say_more {
                         chosen.studies.push((study, None));
                     }
