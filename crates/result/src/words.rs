@@ -75,6 +75,18 @@ pub fn latency(ns: f64) -> String {
     scaled(ns, 1000.0, &[" ns", " us", " ms", " s"])
 }
 
+/// A time that was chosen: `200 ms`, `1.5 s`, `1 min 10 s`.
+pub fn chosen(ns: u64) -> String {
+    match ns / 1_000_000 {
+        ms if ms < 1000 => format!("{ms} ms"),
+        ms if ms % 1000 > 0 && ms < 60_000 => {
+            let seconds = format!("{:.3}", ms as f64 / 1000.0);
+            format!("{} s", seconds.trim_end_matches('0'))
+        }
+        _ => wait(ns),
+    }
+}
+
 /// A duration to wait for: `8 s`, `1 min 10 s`.
 pub fn wait(ns: u64) -> String {
     let seconds = ns.div_ceil(1_000_000_000);
@@ -136,6 +148,19 @@ mod tests {
         assert_eq!(wait(1), "1 s");
         assert_eq!(wait(60_000_000_000), "1 min");
         assert_eq!(wait(70_200_000_000), "1 min 11 s");
+    }
+
+    #[test]
+    fn what_was_chosen_is_not_rounded() {
+        for (ms, text) in [
+            (200, "200 ms"),
+            (1000, "1 s"),
+            (1500, "1.5 s"),
+            (10_250, "10.25 s"),
+            (60_000, "1 min"),
+        ] {
+            assert_eq!(chosen(ms * 1_000_000), text);
+        }
     }
 
     #[test]

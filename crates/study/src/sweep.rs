@@ -12,6 +12,7 @@ mod advice;
 mod axis;
 mod cache;
 mod compared;
+mod effect;
 mod exhaustive;
 mod grid;
 mod order;

@@ -1,9 +1,9 @@
 //! `iosonde sweep`: how does it depend on ...?
 
-mod around;
+pub(super) mod around;
 mod export;
 pub(crate) mod journal;
-mod quiet;
+pub(super) mod quiet;
 
 use super::places::{Places, tells};
 use super::{Measured, ceph, end, found, keep_study};

@@ -135,12 +135,12 @@ pub(crate) fn headline(result: &SweepResult) -> String {
         _ if is_of_working_sets(result) => format!(
             "{measured} of {} measured for {} each, once warm",
             words::counted(all, "cell"),
-            words::wait(result.options.runtime_ns)
+            words::chosen(result.options.runtime_ns)
         ),
         true => format!(
             "{measured} of {} measured for {} each",
             words::counted(all, "cell"),
-            words::wait(result.options.runtime_ns)
+            words::chosen(result.options.runtime_ns)
         ),
         false => format!(
             "{}, {measured} of them measured in {}",

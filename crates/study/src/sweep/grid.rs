@@ -2,6 +2,7 @@
 
 use super::axis::{Axis, JOB, TARGET};
 use super::cache::WORKING_SET;
+use super::effect::without_effect;
 use super::place::{place, reach};
 use super::study::SweepError;
 use super::target::{Reach, SweepTarget};
@@ -137,6 +138,9 @@ impl Grid {
         let mut curves = Vec::new();
         for at in combinations(others) {
             curves.extend(made.curve(others, at));
+        }
+        if !made.all.has_errors() {
+            made.all.list.extend(without_effect(others, &curves));
         }
         if made.all.has_errors() {
             return Err(made.all);

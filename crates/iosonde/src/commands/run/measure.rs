@@ -5,7 +5,9 @@ use crate::args::RunArgs;
 use crate::commands::consent;
 use crate::commands::journal::{Lines, directory};
 use crate::commands::places::tells;
+use crate::commands::sweep::around::Around;
 use crate::commands::sweep::journal::Journal;
+use crate::commands::sweep::quiet::Gate;
 use crate::failure::Failure;
 use crate::live::load::LoadLive;
 use crate::live::probe::ProbeLive;
@@ -610,16 +612,18 @@ fn study(
             let journal = within.journal(grid.curves.len(), &live)?;
             let so_far = journal.so_far();
             live.journal(journal);
-            let outcome = sweep(
+            let targets = [target];
+            let mut around = Around {
                 session,
-                &[target],
-                &grid,
-                &wanted.options,
-                so_far,
-                &mut live,
-            );
+                gate: Gate::new(&targets, stop.clone()),
+                files: None,
+                stop: stop.clone(),
+            };
+            let options = &wanted.options;
+            let outcome = sweep(&mut around, &targets, &grid, options, so_far, &mut live);
             live.end();
-            let result = outcome.inspect_err(|_| live.give_up())?;
+            let mut result = outcome.inspect_err(|_| live.give_up())?;
+            result.notes.extend(around.gate.notes());
             return Ok((StepOutcome::Sweep(Box::new(result)), live.written_down()));
         }
         What::Load(options) => {

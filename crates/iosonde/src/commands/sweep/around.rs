@@ -9,15 +9,15 @@ use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
 
 /// Waits until the device is quiet, runs, and writes fio's JSON.
-pub(super) struct Around<'a> {
+pub(in crate::commands) struct Around<'a> {
     /// What runs.
-    pub(super) session: &'a mut dyn Session,
+    pub(in crate::commands) session: &'a mut dyn Session,
     /// What waits.
-    pub(super) gate: Gate,
+    pub(in crate::commands) gate: Gate,
     /// What writes, if it is wanted.
-    pub(super) files: Option<FioFiles>,
+    pub(in crate::commands) files: Option<FioFiles>,
     /// A run that was cut short is not written.
-    pub(super) stop: Stop,
+    pub(in crate::commands) stop: Stop,
 }
 
 impl Session for Around<'_> {

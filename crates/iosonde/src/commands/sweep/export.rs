@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 /// Writes them as runs end.
-pub(super) struct FioFiles {
+pub(in crate::commands) struct FioFiles {
     root: PathBuf,
     /// Targets, and the directory of each.
     directories: Vec<(SweepTarget, String)>,

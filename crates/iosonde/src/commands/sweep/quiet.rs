@@ -21,7 +21,7 @@ const MOST: Duration = Duration::from_secs(10);
 const MOST_IN_VAIN: u32 = 3;
 
 /// Waits, and remembers how long.
-pub(super) struct Gate {
+pub(in crate::commands) struct Gate {
     devices: Vec<DeviceNumber>,
     stop: Stop,
     waits: Waits,
@@ -29,7 +29,7 @@ pub(super) struct Gate {
 
 impl Gate {
     /// Watches the devices below the targets. Where there is none (simulated, in memory, over a network) nothing is waited for.
-    pub(super) fn new(targets: &[SweepTarget], stop: Stop) -> Gate {
+    pub(in crate::commands) fn new(targets: &[SweepTarget], stop: Stop) -> Gate {
         let real = targets
             .iter()
             .filter(|target| !matches!(target.kind, TargetKind::Simulated { .. }))
@@ -45,7 +45,7 @@ impl Gate {
     }
 
     /// Returns when all devices are quiet, when that takes too long, or when the user wants the end.
-    pub(super) fn wait(&mut self) {
+    pub(in crate::commands) fn wait(&mut self) {
         if self.devices.is_empty() {
             return;
         }
@@ -69,7 +69,7 @@ impl Gate {
     }
 
     /// What the user should know of it.
-    pub(super) fn notes(&self) -> Vec<String> {
+    pub(in crate::commands) fn notes(&self) -> Vec<String> {
         self.waits.notes()
     }
 }

@@ -294,3 +294,35 @@ fn all_that_is_wrong_is_told_at_once() {
     let error = Grid::new(&Base::Plain, &targets(&["/a"]), &axes, &FakeEnv::new()).unwrap_err();
     insta::assert_snapshot!(error.render(false));
 }
+
+#[test]
+fn an_axis_that_changes_nothing_is_refused() {
+    let told = |axes: &[Axis]| {
+        let made = Grid::new(&Base::Plain, &targets(&["/a"]), axes, &FakeEnv::new());
+        let told = made.map_or_else(|all| all.list, |_| Vec::new());
+        let told = told.into_iter().map(|one| one.message);
+        told.collect::<Vec<String>>()
+    };
+    for (pattern, option, values) in [
+        ("randread", "rwmixread", ["0", "50"]),
+        ("write", "rwmixwrite", ["10", "20"]),
+        ("read", "random_distribution", ["random", "zipf:1.1"]),
+        ("randread", "fsync", ["1", "8"]),
+        ("randread", "buffer_compress_percentage", ["0", "50"]),
+    ] {
+        let told_of = |rw: &[&str], values: &[&str]| told(&[axis("rw", rw), axis(option, values)]);
+        let expected = format!("`{option}` changes nothing in any cell");
+        assert_eq!(told_of(&[pattern], &values), [expected]);
+        // One value is what the cells have in common.
+        assert_eq!(told_of(&[pattern], &values[..1]), [""; 0]);
+        assert_eq!(told_of(&[pattern, "randrw"], &values), [""; 0]);
+    }
+    let both = [
+        axis("rw", &["randrw"]),
+        axis("rwmixread", &["50", "70"]),
+        axis("rwmixwrite", &["10"]),
+    ];
+    let told = told(&both);
+    assert_eq!(told.len(), 1);
+    assert!(told[0].contains("say the same"), "{told:?}");
+}
