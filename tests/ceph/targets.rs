@@ -51,6 +51,10 @@ fn every_command_measures_a_pool_and_an_image() {
             "sweep {image} --bs 4k --iodepth 1,4 --rw randread --size 16m --runtime 1 --format json"
         ),
         format!("probe {pool} --quick --size 16m --runtime 1 --format json"),
+        format!("probe {image} --quick --size 16m --runtime 1 --format json"),
+        format!(
+            "load {pool} --bs 4k --rw randread --size 16m --rates 20,40 --runtime 1 --format json"
+        ),
         format!(
             "load {image} --bs 4k --rw randread --size 16m --rates 20,40 --runtime 1 --format json"
         ),
@@ -61,7 +65,16 @@ fn every_command_measures_a_pool_and_an_image() {
             stdout.contains("rados") || stdout.contains("rbd"),
             "{line}: {stdout}"
         );
+        assert!(
+            stdout.contains("OSDs up") || stdout.contains("\"osds\""),
+            "the cluster's side: {line}: {stdout}"
+        );
     }
+    // For people too, with what served it.
+    let line = format!("sweep {pool} --bs 4k --iodepth 1,4 --rw randread --size 16m --runtime 1");
+    let (status, stdout, stderr) = cluster.run(&line);
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    assert!(stdout.contains("Cluster: HEALTH_"), "{stdout}");
     cluster.rbd(&format!("rm --no-progress {POOL}/target"));
     assert!(
         !cluster

@@ -33,6 +33,8 @@ pub enum Need {
     Strace,
     /// Debian's example jobs for fio.
     FioExamples,
+    /// fio-plot, which reads what sweeps export.
+    FioPlot,
 }
 
 impl Need {
@@ -51,6 +53,7 @@ impl Need {
             Need::Sar => on_path("sar"),
             Need::Strace => traces(),
             Need::FioExamples => fio_examples().is_dir(),
+            Need::FioPlot => Path::new(&fio_plot()).is_file() || on_path("fio-plot"),
         };
         (!met).then(|| format!("needs {}", self.description()))
     }
@@ -68,6 +71,7 @@ impl Need {
             Need::Sar => "the package sysstat",
             Need::Strace => "the package strace, and the right to trace programs",
             Need::FioExamples => "the package fio-examples",
+            Need::FioPlot => "fio-plot (pip install fio-plot; IOSONDE_FIO_PLOT names the program)",
         }
     }
 }
@@ -79,6 +83,12 @@ pub fn fio_examples() -> &'static Path {
         env::var_os("IOSONDE_FIO_EXAMPLES")
             .map_or_else(|| "/usr/share/doc/fio/examples".into(), Into::into)
     })
+}
+
+/// The program fio-plot; `IOSONDE_FIO_PLOT` says where it is.
+#[must_use]
+pub fn fio_plot() -> String {
+    env::var("IOSONDE_FIO_PLOT").unwrap_or_else(|_| "fio-plot".to_owned())
 }
 
 /// Whether all needs are met. If not, the calling test counts as skipped, and has to return.

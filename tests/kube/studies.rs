@@ -8,18 +8,24 @@ use serde_json::Value;
 fn a_sweep_and_a_load_study_on_classes() {
     let lab = Lab::new("studies");
     let place = format!(
-        "--claim-size 64m --image {IMAGE} -n {} --format json",
+        "--claim-size 100m --image {IMAGE} -n {} --format json",
         lab.namespace
     );
     let line = format!(
-        "sweep sc://local-path emptydir:// --bs 4k --iodepth 1,4 --exhaustive --runtime 1 {place}"
+        "sweep sc://local-path sc://loop-ext4 emptydir:// --bs 4k --iodepth 1,4 --exhaustive --runtime 1 {place}"
     );
     let (status, stdout, stderr) = run(lab.command(&line));
     assert_eq!(status, Some(0), "{stderr}");
-    for name in ["sc://local-path", "emptydir://"] {
+    for name in ["sc://local-path", "sc://loop-ext4", "emptydir://"] {
         assert!(stdout.contains(name), "{name}: {stdout}");
     }
-    assert!(serde_json::from_str::<Value>(&stdout).is_ok(), "{stdout}");
+    let result: Value = serde_json::from_str(&stdout).expect("JSON");
+    let curves = result["sweep"]["curves"].as_array().expect("curves");
+    assert!(
+        curves.len() == 3 && curves.iter().all(|curve| curve["state"] == "complete"),
+        "{stdout}"
+    );
+    assert!(stdout.contains("cannot be seen from here"), "{stdout}");
     lab.assert_clean();
     let line = format!("load sc://local-path --rates 100,200 --runtime 1 {place}");
     let (status, stdout, stderr) = run(lab.command(&line));

@@ -5,6 +5,7 @@ use std::fs;
 use super::{holds_something, json, run};
 use iosonde_e2e::fuse::{Behaviour, FuseFile};
 use iosonde_e2e::mount::Mount;
+use iosonde_e2e::scratch::lay_out;
 use iosonde_e2e::{Scratch, require};
 
 const DATA_BYTES: u64 = 32 << 20;
@@ -38,6 +39,33 @@ fn a_target_that_dies_leaves_what_was_measured_and_the_sweep_goes_on_when_it_is_
     let curves = document["sweep"]["curves"].as_array().expect("curves");
     let is_complete = |curve: &serde_json::Value| curve["state"] == "complete";
     assert!(curves.iter().all(is_complete), "{resumed}");
+}
+
+/// The same where it fills while the sweep runs.
+#[test]
+fn a_history_that_fills_in_the_middle_costs_a_sweep_nothing_but_itself() {
+    require!(Root);
+    let scratch = Scratch::shared();
+    lay_out(&scratch.work().join("data"), DATA_BYTES as usize);
+    let mount = Mount::tmpfs(scratch.work().join("kept"), 4 << 20);
+    let line = "sweep data --bs 4k,64k --iodepth 1,2,4 --exhaustive --runtime 1 --format json";
+    let mut running = run(&scratch, line)
+        .env("IOSONDE_STORE", mount.dir().join("h.db"))
+        .env("IOSONDE_NO_SAVE", "0")
+        .start();
+    let journals = mount.dir().join("sweeps");
+    let has_measured = running.until(|_| holds_something(&journals));
+    let _ = fs::write(mount.dir().join("filler"), vec![1; 4 << 20]);
+    let full = running.wait();
+    assert!(has_measured && full.status.success(), "{full}");
+    let document = json(&full.stdout);
+    let curves = document["sweep"]["curves"].as_array().expect("curves");
+    let is_complete = |curve: &serde_json::Value| curve["state"] == "complete";
+    assert!(
+        curves.len() == 2 && curves.iter().all(is_complete),
+        "{full}"
+    );
+    assert!(full.stderr.contains("not kept"), "{full}");
 }
 
 /// A sweep is worth more than its history: without room for either history or journal it is measured and printed, and what

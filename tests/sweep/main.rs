@@ -9,8 +9,10 @@ mod suite;
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use iosonde_e2e::device::Zram;
+use iosonde_e2e::need::fio_plot;
 use iosonde_e2e::program::{Invocation, iosonde};
 use iosonde_e2e::scratch::lay_out;
 use iosonde_e2e::throttle::Throttle;
@@ -65,6 +67,42 @@ fn a_directory_is_swept_and_left_as_it_was() {
             .as_f64()
             .is_some_and(|iops| iops > 0.0)
     );
+}
+
+/// The real fio-plot makes its pictures of what a sweep has exported: of its JSON and of its logs.
+#[test]
+#[ignore = "long: fio-plot is installed by ./test --full"]
+fn fio_plot_reads_what_is_exported() {
+    require!(Need::FioPlot);
+    let scratch = Scratch::shared();
+    let out = scratch.out().join("fio");
+    let line = "sweep . --size 32m --rw randread,randwrite --bs 4k --iodepth 1,4 --numjobs 1,2 --runtime 3 --exhaustive";
+    run(&scratch, &format!("{line} --export-fio {}", out.display())).ok();
+    let target = fs::read_dir(&out).expect("files").next().expect("a target");
+    let cells = target.expect("it").path().join("4k");
+    let graphs = [
+        ("3d", "-r randread -t iops -L -d 1 4 -n 1 2"),
+        ("bars", "-r randwrite -l -d 1 4 -n 1"),
+        ("histogram", "-r randread -H -d 4 -n 2"),
+        ("lines", "-r randread -g -t bw iops lat -d 4 -n 2"),
+    ];
+    for (name, words) in graphs {
+        let picture = scratch.out().join(format!("{name}.png"));
+        let plotted = Command::new(fio_plot())
+            .args(["-i", &cells.display().to_string(), "-T", name])
+            .args(["-o", &picture.display().to_string()])
+            .args(words.split(' '))
+            .output()
+            .expect("fio-plot starts");
+        let told = String::from_utf8_lossy(&plotted.stdout).into_owned()
+            + &String::from_utf8_lossy(&plotted.stderr);
+        assert!(plotted.status.success(), "{name}: {told}");
+        let bytes = fs::read(&picture).unwrap_or_else(|error| panic!("{name}: {error}: {told}"));
+        assert!(
+            bytes.starts_with(b"\x89PNG") && bytes.len() > 10_000,
+            "{name}: {told}"
+        );
+    }
 }
 
 /// Each target has curves of its own, over the same cells, and all are left as they were.
@@ -194,6 +232,31 @@ fn a_sweep_that_was_stopped_goes_on() {
     );
     let anew = run(&scratch, &format!("{line} --resume")).ok();
     assert!(anew.stderr.contains("nothing is known"), "{anew}");
+}
+
+/// A killed sweep could say nothing and clean up nothing: the next one does, and measures only what is not known.
+#[test]
+fn a_sweep_that_was_killed_goes_on_and_what_it_left_goes() {
+    let scratch = Scratch::shared();
+    scratch.write("mine.txt", "not yours");
+    let line =
+        "sweep . --size 32m --rw randread --bs 4k,64k --iodepth 1,2,4 --exhaustive --runtime 1";
+    let mut running = run(&scratch, line).start();
+    let journals = scratch.out().join("sweeps");
+    let has_measured = running.until(|_| holds_something(&journals));
+    running.signal(Signal::KILL);
+    let killed = running.wait();
+    assert!(has_measured, "{killed}");
+    assert_ne!(scratch.files(), ["mine.txt"], "the working file is left");
+    let gone_on = run(&scratch, &format!("{line} --resume --format json")).ok();
+    assert!(gone_on.stderr.contains("known from before"), "{gone_on}");
+    let document = json(&gone_on.stdout);
+    let curves = document["sweep"]["curves"].as_array().expect("curves");
+    assert!(
+        curves.iter().all(|curve| curve["state"] == "complete"),
+        "{gone_on}"
+    );
+    assert_eq!(scratch.files(), ["mine.txt"]);
 }
 
 #[test]

@@ -35,5 +35,5 @@ pub use collect::{Collected, collect};
 pub use connect::Cluster;
 pub use options::{AgentProgram, ClusterOptions, Placement, Pods, VolumeMode};
 pub use pods::PodsSession;
-pub use runner::{ClusterRunner, check};
+pub use runner::{Checked, ClusterRunner, check};
 pub use session::{ClusterSession, Told, Watch};

@@ -104,6 +104,8 @@ pub struct Readiness {
     pub may_claim: bool,
     /// Whether the namespace is to be made.
     pub makes_namespace: bool,
+    /// Size of the volume that will be measured, as far as it is known.
+    pub volume_bytes: Option<u64>,
 }
 
 /// Asks the cluster.
@@ -339,6 +341,7 @@ impl Facts {
                 self.judge_limits(options.claim_bytes)?;
                 self.judge_quotas(class, options.claim_bytes, claims)?;
                 self.judge_capacity(class, options.claim_bytes)?;
+                ready.volume_bytes = Some(options.claim_bytes);
             }
             Target::Claim { name, .. } => self.judge_claim(name, options, &mut ready)?,
             Target::HostPath(path) => self.judge_level(path)?,

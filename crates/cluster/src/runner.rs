@@ -196,7 +196,16 @@ async fn come_in(
     entered
 }
 
-/// Asks the cluster whether a run could be done; nothing is made. Returns what should be known before.
+/// What can be said of a target before anything is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    /// What should be known before.
+    pub notes: Vec<String>,
+    /// Size of the volume that will be measured, as far as it is known.
+    pub volume_bytes: Option<u64>,
+}
+
+/// Asks the cluster whether a run could be done; nothing is made.
 ///
 /// # Errors
 /// What it could not be done for.
@@ -204,11 +213,14 @@ pub fn check(
     options: &ClusterOptions,
     arch: &str,
     interrupts: &dyn Fn() -> u32,
-) -> Result<Vec<String>, RunError> {
+) -> Result<Checked, RunError> {
     let options = with_namespace(options);
     let asked = unless_interrupted(interrupts, asked(&options, arch));
     let (_, ready) = runtime()?.block_on(asked)?;
-    Ok(ready.notes)
+    Ok(Checked {
+        notes: ready.notes,
+        volume_bytes: ready.volume_bytes,
+    })
 }
 
 /// The cluster, and what its answers mean for a run.

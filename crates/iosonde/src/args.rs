@@ -9,6 +9,7 @@ mod pts;
 mod run;
 mod sweep;
 mod written;
+pub(crate) mod wrong;
 
 pub(crate) use ceph::*;
 pub(crate) use cluster::*;

@@ -29,6 +29,7 @@ pub(crate) mod sweep;
 mod target;
 pub(crate) mod watch;
 
+use crate::args::wrong;
 use crate::args::{Cli, Command, KeepArgs};
 use crate::failure::Failure;
 use crate::output::Output;
@@ -45,7 +46,7 @@ pub(crate) fn dispatch(words: &[OsString]) -> Result<(), Failure> {
         return fio::run(rest, &keep_args(ours)?);
     }
     let with_axes = crate::args::with_axes(words);
-    match Cli::try_parse_from(with_axes.as_deref().unwrap_or(words))?.command {
+    match wrong::parse::<Cli>(with_axes.as_deref().unwrap_or(words))?.command {
         Command::Probe(mut args) => {
             args.targets = args.cluster.in_each_context(&args.targets);
             args.targets

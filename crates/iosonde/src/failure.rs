@@ -10,6 +10,7 @@ use iosonde_study::load::LoadError;
 use iosonde_study::probe::{ProbeError, WorkingSetError};
 use iosonde_study::pts::PtsError;
 use iosonde_study::sweep::SweepError;
+use std::collections::HashSet;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -55,6 +56,17 @@ pub(crate) enum Failure {
     Missed(String),
     /// Nothing that a user can cause.
     Other(anyhow::Error),
+}
+
+/// Tells of all that is wrong, each once, and ends with the last of it.
+pub(crate) fn told_at_once(mut failures: Vec<Failure>) -> Result<(), Failure> {
+    let mut met = HashSet::new();
+    failures.retain(|failure| met.insert(failure.text(false)));
+    let Some(last) = failures.pop() else {
+        return Ok(());
+    };
+    failures.iter().for_each(Failure::print);
+    Err(last)
 }
 
 /// The exit statuses.

@@ -265,6 +265,63 @@ fn repetitions_give_an_interval_and_a_baseline_is_kept() {
 }
 
 #[test]
+fn all_that_is_wrong_is_told_at_once() {
+    let scratch = Scratch::new("at-once");
+    scratch.file(
+        "suite.toml",
+        "[[workload]]\nname = \"a\"\noptions = { rw = \"randread\", size = \"1m\" }\n\
+         expect = [\"iops not slower than label:build=main by 5%\", \"p99 not slower than label:build=old by 5%\"]\n",
+    );
+    scratch.text(
+        0,
+        &[
+            "fio",
+            "--name=x",
+            "--ioengine=sim",
+            "--size=1m",
+            "--rw=read",
+        ],
+    );
+    for words in [
+        &["run", "suite.toml", "/nowhere/a", "/nowhere/b"][..],
+        &["run", "suite.toml", "/nowhere/a", "/nowhere/b", "--check"][..],
+        &["sweep", "/nowhere/a", "/nowhere/b", "--iodepth", "1"][..],
+    ] {
+        let output = scratch.run(words);
+        assert!(matches!(output.status.code(), Some(2 | 3)), "{output:?}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        for expected in ["/nowhere/a", "/nowhere/b"] {
+            assert!(told.contains(expected), "{words:?}: {told}");
+        }
+        for expected in ["build=main", "build=old"]
+            .iter()
+            .filter(|_| words[0] == "run")
+        {
+            assert!(told.contains(expected), "{words:?}: {told}");
+        }
+    }
+}
+
+#[test]
+fn more_runs_than_anybody_means_need_a_word() {
+    let scratch = Scratch::new("many");
+    let suite = |sweep: &str| {
+        format!(
+            "[[workload]]\nname = \"many\"\n{sweep}\noptions = {{ rw = \"randread\", size = \"1m\" }}\n\
+             axes = {{ iodepth = \"1..200+1\", numjobs = \"1..51+1\" }}\n"
+        )
+    };
+    for (sweep, what) in [("", "10200 runs"), ("sweep = {}", "10200 cells")] {
+        scratch.file("suite.toml", &suite(sweep));
+        let output = scratch.run(&["run", "suite.toml", "--check", NET]);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains(what) && told.contains("--yes"), "{told}");
+        scratch.text(0, &["run", "suite.toml", "--check", "--yes", NET]);
+    }
+}
+
+#[test]
 fn what_would_run_is_shown_and_nothing_is_done() {
     let scratch = Scratch::new("dry");
     scratch.file("suite.toml", SUITE);

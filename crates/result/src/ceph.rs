@@ -1,5 +1,6 @@
 //! What a Ceph cluster was, and what it did during a run.
 
+use crate::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,103 @@ pub struct CephSide {
     pub osd_latency: Vec<OsdLatency>,
     /// What could not be learnt, and why.
     pub notes: Vec<String>,
+}
+
+impl CephSide {
+    /// Adds what was seen during another run on the same cluster.
+    pub fn merge(&mut self, other: &CephSide) {
+        if severity(&other.health) > severity(&self.health) {
+            self.health.clone_from(&other.health);
+        }
+        add_new(&mut self.checks, &other.checks);
+        add_new(&mut self.notes, &other.notes);
+        self.osds = OsdCounts {
+            total: self.osds.total.max(other.osds.total),
+            up: self.osds.up.min(other.osds.up),
+            r#in: self.osds.r#in.min(other.osds.r#in),
+        };
+        self.pgs = other.pgs;
+        if other.pool.is_some() {
+            self.pool.clone_from(&other.pool);
+        }
+        self.activity.merge(&other.activity);
+        for osd in &other.osd_latency {
+            match self.osd_latency.iter_mut().find(|mine| mine.osd == osd.osd) {
+                Some(mine) => mine.merge(osd),
+                None => self.osd_latency.push(*osd),
+            }
+        }
+        self.osd_latency.sort_by(|a, b| b.op_ns.total_cmp(&a.op_ns));
+    }
+
+    /// What the cluster did besides, each in one sentence without its end.
+    pub fn marks(&self) -> Vec<String> {
+        [self.recovery(), self.scrub()]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
+    /// That data were moved, if they were.
+    pub fn recovery(&self) -> Option<String> {
+        let activity = &self.activity;
+        if activity.recovering == 0 {
+            return None;
+        }
+        let mut told = format!(
+            "the cluster was moving data (recovery or backfill) in {} of {} looks at it",
+            activity.recovering, activity.looks
+        );
+        if activity.recovery_bytes_per_s > 0 {
+            let rate = words::bandwidth(activity.recovery_bytes_per_s as f64);
+            told += &format!(", at up to {rate}");
+        }
+        let objects = [
+            (activity.degraded_objects, "were missing"),
+            (activity.misplaced_objects, "lay where they do not belong"),
+        ];
+        for (count, what) in objects {
+            if count > 0 {
+                told += &format!(", and up to {count} copies of objects {what}");
+            }
+        }
+        Some(told)
+    }
+
+    /// That placement groups were scrubbed, if they were.
+    pub fn scrub(&self) -> Option<String> {
+        let activity = &self.activity;
+        (activity.scrubbing > 0).then(|| {
+            format!(
+                "the cluster scrubbed placement groups in {} of {} looks at it, which reads its disks",
+                activity.scrubbing, activity.looks
+            )
+        })
+    }
+}
+
+/// Adds what was seen during a run to what is known of those before it.
+pub fn add(known: &mut Option<CephSide>, side: &CephSide) {
+    match known {
+        Some(known) => known.merge(side),
+        None => *known = Some(side.clone()),
+    }
+}
+
+fn severity(health: &str) -> u8 {
+    match health {
+        "HEALTH_OK" => 0,
+        "HEALTH_WARN" => 1,
+        _ => 2,
+    }
+}
+
+fn add_new(mine: &mut Vec<String>, theirs: &[String]) {
+    for text in theirs {
+        if !mine.contains(text) {
+            mine.push(text.clone());
+        }
+    }
 }
 
 /// Storage daemons.
@@ -124,4 +222,76 @@ pub struct OsdLatency {
     pub commit_ns: Option<u64>,
     /// Latest time to make a write visible, in nanoseconds.
     pub apply_ns: Option<u64>,
+}
+
+impl CephActivity {
+    fn merge(&mut self, other: &CephActivity) {
+        self.looks += other.looks;
+        self.recovering += other.recovering;
+        self.scrubbing += other.scrubbing;
+        let most = |mine: &mut u64, theirs: u64| *mine = theirs.max(*mine);
+        most(&mut self.recovery_bytes_per_s, other.recovery_bytes_per_s);
+        most(&mut self.degraded_objects, other.degraded_objects);
+        most(&mut self.misplaced_objects, other.misplaced_objects);
+    }
+}
+
+impl OsdLatency {
+    /// Of the same daemon.
+    fn merge(&mut self, other: &OsdLatency) {
+        let all = self.ops + other.ops;
+        if all > 0 {
+            let sum = self.op_ns * self.ops as f64 + other.op_ns * other.ops as f64;
+            self.op_ns = sum / all as f64;
+        }
+        self.ops = all;
+        // The manager tells what they took last.
+        self.commit_ns = other.commit_ns.or(self.commit_ns);
+        self.apply_ns = other.apply_ns.or(self.apply_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_runs_are_one_with_the_worst_that_was_seen() {
+        let side = |health: &str, up: u32, osd: OsdLatency| CephSide {
+            health: health.to_owned(),
+            checks: vec!["1 osds down".to_owned()],
+            osds: OsdCounts {
+                total: 3,
+                up,
+                r#in: 3,
+            },
+            activity: CephActivity {
+                looks: 4,
+                recovering: u32::from(up < 3),
+                degraded_objects: u64::from(3 - up) * 10,
+                ..CephActivity::default()
+            },
+            osd_latency: vec![osd],
+            ..CephSide::default()
+        };
+        let osd = |osd: u32, ops: u64, op_ns: f64| OsdLatency {
+            osd,
+            ops,
+            op_ns,
+            ..OsdLatency::default()
+        };
+        let mut all = side("HEALTH_OK", 3, osd(0, 10, 1e6));
+        assert!(all.marks().is_empty());
+        all.merge(&side("HEALTH_WARN", 2, osd(0, 30, 3e6)));
+        all.merge(&side("HEALTH_OK", 3, osd(1, 10, 9e6)));
+        assert_eq!((all.health.as_str(), all.osds.up), ("HEALTH_WARN", 2));
+        assert_eq!(all.checks.len(), 1);
+        assert_eq!(all.osd_latency, [osd(1, 10, 9e6), osd(0, 40, 2.5e6)]);
+        assert_eq!(
+            all.marks(),
+            [
+                "the cluster was moving data (recovery or backfill) in 1 of 12 looks at it, and up to 10 copies of objects were missing"
+            ]
+        );
+    }
 }

@@ -24,8 +24,7 @@ pub use warm::{WarmTimes, measure_warm_cell};
 
 use iosonde_job::plan::Job;
 use iosonde_result::observer::Progress;
-use iosonde_result::run::IoFailure;
-use iosonde_result::storage::StorageUsed;
+use iosonde_result::run::{IoFailure, RunResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -110,9 +109,9 @@ pub trait Watcher {
         let _ = (record, spent_ns);
     }
 
-    /// By which way a run came to its storage.
-    fn storage(&mut self, used: StorageUsed) {
-        let _ = used;
+    /// A run has ended, whatever is taken of it.
+    fn ended(&mut self, result: &RunResult) {
+        let _ = result;
     }
 
     /// An I/O error ends the search.

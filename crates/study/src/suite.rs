@@ -26,4 +26,5 @@ pub use outcome::{
     FORMAT, Found, FoundKind, Judged, StepOutcome, StepResult, SuiteResult, Verdict,
 };
 pub use plan::suite;
-pub use spec::{Expected, Has, PartSpec, Suite, SuiteStep, SuiteTarget, SweepStep, What};
+pub use spec::{Expected, Has, Owed, PartSpec, Suite, SuiteStep, SuiteTarget, SweepStep, What};
+pub use workload::MOST_RUNS;

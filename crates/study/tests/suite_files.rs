@@ -3,13 +3,14 @@
 use iosonde_job::env::FakeEnv;
 use iosonde_study::limits::Limits;
 use iosonde_study::suite::{
-    BUILTIN, Found, FoundKind, StepResult, Suite, Verdict, What, judge, suite, suite_schema,
+    BUILTIN, Found, FoundKind, MOST_RUNS, StepResult, Suite, Verdict, What, judge, suite,
+    suite_schema,
 };
 use std::collections::BTreeMap;
 
 fn read(name: &str, text: &str, env: &FakeEnv) -> Result<Suite, String> {
     let limits = Limits::published();
-    suite(name, text, &BTreeMap::new(), limits, env).map_err(|all| all.render(false))
+    suite(name, text, &BTreeMap::new(), limits, MOST_RUNS, env).map_err(|all| all.render(false))
 }
 
 /// `UPDATE_SCHEMA=1 cargo test -p iosonde-study` writes the file anew.
@@ -184,6 +185,40 @@ load = { rw = "sideways" }
 }
 
 #[test]
+fn a_promise_takes_the_size_of_the_volume_where_none_is_said() {
+    let text = |product: &str| {
+        format!(
+            "expect = [\"wal.iops >= 90% of limits:{product}\"]\n[[workload]]\nname = \"wal\"\n\
+             options = {{ rw = \"randwrite\", size = \"1g\" }}\n"
+        )
+    };
+    let owed = |product: &str| {
+        let suite = read("s.toml", &text(product), &FakeEnv::new()).unwrap();
+        suite.expectations[0].clone()
+    };
+    let (open, sized) = (
+        owed("gcp-pd-ssd:machine=n1-standard-8"),
+        owed("gcp-pd-ssd:100GiB,machine=n1-standard-8"),
+    );
+    let limits = Limits::published();
+    let taken = open.of_volume(limits, Some(100 << 30)).unwrap();
+    assert_eq!(taken.promise, sized.promise);
+    assert!(open.of_volume(limits, None).unwrap_err().lacks("size"));
+    // What is said counts, whatever the volume's size; several volumes are not one.
+    assert_eq!(sized.of_volume(limits, Some(1 << 40)).unwrap(), sized);
+    let several = owed("gcp-pd-ssd:disks=2,machine=n1-standard-8");
+    assert!(several.of_volume(limits, Some(100 << 30)).is_err());
+    // What is wrong otherwise is told with the file.
+    for (product, wrong) in [
+        ("gcp-pd-sdd", "no limits of"),
+        ("gcp-pd-ssd", "needs machine"),
+    ] {
+        let told = read("s.toml", &text(product), &FakeEnv::new()).unwrap_err();
+        assert!(told.contains(wrong), "{told}");
+    }
+}
+
+#[test]
 fn expectations_of_what_is_not_measured_are_told_before_anything_runs() {
     let text = r#"
 expect = [
@@ -226,7 +261,7 @@ fn a_rate_of_a_load_that_was_cut_short_is_not_judged() {
             interrupted,
             sweep: None,
         };
-        let judged = judge(&suite, &[step], &Default::default());
+        let judged = judge(&suite, &suite.expectations, &[step], &Default::default());
         (judged[0].verdict, judged[0].evidence.clone())
     };
     assert_eq!(verdict(None, false).0, Verdict::Missed);

@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 5)]
     runs: usize,
     /// Length of a run in seconds, at most
-    #[arg(long, default_value_t = 4)]
+    #[arg(long, default_value_t = 8)]
     seconds: u32,
     /// Configuration of a cluster [default: a small one is started, and removed]
     #[arg(long)]

@@ -94,6 +94,9 @@ impl Facts {
                 "see `kubectl get pvc`, or choose another namespace with -n",
             );
         };
+        let bound = claim.status.as_ref();
+        let capacity = bound.and_then(|bound| bound.capacity.as_ref()?.get("storage"));
+        ready.volume_bytes = capacity.and_then(quantity_bytes);
         let spec = claim.spec.clone().unwrap_or_default();
         let is_block = spec.volume_mode.as_deref() == Some("Block");
         if is_block && options.volume_mode != VolumeMode::Block {

@@ -25,50 +25,17 @@ pub(super) fn recovery(seen: &Observed) -> Option<Verdict> {
     let side = seen.ceph.as_ref()?;
     let activity = &side.activity;
     let most = f64::from(activity.recovering) >= MOSTLY_RECOVERING * f64::from(activity.looks);
-    (activity.recovering > 0 && most)
-        .then(|| verdict(VerdictKind::ClusterBusy, recovery_evidence(side)))
+    let told = side.recovery().filter(|_| most)?;
+    Some(verdict(VerdictKind::ClusterBusy, told))
 }
 
 /// What else the cluster did, whatever held the run back.
 pub(super) fn others(seen: &Observed) -> Vec<Verdict> {
-    let Some(side) = &seen.ceph else {
-        return Vec::new();
-    };
-    let activity = &side.activity;
-    let mut found = Vec::new();
-    if activity.recovering > 0 {
-        found.push(verdict(VerdictKind::ClusterBusy, recovery_evidence(side)));
-    }
-    if activity.scrubbing > 0 {
-        let evidence = format!(
-            "the cluster scrubbed placement groups in {} of {} looks at it, which reads its disks",
-            activity.scrubbing, activity.looks
-        );
-        found.push(verdict(VerdictKind::ClusterBusy, evidence));
-    }
-    found
-}
-
-fn recovery_evidence(side: &CephSide) -> String {
-    let activity = &side.activity;
-    let mut evidence = format!(
-        "the cluster was moving data (recovery or backfill) in {} of {} looks at it",
-        activity.recovering, activity.looks
-    );
-    if activity.recovery_bytes_per_s > 0 {
-        let rate = words::bandwidth(activity.recovery_bytes_per_s as f64);
-        evidence += &format!(", at up to {rate}");
-    }
-    let objects = [
-        (activity.degraded_objects, "were missing"),
-        (activity.misplaced_objects, "lay where they do not belong"),
-    ];
-    for (count, what) in objects {
-        if count > 0 {
-            evidence += &format!(", and up to {count} copies of objects {what}");
-        }
-    }
-    evidence
+    let marks = seen.ceph.as_ref().map(CephSide::marks);
+    let marks = marks.unwrap_or_default().into_iter();
+    marks
+        .map(|told| verdict(VerdictKind::ClusterBusy, told))
+        .collect()
 }
 
 /// One storage daemon that is much slower than the others.

@@ -48,6 +48,9 @@ pub(crate) struct RunArgs {
     /// Go on where the same suite was stopped
     #[arg(long)]
     pub(crate) resume: bool,
+    /// Also measure workloads of more than 10000 runs or cells
+    #[arg(long)]
+    pub(crate) yes: bool,
     /// Also write the verdicts as a JUnit file
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,

@@ -3,7 +3,9 @@
 use crate::args::ClusterArgs;
 use crate::failure::Failure;
 use iosonde_cluster::options::own_arch;
-use iosonde_cluster::{AgentProgram, AnySession, ClusterOptions, ClusterRunner, Pods, Watch};
+use iosonde_cluster::{
+    AgentProgram, AnySession, Checked, ClusterOptions, ClusterRunner, Pods, Watch,
+};
 use iosonde_job::{Plan, Target};
 use iosonde_result::session::RunError;
 use iosonde_result::wire::Place;
@@ -79,13 +81,13 @@ pub(crate) fn open_unwatched<'w>(
     open_with(options, watch)
 }
 
-/// Asks the cluster whether the target could be measured; nothing is made. Returns what should be known before.
+/// Asks the cluster whether the target could be measured; nothing is made.
 pub(crate) fn check(
     target: Target,
     args: &ClusterArgs,
     pods: Option<Pods>,
     interrupts: &dyn Fn() -> u32,
-) -> Result<Vec<String>, Failure> {
+) -> Result<Checked, Failure> {
     let options = options_of_pods(target, args, pods)?;
     Ok(iosonde_cluster::check(&options, own_arch(), interrupts)?)
 }

@@ -3,7 +3,7 @@
 use super::target::Opened;
 use super::{cluster, consent};
 use crate::args::{CephArgs, ClusterArgs};
-use crate::failure::Failure;
+use crate::failure::{Failure, told_at_once};
 use crate::live::cluster::PodLive;
 use crate::signals::Stop;
 use iosonde_cluster::{AnySession, Pods, Told, Watch};
@@ -80,14 +80,17 @@ impl<'a> Places<'a> {
             pods: Vec::new(),
             notes: Vec::new(),
         };
-        for (name, tell) in names.iter().zip(tells) {
-            match cluster::target_within(name, args)? {
-                Some((target, args)) => {
+        let here = here(names, args, |name| {
+            Opened::open(name, consent, &ceph.access(), note)
+        })?;
+        for ((name, tell), opened) in names.iter().zip(tells).zip(here) {
+            match (cluster::target_within(name, args)?, opened) {
+                (Some((target, args)), _) => {
                     let what = (target, &args, pods);
                     places.open_pods(name, what, interrupts, tell, note)?;
                 }
-                None => {
-                    let opened = Opened::open(name, consent, &ceph.access(), note)?;
+                (None, None) => {}
+                (None, Some(opened)) => {
                     if !opened.target.kind.is_writable() {
                         places.local.only_read(PathBuf::from(&opened.target.path));
                     }
@@ -183,6 +186,29 @@ impl<'a> Places<'a> {
             None => &mut self.local,
         }
     }
+}
+
+/// Opens the targets of this machine; `None` stands for those in clusters. What is wrong is told of all, before anything is made in a
+/// cluster.
+fn here<Found>(
+    names: &[String],
+    args: &ClusterArgs,
+    mut open: impl FnMut(&str) -> Result<Found, Failure>,
+) -> Result<Vec<Option<Found>>, Failure> {
+    let mut failures = Vec::new();
+    let opened = names.iter().map(|name| {
+        let is_here = match cluster::target_within(name, args) {
+            Ok(found) => found.is_none(),
+            Err(failure) => {
+                failures.push(failure);
+                false
+            }
+        };
+        let opened = is_here.then(|| open(name));
+        opened.and_then(|opened| opened.map_err(|failure| failures.push(failure)).ok())
+    });
+    let opened = opened.collect();
+    told_at_once(failures).map(|()| opened)
 }
 
 fn is_in(job: &Job, path: &str) -> bool {

@@ -6,11 +6,11 @@ mod measure;
 pub(super) mod place;
 mod site;
 
-use super::end;
 use super::report::input::take_all;
 use super::sweep::{depths_are_the_same, keeps_engine};
+use super::{end, limits};
 use crate::args::{RunArgs, TextFormat};
-use crate::failure::Failure;
+use crate::failure::{Failure, told_at_once};
 use crate::output::Output;
 use crate::report;
 use crate::report::html::Builder;
@@ -20,8 +20,10 @@ use crate::store::absolute;
 use iosonde_engine::system_env::SystemEnv;
 use iosonde_job::Env;
 use iosonde_job::diagnostic::nearest;
+use iosonde_study::limits::{Limits, LimitsError};
 use iosonde_study::suite::{
-    BUILTIN, Judged, Suite, SuiteResult, SuiteTarget, Verdict, What, builtin, suite, suite_schema,
+    BUILTIN, Expected, Judged, MOST_RUNS, Suite, SuiteResult, SuiteTarget, Verdict, What, builtin,
+    suite, suite_schema,
 };
 use measure::Ran;
 use std::path::Path;
@@ -32,11 +34,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     if let Some(text) = told(args)? {
         return output.write(text.as_bytes());
     }
-    let suite = read(args)?;
-    let baselines = baseline::find(&suite, args.keep.store.as_deref())?;
+    let limits = limits::read(args.limits_file.as_deref())?;
+    let suite = read(args, &limits)?;
+    let (baselines, mut failures) = baseline::find(&suite, args.keep.store.as_deref());
     let targets = targets(args, &suite);
-    check_targets(args, &suite, &targets)?;
-    refuse_depths_without_effect(&suite, &targets)?;
+    failures.extend(refuse_depths_without_effect(&suite, &targets).err());
+    let (expected, wrong) = check_targets(args, &suite, &limits, &targets)?;
+    failures.extend(wrong);
+    told_at_once(failures)?;
     if args.check {
         let text = format!("{}: all is well\n", suite.name);
         return output.write(text.as_bytes());
@@ -59,7 +64,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         kept,
         failed,
         closed,
-    } = measure::measure(args, &suite, &targets, &baselines, &stop)?;
+    } = measure::measure(args, &suite, &targets, (&expected, &baselines), &stop)?;
     // A pipeline reads it whatever came of the suite; a full disk is no reason not to print the rest.
     let told = match &mut junit {
         Some(junit) => junit.write(report::suite::junit(&results, &ran).as_bytes()),
@@ -139,17 +144,33 @@ fn refuse_depths_without_effect(suite: &Suite, targets: &[SuiteTarget]) -> Resul
 }
 
 /// Looks at all targets, in clusters too: what cannot be measured is told of each before the first is touched. With `--check` the
-/// steps are looked at as well; a run tells of them one by one, and measures the others.
-fn check_targets(args: &RunArgs, suite: &Suite, targets: &[SuiteTarget]) -> Result<(), Failure> {
-    let (mut failures, mut usable) = (Vec::new(), Vec::new());
+/// steps are looked at as well; a run tells of them one by one, and measures the others. Returns what is expected of each target
+/// that can be measured, and what is wrong with the others.
+fn check_targets(
+    args: &RunArgs,
+    suite: &Suite,
+    limits: &Limits,
+    targets: &[SuiteTarget],
+) -> Result<(Vec<Vec<Expected>>, Vec<Failure>), Failure> {
+    let (mut expected, mut failures, mut usable) = (Vec::new(), Vec::new(), Vec::new());
     for target in targets {
         match site::checked(&target.name, args) {
-            Ok(notes) => {
+            Ok(found) => {
                 usable.push(target.name.as_str());
                 // A run tells them itself, when its pod is made.
                 if args.check {
-                    notes.iter().for_each(|note| eprintln!("note: {note}"));
+                    found
+                        .notes
+                        .iter()
+                        .for_each(|note| eprintln!("note: {note}"));
                 }
+                expected.push(expected_of(
+                    suite,
+                    target,
+                    limits,
+                    found.volume_bytes,
+                    &mut failures,
+                ));
             }
             Err(failure) => failures.push(failure),
         }
@@ -157,11 +178,33 @@ fn check_targets(args: &RunArgs, suite: &Suite, targets: &[SuiteTarget]) -> Resu
     if args.check {
         failures.extend(look::all(&usable, suite, args)?);
     }
-    let Some(last) = failures.pop() else {
-        return Ok(());
+    Ok((expected, failures))
+}
+
+/// What is expected of a target, whose size some promises depend on.
+fn expected_of(
+    suite: &Suite,
+    target: &SuiteTarget,
+    limits: &Limits,
+    volume_bytes: Option<u64>,
+    failures: &mut Vec<Failure>,
+) -> Vec<Expected> {
+    let refused = |expected: &Expected, error: LimitsError| {
+        let (name, text) = (&target.name, &expected.expectation.text);
+        if error.lacks("size") {
+            return Failure::usage(
+                format!("{name}: `{text}` depends on the size of the volume, which cannot be told"),
+                "write it behind the product, e.g. limits:gcp-pd-ssd:375GiB",
+            );
+        }
+        Failure::usage(format!("{name}: `{text}`: {error}"), error.remedy())
     };
-    failures.iter().for_each(Failure::print);
-    Err(last)
+    let all = suite.expectations.iter().map(|expected| {
+        let of_target = expected.of_volume(limits, volume_bytes);
+        of_target.map_err(|error| refused(expected, error))
+    });
+    all.filter_map(|each| each.map_err(|failure| failures.push(failure)).ok())
+        .collect()
 }
 
 /// The exit status, from what was found.
@@ -247,10 +290,9 @@ fn unknown(name: &str) -> Failure {
 }
 
 /// The suite that is asked for. A file counts more than a built-in suite of the same name.
-fn read(args: &RunArgs) -> Result<Suite, Failure> {
+fn read(args: &RunArgs, limits: &Limits) -> Result<Suite, Failure> {
     let env = SystemEnv::default();
     let name = args.suite.as_deref().unwrap_or_default();
-    let limits = super::limits::read(args.limits_file.as_deref())?;
     let (file, text) = match builtin(name) {
         Some(suite) if !Path::new(name).is_file() => (suite.file_name(), suite.text.to_owned()),
         _ => {
@@ -271,7 +313,8 @@ fn read(args: &RunArgs) -> Result<Suite, Failure> {
         }
     };
     let overrides = args.variables.iter().cloned().collect();
-    let suite = suite(&file, &text, &overrides, &limits, &env);
+    let most_runs = if args.yes { usize::MAX } else { MOST_RUNS };
+    let suite = suite(&file, &text, &overrides, limits, most_runs, &env);
     let suite = suite.map_err(|all| Failure::Jobs(Box::new(all)))?;
     if !suite.warnings.list.is_empty() {
         eprintln!("{}", suite.warnings);

@@ -58,6 +58,18 @@ pub(crate) fn ceph(side: &CephSide) -> Vec<Fact> {
     facts
 }
 
+/// The same in one sentence.
+pub(crate) fn cluster(side: &CephSide) -> String {
+    let facts = ceph(side).into_iter();
+    let told: Vec<String> = facts
+        .map(|(name, text)| match name {
+            "cluster" => text,
+            name => format!("{name} {text}"),
+        })
+        .collect();
+    format!("Cluster: {}.", told.join("; "))
+}
+
 /// Who serves a mounted file system.
 fn served_by(service: &Service) -> String {
     let is_nfs = service.client == ServiceClient::Nfs;

@@ -3,9 +3,9 @@
 mod matrix;
 
 use crate::failure::Failure;
-use crate::report::ended_by;
 use crate::report::probe::table::wrapped;
 use crate::report::sweep::listed;
+use crate::report::{ended_by, facts};
 use iosonde_result::run::VerdictKind;
 use iosonde_study::load::{Arrivals, LoadResult, Mix, ObjectiveAnswer, Offered, Point};
 use iosonde_study::words;
@@ -206,6 +206,7 @@ pub(crate) fn notes(result: &LoadResult) -> Vec<String> {
     notes.extend(result.error.as_ref().map(ended_by));
     let capacity = result.capacity_failure.as_ref();
     notes.extend(capacity.map(|failure| format!("ended by an error: {}", failure.message)));
+    notes.extend(result.ceph.as_ref().map(facts::cluster));
     notes.extend(result.notes.iter().cloned());
     notes.extend(findings(result));
     notes

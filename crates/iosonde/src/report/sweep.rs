@@ -11,8 +11,10 @@ pub(crate) use grid::{is_anything, knee};
 pub(crate) use working_set::sentences;
 
 use crate::failure::Failure;
+use crate::report::facts;
 use crate::report::probe::row::share;
 use crate::report::probe::table::wrapped;
+use iosonde_result::ceph::CephSide;
 use iosonde_study::saturation::Saturation;
 use iosonde_study::sweep::{
     Basis, CurvePlan, CurveResult, CurveState, Found, LARGE_BYTES, SweepCell, SweepDocument,
@@ -113,10 +115,11 @@ fn name(result: &SweepResult) -> String {
     }
 }
 
-/// The ways to storage, and the caches on them.
+/// The ways to storage, the caches on them, and the clusters that serve it.
 pub(crate) fn storage(result: &SweepResult) -> Vec<String> {
     let used = result.storage().into_iter().filter(|used| used.is_news());
-    used.map(|used| format!("Storage: {}.", used.words()))
+    let used = used.map(|used| format!("Storage: {}.", used.words()));
+    used.chain(result.ceph().iter().map(facts::cluster))
         .collect()
 }
 
@@ -281,6 +284,7 @@ pub(crate) fn notes(result: &SweepResult) -> Vec<String> {
     if result.interrupted {
         notes.push("interrupted: what ran until then".to_owned());
     }
+    notes.extend(result.ceph().iter().flat_map(CephSide::marks));
     notes.extend(result.notes.iter().cloned());
     notes
 }

@@ -1,6 +1,6 @@
 //! What a path is: its mount, and the block devices that hold its data.
 
-use super::{DeviceInfo, DeviceNumber, IoLimit};
+use super::{DeviceInfo, DeviceKind, DeviceNumber, IoLimit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -40,6 +40,22 @@ impl TargetInfo {
             waiting.extend(device.below.iter().rev());
         }
         found
+    }
+
+    /// Size of the one volume that holds the data: of the disk, where it is a part of one. `None` where several do, or none is known.
+    pub fn volume_bytes(&self) -> Option<u64> {
+        let [only] = &self.devices[..] else {
+            return None;
+        };
+        let mut device = only;
+        // What a loop device is made of is a file on some disk, which is larger than it.
+        while device.kind != DeviceKind::Loop && !device.below.is_empty() {
+            let [below] = &device.below[..] else {
+                return None;
+            };
+            device = below;
+        }
+        Some(device.size_bytes)
     }
 
     /// The devices at the bottom: those that nothing lies below.

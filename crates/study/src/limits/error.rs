@@ -115,6 +115,11 @@ pub enum LimitsError {
 }
 
 impl LimitsError {
+    /// Whether the answer depends on this, which was not given.
+    pub fn lacks(&self, wanted: &str) -> bool {
+        matches!(self, LimitsError::Missing { parameter, .. } if *parameter == wanted)
+    }
+
     /// What to write instead, in the terms of a query.
     pub fn remedy(&self) -> String {
         let did_you_mean = |nearest: &Option<String>| {

@@ -10,6 +10,7 @@ use crate::probe::{
     Budget, ProbeTarget, TargetKind, WorkingSetError, is_direct_refused, planned_bytes,
 };
 use iosonde_job::plan::Plan;
+use iosonde_result::ceph::{self, CephSide};
 use iosonde_result::observer::{Control, Observer, Progress};
 use iosonde_result::run::{IoFailure, RunResult};
 use iosonde_result::session::{RunError, Session};
@@ -161,6 +162,9 @@ pub struct LoadResult {
     /// The I/O error of the search for a capacity that ended it early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity_failure: Option<IoFailure>,
+    /// What the Ceph cluster was and did during the runs, where it is on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceph: Option<CephSide>,
     /// What else the user should know, each in one sentence.
     pub notes: Vec<String>,
 }
@@ -238,6 +242,7 @@ pub fn load(
         points: Vec::new(),
         objectives: Vec::new(),
         matrix: None,
+        ceph: None,
         notes: Vec::new(),
     };
     study.announce();
@@ -287,6 +292,8 @@ pub(super) struct Study<'a> {
     points: Vec<Point>,
     objectives: Vec<ObjectiveAnswer>,
     pub(super) matrix: Option<Matrix>,
+    /// What the Ceph cluster was and did so far.
+    ceph: Option<CephSide>,
     notes: Vec<String>,
 }
 
@@ -482,7 +489,11 @@ impl Study<'_> {
         let mut observer = Watched {
             watcher: self.watcher,
         };
-        self.session.run(&plan, &mut observer)
+        let result = self.session.run(&plan, &mut observer)?;
+        if let Some(side) = &result.ceph {
+            ceph::add(&mut self.ceph, side);
+        }
+        Ok(result)
     }
 
     fn ground(&self) -> Ground<'_> {
@@ -565,6 +576,7 @@ impl Study<'_> {
             interrupted,
             error,
             capacity_failure,
+            ceph: self.ceph,
             notes: self.notes,
         })
     }

@@ -8,7 +8,6 @@ use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer, Progress, WorkerState};
 use iosonde_result::run::{Event, IoFailure, RunResult};
 use iosonde_result::session::{RunError, Session};
-use iosonde_result::storage::StorageUsed;
 
 /// Runs of a cell begin at a multiple of this.
 const GRAIN_BYTES: u64 = 1 << 20;
@@ -93,9 +92,7 @@ pub(super) fn measure(
     };
     let result = session.run(&plan, &mut observer)?;
     record.take(&found(&result));
-    if let Some(used) = StorageUsed::of(&result) {
-        watcher.storage(used);
-    }
+    watcher.ended(&result);
     watcher.cell(&record.cell());
     let failure = result
         .workers

@@ -11,7 +11,6 @@ use iosonde_result::observer::{Control, Observer, Progress};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
 use iosonde_result::stats::{LatencyStats, Moments};
-use iosonde_result::storage::StorageUsed;
 
 /// How many intervals the longest run has, as far as they are not too short or too long.
 const INTERVALS: u64 = 600;
@@ -61,9 +60,7 @@ pub fn measure_warm_cell(
     };
     let result = session.run(&plan, &mut observer)?;
     take(&mut record, &result, times);
-    if let Some(used) = StorageUsed::of(&result) {
-        watcher.storage(used);
-    }
+    watcher.ended(&result);
     watcher.cell(&record.cell());
     let elapsed = result.workers.iter().map(|worker| worker.elapsed_ns).max();
     Ok(CellRun {

@@ -3,7 +3,7 @@
 use super::expect::{Baseline, Claim};
 use super::names::Asked;
 use super::outcome::{Found, Judged, StepResult, Verdict};
-use super::spec::{Expected, Has, PartSpec, Suite};
+use super::spec::{Expected, Has, Owed, PartSpec, Suite};
 use crate::limits::{Measured as PromiseMeasured, Metric, Promise};
 use crate::sweep::LARGE_BYTES;
 use iosonde_result::compare::{Measure, Measured, Row, Subject, compare, figure_of};
@@ -12,15 +12,20 @@ use std::collections::HashMap;
 /// Results of the history that expectations are held against.
 pub type Baselines = HashMap<Baseline, Vec<Measured>>;
 
-/// The verdicts on all expectations of a suite, of one target.
-pub fn judge(suite: &Suite, steps: &[StepResult], baselines: &Baselines) -> Vec<Judged> {
+/// The verdicts on what was expected of one target, on which a suite was run.
+pub fn judge(
+    suite: &Suite,
+    expected: &[Expected],
+    steps: &[StepResult],
+    baselines: &Baselines,
+) -> Vec<Judged> {
     let judge = Judge {
         suite,
         steps,
         measured: repetitions(steps),
         baselines,
     };
-    let all = suite.expectations.iter();
+    let all = expected.iter();
     all.flat_map(|expected| judge.expected(expected)).collect()
 }
 
@@ -191,7 +196,7 @@ impl Judge<'_> {
         };
         let bound = match (&expected.expectation.claim, &expected.promise) {
             (Claim::Bound { least, value }, _) => Some((*least, *value)),
-            (Claim::Promised { share, .. }, Some(promise)) => self
+            (Claim::Promised { share, .. }, Some(Owed::Known(promise))) => self
                 .promised(about, known, promise)
                 .map(|per_s| (true, share * per_s)),
             _ => None,
@@ -206,8 +211,12 @@ impl Judge<'_> {
             None => "interval not known".to_owned(),
         };
         let sign = if least { ">=" } else { "<=" };
+        let promised_by = match &expected.promise {
+            Some(Owed::Known(promise)) => format!(" ({})", promise.name()),
+            _ => String::new(),
+        };
         judged.evidence = format!(
-            "{} ({interval}), expected {sign} {}",
+            "{} ({interval}), expected {sign} {}{promised_by}",
             unit.show(known.value),
             unit.show(bound)
         );

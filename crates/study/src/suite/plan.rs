@@ -15,7 +15,7 @@ use iosonde_job::diagnostic::{Diagnostic, Diagnostics};
 use iosonde_job::source::Span;
 use std::collections::BTreeMap;
 
-/// Reads a suite.
+/// Reads a suite, whose workloads may have so many runs or cells at most, usually [`MOST_RUNS`].
 ///
 /// # Errors
 /// All that is wrong with it and with what it includes, each with its place.
@@ -24,6 +24,7 @@ pub fn suite(
     text: &str,
     overrides: &BTreeMap<String, String>,
     limits: &Limits,
+    most_runs: usize,
     env: &dyn Env,
 ) -> Result<Suite, Diagnostics> {
     let mut all = Diagnostics::default();
@@ -34,6 +35,7 @@ pub fn suite(
     let stem = stem.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let mut maker = Maker {
         limits,
+        most_runs,
         env,
         variables: written.variables.clone(),
         suite: Suite {
@@ -59,6 +61,7 @@ pub fn suite(
 
 struct Maker<'a> {
     limits: &'a Limits,
+    most_runs: usize,
     env: &'a dyn Env,
     variables: BTreeMap<String, String>,
     suite: Suite,
@@ -296,7 +299,15 @@ impl Maker<'_> {
             variables: &self.variables,
         };
         let at = node.get("axes").map_or(node.span, |axes| axes.span);
-        let made = workload::runs(&workload.name, base, axes, at, &vars, &mut self.all)?;
+        let made = workload::runs(
+            &workload.name,
+            base,
+            axes,
+            at,
+            self.most_runs,
+            &vars,
+            &mut self.all,
+        )?;
         let steps = made.into_iter().map(|(name, plan)| {
             let parts = workload::parts(&workload.name, &plan);
             (name, What::Jobs(Box::new(plan)), parts)
@@ -333,7 +344,7 @@ impl Maker<'_> {
             &workload.name,
             base,
             axes,
-            (options, size_bytes),
+            (options, size_bytes, self.most_runs),
             at,
             &vars,
             &mut self.all,

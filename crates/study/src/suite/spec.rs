@@ -3,7 +3,7 @@
 use super::expect::Expectation;
 use super::names::{Asked, Named};
 use super::workload;
-use crate::limits::Promise;
+use crate::limits::{Limits, LimitsError, Promise, Query};
 use crate::load::{self, LoadOptions};
 use crate::probe::{Phase, ProbeOptions};
 use crate::sweep::{Grid, SweepOptions};
@@ -11,6 +11,8 @@ use iosonde_job::diagnostic::Diagnostics;
 use iosonde_job::plan::Plan;
 use iosonde_result::compare::{Measure, Subject};
 use std::collections::BTreeMap;
+
+const GIB: f64 = (1_u64 << 30) as f64;
 
 /// A suite that can be run.
 #[derive(Debug, Clone)]
@@ -147,10 +149,39 @@ pub struct Expected {
     /// The workload that it stands at; `None` if it is of the suite.
     pub workload: Option<String>,
     /// What is promised, where it is about a promise.
-    pub promise: Option<Box<Promise>>,
+    pub promise: Option<Owed>,
+}
+
+/// What a product promises of the volume that is measured.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Owed {
+    /// This.
+    Known(Box<Promise>),
+    /// It depends on the size of the volume, which the suite does not say.
+    BySize(Box<Query>),
 }
 
 impl Expected {
+    /// The same of a volume of some size.
+    ///
+    /// # Errors
+    /// If nothing is promised of that size, or it would have to be known.
+    pub fn of_volume(&self, limits: &Limits, bytes: Option<u64>) -> Result<Expected, LimitsError> {
+        let Some(Owed::BySize(query)) = &self.promise else {
+            return Ok(self.clone());
+        };
+        // Several disks that are one target say nothing of the size of each.
+        let bytes = bytes.filter(|_| query.disks.is_none_or(|disks| disks == 1));
+        let sized = Query {
+            size_gib: bytes.map(|bytes| bytes as f64 / GIB),
+            ..Query::clone(query)
+        };
+        Ok(Expected {
+            promise: Some(Owed::Known(Box::new(limits.evaluate(&sized)?))),
+            ..self.clone()
+        })
+    }
+
     /// Parts and subject that it is about.
     pub fn parts<'a>(&self, all: &'a [PartSpec]) -> (Vec<&'a PartSpec>, Option<Subject>) {
         let own = |part: &&PartSpec| {

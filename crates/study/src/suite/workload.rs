@@ -16,8 +16,10 @@ use iosonde_result::compare::Subject;
 use std::collections::{BTreeMap, HashSet};
 use std::io;
 
-/// Runs of one workload: more are a slip of the pen.
-const MOST_RUNS: usize = 10_000;
+/// Runs of one workload: more are a slip of the pen, where nobody says that they are meant.
+pub const MOST_RUNS: usize = 10_000;
+/// What to do about it.
+const LEAVE_OUT: &str = "leave out values, or add --yes if you mean it";
 /// Most errors of one workload that are told.
 const MOST_ERRORS: usize = 20;
 const SECOND_NS: u64 = 1_000_000_000;
@@ -183,18 +185,14 @@ pub(super) fn runs(
     base: &JobText,
     axes: &[Axis],
     at: Span,
+    most: usize,
     vars: &Vars<'_>,
     all: &mut Diagnostics,
 ) -> Option<Vec<(String, Plan)>> {
     let count = combined(axes);
-    if count > MOST_RUNS {
-        let many = Diagnostic::error(format!(
-            "`{workload}` has {count} runs, more than {MOST_RUNS}"
-        ));
-        all.push(
-            many.at(at)
-                .help("leave out values, or sweep the axes: sweep = {}"),
-        );
+    if count > most {
+        let many = Diagnostic::error(format!("`{workload}` has {count} runs, more than {most}"));
+        all.push(many.at(at).help(LEAVE_OUT));
         return None;
     }
     let mut met = HashSet::new();
@@ -316,18 +314,16 @@ pub(super) fn swept(
     workload: &str,
     base: Option<JobText>,
     axes: Vec<Axis>,
-    (options, size_bytes): (SweepOptions, Option<u64>),
+    (options, size_bytes, most): (SweepOptions, Option<u64>, usize),
     at: Span,
     vars: &Vars<'_>,
     all: &mut Diagnostics,
 ) -> Option<(SweepStep, Vec<PartSpec>)> {
     let too_many = |cells: usize| {
-        let many = Diagnostic::error(format!(
-            "`{workload}` has {cells} cells, more than {MOST_RUNS}"
-        ));
-        many.at(at).help("leave out values")
+        let many = Diagnostic::error(format!("`{workload}` has {cells} cells, more than {most}"));
+        many.at(at).help(LEAVE_OUT)
     };
-    if combined(&axes) > MOST_RUNS {
+    if combined(&axes) > most {
         all.push(too_many(combined(&axes)));
         return None;
     }
@@ -352,7 +348,7 @@ pub(super) fn swept(
             }
             None
         }
-        Ok(grid) if grid.cells() > MOST_RUNS => {
+        Ok(grid) if grid.cells() > most => {
             all.push(too_many(grid.cells()));
             None
         }

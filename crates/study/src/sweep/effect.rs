@@ -18,13 +18,22 @@ impl Needs {
     fn of(option: &str) -> Option<Needs> {
         match option {
             "rwmixread" | "rwmixwrite" => Some(Needs::ReadsAndWrites),
-            "random_distribution" | "random_generator" | "percentage_random" | "norandommap"
+            "random_distribution"
+            | "random_generator"
+            | "percentage_random"
+            | "norandommap"
             | "softrandommap" => Some(Needs::RandomOrder),
-            "fsync" | "fdatasync" | "sync_file_range" | "end_fsync" | "zero_buffers"
-            | "refill_buffers" | "scramble_buffers" | "buffer_pattern"
-            | "buffer_compress_percentage" | "buffer_compress_chunk" | "dedupe_percentage" => {
-                Some(Needs::Writes)
-            }
+            "fsync"
+            | "fdatasync"
+            | "sync_file_range"
+            | "end_fsync"
+            | "zero_buffers"
+            | "refill_buffers"
+            | "scramble_buffers"
+            | "buffer_pattern"
+            | "buffer_compress_percentage"
+            | "buffer_compress_chunk"
+            | "dedupe_percentage" => Some(Needs::Writes),
             _ => None,
         }
     }
@@ -61,7 +70,9 @@ pub(super) fn without_effect(axes: &[Axis], curves: &[CurvePlan]) -> Vec<Diagnos
     }
     let has = |name: &str| axes.iter().any(|axis| axis.name == name);
     if has("rwmixread") && has("rwmixwrite") {
-        let both = Diagnostic::error("`rwmixread` and `rwmixwrite` say the same: each is 100 less the other");
+        let both = Diagnostic::error(
+            "`rwmixread` and `rwmixwrite` say the same: each is 100 less the other",
+        );
         found.push(both.help("give one of them"));
     }
     found

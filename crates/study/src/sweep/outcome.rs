@@ -6,6 +6,7 @@ use super::cache::CacheFinding;
 use super::study::SweepOptions;
 use crate::probe::Latency;
 use crate::saturation::{Saturation, Warmup};
+use iosonde_result::ceph::CephSide;
 use iosonde_result::run::IoFailure;
 use iosonde_result::session::RunError;
 use iosonde_result::storage::StorageUsed;
@@ -71,6 +72,21 @@ impl SweepResult {
         {
             if !found.contains(&used) {
                 found.push(used);
+            }
+        }
+        found
+    }
+
+    /// What each Ceph cluster was and did during all runs, by the pool.
+    pub fn ceph(&self) -> Vec<CephSide> {
+        let mut found: Vec<CephSide> = Vec::new();
+        let pool = |side: &CephSide| side.pool.as_ref().map(|pool| pool.name.clone());
+        for side in self.curves.iter().filter_map(|curve| curve.ceph.as_ref()) {
+            let is_same =
+                |known: &&mut CephSide| known.fsid == side.fsid && pool(known) == pool(side);
+            match found.iter_mut().find(is_same) {
+                Some(known) => known.merge(side),
+                None => found.push(side.clone()),
             }
         }
         found
@@ -148,6 +164,9 @@ pub struct CurveResult {
     /// By which way it came to its storage, and the caches on that way; `None` where no run of this sweep told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<StorageUsed>,
+    /// What the Ceph cluster was and did during its runs, where it is on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceph: Option<CephSide>,
 }
 
 /// How the figures of a cell came about.

@@ -3,8 +3,9 @@
 use super::study::Standing;
 use super::watch::SweepWatcher;
 use crate::saturation::{Record, Watcher};
+use iosonde_result::ceph;
 use iosonde_result::observer::Progress;
-use iosonde_result::run::IoFailure;
+use iosonde_result::run::{IoFailure, RunResult};
 use iosonde_result::storage::StorageUsed;
 
 /// Hands on what a search tells, and keeps what it takes to go on.
@@ -28,8 +29,13 @@ impl Watcher for Relay<'_> {
         self.watcher.record(self.index, record, spent_ns);
     }
 
-    fn storage(&mut self, used: StorageUsed) {
-        self.standing.storage = Some(used);
+    fn ended(&mut self, result: &RunResult) {
+        if let Some(used) = StorageUsed::of(result) {
+            self.standing.storage = Some(used);
+        }
+        if let Some(side) = &result.ceph {
+            ceph::add(&mut self.standing.ceph, side);
+        }
     }
 
     fn failed(&mut self, failure: &IoFailure) {

@@ -14,6 +14,7 @@ use crate::saturation::{Ended, Question, Record, Rules, Saturation, SoFar, give,
 use iosonde_job::plan::{
     BlockSize, Direction, Engine, Extent, Job, Mode, PerDirection, Plan, RandomMap, ReadWrite,
 };
+use iosonde_result::ceph::CephSide;
 use iosonde_result::observer::{Control, Observer, Progress};
 use iosonde_result::run::{IoFailure, RunResult};
 use iosonde_result::session::{RunError, Session};
@@ -194,6 +195,8 @@ pub(super) struct Standing {
     pub(super) exhausted: bool,
     /// By which way its runs came to their storage.
     pub(super) storage: Option<StorageUsed>,
+    /// The cluster's side of them.
+    pub(super) ceph: Option<CephSide>,
 }
 
 impl Standing {
@@ -205,6 +208,7 @@ impl Standing {
             complete: false,
             exhausted: false,
             storage: None,
+            ceph: None,
         }
     }
 
@@ -550,6 +554,7 @@ fn curve_result(plan: &CurvePlan, standing: &mut Standing, depths: &[u32]) -> Cu
         saturation: found,
         failure: standing.failure.take(),
         storage: standing.storage.take(),
+        ceph: standing.ceph.take(),
     }
 }
 

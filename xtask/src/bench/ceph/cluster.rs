@@ -5,10 +5,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
+/// What a cluster is taken to have room for.
+const LEAST_ROOM: u64 = 2 << 30;
+/// More is not written: no run takes that long.
+const MOST_ROOM: u64 = 6 << 30;
+
 /// A cluster and a pool in it. One that was started is ended with this.
 pub(super) struct Cluster {
     pub(super) description: String,
     pub(super) pool: String,
+    /// A run writes at most so much: it has to fit in.
+    pub(super) most_bytes: u64,
     conf: PathBuf,
     own: Option<TempDir>,
 }
@@ -19,6 +26,7 @@ impl Cluster {
         Cluster {
             description: format!("the pool {pool} of {}", conf.display()),
             pool: pool.to_owned(),
+            most_bytes: LEAST_ROOM,
             conf: conf.to_owned(),
             own: None,
         }
@@ -35,15 +43,19 @@ impl Cluster {
             .tempdir()
             .context("a directory for the cluster")?;
         let directory = parent.path().join("cluster");
+        let most_bytes = (available_bytes() / 4).clamp(LEAST_ROOM, MOST_ROOM);
+        // Nearly full is an error, and objects take more than what they hold.
+        let size = (most_bytes * 2).to_string();
         let cluster = Cluster {
             description: "a cluster of one OSD (memstore), with cephx".to_owned(),
             pool: pool.to_owned(),
+            most_bytes,
             conf: directory.join("ceph.conf"),
             own: Some(parent),
         };
         let mut up = Command::new(crate::generate::root().join("tests/ceph/up.sh"));
         up.arg(&directory)
-            .args(["--store", "memstore", "--size", "4294967296", "--cephx"]);
+            .args(["--store", "memstore", "--size", &size, "--cephx"]);
         let started = up.status().context("starting tests/ceph/up.sh")?;
         ensure!(started.success(), "the cluster did not start");
         Ok(cluster)
@@ -70,4 +82,12 @@ impl Drop for Cluster {
             eprintln!("{} may still have daemons", own.path().display());
         }
     }
+}
+
+/// Memory that can be had without taking it from others; 0 where that is not known.
+fn available_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("MemAvailable:"));
+    let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+    kib.map_or(0, |kib| kib << 10)
 }

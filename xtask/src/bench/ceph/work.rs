@@ -10,8 +10,8 @@ use std::process::Command;
 
 /// Operations in flight.
 const CONCURRENT: &str = "16";
-/// A run writes at most so much: it has to fit into a small cluster.
-const MOST_BYTES: u64 = 2 << 30;
+/// A run that makes objects for reads writes for so many times as long, so that reads in sequence do not end long before their time.
+const TIMES_TO_READ: u32 = 3;
 
 /// Who does it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,13 +86,17 @@ impl Work {
         if self.is_small() { 0.8 } else { 1.0 }
     }
 
-    fn words(&self, seconds: &str) -> Vec<String> {
-        let mut words = vec!["bench".to_owned(), seconds.to_owned(), self.mode.to_owned()];
+    fn words(&self, seconds: u32, most_bytes: u64) -> Vec<String> {
+        let mut words = vec![
+            "bench".to_owned(),
+            seconds.to_string(),
+            self.mode.to_owned(),
+        ];
         words.extend(["-t", CONCURRENT, "-f", "json"].map(str::to_owned));
         if self.is_write() {
             words.extend(["-b".to_owned(), self.op_bytes.to_string()]);
             words.push("--no-cleanup".to_owned());
-            words.push(format!("--max-objects={}", MOST_BYTES / self.op_bytes));
+            words.push(format!("--max-objects={}", most_bytes / self.op_bytes));
         } else if !self.verifies {
             words.push("--no-verify".to_owned());
         }
@@ -148,7 +152,8 @@ impl<'a> Runs<'a> {
             ..work.clone()
         };
         let mut command = rados(self.cluster, &[]);
-        command.args(write.words(&self.seconds.to_string()));
+        let seconds = self.seconds * TIMES_TO_READ;
+        command.args(write.words(seconds, self.cluster.most_bytes));
         command.args(["--run-name", &objects.run_name]);
         run_alone(&mut command)?;
         Ok(objects)
@@ -178,7 +183,7 @@ impl<'a> Runs<'a> {
                 command
             }
         };
-        command.args(work.words(&self.seconds.to_string()));
+        command.args(work.words(self.seconds, self.cluster.most_bytes));
         command.args(["--run-name", &objects.run_name]);
         let (text, cpu) = run_alone(&mut command)?;
         let (ops, seconds) =
@@ -232,7 +237,11 @@ mod tests {
         assert_eq!(names.len(), 10);
         assert_eq!(names[4], "rand 4k, not verified");
         let unverified = &Work::all(false)[4];
-        assert!(unverified.words("1").contains(&"--no-verify".to_owned()));
+        assert!(
+            unverified
+                .words(1, 1 << 30)
+                .contains(&"--no-verify".to_owned())
+        );
         assert_eq!(Work::all(true).len(), 6);
     }
 }

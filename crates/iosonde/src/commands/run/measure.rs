@@ -24,8 +24,8 @@ use iosonde_result::session::{RunError, Session};
 use iosonde_study::load::{LoadOptions, load};
 use iosonde_study::probe::{ProbeOptions, is_search, probe};
 use iosonde_study::suite::{
-    Baselines, FORMAT, StepOutcome, StepResult, Suite, SuiteResult, SuiteStep, SuiteTarget, What,
-    judge,
+    Baselines, Expected, FORMAT, StepOutcome, StepResult, Suite, SuiteResult, SuiteStep,
+    SuiteTarget, What, judge,
 };
 use iosonde_study::sweep::{SweepTarget, sweep};
 use serde::{Deserialize, Serialize};
@@ -108,7 +108,7 @@ pub(super) fn measure(
     args: &RunArgs,
     suite: &Suite,
     targets: &[SuiteTarget],
-    baselines: &Baselines,
+    (expected, baselines): (&[Vec<Expected>], &Baselines),
     stop: &Stop,
 ) -> Result<Ran, Failure> {
     let mut live = SuiteLive::new(stop.clone());
@@ -179,8 +179,9 @@ pub(super) fn measure(
     let mut closed = Box::new(session).close();
     let interrupted = stop.interrupt.is_requested();
     let (mut results, mut kept) = (Vec::new(), Vec::new());
-    for site in sites {
-        let (result, id, left) = conclude(site, args, suite, baselines, interrupted);
+    for (site, expected) in sites.into_iter().zip(expected) {
+        let held = (&expected[..], baselines);
+        let (result, id, left) = conclude(site, args, suite, held, interrupted);
         match (left, &closed) {
             (Err(left), Err(_)) => {
                 eprintln!("warning: {}: {left}; {}", result.target, left.remedy());
@@ -294,7 +295,7 @@ fn conclude(
     mut site: Measured<'_>,
     args: &RunArgs,
     suite: &Suite,
-    baselines: &Baselines,
+    (expected, baselines): (&[Expected], &Baselines),
     interrupted: bool,
 ) -> (SuiteResult, Option<String>, Result<(), RunError>) {
     // What was made goes before anything is printed: whoever reads the result finds the target as it was.
@@ -313,7 +314,7 @@ fn conclude(
             .map(|(key, value)| (key.clone(), value.clone()))
             .chain(args.keep.labels.iter().cloned())
             .collect(),
-        judged: judge(suite, &steps, baselines),
+        judged: judge(suite, expected, &steps, baselines),
         steps,
         interrupted,
     };

@@ -7,11 +7,12 @@ use crate::commands::places::Tell;
 use crate::commands::target::{Opened, check};
 use crate::failure::Failure;
 use iosonde_cluster::{AnySession, ClusterOptions, Watch};
+use iosonde_engine::device::identify::identify;
 use iosonde_engine::local::LocalSession;
 use iosonde_job::Plan;
 use iosonde_result::session::{RunError, Session};
-use iosonde_study::probe::{Budget, ProbeTarget};
-use std::path::PathBuf;
+use iosonde_study::probe::{Budget, ProbeTarget, TargetKind};
+use std::path::{Path, PathBuf};
 
 /// A target that steps can be run on. What was made for it is removed when it is closed or dropped.
 pub(super) enum Site<'a> {
@@ -144,14 +145,36 @@ impl<'a> Site<'a> {
     }
 }
 
-/// Says whether a target could be measured, on this machine or in its cluster, without making or changing anything. Returns
-/// what should be known before.
-pub(super) fn checked(name: &str, args: &RunArgs) -> Result<Vec<String>, Failure> {
-    match cluster::target_within(name, &args.cluster)? {
-        Some((target, within)) => {
-            let notes = cluster::check(target, &within, None, &|| 0)?;
-            Ok(notes.iter().map(|note| format!("{name}: {note}")).collect())
-        }
-        None => check(name, &args.written.allow_overwrite, &args.ceph.access()).map(|_| Vec::new()),
+/// A target that could be measured.
+pub(super) struct Checked {
+    /// What should be known before.
+    pub(super) notes: Vec<String>,
+    /// Size of the volume, as far as it is known.
+    pub(super) volume_bytes: Option<u64>,
+}
+
+/// Says whether a target could be measured, on this machine or in its cluster, without making or changing anything.
+pub(super) fn checked(name: &str, args: &RunArgs) -> Result<Checked, Failure> {
+    if let Some((target, within)) = cluster::target_within(name, &args.cluster)? {
+        let found = cluster::check(target, &within, None, &|| 0)?;
+        let notes = found.notes.iter().map(|note| format!("{name}: {note}"));
+        return Ok(Checked {
+            notes: notes.collect(),
+            volume_bytes: found.volume_bytes,
+        });
     }
+    let kind = check(name, &args.written.allow_overwrite, &args.ceph.access())?;
+    let is_path = !name.contains("://");
+    let volume_bytes = match kind {
+        TargetKind::Directory { .. } | TargetKind::Existing { .. } if is_path => {
+            let target = identify(Path::new(name)).ok();
+            target.and_then(|target| target.volume_bytes())
+        }
+        TargetKind::Existing { bytes, .. } => Some(bytes),
+        _ => None,
+    };
+    Ok(Checked {
+        notes: Vec::new(),
+        volume_bytes,
+    })
 }

@@ -1,6 +1,8 @@
-//! fio's JSON of every measured cell, in the directories and under the names that bench-fio gives and fio-plot reads:
-//! `TARGET/BLOCK/MODE-IODEPTH-NUMJOBS.json`, and `TARGET/MODEPERCENT/BLOCK/...` for mixtures. Values of other axes are a directory
-//! between them.
+//! fio's JSON and logs of every measured cell, in the directories and under the names that bench-fio gives and fio-plot reads:
+//! `TARGET/BLOCK/MODE-IODEPTH-NUMJOBS.json`, and `TARGET/MODEPERCENT/BLOCK/...` for mixtures; beside it
+//! `MODE-iodepth-IODEPTH-numjobs-NUMJOBS_bw.1.log` and its kin. Values of other axes are a directory between them.
+
+mod logs;
 
 use iosonde_job::plan::{GivenOption, Job, Mode};
 use iosonde_result::fio;
@@ -63,7 +65,8 @@ impl FioFiles {
         let mut text = Vec::new();
         let written = fio::write_json(&mut text, &fio::json(&as_one(result), true))
             .and_then(|()| std::fs::create_dir_all(path.parent().unwrap_or(&self.root)))
-            .and_then(|()| std::fs::write(&path, text));
+            .and_then(|()| std::fs::write(&path, text))
+            .and_then(|()| logs::write(&path, result, job));
         match written {
             Ok(()) => {
                 self.written.insert(path, measured_ns);

@@ -4,7 +4,7 @@ use crate::signals::Stop;
 use iosonde_engine::device::diskstats::Snapshot;
 use iosonde_engine::device::identify::identify;
 use iosonde_engine::device::system::System;
-use iosonde_result::host::DeviceNumber;
+use iosonde_result::host::{DeviceNumber, Locality};
 use iosonde_study::probe::TargetKind;
 use iosonde_study::sweep::SweepTarget;
 use iosonde_study::words;
@@ -23,6 +23,8 @@ const MOST_IN_VAIN: u32 = 3;
 /// Waits, and remembers how long.
 pub(in crate::commands) struct Gate {
     devices: Vec<DeviceNumber>,
+    /// Targets whose storage is elsewhere: what it does besides is not seen here.
+    unseen: Vec<String>,
     stop: Stop,
     waits: Waits,
 }
@@ -32,13 +34,23 @@ impl Gate {
     pub(in crate::commands) fn new(targets: &[SweepTarget], stop: Stop) -> Gate {
         let real = targets
             .iter()
-            .filter(|target| !matches!(target.kind, TargetKind::Simulated { .. }))
+            .filter(|target| !matches!(target.kind, TargetKind::Simulated { .. }));
+        let (mut devices, mut unseen) = (Vec::new(), Vec::new());
+        for target in real {
             // The path of a target in a cluster is one of its pod.
-            .filter(|target| !target.name.contains("://"));
-        let found = real.filter_map(|target| identify(Path::new(&target.path)).ok());
-        let numbers = found.flat_map(|info| info.devices.into_iter().map(|device| device.number));
+            let is_here = !target.name.contains("://");
+            let found = is_here.then(|| identify(Path::new(&target.path)).ok());
+            let found = found.flatten().unwrap_or_default();
+            let is_memory =
+                (found.mount.as_ref()).is_some_and(|mount| mount.locality == Locality::Memory);
+            if found.devices.is_empty() && !is_memory {
+                unseen.push(target.name.clone());
+            }
+            devices.extend(found.devices.into_iter().map(|device| device.number));
+        }
         Gate {
-            devices: numbers.collect(),
+            devices,
+            unseen,
             stop,
             waits: Waits::default(),
         }
@@ -70,7 +82,14 @@ impl Gate {
 
     /// What the user should know of it.
     pub(in crate::commands) fn notes(&self) -> Vec<String> {
-        self.waits.notes()
+        let mut notes = self.waits.notes();
+        if !self.unseen.is_empty() {
+            let named = self.unseen.join(", ");
+            notes.push(format!(
+                "no cell was waited for on {named}: whether others use its storage cannot be seen from here"
+            ));
+        }
+        notes
     }
 }
 
@@ -144,6 +163,25 @@ mod tests {
     #[test]
     fn a_device_that_is_quiet_is_no_wait() {
         assert_eq!(after(&[0, 1, 0, 1]), (Vec::new(), 6));
+    }
+
+    #[test]
+    fn storage_that_cannot_be_seen_is_named() {
+        let target = |name: &str, kind: TargetKind| SweepTarget {
+            name: name.to_owned(),
+            path: "/data/file".to_owned(),
+            kind,
+            bytes: 1 << 30,
+        };
+        let options = "nvme".to_owned();
+        let targets = [
+            target("sc://fast", TargetKind::Directory { free_bytes: 1 }),
+            target("rados://bench", TargetKind::Pool { free_bytes: 1 }),
+            target("sim:nvme", TargetKind::Simulated { options }),
+        ];
+        let gate = Gate::new(&targets, Stop::default());
+        let expected = "no cell was waited for on sc://fast, rados://bench: whether others use its storage cannot be seen from here";
+        assert_eq!(gate.notes(), [expected]);
     }
 
     #[test]

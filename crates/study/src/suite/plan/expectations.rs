@@ -1,11 +1,14 @@
 //! Expectations of a suite, held against what it will measure before anything is.
 
 use super::Maker;
-use crate::limits::Promise;
+use crate::limits::{LimitsError, Query};
 use crate::suite::expect::{Claim, Expectation, Wrong};
-use crate::suite::spec::{Expected, PartSpec};
+use crate::suite::spec::{Expected, Owed, PartSpec};
 use crate::suite::text::{Node, Value};
 use iosonde_job::diagnostic::{Diagnostic, nearest};
+
+/// A size that most products come in.
+const SOME_GIB: f64 = 1024.0;
 
 impl Maker<'_> {
     pub(super) fn expectation(&mut self, node: &Node, workload: Option<String>) {
@@ -18,7 +21,7 @@ impl Maker<'_> {
         };
         let promise = match &expectation.claim {
             Claim::Promised { product, .. } => match self.promise(product) {
-                Ok(promise) => Some(Box::new(promise)),
+                Ok(owed) => Some(owed),
                 Err((problem, help)) => {
                     let at = 0..text.len();
                     return self.tell_wrong(node, text, Wrong { at, problem, help });
@@ -37,10 +40,26 @@ impl Maker<'_> {
         self.suite.expectations.push(expected);
     }
 
-    fn promise(&self, product: &str) -> Result<Promise, (String, String)> {
-        let told = |error: crate::limits::LimitsError| (error.to_string(), error.remedy());
-        let query = product.parse().map_err(told)?;
-        self.limits.evaluate(&query).map_err(told)
+    fn promise(&self, product: &str) -> Result<Owed, (String, String)> {
+        let told = |error: LimitsError| (error.to_string(), error.remedy());
+        let query: Query = product.parse().map_err(told)?;
+        match self.limits.evaluate(&query) {
+            Ok(promise) => Ok(Owed::Known(Box::new(promise))),
+            Err(error) if error.lacks("size") => self.by_size(query).map_err(told),
+            Err(error) => Err(told(error)),
+        }
+    }
+
+    /// What is promised as soon as the size is known; what else is missing is told now.
+    fn by_size(&self, query: Query) -> Result<Owed, LimitsError> {
+        let sized = Query {
+            size_gib: Some(SOME_GIB),
+            ..query.clone()
+        };
+        match self.limits.evaluate(&sized) {
+            Err(missing @ LimitsError::Missing { .. }) => Err(missing),
+            _ => Ok(Owed::BySize(Box::new(query))),
+        }
     }
 
     /// Why an expectation is about nothing that will be measured.

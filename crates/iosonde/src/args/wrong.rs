@@ -1,0 +1,102 @@
+//! All values of a command line that cannot be read: clap tells of the first one.
+
+use crate::failure::Failure;
+use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::ffi::OsString;
+
+/// Reads the words, of which the first is the program's name. What is wrong with several values is told of each.
+pub(crate) fn parse<Args: Parser>(words: &[OsString]) -> Result<Args, Failure> {
+    let (first, others) = match Args::try_parse_from(words) {
+        Ok(args) => return Ok(args),
+        Err(first) => {
+            let others = others::<Args>(words, &first);
+            (first, others)
+        }
+    };
+    for error in others {
+        let text = error.to_string();
+        // Where help is to be had is said once.
+        let what = text.split("\n\nFor more").next().unwrap_or(&text);
+        eprintln!("{}", what.trim_end());
+    }
+    Err(first.into())
+}
+
+/// What else is wrong, each found by leaving out what was found before.
+fn others<Args: Parser>(words: &[OsString], first: &clap::Error) -> Vec<clap::Error> {
+    let (mut rest, mut errors) = (without(words, first), Vec::new());
+    while let Some(words) = rest {
+        let Err(error) = Args::try_parse_from(&words) else {
+            break;
+        };
+        // What is needed is missing only because it was left out here.
+        if error.kind() == ErrorKind::MissingRequiredArgument {
+            break;
+        }
+        rest = without(&words, &error);
+        errors.push(error);
+    }
+    errors
+}
+
+/// The words without the option whose value an error is about.
+fn without(words: &[OsString], error: &clap::Error) -> Option<Vec<OsString>> {
+    let is_value = matches!(
+        error.kind(),
+        ErrorKind::ValueValidation | ErrorKind::InvalidValue
+    );
+    let text = |kind| match error.get(kind)? {
+        ContextValue::String(text) => Some(text.as_str()),
+        _ => None,
+    };
+    let named = text(ContextKind::InvalidArg).filter(|_| is_value)?;
+    let name = named.split([' ', '=']).next()?;
+    let value = text(ContextKind::InvalidValue)?;
+    let has_value = |word: &OsString| word.to_string_lossy().contains(value);
+    let joined = format!("{name}=");
+    let is_joined =
+        |word: &OsString| word.to_string_lossy().starts_with(&joined) && has_value(word);
+    let mut rest = words.to_vec();
+    if let Some(at) = words.iter().position(is_joined) {
+        rest.remove(at);
+        return Some(rest);
+    }
+    let is_pair = |pair: &[OsString]| pair[0] == name && has_value(&pair[1]);
+    let at = words.windows(2).position(is_pair)?;
+    rest.drain(at..at + 2);
+    name.starts_with("--").then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Cli;
+    use super::*;
+
+    fn errors(line: &str) -> Vec<String> {
+        let words: Vec<OsString> = line.split(' ').map(Into::into).collect();
+        let Err(first) = Cli::try_parse_from(&words) else {
+            return Vec::new();
+        };
+        let others = others::<Cli>(&words, &first);
+        let line = |error: clap::Error| error.to_string().lines().next().map(str::to_owned);
+        [first].into_iter().chain(others).filter_map(line).collect()
+    }
+
+    #[test]
+    fn every_value_that_cannot_be_read_is_told() {
+        assert!(errors("iosonde load . --slo p99=2ms").is_empty());
+        let told = errors("iosonde load . --slo p98=3 --rates=1,x --runtime q --format nonsense");
+        let about = ["--slo", "--rates", "--runtime", "--format"];
+        for name in about {
+            assert!(
+                told.iter().any(|line| line.contains(name)),
+                "{name}: {told:?}"
+            );
+        }
+        assert_eq!(told.len(), about.len(), "{told:?}");
+        // clap looks at names before it looks at values.
+        assert_eq!(errors("iosonde load . --slo p98=3 --nonsense").len(), 1);
+        assert_eq!(errors("iosonde nonsense").len(), 1);
+    }
+}
