@@ -5,6 +5,7 @@ mod engines;
 mod fixture;
 mod mounted;
 mod refusals;
+mod settings;
 mod stalls;
 mod suite;
 mod targets;

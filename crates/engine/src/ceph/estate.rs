@@ -84,7 +84,7 @@ impl Estate {
                     let ceph = of(job)?;
                     let image = ImageUse::among(&mut self.images, ceph)?;
                     image.note(job, member.files(), &terms)?;
-                    tell(announced(&used(Engine::Rbd, ceph, image.pool())?), observer);
+                    tell(announced(&image.used()?), observer);
                 }
                 _ => {}
             }

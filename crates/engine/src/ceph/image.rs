@@ -1,15 +1,16 @@
 //! An image of a session: what it carries, and what of it was ever written.
 
-use super::backend::{changes, open_image, uri};
+use super::Image;
+use super::backend::{changes, open_image, uri, used_image};
 use super::estate::Terms;
 use super::fill::{self, Gap};
-use super::{Image, IoCtx};
 use crate::backend::rbd::Rbd;
 use crate::device::signature::{self, ReadAt};
 use crate::interrupt::Interrupt;
 use crate::prepare::{WorkerFiles, needs_data};
 use crate::sys::patience::{LOOK, Patience};
 use iosonde_job::plan::{Ceph, Engine, Job};
+use iosonde_result::run::CephUsed;
 use iosonde_result::session::RunError;
 use std::io;
 use std::ops::Range;
@@ -69,9 +70,9 @@ impl ImageUse {
         Ok(&mut images[index])
     }
 
-    /// The pool that it is in.
-    pub(super) fn pool(&self) -> &IoCtx {
-        self.image.pool()
+    /// What runs on it.
+    pub(super) fn used(&self) -> Result<CephUsed, RunError> {
+        used_image(&self.ceph, &self.image)
     }
 
     /// Takes note of what a worker will do with it, and refuses what it must not.
