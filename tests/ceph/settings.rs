@@ -31,3 +31,34 @@ fn the_cache_that_was_on_is_that_of_the_image() {
     told("rbd_cache is off");
     cluster.ceph("osd pool delete overridden overridden --yes-i-really-really-mean-it");
 }
+
+#[test]
+#[ignore = "needs Ceph"]
+fn a_jobs_own_options_hold_on_its_target() {
+    let scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    let names = scratch.out().join("names");
+    let look = scratch.write(
+        "look",
+        format!("rados -p {POOL} -N own ls > {} 2>&1\n", names.display()),
+    );
+    let job = scratch.write(
+        "own.fio",
+        format!(
+            "[global]\nioengine=rados\npool=none\nceph_namespace=own\nceph_object_size=1m\n[options]\nrw=read\nbs=64k\nsize=2m\n\
+             exec_prerun=sh {}\n",
+            look.display()
+        ),
+    );
+    let line = format!("fio --target=rados://{POOL} {}", job.display());
+    let done = cluster.iosonde(&line).current_dir(scratch.out()).output();
+    let done = done.expect("iosonde starts");
+    assert!(done.status.success(), "{done:?}");
+    let names = std::fs::read_to_string(&names).expect("what was seen");
+    let ours = names.lines().filter(|name| name.contains("-options."));
+    assert_eq!(ours.count(), 2, "{names}");
+    let (status, stdout, stderr) = cluster.run(&line.replace(POOL, &format!("{POOL}/other")));
+    let said = stdout + &stderr;
+    assert_eq!(status, Some(3), "{said}");
+    assert!(said.contains("ceph_namespace=own"), "{said}");
+}

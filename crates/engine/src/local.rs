@@ -81,7 +81,7 @@ impl LocalRunner {
     /// # Errors
     /// What [`LocalSession::run`] would refuse.
     pub fn check(&self, plan: &Plan, to_be: &mut ToBe) -> Result<(), RunError> {
-        let plan = placed(plan, &self.ceph);
+        let plan = placed(plan, &self.ceph)?;
         let traced = Traced::read(plan.as_ref(), self.readonly)?;
         if simulate::is_simulated(plan.as_ref())? {
             files::find(&traced)?;
@@ -145,7 +145,7 @@ impl LocalSession {
 impl Session for LocalSession {
     fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
         let begun = Instant::now();
-        let plan = placed(plan, &self.runner.ceph);
+        let plan = placed(plan, &self.runner.ceph)?;
         let plan = plan.as_ref();
         let traced = Traced::read(plan, self.runner.readonly)?;
         if simulate::is_simulated(plan)? {
