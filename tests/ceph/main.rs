@@ -4,6 +4,7 @@ mod bench;
 mod discarded;
 mod engines;
 mod fixture;
+mod killed;
 mod mounted;
 mod refusals;
 mod settings;
