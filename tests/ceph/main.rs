@@ -8,6 +8,7 @@ mod killed;
 mod mounted;
 mod refusals;
 mod settings;
+mod sides;
 mod stalls;
 mod suite;
 mod targets;

@@ -179,8 +179,9 @@ impl Session for LocalSession {
         self.estate()
             .make_ready(plan, &clones, &self.runner.terms(), begun, observer)
             .inspect_err(|_| made.remove())?;
-        let cluster = Watch::of(plan);
-        let mut watch = watch::DeviceWatch::begin(plan, &clones);
+        let targets = watch::targets(plan, &clones);
+        let cluster = Watch::of(plan, &targets, &self.runner.ceph);
+        let mut watch = watch::DeviceWatch::begin(plan, &clones, targets);
         let around = crew::Around {
             interrupt: &self.runner.interrupt,
             begun: Some(begun),

@@ -18,12 +18,22 @@ pub struct CephSide {
     pub pgs: u32,
     /// The pool that was measured.
     pub pool: Option<CephPool>,
+    /// The others, where several were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more_pools: Vec<CephPool>,
     /// What it did besides.
     pub activity: CephActivity,
     /// How long storage daemons took, the slowest first.
     pub osd_latency: Vec<OsdLatency>,
     /// What could not be learnt, and why.
     pub notes: Vec<String>,
+}
+
+impl CephSide {
+    /// All pools that were measured.
+    pub fn pools(&self) -> impl Iterator<Item = &CephPool> {
+        self.pool.iter().chain(&self.more_pools)
+    }
 }
 
 /// Storage daemons.

@@ -3,7 +3,8 @@
 use crate::interrupt::Interrupt;
 use crate::local::Member;
 use crate::prepare::WorkerFiles;
-use iosonde_job::plan::{Job, Plan};
+use iosonde_job::plan::{CephAccess, Job, Plan};
+use iosonde_result::host::TargetInfo;
 use iosonde_result::observer::Observer;
 use iosonde_result::session::RunError;
 use std::path::PathBuf;
@@ -21,7 +22,7 @@ pub(crate) struct Watch;
 
 impl Watch {
     /// There is nothing to look at.
-    pub(crate) fn of(_: &Plan) -> Option<Watch> {
+    pub(crate) fn of(_: &Plan, _: &[TargetInfo], _: &CephAccess) -> Option<Watch> {
         None
     }
 
