@@ -1,10 +1,11 @@
-//! The cluster's side of a result: of mounted file systems, and of several pools.
+//! The cluster's side of a result: of mounted file systems, of several pools, of an erasure code, and during a scrub.
 
 use iosonde_e2e::ceph::{Cluster, POOL};
 use iosonde_e2e::{Scratch, require};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
+use crate::engines::wait_for;
 use crate::mounted::flowing;
 
 /// What fio's JSON has of the cluster.
@@ -78,4 +79,74 @@ fn all_pools_of_a_run_are_looked_at() {
     assert_eq!(side["more_pools"][0]["redundancy"]["replicated"]["size"], 3);
     assert_eq!(side["more_pools"].as_array().map(Vec::len), Some(1));
     cluster.ceph("osd pool delete second second --yes-i-really-really-mean-it");
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn an_erasure_code_is_told_and_what_it_does_not_take_is_explained() {
+    let _scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    cluster.ceph("osd erasure-code-profile set two-and-one k=2 m=1 crush-failure-domain=osd");
+    cluster.ceph("osd pool create coded 8 8 erasure two-and-one");
+    let target = "--target=rados://coded --name=a --bs=64k --size=8m";
+    for rw in ["write", "randread"] {
+        let (ours, _) = side(&cluster, &format!("{target} --rw={rw}"));
+        let pool = &ours["ceph"]["pool"];
+        let code = &pool["redundancy"]["erasure"];
+        assert_eq!(pool["name"], "coded", "{pool:#}");
+        assert_eq!(code["chunks"], serde_json::json!([2, 1]), "{pool:#}");
+        assert_eq!(code["profile"], "two-and-one", "{pool:#}");
+    }
+    let (status, stdout, _) = cluster.run("rados bench -p coded 1 write -b 64k");
+    assert_eq!(status, Some(0), "{stdout}");
+    assert!(
+        stdout.contains("coded, erasure code 2+1, 8 PGs"),
+        "{stdout}"
+    );
+    let (status, stdout, stderr) = cluster.run(&format!("fio {target} --rw=randwrite"));
+    let said = stdout + &stderr;
+    assert_eq!(status, Some(1), "{said}");
+    for words in ["EOPNOTSUPP", "allow_ec_overwrites"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert_eq!(cluster.objects("coded"), [""; 0]);
+    cluster.ceph("osd pool delete coded coded --yes-i-really-really-mean-it");
+    cluster.ceph("osd erasure-code-profile rm two-and-one");
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn a_scrub_during_a_run_is_told() {
+    require!(Root);
+    let scratch = Scratch::shared();
+    let cluster = Cluster::up(&scratch, &["--store", "memstore", "--size", "1073741824"]);
+    cluster.rados(&format!(
+        "-p {POOL} bench 2 write -b 4096 --max-objects 640 --no-cleanup"
+    ));
+    // As long as a large cluster's: object by object.
+    for setting in [
+        "osd_scrub_sleep 0.5",
+        "osd_scrub_chunk_min 1",
+        "osd_scrub_chunk_max 1",
+        "osd_max_scrubs 4",
+    ] {
+        cluster.daemon("osd.0", &format!("config set {setting}"));
+    }
+    cluster.ceph("osd deep-scrub 0");
+    wait_for("a scrub", || {
+        cluster.ceph("-s").contains("scrubbing").then_some(())
+    });
+    let (ours, text) = side(
+        &cluster,
+        &format!(
+            "--target=rados://{POOL} --name=a --rw=randwrite --bs=4k --size=1m --time_based --runtime=7"
+        ),
+    );
+    let activity = &ours["ceph"]["activity"];
+    assert!(activity["scrubbing"].as_u64() > Some(0), "{activity:#}");
+    assert!(activity["looks"].as_u64() >= activity["scrubbing"].as_u64());
+    assert!(
+        text.contains("the cluster scrubbed placement groups in"),
+        "{text}"
+    );
 }
