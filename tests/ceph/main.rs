@@ -1,10 +1,14 @@
 //! iosonde on a real Ceph cluster. `tests/ceph/run.sh` starts one for all tests; those that break a cluster have their own.
 
 mod bench;
+mod discarded;
 mod engines;
 mod fixture;
+mod killed;
 mod mounted;
 mod refusals;
+mod settings;
+mod sides;
 mod stalls;
 mod suite;
 mod targets;

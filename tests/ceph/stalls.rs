@@ -236,6 +236,7 @@ fn a_full_pool_is_an_error_that_leaves_nothing() {
     cluster.rados(&format!(
         "-p {POOL} bench 60 write -b 4194304 --max-objects 12 --no-cleanup"
     ));
+    cluster.rbd(&format!("create {POOL}/full --size 16M"));
     // With what describes them.
     let before = cluster.objects(POOL);
     let fails = |cluster: &Cluster| {
@@ -244,7 +245,18 @@ fn a_full_pool_is_an_error_that_leaves_nothing() {
         );
         let reads = writes.replace("randwrite", "randread");
         let bench = format!("rados bench -p {POOL} 5 write -b 64k");
-        for (line, expected) in [(writes, 1), (reads, 3), (bench, 1)] {
+        let on_image = |line: &str| {
+            line.replace(POOL, &format!("{POOL}/full"))
+                .replace("rados:", "rbd:")
+        };
+        let (image_writes, image_reads) = (on_image(&writes), on_image(&reads));
+        for (line, expected) in [
+            (writes, 1),
+            (reads, 3),
+            (bench, 1),
+            (image_writes, 1),
+            (image_reads, 3),
+        ] {
             let (status, stdout, stderr) = cluster.run(&line);
             let said = stdout + &stderr;
             assert_eq!(status, Some(expected), "{line}: {said}");

@@ -10,6 +10,7 @@ mod estate;
 mod fill;
 mod image;
 mod look;
+mod places;
 mod pool;
 mod side;
 pub mod stripes;

@@ -137,6 +137,10 @@ fn remedy_in_cluster(errno: i32, slot: &Slot) -> &'static str {
             "it was given up: the run was interrupted, and the cluster did not answer; see `ceph -s`"
         }
         libc::ENOENT => "the object is gone: something else has removed it",
+        libc::EOPNOTSUPP => {
+            "a pool with an erasure code takes nothing but appends and whole objects until `ceph osd pool set POOL allow_ec_overwrites true`; \
+             or write in order (rw=write, iodepth=1)"
+        }
         libc::EROFS => {
             "something else has the image for itself; see `rbd status` and `rbd lock ls`"
         }

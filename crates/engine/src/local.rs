@@ -46,7 +46,7 @@ use iosonde_result::session::{RunError, Session};
 pub(crate) use layout_progress::LayoutProgress;
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use traces::Traced;
 
@@ -81,7 +81,7 @@ impl LocalRunner {
     /// # Errors
     /// What [`LocalSession::run`] would refuse.
     pub fn check(&self, plan: &Plan, to_be: &mut ToBe) -> Result<(), RunError> {
-        let plan = placed(plan, &self.ceph);
+        let plan = placed(plan, &self.ceph)?;
         let traced = Traced::read(plan.as_ref(), self.readonly)?;
         if simulate::is_simulated(plan.as_ref())? {
             files::find(&traced)?;
@@ -109,12 +109,21 @@ impl LocalRunner {
         paths
     }
 
+    /// What bounds the preparation of what is in Ceph clusters.
+    fn terms(&self) -> Terms<'_> {
+        Terms {
+            consent: &self.consent,
+            readonly: self.readonly,
+            interrupt: &self.interrupt,
+        }
+    }
+
     /// A session.
     pub fn open(self) -> LocalSession {
         LocalSession {
             runner: self,
             made: Made::default(),
-            estate: Estate::default(),
+            estate: Mutex::default(),
             worn: simulate::Worn::default(),
         }
     }
@@ -125,7 +134,7 @@ impl LocalRunner {
 pub struct LocalSession {
     runner: LocalRunner,
     made: Made,
-    estate: Estate,
+    estate: Mutex<Estate>,
     /// What runs have made of simulated devices.
     worn: simulate::Worn,
 }
@@ -140,12 +149,16 @@ impl LocalSession {
     pub fn within(&mut self, path: Option<PathBuf>) {
         self.runner.within = path;
     }
+
+    fn estate(&self) -> MutexGuard<'_, Estate> {
+        self.estate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Session for LocalSession {
     fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
         let begun = Instant::now();
-        let plan = placed(plan, &self.runner.ceph);
+        let plan = placed(plan, &self.runner.ceph)?;
         let plan = plan.as_ref();
         let traced = Traced::read(plan, self.runner.readonly)?;
         if simulate::is_simulated(plan)? {
@@ -163,24 +176,23 @@ impl Session for LocalSession {
         let plan = &traced.plan;
         buffers::check(plan, memory_to_take(&device::system::System::live()))?;
         let (clones, made) = files::make_ready(&traced, &self.runner, begun, observer)?;
-        let terms = Terms {
-            consent: &self.runner.consent,
-            readonly: self.runner.readonly,
-            interrupt: &self.runner.interrupt,
-            begun,
-        };
-        self.estate
-            .make_ready(plan, &clones, terms, observer)
+        self.estate()
+            .make_ready(plan, &clones, &self.runner.terms(), begun, observer)
             .inspect_err(|_| made.remove())?;
-        let cluster = Watch::of(plan);
-        let mut watch = watch::DeviceWatch::begin(plan, &clones);
+        let targets = watch::targets(plan, &clones);
+        let cluster = Watch::of(plan, &targets, &self.runner.ceph);
+        let mut watch = watch::DeviceWatch::begin(plan, &clones, targets);
         let around = crew::Around {
             interrupt: &self.runner.interrupt,
             begun: Some(begun),
             started_at_ms,
             watch: Some(&mut watch),
         };
-        let mut outcome = threads::run(plan, &clones, &self.runner, around, observer)
+        let session = threads::Held {
+            runner: &self.runner,
+            estate: &self.estate,
+        };
+        let mut outcome = threads::run(plan, &clones, &session, around, observer)
             .inspect_err(|_| made.remove())?;
         let failed = outcome.workers.iter().any(|worker| worker.error.is_some());
         let is_unwanted = self.runner.interrupt.is_requested() && !self.runner.keep_files;
@@ -211,12 +223,12 @@ impl Session for LocalSession {
         })
     }
 
-    fn close(mut self: Box<Self>) -> Result<(), RunError> {
+    fn close(self: Box<Self>) -> Result<(), RunError> {
         if !self.runner.keep_files {
             self.made.remove();
         }
         // As with fio, objects do not outlive the run.
-        self.estate.remove()
+        self.estate().remove()
     }
 }
 

@@ -6,6 +6,7 @@
 
 use iosonde_job::Target;
 use iosonde_job::plan::{Ceph, CephAccess, Engine, Job, Plan};
+use iosonde_result::session::RunError;
 use std::borrow::Cow;
 
 /// Size of the objects that a file in a pool is spread over, as in an RBD image or CephFS.
@@ -25,36 +26,117 @@ pub fn file_in(target: &Target, file: &str) -> Option<String> {
     }
 }
 
-/// What a path means: the engine, its options, and the file's name there.
-fn meaning(path: &str, access: &CephAccess) -> Option<(Engine, Ceph, String)> {
-    let base = Ceph {
-        access: access.clone(),
-        ..Ceph::default()
-    };
+/// What a path means: the engine, where that is, and the file's name there.
+struct Meaning {
+    engine: Engine,
+    pool: String,
+    namespace: Option<String>,
+    image: Option<String>,
+    file: String,
+}
+
+fn meaning(path: &str) -> Option<Meaning> {
     if let Some(rest) = path.strip_prefix("rados://") {
         let (pool, place) = rest.split_once('/')?;
         let (namespace, file) = place.split_once('/').unwrap_or(("", place));
-        let ceph = Ceph {
+        return Some(Meaning {
+            engine: Engine::Rados,
             pool: pool.to_owned(),
             namespace: Some(namespace.to_owned()).filter(|name| !name.is_empty()),
-            object_bytes: Some(OBJECT_BYTES),
-            ..base
-        };
-        return Some((Engine::Rados, ceph, file.to_owned()));
+            image: None,
+            file: file.to_owned(),
+        });
     }
     let Ok(Target::Rbd { pool, image }) = path.parse() else {
         return None;
     };
-    let ceph = Ceph {
+    Some(Meaning {
+        engine: Engine::Rbd,
         pool,
+        namespace: None,
         image: Some(image.clone()),
-        ..base
+        file: image,
+    })
+}
+
+/// A job and its target say different things of the same.
+fn contradiction(job: &Job, option: &str, own: &str, given: (&str, &str)) -> RunError {
+    let (how, value) = given;
+    RunError::Unsupported {
+        problem: format!("job {}: {option}={own}, but {how} says {value}", job.name),
+        remedy: format!("leave {option}= out of the job, or have both say the same"),
+    }
+}
+
+/// How a job reaches its cluster: as it says itself, and where it says nothing, as all targets are reached.
+fn reached(job: &Job, access: &CephAccess) -> Result<CephAccess, RunError> {
+    let usual = CephAccess::default();
+    let own = match job.io.ceph.as_deref() {
+        Some(ceph) => &ceph.access,
+        None => return Ok(access.clone()),
     };
-    Some((Engine::Rbd, ceph, image))
+    let id = |name: &str| name.strip_prefix("client.").unwrap_or(name).to_owned();
+    let one = |option, how, own: &Option<String>, given: &Option<String>| match (own, given) {
+        (Some(own), Some(given)) if id(own) != id(given) => {
+            Err(contradiction(job, option, own, (how, given)))
+        }
+        (None, given) => Ok(given.clone()),
+        (own, _) => Ok(own.clone()),
+    };
+    let timeout_s = match (own.timeout_s, access.timeout_s) {
+        (own, given) if given == usual.timeout_s => own,
+        (own, given) if own == usual.timeout_s || own == given => given,
+        (own, given) => {
+            let (own, given) = (own.to_string(), given.to_string());
+            let said = ("--ceph-timeout", given.as_str());
+            return Err(contradiction(job, "ceph_timeout", &own, said));
+        }
+    };
+    Ok(CephAccess {
+        conf: one("conf", "--ceph-conf", &own.conf, &access.conf)?,
+        cluster: own.cluster.clone().or_else(|| access.cluster.clone()),
+        client: one("clientname", "--ceph-client", &own.client, &access.client)?,
+        keyring: one(
+            "ceph_keyring",
+            "--ceph-keyring",
+            &own.keyring,
+            &access.keyring,
+        )?,
+        timeout_s,
+    })
+}
+
+/// The options of a job's engine at its target: that says which pool, which image, and which namespace if it has one; everything
+/// else is as the job has it.
+fn merged(job: &Job, meaning: &Meaning, access: &CephAccess) -> Result<Ceph, RunError> {
+    let own = job.io.ceph.as_deref().cloned().unwrap_or_default();
+    let namespace = match (own.namespace.as_ref(), meaning.namespace.as_ref()) {
+        (Some(own), Some(given)) if own != given => {
+            return Err(contradiction(
+                job,
+                "ceph_namespace",
+                own,
+                ("the target", given),
+            ));
+        }
+        (own, given) => given.or(own).cloned(),
+    };
+    let in_pool = meaning.engine == Engine::Rados;
+    Ok(Ceph {
+        access: reached(job, access)?,
+        pool: meaning.pool.clone(),
+        namespace,
+        image: meaning.image.clone(),
+        object_bytes: own.object_bytes.or(Some(OBJECT_BYTES)).filter(|_| in_pool),
+        ..own
+    })
 }
 
 /// The plan as the engine runs it.
-pub fn placed<'a>(plan: &'a Plan, access: &CephAccess) -> Cow<'a, Plan> {
+///
+/// # Errors
+/// A job that contradicts its target.
+pub fn placed<'a>(plan: &'a Plan, access: &CephAccess) -> Result<Cow<'a, Plan>, RunError> {
     let is_ours = |job: &Job| {
         let files = &job.files;
         let names = files.filenames.iter().chain(&files.filename_format);
@@ -62,28 +144,32 @@ pub fn placed<'a>(plan: &'a Plan, access: &CephAccess) -> Cow<'a, Plan> {
         !matches!(job.io.engine, Engine::Null | Engine::Sim) && names.into_iter().any(has_uri)
     };
     if !plan.jobs.iter().any(is_ours) {
-        return Cow::Borrowed(plan);
+        return Ok(Cow::Borrowed(plan));
     }
     let mut plan = plan.clone();
     for job in plan.jobs.iter_mut().filter(|job| is_ours(job)) {
-        place(job, access);
+        place(job, access)?;
     }
-    Cow::Owned(plan)
+    Ok(Cow::Owned(plan))
 }
 
-fn place(job: &mut Job, access: &CephAccess) {
+fn place(job: &mut Job, access: &CephAccess) -> Result<(), RunError> {
+    let names = job.files.filenames.iter().chain(&job.files.filename_format);
+    let Some(last) = names.filter_map(|name| meaning(name)).next_back() else {
+        return Ok(());
+    };
+    let ceph = merged(job, &last, access)?;
+    job.io.engine = last.engine;
+    job.io.ceph = Some(Box::new(ceph));
     let files = &mut job.files;
-    let mut names: Vec<&mut String> = files.filenames.iter_mut().collect();
-    names.extend(&mut files.filename_format);
-    for name in names {
-        if let Some((engine, ceph, file)) = meaning(name, access) {
-            *name = file;
-            job.io.engine = engine;
-            job.io.ceph = Some(Box::new(ceph));
+    for name in files.filenames.iter_mut().chain(&mut files.filename_format) {
+        if let Some(meaning) = meaning(name) {
+            *name = meaning.file;
         }
     }
     files.directories.clear();
     files.opendir = None;
+    Ok(())
 }
 
 /// Puts all files of a plan on a target of Ceph, whatever their names say: below `prefix` in a pool, or on the image.
@@ -135,7 +221,7 @@ mod tests {
             ..CephAccess::default()
         };
         let plan = job("rados://p/ns/iosonde-1-data");
-        let plan = placed(&plan, &access);
+        let plan = placed(&plan, &access).unwrap();
         let io = &plan.jobs[0].io;
         let ceph = io.ceph.as_ref().unwrap();
         assert_eq!(io.engine, Engine::Rados);
@@ -147,12 +233,12 @@ mod tests {
         assert_eq!(ceph.access, access);
         assert_eq!(plan.jobs[0].files.filenames, ["iosonde-1-data"]);
         let plan = job("rbd://p/i");
-        let plan = placed(&plan, &access);
+        let plan = placed(&plan, &access).unwrap();
         let io = &plan.jobs[0].io;
         assert_eq!(io.engine, Engine::Rbd);
         assert_eq!(io.ceph.as_ref().unwrap().image.as_deref(), Some("i"));
         let elsewhere = job("/mnt/x");
-        assert!(matches!(placed(&elsewhere, &access), Cow::Borrowed(_)));
+        assert!(matches!(placed(&elsewhere, &access), Ok(Cow::Borrowed(_))));
     }
 
     #[test]
@@ -161,17 +247,106 @@ mod tests {
         let mut plan = job("/dev/sda");
         put(&mut plan, &target, "iosonde-7-");
         assert_eq!(plan.jobs[0].files.filenames, ["rados://p/iosonde-7-sda"]);
-        let plan = placed(&plan, &CephAccess::default()).into_owned();
+        let plan = placed(&plan, &CephAccess::default()).unwrap().into_owned();
         assert_eq!(plan.jobs[0].files.filenames, ["iosonde-7-sda"]);
         assert_eq!(plan.jobs[0].io.ceph.as_ref().unwrap().namespace, None);
         let mut unnamed = job("x");
         unnamed.jobs[0].files.filenames.clear();
         put(&mut unnamed, &target, "iosonde-7-");
-        let unnamed = placed(&unnamed, &CephAccess::default()).into_owned();
+        let unnamed = placed(&unnamed, &CephAccess::default())
+            .unwrap()
+            .into_owned();
         assert_eq!(
             unnamed.jobs[0].files.filename_format.as_deref(),
             Some("iosonde-7-$jobname.$jobnum.$filenum")
         );
         assert_eq!(unnamed.jobs[0].io.engine, Engine::Rados);
+    }
+
+    fn with_options(filename: &str, set: impl FnOnce(&mut Ceph)) -> Plan {
+        let mut plan = job(filename);
+        let mut ceph = Ceph {
+            pool: "elsewhere".to_owned(),
+            ..Ceph::default()
+        };
+        set(&mut ceph);
+        plan.jobs[0].io.engine = Engine::Rados;
+        plan.jobs[0].io.ceph = Some(Box::new(ceph));
+        plan
+    }
+
+    fn text(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
+    #[test]
+    fn what_a_target_does_not_say_is_as_the_job_has_it() {
+        let set = |ceph: &mut Ceph| {
+            ceph.busy_poll = true;
+            ceph.touch_objects = false;
+            ceph.object_bytes = Some(1 << 20);
+            ceph.namespace = text("own");
+            ceph.access.timeout_s = 7;
+            ceph.access.client = text("client.bench");
+            ceph.access.conf = text("/c");
+        };
+        let given = CephAccess {
+            client: text("bench"),
+            keyring: text("/k"),
+            ..CephAccess::default()
+        };
+        for (uri, namespace) in [("rados://p/f", "own"), ("rados://p/own/f", "own")] {
+            let plan = with_options(uri, set);
+            let plan = placed(&plan, &given).unwrap();
+            let ceph = plan.jobs[0].io.ceph.as_deref().unwrap();
+            assert_eq!(ceph.pool, "p");
+            assert_eq!(ceph.namespace.as_deref(), Some(namespace));
+            assert!(ceph.busy_poll && !ceph.touch_objects);
+            assert_eq!(ceph.object_bytes, Some(1 << 20));
+            assert_eq!(ceph.access.timeout_s, 7);
+            assert_eq!(ceph.access.conf.as_deref(), Some("/c"));
+            assert_eq!(ceph.access.keyring.as_deref(), Some("/k"));
+        }
+        let plan = with_options("rbd://p/i", set);
+        let plan = placed(&plan, &CephAccess::default()).unwrap();
+        let (job, ceph) = (&plan.jobs[0], plan.jobs[0].io.ceph.as_deref().unwrap());
+        assert_eq!(job.io.engine, Engine::Rbd);
+        let place = (ceph.pool.as_str(), ceph.image.as_deref());
+        assert_eq!(place, ("p", Some("i")));
+        assert_eq!(ceph.namespace.as_deref(), Some("own"));
+        assert!(ceph.busy_poll);
+        assert_eq!(ceph.object_bytes, None);
+        assert_eq!(ceph.access.timeout_s, 7);
+    }
+
+    #[test]
+    fn a_job_that_contradicts_its_target_is_told() {
+        let refused = |uri: &str, set: &dyn Fn(&mut Ceph), access: &CephAccess| {
+            let plan = with_options(uri, set);
+            placed(&plan, access).unwrap_err().to_string()
+        };
+        let usual = CephAccess::default();
+        let said = refused(
+            "rados://p/ns/f",
+            &|ceph| ceph.namespace = text("own"),
+            &usual,
+        );
+        for words in ["job a", "ceph_namespace=own", "ns"] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+        let given = CephAccess {
+            client: text("bench"),
+            timeout_s: 5,
+            ..CephAccess::default()
+        };
+        let said = refused(
+            "rbd://p/i",
+            &|ceph| ceph.access.client = text("admin"),
+            &given,
+        );
+        assert!(said.contains("clientname=admin"), "{said}");
+        assert!(said.contains("--ceph-client says bench"), "{said}");
+        let said = refused("rbd://p/i", &|ceph| ceph.access.timeout_s = 9, &given);
+        assert!(said.contains("--ceph-timeout says 5"), "{said}");
     }
 }

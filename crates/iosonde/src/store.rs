@@ -26,7 +26,7 @@ mod whereabouts;
 mod write;
 
 pub(crate) use error::{StoreError, meant};
-pub(crate) use id::new as random_id;
+pub(crate) use id::{DIGITS as ID_DIGITS, new as random_id};
 pub(crate) use incoming::read_documents;
 pub(crate) use keeper::{Keeper, KeepingSession};
 pub(crate) use place::Place;

@@ -19,6 +19,9 @@ pub struct CephSide {
     pub pgs: u32,
     /// The pool that was measured.
     pub pool: Option<CephPool>,
+    /// The others, where several were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more_pools: Vec<CephPool>,
     /// What it did besides.
     pub activity: CephActivity,
     /// How long storage daemons took, the slowest first.
@@ -28,6 +31,11 @@ pub struct CephSide {
 }
 
 impl CephSide {
+    /// All pools that were measured.
+    pub fn pools(&self) -> impl Iterator<Item = &CephPool> {
+        self.pool.iter().chain(&self.more_pools)
+    }
+
     /// Adds what was seen during another run on the same cluster.
     pub fn merge(&mut self, other: &CephSide) {
         if severity(&other.health) > severity(&self.health) {
@@ -41,8 +49,8 @@ impl CephSide {
             r#in: self.osds.r#in.min(other.osds.r#in),
         };
         self.pgs = other.pgs;
-        if other.pool.is_some() {
-            self.pool.clone_from(&other.pool);
+        for pool in other.pools() {
+            self.take_pool(pool);
         }
         self.activity.merge(&other.activity);
         for osd in &other.osd_latency {
@@ -52,6 +60,16 @@ impl CephSide {
             }
         }
         self.osd_latency.sort_by(|a, b| b.op_ns.total_cmp(&a.op_ns));
+    }
+
+    /// What a pool was last counts.
+    fn take_pool(&mut self, pool: &CephPool) {
+        let mine = self.pool.iter_mut().chain(&mut self.more_pools);
+        match mine.into_iter().find(|known| known.name == pool.name) {
+            Some(known) => known.clone_from(pool),
+            None if self.pool.is_none() => self.pool = Some(pool.clone()),
+            None => self.more_pools.push(pool.clone()),
+        }
     }
 
     /// What the cluster did besides, each in one sentence without its end.

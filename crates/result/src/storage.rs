@@ -3,6 +3,7 @@
 //! Two ways to the same data are two measurements: an image through librbd and the same image as a block device of the kernel have
 //! other code and other caches, and so have a file on CephFS and one on NFS.
 
+use crate::ceph::CephSide;
 use crate::host::{
     DeviceInfo, DeviceKind, Locality, MappedImage, Service, ServiceClient, TargetInfo,
 };
@@ -125,11 +126,18 @@ fn in_a_cluster(ceph: &CephUsed, result: &RunResult) -> StorageUsed {
         Some(policy) => caches.push(format!("rbd_cache on ({policy})")),
         None => {}
     }
-    let pool = result.ceph.as_ref().and_then(|side| side.pool.as_ref());
-    if let Some(tier) = pool.and_then(|pool| pool.cache_tier.as_ref()) {
-        caches.push(format!("cache tier {tier}"));
-    }
+    caches.extend(tier_before(&ceph.pool, result));
     StorageUsed { way, name, caches }
+}
+
+/// The cache tier before a pool.
+fn tier_before(pool: &str, result: &RunResult) -> Option<String> {
+    let mut pools = result.ceph.iter().flat_map(CephSide::pools);
+    let tier = pools
+        .find(|known| known.name == pool)?
+        .cache_tier
+        .as_ref()?;
+    Some(format!("cache tier {tier}"))
 }
 
 fn way_of(service: &Service) -> Way {

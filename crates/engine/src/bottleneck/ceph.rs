@@ -1,8 +1,8 @@
 //! The questions that only a Ceph cluster raises: what else it did, whether one of its storage daemons holds up the others,
 //! and whether time goes by in them or on the way.
 
-use super::Observed;
 use super::rules::{percent, verdict};
+use super::{Observed, Place};
 use iosonde_result::ceph::{CephSide, OsdLatency};
 use iosonde_result::run::{Verdict, VerdictKind};
 use iosonde_result::words;
@@ -80,6 +80,10 @@ fn slowest(times: impl Iterator<Item = (u32, f64)>) -> Option<(u32, f64, f64)> {
 /// Where the time of an operation goes by: in the storage daemons, or on the way to them.
 pub(super) fn where_time_goes(seen: &Observed) -> Option<Verdict> {
     let side = seen.ceph.as_ref()?;
+    // Through a cache of this machine callers wait for other I/O than the storage daemons get.
+    if seen.place != Place::Nowhere && !seen.callers.direct {
+        return None;
+    }
     let ops: u64 = side.osd_latency.iter().map(|osd| osd.ops).sum();
     let latency_ns = seen.callers.latency_ns;
     if ops < FEWEST_OPS || latency_ns <= 0.0 {
@@ -227,6 +231,15 @@ mod tests {
                 .evidence
                 .contains("osd.1 took 40.0 ms to make a write safe")
         );
+    }
+
+    #[test]
+    fn behind_a_page_cache_nobody_waits_for_the_daemons_alone() {
+        let mut mounted = seen(&[4.0, 4.2, 4.4], CephActivity::default());
+        mounted.place = Place::Served("CephFS (ceph-fuse)".to_owned());
+        assert_eq!(main(&mounted).kind, VerdictKind::Network);
+        mounted.callers.direct = true;
+        assert_eq!(main(&mounted).kind, VerdictKind::Osds);
     }
 
     #[test]

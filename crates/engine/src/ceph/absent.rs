@@ -2,7 +2,9 @@
 
 use crate::interrupt::Interrupt;
 use crate::local::Member;
-use iosonde_job::plan::{Job, Plan};
+use crate::prepare::WorkerFiles;
+use iosonde_job::plan::{CephAccess, Job, Plan};
+use iosonde_result::host::TargetInfo;
 use iosonde_result::observer::Observer;
 use iosonde_result::session::RunError;
 use std::path::PathBuf;
@@ -20,7 +22,7 @@ pub(crate) struct Watch;
 
 impl Watch {
     /// There is nothing to look at.
-    pub(crate) fn of(_: &Plan) -> Option<Watch> {
+    pub(crate) fn of(_: &Plan, _: &[TargetInfo], _: &CephAccess) -> Option<Watch> {
         None
     }
 
@@ -36,7 +38,6 @@ pub(crate) struct Terms<'a> {
     pub(crate) consent: &'a [PathBuf],
     pub(crate) readonly: bool,
     pub(crate) interrupt: &'a Arc<Interrupt>,
-    pub(crate) begun: Instant,
 }
 
 fn absent(job: &Job) -> RunError {
@@ -61,13 +62,28 @@ impl Estate {
         &mut self,
         plan: &Plan,
         _: &[Member],
-        _: Terms<'_>,
+        _: &Terms<'_>,
+        _: Instant,
         _: &mut dyn Observer,
     ) -> Result<(), RunError> {
         match plan.jobs.iter().find(|job| job.io.engine.is_ceph()) {
             Some(job) => Err(absent(job)),
             None => Ok(()),
         }
+    }
+
+    /// Nothing is known.
+    pub(crate) fn forget(&mut self, _: &Job, _: &WorkerFiles) {}
+
+    /// There is nothing to write.
+    pub(crate) fn make_ready_again(
+        &mut self,
+        _: &Plan,
+        _: &[Member],
+        _: &Member,
+        _: &Terms<'_>,
+    ) -> Result<u64, RunError> {
+        Ok(0)
     }
 
     /// There is nothing to remove.

@@ -143,7 +143,7 @@ pub(crate) fn backend_of(
     let ceph = of(job)?;
     if job.io.engine == Engine::Rbd {
         let image = open_image(ceph, changes(job))?;
-        let used = used(job.io.engine, ceph, image.pool())?;
+        let used = used_image(ceph, &image)?;
         let backend = Rbd::new(&image, depth, ceph.busy_poll).heeding(wish);
         return Ok((CephBackend::Rbd(backend), used));
     }
@@ -159,7 +159,7 @@ pub(crate) fn backend_of(
         .iter()
         .map(|file| object_of(&file.path))
         .collect();
-    let mut used = used(job.io.engine, ceph, &pool)?;
+    let mut used = used(Engine::Rados, ceph, &pool)?;
     let mut backend =
         Rados::new(pool, &names, ceph.object_bytes, depth, ceph.busy_poll).heeding(wish);
     if limits {
@@ -209,6 +209,36 @@ pub(super) fn object_of(path: &std::path::Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
+/// What ran on an image, for the result.
+pub(super) fn used_image(ceph: &Ceph, image: &Image) -> Result<CephUsed, RunError> {
+    let cluster = image.pool().cluster();
+    let of_client = |name: &str| cluster.get(name).unwrap_or_default();
+    Ok(CephUsed {
+        cache: Some(cache(|name| image.setting(name), of_client)),
+        ..used(Engine::Rbd, ceph, image.pool())?
+    })
+}
+
+/// The policy of the cache that an image is read and written through, or `off`. What librbd does not understand in the settings of an
+/// image or its pool it leaves out.
+fn cache<'a>(
+    of_image: impl Fn(&str) -> Option<&'a str>,
+    of_client: impl Fn(&str) -> String,
+) -> String {
+    let is_on = |value: &str| match value.to_ascii_lowercase().as_str() {
+        "true" => Some(true),
+        "false" => Some(false),
+        number => number.parse::<i64>().ok().map(|number| number != 0),
+    };
+    let on = of_image("rbd_cache").and_then(is_on);
+    if on.or_else(|| is_on(&of_client("rbd_cache"))) != Some(true) {
+        return "off".to_owned();
+    }
+    let is_policy = |value: &&str| ["writethrough", "writeback", "writearound"].contains(value);
+    let policy = of_image("rbd_cache_policy").filter(is_policy);
+    policy.map_or_else(|| of_client("rbd_cache_policy"), str::to_owned)
+}
+
 /// What ran, for the result.
 pub(super) fn used(engine: Engine, ceph: &Ceph, pool: &IoCtx) -> Result<CephUsed, RunError> {
     let name = uri(engine, ceph, ceph.image.as_deref());
@@ -218,11 +248,6 @@ pub(super) fn used(engine: Engine, ceph: &Ceph, pool: &IoCtx) -> Result<CephUsed
         true => super::rbd_version().map(|version| format!("librbd {version}")),
         false => version().map(|version| format!("librados {version}")),
     };
-    let setting = |name: &str| cluster.get(name).unwrap_or_default();
-    let cache = is_rbd.then(|| match setting("rbd_cache").as_str() {
-        "true" => setting("rbd_cache_policy"),
-        _ => "off".to_owned(),
-    });
     Ok(CephUsed {
         client: client.map_err(|error| error.on(&name))?,
         fsid: cluster.fsid().map_err(|error| error.on(&name))?,
@@ -230,7 +255,7 @@ pub(super) fn used(engine: Engine, ceph: &Ceph, pool: &IoCtx) -> Result<CephUsed
         namespace: ceph.namespace.clone(),
         image: ceph.image.clone().filter(|_| is_rbd),
         object_bytes: ceph.object_bytes.filter(|_| !is_rbd),
-        cache,
+        cache: None,
         uncopied_from: None,
     })
 }
@@ -260,6 +285,33 @@ mod tests {
         assert_eq!(all(&job), (true, false, false));
         job.workload.rw.mode = Mode::Write;
         assert_eq!(all(&job), (true, false, true));
+    }
+
+    #[test]
+    fn the_cache_is_that_of_the_image_before_that_of_the_client() {
+        let told = |of_image: &[(&str, &'static str)], of_client: &[(&str, &str)]| {
+            let find = |list: &[(&str, &'static str)], name: &str| {
+                let found = list.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| *value)
+            };
+            let client = |name: &str| {
+                let found = of_client.iter().find(|(known, _)| *known == name);
+                found.map_or_else(String::new, |(_, value)| (*value).to_owned())
+            };
+            cache(|name| find(of_image, name), client)
+        };
+        let (on, policy) = (("rbd_cache", "true"), ("rbd_cache_policy", "writearound"));
+        assert_eq!(told(&[], &[on, policy]), "writearound");
+        assert_eq!(told(&[], &[("rbd_cache", "false"), policy]), "off");
+        for off in ["false", "False", "0"] {
+            assert_eq!(told(&[("rbd_cache", off)], &[on, policy]), "off");
+        }
+        for on in ["true", "1"] {
+            let own = [("rbd_cache", on), ("rbd_cache_policy", "writeback")];
+            assert_eq!(told(&own, &[("rbd_cache", "false"), policy]), "writeback");
+        }
+        let wrong = [("rbd_cache", "yes"), ("rbd_cache_policy", "fast")];
+        assert_eq!(told(&wrong, &[on, policy]), "writearound");
     }
 
     #[test]

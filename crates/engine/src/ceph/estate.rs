@@ -5,8 +5,8 @@ use super::image::{self, ImageUse};
 use super::pool::PoolUse;
 use crate::interrupt::Interrupt;
 use crate::local::{LayoutProgress, Member};
-use crate::prepare::needs_data;
-use iosonde_job::plan::{Engine, Job, ObjectNames, Plan};
+use crate::prepare::{WorkerFiles, needs_data};
+use iosonde_job::plan::{Direction, Engine, Job, ObjectNames, Plan};
 use iosonde_result::observer::Observer;
 use iosonde_result::run::{CephUsed, Event};
 use iosonde_result::session::RunError;
@@ -22,8 +22,6 @@ pub(crate) struct Terms<'a> {
     pub(crate) readonly: bool,
     /// The user's wish to stop.
     pub(crate) interrupt: &'a Arc<Interrupt>,
-    /// Start of the run.
-    pub(crate) begun: Instant,
 }
 
 impl Terms<'_> {
@@ -44,6 +42,8 @@ pub(crate) struct Estate {
     images: Vec<ImageUse>,
     /// What the user has been told of.
     told: Vec<String>,
+    /// Something was discarded that may have to be written again before it is read.
+    is_stale: bool,
     /// The user's wish to stop.
     wish: Arc<Interrupt>,
 }
@@ -54,13 +54,15 @@ impl Estate {
         &mut self,
         plan: &Plan,
         members: &[Member],
-        terms: Terms<'_>,
+        terms: &Terms<'_>,
+        begun: Instant,
         observer: &mut dyn Observer,
     ) -> Result<(), RunError> {
+        self.is_stale = false;
         self.wish = terms.interrupt.clone();
         let mut tell = |message: String, observer: &mut dyn Observer| {
             if !self.told.contains(&message) {
-                let at_ns = terms.begun.elapsed().as_nanos() as u64;
+                let at_ns = begun.elapsed().as_nanos() as u64;
                 observer.event(&Event {
                     at_ns,
                     message: message.clone(),
@@ -78,21 +80,18 @@ impl Estate {
                         continue;
                     }
                     tell(announced(&used(Engine::Rados, ceph, pool.io())?), observer);
-                    pool.note(job, member.files(), &terms)?;
+                    pool.note(job, member.files(), terms)?;
                 }
                 Engine::Rbd => {
                     let ceph = of(job)?;
                     let image = ImageUse::among(&mut self.images, ceph)?;
-                    image.note(job, member.files(), &terms)?;
-                    tell(announced(&used(Engine::Rbd, ceph, image.pool())?), observer);
+                    image.note(job, member.files(), terms)?;
+                    tell(announced(&image.used()?), observer);
                 }
                 _ => {}
             }
         }
-        let gaps = self.pools.iter().map(PoolUse::missing_bytes);
-        let total: u64 = gaps
-            .chain(self.images.iter().map(ImageUse::missing_bytes))
-            .sum();
+        let total = self.missing_bytes();
         if total == 0 {
             return Ok(());
         }
@@ -101,7 +100,7 @@ impl Estate {
             total.div_ceil(1 << 20)
         );
         observer.event(&Event {
-            at_ns: terms.begun.elapsed().as_nanos() as u64,
+            at_ns: begun.elapsed().as_nanos() as u64,
             message,
         });
         let waiting = |member: &Member| {
@@ -109,12 +108,23 @@ impl Estate {
             (member.job, job.io.engine.is_ceph() && needs_data(job))
         };
         let workers: Vec<_> = members.iter().map(waiting).collect();
-        let mut progress = LayoutProgress::new(total, &workers, terms.begun);
-        let mut sum = 0;
+        let mut progress = LayoutProgress::new(total, &workers, begun);
         // A study that knows enough of a rate means its cell, not what must be written before it: only the user ends that.
-        let mut written = |bytes: u64| {
+        self.fill(terms, &mut |bytes| {
             let _ = progress.tell(bytes, observer);
-        };
+        })
+    }
+
+    /// Bytes that must be written before the next run.
+    fn missing_bytes(&self) -> u64 {
+        let pools = self.pools.iter().map(PoolUse::missing_bytes);
+        let images = self.images.iter().map(ImageUse::missing_bytes);
+        pools.chain(images).sum()
+    }
+
+    /// Writes them. `written` is told the bytes so far.
+    fn fill(&mut self, terms: &Terms<'_>, written: &mut dyn FnMut(u64)) -> Result<(), RunError> {
+        let mut sum = 0;
         for pool in &mut self.pools {
             let missing = pool.missing_bytes();
             pool.fill(terms.interrupt, &mut |bytes| written(sum + bytes))?;
@@ -126,6 +136,58 @@ impl Estate {
             sum += missing;
         }
         Ok(())
+    }
+
+    /// A worker of this job has ended: what it has discarded is not known to be written any more.
+    pub(crate) fn forget(&mut self, job: &Job, files: &WorkerFiles) {
+        let trims = job.workload.rw.has(Direction::Trim);
+        let Some(ceph) = job.io.ceph.as_deref().filter(|_| trims) else {
+            return;
+        };
+        self.is_stale = true;
+        self.pools
+            .iter_mut()
+            .for_each(|pool| pool.forget(ceph, files));
+        self.images
+            .iter_mut()
+            .for_each(|image| image.forget(ceph, files));
+    }
+
+    /// A worker is about to start after others have ended: writes again what those have discarded of what it or one after it
+    /// reads, before any of them writes something of its own there. Returns the bytes that were written.
+    pub(crate) fn make_ready_again(
+        &mut self,
+        plan: &Plan,
+        members: &[Member],
+        starting: &Member,
+        terms: &Terms<'_>,
+    ) -> Result<u64, RunError> {
+        let own = &plan.jobs[starting.job];
+        if !self.is_stale || !own.io.engine.is_ceph() || own.workload.rw.has(Direction::Trim) {
+            return Ok(0);
+        }
+        let to_come = |member: &&Member| {
+            let job = &plan.jobs[member.job];
+            let waits = job.schedule.wait_for.is_some();
+            // Who verifies looks for what a job has written, and sees what was not.
+            (member.number >= starting.number || waits) && job.verify.is_none()
+        };
+        for member in members.iter().filter(to_come) {
+            let job = &plan.jobs[member.job];
+            match job.io.engine {
+                Engine::Rados => {
+                    PoolUse::among(&mut self.pools, of(job)?)?.want(job, member.files(), terms)?
+                }
+                Engine::Rbd => {
+                    ImageUse::among(&mut self.images, of(job)?)?.want(job, member.files(), terms)?
+                }
+                _ => {}
+            }
+        }
+        let bytes = self.missing_bytes();
+        self.fill(terms, &mut |_| {})?;
+        self.is_stale = false;
+        Ok(bytes)
     }
 
     /// Removes all objects that were made, by their names.

@@ -1,15 +1,16 @@
 //! An image of a session: what it carries, and what of it was ever written.
 
-use super::backend::{changes, open_image, uri};
+use super::Image;
+use super::backend::{changes, open_image, uri, used_image};
 use super::estate::Terms;
 use super::fill::{self, Gap};
-use super::{Image, IoCtx};
 use crate::backend::rbd::Rbd;
 use crate::device::signature::{self, ReadAt};
 use crate::interrupt::Interrupt;
-use crate::prepare::{WorkerFiles, needs_data};
+use crate::prepare::{FileUse, WorkerFiles, needs_data};
 use crate::sys::patience::{LOOK, Patience};
 use iosonde_job::plan::{Ceph, Engine, Job};
+use iosonde_result::run::CephUsed;
 use iosonde_result::session::RunError;
 use std::io;
 use std::ops::Range;
@@ -30,8 +31,8 @@ pub(super) struct ImageUse {
     /// Open to be written, once somebody writes.
     image: Image,
     is_writable: bool,
-    /// What was written when it was first looked at, and what has been filled since. What the workload writes does not count:
-    /// nobody knows which blocks of an object it has left out.
+    /// What was written when it was first looked at, and what has been filled since, without what jobs have discarded. What the
+    /// workload writes does not count: nobody knows which blocks of an object it has left out.
     written: Vec<Range<u64>>,
     missing: Vec<Range<u64>>,
 }
@@ -69,9 +70,9 @@ impl ImageUse {
         Ok(&mut images[index])
     }
 
-    /// The pool that it is in.
-    pub(super) fn pool(&self) -> &IoCtx {
-        self.image.pool()
+    /// What runs on it.
+    pub(super) fn used(&self) -> Result<CephUsed, RunError> {
+        used_image(&self.ceph, &self.image)
     }
 
     /// Takes note of what a worker will do with it, and refuses what it must not.
@@ -89,13 +90,23 @@ impl ImageUse {
             }
             self.make_writable()?;
         }
+        self.want(job, files, terms)
+    }
+
+    /// Takes note of what must be written before a worker reads, and refuses that where it must not be.
+    pub(super) fn want(
+        &mut self,
+        job: &Job,
+        files: &WorkerFiles,
+        terms: &Terms<'_>,
+    ) -> Result<(), RunError> {
         if !needs_data(job) {
             return Ok(());
         }
+        let uri = name(&self.ceph);
+        let agreed = terms.allow(&uri, job);
         for file in &files.files {
-            let start = file.region.start_bytes;
-            let wanted = start..start + file.region.size_bytes;
-            let gaps = without(&wanted, &self.written);
+            let gaps = without(&region(file), &self.written);
             if gaps.is_empty() {
                 continue;
             }
@@ -104,7 +115,7 @@ impl ImageUse {
                 return Err(RunError::Target {
                     path: uri,
                     problem: format!(
-                        "{unwritten} of the {} bytes that job {} reads were never written: reading them would measure nothing",
+                        "{unwritten} of the {} bytes that job {} reads were never written, or discarded: reading them would measure nothing",
                         file.region.size_bytes, job.name
                     ),
                     remedy: format!(
@@ -122,6 +133,15 @@ impl ImageUse {
             self.make_writable()?;
         }
         Ok(())
+    }
+
+    /// A job has discarded something of these files.
+    pub(super) fn forget(&mut self, ceph: &Ceph, files: &WorkerFiles) {
+        let is_same = (&self.ceph.pool, &self.ceph.namespace, &self.ceph.image)
+            == (&ceph.pool, &ceph.namespace, &ceph.image);
+        for file in files.files.iter().filter(|_| is_same) {
+            forget(&mut self.written, &region(file));
+        }
     }
 
     fn refuse_what_it_carries(&self, uri: &str) -> Result<(), RunError> {
@@ -245,6 +265,21 @@ fn sorted(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     ranges
 }
 
+/// The part of its image that a job uses.
+fn region(file: &FileUse) -> Range<u64> {
+    let start = file.region.start_bytes;
+    start..start + file.region.size_bytes
+}
+
+/// Takes a range out of what is known.
+fn forget(known: &mut Vec<Range<u64>>, gone: &Range<u64>) {
+    let gone = std::slice::from_ref(gone);
+    *known = known
+        .iter()
+        .flat_map(|range| without(range, gone))
+        .collect();
+}
+
 /// The parts of a range that are in none of `known`, which is sorted.
 fn without(range: &Range<u64>, known: &[Range<u64>]) -> Vec<Range<u64>> {
     let (mut gaps, mut at) = (Vec::new(), range.start);
@@ -275,6 +310,17 @@ mod tests {
         assert_eq!(without(&(0..10), &[2..4, 6..20]), [0..2, 4..6]);
         assert_eq!(without(&(5..10), &[0..3, 12..20]), one(5..10));
         assert_eq!(without(&(5..10), &one(0..30)), []);
+    }
+
+    #[test]
+    fn what_was_discarded_is_not_known_to_be_written() {
+        let mut known = vec![0..10, 20..30];
+        forget(&mut known, &(8..22));
+        assert_eq!(known, [0..8, 22..30]);
+        forget(&mut known, &(2..4));
+        assert_eq!(known, [0..2, 4..8, 22..30]);
+        forget(&mut known, &(0..64));
+        assert_eq!(known, []);
     }
 
     proptest! {

@@ -24,7 +24,7 @@ struct File {
     is_foreign: bool,
     /// So long it is, or will be in the end.
     bytes: u64,
-    /// Bytes from its start that are known to be written.
+    /// Bytes from its start that are known to be written. What jobs have discarded is not.
     filled: u64,
     /// Bytes from its start that must be written before the next run.
     wanted: u64,
@@ -109,17 +109,44 @@ impl PoolUse {
             return file.check(job, used, &uri, terms);
         }
         file.bytes = file.bytes.max(used.size_needed);
-        if needs_data(job) && file.filled < used.size_needed {
-            if terms.readonly {
-                return Err(readonly(&uri, used.size_needed));
-            }
-            file.wanted = file.wanted.max(used.size_needed);
-        } else if changes(job) && self.ceph.touch_objects && self.ceph.object_bytes.is_none() {
+        file.want(job, used, &uri, terms)?;
+        let is_filled = file.wanted > file.filled;
+        if !is_filled && changes(job) && self.ceph.touch_objects && self.ceph.object_bytes.is_none()
+        {
             self.io
                 .write(&name, &[], 0)
                 .map_err(|error| error.on(&uri))?;
         }
         Ok(())
+    }
+
+    /// Takes note of what must be written before a worker reads its files, which were noted before.
+    pub(super) fn want(
+        &mut self,
+        job: &Job,
+        files: &WorkerFiles,
+        terms: &Terms<'_>,
+    ) -> Result<(), RunError> {
+        for used in &files.files {
+            let name = object_of(&used.path);
+            let uri = self.uri(&name);
+            if let Some(file) = self.files.get_mut(&name) {
+                file.want(job, used, &uri, terms)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A job has discarded something of these files.
+    pub(super) fn forget(&mut self, ceph: &Ceph, files: &WorkerFiles) {
+        if (&self.ceph.pool, &self.ceph.namespace) != (&ceph.pool, &ceph.namespace) {
+            return;
+        }
+        for used in &files.files {
+            if let Some(file) = self.files.get_mut(&object_of(&used.path)) {
+                file.forget(used.region.start_bytes);
+            }
+        }
     }
 
     /// Looks whether there is something of this name that nobody here has made.
@@ -277,7 +304,7 @@ pub fn remove_objects(
 impl File {
     /// What others have made may be read as far as it goes, and written with consent.
     fn check(
-        &self,
+        &mut self,
         job: &Job,
         used: &FileUse,
         uri: &str,
@@ -302,7 +329,44 @@ impl File {
                 remedy: "use a smaller size=, or another name".to_owned(),
             });
         }
+        self.want(job, used, uri, terms)
+    }
+
+    /// What a job reads must be written; of what others have made, that destroys what a job of ours has discarded only in part.
+    fn want(
+        &mut self,
+        job: &Job,
+        used: &FileUse,
+        uri: &str,
+        terms: &Terms<'_>,
+    ) -> Result<(), RunError> {
+        if !needs_data(job) || self.filled >= used.size_needed {
+            return Ok(());
+        }
+        if terms.readonly {
+            return Err(readonly(uri, used.size_needed));
+        }
+        if self.is_foreign && !terms.allow(uri, job) {
+            return Err(RunError::Target {
+                path: uri.to_owned(),
+                problem: format!(
+                    "a job before has discarded it from byte {} on, and job {} reads {}: reading them would measure nothing",
+                    self.filled, job.name, used.size_needed
+                ),
+                remedy: format!(
+                    "consent to have it filled: --allow-overwrite={uri} (in a job: allow_mounted_write=1)"
+                ),
+            });
+        }
+        self.wanted = self.wanted.max(used.size_needed);
         Ok(())
+    }
+
+    /// A job has discarded something from this byte on.
+    fn forget(&mut self, from: u64) {
+        self.filled = self.filled.min(from);
+        // Nobody has asked for it since.
+        self.wanted = self.wanted.min(self.filled);
     }
 }
 

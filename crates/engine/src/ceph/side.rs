@@ -153,6 +153,17 @@ pub(super) fn pool(
     })
 }
 
+/// The pool for data of a file system of this name, or of the only one, from the answer to `fs ls`.
+pub(super) fn data_pool(answer: &Value, name: Option<&str>) -> Option<String> {
+    let all = answer.as_array()?;
+    let found = match (name, &all[..]) {
+        (Some(name), all) => all.iter().find(|one| one["name"] == name)?,
+        (None, [only]) => only,
+        (None, _) => return None,
+    };
+    Some(found["data_pools"][0].as_str()?.to_owned())
+}
+
 fn cache_tier(all: &[Value], pool: &Value) -> Option<String> {
     let tier = pool["read_tier"].as_i64().filter(|id| *id >= 0)?;
     let id = |pool: &&Value| pool["pool_id"].as_i64().or(pool["pool"].as_i64()) == Some(tier);

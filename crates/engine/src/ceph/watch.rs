@@ -2,21 +2,28 @@
 //!
 //! Nothing of it is on the way of the measured I/O, and what cannot be asked is a note in the result, never a failure.
 
+use super::places::{Place, Pool, places};
 use super::side::{self, OsdOps, Status};
 use super::{CephError, Cluster, connect};
+use crate::device::system::System;
 use iosonde_job::plan::{CephAccess, Plan};
 use iosonde_result::ceph::CephSide;
+use iosonde_result::host::TargetInfo;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Time between two looks.
 const EVERY: Duration = Duration::from_secs(2);
 
 /// Longest wait for an answer, in seconds: what is stopped will not answer a later question either.
 const LONGEST_S: u32 = 5;
+
+/// So long a cluster that could not be reached is not tried again.
+const LOST_FOR: Duration = Duration::from_secs(60);
 
 /// Of larger clusters only so many storage daemons are asked one by one.
 const MOST_OSDS: u32 = 64;
@@ -29,22 +36,32 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins to look at the cluster that a plan's jobs speak to; `None` where they speak to none, or it does not answer a
-    /// client more.
-    pub(crate) fn of(plan: &Plan) -> Option<Watch> {
-        let job = plan.jobs.iter().find(|job| job.io.engine.is_ceph())?;
-        let ceph = job.io.ceph.as_deref()?;
-        let access = CephAccess {
-            timeout_s: ceph.access.timeout_s.min(LONGEST_S),
-            ..ceph.access.clone()
-        };
-        Watch::begin(connect(&access).ok()?, &ceph.pool).ok()
+    /// Begins to look at the cluster that a plan's jobs speak to or that their files are in; `None` where there is none, or it does not
+    /// answer a client more. `given` says how it is reached where the plan does not.
+    pub(crate) fn of(plan: &Plan, targets: &[TargetInfo], given: &CephAccess) -> Option<Watch> {
+        let places = places(plan, targets, &System::live(), given);
+        let mut known = Known::default();
+        let (cluster, fsid) = places.iter().find_map(|place| known.cluster(place))?;
+        let mut seen = Seen::new(cluster);
+        let (mut pools, mut elsewhere) = (Vec::new(), Vec::new());
+        for place in &places {
+            match known.cluster(place) {
+                Some((_, other)) if other == fsid => pools.push(&place.pool),
+                _ => elsewhere.push(place),
+            }
+        }
+        seen.look_at_pools(&pools);
+        for place in elsewhere {
+            seen.note(format!(
+                "{} is in another cluster, or cannot be asked for: what was done there is not known",
+                place.pool
+            ));
+        }
+        Watch::begin(seen).ok()
     }
 
-    /// Begins to look at the cluster, and at a pool of it.
-    pub fn begin(cluster: Cluster, pool: &str) -> std::io::Result<Watch> {
+    fn begin(mut seen: Seen) -> std::io::Result<Watch> {
         let (stop, stopped) = channel();
-        let mut seen = Seen::new(cluster, pool);
         seen.before = seen.ops();
         let thread = std::thread::Builder::new()
             .name("ceph".to_owned())
@@ -71,6 +88,50 @@ impl Watch {
     }
 }
 
+/// Ways to clusters that led nowhere, with the time.
+static LOST: Mutex<Vec<(CephAccess, Instant)>> = Mutex::new(Vec::new());
+
+/// Connects. What did not answer is left alone for a while: each run of a study would wait for it again.
+fn reach(access: &CephAccess) -> Option<(Cluster, String)> {
+    let lost = || LOST.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_lost = {
+        let mut lost = lost();
+        lost.retain(|(_, at)| at.elapsed() < LOST_FOR);
+        lost.iter().any(|(other, _)| other == access)
+    };
+    if is_lost {
+        return None;
+    }
+    let found = connect(access).and_then(|cluster| Ok((cluster.clone(), cluster.fsid()?)));
+    if found.is_err() {
+        lost().push((access.clone(), Instant::now()));
+    }
+    found.ok()
+}
+
+/// Clusters by how they are reached, with their identity; `None` where one cannot be.
+#[derive(Default)]
+struct Known(Vec<(CephAccess, Option<(Cluster, String)>)>);
+
+impl Known {
+    /// The cluster of a pool, unless it is another one that is reached in this way.
+    fn cluster(&mut self, place: &Place) -> Option<(Cluster, String)> {
+        let found = match self.0.iter().find(|(access, _)| *access == place.access) {
+            Some((_, found)) => found.clone(),
+            None => {
+                let access = CephAccess {
+                    timeout_s: place.access.timeout_s.min(LONGEST_S),
+                    ..place.access.clone()
+                };
+                let found = reach(&access);
+                self.0.push((place.access.clone(), found.clone()));
+                found
+            }
+        };
+        found.filter(|(_, fsid)| place.fsid.as_ref().is_none_or(|wanted| wanted == fsid))
+    }
+}
+
 /// What was seen so far.
 struct Seen {
     cluster: Cluster,
@@ -79,14 +140,13 @@ struct Seen {
 }
 
 impl Seen {
-    fn new(cluster: Cluster, pool: &str) -> Seen {
+    fn new(cluster: Cluster) -> Seen {
         let mut seen = Seen {
             cluster,
             side: CephSide::default(),
             before: BTreeMap::new(),
         };
         seen.look();
-        seen.side.pool = seen.pool(pool);
         seen
     }
 
@@ -96,13 +156,32 @@ impl Seen {
         }
     }
 
-    fn pool(&mut self, name: &str) -> Option<iosonde_result::ceph::CephPool> {
+    fn look_at_pools(&mut self, pools: &[&Pool]) {
+        let mut names: Vec<String> = Vec::new();
+        for pool in pools {
+            let name = match pool {
+                Pool::Named(name) => Some(name.clone()),
+                Pool::OfFileSystem(file_system) => {
+                    let answer = self.ask("the file systems", "fs ls");
+                    answer.and_then(|answer| side::data_pool(&answer, file_system.as_deref()))
+                }
+            };
+            names.extend(name.filter(|name| !names.contains(name)));
+        }
         let command = r#"osd pool ls", "detail": "detail"#;
-        let pools = self.ask("the pools", command)?;
-        side::pool(&pools, name, |profile| {
-            let command = format!(r#"osd erasure-code-profile get", "name": "{profile}"#);
-            self.ask("an erasure code", &command)
-        })
+        let Some(all) = self.ask("the pools", command) else {
+            return;
+        };
+        let mut found = Vec::new();
+        for name in &names {
+            found.extend(side::pool(&all, name, |profile| {
+                let command = format!(r#"osd erasure-code-profile get", "name": "{profile}"#);
+                self.ask("an erasure code", &command)
+            }));
+        }
+        let mut found = found.into_iter();
+        self.side.pool = found.next();
+        self.side.more_pools = found.collect();
     }
 
     /// What each storage daemon has done so far.

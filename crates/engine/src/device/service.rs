@@ -4,6 +4,8 @@
 //! configuration and a path, and answers for its cluster's identity through an extended attribute.
 
 use super::system::System;
+#[cfg(feature = "ceph")]
+use iosonde_job::plan::CephAccess;
 use iosonde_result::host::{Mount, Service, ServiceClient};
 use std::path::Path;
 
@@ -106,6 +108,29 @@ fn ceph_fuse(system: &System, mount: &Mount) -> Service {
     service.servers = monitors_of(&monitors.unwrap_or_default());
     service.fsid = setting(&conf, "fsid");
     service
+}
+
+/// How the cluster of a mounted CephFS is reached: as its client was told to, where nobody says otherwise.
+#[cfg(feature = "ceph")]
+pub(crate) fn access(system: &System, mount: &Mount, given: &CephAccess) -> CephAccess {
+    let process = match mount.fs_type.as_str() {
+        "ceph" => None,
+        _ => Process::serving(system, mount),
+    };
+    let process = process.as_ref();
+    let told = |names: &[&str]| process?.given(names);
+    let from_environment = || process?.environment("CEPH_CONF");
+    let conf = || told(&["-c", "conf"]).or_else(from_environment);
+    let user = mount
+        .service
+        .as_ref()
+        .and_then(|service| service.user.clone());
+    CephAccess {
+        conf: given.conf.clone().or_else(conf),
+        client: given.client.clone().or(user),
+        keyring: given.keyring.clone().or_else(|| told(&["-k", "keyring"])),
+        ..given.clone()
+    }
 }
 
 /// A process that serves a file system.
@@ -285,7 +310,7 @@ mod tests {
         write("proc/8/cmdline", "vi\0/mnt\0");
         write(
             "proc/9/cmdline",
-            "/usr/bin/ceph-fuse\0--conf=/c.conf\0--client-mountpoint\0/sub\0--client_fs=fs1\0-n\0client.me\0/mnt\0",
+            "/usr/bin/ceph-fuse\0--conf=/c.conf\0--client-mountpoint\0/sub\0--client_fs=fs1\0-n\0client.me\0--keyring\0/k\0/mnt\0",
         );
         write(
             "c.conf",
@@ -315,6 +340,24 @@ mod tests {
                 user: Some("me".into()),
             }
         );
+        #[cfg(feature = "ceph")]
+        {
+            let mut mount = mounts[0].clone();
+            mount.service = Some(service);
+            let text = |text: &str| Some(text.to_owned());
+            let told = access(&system, &mount, &CephAccess::default());
+            assert_eq!(
+                (told.conf, told.client, told.keyring),
+                (text("/c.conf"), text("me"), text("/k"))
+            );
+            let given = CephAccess {
+                conf: text("/mine"),
+                timeout_s: 3,
+                ..CephAccess::default()
+            };
+            let told = access(&system, &mount, &given);
+            assert_eq!((told.conf, told.timeout_s), (text("/mine"), 3));
+        }
         // A process that cannot be found leaves the kind.
         let elsewhere = Mount {
             mount_point: "/nowhere".into(),

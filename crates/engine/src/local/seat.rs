@@ -8,12 +8,14 @@ use super::report::{self, Measured};
 use super::scheduler::Schedulers;
 #[cfg(feature = "ceph")]
 use super::stage::{self, Stage};
-use super::{LocalRunner, Member, epoch_ms};
+use super::threads::Held;
+use super::{Member, epoch_ms};
 use crate::backend::Backend;
 #[cfg(feature = "ceph")]
 use crate::backend::rados::Rados;
 #[cfg(feature = "ceph")]
 use crate::ceph::CephBackend;
+use crate::ceph::Estate;
 use crate::clock::{Clock, RealClock};
 use crate::failure::in_words;
 use crate::flow::FlowPool;
@@ -30,7 +32,7 @@ use iosonde_result::observer::WorkerState;
 use iosonde_result::run::{BackendUsed, CpuUse, WorkerResult};
 use iosonde_result::session::RunError;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Longest sleep of a worker that waits for a time: how late it may notice that it is to stop.
@@ -88,6 +90,8 @@ impl Gate {
 /// What a worker's thread is given.
 pub(super) struct Seat<'a> {
     pub(super) plan: &'a Plan,
+    /// Those of all workers, of which this is one's.
+    pub(super) clones: &'a [Member],
     pub(super) clone: &'a Member,
     pub(super) clock: RealClock,
     pub(super) shared: Arc<Shared>,
@@ -95,7 +99,7 @@ pub(super) struct Seat<'a> {
     pub(super) flow: Option<Arc<FlowPool>>,
     pub(super) shelf: &'a LogShelf,
     pub(super) schedulers: &'a Schedulers,
-    pub(super) runner: &'a LocalRunner,
+    pub(super) session: &'a Held<'a>,
 }
 
 /// A worker that is ready to start.
@@ -126,15 +130,20 @@ impl Seat<'_> {
         };
         self.shared.open_files.store(0, Relaxed);
         let result = result.unwrap_or_else(|error| self.failed(&error));
+        self.estate().forget(self.job(), self.clone.files());
         self.shared.enter(report::last_state(&result));
         result
     }
 
     fn prepare(&self) -> Result<Ready, RunError> {
         let job = self.job();
-        for warning in self.clone.look_again(self.plan, &self.runner.consent)? {
+        for warning in self
+            .clone
+            .look_again(self.plan, &self.session.runner.consent)?
+        {
             self.shared.note(warning);
         }
+        self.fill_what_was_discarded()?;
         self.schedulers.switch(job, self.clone)?;
         settle(job, self.clone.clone)?;
         let without_files = !job.io.engine.has_paths();
@@ -155,7 +164,7 @@ impl Seat<'_> {
             self.clone.files(),
             handles,
             keeper.is_some(),
-            &self.runner.interrupt,
+            &self.session.runner.interrupt,
         )?;
         let locked = match job.io.lockmem_bytes {
             0 => None,
@@ -184,6 +193,26 @@ impl Seat<'_> {
             files,
             _locked: locked,
         })
+    }
+
+    fn estate(&self) -> MutexGuard<'_, Estate> {
+        let estate = self.session.estate.lock();
+        estate.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What an earlier job has discarded in a Ceph cluster is written again before this one or one after it reads it.
+    fn fill_what_was_discarded(&self) -> Result<(), RunError> {
+        let terms = self.session.runner.terms();
+        let bytes = self
+            .estate()
+            .make_ready_again(self.plan, self.clones, self.clone, &terms)?;
+        if bytes > 0 {
+            self.shared.note(format!(
+                "{} MiB in the Ceph cluster that a job before has discarded were laid out again",
+                bytes.div_ceil(1 << 20)
+            ));
+        }
+        Ok(())
     }
 
     fn run(&self, mut ready: Ready, gate_ns: u64) -> Result<WorkerResult, RunError> {
@@ -219,7 +248,7 @@ impl Seat<'_> {
                 flow: self.flow.clone(),
                 log,
                 keeper,
-                dump_directory: self.runner.dump_directory.clone(),
+                dump_directory: self.session.runner.dump_directory.clone(),
             };
             let parts = assemble::parts(job, files, kit, start_ns, company);
             let mut driven = match backend {

@@ -5,6 +5,7 @@ use super::logfiles::LogShelf;
 use super::scheduler::Schedulers;
 use super::seat::{Gate, Seat};
 use super::{CrewOutcome, LocalRunner, Member};
+use crate::ceph::Estate;
 use crate::clock::{Clock, RealClock};
 use crate::failure::no_thread;
 use crate::tally::Shared;
@@ -12,9 +13,9 @@ use iosonde_job::plan::Plan;
 use iosonde_result::observer::{Observer, Start};
 use iosonde_result::run::WorkerResult;
 use iosonde_result::session::RunError;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
@@ -93,11 +94,17 @@ impl Drop for LastWord {
     }
 }
 
+/// What a session holds while its workers run.
+pub(super) struct Held<'a> {
+    pub(super) runner: &'a LocalRunner,
+    pub(super) estate: &'a Mutex<Estate>,
+}
+
 /// Runs all clones to their end. An error means that nothing was run, or that a thread was refused.
 pub(super) fn run(
     plan: &Plan,
     clones: &[Member],
-    runner: &LocalRunner,
+    session: &Held<'_>,
     around: Around<'_>,
     observer: &mut dyn Observer,
 ) -> Result<CrewOutcome, RunError> {
@@ -125,6 +132,7 @@ pub(super) fn run(
                     (&clones[number], crew.shared(number), crew.flow(number));
                 let seat = Seat {
                     plan,
+                    clones,
                     clone,
                     clock,
                     shared,
@@ -132,7 +140,7 @@ pub(super) fn run(
                     flow,
                     shelf: &shelf,
                     schedulers: &schedulers,
-                    runner,
+                    session,
                 };
                 let word = LastWord(sender.clone());
                 let work = move || {

@@ -43,21 +43,26 @@ pub(super) struct Watched {
     pub(super) verdicts: Vec<Verdict>,
 }
 
+/// What all files are.
+pub(super) fn targets(plan: &Plan, clones: &[Member]) -> Vec<TargetInfo> {
+    let mut targets: Vec<TargetInfo> = Vec::new();
+    let real = clones
+        .iter()
+        .filter(|clone| plan.jobs[clone.job].io.engine.has_paths());
+    for file in real.flat_map(|clone| &clone.files().files) {
+        if let Ok(target) = identify(&file.path)
+            && !targets.iter().any(|known| known.path == target.path)
+        {
+            targets.push(target);
+        }
+    }
+    targets
+}
+
 impl DeviceWatch {
     /// Looks at the devices under all files.
-    pub(super) fn begin(plan: &Plan, clones: &[Member]) -> DeviceWatch {
+    pub(super) fn begin(plan: &Plan, clones: &[Member], targets: Vec<TargetInfo>) -> DeviceWatch {
         let system = System::live();
-        let mut targets: Vec<TargetInfo> = Vec::new();
-        let real = clones
-            .iter()
-            .filter(|clone| plan.jobs[clone.job].io.engine.has_paths());
-        for file in real.flat_map(|clone| &clone.files().files) {
-            if let Ok(target) = identify(&file.path)
-                && !targets.iter().any(|known| known.path == target.path)
-            {
-                targets.push(target);
-            }
-        }
         let verdicts = unwritten(plan, clones);
         let devices = targets.iter().flat_map(TargetInfo::all_devices);
         let machine = MachineWatch::of(

@@ -8,7 +8,7 @@ use crate::backend::Completion;
 use crate::ceph::CephError;
 use crate::interrupt::Interrupt;
 use libloading::Library;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::fmt;
 use std::ops::Range;
 use std::ptr::{null, null_mut};
@@ -43,6 +43,74 @@ functions! {
     }
 }
 
+/// A setting, as librbd tells it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct Setting {
+    name: *mut c_char,
+    value: *mut c_char,
+    /// The configuration, the pool or the image.
+    source: c_uint,
+}
+
+impl Setting {
+    const NONE: Setting = Setting {
+        name: null_mut(),
+        value: null_mut(),
+        source: 0,
+    };
+}
+
+functions! {
+    /// What tells the settings of an image. Before Ceph 14 librbd has none of it.
+    Settings {
+        list: unsafe extern "C" fn(Raw, *mut Setting, *mut c_int) -> c_int = b"rbd_config_image_list",
+        free: unsafe extern "C" fn(*mut Setting, c_int) = b"rbd_config_image_list_cleanup",
+    }
+}
+
+impl Settings {
+    fn loaded() -> Option<&'static Settings> {
+        static LOADED: OnceLock<Option<Settings>> = OnceLock::new();
+        let load = || load(LIBRARY, |library: &Library| Settings::of(library)).ok();
+        LOADED.get_or_init(load).as_ref()
+    }
+
+    /// All settings of an image, with their values; none where it cannot be told.
+    fn of_image(&self, image: Raw) -> Vec<(String, String)> {
+        let mut room = 256;
+        // The second time there is room for as many as there are.
+        for _ in 0..2 {
+            let mut list = vec![Setting::NONE; room];
+            let mut count = c_int::try_from(room).unwrap_or(c_int::MAX);
+            // SAFETY: an open image, and a list of the length that is told.
+            let listed = unsafe { (self.list)(image, list.as_mut_ptr(), &mut count) };
+            let there = usize::try_from(count).unwrap_or(0);
+            if listed == -libc::ERANGE && there > room {
+                room = there;
+                continue;
+            }
+            if listed < 0 {
+                break;
+            }
+            let text = |text: *mut c_char| {
+                // SAFETY: the library has made these texts, and they are freed below.
+                let text = unsafe { CStr::from_ptr(text) };
+                text.to_string_lossy().into_owned()
+            };
+            let told = list
+                .iter()
+                .take(there)
+                .filter(|one| !one.name.is_null() && !one.value.is_null());
+            let told = told.map(|one| (text(one.name), text(one.value))).collect();
+            // SAFETY: so many of the list were written by the library, and nobody holds a part of them any more.
+            unsafe { (self.free)(list.as_mut_ptr(), count) };
+            return told;
+        }
+        Vec::new()
+    }
+}
+
 impl Rbd {
     fn loaded() -> Result<&'static Rbd, CephError> {
         static LOADED: OnceLock<Result<Rbd, CephError>> = OnceLock::new();
@@ -67,6 +135,8 @@ struct Opened {
     io: IoCtx,
     /// Requests to it were given up: it stays open for as long as this process lives.
     is_left_open: AtomicBool,
+    /// Its settings, once somebody has asked for them.
+    settings: OnceLock<Vec<(String, String)>>,
 }
 
 /// An image that others may have open.
@@ -119,6 +189,7 @@ impl Image {
                 raw,
                 io: io.clone(),
                 is_left_open: AtomicBool::new(false),
+                settings: OnceLock::new(),
             }),
         })
     }
@@ -151,6 +222,16 @@ impl Image {
             "measure the image".to_owned()
         })?;
         Ok(size)
+    }
+
+    /// The value of a setting as it holds for this image: its own (`rbd config image set`), else its pool's, else the client's. `None`
+    /// where librbd does not tell.
+    pub fn setting(&self, name: &str) -> Option<&str> {
+        let (_, raw) = self.raw();
+        let read = || Settings::loaded().map_or_else(Vec::new, |settings| settings.of_image(raw));
+        let all = self.opened.settings.get_or_init(read);
+        let found = all.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
     }
 
     /// Reads; the number of bytes that there were.

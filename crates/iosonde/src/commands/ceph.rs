@@ -1,7 +1,7 @@
 //! Targets in a Ceph cluster, for the commands that take any target.
 
 use crate::failure::Failure;
-use crate::store::random_id;
+use crate::store::{ID_DIGITS, random_id};
 use iosonde_engine::ceph::{Found, look};
 use iosonde_engine::placed::file_in;
 use iosonde_job::Target;
@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 
 /// Room that is taken for granted in a pool whose cluster says nothing of it (without a manager there are no statistics).
 const UNKNOWN_ROOM: u64 = 1 << 50;
+
+/// How the names of all our objects begin.
+pub(super) const OURS: &str = "iosonde-";
 
 /// What a name means, if it is a target in a Ceph cluster.
 pub(crate) fn target(name: &str) -> Result<Option<Target>, Failure> {
@@ -50,7 +53,16 @@ pub(super) fn kind(
 /// How the names of our objects begin, different in each run.
 pub(super) fn prefix() -> Result<String, Failure> {
     let id = random_id().map_err(anyhow::Error::from)?;
-    Ok(format!("iosonde-{id}-"))
+    Ok(format!("{OURS}{id}-"))
+}
+
+/// How the names of all objects of the run begin that has made this one; `None` where it was none of ours.
+pub(super) fn run_of(object: &str) -> Option<&str> {
+    let length = OURS.len() + ID_DIGITS;
+    let id = object.strip_prefix(OURS)?.get(..ID_DIGITS)?;
+    let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let is_ours = id.bytes().all(is_digit) && object[length..].starts_with('-');
+    is_ours.then(|| &object[..=length])
 }
 
 /// Where a study's working file is.
@@ -62,6 +74,24 @@ pub(super) fn path(target: &Target) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn our_objects_are_known_by_their_names() {
+        let prefix = prefix().unwrap();
+        let object = format!("{prefix}data.0000000000000001");
+        assert_eq!(run_of(&object), Some(&prefix[..]));
+        for other in [
+            "iosonde-",
+            "iosonde-0123456789",
+            "iosonde-012345678-data",
+            "iosonde-backup-of-data",
+            "iosonde-012345678G-data",
+            "iosonde-01234567é-x",
+            "my-iosonde-0123456789-data",
+        ] {
+            assert_eq!(run_of(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn only_targets_of_ceph_are_meant() {

@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod killed;
 mod measure;
 mod objects;
 mod pool;

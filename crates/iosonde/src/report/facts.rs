@@ -40,7 +40,7 @@ pub(crate) fn ceph(side: &CephSide) -> Vec<Fact> {
             side.health, osds.up, osds.total, osds.r#in
         ),
     )];
-    if let Some(pool) = &side.pool {
+    for pool in side.pools() {
         let tier = pool.cache_tier.as_ref();
         let tier = tier.map_or(String::new(), |tier| format!(", cache tier {tier}"));
         let pool = format!("{}, {}, {} PGs{tier}", pool.name, pool.redundancy, pool.pgs);

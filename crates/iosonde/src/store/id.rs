@@ -3,7 +3,7 @@
 use std::io;
 
 /// Digits of an id.
-pub(super) const DIGITS: usize = 10;
+pub(crate) const DIGITS: usize = 10;
 /// Digits that are shown at least.
 const FEWEST_SHOWN: usize = 6;
 

@@ -80,7 +80,9 @@ impl SweepResult {
     /// What each Ceph cluster was and did during all runs, by the pool.
     pub fn ceph(&self) -> Vec<CephSide> {
         let mut found: Vec<CephSide> = Vec::new();
-        let pool = |side: &CephSide| side.pool.as_ref().map(|pool| pool.name.clone());
+        let pool = |side: &CephSide| -> Vec<String> {
+            side.pools().map(|pool| pool.name.clone()).collect()
+        };
         for side in self.curves.iter().filter_map(|curve| curve.ceph.as_ref()) {
             let is_same =
                 |known: &&mut CephSide| known.fsid == side.fsid && pool(known) == pool(side);

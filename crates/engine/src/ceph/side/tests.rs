@@ -131,3 +131,15 @@ fn daemons_are_compared_by_what_they_did_meanwhile() {
     assert!((found[0].op_ns - 1e6).abs() < 1.0);
     assert_eq!(found[0].commit_ns, Some(3_000_000));
 }
+
+#[test]
+fn a_file_system_has_a_pool_for_data() {
+    let one = |name: &str, pool: &str| json!({"name": name, "metadata_pool": "m", "metadata_pool_id": 2, "data_pool_ids": [3], "data_pools": [pool, "other"]});
+    let two = json!([one("a", "pa"), one("b", "pb")]);
+    assert_eq!(data_pool(&two, Some("b")).as_deref(), Some("pb"));
+    assert_eq!(data_pool(&two, Some("c")), None);
+    assert_eq!(data_pool(&two, None), None, "which of them is not known");
+    let only = json!([one("a", "pa")]);
+    assert_eq!(data_pool(&only, None).as_deref(), Some("pa"));
+    assert_eq!(data_pool(&json!({}), None), None);
+}

@@ -35,7 +35,7 @@ pub(super) enum RadosCommand {
     /// Write objects to a pool, or read them again: table and summary of `rados bench`, percentiles, confidence
     #[command(after_help = EXAMPLES)]
     Bench(BenchArgs),
-    /// Remove what a `write --no-cleanup` has left
+    /// Remove what a `write --no-cleanup` has left, or runs that were killed
     Cleanup(CleanupArgs),
 }
 
@@ -188,7 +188,7 @@ pub(crate) struct CleanupArgs {
     #[arg(long, alias = "run_name", default_value = LAST_RUN, value_name = "OBJECT")]
     pub(super) run_name: String,
     /// Remove all objects whose names begin with this, which must begin with benchmark_data: what interrupted benchmarks
-    /// have left
+    /// have left; or with iosonde-: what other commands of iosonde have left that were killed
     #[arg(long, conflicts_with = "run_name", value_name = "NAME")]
     pub(super) prefix: Option<String>,
 }

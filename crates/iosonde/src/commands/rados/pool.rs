@@ -1,6 +1,7 @@
 //! What is done in a pool beside measuring: the description of what was written, and its removal.
 
 use super::args::{AccessArgs, CleanupArgs};
+use super::killed;
 use super::objects::{PREFIX, Written, name, prefix};
 use crate::failure::Failure;
 use crate::signals::Stop;
@@ -45,7 +46,12 @@ impl Pool {
         &self.target
     }
 
-    fn failed(&self, error: &CephError) -> Failure {
+    /// What removes the objects whose names begin with this.
+    pub(super) fn clean_up(&self, prefix: &str) -> String {
+        format!("{} --prefix {prefix}", self.clean_up_command)
+    }
+
+    pub(super) fn failed(&self, error: &CephError) -> Failure {
         Failure::Run(error.on(&self.target))
     }
 
@@ -90,7 +96,7 @@ impl Pool {
     }
 
     /// Removes objects; those that are left are named, with the command that removes them.
-    fn remove_objects(
+    pub(super) fn remove_objects(
         &self,
         objects: impl Iterator<Item = String>,
         prefix: &str,
@@ -109,10 +115,7 @@ impl Pool {
         Err(Failure::Run(RunError::Target {
             path: self.target.clone(),
             problem: format!("{first}{others} could not be removed ({name})"),
-            remedy: format!(
-                "when the cluster answers again: {} --prefix {prefix}",
-                self.clean_up_command
-            ),
+            remedy: format!("when the cluster answers again: {}", self.clean_up(prefix)),
         }))
     }
 }
@@ -122,11 +125,17 @@ pub(super) fn clean_up(args: &CleanupArgs, access: &AccessArgs) -> Result<(), Fa
     let stop = Stop::listen()?;
     let pool = Pool::open(access)?;
     let removed = match &args.prefix {
-        Some(prefix) => remove_by_prefix(&pool, prefix, &stop),
-        None => remove_described(&pool, &args.run_name, &stop),
+        Some(prefix) if killed::is_meant(prefix) => killed::remove(&pool, prefix, &stop),
+        Some(prefix) => remove_by_prefix(&pool, prefix, &stop).map(|removed| (removed, Vec::new())),
+        None => remove_described(&pool, &args.run_name, &stop).map(|removed| (removed, Vec::new())),
     };
     stop.check()?;
-    crate::output::Output::Standard.write(format!("Removed {} objects\n", removed?).as_bytes())
+    let (removed, left) = removed?;
+    let mut text = format!("Removed {removed} objects\n");
+    for line in left {
+        text += &format!("{line}\n");
+    }
+    crate::output::Output::Standard.write(text.as_bytes())
 }
 
 fn remove_described(pool: &Pool, run_name: &str, stop: &Stop) -> Result<u64, Failure> {
@@ -134,7 +143,7 @@ fn remove_described(pool: &Pool, run_name: &str, stop: &Stop) -> Result<u64, Fai
         return Err(Failure::usage(
             format!("{}: nothing is described in {run_name}", pool.target()),
             "there is nothing to remove, or it was written with another --run-name; what an interrupted run has left can be \
-             removed with --prefix benchmark_data",
+             removed with --prefix benchmark_data, and what other commands of iosonde have left that were killed, with --prefix iosonde-",
         ));
     };
     let prefix = prefix(&super::bench::host(), written.pid);
@@ -150,7 +159,7 @@ fn remove_by_prefix(pool: &Pool, prefix: &str, stop: &Stop) -> Result<u64, Failu
     if !prefix.starts_with(PREFIX) {
         return Err(Failure::usage(
             format!("--prefix {prefix} is not of a benchmark"),
-            "benchmarks' objects begin with benchmark_data; others are never removed",
+            "benchmarks' objects begin with benchmark_data, those of other commands of iosonde with iosonde-; others are never removed",
         ));
     }
     let found = pool.objects.list(prefix);

@@ -1,0 +1,97 @@
+//! What killed runs of iosonde have left in a pool. Their objects are known by their names.
+
+use super::pool::Pool;
+use crate::commands::ceph::{OURS, run_of};
+use crate::failure::Failure;
+use crate::signals::Stop;
+use iosonde_result::words;
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+/// A run whose objects nobody has written to for so long is not thought to go on.
+const OVER: Duration = Duration::from_secs(24 * 3600);
+/// So many objects of a run are looked at for that.
+const LOOKS: usize = 64;
+
+/// Whether these are names of runs' objects.
+pub(super) fn is_meant(prefix: &str) -> bool {
+    prefix.starts_with(OURS)
+}
+
+/// Removes what runs have left: of one that is named, or of all that are over. How many objects, and what is to be said of others.
+pub(super) fn remove(
+    pool: &Pool,
+    prefix: &str,
+    stop: &Stop,
+) -> Result<(u64, Vec<String>), Failure> {
+    let found = pool.objects.list(prefix);
+    let found = found.map_err(|error| pool.failed(&error))?;
+    let (mut removed, mut left) = (0, Vec::new());
+    for (run, objects) in by_run(found) {
+        stop.check()?;
+        let count = words::counted(objects.len(), "object");
+        let is_named = run_of(prefix).is_some();
+        let age = match is_named {
+            true => OVER,
+            false => idle(pool, &objects)?,
+        };
+        if age < OVER {
+            let age = words::duration(age.as_secs_f64());
+            let command = pool.clean_up(&run);
+            left.push(format!(
+                "{count} of {run} were written to {age} ago: that run may go on. If it does not: {command}"
+            ));
+        } else {
+            removed += pool.remove_objects(objects.into_iter(), &run, stop)?;
+        }
+    }
+    Ok((removed, left))
+}
+
+/// The objects of each run. Those of others are left out.
+fn by_run(names: Vec<String>) -> BTreeMap<String, Vec<String>> {
+    let mut runs: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for name in names {
+        if let Some(run) = run_of(&name) {
+            runs.entry(run.to_owned()).or_default().push(name);
+        }
+    }
+    runs
+}
+
+/// How long ago one of these was written to. What is gone meanwhile was removed by who goes on.
+fn idle(pool: &Pool, objects: &[String]) -> Result<Duration, Failure> {
+    let mut least = Duration::MAX;
+    for object in objects.iter().step_by(objects.len().div_ceil(LOOKS).max(1)) {
+        let stat = pool.objects.stat(object);
+        let stat = stat.map_err(|error| pool.failed(&error))?;
+        let age = stat.map(|stat| SystemTime::now().duration_since(stat.modified));
+        least = least.min(age.and_then(Result::ok).unwrap_or_default());
+    }
+    Ok(least)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_of_others_are_no_runs() {
+        let names = [
+            "iosonde-00000000aa-data.0",
+            "iosonde-notes",
+            "iosonde-00000000bb-x",
+            "iosonde-00000000aa-data.1",
+        ];
+        let runs = by_run(names.map(str::to_owned).to_vec());
+        let counts: Vec<_> = runs
+            .iter()
+            .map(|(run, all)| (&run[..], all.len()))
+            .collect();
+        assert_eq!(
+            counts,
+            [("iosonde-00000000aa-", 2), ("iosonde-00000000bb-", 1)]
+        );
+        assert!(is_meant("iosonde-00") && !is_meant("iosonde") && !is_meant("benchmark_data"));
+    }
+}

@@ -1,0 +1,100 @@
+//! What a job discards is not measured as if it were there: it is filled before the next job reads it, or that is refused.
+
+use iosonde_e2e::Scratch;
+use iosonde_e2e::ceph::{Cluster, POOL};
+use serde_json::Value;
+use std::path::Path;
+
+/// Bytes of an image that are there.
+fn used(cluster: &Cluster, image: &str) -> Option<u64> {
+    let told = cluster.rbd(&format!("du {POOL}/{image} --format json"));
+    let told: Value = serde_json::from_str(&told).expect("JSON");
+    told["images"][0]["used_size"].as_u64()
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn what_a_job_discards_of_an_image_is_filled_before_the_next_reads_it() {
+    let _scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    cluster.rbd(&format!("create {POOL}/discarded --size 8M"));
+    let job =
+        |name: &str, rw: &str| format!("--name={name} --rw={rw} --bs=4m --size=8m --stonewall");
+    let all = format!(
+        "fio --ioengine=rbd --pool={POOL} --rbdname=discarded {} {} {}",
+        job("fill", "write"),
+        job("gone", "trim"),
+        job("reads", "read")
+    );
+    let (status, stdout, stderr) = cluster.run(&all);
+    let said = stdout + &stderr;
+    assert_eq!(status, Some(0), "{said}");
+    assert!(said.contains("laid out again"), "{said}");
+    assert_eq!(used(&cluster, "discarded"), Some(8 << 20));
+    // What a job writes after it is left alone, and what nobody reads is not filled.
+    let kept = format!(
+        "fio --ioengine=rbd --pool={POOL} --rbdname=discarded {} {} --verify=crc32c --do_verify=0 {} --verify=crc32c --verify_only",
+        job("gone", "trim"),
+        job("writes", "write"),
+        job("checks", "read")
+    );
+    let (status, stdout, stderr) = cluster.run(&kept);
+    let said = stdout + &stderr;
+    assert_eq!(status, Some(0), "{said}");
+    assert!(!said.contains("laid out again"), "{said}");
+    let (status, ..) = cluster.run(&format!(
+        "fio --ioengine=rbd --pool={POOL} --rbdname=discarded {}",
+        job("gone", "trim")
+    ));
+    assert_eq!((status, used(&cluster, "discarded")), (Some(0), Some(0)));
+    cluster.rbd(&format!("rm --no-progress {POOL}/discarded"));
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn what_a_job_discards_of_an_object_is_filled_or_not_read() {
+    let scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    // The objects as they are when the reading job is about to start.
+    let seen = scratch.out().join("seen");
+    let look = scratch.write(
+        "look",
+        format!("rados -p {POOL} stat gone.0.0 > {} 2>&1\n", seen.display()),
+    );
+    let text = format!(
+        "[global]\nioengine=rados\npool={POOL}\nfilename=gone.0.0\nbs=64k\nsize=1m\n[fill]\nrw=read\n[gone]\nstonewall\nrw=trim\n\
+         [reads]\nstonewall\nrw=read\nexec_prerun=sh {}\n",
+        look.display()
+    );
+    // What the script prints lies beside.
+    let run = |job: &Path| {
+        let mut command = cluster.iosonde(&format!("fio {}", job.display()));
+        let done = command.current_dir(scratch.out()).output();
+        let done = done.expect("iosonde starts");
+        let said = [done.stdout, done.stderr].concat();
+        (
+            done.status.code(),
+            String::from_utf8_lossy(&said).into_owned(),
+        )
+    };
+    let job = scratch.write("gone.fio", &text);
+    let (status, said) = run(&job);
+    assert_eq!(status, Some(0), "{said}");
+    let seen = std::fs::read_to_string(&seen).expect("what was seen");
+    assert!(seen.trim_end().ends_with("size 1048576"), "{seen}");
+    assert!(said.contains("laid out again"), "{said}");
+    // One that others have made is theirs: a job may discard it with their consent, and none reads what is no more.
+    let path = scratch.write("data", vec![7; 1 << 20]);
+    cluster.rados(&format!("-p {POOL} put gone.0.0 {}", path.display()));
+    let theirs = text.replace("[gone]\n", "[gone]\nallow_mounted_write=1\n");
+    let job = scratch.write("theirs.fio", theirs);
+    let (status, said) = run(&job);
+    assert_ne!(status, Some(0), "{said}");
+    for words in [
+        "a job before has discarded it from byte 0 on",
+        "allow_mounted_write=1",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    cluster.rados(&format!("-p {POOL} rm gone.0.0"));
+}

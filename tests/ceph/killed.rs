@@ -1,0 +1,95 @@
+//! What a run leaves that was killed is found by its name and removed, and nothing else.
+
+use std::process::{Command, Stdio};
+
+use iosonde_e2e::Scratch;
+use iosonde_e2e::ceph::{Cluster, POOL};
+
+use crate::engines::wait_for;
+
+/// The objects of this test.
+fn objects(cluster: &Cluster) -> Vec<String> {
+    let listed = cluster.rados(&format!("-p {POOL} -N killed ls"));
+    let mut names: Vec<String> = listed.lines().map(str::to_owned).collect();
+    names.sort();
+    names
+}
+
+/// Makes an object that was written to at this second.
+fn put_at(cluster: &Cluster, name: &str, seconds: u32) {
+    let script = format!(
+        "import rados\n\
+         cluster = rados.Rados(conffile='{}')\n\
+         cluster.connect()\n\
+         pool = cluster.open_ioctx('{POOL}')\n\
+         pool.set_namespace('killed')\n\
+         with rados.WriteOpCtx() as op:\n    \
+             op.write_full(b'x')\n    \
+             pool.operate_write_op(op, '{name}', mtime={seconds})\n",
+        cluster.conf().display()
+    );
+    // That of the programs of Ceph.
+    let done = Command::new("/usr/bin/python3")
+        .args(["-c", &script])
+        .output();
+    let done = done.expect("python3 starts");
+    assert!(done.status.success(), "{done:?}");
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn what_a_killed_run_has_left_is_removed_on_request() {
+    let _scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    let mut command = cluster.iosonde(&format!(
+        "fio --target=rados://{POOL}/killed --name=a --rw=randrw --bs=64k --size=16m --iodepth=4 --time_based --runtime=600"
+    ));
+    let mut run = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    wait_for("its objects", || {
+        (objects(&cluster).len() == 4).then_some(())
+    });
+    // SIGKILL.
+    run.kill().expect("it runs");
+    run.wait().expect("it ends");
+    // Names that are like ours, and what a run has left long ago.
+    for name in ["iosonde-notes", "iosonde-0123456789", "0123456789-iosonde-"] {
+        put_at(&cluster, name, 1_000_000_000);
+    }
+    let others = objects(&cluster);
+    put_at(
+        &cluster,
+        "iosonde-0123456789-data.0000000000000000",
+        1_000_000_000,
+    );
+    let clean_up = |line: &str| {
+        let (status, stdout, stderr) = cluster.run(line);
+        assert_eq!(status, Some(0), "{line}: {stdout}{stderr}");
+        stdout
+    };
+    let said = clean_up(&format!(
+        "rados -p {POOL} -N killed cleanup --prefix iosonde-"
+    ));
+    assert!(
+        said.starts_with("Removed 1 objects\n4 objects of iosonde-"),
+        "{said}"
+    );
+    assert!(said.contains("that run may go on"), "{said}");
+    assert_eq!(objects(&cluster), others);
+    let (_, named) = said
+        .trim()
+        .split_once("If it does not: iosonde ")
+        .expect("a command");
+    assert_eq!(clean_up(named), "Removed 4 objects\n");
+    assert_eq!(
+        objects(&cluster),
+        ["0123456789-iosonde-", "iosonde-0123456789", "iosonde-notes"]
+    );
+    assert_eq!(clean_up(named), "Removed 0 objects\n");
+    for name in objects(&cluster) {
+        cluster.rados(&format!("-p {POOL} -N killed rm {name}"));
+    }
+}
