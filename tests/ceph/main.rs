@@ -4,6 +4,7 @@ mod bench;
 mod engines;
 mod fixture;
 mod mounted;
+mod peers;
 mod refusals;
 mod stalls;
 mod suite;
