@@ -1,6 +1,7 @@
 //! iosonde on a real Ceph cluster. `tests/ceph/run.sh` starts one for all tests; those that break a cluster have their own.
 
 mod bench;
+mod depth;
 mod engines;
 mod fixture;
 mod mounted;
