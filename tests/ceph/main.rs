@@ -5,6 +5,7 @@ mod depth;
 mod engines;
 mod fixture;
 mod mounted;
+mod outages;
 mod peers;
 mod refusals;
 mod stalls;

@@ -46,7 +46,25 @@ pub(super) fn others(seen: &Observed) -> Vec<Verdict> {
         );
         found.push(verdict(VerdictKind::ClusterBusy, evidence));
     }
+    found.extend(down(side));
     found
+}
+
+/// Storage daemons that were not there, for a part of the run at least.
+fn down(side: &CephSide) -> Option<Verdict> {
+    let osds = &side.osds;
+    if osds.up >= osds.total {
+        return None;
+    }
+    let mut evidence = format!(
+        "{} of the cluster's {} OSDs did not run, for a part of the time at least",
+        osds.total - osds.up,
+        osds.total
+    );
+    if !side.checks.is_empty() {
+        evidence += &format!(" ({})", side.checks.join("; "));
+    }
+    Some(verdict(VerdictKind::ClusterDegraded, evidence))
 }
 
 fn recovery_evidence(side: &CephSide) -> String {
@@ -143,7 +161,7 @@ mod tests {
     use super::super::{Callers, Observed, classify};
     use super::*;
     use iosonde_job::plan::PerDirection;
-    use iosonde_result::ceph::CephActivity;
+    use iosonde_result::ceph::{CephActivity, OsdCounts};
     use iosonde_result::interval::IntervalCounts;
 
     fn osd(osd: u32, op_ms: f64) -> OsdLatency {
@@ -215,6 +233,27 @@ mod tests {
                 .evidence
                 .contains("scrubbed placement groups in 2 of 6")
         );
+    }
+
+    #[test]
+    fn daemons_that_are_down_are_a_finding() {
+        let mut seen = seen(&[4.0, 4.2], CephActivity::default());
+        let side = seen.ceph.as_mut().unwrap();
+        side.osds = OsdCounts {
+            total: 3,
+            up: 2,
+            r#in: 3,
+        };
+        side.checks = vec!["OSD_DOWN: 1 osds down".to_owned()];
+        let (main, beside) = classify(&seen);
+        assert_eq!(main.unwrap().kind, VerdictKind::Osds, "it says more");
+        assert_eq!(beside[0].kind, VerdictKind::ClusterDegraded);
+        assert_eq!(
+            beside[0].evidence,
+            "1 of the cluster's 3 OSDs did not run, for a part of the time at least (OSD_DOWN: 1 osds down)"
+        );
+        seen.ceph.as_mut().unwrap().osds.up = 3;
+        assert_eq!(classify(&seen).1, []);
     }
 
     #[test]

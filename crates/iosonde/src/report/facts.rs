@@ -55,7 +55,18 @@ pub(crate) fn ceph(side: &CephSide) -> Vec<Fact> {
         }
         facts.push(("slowest OSD", value));
     }
+    facts.extend(ceph_unknown(side));
     facts
+}
+
+/// What a Ceph cluster would not tell, as a client of few rights finds. Of what each OSD refused, one stands for all.
+pub(crate) fn ceph_unknown(side: &CephSide) -> Option<Fact> {
+    let (first, others) = side.notes.split_first()?;
+    let more = match others.len() {
+        0 => String::new(),
+        count => format!(" (and {count} more)"),
+    };
+    Some(("not known", format!("{first}{more}")))
 }
 
 /// Who serves a mounted file system.
