@@ -8,6 +8,7 @@ mod mounted;
 mod outages;
 mod peers;
 mod refusals;
+mod rights;
 mod stalls;
 mod suite;
 mod targets;
