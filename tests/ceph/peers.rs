@@ -15,6 +15,9 @@ const REPETITIONS: usize = 3;
 /// or has a cache answer instead of the cluster, is further off.
 const WIDENED: f64 = 2.0;
 
+/// I/Os in flight on images and objects.
+const DEPTH: f64 = 8.0;
+
 /// MiB of each run: reads are faster.
 const SHARES: [(&str, u64); 2] = [("write", 2), ("read", 4)];
 
@@ -66,6 +69,7 @@ fn in_turn(runs: &[(&'static str, &dyn Fn() -> f64)]) -> Result<(), String> {
             rates.per_s.push(run());
         }
     }
+    all.iter().for_each(|rates| eprintln!("{rates}"));
     alike(&all)
 }
 
@@ -80,7 +84,18 @@ fn iops_of_fio(mut command: Command, direction: &str, ios: u64) -> f64 {
     let job = &result["jobs"][0];
     assert_eq!(job["error"], 0, "{command:?}");
     assert_eq!(job[direction]["total_ios"], ios, "{command:?}");
-    job[direction]["iops"].as_f64().expect("a rate")
+    let iops = job[direction]["iops"].as_f64().expect("a rate");
+    let latency_ns = job[direction]["lat_ns"]["mean"].as_f64();
+    assert_deep(iops, latency_ns.expect("a latency") / 1e9, DEPTH);
+    iops
+}
+
+/// By Little's law at least half of the depth was in flight on the mean. On a machine that is busy with other things rates do not tell
+/// whether the depth was kept.
+fn assert_deep(iops: f64, latency_s: f64, depth: f64) {
+    let mean = iops * latency_s;
+    assert!(mean > depth / 2.0, "{mean} of {depth} in flight");
+    assert!(mean < depth * 1.2, "{mean} of {depth} in flight");
 }
 
 /// `elapsed: 0   ops: 1024   ops/sec: 3631.21   bytes/sec: 14 MiB/s`.
@@ -230,7 +245,9 @@ fn rados_bench_is_as_fast_as_beside_its_peer() {
             value.unwrap_or_else(|| panic!("{name} {text}"))
         };
         assert!((of("Total writes made") - 1000.0).abs() < 0.5, "{text}");
-        1000.0 / of("Total time run")
+        let iops = 1000.0 / of("Total time run");
+        assert_deep(iops, of("Average Latency(s)"), 16.0);
+        iops
     };
     let ours = || {
         let (status, stdout, stderr) = cluster.run(&format!("rados -p {POOL} -N rate-ours {line}"));
