@@ -33,6 +33,8 @@ pub enum Need {
     Strace,
     /// Debian's example jobs for fio.
     FioExamples,
+    /// A browser.
+    Chromium,
 }
 
 impl Need {
@@ -51,6 +53,7 @@ impl Need {
             Need::Sar => on_path("sar"),
             Need::Strace => traces(),
             Need::FioExamples => fio_examples().is_dir(),
+            Need::Chromium => on_path("chromium"),
         };
         (!met).then(|| format!("needs {}", self.description()))
     }
@@ -68,6 +71,7 @@ impl Need {
             Need::Sar => "the package sysstat",
             Need::Strace => "the package strace, and the right to trace programs",
             Need::FioExamples => "the package fio-examples",
+            Need::Chromium => "the package chromium",
         }
     }
 }
