@@ -1,5 +1,7 @@
 //! The published measurement that `ceph-article` is made of: a pool, an image and a mounted file system in one command.
 
+use std::path::Path;
+
 use iosonde_e2e::ceph::{Cluster, POOL};
 use iosonde_e2e::{Scratch, is_full, require};
 use serde_json::Value;
@@ -27,10 +29,56 @@ fn suite(cluster: &Cluster, scratch: &Scratch) -> String {
     file.display().to_string()
 }
 
+/// A report as a real browser has made it: the page once its scripts have run, of which each figure is a string.
+fn opened(page: &Path, scratch: &Scratch) -> Vec<String> {
+    let mut command = std::process::Command::new("timeout");
+    command.args(["300", "chromium", "--headless", "--no-sandbox"]);
+    command.args(["--disable-gpu", "--no-first-run", "--disable-sync"]);
+    command.args(["--disable-background-networking", "--enable-logging=stderr"]);
+    // Charts are drawn when they come into sight: all of them are.
+    command.args(["--window-size=1280,30000", "--virtual-time-budget=20000"]);
+    let profile = scratch.out().join("browser");
+    command.arg(format!("--user-data-dir={}", profile.display()));
+    command.arg("--dump-dom");
+    command.arg(format!("file://{}", page.display()));
+    let done = command.env("HOME", scratch.out()).output();
+    let done = done.expect("the browser starts");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{said}");
+    for trouble in ["Uncaught", "CONSOLE:ERROR"] {
+        assert!(!said.contains(trouble), "{said}");
+    }
+    let document = String::from_utf8_lossy(&done.stdout).into_owned();
+    let figures = document.split("<figure class=\"panel\" id=\"").skip(1);
+    let whole = figures.map(|figure| figure.split("</figure>").next().unwrap_or_default());
+    whole.map(str::to_owned).collect()
+}
+
+/// Curves of all targets are in each chart: one for each job, with 1 and with 16 of it.
+fn assert_charts(figures: &[String], targets: &[String], jobs: usize) {
+    for kind in ["curves", "map"] {
+        let of_kind = |figure: &&String| figure.starts_with(&format!("sweep-0-{kind}-"));
+        let charts: Vec<&String> = figures.iter().filter(of_kind).collect();
+        assert_eq!(charts.len(), 2 * jobs, "{kind}");
+        for chart in charts {
+            let id = chart.split('"').next().unwrap_or_default();
+            let svg = chart.split_once("<svg").map_or("", |(_, svg)| svg);
+            let paths = svg.matches("<path d=\"M").count();
+            assert!(paths > 3, "{id}: {paths} paths");
+            for wrong in ["NaN", "undefined", "Infinity"] {
+                assert!(!chart.contains(wrong), "{id}: {wrong}");
+            }
+            for target in targets {
+                assert!(chart.contains(target), "{id}: {target}");
+            }
+        }
+    }
+}
+
 #[test]
 #[ignore = "needs Ceph"]
 fn a_pool_an_image_and_a_file_system_are_measured_by_the_articles_jobs() {
-    require!(Root, Fuse);
+    require!(Root, Fuse, Chromium);
     let scratch = Scratch::shared();
     let cluster = Cluster::shared();
     cluster.rbd(&format!("create {POOL}/article --size 64M"));
@@ -62,6 +110,7 @@ fn a_pool_an_image_and_a_file_system_are_measured_by_the_articles_jobs() {
     // Figures that are not known well enough are said to be so instead.
     assert_eq!(text.matches("Advice\n").count(), 3, "{text}");
 
+    let drawn = opened(&page, &scratch);
     let page = std::fs::read_to_string(page).expect("a report");
     let document = page
         .lines()
@@ -88,6 +137,7 @@ fn a_pool_an_image_and_a_file_system_are_measured_by_the_articles_jobs() {
     let curves = sweeps[0]["curves"].as_array().expect("curves");
     let jobs = values("job").as_array().map_or(0, Vec::len);
     assert_eq!(curves.len(), 3 * 2 * jobs, "{axes:?}");
+    assert_charts(&drawn, &targets, jobs);
     let notes = sweeps[0]["notes"].to_string();
     for curve in curves {
         let cells = curve["cells"].as_array().expect("cells");

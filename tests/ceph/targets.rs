@@ -3,6 +3,7 @@
 use iosonde_e2e::Scratch;
 use iosonde_e2e::ceph::{Cluster, POOL};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 use crate::engines::{sizes, start, wait_for};
 
@@ -32,54 +33,119 @@ fn a_file_in_a_pool_is_spread_over_objects_of_ours_also_when_interrupted() {
     assert_eq!(ours(&cluster), []);
 }
 
+/// I/Os a second, mean latency and depth belong together: by Little's law as many are in flight as there may be.
+fn assert_figure(figure: &Value, latency: &Value, what: &str) {
+    let iops = figure["iops"]["mean"].as_f64().unwrap_or(0.0);
+    let latency_ns = latency.as_f64().unwrap_or(0.0);
+    let depth = figure["iodepth"].as_f64().unwrap_or(0.0);
+    let mean = iops * latency_ns / 1e9;
+    assert!(
+        mean > depth / 4.0 && mean < depth * 1.5,
+        "{what}: {mean} in flight: {figure:#}"
+    );
+}
+
 #[test]
 #[ignore = "needs Ceph"]
 fn every_command_measures_a_pool_and_an_image() {
-    let _scratch = Scratch::shared();
+    let scratch = Scratch::shared();
     let cluster = Cluster::shared();
     cluster.rbd(&format!("create {POOL}/target --size 16M"));
     let pool = format!("rados://{POOL}/studies");
     let image = format!("rbd://{POOL}/target");
-    let fill = format!("fio --target={image} --name=fill --rw=write --bs=1m");
-    let (status, stdout, stderr) = cluster.run(&fill);
-    assert_eq!(status, Some(0), "{stdout}{stderr}");
-    for line in [
-        format!(
-            "sweep {pool} --bs 4k --iodepth 1,4 --rw randread --size 16m --runtime 1 --format json"
-        ),
-        format!(
-            "sweep {image} --bs 4k --iodepth 1,4 --rw randread --size 16m --runtime 1 --format json"
-        ),
-        format!("probe {pool} --quick --size 16m --runtime 1 --format json"),
-        format!("probe {image} --quick --size 16m --runtime 1 --format json"),
-        format!(
-            "load {pool} --bs 4k --rw randread --size 16m --rates 20,40 --runtime 1 --format json"
-        ),
-        format!(
-            "load {image} --bs 4k --rw randread --size 16m --rates 20,40 --runtime 1 --format json"
-        ),
-    ] {
-        let (status, stdout, stderr) = cluster.run(&line);
+    let ok = |line: &str| {
+        let (status, stdout, stderr) = cluster.run(line);
         assert_eq!(status, Some(0), "{line}: {stdout}{stderr}");
+        stdout
+    };
+    let json = |line: &str| -> Value {
+        serde_json::from_str(&ok(&format!("{line} --format json"))).expect("JSON")
+    };
+    ok(&format!(
+        "fio --target={image} --name=fill --rw=write --bs=1m"
+    ));
+    let contents = || {
+        let exported = scratch.out().join("exported");
+        cluster.rbd(&format!(
+            "export --no-progress {POOL}/target {}",
+            exported.display()
+        ));
+        let bytes = std::fs::read(&exported).expect("a file");
+        std::fs::remove_file(exported).expect("a file");
+        bytes
+    };
+    let before = contents();
+    for target in [&pool, &image] {
+        let reads = format!("{target} --bs 4k --rw randread --size 16m --runtime 1");
+        let swept = json(&format!("sweep {reads} --iodepth 1,4"));
+        let curves = swept["sweep"]["curves"].as_array().expect("curves");
+        assert_eq!(curves.len(), 1, "{target}");
+        let side = &curves[0]["ceph"];
         assert!(
-            stdout.contains("rados") || stdout.contains("rbd"),
-            "{line}: {stdout}"
+            side["osds"]["total"].as_u64() > Some(0),
+            "{target} {side:#}"
         );
+        let cells = curves[0]["cells"].as_array().expect("cells");
+        let depths: Vec<_> = cells.iter().map(|cell| cell["iodepth"].as_u64()).collect();
+        assert_eq!(depths, [Some(1), Some(4)], "{target}");
+        for cell in cells {
+            assert_eq!(cell["basis"], "measured", "{target} {cell:#}");
+            assert_figure(cell, &cell["mean_latency_ns"], target);
+        }
+
+        let loaded = json(&format!("load {reads} --rates 50,200"));
+        let points = loaded["load"]["points"].as_array().expect("points");
+        assert_eq!(points.len(), 2, "{target}");
+        let side = &loaded["load"]["ceph"];
         assert!(
-            stdout.contains("OSDs up") || stdout.contains("\"osds\""),
-            "the cluster's side: {line}: {stdout}"
+            side["osds"]["total"].as_u64() > Some(0),
+            "{target} {side:#}"
         );
+        for (point, offered) in points.iter().zip([50.0, 200.0]) {
+            let read = &point["read"];
+            assert_eq!(read["offered_per_s"], offered, "{target}");
+            // Random arrivals of a second.
+            let achieved = read["achieved_per_s"].as_f64().unwrap_or(0.0);
+            assert!(
+                achieved > offered * 0.5 && achieved < offered * 1.6,
+                "{target} {achieved} of {offered}"
+            );
+            assert!(read["latency"]["mean_ns"].as_f64() > Some(0.0), "{target}");
+            assert_eq!(point["failure"], Value::Null, "{target}");
+        }
+
+        let probed = json(&format!("probe {target} --quick --size 16m --runtime 1"));
+        let figures = probed["probes"][0]["figures"].as_array().expect("figures");
+        let phases: Vec<_> = (figures.iter().filter_map(|each| each["phase"].as_str())).collect();
+        // An image that was written is only read; a write to a pool is safe when its completion comes.
+        let reads = ["read_latency", "random_read", "sequential_read"];
+        let writes = ["write_latency", "random_write", "sequential_write"];
+        let expected = [&reads[..], &writes].concat();
+        let expected = if target == &pool {
+            &expected
+        } else {
+            &reads[..]
+        };
+        assert_eq!(phases, expected, "{target}");
+        for figure in figures {
+            assert_eq!(figure["failure"], Value::Null, "{target} {figure:#}");
+            assert_figure(figure, &figure["latency"]["mean_ns"], target);
+        }
+        // The same for people.
+        let table = ok(&format!("probe {target} --quick --size 16m --runtime 1"));
+        let row = table
+            .lines()
+            .find(|line| line.starts_with("4k random read, depth 1 "));
+        assert!(row.is_some_and(|row| row.contains("MiB/s")), "{table}");
     }
-    // For people too, with what served it.
-    let line = format!("sweep {pool} --bs 4k --iodepth 1,4 --rw randread --size 16m --runtime 1");
-    let (status, stdout, stderr) = cluster.run(&line);
-    assert_eq!(status, Some(0), "{stdout}{stderr}");
-    assert!(stdout.contains("Cluster: HEALTH_"), "{stdout}");
+    // What served it, for people.
+    let table = ok(&format!(
+        "sweep {pool} --bs 4k --iodepth 1,4 --rw randread --size 16m --runtime 1"
+    ));
+    assert!(table.contains("Cluster: HEALTH_"), "{table}");
+    assert_eq!(cluster.rados(&format!("-p {POOL} -N studies ls")), "");
+    assert!(contents() == before, "the image was written");
+    let status = cluster.rbd(&format!("status {POOL}/target"));
+    assert!(status.contains("Watchers: none"), "{status}");
     cluster.rbd(&format!("rm --no-progress {POOL}/target"));
-    assert!(
-        !cluster
-            .objects(POOL)
-            .iter()
-            .any(|name| name.contains("iosonde-"))
-    );
 }

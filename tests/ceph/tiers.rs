@@ -1,7 +1,10 @@
 //! Caches of a client and of the cluster: librbd's, and a cache tier before a pool.
 
+use std::thread::sleep;
+use std::time::Duration;
+
 use iosonde_e2e::Scratch;
-use iosonde_e2e::ceph::{Cluster, POOL, Tier};
+use iosonde_e2e::ceph::{Cluster, POOL, TIER_BYTES, Tier};
 use serde_json::Value;
 
 use crate::mounted::flowing;
@@ -14,6 +17,18 @@ fn ok(cluster: &Cluster, line: &str) -> (String, String) {
     let (status, stdout, stderr) = cluster.run(line);
     assert_eq!(status, Some(0), "{line}: {stdout}{stderr}");
     (stdout, stderr)
+}
+
+/// Bytes that the tier and the pool behind it hold.
+fn held(cluster: &Cluster, tier: &Tier<'_>) -> (u64, u64) {
+    let told = json(&cluster.ceph("df --format json"));
+    let pools = told["pools"].as_array().cloned().unwrap_or_default();
+    let of = |name: &str| {
+        let pool = pools.iter().find(|pool| pool["name"] == name);
+        pool.and_then(|pool| pool["stats"]["stored"].as_u64())
+            .unwrap_or(0)
+    };
+    (of(&tier.hot), of(&tier.base))
 }
 
 /// Objects of ours that are left in both pools of a tier. Before the tier is written back its listing holds what was removed as well,
@@ -29,7 +44,7 @@ fn left(cluster: &Cluster, tier: &Tier<'_>) -> Vec<String> {
 #[test]
 #[ignore = "needs Ceph"]
 fn a_cache_tier_is_named_and_what_was_written_through_it_is_removed() {
-    let _scratch = Scratch::shared();
+    let scratch = Scratch::shared();
     let cluster = Cluster::shared();
     let tier = cluster.tier("named");
     let named = format!("cache tier {} (writeback)", tier.hot);
@@ -45,12 +60,29 @@ fn a_cache_tier_is_named_and_what_was_written_through_it_is_removed() {
     assert_eq!(left(&cluster, &tier), [""; 0]);
 
     let line = format!(
-        "sweep {target} --working-set 1m,2m,4m,8m --bs 64k --random_distribution zipf:1.2 --runtime 1 --warm-up 1"
+        "sweep {target} --working-set 1m,4m,16m,128m --bs 64k --random_distribution zipf:1.2 --runtime 1 --warm-up 1"
     );
-    let (text, _) = ok(&cluster, &line);
+    let table = scratch.out().join("table");
+    let file = std::fs::File::create(&table).expect("a file");
+    let mut sweep = cluster
+        .iosonde(&line)
+        .stdout(file)
+        .spawn()
+        .expect("it starts");
+    let (mut most_hot, mut most_cold) = (0, 0);
+    while sweep.try_wait().expect("a child").is_none() {
+        let (hot, cold) = held(&cluster, &tier);
+        (most_hot, most_cold) = (most_hot.max(hot), most_cold.max(cold));
+        sleep(Duration::from_millis(300));
+    }
+    assert!(sweep.wait().expect("a child").success());
+    let text = std::fs::read_to_string(table).expect("a file");
     let expected = format!("Storage: {target} (librados); {named}.");
     assert!(flowing(&text).contains(&expected), "{expected}: {text}");
     assert!(text.contains("from cache"), "{text}");
+    // The largest working set does not fit: the tier has about as much as it may, the pool behind it more than that.
+    assert!(most_hot > 0 && most_hot < 2 * TIER_BYTES, "{most_hot}");
+    assert!(most_cold > TIER_BYTES, "{most_cold}");
 
     let (text, _) = ok(
         &cluster,
@@ -103,6 +135,20 @@ fn librbds_cache_is_measured_and_where_it_is_off_that_is_said() {
             .as_f64()
             .expect("a latency")
     };
+    // What was done until the cache was warm is not in the figures: they are of the time that was measured alone.
+    let assert_warm = |sweep: &Value| {
+        for curve in sweep["curves"].as_array().expect("curves") {
+            let cell = &curve["cells"][0];
+            let figure = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{curve:#}"));
+            let measured_ns = figure(&cell["measured_ns"]);
+            let warmup_ns = figure(&cell["warmup"]["length_ns"]);
+            let count = figure(&cell["latency"]["count"]);
+            let counted = figure(&cell["iops"]["mean"]) * measured_ns / 1e9;
+            assert!((count / counted - 1.0).abs() < 0.02, "{curve:#}");
+            let spent_ns = figure(&curve["saturation"]["spent_ns"]);
+            assert!(measured_ns + warmup_ns <= spent_ns, "{curve:#}");
+        }
+    };
     let on = sweep(
         "--rbd-cache-policy=writeback --rbd-cache-size=8388608",
         "1m,2m,64m",
@@ -113,5 +159,12 @@ fn librbds_cache_is_measured_and_where_it_is_off_that_is_said() {
     assert!(fits * 2.0 < does_not, "{fits} {does_not}: {on:#}");
     let off = sweep("--rbd-cache=false", "1m,2m");
     assert_eq!(caches(&off), [r#"["rbd_cache off"]"#]);
+    // Then as little as would fit is asked for over the network as well.
+    for size in ["1m", "2m"] {
+        let asked = mean_ns(&off, size);
+        assert!(fits * 2.0 < asked, "{fits} {asked}: {off:#}");
+    }
+    assert_warm(&on);
+    assert_warm(&off);
     cluster.rbd(&format!("rm --no-progress {POOL}/cached"));
 }

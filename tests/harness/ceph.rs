@@ -12,6 +12,9 @@ use crate::program::iosonde;
 /// The pool that every cluster has.
 pub const POOL: &str = "testbench";
 
+/// What a tier before a pool may hold.
+pub const TIER_BYTES: u64 = 64 << 20;
+
 /// A cluster, which ends with its value if it was made for it.
 #[derive(Debug)]
 pub struct Cluster {
@@ -140,7 +143,7 @@ impl Cluster {
             format!("osd pool set {hot} hit_set_type bloom"),
             format!("osd pool set {hot} hit_set_count 2"),
             format!("osd pool set {hot} hit_set_period 60"),
-            format!("osd pool set {hot} target_max_bytes 67108864"),
+            format!("osd pool set {hot} target_max_bytes {TIER_BYTES}"),
         ] {
             self.ceph(&line);
         }

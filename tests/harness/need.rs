@@ -35,6 +35,8 @@ pub enum Need {
     FioExamples,
     /// fio-plot, which reads what sweeps export.
     FioPlot,
+    /// A browser.
+    Chromium,
 }
 
 impl Need {
@@ -54,6 +56,7 @@ impl Need {
             Need::Strace => traces(),
             Need::FioExamples => fio_examples().is_dir(),
             Need::FioPlot => Path::new(&fio_plot()).is_file() || on_path("fio-plot"),
+            Need::Chromium => on_path("chromium"),
         };
         (!met).then(|| format!("needs {}", self.description()))
     }
@@ -72,6 +75,7 @@ impl Need {
             Need::Strace => "the package strace, and the right to trace programs",
             Need::FioExamples => "the package fio-examples",
             Need::FioPlot => "fio-plot (pip install fio-plot; IOSONDE_FIO_PLOT names the program)",
+            Need::Chromium => "the package chromium",
         }
     }
 }

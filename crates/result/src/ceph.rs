@@ -74,7 +74,7 @@ impl CephSide {
 
     /// What the cluster did besides, each in one sentence without its end.
     pub fn marks(&self) -> Vec<String> {
-        [self.recovery(), self.scrub()]
+        [self.recovery(), self.scrub(), self.outage()]
             .into_iter()
             .flatten()
             .collect()
@@ -102,6 +102,23 @@ impl CephSide {
             if count > 0 {
                 told += &format!(", and up to {count} copies of objects {what}");
             }
+        }
+        Some(told)
+    }
+
+    /// That storage daemons were not there, for a part of the time at least, if they were not.
+    pub fn outage(&self) -> Option<String> {
+        let osds = &self.osds;
+        if osds.up >= osds.total {
+            return None;
+        }
+        let mut told = format!(
+            "{} of the cluster's {} OSDs did not run, for a part of the time at least",
+            osds.total - osds.up,
+            osds.total
+        );
+        if !self.checks.is_empty() {
+            told += &format!(" ({})", self.checks.join("; "));
         }
         Some(told)
     }

@@ -369,6 +369,8 @@ pub enum VerdictKind {
     LockContention,
     /// A Ceph cluster was recovering or scrubbing.
     ClusterBusy,
+    /// Storage daemons of a Ceph cluster were down.
+    ClusterDegraded,
     /// One storage daemon of a Ceph cluster is much slower than the others.
     SlowOsd,
     /// I/Os waited for the storage daemons of a Ceph cluster.
@@ -411,6 +413,7 @@ impl VerdictKind {
             VerdictKind::JobLimit => "the job itself",
             VerdictKind::Unclear => "nothing that shows",
             VerdictKind::UnwrittenData
+            | VerdictKind::ClusterDegraded
             | VerdictKind::Steal
             | VerdictKind::ClockDisturbed
             | VerdictKind::Fallback

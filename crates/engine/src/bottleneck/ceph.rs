@@ -31,10 +31,13 @@ pub(super) fn recovery(seen: &Observed) -> Option<Verdict> {
 
 /// What else the cluster did, whatever held the run back.
 pub(super) fn others(seen: &Observed) -> Vec<Verdict> {
-    let marks = seen.ceph.as_ref().map(CephSide::marks);
-    let marks = marks.unwrap_or_default().into_iter();
-    marks
-        .map(|told| verdict(VerdictKind::ClusterBusy, told))
+    let Some(side) = &seen.ceph else {
+        return Vec::new();
+    };
+    let busy = [side.recovery(), side.scrub()].into_iter().flatten();
+    let busy = busy.map(|told| verdict(VerdictKind::ClusterBusy, told));
+    let degraded = side.outage();
+    busy.chain(degraded.map(|told| verdict(VerdictKind::ClusterDegraded, told)))
         .collect()
 }
 
@@ -114,7 +117,7 @@ mod tests {
     use super::super::{Callers, Observed, classify};
     use super::*;
     use iosonde_job::plan::PerDirection;
-    use iosonde_result::ceph::CephActivity;
+    use iosonde_result::ceph::{CephActivity, OsdCounts};
     use iosonde_result::interval::IntervalCounts;
 
     fn osd(osd: u32, op_ms: f64) -> OsdLatency {
@@ -186,6 +189,27 @@ mod tests {
                 .evidence
                 .contains("scrubbed placement groups in 2 of 6")
         );
+    }
+
+    #[test]
+    fn daemons_that_are_down_are_a_finding() {
+        let mut seen = seen(&[4.0, 4.2], CephActivity::default());
+        let side = seen.ceph.as_mut().unwrap();
+        side.osds = OsdCounts {
+            total: 3,
+            up: 2,
+            r#in: 3,
+        };
+        side.checks = vec!["OSD_DOWN: 1 osds down".to_owned()];
+        let (main, beside) = classify(&seen);
+        assert_eq!(main.unwrap().kind, VerdictKind::Osds, "it says more");
+        assert_eq!(beside[0].kind, VerdictKind::ClusterDegraded);
+        assert_eq!(
+            beside[0].evidence,
+            "1 of the cluster's 3 OSDs did not run, for a part of the time at least (OSD_DOWN: 1 osds down)"
+        );
+        seen.ceph.as_mut().unwrap().osds.up = 3;
+        assert_eq!(classify(&seen).1, []);
     }
 
     #[test]

@@ -172,7 +172,9 @@ pub(super) fn report(
         // What a disk of this machine is, whoever names it knows.
         let storage = StorageUsed::of(&result).filter(StorageUsed::is_service);
         let storage = storage.map(|used| ("storage", used.words()));
-        for (name, fact) in storage.into_iter().chain(facts::nfs(&result.nfs)) {
+        let unknown = result.ceph.as_ref().and_then(facts::ceph_unknown);
+        let told = storage.into_iter().chain(facts::nfs(&result.nfs));
+        for (name, fact) in told.chain(unknown) {
             eprintln!("note: {name}: {fact}");
         }
         for finding in result.findings() {

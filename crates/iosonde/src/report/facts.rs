@@ -55,12 +55,13 @@ pub(crate) fn ceph(side: &CephSide) -> Vec<Fact> {
         }
         facts.push(("slowest OSD", value));
     }
+    facts.extend(ceph_unknown(side));
     facts
 }
 
 /// The same in one sentence.
 pub(crate) fn cluster(side: &CephSide) -> String {
-    let facts = ceph(side).into_iter();
+    let facts = ceph(side).into_iter().chain(ceph_unknown(side));
     let told: Vec<String> = facts
         .map(|(name, text)| match name {
             "cluster" => text,
@@ -68,6 +69,16 @@ pub(crate) fn cluster(side: &CephSide) -> String {
         })
         .collect();
     format!("Cluster: {}.", told.join("; "))
+}
+
+/// What a Ceph cluster would not tell, as a client of few rights finds. Of what each OSD refused, one stands for all.
+pub(crate) fn ceph_unknown(side: &CephSide) -> Option<Fact> {
+    let (first, others) = side.notes.split_first()?;
+    let more = match others.len() {
+        0 => String::new(),
+        count => format!(" (and {count} more)"),
+    };
+    Some(("not known", format!("{first}{more}")))
 }
 
 /// Who serves a mounted file system.

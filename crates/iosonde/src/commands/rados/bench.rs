@@ -51,14 +51,15 @@ pub(super) fn run(args: &BenchArgs, access: &AccessArgs) -> Result<(), Failure> 
     keeper.finish(None);
     benchmark.print(&seconds, &result, cpu_ns, &mut output)?;
     keeper.tell_notes();
+    let concluded = conclude(&result, &stop);
     match cleaned {
-        // Whoever has interrupted it knows why, and is told what is left.
-        Err(Failure::Run(left)) if stop.signal().is_some() => {
+        // Whoever has interrupted it knows why, and an I/O error is why objects could not be removed: what is left is told beside that.
+        Err(Failure::Run(left)) if concluded.is_err() => {
             eprintln!("warning: {left}\nhelp: {}", left.remedy());
         }
         cleaned => cleaned?,
     }
-    conclude(&result, &stop)
+    concluded
 }
 
 impl<'a> Benchmark<'a> {

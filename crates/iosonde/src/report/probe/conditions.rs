@@ -139,7 +139,7 @@ mod tests {
         for run in &mut result.runs {
             let side = r#"{"fsid":"f","health":"HEALTH_WARN","checks":[],"osds":{"total":3,"up":2,"in":3},"pgs":32,
                 "pool":null,"activity":{"looks":1,"recovering":0,"scrubbing":0,"recovery_bytes_per_s":0,"degraded_objects":0,
-                "misplaced_objects":0},"osd_latency":[],"notes":[]}"#;
+                "misplaced_objects":0},"osd_latency":[],"notes":["osd.0 said no","osd.1 said no","osd.2 said no"]}"#;
             run.result.ceph = Some(serde_json::from_str(side).unwrap());
             for worker in &mut run.result.workers {
                 let used =
@@ -155,6 +155,7 @@ mod tests {
                 .map(|(_, text)| text.as_str())
         };
         assert_eq!(find("cluster"), Some("HEALTH_WARN, 2 of 3 OSDs up, 3 in"));
+        assert_eq!(find("not known"), Some("osd.0 said no (and 2 more)"));
         let how = find("I/O").unwrap();
         assert!(how.ends_with("; librbd 1.16.0, cache writearound"), "{how}");
     }
