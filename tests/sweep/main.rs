@@ -73,11 +73,11 @@ fn a_directory_is_swept_and_left_as_it_was() {
 #[test]
 #[ignore = "long: fio-plot is installed by ./test --full"]
 fn fio_plot_reads_what_is_exported() {
-    require!(Need::FioPlot);
+    require!(FioPlot);
     let scratch = Scratch::shared();
     let out = scratch.out().join("fio");
     let line = "sweep . --size 32m --rw randread,randwrite --bs 4k --iodepth 1,4 --numjobs 1,2 --runtime 3 --exhaustive";
-    run(&scratch, &format!("{line} --export-fio {}", out.display())).ok();
+    let _ = run(&scratch, &format!("{line} --export-fio {}", out.display())).ok();
     let target = fs::read_dir(&out).expect("files").next().expect("a target");
     let cells = target.expect("it").path().join("4k");
     let graphs = [

@@ -64,10 +64,12 @@ impl CephSide {
 
     /// What a pool was last counts.
     fn take_pool(&mut self, pool: &CephPool) {
-        let mine = self.pool.iter_mut().chain(&mut self.more_pools);
-        match mine.into_iter().find(|known| known.name == pool.name) {
+        let is_it = |known: &&mut CephPool| known.name == pool.name;
+        let is_first = self.pool.is_none();
+        let mut mine = self.pool.iter_mut().chain(&mut self.more_pools);
+        match mine.find(is_it) {
             Some(known) => known.clone_from(pool),
-            None if self.pool.is_none() => self.pool = Some(pool.clone()),
+            None if is_first => self.pool = Some(pool.clone()),
             None => self.more_pools.push(pool.clone()),
         }
     }

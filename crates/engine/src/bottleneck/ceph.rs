@@ -3,7 +3,7 @@
 
 use super::rules::{percent, verdict};
 use super::{Observed, Place};
-use iosonde_result::ceph::{CephSide, OsdLatency};
+use iosonde_result::ceph::OsdLatency;
 use iosonde_result::run::{Verdict, VerdictKind};
 use iosonde_result::words;
 

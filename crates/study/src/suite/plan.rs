@@ -15,7 +15,7 @@ use iosonde_job::diagnostic::{Diagnostic, Diagnostics};
 use iosonde_job::source::Span;
 use std::collections::BTreeMap;
 
-/// Reads a suite, whose workloads may have so many runs or cells at most, usually [`MOST_RUNS`].
+/// Reads a suite, whose workloads may have so many runs or cells at most, usually [`MOST_RUNS`](super::MOST_RUNS).
 ///
 /// # Errors
 /// All that is wrong with it and with what it includes, each with its place.
