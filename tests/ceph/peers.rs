@@ -211,7 +211,7 @@ fn sizes_in(cluster: &Cluster, namespace: &str) -> Vec<u64> {
 fn rados_bench_leaves_as_many_objects_of_the_same_sizes() {
     let _shared = Scratch::shared();
     let cluster = Cluster::shared();
-    // The last object of the second is half full, of the third a quarter: an operation is smaller than an object.
+    // As large as an operation, and of four operations each.
     for (objects, shape) in [
         (20, "-b 65536 -t 8"),
         (6, "-b 65536 -O 262144 -t 3"),
