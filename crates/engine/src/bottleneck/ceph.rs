@@ -117,7 +117,7 @@ mod tests {
     use super::super::{Callers, Observed, classify};
     use super::*;
     use iosonde_job::plan::PerDirection;
-    use iosonde_result::ceph::{CephActivity, OsdCounts};
+    use iosonde_result::ceph::{CephActivity, CephSide, OsdCounts};
     use iosonde_result::interval::IntervalCounts;
 
     fn osd(osd: u32, op_ms: f64) -> OsdLatency {
