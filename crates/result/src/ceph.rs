@@ -327,7 +327,8 @@ mod tests {
         assert_eq!(
             all.marks(),
             [
-                "the cluster was moving data (recovery or backfill) in 1 of 12 looks at it, and up to 10 copies of objects were missing"
+                "the cluster was moving data (recovery or backfill) in 1 of 12 looks at it, and up to 10 copies of objects were missing",
+                "1 of the cluster's 3 OSDs did not run, for a part of the time at least (1 osds down)"
             ]
         );
     }
