@@ -45,17 +45,19 @@ fn a_mounted_file_system_has_the_side_of_its_cluster() {
     assert!(osds.iter().map(ops).sum::<u64>() > 10, "{side:#}");
     // A probe says it as it does of a pool.
     let line = format!("probe {dir} --quick --size 16m --runtime 1");
+    let began = Instant::now();
     let (status, stdout, stderr) = cluster.run(&line);
     assert_eq!(status, Some(0), "{stdout}{stderr}");
     let said = flowing(&stdout);
     assert!(said.contains("cephfs_data, size 2"), "{said}");
     // A cluster that does not answer costs a few seconds, once, and nothing else.
     let deaf = scratch.write("none.conf", "[global]\nmon host = [v2:127.0.0.1:1]\n");
+    let usual = began.elapsed();
     let started = Instant::now();
     let (status, stdout, stderr) = cluster.run(&format!("{line} --ceph-conf={}", deaf.display()));
     assert_eq!(status, Some(0), "{stdout}{stderr}");
     assert!(!flowing(&stdout).contains("cephfs_data"), "{stdout}");
-    assert!(started.elapsed() < Duration::from_secs(60));
+    assert!(started.elapsed() < usual * 3 + Duration::from_secs(60));
 }
 
 #[test]

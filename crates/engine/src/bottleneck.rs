@@ -50,6 +50,8 @@ pub struct Observed {
     pub virtual_machine: bool,
     /// The Ceph cluster that was spoken to.
     pub ceph: Option<CephSide>,
+    /// Whether some of the I/O went elsewhere than to that cluster, so that it does not explain the figures of all.
+    pub beside_ceph: bool,
 }
 
 /// Those who issue the I/O.

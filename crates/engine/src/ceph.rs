@@ -12,6 +12,7 @@ mod image;
 mod look;
 mod places;
 mod pool;
+mod ranges;
 mod side;
 pub mod stripes;
 mod watch;

@@ -38,21 +38,21 @@ impl CephSide {
 
     /// Adds what was seen during another run on the same cluster.
     pub fn merge(&mut self, other: &CephSide) {
-        if severity(&other.health) > severity(&self.health) {
-            self.health.clone_from(&other.health);
+        // A cluster that did not say how it was has said nothing.
+        match (self.activity.looks, other.activity.looks) {
+            (_, 0) => {}
+            (0, _) => self.take_state(other),
+            _ => self.merge_state(other),
         }
-        add_new(&mut self.checks, &other.checks);
-        add_new(&mut self.notes, &other.notes);
-        self.osds = OsdCounts {
-            total: self.osds.total.max(other.osds.total),
-            up: self.osds.up.min(other.osds.up),
-            r#in: self.osds.r#in.min(other.osds.r#in),
-        };
-        self.pgs = other.pgs;
+        self.activity.merge(&other.activity);
+        for note in &other.notes {
+            if !self.notes.contains(note) {
+                self.notes.push(note.clone());
+            }
+        }
         for pool in other.pools() {
             self.take_pool(pool);
         }
-        self.activity.merge(&other.activity);
         for osd in &other.osd_latency {
             match self.osd_latency.iter_mut().find(|mine| mine.osd == osd.osd) {
                 Some(mine) => mine.merge(osd),
@@ -60,6 +60,35 @@ impl CephSide {
             }
         }
         self.osd_latency.sort_by(|a, b| b.op_ns.total_cmp(&a.op_ns));
+    }
+
+    fn take_state(&mut self, other: &CephSide) {
+        self.fsid.clone_from(&other.fsid);
+        self.health.clone_from(&other.health);
+        self.checks.clone_from(&other.checks);
+        (self.osds, self.pgs) = (other.osds, other.pgs);
+    }
+
+    fn merge_state(&mut self, other: &CephSide) {
+        if severity(&other.health) > severity(&self.health) {
+            self.health.clone_from(&other.health);
+        }
+        for check in &other.checks {
+            self.take_check(check.clone());
+        }
+        // A cluster may grow and shrink: numbers of two times are no outage.
+        let down = |osds: &OsdCounts| osds.total.saturating_sub(osds.up);
+        if down(&other.osds) >= down(&self.osds) {
+            self.osds = other.osds;
+        }
+        self.pgs = other.pgs;
+    }
+
+    /// Adds a health check. Their counts change from look to look; the last one of a name stands for all.
+    pub fn take_check(&mut self, check: String) {
+        let name = |check: &str| check.split(':').next().map(str::to_owned);
+        self.checks.retain(|known| name(known) != name(&check));
+        self.checks.push(check);
     }
 
     /// What a pool was last counts.
@@ -145,19 +174,13 @@ pub fn add(known: &mut Option<CephSide>, side: &CephSide) {
     }
 }
 
-fn severity(health: &str) -> u8 {
+/// How bad the health is that a cluster tells; 0 where it told none.
+pub fn severity(health: &str) -> u8 {
     match health {
-        "HEALTH_OK" => 0,
-        "HEALTH_WARN" => 1,
-        _ => 2,
-    }
-}
-
-fn add_new(mine: &mut Vec<String>, theirs: &[String]) {
-    for text in theirs {
-        if !mine.contains(text) {
-            mine.push(text.clone());
-        }
+        "HEALTH_OK" => 1,
+        "HEALTH_WARN" => 2,
+        "HEALTH_ERR" => 3,
+        _ => 0,
     }
 }
 
@@ -296,7 +319,7 @@ mod tests {
     fn several_runs_are_one_with_the_worst_that_was_seen() {
         let side = |health: &str, up: u32, osd: OsdLatency| CephSide {
             health: health.to_owned(),
-            checks: vec!["1 osds down".to_owned()],
+            checks: vec![format!("OSD_DOWN: {} osds down", 3 - up)],
             osds: OsdCounts {
                 total: 3,
                 up,
@@ -321,14 +344,24 @@ mod tests {
         assert!(all.marks().is_empty());
         all.merge(&side("HEALTH_WARN", 2, osd(0, 30, 3e6)));
         all.merge(&side("HEALTH_OK", 3, osd(1, 10, 9e6)));
+        // One that did not say how it was, as its monitors did not answer, is not a cluster without storage daemons.
+        let silent = CephSide {
+            notes: vec!["status could not be asked for".to_owned()],
+            ..CephSide::default()
+        };
+        all.merge(&silent);
+        assert_eq!(all.notes, silent.notes);
+        let mut known_later = silent.clone();
+        known_later.merge(&all);
+        assert_eq!(known_later, all);
         assert_eq!((all.health.as_str(), all.osds.up), ("HEALTH_WARN", 2));
-        assert_eq!(all.checks.len(), 1);
+        assert_eq!(all.checks, ["OSD_DOWN: 0 osds down"], "the last of a name");
         assert_eq!(all.osd_latency, [osd(1, 10, 9e6), osd(0, 40, 2.5e6)]);
         assert_eq!(
             all.marks(),
             [
                 "the cluster was moving data (recovery or backfill) in 1 of 12 looks at it, and up to 10 copies of objects were missing",
-                "1 of the cluster's 3 OSDs did not run, for a part of the time at least (1 osds down)"
+                "1 of the cluster's 3 OSDs did not run, for a part of the time at least (OSD_DOWN: 0 osds down)"
             ]
         );
     }

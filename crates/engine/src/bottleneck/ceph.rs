@@ -3,7 +3,7 @@
 
 use super::rules::{percent, verdict};
 use super::{Observed, Place};
-use iosonde_result::ceph::OsdLatency;
+use iosonde_result::ceph::{CephSide, OsdLatency};
 use iosonde_result::run::{Verdict, VerdictKind};
 use iosonde_result::words;
 
@@ -20,9 +20,14 @@ const FEWEST_OSDS: usize = 3;
 /// From this share of the latency on the storage daemons are what is waited for.
 const MOSTLY_OSDS: f64 = 0.5;
 
+/// The cluster, where all I/O went to it.
+fn alone(seen: &Observed) -> Option<&CephSide> {
+    seen.ceph.as_ref().filter(|_| !seen.beside_ceph)
+}
+
 /// Recovery, if it went on for most of the run.
 pub(super) fn recovery(seen: &Observed) -> Option<Verdict> {
-    let side = seen.ceph.as_ref()?;
+    let side = alone(seen)?;
     let activity = &side.activity;
     let most = f64::from(activity.recovering) >= MOSTLY_RECOVERING * f64::from(activity.looks);
     let told = side.recovery().filter(|_| most)?;
@@ -43,7 +48,7 @@ pub(super) fn others(seen: &Observed) -> Vec<Verdict> {
 
 /// One storage daemon that is much slower than the others.
 pub(super) fn slow_osd(seen: &Observed) -> Option<Verdict> {
-    let side = seen.ceph.as_ref()?;
+    let side = alone(seen)?;
     let asked: Vec<&OsdLatency> = side
         .osd_latency
         .iter()
@@ -82,7 +87,7 @@ fn slowest(times: impl Iterator<Item = (u32, f64)>) -> Option<(u32, f64, f64)> {
 
 /// Where the time of an operation goes by: in the storage daemons, or on the way to them.
 pub(super) fn where_time_goes(seen: &Observed) -> Option<Verdict> {
-    let side = seen.ceph.as_ref()?;
+    let side = alone(seen)?;
     // Through a cache of this machine callers wait for other I/O than the storage daemons get.
     if seen.place != Place::Nowhere && !seen.callers.direct {
         return None;
@@ -117,7 +122,7 @@ mod tests {
     use super::super::{Callers, Observed, classify};
     use super::*;
     use iosonde_job::plan::PerDirection;
-    use iosonde_result::ceph::{CephActivity, CephSide, OsdCounts};
+    use iosonde_result::ceph::{CephActivity, OsdCounts};
     use iosonde_result::interval::IntervalCounts;
 
     fn osd(osd: u32, op_ms: f64) -> OsdLatency {
@@ -189,6 +194,26 @@ mod tests {
                 .evidence
                 .contains("scrubbed placement groups in 2 of 6")
         );
+    }
+
+    #[test]
+    fn a_cluster_does_not_explain_what_went_elsewhere() {
+        let activity = CephActivity {
+            looks: 6,
+            recovering: 6,
+            ..CephActivity::default()
+        };
+        let mut seen = seen(&[1.0, 1.0, 90.0], activity);
+        seen.beside_ceph = true;
+        let (main, beside) = classify(&seen);
+        let of_clusters = [
+            VerdictKind::ClusterBusy,
+            VerdictKind::SlowOsd,
+            VerdictKind::Osds,
+            VerdictKind::Network,
+        ];
+        assert!(main.is_none_or(|verdict| !of_clusters.contains(&verdict.kind)));
+        assert_eq!(beside[0].kind, VerdictKind::ClusterBusy);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::pool::PoolUse;
 use crate::interrupt::Interrupt;
 use crate::local::{LayoutProgress, Member};
 use crate::prepare::{WorkerFiles, needs_data};
-use iosonde_job::plan::{Direction, Engine, Job, ObjectNames, Plan};
+use iosonde_job::plan::{Direction, Engine, Job, Mode, ObjectNames, Plan};
 use iosonde_result::observer::Observer;
 use iosonde_result::run::{CephUsed, Event};
 use iosonde_result::session::RunError;
@@ -140,8 +140,7 @@ impl Estate {
 
     /// A worker of this job has ended: what it has discarded is not known to be written any more.
     pub(crate) fn forget(&mut self, job: &Job, files: &WorkerFiles) {
-        let trims = job.workload.rw.has(Direction::Trim);
-        let Some(ceph) = job.io.ceph.as_deref().filter(|_| trims) else {
+        let Some(ceph) = job.io.ceph.as_deref().filter(|_| leaves_holes(job)) else {
             return;
         };
         self.is_stale = true;
@@ -172,21 +171,27 @@ impl Estate {
             // Who verifies looks for what a job has written, and sees what was not.
             (member.number >= starting.number || waits) && job.verify.is_none()
         };
+        let mut is_refused = false;
         for member in members.iter().filter(to_come) {
             let job = &plan.jobs[member.job];
-            match job.io.engine {
+            let wanted = match job.io.engine {
                 Engine::Rados => {
-                    PoolUse::among(&mut self.pools, of(job)?)?.want(job, member.files(), terms)?
+                    PoolUse::among(&mut self.pools, of(job)?)?.want(job, member.files(), terms)
                 }
                 Engine::Rbd => {
-                    ImageUse::among(&mut self.images, of(job)?)?.want(job, member.files(), terms)?
+                    ImageUse::among(&mut self.images, of(job)?)?.want(job, member.files(), terms)
                 }
-                _ => {}
+                _ => Ok(()),
+            };
+            // One that comes later may find it written by then; else it is told when it starts.
+            match wanted {
+                Err(error) if member.number == starting.number => return Err(error),
+                wanted => is_refused |= wanted.is_err(),
             }
         }
         let bytes = self.missing_bytes();
         self.fill(terms, &mut |_| {})?;
-        self.is_stale = false;
+        self.is_stale = is_refused;
         Ok(bytes)
     }
 
@@ -207,6 +212,11 @@ impl Drop for Estate {
         // Whoever wants to know what is left behind has called it before.
         let _ = self.remove();
     }
+}
+
+/// Whether what a job discards may stay discarded: who trims and writes by turns writes each block again.
+fn leaves_holes(job: &Job) -> bool {
+    job.workload.rw.has(Direction::Trim) && job.workload.rw.mode != Mode::TrimWrite
 }
 
 /// The line that says what is measured.

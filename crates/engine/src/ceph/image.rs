@@ -4,6 +4,7 @@ use super::Image;
 use super::backend::{changes, open_image, uri, used_image};
 use super::estate::Terms;
 use super::fill::{self, Gap};
+use super::ranges::{forget, sorted, total, without};
 use crate::backend::rbd::Rbd;
 use crate::device::signature::{self, ReadAt};
 use crate::interrupt::Interrupt;
@@ -110,7 +111,7 @@ impl ImageUse {
             if gaps.is_empty() {
                 continue;
             }
-            let unwritten: u64 = gaps.iter().map(|gap| gap.end - gap.start).sum();
+            let unwritten = total(&gaps);
             if terms.readonly || !(agreed || self.refuse_what_it_carries(&uri).is_ok()) {
                 return Err(RunError::Target {
                     path: uri,
@@ -180,7 +181,7 @@ impl ImageUse {
 
     /// Bytes that must be written before the next run.
     pub(super) fn missing_bytes(&self) -> u64 {
-        self.missing.iter().map(|gap| gap.end - gap.start).sum()
+        total(&self.missing)
     }
 
     /// Writes them.
@@ -259,86 +260,8 @@ fn name(ceph: &Ceph) -> String {
     uri(Engine::Rbd, ceph, ceph.image.as_deref())
 }
 
-fn sorted(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
-    let mut ranges = ranges.to_vec();
-    ranges.sort_by_key(|range| range.start);
-    ranges
-}
-
 /// The part of its image that a job uses.
 fn region(file: &FileUse) -> Range<u64> {
     let start = file.region.start_bytes;
     start..start + file.region.size_bytes
-}
-
-/// Takes a range out of what is known.
-fn forget(known: &mut Vec<Range<u64>>, gone: &Range<u64>) {
-    let gone = std::slice::from_ref(gone);
-    *known = known
-        .iter()
-        .flat_map(|range| without(range, gone))
-        .collect();
-}
-
-/// The parts of a range that are in none of `known`, which is sorted.
-fn without(range: &Range<u64>, known: &[Range<u64>]) -> Vec<Range<u64>> {
-    let (mut gaps, mut at) = (Vec::new(), range.start);
-    for known in known {
-        if known.start > at {
-            let end = known.start.min(range.end);
-            if at < end {
-                gaps.push(at..end);
-            }
-        }
-        at = at.max(known.end);
-    }
-    if at < range.end {
-        gaps.push(at..range.end);
-    }
-    gaps
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn gaps_are_what_nothing_covers() {
-        let one = |range: Range<u64>| vec![range];
-        assert_eq!(without(&(0..10), &[]), one(0..10));
-        assert_eq!(without(&(0..10), &[2..4, 6..20]), [0..2, 4..6]);
-        assert_eq!(without(&(5..10), &[0..3, 12..20]), one(5..10));
-        assert_eq!(without(&(5..10), &one(0..30)), []);
-    }
-
-    #[test]
-    fn what_was_discarded_is_not_known_to_be_written() {
-        let mut known = vec![0..10, 20..30];
-        forget(&mut known, &(8..22));
-        assert_eq!(known, [0..8, 22..30]);
-        forget(&mut known, &(2..4));
-        assert_eq!(known, [0..2, 4..8, 22..30]);
-        forget(&mut known, &(0..64));
-        assert_eq!(known, []);
-    }
-
-    proptest! {
-        #[test]
-        fn gaps_and_what_is_known_make_the_whole(
-            start in 0u64..64,
-            len in 1u64..64,
-            known in proptest::collection::vec((0u64..128, 1u64..32), 0..6),
-        ) {
-            let range = start..start + len;
-            let known = sorted(&known.iter().map(|(at, len)| *at..at + len).collect::<Vec<_>>());
-            let gaps = without(&range, &known);
-            for byte in range.clone() {
-                let is_known = known.iter().any(|known| known.contains(&byte));
-                let in_gaps = gaps.iter().filter(|gap| gap.contains(&byte)).count();
-                prop_assert_eq!(in_gaps, usize::from(!is_known));
-            }
-            prop_assert!(gaps.iter().all(|gap| gap.start >= range.start && gap.end <= range.end && gap.start < gap.end));
-        }
-    }
 }

@@ -3,6 +3,7 @@
 use super::backend::{changes, object_of, share_pool, uri};
 use super::estate::Terms;
 use super::fill::{self, Gap};
+use super::ranges::{forget, sorted, total, without};
 use super::stripes::names;
 use super::{CephError, IoCtx, Requests};
 use crate::backend::rados::Rados;
@@ -12,6 +13,7 @@ use iosonde_job::plan::{Ceph, Engine, Job};
 use iosonde_result::session::RunError;
 use std::collections::BTreeMap;
 use std::ffi::CString;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Removals in flight.
@@ -24,10 +26,10 @@ struct File {
     is_foreign: bool,
     /// So long it is, or will be in the end.
     bytes: u64,
-    /// Bytes from its start that are known to be written. What jobs have discarded is not.
-    filled: u64,
-    /// Bytes from its start that must be written before the next run.
-    wanted: u64,
+    /// What of it is known to be written. What jobs have discarded is not.
+    written: Vec<Range<u64>>,
+    /// What must be written before the next run.
+    missing: Vec<Range<u64>>,
 }
 
 /// One pool, and the files in it.
@@ -110,7 +112,7 @@ impl PoolUse {
         }
         file.bytes = file.bytes.max(used.size_needed);
         file.want(job, used, &uri, terms)?;
-        let is_filled = file.wanted > file.filled;
+        let is_filled = !file.missing.is_empty();
         if !is_filled && changes(job) && self.ceph.touch_objects && self.ceph.object_bytes.is_none()
         {
             self.io
@@ -144,7 +146,8 @@ impl PoolUse {
         }
         for used in &files.files {
             if let Some(file) = self.files.get_mut(&object_of(&used.path)) {
-                file.forget(used.region.start_bytes);
+                let start = used.region.start_bytes;
+                forget(&mut file.written, &(start..start + used.region.size_bytes));
             }
         }
     }
@@ -157,8 +160,8 @@ impl PoolUse {
             Some(stat) => File {
                 is_foreign: true,
                 bytes: stat.size_bytes,
-                filled: stat.size_bytes,
-                wanted: 0,
+                written: std::iter::once(0..stat.size_bytes).collect(),
+                missing: Vec::new(),
             },
             None => File::default(),
         })
@@ -166,10 +169,7 @@ impl PoolUse {
 
     /// Bytes that must be written before the next run.
     pub(super) fn missing_bytes(&self) -> u64 {
-        self.files
-            .values()
-            .map(|file| file.wanted.saturating_sub(file.filled))
-            .sum()
+        self.files.values().map(|file| total(&file.missing)).sum()
     }
 
     /// Writes them.
@@ -184,8 +184,7 @@ impl PoolUse {
         let names: Vec<String> = self.files.keys().cloned().collect();
         let gaps: Vec<Gap> = (0..)
             .zip(self.files.values())
-            .filter(|(_, file)| file.wanted > file.filled)
-            .map(|(number, file)| (number, file.filled..file.wanted))
+            .flat_map(|(number, file)| file.missing.iter().map(move |gap| (number, gap.clone())))
             .collect();
         let mut backend = Rados::new(
             self.io.clone(),
@@ -198,7 +197,8 @@ impl PoolUse {
         fill::fill(&mut backend, &gaps, wish, written)
             .map_err(|error| error.into_error(|file| self.uri(&names[file as usize])))?;
         for file in self.files.values_mut() {
-            file.filled = file.filled.max(file.wanted);
+            file.written.append(&mut file.missing);
+            file.written = sorted(&file.written);
         }
         Ok(())
     }
@@ -340,7 +340,11 @@ impl File {
         uri: &str,
         terms: &Terms<'_>,
     ) -> Result<(), RunError> {
-        if !needs_data(job) || self.filled >= used.size_needed {
+        let gaps = match needs_data(job) {
+            true => without(&(0..used.size_needed), &self.written),
+            false => Vec::new(),
+        };
+        if gaps.is_empty() {
             return Ok(());
         }
         if terms.readonly {
@@ -350,23 +354,20 @@ impl File {
             return Err(RunError::Target {
                 path: uri.to_owned(),
                 problem: format!(
-                    "a job before has discarded it from byte {} on, and job {} reads {}: reading them would measure nothing",
-                    self.filled, job.name, used.size_needed
+                    "a job before has discarded {} of the {} bytes that job {} needs: reading them would measure nothing",
+                    total(&gaps),
+                    used.size_needed,
+                    job.name
                 ),
                 remedy: format!(
                     "consent to have it filled: --allow-overwrite={uri} (in a job: allow_mounted_write=1)"
                 ),
             });
         }
-        self.wanted = self.wanted.max(used.size_needed);
+        for gap in gaps {
+            self.missing.extend(without(&gap, &sorted(&self.missing)));
+        }
         Ok(())
-    }
-
-    /// A job has discarded something from this byte on.
-    fn forget(&mut self, from: u64) {
-        self.filled = self.filled.min(from);
-        // Nobody has asked for it since.
-        self.wanted = self.wanted.min(self.filled);
     }
 }
 

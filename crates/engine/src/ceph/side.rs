@@ -1,6 +1,6 @@
 //! What the monitors, the manager and storage daemons answer, in our terms. Pure: the answers are Ceph's JSON.
 
-use iosonde_result::ceph::{CephPool, CephSide, OsdCounts, OsdLatency, Redundancy};
+use iosonde_result::ceph::{CephPool, CephSide, OsdCounts, OsdLatency, Redundancy, severity};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -80,10 +80,7 @@ impl Status {
         most(&mut activity.degraded_objects, self.degraded_objects);
         most(&mut activity.misplaced_objects, self.misplaced_objects);
         for check in self.checks {
-            // Their counts change from look to look; the last one stands for all.
-            let name = |check: &str| check.split(':').next().map(str::to_owned);
-            side.checks.retain(|known| name(known) != name(&check));
-            side.checks.push(check);
+            side.take_check(check);
         }
         if severity(&self.health) >= severity(&side.health) {
             side.health = self.health;
@@ -97,15 +94,6 @@ impl Status {
 
 fn most(known: &mut u64, seen: u64) {
     *known = (*known).max(seen);
-}
-
-fn severity(health: &str) -> u8 {
-    match health {
-        "HEALTH_OK" => 1,
-        "HEALTH_WARN" => 2,
-        "HEALTH_ERR" => 3,
-        _ => 0,
-    }
 }
 
 fn checks(checks: &Value) -> Vec<String> {

@@ -126,11 +126,14 @@ impl Seat<'_> {
         ready(prepared.as_ref().err().cloned());
         let result = match self.gate.wait() {
             NEVER => Err(RunError::Interrupted),
-            start_ns => prepared.and_then(|prepared| self.run(prepared, start_ns)),
+            start_ns => prepared.and_then(|prepared| {
+                let result = self.run(prepared, start_ns);
+                self.estate().forget(self.job(), self.clone.files());
+                result
+            }),
         };
         self.shared.open_files.store(0, Relaxed);
         let result = result.unwrap_or_else(|error| self.failed(&error));
-        self.estate().forget(self.job(), self.clone.files());
         self.shared.enter(report::last_state(&result));
         result
     }

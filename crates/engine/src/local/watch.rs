@@ -124,6 +124,7 @@ impl DeviceWatch {
         seen.cached = moved.map_or(0.0, |moved| evidence::missing(asked, moved));
         seen.phases = in_groups;
         seen.ceph = ceph.cloned();
+        seen.beside_ceph = ceph.is_some_and(|side| !is_all_in(plan, &self.targets, &side.fsid));
         let (bottleneck, beside) = classify(&seen);
         let cached = moved.map(|moved| served_from_cache(asked, moved));
         let mut verdicts = self.verdicts;
@@ -140,6 +141,22 @@ impl DeviceWatch {
             verdicts,
         }
     }
+}
+
+/// Whether all I/O of a run went to this Ceph cluster.
+fn is_all_in(plan: &Plan, targets: &[TargetInfo], fsid: &str) -> bool {
+    let engines = || plan.jobs.iter().map(|job| job.io.engine);
+    let is_there = |target: &TargetInfo| {
+        let service = (target.mount.as_ref()).and_then(|mount| mount.service.as_ref());
+        let of_mount = service.and_then(|service| service.fsid.as_deref());
+        let devices = target.all_devices();
+        let images = devices.iter().filter_map(|device| device.rbd.as_ref());
+        let mut known = images
+            .filter_map(|image| image.fsid.as_deref())
+            .chain(of_mount);
+        known.any(|known| known == fsid)
+    };
+    engines().all(|engine| engine.is_ceph() || engine.has_paths()) && targets.iter().all(is_there)
 }
 
 /// Reads of what was never written, found before they happen.

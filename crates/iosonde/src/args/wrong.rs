@@ -30,8 +30,8 @@ fn others<Args: Parser>(words: &[OsString], first: &clap::Error) -> Vec<clap::Er
         let Err(error) = Args::try_parse_from(&words) else {
             break;
         };
-        // What is needed is missing only because it was left out here.
-        if error.kind() == ErrorKind::MissingRequiredArgument {
+        // What is needed is missing only because it was left out here; help is no error.
+        if error.kind() == ErrorKind::MissingRequiredArgument || !error.use_stderr() {
             break;
         }
         rest = without(&words, &error);
@@ -98,5 +98,6 @@ mod tests {
         // clap looks at names before it looks at values.
         assert_eq!(errors("iosonde load . --slo p98=3 --nonsense").len(), 1);
         assert_eq!(errors("iosonde nonsense").len(), 1);
+        assert_eq!(errors("iosonde load . --runtime q --help").len(), 1);
     }
 }

@@ -61,7 +61,7 @@ pub(crate) fn ceph(side: &CephSide) -> Vec<Fact> {
 
 /// The same in one sentence.
 pub(crate) fn cluster(side: &CephSide) -> String {
-    let facts = ceph(side).into_iter().chain(ceph_unknown(side));
+    let facts = ceph(side).into_iter();
     let told: Vec<String> = facts
         .map(|(name, text)| match name {
             "cluster" => text,

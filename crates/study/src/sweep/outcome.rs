@@ -77,15 +77,13 @@ impl SweepResult {
         found
     }
 
-    /// What each Ceph cluster was and did during all runs, by the pool.
+    /// What each Ceph cluster was and did during all runs.
     pub fn ceph(&self) -> Vec<CephSide> {
         let mut found: Vec<CephSide> = Vec::new();
-        let pool = |side: &CephSide| -> Vec<String> {
-            side.pools().map(|pool| pool.name.clone()).collect()
-        };
         for side in self.curves.iter().filter_map(|curve| curve.ceph.as_ref()) {
-            let is_same =
-                |known: &&mut CephSide| known.fsid == side.fsid && pool(known) == pool(side);
+            let is_same = |known: &&mut CephSide| {
+                known.fsid == side.fsid || known.fsid.is_empty() || side.fsid.is_empty()
+            };
             match found.iter_mut().find(is_same) {
                 Some(known) => known.merge(side),
                 None => found.push(side.clone()),

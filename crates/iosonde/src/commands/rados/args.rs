@@ -188,7 +188,7 @@ pub(crate) struct CleanupArgs {
     #[arg(long, alias = "run_name", default_value = LAST_RUN, value_name = "OBJECT")]
     pub(super) run_name: String,
     /// Remove all objects whose names begin with this, which must begin with benchmark_data: what interrupted benchmarks
-    /// have left; or with iosonde-: what other commands of iosonde have left that were killed
+    /// have left; iosonde- says what other commands of iosonde have left that were killed, and how each is removed
     #[arg(long, conflicts_with = "run_name", value_name = "NAME")]
     pub(super) prefix: Option<String>,
 }

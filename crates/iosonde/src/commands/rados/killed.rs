@@ -8,9 +8,7 @@ use iosonde_result::words;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-/// A run whose objects nobody has written to for so long is not thought to go on.
-const OVER: Duration = Duration::from_secs(24 * 3600);
-/// So many objects of a run are looked at for that.
+/// So many objects of a run are looked at for its age.
 const LOOKS: usize = 64;
 
 /// Whether these are names of runs' objects.
@@ -18,7 +16,8 @@ pub(super) fn is_meant(prefix: &str) -> bool {
     prefix.starts_with(OURS)
 }
 
-/// Removes what runs have left: of one that is named, or of all that are over. How many objects, and what is to be said of others.
+/// Removes what a run has left that is named, and says of all others what there is and what removes it: none can be told to be
+/// over, for one that only reads writes nothing. Returns how many objects were removed, and what is to be said.
 pub(super) fn remove(
     pool: &Pool,
     prefix: &str,
@@ -27,23 +26,19 @@ pub(super) fn remove(
     let found = pool.objects.list(prefix);
     let found = found.map_err(|error| pool.failed(&error))?;
     let (mut removed, mut left) = (0, Vec::new());
+    let is_named = run_of(prefix).is_some();
     for (run, objects) in by_run(found) {
         stop.check()?;
-        let count = words::counted(objects.len(), "object");
-        let is_named = run_of(prefix).is_some();
-        let age = match is_named {
-            true => OVER,
-            false => idle(pool, &objects)?,
-        };
-        if age < OVER {
-            let age = words::duration(age.as_secs_f64());
-            let command = pool.clean_up(&run);
-            left.push(format!(
-                "{count} of {run} were written to {age} ago: that run may go on. If it does not: {command}"
-            ));
-        } else {
+        if is_named {
             removed += pool.remove_objects(objects.into_iter(), &run, stop)?;
+            continue;
         }
+        let count = words::counted(objects.len(), "object");
+        let age = words::duration(idle(pool, &objects)?.as_secs_f64());
+        let command = pool.clean_up(&run);
+        left.push(format!(
+            "{count} of {run}, written to {age} ago. If that run is over: {command}"
+        ));
     }
     Ok((removed, left))
 }
