@@ -85,7 +85,7 @@ impl Status {
         if severity(&self.health) >= severity(&side.health) {
             side.health = self.health;
         }
-        if activity.looks == 1 {
+        if side.activity.looks == 1 {
             (side.fsid, side.osds, side.pgs) = (self.fsid, self.osds, self.pgs);
         }
         side.osds.up = side.osds.up.min(self.osds.up);
