@@ -5,6 +5,8 @@
 //! whether a device that is always busy would do more at a higher depth, is judged by the latency: while it is that of an
 //! I/O alone, more I/Os in flight mean more I/Os done (Little's law).
 
+// Questions that only a program that speaks to clusters can ask.
+#[cfg(feature = "ceph")]
 mod ceph;
 mod rules;
 #[cfg(test)]
@@ -130,7 +132,10 @@ pub fn classify(seen: &Observed) -> (Option<Verdict>, Vec<Verdict>) {
     let main = rules::main(seen);
     let named = main.as_ref().map(|main| main.kind);
     let beside = rules::others_on_the_device(seen).filter(|finding| Some(finding.kind) != named);
+    #[cfg(feature = "ceph")]
     let cluster = ceph::others(seen);
+    #[cfg(not(feature = "ceph"))]
+    let cluster: Vec<Verdict> = Vec::new();
     let cluster = cluster
         .into_iter()
         .filter(|finding| Some(finding) != main.as_ref());

@@ -1,5 +1,6 @@
 //! The questions, one function each.
 
+#[cfg(feature = "ceph")]
 use super::ceph;
 use super::{DeviceLoad, Observed, Place};
 use iosonde_job::plan::Direction;
@@ -39,22 +40,25 @@ pub(super) fn main(seen: &Observed) -> Option<Verdict> {
                 .to_owned();
         return Some(verdict(VerdictKind::Unclear, evidence));
     }
-    let questions: [Question; 5] = [
+    let questions: &[Question] = &[
         job_limit,
         written_bound,
         processor_bound,
         locks_over_a_cache,
+        #[cfg(feature = "ceph")]
         ceph::recovery,
     ];
-    if let Some(verdict) = first(seen, &questions) {
+    if let Some(verdict) = first(seen, questions) {
         return Some(verdict);
     }
     if seen.cached >= MOSTLY_CACHE {
         return None;
     }
-    let questions: [Question; 10] = [
+    let questions: &[Question] = &[
         processors,
+        #[cfg(feature = "ceph")]
         ceph::slow_osd,
+        #[cfg(feature = "ceph")]
         ceph::where_time_goes,
         served,
         many_others,
@@ -64,7 +68,7 @@ pub(super) fn main(seen: &Observed) -> Option<Verdict> {
         depth,
         device,
     ];
-    first(seen, &questions).or_else(|| Some(unclear(seen)))
+    first(seen, questions).or_else(|| Some(unclear(seen)))
 }
 
 type Question = fn(&Observed) -> Option<Verdict>;
