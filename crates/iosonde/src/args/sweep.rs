@@ -62,7 +62,7 @@ pub(crate) struct SweepArgs {
     pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) written: WrittenArgs,
-    /// Also write fio's JSON of every measured cell, named as fio-plot expects it
+    /// Also write fio's JSON and logs of every measured cell, named as fio-plot expects them
     #[arg(long, value_name = "DIR")]
     pub(crate) export_fio: Option<PathBuf>,
     #[command(flatten)]

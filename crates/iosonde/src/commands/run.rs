@@ -194,7 +194,7 @@ fn expected_of(
         if error.lacks("size") {
             return Failure::usage(
                 format!("{name}: `{text}` depends on the size of the volume, which cannot be told"),
-                "write it behind the product, e.g. limits:gcp-pd-ssd:375GiB",
+                "write it with the product, e.g. limits:aws-gp3:375GiB or limits:gcp-pd-ssd:size=375GiB,machine=n1-standard-8",
             );
         }
         Failure::usage(format!("{name}: `{text}`: {error}"), error.remedy())

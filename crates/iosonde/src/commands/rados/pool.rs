@@ -122,6 +122,8 @@ impl Pool {
 
 /// `iosonde rados cleanup`.
 pub(super) fn clean_up(args: &CleanupArgs, access: &AccessArgs) -> Result<(), Failure> {
+    // What is wrong with the words is told before a cluster is asked.
+    args.prefix.as_deref().map_or(Ok(()), refuse_others)?;
     let stop = Stop::listen()?;
     let pool = Pool::open(access)?;
     let removed = match &args.prefix {
@@ -154,14 +156,19 @@ fn remove_described(pool: &Pool, run_name: &str, stop: &Stop) -> Result<u64, Fai
     Ok(removed)
 }
 
+/// Objects whose names begin otherwise are not ours to list or remove.
+fn refuse_others(prefix: &str) -> Result<(), Failure> {
+    if prefix.starts_with(PREFIX) || killed::is_meant(prefix) {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        format!("--prefix {prefix} is not of a benchmark"),
+        "benchmarks' objects begin with benchmark_data, those of other commands of iosonde with iosonde-; others are never removed",
+    ))
+}
+
 /// As `rados cleanup --prefix`: what is described nowhere, found by listing the pool.
 fn remove_by_prefix(pool: &Pool, prefix: &str, stop: &Stop) -> Result<u64, Failure> {
-    if !prefix.starts_with(PREFIX) {
-        return Err(Failure::usage(
-            format!("--prefix {prefix} is not of a benchmark"),
-            "benchmarks' objects begin with benchmark_data, those of other commands of iosonde with iosonde-; others are never removed",
-        ));
-    }
     let found = pool.objects.list(prefix);
     let found = found.map_err(|error| pool.failed(&error))?;
     pool.remove_objects(found.into_iter(), prefix, stop)
