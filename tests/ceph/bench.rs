@@ -36,7 +36,7 @@ fn what_iosonde_writes_rados_bench_reads_and_removes() {
     // So many operations of 64k fill so many objects of 256k, and one object describes them.
     let expected = ops.div_ceil(4) + 1;
     assert_eq!(objects_of(&cluster, "ours").len() as u64, expected);
-    let seq = format!("-p {POOL} -N ours bench 5 seq -t 4 --run-name mine");
+    let seq = format!("-p {POOL} -N ours bench 60 seq -t 4 --run-name mine");
     let seen = cluster.rados(&seq);
     assert!(
         seen.contains(&format!("Total reads made:     {ops}")),
@@ -61,7 +61,7 @@ fn what_rados_bench_writes_iosonde_reads_verifies_and_removes() {
     let made: u64 = made
         .and_then(|line| line.split_whitespace().last()?.parse().ok())
         .expect("a count");
-    let seq = json(&iosonde(&cluster, "-N theirs bench 20 seq -f json"));
+    let seq = json(&iosonde(&cluster, "-N theirs bench 60 seq -f json"));
     assert_eq!(seq["total_reads_made"], made);
     assert_eq!(
         (&seq["op_size"], &seq["damaged_reads"]),
@@ -86,10 +86,10 @@ fn what_rados_bench_writes_iosonde_reads_verifies_and_removes() {
         "-p {POOL} -N theirs put {name} /etc/hostname --offset 70000"
     ));
     let (status, stdout, stderr) =
-        cluster.run(&format!("rados -p {POOL} -N theirs bench 20 seq -f json"));
+        cluster.run(&format!("rados -p {POOL} -N theirs bench 60 seq -f json"));
     assert_eq!(status, Some(1), "{stderr}");
     assert_eq!(json(&stdout)["damaged_reads"], 1);
-    iosonde(&cluster, "-N theirs bench 20 seq --no-verify");
+    iosonde(&cluster, "-N theirs bench 60 seq --no-verify");
     let removed = iosonde(&cluster, "-N theirs cleanup");
     assert!(removed.starts_with("Removed "), "{removed}");
     assert_eq!(objects_of(&cluster, "theirs"), [""; 0]);
@@ -100,7 +100,7 @@ fn what_rados_bench_writes_iosonde_reads_verifies_and_removes() {
 fn a_write_removes_what_it_wrote() {
     let _shared = Scratch::shared();
     let cluster = Cluster::shared();
-    let text = iosonde(&cluster, "-N gone bench 2 write -b 16k --max-objects 40");
+    let text = iosonde(&cluster, "-N gone bench 60 write -b 16k --max-objects 40");
     assert!(text.contains("Total writes made:      40"), "{text}");
     assert!(
         text.contains("Maintaining 16 concurrent writes of 16384 bytes"),
@@ -158,7 +158,7 @@ fn large_reads_and_writes_go_without_a_copy() {
     let _shared = Scratch::shared();
     let cluster = Cluster::shared();
     let write =
-        "-N lent bench 30 write -b 4M -t 16 --max-objects 40 --no-cleanup --run-name lent -f json";
+        "-N lent bench 60 write -b 4M -t 16 --max-objects 40 --no-cleanup --run-name lent -f json";
     let result = json(&iosonde(&cluster, write));
     assert_eq!(result["total_writes_made"], 40);
     let seq = format!("-p {POOL} -N lent bench 60 seq -t 4 --run-name lent");

@@ -26,7 +26,7 @@ fn a_daemon_that_stops_is_a_stall_and_then_an_error() {
          --output-format=json"
     );
     // Stopped for a while: the longest latency is at least as long, and nothing else happens.
-    let mut command = cluster.iosonde(&format!("{job} --runtime=8 --ceph_timeout=60"));
+    let mut command = cluster.iosonde(&format!("{job} --runtime=15 --ceph_timeout=60"));
     let child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -135,7 +135,10 @@ fn ctrl_c_does_not_wait_for_a_daemon_that_is_stopped() {
         &format!("rados bench -p {POOL} 600 write -b 4M -t 16 --timeout 600"),
     );
     wait_for("a benchmark's object", || {
-        (!sizes(&cluster, "benchmark_data").is_empty()).then_some(())
+        // At once: it fills the pool meanwhile.
+        let all = cluster.objects(POOL);
+        let is_its = |name: &String| name.contains("benchmark_data");
+        all.iter().any(is_its).then_some(())
     });
     cluster.signal("osd.0", Signal::STOP);
     sleep(Duration::from_secs(1));

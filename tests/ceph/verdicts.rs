@@ -4,6 +4,8 @@ use iosonde_e2e::Scratch;
 use iosonde_e2e::ceph::{Cluster, POOL};
 use serde_json::Value;
 
+use crate::engines::wait_for;
+
 fn bench(cluster: &Cluster, line: &str) -> Value {
     let (status, stdout, stderr) = cluster.run(&format!("rados -p {POOL} bench {line} -f json"));
     assert_eq!(status, Some(0), "{line}: {stderr}");
@@ -26,7 +28,7 @@ fn a_slow_daemon_and_recovery_are_named() {
 
     cluster.daemon(
         "osd.1",
-        "config set osd_debug_inject_dispatch_delay_duration 0.02",
+        "config set osd_debug_inject_dispatch_delay_duration 0.1",
     );
     cluster.daemon(
         "osd.1",
@@ -40,7 +42,7 @@ fn a_slow_daemon_and_recovery_are_named() {
     let osds = &slow["cluster"]["osd_latency"];
     assert_eq!(osds[0]["osd"], 1, "{osds:#}");
     assert!(
-        osds[0]["op_ns"].as_f64() > Some(2e7),
+        osds[0]["op_ns"].as_f64() > Some(1e8),
         "at least the delay: {osds:#}"
     );
     assert_verdict(&slow, "one slow OSD: osd.1 took");
@@ -52,6 +54,10 @@ fn a_slow_daemon_and_recovery_are_named() {
         cluster.daemon(&daemon, "config set osd_recovery_max_active 1");
     }
     cluster.ceph("osd out 2");
+    wait_for("recovery", || {
+        let state = cluster.ceph("status");
+        (state.contains("recovering") || state.contains("backfilling")).then_some(())
+    });
     let recovering = bench(&cluster, "8 write -b 64k -t 4 --run-name other");
     let side = &recovering["cluster"];
     assert_eq!(

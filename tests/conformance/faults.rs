@@ -91,12 +91,12 @@ fn mapped_files_report_what_the_kernel_says_by_a_signal() {
     running.wait().refused_with(&["EIO", "cut", "offset"]);
 }
 
-/// `iosonde fio LINE` by a user who may have so many threads.
-fn with_threads(most: u32, line: &str) -> Run {
+/// `iosonde fio LINE` by a user who may have so many threads, and is nobody else's: they count for all of his processes.
+fn with_threads(user: u32, most: u32, line: &str) -> Run {
     let scratch = Scratch::shared();
     // Root itself may have as many as it likes. The user that has a limit must still reach the program.
     let limited = format!(
-        "prlimit --nproc={most} setpriv --reuid=65533 --regid=65533 --clear-groups \
+        "prlimit --nproc={most} setpriv --reuid={user} --regid=65533 --clear-groups \
          --inh-caps=+dac_override --ambient-caps=+dac_override"
     );
     let words = limited.split_whitespace().map(OsString::from);
@@ -111,7 +111,7 @@ fn with_threads(most: u32, line: &str) -> Run {
 fn a_refused_thread_ends_the_run() {
     require!(Root);
     ours!();
-    let run = with_threads(20, "--ioengine=null --numjobs=100");
+    let run = with_threads(65533, 20, "--ioengine=null --numjobs=100");
     run.refused_with(&["no thread for worker", "EAGAIN", "numjobs", "pids.max"]);
     assert_eq!(run.status.code(), Some(3), "{run}");
 }
@@ -121,14 +121,15 @@ fn no_thread_to_write_is_no_crash() {
     require!(Root);
     ours!();
     // Whatever threads the program itself has: with one more and one more, this one is the first to be refused.
-    for (line, whose) in [
-        ("--filename=data", "no thread that lays out files"),
+    for (user, line, whose) in [
+        (65532, "--filename=data", "no thread that lays out files"),
         (
+            65531,
             "--ioengine=null --write_lat_log=log",
             "no thread that writes a job's logs",
         ),
     ] {
-        let refused = (2..8).map(|most| with_threads(most, line));
+        let refused = (2..8).map(|most| with_threads(user, most, line));
         let mut refused = refused.filter(|run| run.stderr.contains(whose));
         let run = refused.next().unwrap_or_else(|| panic!("{whose}: never"));
         run.refused_with(&["EAGAIN", "pids.max"]);

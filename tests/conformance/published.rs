@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use iosonde_e2e::mount::Mount;
 use iosonde_e2e::program::{Invocation, iosonde};
 use iosonde_e2e::tree::number;
-use iosonde_e2e::{Program, Scratch, is_full, ours, require};
+use iosonde_e2e::{Program, Scratch, ensure, is_full, one_good_try, ours, require};
 
 /// Four commands of an article on local SSDs in GKE; backslashes at line ends belong to its shell.
 const GKE_LOCAL_SSD: [&str; 4] = [
@@ -153,29 +153,33 @@ fn kubestr() {
         .replace("15s", "2s")
         .replace("ramp_time=2s", "ramp_time=1s");
     scratch.write("ssd.fio", job);
-    let document = Program::subject()
-        .line(&scratch, "--directory=. ssd.fio")
-        .json();
-    let names: Vec<_> = document["jobs"]
-        .as_array()
-        .expect("jobs")
-        .iter()
-        .map(|job| job["jobname"].clone())
-        .collect();
-    assert_eq!(names, ["read_iops", "write_iops", "read_bw", "write_bw"]);
-    for (index, kind) in ["read", "write", "read", "write"].iter().enumerate() {
-        let figure = |member: &str| number(&document, &format!("/jobs/{index}/{kind}/{member}"));
-        for member in ["iops", "bw", "iops_max", "iops_mean", "bw_max", "bw_mean"] {
-            assert!(figure(member) > 0.0, "{member} of job {index}");
+    one_good_try(|| {
+        let document = Program::subject()
+            .line(&scratch, "--directory=. ssd.fio")
+            .json();
+        let names: Vec<_> = document["jobs"]
+            .as_array()
+            .expect("jobs")
+            .iter()
+            .map(|job| job["jobname"].clone())
+            .collect();
+        assert_eq!(names, ["read_iops", "write_iops", "read_bw", "write_bw"]);
+        for (index, kind) in ["read", "write", "read", "write"].iter().enumerate() {
+            let figure =
+                |member: &str| number(&document, &format!("/jobs/{index}/{kind}/{member}"));
+            // A disk that others use may serve nothing for half a second, which is as long as a sample.
+            for member in ["iops", "bw", "iops_max", "iops_mean", "bw_max", "bw_mean"] {
+                ensure(figure(member) > 0.0, || format!("{member} of job {index}"))?;
+            }
+            for (least, most) in [("iops_min", "iops_max"), ("bw_min", "bw_max")] {
+                assert!(
+                    (0.0..=figure(most)).contains(&figure(least)),
+                    "{least} of job {index}"
+                );
+            }
         }
-        // A disk that others use may serve nothing for half a second.
-        for (least, most) in [("iops_min", "iops_max"), ("bw_min", "bw_max")] {
-            assert!(
-                (0.0..=figure(most)).contains(&figure(least)),
-                "{least} of job {index}"
-            );
-        }
-    }
+        Ok(())
+    });
 }
 
 /// Disks of GCP: the article leaves `bs` and `iodepth` open (`?`) and gives the values that they took in comments; the sections

@@ -6,7 +6,7 @@ use super::{json, run};
 use iosonde_e2e::device::Loop;
 use iosonde_e2e::mount::Mount;
 use iosonde_e2e::program::{Program, Running};
-use iosonde_e2e::{Scratch, require};
+use iosonde_e2e::{Scratch, ensure, one_good_try, require};
 use rustix::process::Signal;
 
 const DISK_BYTES: usize = 64 << 20;
@@ -63,20 +63,21 @@ fn a_cell_waits_until_others_leave_the_device() {
     let (_memory, disk) = disk(&scratch);
     let (notes, _) = swept(&scratch, &disk, "1,2");
     assert_eq!(waited_s(&notes), None, "nobody else is there: {notes:?}");
-    let neighbour = neighbour(&scratch, &disk, 6);
-    let (notes, took) = swept(&scratch, &disk, "1,2");
-    let _ = neighbour.wait();
-    let waited = waited_s(&notes).unwrap_or_else(|| panic!("no wait is told: {notes:?}"));
-    // 10 s before each of the two cells at most; how much of its 6 s were left is a matter of how fast programs start here.
-    assert!(waited > 0.0 && waited < 30.0, "{waited} s: {notes:?}");
-    assert!(
-        took.as_secs_f64() >= waited + 1.0,
-        "{took:?} for two cells of 1 s after {waited} s"
-    );
-    assert!(
-        notes.iter().all(|note| !note.contains("in use by others")),
-        "they left in time: {notes:?}"
-    );
+    one_good_try(|| {
+        let neighbour = neighbour(&scratch, &disk, 6);
+        let (notes, took) = swept(&scratch, &disk, "1,2");
+        let _ = neighbour.wait();
+        // A neighbour that does not run is none, and how much of its 6 s are left is a matter of how fast programs start here.
+        let waited = waited_s(&notes).ok_or_else(|| format!("no wait is told: {notes:?}"))?;
+        // 10 s before each of the two cells at most.
+        assert!(waited > 0.0 && waited < 30.0, "{waited} s: {notes:?}");
+        assert!(
+            took.as_secs_f64() >= waited + 1.0,
+            "{took:?} for two cells of 1 s after {waited} s"
+        );
+        let is_in_vain = notes.iter().any(|note| note.contains("in use by others"));
+        ensure(!is_in_vain, || format!("they left in time: {notes:?}"))
+    });
 }
 
 #[test]
@@ -84,14 +85,19 @@ fn a_wait_in_vain_ends_and_is_told() {
     require!(Root);
     let scratch = Scratch::alone();
     let (_memory, disk) = disk(&scratch);
-    let neighbour = neighbour(&scratch, &disk, 120);
-    let (notes, took) = swept(&scratch, &disk, "1");
-    neighbour.signal(Signal::INT);
-    let _ = neighbour.wait();
-    let waited = waited_s(&notes).unwrap_or_else(|| panic!("no wait is told: {notes:?}"));
-    // Not all the 120 s. How much longer than 10 s is a matter of what else runs here.
-    assert!((9.5..=30.0).contains(&waited), "{waited} s: {notes:?}");
-    assert!(took < Duration::from_secs(60), "{took:?}");
-    let in_vain = "1 cell began while the device was in use by others";
-    assert!(notes.iter().any(|note| note == in_vain), "{notes:?}");
+    one_good_try(|| {
+        let neighbour = neighbour(&scratch, &disk, 120);
+        let (notes, took) = swept(&scratch, &disk, "1");
+        neighbour.signal(Signal::INT);
+        let _ = neighbour.wait();
+        // A neighbour whose processor is taken away for a moment is none.
+        let waited = waited_s(&notes).ok_or_else(|| format!("no wait is told: {notes:?}"))?;
+        ensure(waited >= 9.5, || format!("{waited} s: {notes:?}"))?;
+        // Not all the 120 s. How much longer than 10 s is a matter of what else runs here.
+        assert!(waited <= 30.0, "{waited} s: {notes:?}");
+        assert!(took < Duration::from_secs(60), "{took:?}");
+        let in_vain = "1 cell began while the device was in use by others";
+        let is_told = notes.iter().any(|note| note == in_vain);
+        ensure(is_told, || format!("{notes:?}"))
+    });
 }

@@ -1,10 +1,13 @@
 //! `iosonde run`: all this, every time, the same way.
 
+mod attempts;
 mod baseline;
+mod keeping;
 mod look;
 mod measure;
 pub(super) mod place;
 mod site;
+mod study;
 
 use super::report::input::take_all;
 use super::sweep::{depths_are_the_same, keeps_engine};

@@ -48,6 +48,28 @@ impl Scratch {
         out(&output)
     }
 
+    /// Writes a file into it.
+    pub(crate) fn file(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    /// Whether a directory in it has no file, or is not there.
+    pub(crate) fn is_empty(&self, directory: &str) -> bool {
+        fs::read_dir(self.path(directory)).map_or(true, |files| files.count() == 0)
+    }
+
+    /// Standard output of a command that ends with a status.
+    pub(crate) fn text(&self, status: i32, words: &[&str]) -> String {
+        let output = self.run(words);
+        assert_eq!(
+            output.status.code(),
+            Some(status),
+            "{words:?}: {}",
+            error(&output)
+        );
+        out(&output)
+    }
+
     /// The file of the history.
     pub(crate) fn store(&self) -> PathBuf {
         self.path("data/iosonde/history.db")
@@ -96,6 +118,29 @@ pub(crate) fn out(output: &Output) -> String {
 pub(crate) fn error(output: &Output) -> String {
     text(&output.stderr)
 }
+
+/// Devices that do few I/Os, so that simulating them takes no time.
+pub(crate) const NET: &str = "sim:read_us=500,write_us=300,parallel=4,fsync_us=2ms";
+/// Another.
+pub(crate) const SLOWER: &str = "sim:read_us=900,write_us=300,parallel=4";
+
+/// What is expected of it is not met by all devices.
+pub(crate) const SUITE: &str = r#"
+about = "a small suite"
+[variables]
+runtime = 2
+[labels]
+team = "db"
+[[workload]]
+name = "disk"
+options = { size = "1g", bs = "4k", direct = 1, time_based = true, runtime = "${runtime}" }
+axes = { rw = ["randread", "randwrite"], iodepth = [1, 8] }
+expect = ["disk-randread-8.iops >= 5k", "max_iops >= 1M", "disk-randread-1.p99 <= 1ms"]
+[[workload]]
+name = "log"
+options = { rw = "write", bs = "8k", size = "16m", fdatasync = 1 }
+expect = ["sync.p99 <= 10ms", "log.sync.p99.9 <= 10ms"]
+"#;
 
 /// A job of a second on a simulated device.
 pub(crate) const JOB: [&str; 9] = [

@@ -1,61 +1,25 @@
 //! Runs the steps of a suite on its targets, keeps what ends, and judges it.
 
-use super::site::{Site, Studied};
+use super::attempts::{About, Line, begun};
+use super::keeping::KeepingWhole;
+use super::site::Site;
+use super::study::{Within, study};
 use crate::args::RunArgs;
 use crate::commands::consent;
 use crate::commands::journal::{Lines, directory};
 use crate::commands::places::tells;
-use crate::commands::sweep::around::Around;
 use crate::commands::sweep::journal::Journal;
-use crate::commands::sweep::quiet::Gate;
 use crate::failure::Failure;
-use crate::live::load::LoadLive;
-use crate::live::probe::ProbeLive;
 use crate::live::suite::SuiteLive;
-use crate::live::sweep::SweepLive;
 use crate::report::suite::plan;
 use crate::signals::Stop;
 use crate::store::{Keeper, random_id};
 use iosonde_engine::local::{LocalRunner, LocalSession};
-use iosonde_job::plan::Plan;
-use iosonde_result::observer::Observer;
-use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
-use iosonde_study::load::{LoadOptions, load};
-use iosonde_study::probe::{ProbeOptions, is_search, probe};
 use iosonde_study::suite::{
     Baselines, Expected, FORMAT, StepOutcome, StepResult, Suite, SuiteResult, SuiteStep,
     SuiteTarget, What, judge,
 };
-use iosonde_study::sweep::{SweepTarget, sweep};
-use serde::{Deserialize, Serialize};
-use std::ops::Range;
-
-/// What is written down of a repetition of a step that has ended, and before, what of it is in the history.
-#[derive(Serialize, Deserialize)]
-struct Line {
-    target: usize,
-    step: usize,
-    /// From 1; 0 where it is about the study alone.
-    repetition: u32,
-    /// The study in the history that it is part of.
-    study: Option<String>,
-    /// The number that its first run has there, written down before it is kept.
-    #[serde(default)]
-    first_run: Option<u32>,
-    #[serde(default)]
-    outcome: Option<StepOutcome>,
-}
-
-impl Line {
-    /// Which repetition of which step on which target it is about.
-    fn about(&self) -> About {
-        (self.target, self.step, self.repetition)
-    }
-}
-
-/// A target, a step, and a repetition of it.
-type About = (usize, usize, u32);
 
 /// A target while the suite runs on it.
 struct Measured<'a> {
@@ -247,47 +211,6 @@ fn take_up(sites: &mut [Measured<'_>], known: &[Line], suite: &Suite) {
             }
         }
     }
-}
-
-/// The runs in a study of the history, by their numbers, that are of a step's attempts that did not come to their end.
-/// `next_run` is behind the last of them; where it is not known, nothing is.
-fn begun(
-    known: &[Line],
-    about: About,
-    study: Option<&str>,
-    next_run: Option<u32>,
-) -> Vec<Range<u32>> {
-    let mut attempts: Vec<(About, u32)> = Vec::new();
-    let mut current: Option<&str> = None;
-    let mut unnamed: Option<(About, u32)> = None;
-    for line in known.iter().filter(|line| line.target == about.0) {
-        let first = line.first_run.map(|first| (line.about(), first));
-        let nameless = unnamed.take();
-        let Some(of_line) = line.study.as_deref() else {
-            unnamed = first;
-            continue;
-        };
-        // In another study numbers begin anew. Its first run is before its name, which follows at once: else it was not kept.
-        if current != Some(of_line) {
-            current = Some(of_line);
-            attempts.clear();
-            attempts.extend(nameless.filter(|_| line.repetition == 0));
-        }
-        attempts.extend(first);
-    }
-    let Some(mut end) = next_run.filter(|_| study.is_some() && current == study) else {
-        return Vec::new();
-    };
-    let mut ranges = Vec::new();
-    // Numbers of runs that were taken back are given again: an attempt ends where any later one begins.
-    for (attempt, first) in attempts.into_iter().rev() {
-        if attempt == about && first < end {
-            ranges.push(first..end);
-        }
-        end = end.min(first);
-    }
-    ranges.reverse();
-    ranges
 }
 
 /// The result of one target, and whether it is as it was.
@@ -491,261 +414,5 @@ impl Runner<'_> {
         };
         let mut keeping = on.keeping(self.session, self.stop, about, &mut self.lines);
         study(&mut keeping, &studied, &within, self.stop)
-    }
-}
-
-/// A session whose runs are kept as they end, but for one that is cut short: it is measured again when the suite goes on.
-struct KeepingWhole<'a> {
-    session: &'a mut dyn Session,
-    keeper: &'a mut Keeper,
-    stop: &'a Stop,
-    /// What is measured.
-    about: About,
-    /// The study of its target, as it has been written down.
-    study: &'a mut Option<String>,
-    lines: &'a mut Lines,
-    /// Whether it has been written down which run is the first.
-    is_begun: bool,
-    /// Whether the last run may have been cut short. Asked once: what goes into the history counts for the step as well.
-    is_cut: bool,
-}
-
-impl KeepingWhole<'_> {
-    /// Writes down from which run on the history has something of the step: it is removed when the step is measured again.
-    fn begin(&mut self) {
-        if std::mem::replace(&mut self.is_begun, true) {
-            return;
-        }
-        let (target, step, repetition) = self.about;
-        let line = Line {
-            target,
-            step,
-            repetition,
-            study: self.keeper.id().map(str::to_owned),
-            // Without a history there is none to remove.
-            first_run: self.keeper.next_run(),
-            outcome: None,
-        };
-        self.lines.write(&line, &mut |note| eprintln!("{note}"));
-    }
-
-    /// Writes down which study is gone on with, before any step has ended.
-    fn name_study(&mut self) {
-        let id = self.keeper.id().map(str::to_owned);
-        if id.is_none() || id == *self.study {
-            return;
-        }
-        let line = Line {
-            target: self.about.0,
-            step: 0,
-            repetition: 0,
-            study: id.clone(),
-            first_run: None,
-            outcome: None,
-        };
-        self.lines.write(&line, &mut |note| eprintln!("{note}"));
-        *self.study = id;
-    }
-}
-
-impl Session for KeepingWhole<'_> {
-    fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
-        let mut result = self.session.run(plan, observer)?;
-        self.is_cut = self.stop.interrupt.is_requested();
-        // The short runs of a search are cells of the knee that it finds.
-        if !is_search(plan) && !self.is_cut {
-            self.begin();
-            self.keeper.keep(&mut result);
-            self.name_study();
-        }
-        Ok(result)
-    }
-
-    /// The session belongs to somebody else, who closes it.
-    fn close(self: Box<Self>) -> Result<(), RunError> {
-        Ok(())
-    }
-}
-
-/// A step that is a study, and its place in the suite.
-struct Within<'a> {
-    args: &'a RunArgs,
-    suite: &'a str,
-    target: &'a str,
-    step: &'a SuiteStep,
-    repetition: u32,
-}
-
-impl Within<'_> {
-    /// Where a sweep writes down what it finds, so that it goes on within the step.
-    fn journal(&self, curves: usize, live: &SweepLive) -> Result<Journal, Failure> {
-        let what = format!("{:?}", self.step.what);
-        Journal::open(
-            directory(self.args.keep.store.as_deref(), "sweeps").as_deref(),
-            &(
-                self.suite,
-                self.target,
-                &self.step.name,
-                self.repetition,
-                what,
-            ),
-            curves,
-            self.args.resume,
-            &mut |note| live.line(note),
-        )
-    }
-}
-
-fn study(
-    session: &mut dyn Session,
-    studied: &Studied,
-    within: &Within<'_>,
-    stop: &Stop,
-) -> Result<(StepOutcome, Option<Journal>), Failure> {
-    let outcome = match &within.step.what {
-        What::Jobs(_) => Err(Failure::Run(RunError::Interrupted)),
-        What::Sweep(wanted) => {
-            let (asked, usual) = (wanted.size_bytes, studied.size_bytes);
-            let reach = wanted.grid.reach();
-            let target = SweepTarget::of_jobs(&studied.target, reach, asked, usual)?;
-            let grid = wanted.grid.on(&target)?;
-            let mut live = SweepLive::new(stop.clone());
-            let journal = within.journal(grid.curves.len(), &live)?;
-            let so_far = journal.so_far();
-            live.journal(journal);
-            let targets = [target];
-            let mut around = Around {
-                session,
-                gate: Gate::new(&targets, stop.clone()),
-                files: None,
-                stop: stop.clone(),
-            };
-            let options = &wanted.options;
-            let outcome = sweep(&mut around, &targets, &grid, options, so_far, &mut live);
-            live.end();
-            let mut result = outcome.inspect_err(|_| live.give_up())?;
-            result.notes.extend(around.gate.notes());
-            return Ok((StepOutcome::Sweep(Box::new(result)), live.written_down()));
-        }
-        What::Load(options) => {
-            let options = LoadOptions {
-                size_bytes: options.size_bytes.or(studied.size_bytes),
-                ..options.clone()
-            };
-            let mut live = LoadLive::new(stop.clone());
-            let outcome = load(session, &studied.target, &options, &mut live);
-            live.end();
-            Ok(StepOutcome::Load(Box::new(outcome?)))
-        }
-        What::Probe(options) => {
-            let options = ProbeOptions {
-                size_bytes: options.size_bytes.or(studied.size_bytes),
-                ..options.clone()
-            };
-            let mut live = ProbeLive::new(stop.clone());
-            let outcome = probe(session, &studied.target, &options, &mut live);
-            live.end();
-            Ok(StepOutcome::Probe(Box::new(outcome?)))
-        }
-    };
-    Ok((outcome?, None))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const A: About = (0, 0, 1);
-    const B: About = (0, 1, 1);
-    /// About the study alone.
-    const NAME: About = (0, 0, 0);
-
-    fn line(about: About, study: Option<&str>, first_run: Option<u32>) -> Line {
-        let (target, step, repetition) = about;
-        Line {
-            target,
-            step,
-            repetition,
-            study: study.map(str::to_owned),
-            first_run,
-            outcome: None,
-        }
-    }
-
-    /// Lines of one study.
-    fn lines(firsts: &[(About, u32)]) -> Vec<Line> {
-        let lines = firsts.iter();
-        let lines = lines.map(|(about, first)| line(*about, Some("s"), Some(*first)));
-        lines.collect()
-    }
-
-    /// The first number of each range, and the one behind it.
-    fn taken(
-        known: &[Line],
-        about: About,
-        study: Option<&str>,
-        next_run: Option<u32>,
-    ) -> Vec<(u32, u32)> {
-        let ranges = begun(known, about, study, next_run).into_iter();
-        ranges.map(|range| (range.start, range.end)).collect()
-    }
-
-    #[test]
-    fn an_attempt_lasts_until_the_next_begins() {
-        let mut known = vec![line(A, None, Some(1)), line(NAME, Some("s"), None)];
-        known.extend(lines(&[(B, 3), (A, 5)]));
-        assert_eq!(taken(&known, A, Some("s"), Some(8)), [(1, 3), (5, 8)]);
-        assert_eq!(taken(&known, B, Some("s"), Some(8)), [(3, 5)]);
-        assert!(taken(&known, (0, 1, 2), Some("s"), Some(8)).is_empty());
-        assert!(taken(&known, (1, 0, 1), Some("s"), Some(8)).is_empty());
-        assert!(taken(&known, A, Some("another"), Some(8)).is_empty());
-        assert!(taken(&known, A, None, Some(8)).is_empty());
-    }
-
-    /// After a write that failed nothing more is kept: what begins then takes nothing back.
-    #[test]
-    fn what_began_without_a_history_has_no_runs() {
-        let mut known = lines(&[(A, 4)]);
-        known.push(line(B, Some("s"), None));
-        assert!(taken(&known, B, Some("s"), Some(4)).is_empty());
-        assert!(taken(&known, A, Some("s"), Some(4)).is_empty());
-        assert_eq!(taken(&known, A, Some("s"), Some(6)), [(4, 6)]);
-        // The history cannot tell what is its last.
-        assert!(taken(&known, A, Some("s"), None).is_empty());
-    }
-
-    /// The runs of steps that ended without a history are the first of the study that takes them up.
-    #[test]
-    fn what_was_not_kept_is_in_no_later_study() {
-        let mut known = vec![line(A, None, Some(1)), line(B, None, None)];
-        known.extend(lines(&[(A, 2)]));
-        known.push(line(NAME, Some("s"), None));
-        assert_eq!(taken(&known, A, Some("s"), Some(3)), [(2, 3)]);
-        // The program ended before the study had its name; another took up what there was.
-        let mut known = vec![line(A, None, Some(1))];
-        known.extend(lines(&[(B, 2)]));
-        assert!(taken(&known, A, Some("s"), Some(3)).is_empty());
-        let known = [line(A, None, Some(1)), line(B, Some("s"), None)];
-        assert!(taken(&known, A, Some("s"), Some(3)).is_empty());
-        // One that was gone on with in another study.
-        let mut known = lines(&[(A, 1)]);
-        known.push(line(B, Some("t"), Some(2)));
-        assert!(taken(&known, A, Some("t"), Some(3)).is_empty());
-        assert_eq!(taken(&known, B, Some("t"), Some(3)), [(2, 3)]);
-    }
-
-    /// Numbers are given again once the runs that had them are taken back.
-    #[test]
-    fn an_attempt_does_not_reach_into_what_began_later() {
-        let known = lines(&[(A, 5), (B, 7), (B, 5)]);
-        assert!(taken(&known, A, Some("s"), Some(9)).is_empty());
-        assert_eq!(taken(&known, B, Some("s"), Some(9)), [(5, 9)]);
-        let known = lines(&[(B, 5), (A, 7), (B, 9), (A, 3)]);
-        assert!(taken(&known, B, Some("s"), Some(12)).is_empty());
-        assert_eq!(taken(&known, A, Some("s"), Some(12)), [(3, 12)]);
-        // What is there ends before.
-        let known = lines(&[(A, 5), (B, 7)]);
-        assert_eq!(taken(&known, A, Some("s"), Some(6)), [(5, 6)]);
-        assert!(taken(&known, B, Some("s"), Some(6)).is_empty());
     }
 }
