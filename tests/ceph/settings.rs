@@ -1,7 +1,15 @@
 //! Settings from several places: those of a job and its target, and those of a client, a pool and an image.
 
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
 use iosonde_e2e::Scratch;
 use iosonde_e2e::ceph::{Cluster, POOL};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::engines::{start, wait_for};
 
 #[test]
 #[ignore = "needs Ceph"]
@@ -61,4 +69,50 @@ fn a_jobs_own_options_hold_on_its_target() {
     let said = stdout + &stderr;
     assert_eq!(status, Some(3), "{said}");
     assert!(said.contains("ceph_namespace=own"), "{said}");
+}
+
+/// What a client answers on its admin socket; `None` where it is none, or has gone.
+fn setting(socket: &Path, name: &str) -> Option<String> {
+    let mut client = UnixStream::connect(socket).ok()?;
+    let question = format!("{{\"prefix\": \"config get\", \"var\": \"{name}\"}}\0");
+    client.write_all(question.as_bytes()).ok()?;
+    let mut length = [0; 4];
+    client.read_exact(&mut length).ok()?;
+    let mut answer = vec![0; u32::from_be_bytes(length) as usize];
+    client.read_exact(&mut answer).ok()?;
+    let answer: Value = serde_json::from_slice(&answer).ok()?;
+    answer[name].as_str().map(str::to_owned)
+}
+
+/// What saves processor time is set for I/O on objects, unless somebody has set it already.
+#[test]
+#[ignore = "needs Ceph"]
+fn settings_of_a_user_go_before_ours() {
+    let scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    for (given, threads, ahead) in [
+        ("", "1", "32768"),
+        ("--ms_tcp_prefetch_max_size=8192", "1", "8192"),
+        ("--librados_thread_count=3", "3", "32768"),
+    ] {
+        let sockets = scratch.out().join(format!("s{threads}{ahead}"));
+        std::fs::create_dir(&sockets).expect("a directory");
+        let line = "--name=settings --rw=randread --bs=4k --size=64k --time_based --runtime=600";
+        let mut command = cluster.iosonde(&format!("fio --target=rados://{POOL} {line}"));
+        let arguments = format!("--admin_socket={}/$cctid {given}", sockets.display());
+        command.env("CEPH_ARGS", arguments);
+        let mut child = start(command);
+        // Clients that only ask the monitors are as they come.
+        wait_for(&format!("{threads} and {ahead}"), || {
+            let all = std::fs::read_dir(&sockets).expect("sockets");
+            let mut all = all.flatten().map(|socket| socket.path());
+            let is_it = all.any(|socket| {
+                setting(&socket, "librados_thread_count").as_deref() == Some(threads)
+                    && setting(&socket, "ms_tcp_prefetch_max_size").as_deref() == Some(ahead)
+            });
+            is_it.then_some(())
+        });
+        kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+        child.wait().expect("it ends");
+    }
 }

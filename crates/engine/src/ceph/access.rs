@@ -53,13 +53,22 @@ struct Setting {
     ours: &'static str,
 }
 
-/// The threads of a client that call back when requests on objects are over: one. However many there are, librados has them take
-/// turns, and each request then wakes one that is not needed. It is otherwise with images, whose work they do.
-const OF_OBJECTS: [Setting; 1] = [Setting {
-    name: "librados_thread_count",
-    usual: "2",
-    ours: "1",
-}];
+/// For I/O on objects alone: images have settings of their own, and the threads do their work.
+const OF_OBJECTS: [Setting; 2] = [
+    // The threads of a client that call back when requests are over. However many there are, librados has them take turns, and each
+    // request then wakes one that is not needed.
+    Setting {
+        name: "librados_thread_count",
+        usual: "2",
+        ours: "1",
+    },
+    // What is received ahead of what is looked for. As it is, a read of 4 KiB takes three calls to the kernel, one for its head.
+    Setting {
+        name: "ms_tcp_prefetch_max_size",
+        usual: "4096",
+        ours: "32768",
+    },
+];
 
 /// Connects to a cluster. No later call to it lasts longer than `access.timeout_s`.
 ///
