@@ -3,6 +3,7 @@
 use std::os::unix::fs::symlink;
 
 use iosonde_e2e::program::{Invocation, iosonde};
+use iosonde_e2e::tree::job_names;
 use iosonde_e2e::{Program, Scratch, ours};
 use serde_json::Value;
 
@@ -61,13 +62,7 @@ fn showcmd_prints_a_command_line_that_runs() {
         assert_eq!(scratch.files(), ["job.fio"], "{program:?}");
         let words: Vec<&str> = run.stdout.split_whitespace().skip(1).collect();
         let document = program.args(&scratch, words).json();
-        let names: Vec<_> = document["jobs"]
-            .as_array()
-            .expect("jobs")
-            .iter()
-            .map(|job| job["jobname"].clone())
-            .collect();
-        assert_eq!(names, ["one", "two"], "{program:?}: {run}");
+        assert_eq!(job_names(&document), ["one", "two"], "{program:?}: {run}");
         assert_eq!(document["jobs"][1]["read"]["total_ios"], 16, "{program:?}");
     }
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use iosonde_e2e::mount::Mount;
 use iosonde_e2e::program::{Invocation, iosonde};
-use iosonde_e2e::tree::number;
+use iosonde_e2e::tree::{job_names, number};
 use iosonde_e2e::{Program, Scratch, ensure, is_full, one_good_try, ours, require};
 
 /// Four commands of an article on local SSDs in GKE; backslashes at line ends belong to its shell.
@@ -157,13 +157,8 @@ fn kubestr() {
         let document = Program::subject()
             .line(&scratch, "--directory=. ssd.fio")
             .json();
-        let names: Vec<_> = document["jobs"]
-            .as_array()
-            .expect("jobs")
-            .iter()
-            .map(|job| job["jobname"].clone())
-            .collect();
-        assert_eq!(names, ["read_iops", "write_iops", "read_bw", "write_bw"]);
+        let names = ["read_iops", "write_iops", "read_bw", "write_bw"];
+        assert_eq!(job_names(&document), names);
         for (index, kind) in ["read", "write", "read", "write"].iter().enumerate() {
             let figure =
                 |member: &str| number(&document, &format!("/jobs/{index}/{kind}/{member}"));

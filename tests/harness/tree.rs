@@ -15,6 +15,16 @@ pub fn shape(document: &Value) -> BTreeMap<String, &'static str> {
     paths
 }
 
+/// The names of the jobs of fio's JSON, in its order.
+///
+/// # Panics
+/// When it has no jobs.
+#[must_use]
+pub fn job_names(document: &Value) -> Vec<Value> {
+    let jobs = document["jobs"].as_array().expect("jobs").iter();
+    jobs.map(|job| job["jobname"].clone()).collect()
+}
+
 fn walk(value: &Value, path: String, paths: &mut BTreeMap<String, &'static str>) {
     match value {
         Value::Object(members) => {

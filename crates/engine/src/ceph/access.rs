@@ -62,7 +62,7 @@ const OF_OBJECTS: [Setting; 2] = [
         usual: "2",
         ours: "1",
     },
-    // What is received ahead of what is looked for. As it is, a read of 4 KiB takes three calls to the kernel, one for its head.
+    // What is received ahead of what is looked for. With the usual size an answer of 4 KiB and its head never fit into one call.
     Setting {
         name: "ms_tcp_prefetch_max_size",
         usual: "4096",
