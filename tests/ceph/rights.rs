@@ -14,9 +14,10 @@ struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    fn new(cluster: &'a Cluster, scratch: &Scratch, name: &'static str) -> Client<'a> {
+    /// `may` is what it may do in the pool.
+    fn new(cluster: &'a Cluster, scratch: &Scratch, name: &'static str, may: &str) -> Client<'a> {
         let keyring = scratch.out().join("keyring");
-        let caps = format!("mon allow_r osd allow_rwx_pool={POOL}");
+        let caps = format!("mon allow_r osd allow_{may}_pool={POOL}");
         let made = std::process::Command::new("timeout")
             .args(["60", "ceph", "auth", "get-or-create", name, "-o"])
             .arg(&keyring)
@@ -59,7 +60,7 @@ impl Drop for Client<'_> {
 fn a_client_of_few_rights_measures_and_is_told_what_it_could_not_learn() {
     let scratch = Scratch::shared();
     let cluster = Cluster::shared();
-    let client = Client::new(&cluster, &scratch, "client.bench");
+    let client = Client::new(&cluster, &scratch, "client.bench", "rwx");
     let pool = format!("rados://{POOL}/rights");
     cluster.rbd(&format!("create {POOL}/rights --size 16M"));
     let image = format!("rbd://{POOL}/rights");
@@ -110,4 +111,22 @@ fn a_client_of_few_rights_measures_and_is_told_what_it_could_not_learn() {
     }
     assert_eq!(cluster.rados(&format!("-p {POOL} -N rights ls")), "");
     cluster.rbd(&format!("rm --no-progress {POOL}/rights"));
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn what_a_client_may_not_write_is_not_said_to_be_left() {
+    let scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    let client = Client::new(&cluster, &scratch, "client.reader", "r");
+    let (status, _, said) = client.run(&format!(
+        "rados bench -p {POOL} -N reader 2 write -b 4k AS_CLIENT"
+    ));
+    assert_eq!(status, Some(1), "{said}");
+    assert!(
+        said.contains("EPERM") && said.contains("ceph auth get"),
+        "{said}"
+    );
+    assert!(!said.contains("removed"), "{said}");
+    assert_eq!(cluster.rados(&format!("-p {POOL} -N reader ls")), "");
 }

@@ -56,7 +56,16 @@ fn a_mounted_file_system_has_the_side_of_its_cluster() {
     let started = Instant::now();
     let (status, stdout, stderr) = cluster.run(&format!("{line} --ceph-conf={}", deaf.display()));
     assert_eq!(status, Some(0), "{stdout}{stderr}");
-    assert!(!flowing(&stdout).contains("cephfs_data"), "{stdout}");
+    let said = flowing(&stdout);
+    assert!(!said.contains("cephfs_data, size"), "{said}");
+    for words in [
+        "not known the cluster of",
+        "could not be asked: cannot connect to the Ceph cluster",
+        "no monitor answered: check `mon host`",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(!said.contains("0 of 0 OSDs"), "{said}");
     assert!(started.elapsed() < usual * 3 + Duration::from_secs(60));
 }
 

@@ -5,7 +5,7 @@
 
 pub(crate) mod bare;
 mod bars;
-mod ceph;
+pub(crate) mod ceph;
 mod cpu;
 mod kube;
 mod place;

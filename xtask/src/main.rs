@@ -24,6 +24,9 @@ enum Task {
     /// The limit that the bench measures against; the bench starts it by itself
     #[command(hide = true)]
     BareLoop(bench::bare::Arguments),
+    /// The same on a Ceph cluster
+    #[command(hide = true)]
+    BareClient(bench::ceph::bare::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -31,6 +34,7 @@ fn main() -> ExitCode {
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Generate(arguments) => generate::run(&arguments),
         Task::BareLoop(arguments) => bench::bare::run(&arguments),
+        Task::BareClient(arguments) => bench::ceph::bare::run(&arguments),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

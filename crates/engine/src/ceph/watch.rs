@@ -30,33 +30,53 @@ const MOST_OSDS: u32 = 64;
 
 /// A watch that goes on.
 #[derive(Debug)]
-pub struct Watch {
-    stop: Sender<bool>,
-    thread: JoinHandle<CephSide>,
+pub struct Watch(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    /// On a cluster that answers.
+    Looks {
+        stop: Sender<bool>,
+        thread: JoinHandle<CephSide>,
+    },
+    /// On one that does not: what is to be said of that.
+    Silence(CephSide),
 }
 
 impl Watch {
-    /// Begins to look at the cluster that a plan's jobs speak to or that their files are in; `None` where there is none, or it does not
-    /// answer a client more. `given` says how it is reached where the plan does not.
+    /// Begins to look at the cluster that a plan's jobs speak to or that their files are in; `None` where there is none. `given` says how
+    /// it is reached where the plan does not.
     pub(crate) fn of(plan: &Plan, targets: &[TargetInfo], given: &CephAccess) -> Option<Watch> {
         let places = places(plan, targets, &System::live(), given);
         let mut known = Known::default();
-        let (cluster, fsid) = places.iter().find_map(|place| known.cluster(place))?;
-        let mut seen = Seen::new(cluster);
-        let (mut pools, mut elsewhere) = (Vec::new(), Vec::new());
+        let mut first: Option<(Cluster, String)> = None;
+        let (mut pools, mut notes) = (Vec::new(), Vec::new());
         for place in &places {
-            match known.cluster(place) {
-                Some((_, other)) if other == fsid => pools.push(&place.pool),
-                _ => elsewhere.push(place),
+            match (known.cluster(place), &first) {
+                (Ok((_, fsid)), Some((_, of_first))) if fsid != *of_first => notes.push(format!(
+                    "the cluster of {} was not asked: it is another than that of {}",
+                    place.pool, pools[0]
+                )),
+                (Ok(found), _) => {
+                    first.get_or_insert(found);
+                    pools.push(&place.pool);
+                }
+                (Err(why), _) => notes.push(format!(
+                    "the cluster of {} could not be asked: {why}",
+                    place.pool
+                )),
             }
         }
+        let Some((cluster, _)) = first else {
+            let side = CephSide {
+                notes,
+                ..CephSide::default()
+            };
+            return (!places.is_empty()).then_some(Watch(Kind::Silence(side)));
+        };
+        let mut seen = Seen::new(cluster);
         seen.look_at_pools(&pools);
-        for place in elsewhere {
-            seen.note(format!(
-                "{} is in another cluster, or cannot be asked for: what was done there is not known",
-                place.pool
-            ));
-        }
+        notes.into_iter().for_each(|note| seen.note(note));
         Watch::begin(seen).ok()
     }
 
@@ -77,45 +97,55 @@ impl Watch {
                     false => seen.end(),
                 }
             })?;
-        Ok(Watch { stop, thread })
+        Ok(Watch(Kind::Looks { stop, thread }))
     }
 
     /// Takes a last look, unless the user does not want to wait for one: who is stopped would be asked as well.
     pub fn end(self, at_once: bool) -> CephSide {
-        // It ends as well when this end of the channel goes.
-        let _ = self.stop.send(at_once);
-        self.thread.join().unwrap_or_default()
+        match self.0 {
+            Kind::Looks { stop, thread } => {
+                // It ends as well when this end of the channel goes.
+                let _ = stop.send(at_once);
+                thread.join().unwrap_or_default()
+            }
+            Kind::Silence(side) => side,
+        }
     }
 }
 
-/// Ways to clusters that led nowhere, with the time.
-static LOST: Mutex<Vec<(CephAccess, Instant)>> = Mutex::new(Vec::new());
+/// A cluster with its identity, or why there is none.
+type Reached = Result<(Cluster, String), String>;
+
+/// Ways to clusters that led nowhere, with the time and the reason.
+static LOST: Mutex<Vec<(CephAccess, Instant, String)>> = Mutex::new(Vec::new());
 
 /// Connects. What did not answer is left alone for a while: each run of a study would wait for it again.
-fn reach(access: &CephAccess) -> Option<(Cluster, String)> {
+fn reach(access: &CephAccess) -> Reached {
     let lost = || LOST.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_lost = {
+    let known = {
         let mut lost = lost();
-        lost.retain(|(_, at)| at.elapsed() < LOST_FOR);
-        lost.iter().any(|(other, _)| other == access)
+        lost.retain(|(_, at, _)| at.elapsed() < LOST_FOR);
+        let mut same = lost.iter().filter(|(other, ..)| other == access);
+        same.next().map(|(.., why)| why.clone())
     };
-    if is_lost {
-        return None;
+    if let Some(why) = known {
+        return Err(why);
     }
     let found = connect(access).and_then(|cluster| Ok((cluster.clone(), cluster.fsid()?)));
-    if found.is_err() {
-        lost().push((access.clone(), Instant::now()));
-    }
-    found.ok()
+    found.map_err(|error| {
+        let why = format!("{error}; {}", error.remedy());
+        lost().push((access.clone(), Instant::now(), why.clone()));
+        why
+    })
 }
 
-/// Clusters by how they are reached, with their identity; `None` where one cannot be.
+/// Clusters by how they are reached.
 #[derive(Default)]
-struct Known(Vec<(CephAccess, Option<(Cluster, String)>)>);
+struct Known(Vec<(CephAccess, Reached)>);
 
 impl Known {
     /// The cluster of a pool, unless it is another one that is reached in this way.
-    fn cluster(&mut self, place: &Place) -> Option<(Cluster, String)> {
+    fn cluster(&mut self, place: &Place) -> Reached {
         let found = match self.0.iter().find(|(access, _)| *access == place.access) {
             Some((_, found)) => found.clone(),
             None => {
@@ -128,7 +158,13 @@ impl Known {
                 found
             }
         };
-        found.filter(|(_, fsid)| place.fsid.as_ref().is_none_or(|wanted| wanted == fsid))
+        let (cluster, fsid) = found?;
+        match &place.fsid {
+            Some(wanted) if *wanted != fsid => Err(format!(
+                "it is {wanted}, and {fsid} answers; name its configuration with --ceph-conf"
+            )),
+            _ => Ok((cluster, fsid)),
+        }
     }
 }
 

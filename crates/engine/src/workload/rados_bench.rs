@@ -3,7 +3,6 @@
 //! Contents do not depend on who wrote them, so that objects of one program can be verified by the other.
 
 use super::verify::{Mismatch, Wrong};
-use std::io::Write;
 
 /// What the text takes at most, with the zero byte that ends it.
 pub const TEXT_BYTES: usize = 32;
@@ -24,14 +23,26 @@ pub fn stamp(buf: &mut [u8], offset: u64) {
     }
 }
 
-/// The text of an operation, and its length with the zero byte.
-fn text(number: u64) -> ([u8; TEXT_BYTES], usize) {
-    let mut text = [0; TEXT_BYTES];
-    let mut rest = &mut text[..TEXT_BYTES - 1];
+/// What the text begins with, the room of the number, which stands at its right, and what it ends with.
+const TEXT: (&[u8], usize, &[u8]) = (b"I'm the ", 16, b"th op!\0");
+
+/// The text of an operation, and its length with the zero byte. By hand: each operation needs it, and to format it
+/// took one per cent of all processor time of a client that writes 4 KiB.
+fn text(mut number: u64) -> ([u8; TEXT_BYTES], usize) {
+    let (begin, width, end) = TEXT;
+    let mut text = [b' '; TEXT_BYTES];
+    let digits = begin.len()..begin.len() + width;
+    text[..begin.len()].copy_from_slice(begin);
+    text[digits.end..digits.end + end.len()].copy_from_slice(end);
     // Numbers of up to 16 digits fit, which no benchmark reaches the end of.
-    let _ = write!(rest, "I'm the {number:16}th op!");
-    let left = rest.len();
-    (text, TEXT_BYTES - left)
+    for digit in text[digits.clone()].iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    (text, digits.end + end.len())
 }
 
 /// Checks what was read from `offset`.
@@ -99,6 +110,15 @@ mod tests {
         stamp(&mut again, 1_000_000 * 64);
         assert_eq!(&again[..32], b"I'm the          1000000th op!\0z");
         assert_eq!(again.len(), 64);
+    }
+
+    #[test]
+    fn the_text_is_as_c_would_print_it() {
+        for number in [0, 9, 10, 65_535, 1_234_567_890, 9_999_999_999_999_999] {
+            let (text, len) = text(number);
+            let right = format!("I'm the {number:16}th op!\0");
+            assert_eq!(&text[..len], right.as_bytes());
+        }
     }
 
     #[test]

@@ -1,14 +1,19 @@
 //! What a target and a machine are, in a line or two for each fact: as `probe`, `show` and `doctor` print it.
 
-use iosonde_result::ceph::CephSide;
 use iosonde_result::host::{
-    CgroupLimits, Cpu, DeviceInfo, DeviceKind, Host, IoLimit, Locality, MappedImage, Mount,
-    PcieLink, Platform, Queue, Service, ServiceClient, Space, TargetInfo, TargetKind, Transport,
+    DeviceInfo, DeviceKind, IoLimit, Locality, MappedImage, Mount, PcieLink, Queue, Service,
+    ServiceClient, Space, TargetInfo, TargetKind, Transport,
 };
 use iosonde_result::nfs::NfsSide;
 use iosonde_result::run::RunResult;
 use iosonde_result::storage::StorageUsed;
 use iosonde_study::words;
+
+mod ceph;
+mod machine;
+
+pub(crate) use ceph::{ceph, ceph_unknown, cluster};
+pub(crate) use machine::{bounds, machine, machine_facts};
 
 /// A fact's name and what is known; what is not known is left out.
 pub(crate) type Fact = (&'static str, String);
@@ -28,57 +33,6 @@ pub(crate) fn target(target: &TargetInfo) -> Vec<Fact> {
     facts.push(("limits", limits.join("; ")));
     facts.retain(|(_, text)| !text.is_empty());
     facts
-}
-
-/// What a Ceph cluster is, and how it was during a run.
-pub(crate) fn ceph(side: &CephSide) -> Vec<Fact> {
-    let osds = &side.osds;
-    let mut facts = vec![(
-        "cluster",
-        format!(
-            "{}, {} of {} OSDs up, {} in",
-            side.health, osds.up, osds.total, osds.r#in
-        ),
-    )];
-    for pool in side.pools() {
-        let tier = pool.cache_tier.as_ref();
-        let tier = tier.map_or(String::new(), |tier| format!(", cache tier {tier}"));
-        let pool = format!("{}, {}, {} PGs{tier}", pool.name, pool.redundancy, pool.pgs);
-        facts.push(("pool", pool));
-    }
-    if let Some(slowest) = side.osd_latency.first().filter(|osd| osd.ops > 0) {
-        let latency = words::latency(slowest.op_ns);
-        let mut value = format!("osd.{}, {latency} an operation", slowest.osd);
-        // It is told in whole milliseconds.
-        if let Some(commit_ns) = slowest.commit_ns.filter(|ns| *ns > 0) {
-            value += &format!(", commit {}", words::latency(commit_ns as f64));
-        }
-        facts.push(("slowest OSD", value));
-    }
-    facts.extend(ceph_unknown(side));
-    facts
-}
-
-/// The same in one sentence.
-pub(crate) fn cluster(side: &CephSide) -> String {
-    let facts = ceph(side).into_iter();
-    let told: Vec<String> = facts
-        .map(|(name, text)| match name {
-            "cluster" => text,
-            name => format!("{name} {text}"),
-        })
-        .collect();
-    format!("Cluster: {}.", told.join("; "))
-}
-
-/// What a Ceph cluster would not tell, as a client of few rights finds. Of what each OSD refused, one stands for all.
-pub(crate) fn ceph_unknown(side: &CephSide) -> Option<Fact> {
-    let (first, others) = side.notes.split_first()?;
-    let more = match others.len() {
-        0 => String::new(),
-        count => format!(" (and {count} more)"),
-    };
-    Some(("not known", format!("{first}{more}")))
 }
 
 /// Who serves a mounted file system.
@@ -381,169 +335,6 @@ pub(crate) fn limit(limit: &IoLimit) -> String {
         format!("writes {}", words::bandwidth(rate as f64))
     });
     format!("cgroup {}: {}", limit.cgroup, parts.join(", "))
-}
-
-/// A machine in one line.
-pub(crate) fn machine(host: &Host) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    parts.extend(host.hostname.clone());
-    parts.extend(host.kernel.as_ref().map(|kernel| format!("Linux {kernel}")));
-    parts.extend(host.os.clone());
-    parts.extend(processors(&host.cpu));
-    parts.extend(
-        host.memory_bytes
-            .map(|bytes| format!("{} of memory", words::bytes(bytes))),
-    );
-    parts.extend(platform(&host.platform));
-    parts.join(", ")
-}
-
-/// A machine in full.
-pub(crate) fn machine_facts(host: &Host) -> Vec<Fact> {
-    let system = [
-        host.hostname.clone(),
-        host.kernel.as_ref().map(|kernel| format!("Linux {kernel}")),
-        host.os.clone(),
-    ];
-    let mut processors: Vec<String> = processors(&host.cpu).into_iter().collect();
-    processors.extend(affinity(host));
-    processors.extend(
-        host.cpu
-            .governor
-            .as_ref()
-            .map(|governor| format!("governor {governor}")),
-    );
-    processors.extend(
-        host.cpu
-            .frequency_driver
-            .as_ref()
-            .map(|driver| format!("driver {driver}")),
-    );
-    let mut facts = vec![
-        (
-            "system",
-            system.into_iter().flatten().collect::<Vec<_>>().join(", "),
-        ),
-        ("platform", made_of(&host.platform)),
-        ("processor", processors.join(", ")),
-        ("memory", memory(host)),
-        ("clock", host.clock_source.clone().unwrap_or_default()),
-        ("cgroup", cgroup(&host.cgroup)),
-    ];
-    facts.retain(|(_, text)| !text.is_empty());
-    facts
-}
-
-fn processors(cpu: &Cpu) -> Option<String> {
-    let count = cpu.online?;
-    let plural = if count == 1 { "" } else { "s" };
-    Some(match &cpu.model {
-        Some(model) => format!("{count} CPU{plural} ({model})"),
-        None => format!("{count} CPU{plural}"),
-    })
-}
-
-/// Firmware's words and what follows from them.
-fn made_of(platform: &Platform) -> String {
-    let firmware: Vec<&str> = [&platform.vendor, &platform.product]
-        .into_iter()
-        .flatten()
-        .map(String::as_str)
-        .collect();
-    let mut parts = self::platform(platform);
-    if parts.is_empty() && platform.virtual_machine == Some(false) {
-        parts.push("no virtual machine".to_owned());
-    }
-    if !firmware.is_empty() {
-        parts.push(firmware.join(" "));
-    }
-    parts.join(", ")
-}
-
-fn platform(platform: &Platform) -> Vec<String> {
-    let mut parts = Vec::new();
-    if platform.virtual_machine == Some(true) {
-        parts.push(match &platform.hypervisor {
-            Some(hypervisor) => format!("virtual machine ({hypervisor})"),
-            None => "virtual machine".to_owned(),
-        });
-    }
-    if platform.container {
-        parts.push("container".to_owned());
-    }
-    let place = platform.zone.as_ref().or(platform.region.as_ref());
-    let cloud: Vec<&str> = [&platform.cloud, &platform.instance_type]
-        .into_iter()
-        .flatten()
-        .map(String::as_str)
-        .collect();
-    match (cloud.is_empty(), place) {
-        (true, _) => {}
-        (false, Some(place)) => parts.push(format!("{} in {place}", cloud.join(" "))),
-        (false, None) => parts.push(cloud.join(" ")),
-    }
-    parts
-}
-
-fn memory(host: &Host) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    parts.extend(host.memory_bytes.map(words::bytes));
-    let available = host.memory_available_bytes;
-    parts.extend(available.map(|bytes| format!("{} available", words::bytes(bytes))));
-    match (host.swap_bytes, host.swap_used_bytes) {
-        (Some(0), _) => parts.push("no swap".to_owned()),
-        (Some(total), Some(used)) => parts.push(format!(
-            "{} of {} swap in use",
-            words::bytes(used),
-            words::bytes(total)
-        )),
-        _ => {}
-    }
-    parts.join(", ")
-}
-
-/// Bounds on what a run may use; nothing where there are none.
-pub(crate) fn bounds(host: &Host) -> Option<Fact> {
-    let mut parts: Vec<String> = affinity(host).into_iter().collect();
-    parts.extend(cgroup_bounds(&host.cgroup));
-    (!parts.is_empty()).then(|| ("bounds", parts.join("; ")))
-}
-
-/// Processors that this process may not use, whoever says so.
-fn affinity(host: &Host) -> Option<String> {
-    let (some, all) = (host.cgroup.cpuset?, host.cpu.online?);
-    (some < all).then(|| format!("may run on {some} of {all} CPUs"))
-}
-
-fn cgroup(limits: &CgroupLimits) -> String {
-    let parts = cgroup_bounds(limits);
-    if parts.is_empty() {
-        return "sets no bounds".to_owned();
-    }
-    parts.join("; ")
-}
-
-fn cgroup_bounds(limits: &CgroupLimits) -> Vec<String> {
-    let mut parts = Vec::new();
-    parts.extend(
-        limits
-            .cpu_quota
-            .map(|quota| format!("{} CPUs' time", (quota * 100.0).round() / 100.0)),
-    );
-    parts.extend(
-        limits
-            .memory_bytes
-            .map(|bytes| format!("{} of memory", words::bytes(bytes))),
-    );
-    let high = limits.memory_high_bytes;
-    parts.extend(high.map(|bytes| format!("memory.high {}", words::bytes(bytes))));
-    parts.extend(
-        limits
-            .io
-            .iter()
-            .map(|bound| format!("device {}: {}", bound.device, limit(bound))),
-    );
-    parts
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@ const TIMES_TO_READ: u32 = 3;
 pub(super) enum Client {
     RadosBench,
     Iosonde,
+    /// No benchmark: the least that a client of librados can take.
+    Bare,
 }
 
 impl Client {
@@ -26,6 +28,7 @@ impl Client {
         match self {
             Client::RadosBench => "rados bench",
             Client::Iosonde => "iosonde",
+            Client::Bare => "bare client",
         }
     }
 }
@@ -81,9 +84,21 @@ impl Work {
         self.op_bytes < 1 << 20
     }
 
+    /// Who does it, in turn.
+    pub(super) fn clients(&self) -> &'static [Client] {
+        match self.is_write() && self.is_small() {
+            true => &[Client::RadosBench, Client::Iosonde, Client::Bare],
+            false => &[Client::RadosBench, Client::Iosonde],
+        }
+    }
+
     /// The most processor time of an operation, beside that of `rados bench`.
     pub(super) fn most_cpu(&self) -> f64 {
         if self.is_small() { 0.8 } else { 1.0 }
+    }
+
+    fn most_objects(&self, most_bytes: u64) -> String {
+        format!("--max-objects={}", most_bytes / self.op_bytes)
     }
 
     fn words(&self, seconds: u32, most_bytes: u64) -> Vec<String> {
@@ -96,7 +111,7 @@ impl Work {
         if self.is_write() {
             words.extend(["-b".to_owned(), self.op_bytes.to_string()]);
             words.push("--no-cleanup".to_owned());
-            words.push(format!("--max-objects={}", most_bytes / self.op_bytes));
+            words.push(self.most_objects(most_bytes));
         } else if !self.verifies {
             words.push("--no-verify".to_owned());
         }
@@ -122,16 +137,18 @@ pub(super) struct Runs<'a> {
 /// Objects that a benchmark has left, removed with this.
 pub(super) struct Objects<'a> {
     cluster: &'a Cluster,
-    run_name: String,
+    /// The option that says which they are, and its value.
+    which: [String; 2],
 }
 
 impl Drop for Objects<'_> {
     fn drop(&mut self) {
-        let mut remove = rados(self.cluster, &["cleanup", "--run-name", &self.run_name]);
+        let mut remove = rados(self.cluster, &["cleanup"]);
+        remove.args(&self.which);
         if !remove.output().is_ok_and(|output| output.status.success()) {
             eprintln!(
                 "objects of {} are left in {}",
-                self.run_name, self.cluster.pool
+                self.which[1], self.cluster.pool
             );
         }
     }
@@ -154,7 +171,7 @@ impl<'a> Runs<'a> {
         let mut command = rados(self.cluster, &[]);
         let seconds = self.seconds * TIMES_TO_READ;
         command.args(write.words(seconds, self.cluster.most_bytes));
-        command.args(["--run-name", &objects.run_name]);
+        command.args(&objects.which);
         run_alone(&mut command)?;
         Ok(objects)
     }
@@ -162,8 +179,46 @@ impl<'a> Runs<'a> {
     fn named(&self, what: &str) -> Objects<'a> {
         Objects {
             cluster: self.cluster,
-            run_name: format!("iosonde-bench-{what}-{}", std::process::id()),
+            which: [
+                "--run-name".to_owned(),
+                format!("iosonde-bench-{what}-{}", std::process::id()),
+            ],
         }
+    }
+
+    /// Those whose names begin so, as those of `rados bench` do.
+    fn begun(&self, what: &str) -> Objects<'a> {
+        Objects {
+            cluster: self.cluster,
+            which: [
+                "--prefix".to_owned(),
+                format!("benchmark_data_{what}_{}", std::process::id()),
+            ],
+        }
+    }
+
+    /// A client that does the work, on objects that are still to be named.
+    fn command(&self, client: Client, work: &Work) -> Result<Command> {
+        let pool = &self.cluster.pool;
+        let mut command = match client {
+            Client::RadosBench => rados(self.cluster, &[]),
+            Client::Iosonde => {
+                let mut command = self.cluster.command(&self.iosonde);
+                command.args(["rados", "-p", pool]);
+                command
+            }
+            Client::Bare => {
+                let this = std::env::current_exe().context("finding this program")?;
+                let mut command = self.cluster.command(&this);
+                command.args(["bare-client", "--pool", pool, "--concurrent", CONCURRENT]);
+                command.arg(format!("--op-bytes={}", work.op_bytes));
+                command.arg(format!("--seconds={}", self.seconds));
+                command.arg(work.most_objects(self.cluster.most_bytes));
+                return Ok(command);
+            }
+        };
+        command.args(work.words(self.seconds, self.cluster.most_bytes));
+        Ok(command)
     }
 
     /// Does the work once: on given objects, or on new ones, which are removed.
@@ -173,18 +228,13 @@ impl<'a> Runs<'a> {
         work: &Work,
         given: Option<&Objects<'_>>,
     ) -> Result<Sample> {
-        let new = given.is_none().then(|| self.named("write"));
+        let new = given.is_none().then(|| match client {
+            Client::Bare => self.begun("bare"),
+            _ => self.named("write"),
+        });
         let objects = given.or(new.as_ref()).context("there are no objects")?;
-        let mut command = match client {
-            Client::RadosBench => rados(self.cluster, &[]),
-            Client::Iosonde => {
-                let mut command = self.cluster.command(&self.iosonde);
-                command.args(["rados", "-p", &self.cluster.pool]);
-                command
-            }
-        };
-        command.args(work.words(self.seconds, self.cluster.most_bytes));
-        command.args(["--run-name", &objects.run_name]);
+        let mut command = self.command(client, work)?;
+        command.args(&objects.which);
         let (text, cpu) = run_alone(&mut command)?;
         let (ops, seconds) =
             ops_and_seconds(&text).with_context(|| format!("what {command:?} printed"))?;

@@ -11,8 +11,9 @@ use crate::signals::Stop;
 use crate::store::Keeper;
 use iosonde_engine::local::LocalRunner;
 use iosonde_job::plan::{Ceph, ObjectNames};
-use iosonde_result::run::RunResult;
+use iosonde_result::run::{IoFailure, RunResult, WorkerResult};
 use iosonde_result::session::Session;
+use rustix::io::Errno;
 
 /// What is to be done, with all that had to be asked of the pool.
 struct Benchmark<'a> {
@@ -139,11 +140,8 @@ impl<'a> Benchmark<'a> {
         }
         // Of a run without a result it is only known what was over at its last second; more than is in flight beyond that
         // cannot have been begun since.
-        let written = result.map(|result| {
-            let worker = result.workers.first();
-            worker.map_or(0, |worker| worker.directions.write.total_ios)
-        });
-        let ops = written.unwrap_or_else(|| seconds.started());
+        let begun = result.map(|result| result.workers.first().map_or(0, begun));
+        let ops = begun.unwrap_or_else(|| seconds.started());
         let written = Written {
             object_bytes: self.head.object_bytes,
             op_bytes: self.head.op_bytes,
@@ -176,6 +174,18 @@ impl<'a> Benchmark<'a> {
             Format::JsonPretty => rados::json(&self.head, seconds, &summary, true),
         };
         output.write(text.as_bytes())
+    }
+}
+
+/// Writes that may have left something: none, where the cluster has refused to let this client write at all.
+fn begun(worker: &WorkerResult) -> u64 {
+    let write = &worker.directions.write;
+    let refused = |error: &IoFailure| {
+        [Errno::PERM, Errno::ACCESS].contains(&Errno::from_raw_os_error(error.errno))
+    };
+    match worker.error.as_ref().is_some_and(refused) && write.io_bytes == 0 {
+        true => 0,
+        false => write.total_ios,
     }
 }
 
