@@ -61,7 +61,7 @@ fn a_mounted_file_system_has_the_side_of_its_cluster() {
     for words in [
         "not known the cluster of",
         "could not be asked: cannot connect to the Ceph cluster",
-        "no monitor answered: check `mon host`",
+        "--ceph-conf, --ceph-client and --ceph-keyring say how",
     ] {
         assert!(said.contains(words), "{words}: {said}");
     }

@@ -4,12 +4,12 @@ use crate::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The cluster's side of a run.
+/// The cluster's side of a run. Of a cluster that did not answer (`activity.looks` is 0) there are only notes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct CephSide {
     /// The cluster's identity.
     pub fsid: String,
-    /// `HEALTH_OK`, `HEALTH_WARN` or `HEALTH_ERR`: the worst that was seen.
+    /// `HEALTH_OK`, `HEALTH_WARN` or `HEALTH_ERR`: the worst that was seen; empty where it did not answer.
     pub health: String,
     /// What its health checks say, each in one sentence.
     pub checks: Vec<String>,

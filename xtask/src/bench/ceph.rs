@@ -150,28 +150,38 @@ impl Finding {
         text += &self.rate.text("rate");
         text += &self.cpu.text("CPU/op");
         if let (Some(least), Some(over)) = (self.least_cpu, &self.cpu_over_least) {
-            text += &format!("  bare client: {}\n", interval(least));
+            let too = match self.is_out_of_reach() && !self.cpu.met {
+                true => ", which misses it, too",
+                false => "",
+            };
+            text += &format!(
+                "  {:<10} {}, of the bare client{too}\n",
+                "",
+                interval(least)
+            );
             text += &over.text("to bare");
         }
         text
     }
 
-    /// Whether nothing is to be mended. Processor time that librados takes itself is not iosonde's: where the bare client does not surely stay
-    /// below the bar, what is above the bare client counts.
-    fn is_good(&self) -> bool {
-        let most_of_bare = self
+    /// Whether the bar of processor time is beyond what librados needs itself, and so is no failure of iosonde's.
+    fn is_out_of_reach(&self) -> bool {
+        let least = self
             .least_cpu
             .map(|least| Verdict::of(least, self.cpu.limit));
-        let is_in_reach = most_of_bare.is_none_or(|least| {
-            let (_, high) = least.ratio.interval.unwrap_or((0.0, least.ratio.value));
-            least.limit.is_none_or(|limit| limit.admits(high))
-        });
+        least.is_some_and(|least| !least.met)
+    }
+
+    /// Whether all bars were met that can be.
+    fn is_good(&self) -> bool {
         let over_least = self.cpu_over_least.as_ref();
-        self.rate.met && (self.cpu.met || !is_in_reach) && over_least.is_none_or(|over| over.met)
+        self.rate.met
+            && (self.cpu.met || self.is_out_of_reach())
+            && over_least.is_none_or(|over| over.met)
     }
 }
 
-/// Runs the bench. Whether all bars were met.
+/// Runs the bench. Whether all bars were met that can be.
 pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
     let (rounds, seconds) = match arguments.smoke {
         true => (1, 1),
@@ -207,10 +217,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
             .transpose()?;
         let mut samples = [const { Vec::new() }; 3];
         for round in 0..rounds {
-            // Who begins changes: what one leaves behind in the cluster is the other's once, and its own once.
-            let mut order = work.clients().to_vec();
-            order.rotate_left(round % work.clients().len());
-            for client in order {
+            for client in work.clients(round) {
                 let sample = runs.run(client, &work, objects.as_ref());
                 if interrupted.load(Relaxed) {
                     bail!("interrupted");
@@ -258,7 +265,7 @@ mod tests {
         for words in [
             "rate       0.900 [0.900, 0.900], to be at least 1: MISSED",
             "CPU/op     0.810 [0.810, 0.810], to be at most 0.8: MISSED",
-            "bare client: 0.750 [0.750, 0.750]\n",
+            " 0.750 [0.750, 0.750], of the bare client\n",
             "to bare    1.080 [1.080, 1.080], to be at most 1.15: met",
             "rados bench        0.4 MiB/s      100.0 IOPS      10.00 us CPU/op",
         ] {
@@ -270,12 +277,15 @@ mod tests {
     #[test]
     fn what_librados_takes_itself_is_not_held_against_iosonde() {
         let work = &Work::all(false)[0];
-        let is_good = |ours: f64, bare: f64| {
-            let samples = |cpu_us| vec![sample(100.0, cpu_us); 3];
-            let all = [samples(10.0), samples(ours), samples(bare)];
-            Finding::of(work, all, true).is_good()
+        let finding = |ours: f64, bare: f64| {
+            // By turns a tenth more and less: it is the mean that counts.
+            let samples = |us: f64| [0.9, 1.0, 1.0 / 0.9].map(|part| sample(100.0, us * part));
+            let steady = vec![sample(100.0, 10.0); 3];
+            let all = [steady, samples(ours).to_vec(), samples(bare).to_vec()];
+            Finding::of(work, all, true)
         };
-        assert!(is_good(7.9, 7.5), "the bar is met");
+        let is_good = |ours, bare| finding(ours, bare).is_good();
+        assert!(is_good(7.9, 8.1), "the bar is met");
         assert!(!is_good(8.5, 7.9), "it is missed, and could be met");
         assert!(is_good(8.7, 8.1), "nobody can meet it");
         assert!(

@@ -133,7 +133,11 @@ fn reach(access: &CephAccess) -> Reached {
     }
     let found = connect(access).and_then(|cluster| Ok((cluster.clone(), cluster.fsid()?)));
     found.map_err(|error| {
-        let why = format!("{error}; {}", error.remedy());
+        let remedy = match error {
+            CephError::Library { .. } => error.remedy(),
+            _ => "--ceph-conf, --ceph-client and --ceph-keyring say how it is reached".to_owned(),
+        };
+        let why = format!("{error}; {remedy}");
         lost().push((access.clone(), Instant::now(), why.clone()));
         why
     })

@@ -1,7 +1,7 @@
 //! The leanest client of librados that writes small objects: what the library takes, and next to nothing else.
 //!
-//! Each write that is over starts the next from librados' own thread; there is no statistics, no clock and no limit of time. It runs as
-//! a process of its own, as the programs that it is compared with do, and of librados it sets what iosonde sets.
+//! Each write that is over starts the next from librados' own thread; there are no statistics, clocks and limits of time. It runs as
+//! a process of its own, as the programs that it is compared with do, as `client.admin`, and with what iosonde sets for I/O on objects.
 
 #![expect(unsafe_code, reason = "librados has a C interface")]
 
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
 use std::time::{Duration, Instant};
 
 const LIBRARY: &str = "librados.so.2";
-/// Settings of iosonde's for I/O on objects.
+/// What iosonde sets for I/O on objects.
 const SETTINGS: [(&str, &str); 2] = [
     ("librados_thread_count", "1"),
     ("ms_tcp_prefetch_max_size", "32768"),
@@ -28,7 +28,7 @@ const NAME_BYTES: usize = 128;
 /// What the client is told.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The pool; the cluster is that of the environment
+    /// The pool; the cluster is that of CEPH_CONF
     #[arg(long)]
     pool: String,
     /// What the names of objects begin with
@@ -128,13 +128,13 @@ impl Slot {
         // A name that does not fit is cut before its end.
         let _ = write!(
             &mut name[..NAME_BYTES - 1],
-            "{}_object{number}",
+            "{}object{number}",
             client.prefix
         );
         let rados = &client.rados;
         // SAFETY: name, data and slot are there until the library has copied them, or the write is over.
         let started = unsafe {
-            let before = self.completion.load(Relaxed);
+            let before = self.completion.swap(null_mut(), Relaxed);
             if !before.is_null() {
                 (rados.release)(before);
             }

@@ -84,12 +84,18 @@ impl Work {
         self.op_bytes < 1 << 20
     }
 
-    /// Who does it, in turn.
-    pub(super) fn clients(&self) -> &'static [Client] {
-        match self.is_write() && self.is_small() {
-            true => &[Client::RadosBench, Client::Iosonde, Client::Bare],
-            false => &[Client::RadosBench, Client::Iosonde],
+    /// Who does it in a round, in this order. Who comes after whom changes: one finds the cluster as the other has left it.
+    pub(super) fn clients(&self, round: usize) -> Vec<Client> {
+        let mut clients = vec![Client::RadosBench, Client::Iosonde];
+        if self.is_write() && self.is_small() {
+            clients.push(Client::Bare);
         }
+        let count = clients.len();
+        if round / count % 2 == 1 {
+            clients.reverse();
+        }
+        clients.rotate_left(round % count);
+        clients
     }
 
     /// The most processor time of an operation, beside that of `rados bench`.
@@ -134,21 +140,38 @@ pub(super) struct Runs<'a> {
     pub(super) seconds: u32,
 }
 
-/// Objects that a benchmark has left, removed with this.
+/// Objects that a client has left, removed with this.
 pub(super) struct Objects<'a> {
-    cluster: &'a Cluster,
+    runs: &'a Runs<'a>,
+    /// Under which benchmarks describe what they wrote.
+    run_name: String,
+    client: Client,
+}
+
+impl Objects<'_> {
     /// The option that says which they are, and its value.
-    which: [String; 2],
+    fn words(&self) -> [String; 2] {
+        match self.client {
+            // Nothing describes them. No benchmark's names begin so.
+            Client::Bare => ["--prefix".to_owned(), self.prefix()],
+            _ => ["--run-name".to_owned(), self.run_name.clone()],
+        }
+    }
+
+    fn prefix(&self) -> String {
+        format!("benchmark_data_{}_", self.run_name)
+    }
 }
 
 impl Drop for Objects<'_> {
     fn drop(&mut self) {
-        let mut remove = rados(self.cluster, &["cleanup"]);
-        remove.args(&self.which);
+        // Not Ceph's own: where nothing is described under this name, that removes what all benchmarks of this machine have written.
+        let mut remove = self.runs.iosonde();
+        remove.arg("cleanup").args(self.words());
         if !remove.output().is_ok_and(|output| output.status.success()) {
             eprintln!(
-                "objects of {} are left in {}",
-                self.which[1], self.cluster.pool
+                "objects of {} may be left in {}",
+                self.run_name, self.runs.cluster.pool
             );
         }
     }
@@ -160,10 +183,10 @@ fn rados(cluster: &Cluster, words: &[&str]) -> Command {
     command
 }
 
-impl<'a> Runs<'a> {
+impl Runs<'_> {
     /// Objects of this work's size, for both to read.
-    pub(super) fn objects(&self, work: &Work) -> Result<Objects<'a>> {
-        let objects = self.named("read");
+    pub(super) fn objects(&self, work: &Work) -> Result<Objects<'_>> {
+        let objects = self.named("read", Client::RadosBench);
         let write = Work {
             mode: "write",
             ..work.clone()
@@ -171,30 +194,24 @@ impl<'a> Runs<'a> {
         let mut command = rados(self.cluster, &[]);
         let seconds = self.seconds * TIMES_TO_READ;
         command.args(write.words(seconds, self.cluster.most_bytes));
-        command.args(&objects.which);
+        command.args(objects.words());
         run_alone(&mut command)?;
         Ok(objects)
     }
 
-    fn named(&self, what: &str) -> Objects<'a> {
+    fn named(&self, what: &str, client: Client) -> Objects<'_> {
         Objects {
-            cluster: self.cluster,
-            which: [
-                "--run-name".to_owned(),
-                format!("iosonde-bench-{what}-{}", std::process::id()),
-            ],
+            runs: self,
+            run_name: format!("iosonde-bench-{what}-{}", std::process::id()),
+            client,
         }
     }
 
-    /// Those whose names begin so, as those of `rados bench` do.
-    fn begun(&self, what: &str) -> Objects<'a> {
-        Objects {
-            cluster: self.cluster,
-            which: [
-                "--prefix".to_owned(),
-                format!("benchmark_data_{what}_{}", std::process::id()),
-            ],
-        }
+    /// `iosonde rados` in the pool.
+    fn iosonde(&self) -> Command {
+        let mut command = self.cluster.command(&self.iosonde);
+        command.args(["rados", "-p", &self.cluster.pool]);
+        command
     }
 
     /// A client that does the work, on objects that are still to be named.
@@ -202,11 +219,7 @@ impl<'a> Runs<'a> {
         let pool = &self.cluster.pool;
         let mut command = match client {
             Client::RadosBench => rados(self.cluster, &[]),
-            Client::Iosonde => {
-                let mut command = self.cluster.command(&self.iosonde);
-                command.args(["rados", "-p", pool]);
-                command
-            }
+            Client::Iosonde => self.iosonde(),
             Client::Bare => {
                 let this = std::env::current_exe().context("finding this program")?;
                 let mut command = self.cluster.command(&this);
@@ -228,13 +241,10 @@ impl<'a> Runs<'a> {
         work: &Work,
         given: Option<&Objects<'_>>,
     ) -> Result<Sample> {
-        let new = given.is_none().then(|| match client {
-            Client::Bare => self.begun("bare"),
-            _ => self.named("write"),
-        });
+        let new = given.is_none().then(|| self.named("write", client));
         let objects = given.or(new.as_ref()).context("there are no objects")?;
         let mut command = self.command(client, work)?;
-        command.args(&objects.which);
+        command.args(objects.words());
         let (text, cpu) = run_alone(&mut command)?;
         let (ops, seconds) =
             ops_and_seconds(&text).with_context(|| format!("what {command:?} printed"))?;
@@ -279,6 +289,29 @@ mod tests {
         ] {
             assert!(ops_and_seconds(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn all_orders_have_their_turn() {
+        for work in [&Work::all(false)[0], &Work::all(false)[1]] {
+            let count = work.clients(0).len();
+            let orders = (0..2 * count).map(|round| work.clients(round));
+            let before = |one: Client, other: Client| {
+                let is_so = |order: &Vec<Client>| {
+                    let at = |client| order.iter().position(|each| *each == client);
+                    at(one) < at(other)
+                };
+                orders.clone().filter(is_so).count()
+            };
+            assert_eq!(before(Client::RadosBench, Client::Iosonde), count);
+        }
+        let mut small_writes: Vec<_> = (0..6)
+            .map(|round| Work::all(false)[0].clients(round))
+            .map(|order| order.into_iter().map(Client::name).collect::<Vec<_>>())
+            .collect();
+        small_writes.sort();
+        small_writes.dedup();
+        assert_eq!(small_writes.len(), 6);
     }
 
     #[test]

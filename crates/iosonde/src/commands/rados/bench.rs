@@ -177,12 +177,13 @@ impl<'a> Benchmark<'a> {
     }
 }
 
+/// What errors of a client that may not write are.
+const REFUSED: [i32; 2] = [Errno::PERM.raw_os_error(), Errno::ACCESS.raw_os_error()];
+
 /// Writes that may have left something: none, where the cluster has refused to let this client write at all.
 fn begun(worker: &WorkerResult) -> u64 {
     let write = &worker.directions.write;
-    let refused = |error: &IoFailure| {
-        [Errno::PERM, Errno::ACCESS].contains(&Errno::from_raw_os_error(error.errno))
-    };
+    let refused = |error: &IoFailure| REFUSED.contains(&error.errno);
     match worker.error.as_ref().is_some_and(refused) && write.io_bytes == 0 {
         true => 0,
         false => write.total_ios,

@@ -15,7 +15,10 @@ pub(super) fn of(result: &ProbeResult) -> Vec<(&'static str, String)> {
     if let Some(target) = target {
         pairs.extend(facts::target(target));
     }
-    if let Some(side) = runs.iter().rev().find_map(|run| run.ceph.as_ref()) {
+    // Of a cluster that did not answer in the end, what it said before.
+    let sides = || runs.iter().rev().filter_map(|run| run.ceph.as_ref());
+    let mut answered = sides().filter(|side| side.activity.looks > 0);
+    if let Some(side) = answered.next().or_else(|| sides().next()) {
         pairs.extend(facts::ceph(side));
     }
     let measured = || result.runs.iter().filter(|run| run.phase != Phase::Layout);
@@ -156,6 +159,10 @@ mod tests {
         };
         assert_eq!(find("cluster"), Some("HEALTH_WARN, 2 of 3 OSDs up, 3 in"));
         assert_eq!(find("not known"), Some("osd.0 said no (and 2 more)"));
+        let mut silent_later = result.clone();
+        let last = silent_later.runs.last_mut().unwrap();
+        last.result.ceph = Some(Default::default());
+        assert_eq!(of(&silent_later), pairs);
         let how = find("I/O").unwrap();
         assert!(how.ends_with("; librbd 1.16.0, cache writearound"), "{how}");
     }
