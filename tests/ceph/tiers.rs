@@ -141,7 +141,8 @@ fn librbds_cache_is_measured_and_where_it_is_off_that_is_said() {
             let counted = figure(&cell["iops"]["mean"]) * measured_ns / 1e9;
             assert!((count / counted - 1.0).abs() < 0.02, "{curve:#}");
             let spent_ns = figure(&curve["saturation"]["spent_ns"]);
-            assert!(measured_ns + warmup_ns <= spent_ns, "{curve:#}");
+            // The last interval may end a little after the run, when the clock is looked at.
+            assert!(measured_ns + warmup_ns <= spent_ns * 1.01, "{curve:#}");
         }
     };
     let on = sweep(

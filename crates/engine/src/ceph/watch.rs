@@ -40,7 +40,7 @@ enum Kind {
         thread: JoinHandle<CephSide>,
     },
     /// On one that does not: what is to be said of that.
-    Silence(CephSide),
+    Silence(Box<CephSide>),
 }
 
 impl Watch {
@@ -72,7 +72,7 @@ impl Watch {
                 notes,
                 ..CephSide::default()
             };
-            return (!places.is_empty()).then_some(Watch(Kind::Silence(side)));
+            return (!places.is_empty()).then_some(Watch(Kind::Silence(Box::new(side))));
         };
         let mut seen = Seen::new(cluster);
         seen.look_at_pools(&pools);
@@ -108,7 +108,7 @@ impl Watch {
                 let _ = stop.send(at_once);
                 thread.join().unwrap_or_default()
             }
-            Kind::Silence(side) => side,
+            Kind::Silence(side) => *side,
         }
     }
 }
