@@ -8,7 +8,7 @@
 use anyhow::{Context, Result, ensure};
 use libloading::Library;
 use std::ffi::{CString, c_char, c_int, c_void};
-use std::io::Write;
+use std::io::{Error, Write};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
@@ -186,7 +186,7 @@ extern "C" fn is_over(completion: Raw, slot: Raw) {
 pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
     let rados = Rados::load().context("loading librados")?;
     let checked = |value: c_int, what: &'static str| {
-        ensure!(value >= 0, "{what}: error {value}");
+        ensure!(value >= 0, "{what}: {}", Error::from_raw_os_error(-value));
         Ok(())
     };
     let (mut cluster, mut pool) = (null_mut(), null_mut());
