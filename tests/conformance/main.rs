@@ -4,6 +4,7 @@
 
 mod agent;
 mod cleanup;
+mod clients;
 mod corners;
 mod counts;
 mod dialect;

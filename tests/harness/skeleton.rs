@@ -17,6 +17,8 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
             r"^Starting \d+ (process|thread)(es|s)?( and \d+ (process|thread)(es|s)?)?",
             "Starting JOBS",
         ),
+        // Advice stands in other places than fio's.
+        (r"^note: .*$", ""),
         // Messages; fio mixes them into the result.
         (r"^.*: Laying out IO files? \(.*\)$", ""),
         (r"\((nsec|usec|msec|sec)\)", "(TIME)"),

@@ -267,6 +267,7 @@ fn result(plan: &Plan, outcome: CrewOutcome, started_at_ms: u64, elapsed_ns: u64
         nfs: Vec::new(),
         events: outcome.events,
         verdicts: Vec::new(),
+        notes: Vec::new(),
     }
 }
 

@@ -124,6 +124,23 @@ impl Diagnostics {
         rendered
     }
 
+    /// Each diagnostic as one line without its source text: place, message, help.
+    pub fn sentences(&self) -> Vec<String> {
+        let sentence = |diagnostic: &Diagnostic| {
+            let place = diagnostic.span.and_then(|span| {
+                let source = self.sources.get(span.source)?;
+                let line = self.sources.position(span).line;
+                // A command line is one line.
+                let line = source.text.contains('\n').then(|| format!(":{line}"));
+                Some(format!("{}{}: ", source.name, line.unwrap_or_default()))
+            });
+            let parts = std::iter::once(&diagnostic.message).chain(&diagnostic.help);
+            let parts: Vec<&str> = parts.map(String::as_str).collect();
+            place.unwrap_or_default() + &parts.join("; ")
+        };
+        self.list.iter().map(sentence).collect()
+    }
+
     fn group<'a>(&'a self, diagnostic: &'a Diagnostic) -> Group<'a> {
         let level = match diagnostic.severity {
             Severity::Error => Level::ERROR,

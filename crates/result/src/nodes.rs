@@ -235,6 +235,7 @@ mod tests {
             nfs: Vec::new(),
             events: Vec::new(),
             verdicts: Vec::new(),
+            notes: Vec::new(),
         }
     }
 

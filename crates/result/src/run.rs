@@ -63,6 +63,9 @@ pub struct RunResult {
     pub events: Vec<Event>,
     /// What the numbers mean, or why they may not be believed.
     pub verdicts: Vec<Verdict>,
+    /// Advice that is no verdict on the figures, one sentence each: options without effect, a history that was not written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// What one worker (one clone of a job) did.

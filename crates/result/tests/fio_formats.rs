@@ -279,6 +279,7 @@ fn result(recorded: &Recorded, mut jobs: Vec<Job>) -> RunResult {
         nfs: Vec::new(),
         events: Vec::new(),
         verdicts: Vec::new(),
+        notes: Vec::new(),
     }
 }
 

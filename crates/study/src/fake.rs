@@ -312,6 +312,7 @@ impl FakeSession {
             nfs: Vec::new(),
             events: Vec::new(),
             verdicts: self.device.verdicts.clone(),
+            notes: Vec::new(),
         }
     }
 

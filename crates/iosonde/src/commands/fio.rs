@@ -1,14 +1,14 @@
 //! `iosonde fio`: fio's command line and job files.
 //!
-//! Results go to standard output or to `--output`; everything else goes to standard error, so that JSON stays JSON.
+//! Results go to standard output or to `--output`. Standard error is for errors: [`notes`] says where advice goes.
 
 mod elsewhere;
+mod notes;
 
 use crate::args::KeepArgs;
 use crate::failure::Failure;
 use crate::live::fio::FioLive;
 use crate::output::Output;
-use crate::report::facts;
 use crate::signals::Stop;
 use crate::store::{Keeper, target_here};
 use elsewhere::Elsewhere;
@@ -20,9 +20,7 @@ use iosonde_job::{CommandLine, Plan, help};
 use iosonde_result::fio::{self, Formats};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
-use iosonde_result::storage::StorageUsed;
 use std::ffi::OsString;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 /// Does what fio would do with these arguments.
@@ -31,9 +29,7 @@ pub(crate) fn run(words: &[OsString], keep: &KeepArgs) -> Result<(), Failure> {
     let engine_of_target = matches!(elsewhere, Some(Elsewhere::Ceph(_)));
     let parsed = parse_for(&words, engine_of_target, &SystemEnv::default())
         .map_err(|all| Failure::Jobs(Box::new(all)))?;
-    if !parsed.warnings.list.is_empty() {
-        eprintln!("{}", parsed.warnings);
-    }
+    let notes = parsed.warnings.sentences();
     let command = &parsed.command;
     if let Some(text) = told(&command.action)? {
         return Output::Standard.write(text.as_bytes());
@@ -49,10 +45,14 @@ pub(crate) fn run(words: &[OsString], keep: &KeepArgs) -> Result<(), Failure> {
         ));
     }
     if command.parse_only {
-        return Ok(());
+        let mut output = Output::open(command.output.as_deref().map(Path::new), false)?;
+        return output.write(notes::text(&notes, Formats::asked(command)).as_bytes());
     }
     match elsewhere {
-        None => measure(&parsed.plan, command, keep, LocalRunner::default()),
+        None => {
+            let runner = LocalRunner::default();
+            measure(&parsed.plan, command, keep, runner, notes)
+        }
         Some(Elsewhere::Ceph(there)) => {
             let mut plan = parsed.plan.clone();
             there.put(&mut plan)?;
@@ -61,11 +61,11 @@ pub(crate) fn run(words: &[OsString], keep: &KeepArgs) -> Result<(), Failure> {
                 consent: there.consent,
                 ..LocalRunner::default()
             };
-            measure(&plan, command, keep, runner)
+            measure(&plan, command, keep, runner, notes)
         }
         Some(Elsewhere::Pods(there)) => match there.form() {
             Some(form) => there.render(form, &parsed),
-            None => there.measure(parsed.plan.clone(), command, keep),
+            None => there.measure(parsed.plan.clone(), command, keep, notes),
         },
     }
 }
@@ -94,6 +94,7 @@ fn measure(
     command: &CommandLine,
     keep: &KeepArgs,
     runner: LocalRunner,
+    notes: Vec<String>,
 ) -> Result<(), Failure> {
     let formats = Formats::asked(command);
     let stop = Stop::listen()?;
@@ -111,10 +112,10 @@ fn measure(
     .open();
     let (outcome, shown) = watched(&mut session, plan, command, formats, &mut output)?;
     let closed = Box::new(session).close();
-    let result = outcome?;
+    let mut result = notes::into_result(outcome, notes)?;
     let name = target_here(&result);
     keeper.cut_off(stop.signal().is_some());
-    let result = report(result, &name, formats, &mut keeper, &mut output)?;
+    report(&mut result, &name, formats, &mut keeper, &mut output)?;
     shown?;
     match (closed, conclude(&result, &stop)) {
         // Why the run failed is the news; what it could not remove comes on top.
@@ -148,40 +149,26 @@ fn watched(
     Ok((outcome, live.end()))
 }
 
-/// Keeps the result, and prints it.
+/// Stores the result in the history, and prints it.
 pub(super) fn report(
-    mut result: RunResult,
+    result: &mut RunResult,
     target: &str,
     formats: Formats,
     keeper: &mut Keeper,
     output: &mut Output,
-) -> Result<RunResult, Failure> {
+) -> Result<(), Failure> {
     keeper.begin("fio", target);
-    keeper.keep(&mut result);
+    keeper.keep(result);
     keeper.finish(None);
-    output.write(&document(&result, &formats)?)?;
+    result.notes.extend(keeper.notes());
+    output.write(&document(result, &formats)?)?;
     if formats.normal && !result.pods.is_empty() {
         output.write(crate::report::pods::text(&result.pods).as_bytes())?;
     }
     if formats.normal {
         output.write(crate::report::nodes::text(&result.nodes).as_bytes())?;
     }
-    keeper.tell_notes();
-    // JSON carries them itself, and tools that ask for it take any word on standard error for a failure.
-    if formats.normal || std::io::stderr().is_terminal() {
-        // What a disk of this machine is, whoever names it knows.
-        let storage = StorageUsed::of(&result).filter(StorageUsed::is_service);
-        let storage = storage.map(|used| ("storage", used.words()));
-        let unknown = result.ceph.as_ref().and_then(facts::ceph_unknown);
-        let told = storage.into_iter().chain(facts::nfs(&result.nfs));
-        for (name, fact) in told.chain(unknown) {
-            eprintln!("note: {name}: {fact}");
-        }
-        for finding in result.findings() {
-            eprintln!("note: {finding}");
-        }
-    }
-    Ok(result)
+    output.write(notes::text(&notes::of_result(result), formats).as_bytes())
 }
 
 /// The result in all formats that are asked for.

@@ -12,6 +12,8 @@ pub(crate) struct PodLive {
     is_terminal: bool,
     line: Option<ProgressBar>,
     last: String,
+    /// Notes that the caller prints. `None`: they are printed at once, and so are steps where there is no terminal.
+    collected: Option<Vec<String>>,
 }
 
 impl PodLive {
@@ -22,7 +24,23 @@ impl PodLive {
             is_terminal: is_live_terminal(),
             line: None,
             last: String::new(),
+            collected: None,
         }
+    }
+
+    /// As [`PodLive::new`], for a caller whose standard error stays empty: steps are shown on a terminal only.
+    pub(crate) fn collecting(name: &str) -> PodLive {
+        let mut live = PodLive::new(name);
+        live.collected = Some(Vec::new());
+        live
+    }
+
+    /// Takes the notes that were collected.
+    pub(crate) fn notes(&mut self) -> Vec<String> {
+        self.collected
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
     }
 
     /// Shows one thing.
@@ -35,7 +53,10 @@ impl PodLive {
             Told::Waiting(_) => {}
             Told::Note(note) => {
                 self.clear();
-                say(&format!("note: {note}"));
+                match &mut self.collected {
+                    Some(notes) => notes.push(note.to_owned()),
+                    None => say(&format!("note: {note}")),
+                }
             }
             Told::Over => self.clear(),
         }
@@ -50,7 +71,9 @@ impl PodLive {
 
     fn wait(&mut self, text: &str) {
         if !self.is_terminal {
-            say(text);
+            if self.collected.is_none() {
+                say(text);
+            }
             return;
         }
         let line = self.line.get_or_insert_with(|| {

@@ -74,7 +74,7 @@ impl<'a> FioLive<'a> {
             plan,
             formats,
             output,
-            line: is_wanted.then(|| status_line(command, formats)),
+            line: is_wanted.then(|| status_line(command, formats)).flatten(),
             pods: None,
             status: command.status_interval_ns.map(Every::new),
             bandwidth: None,
@@ -222,14 +222,19 @@ impl<W: Write> StatusLine<W> {
     }
 }
 
-/// The line, where it is looked for. JSON on standard output stays JSON.
-fn status_line(command: &CommandLine, formats: Formats) -> StatusLine<Box<dyn Write>> {
+/// The line, in the place where tools look for it. JSON on standard output stays JSON, and fio's clients take any text on
+/// standard error for a failure, so that only a terminal shows it there.
+fn status_line(command: &CommandLine, formats: Formats) -> Option<StatusLine<Box<dyn Write>>> {
     let among_text = formats.normal || command.output.is_some();
     if command.eta == Eta::Always && among_text {
-        StatusLine::new(Box::new(io::stdout()), width(io::stdout()), command)
-    } else {
-        StatusLine::new(Box::new(io::stderr()), width(io::stderr()), command)
+        let out: Box<dyn Write> = Box::new(io::stdout());
+        return Some(StatusLine::new(out, width(io::stdout()), command));
     }
+    let is_terminal = io::stderr().is_terminal();
+    is_terminal.then(|| {
+        let out: Box<dyn Write> = Box::new(io::stderr());
+        StatusLine::new(out, width(io::stderr()), command)
+    })
 }
 
 /// Columns of the terminal, less the last, in which some terminals wrap; 0 where there is none.

@@ -358,12 +358,13 @@ fn place(result: &RunResult) -> Vec<facts::Fact> {
 }
 
 fn findings(result: &RunResult) -> Vec<String> {
-    let verdicts = result.findings().into_iter();
-    let verdicts = verdicts.map(|finding| format!("note: {finding}"));
+    let advice = result.findings().into_iter();
+    let advice = advice.chain(result.notes.iter().cloned());
+    let advice = advice.map(|sentence| format!("note: {sentence}"));
     let failures = result
         .workers
         .iter()
         .filter_map(|worker| worker.error.as_ref());
     let failures = failures.map(|failure| format!("error: {}", failure.message));
-    verdicts.chain(failures).collect()
+    advice.chain(failures).collect()
 }

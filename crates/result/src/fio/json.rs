@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json as value};
 use std::io::{self, Write};
 
 /// What fio prints with `--output-format=json`, or `json+` when `plus`: keys in fio's order. Times are local. The member
-/// `iosonde` at the root, which fio does not have, tells the program and its verdicts.
+/// `iosonde` at the root, which fio does not have, holds the program, its verdicts and its notes.
 pub fn json(result: &RunResult, plus: bool) -> Value {
     json_in(result, plus, &TimeZone::system())
 }
@@ -41,7 +41,8 @@ pub fn json_in(result: &RunResult, plus: bool, zone: &TimeZone) -> Value {
         let disks = disks::in_order(&result.disks).into_iter().map(disk);
         root.insert("disk_util".into(), disks.collect());
     }
-    let mut ours = value!({"program": result.program, "verdicts": result.verdicts});
+    let mut ours =
+        value!({"program": result.program, "verdicts": result.verdicts, "notes": result.notes});
     if let Some(used) = StorageUsed::of(result).filter(StorageUsed::is_service) {
         ours["storage"] = value!(used);
     }

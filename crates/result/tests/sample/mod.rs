@@ -138,6 +138,7 @@ pub(crate) fn result(jobs: Vec<Job>, workers: Vec<WorkerResult>) -> RunResult {
             kind: VerdictKind::Fallback,
             evidence: "io_uring is blocked here; libaio ran".into(),
         }],
+        notes: Vec::new(),
     }
 }
 

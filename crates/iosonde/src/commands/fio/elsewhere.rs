@@ -1,6 +1,6 @@
 //! `iosonde fio --target ...`: the same job, in a pod of Kubernetes or on a Ceph cluster.
 
-use super::{conclude, report, watched};
+use super::{conclude, notes, report, watched};
 use crate::args::{CephArgs, ClusterArgs, KeepArgs, PodsArgs};
 use crate::commands::{ceph, cluster, consent};
 use crate::failure::Failure;
@@ -194,6 +194,7 @@ impl InPods {
         mut plan: Plan,
         command: &CommandLine,
         keep: &KeepArgs,
+        mut noted: Vec<String>,
     ) -> Result<(), Failure> {
         cluster::refuse_what_stays_behind(&plan)?;
         let formats = Formats::asked(command);
@@ -204,20 +205,20 @@ impl InPods {
         consent::to_root(std::slice::from_ref(&name), &self.args, &|| {
             stop.interrupt.count()
         })?;
-        let mut pod_live = PodLive::new(&name);
+        let mut pod_live = PodLive::collecting(&name);
         let watch = Watch {
             tell: &mut |told: Told<'_>| pod_live.tell(told),
             interrupts: &|| stop.interrupt.count(),
         };
         let mut session = cluster::open_any(self.target, &self.args, self.pods, watch)?;
-        for note in session.adopt(&mut plan) {
-            eprintln!("note: {note}");
-        }
+        noted.extend(session.adopt(&mut plan));
         let (outcome, shown) = watched(&mut session, &plan, command, formats, &mut output)?;
         let closed = Box::new(session).close();
         cluster::tell_what_is_left(&outcome, &closed);
         keeper.cut_off(stop.signal().is_some());
-        let result = report(outcome?, &name, formats, &mut keeper, &mut output)?;
+        noted.extend(pod_live.notes());
+        let mut result = notes::into_result(outcome, noted)?;
+        report(&mut result, &name, formats, &mut keeper, &mut output)?;
         shown?;
         closed?;
         conclude(&result, &stop)

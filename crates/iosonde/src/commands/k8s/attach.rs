@@ -60,8 +60,9 @@ pub(super) fn run(args: &AttachArgs) -> Result<(), Failure> {
     drop(live);
     let closed = Box::new(session).close();
     tell_what_is_left(&outcome, &closed);
-    let result = report(
-        outcome?,
+    let mut result = outcome?;
+    report(
+        &mut result,
         target.as_ref().unwrap_or(&args.run),
         args.output_format,
         &mut keeper,

@@ -49,8 +49,9 @@ pub(super) fn run(args: &CollectArgs) -> Result<(), Failure> {
         eprintln!("note: {note}");
     }
     keeper.cut_off(collected.cut.is_some());
-    let result = report(
-        collected.result,
+    let mut result = collected.result;
+    report(
+        &mut result,
         &collected.target,
         args.output_format,
         &mut keeper,

@@ -79,6 +79,7 @@ fn joined(results: &[ProbeResult]) -> Option<RunResult> {
     joined.intervals.clear();
     joined.events.clear();
     joined.verdicts.clear();
+    joined.notes.clear();
     joined.pods.clear();
     joined.nodes.clear();
     joined.nfs.clear();
