@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 
 use iosonde_e2e::program::{Invocation, iosonde};
-use iosonde_e2e::tree::job_names;
+use iosonde_e2e::tree::{job_names, number};
 use iosonde_e2e::{Program, Scratch, ours};
 use serde_json::Value;
 
@@ -155,5 +155,37 @@ fn standard_input_may_be_the_job_file() {
         let job = scratch.write("job.fio", "[job]\nsize=64k\n");
         let run = program.line(&scratch, "-").input(&job).ok();
         assert!(run.stdout.contains("READ: bw="), "{program:?}: {run}");
+    }
+}
+
+/// A second `filename=` adds a file, on the command line, in a section and behind a global one; so does `opendir`.
+#[test]
+fn filename_given_again_adds_a_file_as_fio() {
+    let jobs = [
+        "[j]\nfilename=a\nfilename=b\n",
+        "[global]\nfilename=a\n[j]\nfilename=b:c\nfilename=a\n",
+        "[global]\nfilename=a:b\n[j]\nnumjobs=2\nfilename=c\n",
+        "[j]\nnrfiles=5\nfilename=a\nfilename=b\n",
+        "[j]\nopendir=below\nopendir=below/2\nfilename=a\n",
+    ];
+    for job in jobs {
+        let [by_fio, ours] = Program::both().map(|program| {
+            let scratch = Scratch::shared();
+            let below = scratch.work().join("below/2");
+            std::fs::create_dir_all(&below).expect("a directory");
+            std::fs::write(below.join("f"), [1; 1 << 16]).expect("a file");
+            scratch.write("x.fio", format!("[global]\nsize=1m\nrw=write\n{job}"));
+            let document = program.line(&scratch, "x.fio").json();
+            let sizes: Vec<(String, u64)> = scratch
+                .files()
+                .into_iter()
+                .map(|name| {
+                    let metadata = scratch.work().join(&name).metadata();
+                    (name, metadata.expect("a file").len())
+                })
+                .collect();
+            (sizes, number(&document, "/jobs/0/write/io_bytes"))
+        });
+        assert_eq!(ours, by_fio, "{job}");
     }
 }

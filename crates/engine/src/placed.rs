@@ -168,7 +168,7 @@ fn place(job: &mut Job, access: &CephAccess) -> Result<(), RunError> {
         }
     }
     files.directories.clear();
-    files.opendir = None;
+    files.opendir.clear();
     Ok(())
 }
 
@@ -180,7 +180,7 @@ pub fn put(plan: &mut Plan, target: &Target, prefix: &str) {
         }
         let files = &mut job.files;
         files.directories.clear();
-        files.opendir = None;
+        files.opendir.clear();
         if let Target::Rbd { .. } = target {
             files.filenames = vec![target.to_string()];
             continue;

@@ -38,7 +38,7 @@ impl Default for Files {
             directories: Vec::new(),
             filename_format: None,
             section: None,
-            opendir: None,
+            opendir: Vec::new(),
             nrfiles: 1,
             openfiles: 0,
             file_service: FileService {

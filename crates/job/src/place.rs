@@ -36,7 +36,7 @@ pub fn into_volume(plan: &mut Plan, scratch: Option<&str>) -> Vec<String> {
         let files = &mut job.files;
         let Some(scratch) = scratch else {
             files.directories.clear();
-            files.opendir = None;
+            files.opendir.clear();
             files.filenames = vec![DEVICE.to_owned()];
             continue;
         };
@@ -49,7 +49,9 @@ pub fn into_volume(plan: &mut Plan, scratch: Option<&str>) -> Vec<String> {
             [] => vec![scratch.to_owned()],
             given => given.iter().map(|given| within(scratch, given)).collect(),
         };
-        files.opendir = files.opendir.take().map(|given| within(scratch, &given));
+        for directory in &mut files.opendir {
+            *directory = within(scratch, directory);
+        }
         for name in &mut files.filenames {
             if name.starts_with('/') {
                 let base = name.rsplit('/').next().unwrap_or_default().to_owned();

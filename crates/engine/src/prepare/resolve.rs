@@ -131,13 +131,6 @@ fn paths(job: &Job, clone: u32) -> Result<Vec<PathBuf>, RunError> {
         let image = job.io.ceph.as_ref().and_then(|ceph| ceph.image.clone());
         return Ok(vec![PathBuf::from(image.unwrap_or_default())]);
     }
-    if let Some(directory) = &files.opendir {
-        let mut found = Vec::new();
-        walk(Path::new(directory), &mut found)
-            .map_err(|error| target_error(Path::new(directory), "read", &error))?;
-        found.sort();
-        return Ok(found);
-    }
     let prefix = match files.directories.len() {
         0 => String::new(),
         count => {
@@ -148,7 +141,9 @@ fn paths(job: &Job, clone: u32) -> Result<Vec<PathBuf>, RunError> {
             format!("{}/", directory.trim_end_matches('/'))
         }
     };
-    let names: Vec<String> = if files.filenames.is_empty() {
+    let names: Vec<String> = if files.filenames.is_empty() && !files.opendir.is_empty() {
+        Vec::new()
+    } else if files.filenames.is_empty() {
         let format = files
             .filename_format
             .as_deref()
@@ -160,10 +155,22 @@ fn paths(job: &Job, clone: u32) -> Result<Vec<PathBuf>, RunError> {
     } else {
         files.filenames.clone()
     };
-    Ok(names
+    let mut paths: Vec<PathBuf> = names
         .into_iter()
         .map(|name| PathBuf::from(format!("{prefix}{name}")))
-        .collect())
+        .collect();
+    for directory in &files.opendir {
+        paths.extend(files_below(Path::new(directory))?);
+    }
+    Ok(paths)
+}
+
+/// All files below a directory, in the order of their names.
+fn files_below(directory: &Path) -> Result<Vec<PathBuf>, RunError> {
+    let mut found = Vec::new();
+    walk(directory, &mut found).map_err(|error| target_error(directory, "read", &error))?;
+    found.sort();
+    Ok(found)
 }
 
 /// `directory` must be there: only directories within file names are made.

@@ -163,6 +163,12 @@ fn opendir_takes_all_files_below() {
     std::fs::write(dir.path().join("d/sub/2"), vec![1; 32768]).unwrap();
     let text = format!("[x]\nopendir={}/d\nrw=read\n", dir.path().display());
     assert_eq!(counts(&run(dir.path(), &text)), (24, 0));
+    std::fs::write(dir.path().join("named"), vec![1; 16384]).unwrap();
+    let text = format!(
+        "[x]\nopendir={0}/d/sub\nopendir={0}/d/sub\nfilename=named\nrw=read\n",
+        dir.path().display()
+    );
+    assert_eq!(counts(&run(dir.path(), &text)), (8 + 8 + 4, 0));
 }
 
 #[test]

@@ -13,14 +13,15 @@ pub const ROWS: &[Row] = &[
         "filename",
         Kind::List,
         "",
-        "The files or devices to work on, separated by colons; a colon in a name is written `\\:`. Names are made \
-         up from the job's name unless this is given.",
+        "The files or devices to work on, separated by colons; a colon in a name is written `\\:`. Given again, also \
+         after a global section, it adds files. Names are made up from the job's name unless this is given.",
         |b, v| {
-            b.job.files.filenames = value::colons(v.str());
-            match b.job.files.filenames.is_empty() {
-                true => Err(ValueError::new("no file is named")),
-                false => Ok(()),
+            let names = value::colons(v.str());
+            if names.is_empty() {
+                return Err(ValueError::new("no file is named"));
             }
+            b.job.files.filenames.extend(names);
+            Ok(())
         },
     ),
     Row::new(
@@ -55,8 +56,12 @@ pub const ROWS: &[Row] = &[
         "opendir",
         Kind::Text,
         "",
-        "Work on all files below this directory.",
-        |b, v| v.text_to(&mut b.job.files.opendir),
+        "Work on all files below this directory. Given again it adds the files of another directory, and those of \
+         `filename` are used too.",
+        |b, v| {
+            b.job.files.opendir.push(v.str().to_owned());
+            Ok(())
+        },
     ),
     Row::unsupported(
         "lockfile",

@@ -1,7 +1,7 @@
 //! Where the data are: files, directories, devices, and their sizes.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A length or position: absolute, or relative to the file's size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,8 +25,9 @@ pub struct Files {
     /// What `$jobname` is in [`Files::filename_format`] where it is not the job's name: the section's, when `name=` renames it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<String>,
-    /// `opendir`: take all files below this directory.
-    pub opendir: Option<String>,
+    /// `opendir`: take all files below these directories, behind those of [`Files::filenames`].
+    #[serde(default, deserialize_with = "none_one_or_several")]
+    pub opendir: Vec<String>,
     /// `nrfiles`: files per clone, at least 1.
     pub nrfiles: u32,
     /// `openfiles`: how many are open at once; 0 is all.
@@ -132,4 +133,21 @@ pub enum Fallocate {
     Keep,
     /// ftruncate(2).
     Truncate,
+}
+
+/// A list of texts; older results hold one text or null.
+fn none_one_or_several<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Stored {
+        Several(Vec<String>),
+        One(String),
+    }
+    Ok(match Option::deserialize(deserializer)? {
+        None => Vec::new(),
+        Some(Stored::One(text)) => vec![text],
+        Some(Stored::Several(texts)) => texts,
+    })
 }

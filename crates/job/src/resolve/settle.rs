@@ -83,7 +83,7 @@ impl Settler<'_> {
     fn files(&mut self, b: &mut Builder) {
         let name = b.job.name.clone();
         let files = &mut b.job.files;
-        let is_named = !files.filenames.is_empty() || files.opendir.is_some();
+        let is_named = !files.filenames.is_empty() || !files.opendir.is_empty();
         if !is_named && files.nrfiles == 1 && self.env.is_device(&name) {
             files.filenames = vec![name];
         }

@@ -320,6 +320,19 @@ fn a_job_named_after_a_device_works_on_it() {
 }
 
 #[test]
+fn filename_given_again_adds_files() {
+    let env = FakeEnv::new().file(
+        "x.fio",
+        "[global]\nfilename=a\n[1]\nfilename=b:c\nfilename=a\n[2]\nopendir=d\nopendir=e\n",
+    );
+    let jobs = run("x.fio", &env).plan.jobs;
+    assert_eq!(jobs[0].files.filenames, ["a", "b", "c", "a"]);
+    assert_eq!(jobs[0].files.nrfiles, 4);
+    assert_eq!(jobs[1].files.filenames, ["a"]);
+    assert_eq!(jobs[1].files.opendir, ["d", "e"]);
+}
+
+#[test]
 fn verification_is_settled() {
     assert!(job("verify=0").verify.is_none());
     assert_eq!(

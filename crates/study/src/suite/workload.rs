@@ -244,7 +244,7 @@ pub(super) fn runs(
 /// Names a job by the values of the axes. Its files keep their names: one layout serves all.
 fn label(job: &mut Job, values: &[&str]) {
     let files = &mut job.files;
-    let named = !files.filenames.is_empty() || files.opendir.is_some();
+    let named = !files.filenames.is_empty() || !files.opendir.is_empty();
     if !named && files.filename_format.is_none() {
         files.filename_format = Some(format!("{}.$jobnum.$filenum", job.name));
     }

@@ -111,7 +111,7 @@ pub(super) fn place(job: &mut Job, target: &SweepTarget) -> Result<(), Misplaced
     })?;
     job.files.filenames = vec![target.path.clone()];
     job.files.directories.clear();
-    job.files.opendir = None;
+    job.files.opendir.clear();
     job.files.allow_mounted_write |=
         matches!(target.kind, TargetKind::Existing { consent: true, .. });
     // Whatever engine the job names: on a simulated device nothing of this machine is touched.

@@ -152,7 +152,7 @@ impl Look {
 
     fn jobs(&self, mut plan: Plan, to_be: &mut ToBe) -> Result<(), Failure> {
         // What is in a trace or in a directory is known when its turn comes: a step before may make them, and a pipe is read once.
-        let is_open = |job: &Job| job.replay.is_some() || job.files.opendir.is_some();
+        let is_open = |job: &Job| job.replay.is_some() || !job.files.opendir.is_empty();
         let is_unknown = plan.jobs.iter().any(is_open);
         self.ground.put(&mut plan)?;
         if is_unknown {

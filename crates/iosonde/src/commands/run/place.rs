@@ -168,7 +168,7 @@ impl Ground {
             let files = &mut job.files;
             files.filenames = vec![self.name.clone()];
             files.directories.clear();
-            files.opendir = None;
+            files.opendir.clear();
             // A trace names the devices that it goes to itself, which nobody has agreed to lose.
             files.allow_mounted_write |= consent && job.replay.is_none();
             if matches!(files.size, Some(Extent::Bytes(size)) if size > bytes) {

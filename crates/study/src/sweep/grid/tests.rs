@@ -196,7 +196,7 @@ fn files_of_others_and_traces_do_not_come_with_a_job() {
         Grid::new(&base, &targets(&["/x"]), &axes, &FakeEnv::new())
     };
     let walked = grid("opendir=/home\n").unwrap();
-    assert_eq!(walked.curves[0].job.files.opendir, None);
+    assert!(walked.curves[0].job.files.opendir.is_empty());
     let trace = grid("read_iolog=trace\n").unwrap_err();
     assert!(trace.list[0].message.contains("replays a trace"), "{trace}");
 }
