@@ -8,6 +8,7 @@ mod clients;
 mod corners;
 mod counts;
 mod dialect;
+mod draws;
 mod examples;
 mod faults;
 mod interrupt;

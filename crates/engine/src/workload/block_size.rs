@@ -121,11 +121,10 @@ impl Sizes {
 
     /// The length below which a share `q` (0 to 1, exclusive) of the draws of a range fall, by fio's rule:
     /// min + q max, cut off at max and rounded down to the step. Where max is a multiple of min, each multiple is
-    /// equally likely.
+    /// equally likely; with `bs_unaligned`, a share min / max of the draws is max.
     fn quantile(&self, q: f64) -> u64 {
         match self {
             Sizes::Fixed(bytes) => *bytes,
-            Sizes::Range { min, max, step: 1 } => min + (q * (max - min + 1) as f64) as u64,
             Sizes::Range { min, max, step } => {
                 let bytes = min + (q * *max as f64) as u64;
                 (bytes - bytes % step).min(*max)
@@ -139,12 +138,6 @@ impl Sizes {
                 .0
             }
         }
-    }
-
-    /// `count` lengths whose shares are as near to the distribution as `count` allows, in ascending order of
-    /// probability mass, not shuffled.
-    pub fn sample(&self, count: usize) -> impl Iterator<Item = u64> {
-        (0..count).map(move |i| self.quantile((i as f64 + 0.5) / count as f64))
     }
 }
 
@@ -210,14 +203,6 @@ mod tests {
             &shares(&Sizes::new(&split, true), &[4096, 6144]),
             &[0.5, 0.5],
         );
-    }
-
-    #[test]
-    fn sample_has_the_shares() {
-        let split = BlockSize::Split(vec![(4096, 60), (65536, 30), (8192, 10)]);
-        let sample: Vec<u64> = Sizes::new(&split, false).sample(100).collect();
-        let count = |size| sample.iter().filter(|s| **s == size).count();
-        assert_eq!((count(4096), count(65536), count(8192)), (60, 30, 10));
     }
 
     proptest! {

@@ -37,6 +37,14 @@ pub enum WorkloadError {
     /// Zones of no length.
     #[error("zonemode=strided needs a zonesize and a zonerange above 0")]
     Zones,
+    /// The map of random blocks would take too much memory.
+    #[error(
+        "a random map of {blocks} blocks is too large: the smallest block may be larger, or use norandommap or softrandommap=1"
+    )]
+    MapSize {
+        /// Smallest blocks in the file.
+        blocks: u64,
+    },
     /// The distribution does not exist or does not fit the file.
     #[error(transparent)]
     Distribution(#[from] DistributionError),
@@ -365,7 +373,7 @@ fn fill_random(
             }
             out.len()
         }
-        Source::Empty | Source::Tiled(..) => 0,
+        Source::Empty | Source::FirstBlocks(_) | Source::Mapped(_) => 0,
     }
 }
 
@@ -422,7 +430,10 @@ fn simple_shape(
     });
     let straight = if rw.random {
         rules.sequencer.every <= 1
-            && files[0].sources.len() == 1
+            && matches!(
+                files[0].sources[..],
+                [Source::Covered(_) | Source::Drawn(_)]
+            )
             && used.clone().all(|d| rules.percentage_random[d] >= 100)
     } else {
         rules.sequencer.skip_bytes == 0 && used.clone().count() == 1

@@ -6,9 +6,11 @@
 //!
 //! * [`generator`] puts the parts together and keeps account of bytes and passes.
 //! * [`files`] picks the file, [`mix`] the direction, [`position`] the place, [`block_size`] the length.
-//! * [`permutation`] and [`tiling`] are the random map; [`distribution`] draws with replacement.
+//! * [`permutation`] is the random map of blocks of one size, [`block_map`] that of mixed sizes; [`distribution`] draws with
+//!   replacement.
 //! * [`buffers`] and [`verify`] say what is written and check what was read.
 
+pub mod block_map;
 pub mod block_size;
 mod budget;
 pub mod buffers;
@@ -20,7 +22,6 @@ pub mod permutation;
 pub mod position;
 pub mod rados_bench;
 pub mod rng;
-pub mod tiling;
 pub mod verify;
 
 pub use files::{FileLayout, FileRegion};

@@ -1,16 +1,30 @@
 //! Where in a file the next I/O goes: random, sequential, backwards, with holes, in zones.
 
 use super::Io;
+use super::WorkloadError;
+use super::block_map::BlockMap;
 use super::block_size::Sizes;
-use super::distribution::{Blocks, DistributionError};
+use super::distribution::Blocks;
 use super::files::FileRegion;
 use super::permutation::Cover;
 use super::rng::{Rng, Seeds, Stream};
-use super::tiling::Tiling;
 use iosonde_job::plan::{
     Direction, Distribution, PerDirection, RandomGenerator, RandomMap, Sequencer, SequencerKind,
     StridedZones, Workload,
 };
+
+/// How random blocks are kept from being used twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MapKind {
+    /// They are not: `norandommap`, and all distributions but the uniform one.
+    None,
+    /// All random I/Os have one size: each block once.
+    OneSize,
+    /// Sizes differ: a bit for each smallest block. `is_soft` goes without where the map would be too large.
+    MixedSizes { is_soft: bool },
+    /// Sizes differ under `random_generator=lfsr`: each block is once the first of an I/O, and I/Os overlap, as in fio.
+    FirstBlocks,
+}
 
 /// What all files of a job have in common.
 #[derive(Debug, Clone)]
@@ -19,10 +33,12 @@ pub(super) struct Rules {
     pub(super) random_sizes: PerDirection<Sizes>,
     pub(super) sequential_sizes: PerDirection<Sizes>,
     pub(super) align_bytes: PerDirection<u64>,
+    /// The smallest block of each direction, which a bit of a [`BlockMap`] stands for.
+    unit_bytes: PerDirection<u64>,
     pub(super) percentage_random: PerDirection<u8>,
     pub(super) sequencer: Sequencer,
     pub(super) zones: Option<StridedZones>,
-    pub(super) mapped: bool,
+    map: MapKind,
     /// A sequential file goes on at its start by itself.
     pub(super) rewinds: bool,
     /// A random map that is exhausted starts again by itself.
@@ -41,22 +57,22 @@ impl Rules {
         } else {
             (sizes.clone(), sizes)
         };
+        let unit_bytes = PerDirection::from_fn(|d| workload.block_size[d].min().max(1));
         let align_bytes = PerDirection::from_fn(|d| match workload.block_align[d] {
-            0 => random_sizes[d].min().max(1),
+            0 => unit_bytes[d],
             bytes => bytes,
         });
-        let uniform = workload.distribution == Distribution::Random;
-        let every_block = workload.random_map != RandomMap::None
-            || workload.random_generator == RandomGenerator::Lfsr;
+        let map = map_kind(workload, &random_sizes, &align_bytes);
         Rules {
             random: workload.rw.random,
             random_sizes,
             sequential_sizes,
             align_bytes,
+            unit_bytes,
             percentage_random: workload.percentage_random,
             sequencer: workload.sequencer,
             zones: workload.zones,
-            mapped: uniform && every_block,
+            map,
             rewinds,
             remaps,
         }
@@ -65,8 +81,36 @@ impl Rules {
     /// Positions at which a smallest block fits into `bytes`.
     fn positions(&self, direction: Direction, bytes: u64) -> u64 {
         let align = self.align_bytes[direction];
-        let overhang = self.random_sizes[direction].min().saturating_sub(align);
+        let overhang = self.unit_bytes[direction].saturating_sub(align);
         bytes.saturating_sub(overhang) / align
+    }
+}
+
+/// A map of several sizes serves all directions of a job, so that reads and writes do not overlap.
+fn map_kind(
+    workload: &Workload,
+    sizes: &PerDirection<Sizes>,
+    align_bytes: &PerDirection<u64>,
+) -> MapKind {
+    let is_lfsr = workload.random_generator == RandomGenerator::Lfsr;
+    let is_mapped = workload.random_map != RandomMap::None || is_lfsr;
+    if workload.distribution != Distribution::Random || !is_mapped {
+        return MapKind::None;
+    }
+    let mut used = Direction::ALL.into_iter().filter(|d| workload.rw.has(*d));
+    let Some(first) = used.next() else {
+        return MapKind::None;
+    };
+    let own_size = |d: Direction| sizes[d].fixed() == Some(workload.block_size[d].min());
+    let same = |d: Direction| sizes[d] == sizes[first] && align_bytes[d] == align_bytes[first];
+    if own_size(first) && used.all(|d| own_size(d) && same(d)) {
+        MapKind::OneSize
+    } else if is_lfsr {
+        MapKind::FirstBlocks
+    } else {
+        MapKind::MixedSizes {
+            is_soft: workload.random_map == RandomMap::Soft,
+        }
     }
 }
 
@@ -79,8 +123,10 @@ pub(super) enum Source {
     Drawn(Blocks),
     /// Each block of one size once.
     Covered(Cover),
-    /// Each piece of mixed sizes once.
-    Tiled(Box<Tiling>, Cover),
+    /// Each block is once the first of an I/O.
+    FirstBlocks(Cover),
+    /// Each block once, in I/Os of mixed sizes.
+    Mapped(BlockMap),
 }
 
 /// A place for an I/O, in bytes from the start of the file.
@@ -118,7 +164,7 @@ impl FilePosition {
         workload: &Workload,
         rules: &Rules,
         seeds: &Seeds,
-    ) -> Result<Self, DistributionError> {
+    ) -> Result<Self, WorkloadError> {
         let mut file = FilePosition {
             region,
             rng: seeds.stream(Stream::Offset, index),
@@ -136,15 +182,15 @@ impl FilePosition {
         Ok(file)
     }
 
-    /// One source for each direction that takes part. Directions with the same block sizes share a map, so that a
-    /// pass of `randrw` visits each block once, by a read or by a write.
+    /// One source for each direction that takes part. All directions share a map, so that a pass of `randrw` visits each
+    /// block once, by a read or by a write; without one, those with the same block sizes share a source.
     fn make_sources(
         &mut self,
         index: u64,
         workload: &Workload,
         rules: &Rules,
         seeds: &Seeds,
-    ) -> Result<(), DistributionError> {
+    ) -> Result<(), WorkloadError> {
         let mut made: Vec<Direction> = Vec::new();
         for direction in Direction::ALL.into_iter().filter(|d| workload.rw.has(*d)) {
             let zoned = matches!(
@@ -152,16 +198,17 @@ impl FilePosition {
                 Distribution::Zoned(_) | Distribution::ZonedAbs(_)
             );
             let same = |other: &Direction| {
-                !zoned
-                    && rules.random_sizes[*other] == rules.random_sizes[direction]
-                    && rules.align_bytes[*other] == rules.align_bytes[direction]
+                rules.map != MapKind::None
+                    || !zoned
+                        && rules.random_sizes[*other] == rules.random_sizes[direction]
+                        && rules.align_bytes[*other] == rules.align_bytes[direction]
             };
             if let Some(shared) = made.iter().position(same) {
                 self.source_of[direction] = shared;
                 continue;
             }
             // The same stream for each direction: reads and writes have the same hot blocks.
-            let mut rng = seeds.stream(Stream::Tiling, index);
+            let mut rng = seeds.stream(Stream::Placement, index);
             let source = self.make_source(direction, workload, rules, &mut rng)?;
             self.source_of[direction] = self.sources.len();
             self.sources.push(source);
@@ -176,25 +223,30 @@ impl FilePosition {
         workload: &Workload,
         rules: &Rules,
         rng: &mut Rng,
-    ) -> Result<Source, DistributionError> {
+    ) -> Result<Source, WorkloadError> {
         let bytes = self.span(rules);
         let align = rules.align_bytes[direction];
         let positions = rules.positions(direction, bytes);
-        let sizes = &rules.random_sizes[direction];
         if positions == 0 {
             return Ok(Source::Empty);
         }
-        if !rules.mapped {
-            let blocks = Blocks::new(&workload.distribution, direction, positions, align, rng)?;
-            return Ok(Source::Drawn(blocks));
-        }
-        if sizes.fixed().is_some() {
-            return Ok(Source::Covered(Cover::new(positions, rng)));
-        }
-        let tiling = Tiling::new(sizes, align, bytes, rng);
-        Ok(match tiling.cover(rng) {
-            None => Source::Empty,
-            Some(cover) => Source::Tiled(Box::new(tiling), cover),
+        let drawn = |rng| Blocks::new(&workload.distribution, direction, positions, align, rng);
+        let map_blocks = bytes
+            / rules
+                .unit_bytes
+                .iter()
+                .map(|(_, bytes)| *bytes)
+                .min()
+                .unwrap_or(1);
+        Ok(match rules.map {
+            MapKind::None => Source::Drawn(drawn(rng)?),
+            MapKind::OneSize => Source::Covered(Cover::new(positions, rng)),
+            MapKind::FirstBlocks => Source::FirstBlocks(Cover::new(map_blocks, rng)),
+            MapKind::MixedSizes { is_soft } => match BlockMap::new(map_blocks) {
+                Some(map) => Source::Mapped(map),
+                None if is_soft => Source::Drawn(drawn(rng)?),
+                None => return Err(WorkloadError::MapSize { blocks: map_blocks }),
+            },
         })
     }
 
@@ -225,7 +277,10 @@ impl FilePosition {
         self.last_end = PerDirection::all(0);
         for source in &mut self.sources {
             match source {
-                Source::Covered(cover) | Source::Tiled(_, cover) => cover.restart(&mut self.rng),
+                Source::Covered(cover) | Source::FirstBlocks(cover) => {
+                    cover.restart(&mut self.rng);
+                }
+                Source::Mapped(map) => map.clear(),
                 Source::Drawn(_) | Source::Empty => {}
             }
         }
@@ -391,6 +446,7 @@ impl FilePosition {
         // Coarser alignment than the blocks leaves gaps: the aligned places are used again until the bytes are moved.
         let remaps = rules.remaps || align > sizes.max();
         let span = self.span(rules);
+        let zone_start_bytes = self.region.start_bytes + self.zone_start;
         match &mut self.sources[self.source_of[direction]] {
             Source::Empty => None,
             Source::Drawn(blocks) => {
@@ -405,11 +461,37 @@ impl FilePosition {
                     len: sizes.min(),
                 })
             }
-            Source::Tiled(tiling, cover) => {
-                let piece = tiling.piece(next_or_restart(cover, remaps, &mut self.rng)?);
+            Source::FirstBlocks(cover) => {
+                let offset = next_or_restart(cover, rules.remaps, &mut self.rng)? * align;
+                let len = sizes.draw_fitting(span.saturating_sub(offset), &mut draws.size)?;
+                Some(Place { offset, len })
+            }
+            Source::Mapped(map) => {
+                let first = self.rng.below(rules.positions(direction, span).max(1));
+                let first = match map.next_free(first) {
+                    None if rules.remaps => {
+                        map.clear();
+                        first
+                    }
+                    free => free?,
+                };
+                let offset = first * align;
+                if offset >= span {
+                    return None;
+                }
+                let len = match sizes.fixed() {
+                    Some(len) => len,
+                    None => sizes.draw_fitting(span.saturating_sub(offset), &mut draws.size)?,
+                };
+                if zone_start_bytes + offset + len > self.region.file_bytes {
+                    return None;
+                }
+                // As in fio, a direction's own smallest block is the unit, whatever that of the others is.
+                let unit = rules.unit_bytes[direction];
+                let free = map.take(first, len.div_ceil(unit));
                 Some(Place {
-                    offset: piece.offset,
-                    len: piece.len,
+                    offset,
+                    len: len.min(free * unit),
                 })
             }
         }

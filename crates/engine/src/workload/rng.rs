@@ -24,8 +24,8 @@ pub enum Stream {
     SequentialOrRandom = 4,
     /// Which file.
     File = 5,
-    /// Layouts of mixed block sizes.
-    Tiling = 6,
+    /// Orders of random maps and places of hot blocks.
+    Placement = 6,
     /// Contents of write buffers.
     Buffer = 7,
     /// Whether a buffer repeats an earlier one.

@@ -157,14 +157,18 @@ pub const ROWS: &[Row] = &[
         "norandommap",
         Kind::Flag,
         "0",
-        "Draw random offsets with replacement, so that blocks may be hit twice or never.",
+        "Draw random offsets with replacement, so that blocks may be hit twice or never. Without it each block is used \
+         once in a pass: of mixed sizes an I/O is cut short where the next block was used. Where reads and writes differ \
+         in their smallest block, I/Os overlap and a pass ends early, as in fio; a direction that is not used does not \
+         count, other than in fio.",
         |b, v| v.flag_to(&mut b.norandommap),
     ),
     Row::new(
         "softrandommap",
         Kind::Bool,
         "0",
-        "Go without the random map where it finds no memory. Ours needs none, so it is always used.",
+        "Go without the random map where it finds no memory. Blocks of one size need none; mixed sizes need one bit for \
+         each smallest block, up to 4 GiB.",
         |b, v| v.bool_to(&mut b.softrandommap),
     ),
     Row::new(

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, HashSet};
 
 mod agreement;
+mod mixed_sizes;
 mod mixes;
 mod several_files;
 

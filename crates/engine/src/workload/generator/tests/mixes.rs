@@ -80,6 +80,7 @@ fn percentage_random_mixes_runs_in() {
 fn sizes_by_order_rather_than_direction() {
     let mut job = job("randread");
     job.workload.bs_is_seq_rand = true;
+    job.workload.random_map = RandomMap::None;
     job.workload.percentage_random = PerDirection::all(50);
     job.workload.block_size.write = BlockSize::Fixed(8192);
     let ios = run_file(&job, 10_000);
