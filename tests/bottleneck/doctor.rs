@@ -117,6 +117,12 @@ fn targets_that_cannot_be_examined_and_scripts() {
         assert_eq!(refused.status.code(), Some(3), "{refused}");
         refused.refused_with(&words);
     }
+    // The others are examined all the same.
+    let some = doctor(&scratch, "/no/such/place . --format json").run();
+    assert_eq!(some.status.code(), Some(3), "{some}");
+    assert!(some.stderr.contains("/no/such/place"), "{some}");
+    let document: Value = serde_json::from_str(&some.stdout).expect("JSON");
+    assert_eq!(document["targets"][0]["name"], ".", "{some}");
     let unfit = doctor(&scratch, "/proc --fail-on problem").run();
     assert_eq!(unfit.status.code(), Some(8), "{unfit}");
     assert!(unfit.stdout.contains("problem  /proc"), "{unfit}");

@@ -204,12 +204,12 @@ fn the_plateau_of_a_throttled_device_is_found() {
     });
 }
 
-/// Whether a directory has a file that is not empty: a journal into which the first result was written.
+/// Whether a directory has a journal with a result, which is in the line behind its first.
 fn holds_something(dir: &Path) -> bool {
     let files = fs::read_dir(dir).into_iter().flatten().flatten();
     files
-        .filter_map(|file| file.metadata().ok())
-        .any(|facts| facts.len() > 0)
+        .filter_map(|file| fs::read_to_string(file.path()).ok())
+        .any(|text| text.lines().count() > 1)
 }
 
 /// Whether every curve of a sweep, as JSON, came to its end, as far as a disk that others use served anything while a cell lasted.
@@ -237,8 +237,77 @@ fn a_sweep_that_was_stopped_goes_on() {
     let gone_on = run(&scratch, &format!("{line} --resume --format json")).ok();
     assert!(gone_on.stderr.contains("known from before"), "{gone_on}");
     assert!(is_complete(&gone_on.stdout), "{gone_on}");
-    let anew = run(&scratch, &format!("{line} --resume")).ok();
-    assert!(anew.stderr.contains("nothing is known"), "{anew}");
+    // It is complete: there is nothing to resume.
+    let complete = run(&scratch, &format!("{line} --resume")).run();
+    complete.refused_with(&["no stopped sweep", "leave out --resume"]);
+}
+
+#[test]
+fn resume_without_a_match_lists_what_could_be_resumed() {
+    let scratch = Scratch::shared();
+    lay_out(&scratch.work().join("data"), 32 * MIB);
+    let line = "sweep data --bs 4k,64k --iodepth 1,2,4 --exhaustive --runtime 1";
+    let mut running = run(&scratch, line).start();
+    let journals = scratch.out().join("sweeps");
+    let has_measured = running.until(|_| holds_something(&journals));
+    running.signal(Signal::INT);
+    let stopped = running.wait();
+    assert!(has_measured, "{stopped}");
+    let other = run(&scratch, "sweep --resume").run();
+    let work = scratch.work();
+    let command = format!("cd {} && iosonde {line} --resume", work.display());
+    other.refused_with(&["no stopped sweep", &command]);
+    assert_eq!(scratch.files(), ["data"]);
+    let suite = run(&scratch, "run etcd . --resume").run();
+    suite.refused_with(&["no stopped suite", "leave out --resume"]);
+}
+
+/// Of a sweep that has no result nothing stays, neither in the history nor to be resumed.
+#[test]
+fn sweep_interrupted_before_its_first_result_leaves_no_row() {
+    let scratch = Scratch::shared();
+    let kept = |line: &str| run(&scratch, line).env("IOSONDE_NO_SAVE", "0");
+    let line = "sweep . --size 16m --rw randread --iodepth 1,2 --runtime 30 --exhaustive";
+    let mut running = kept(line).start();
+    let history = scratch.out().join("history.db");
+    // The layout is kept when it ends; the first cell is going on then.
+    let has_begun = running.until(|_| {
+        let rows = kept("list --format json").run();
+        history.is_file() && rows.stdout.contains("layout")
+    });
+    running.signal(Signal::INT);
+    let stopped = running.wait();
+    assert!(has_begun, "{stopped}");
+    assert_eq!(stopped.status.code(), Some(130), "{stopped}");
+    let list = json(&kept("list --format json").ok().stdout);
+    assert_eq!(list["results"].as_array().map(Vec::len), Some(0), "{list}");
+    let journals = scratch.out().join("sweeps");
+    assert!(!holds_something(&journals));
+    assert!(scratch.files().is_empty(), "{:?}", scratch.files());
+}
+
+#[test]
+fn dry_run_tells_cells_time_and_bytes_and_makes_nothing() {
+    let scratch = Scratch::shared();
+    let line = "sweep . --size 32m --rw randread,randwrite --bs 4k --iodepth 1,2,4 --exhaustive --runtime 1";
+    let dry = run(&scratch, &format!("{line} --dry-run")).ok();
+    let size = "2 curves, 6 cells; at most 7 s, plus layout";
+    for words in [
+        "writes a working file of 32 MiB and removes it at the end",
+        size,
+        "32 MiB of layout are written, then as much as the device takes in 4 s",
+    ] {
+        assert!(dry.stdout.contains(words), "does not tell {words:?}: {dry}");
+    }
+    assert!(scratch.files().is_empty(), "{:?}", scratch.files());
+    assert!(!scratch.out().join("history.db").exists(), "{dry}");
+    assert!(!scratch.out().join("sweeps").exists(), "{dry}");
+    let announced = run(&scratch, line).ok();
+    assert!(announced.stderr.contains(size), "{announced}");
+    // A file that must not be written is refused as it is without --dry-run.
+    lay_out(&scratch.work().join("data"), 32 * MIB);
+    let refused = run(&scratch, "sweep data --rw randwrite --dry-run").run();
+    refused.refused_with(&["data", "--allow-overwrite"]);
 }
 
 /// A killed sweep could say nothing and clean up nothing: the next one does, and measures only what is not known.

@@ -22,6 +22,7 @@ pub(crate) mod probe;
 pub(crate) mod pts;
 pub(crate) mod rados;
 pub(crate) mod report;
+mod resumable;
 pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod show;
@@ -134,6 +135,12 @@ fn keep_study(keeper: &mut Keeper, result: &impl Serialize) -> Result<(), Failur
     }
     keeper.tell_notes();
     Ok(())
+}
+
+/// Removes from the history what a study has left there that ends without a result.
+fn discard(keeper: &mut Keeper) {
+    keeper.discard();
+    keeper.tell_notes();
 }
 
 /// How a command ends: by the first of what failed at its end, which are writing its result, keeping it, what is in it, and leaving

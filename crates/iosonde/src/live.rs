@@ -14,7 +14,7 @@ use iosonde_engine::device::guard;
 use std::path::Path;
 
 /// What is lost where the first bytes of a target are overwritten by consent; `None` where nothing speaks against it.
-fn lost(path: &str) -> Option<String> {
+pub(crate) fn lost(path: &str) -> Option<String> {
     let found = guard::overridden(Path::new(path))?;
     Some(format!("warning: what is on it will be lost: {found}"))
 }

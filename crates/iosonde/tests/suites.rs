@@ -289,11 +289,11 @@ fn a_run_that_fails_leaves_the_others_and_a_stopped_suite_goes_on() {
     let target = NET;
     let all = lines(&["run", "suite.toml", target]);
     assert!(all.contains("[5/5] log on"), "{all}");
-    // As if it had been killed after three runs: their lines are what is known.
-    let whole = lines(&["run", "suite.toml", target, "--resume"]);
+    // It is complete: there is nothing to resume.
+    let complete = lines(&["run", "suite.toml", target, "--resume"]);
     assert!(
-        whole.contains("nothing is known of this suite yet"),
-        "{whole}"
+        complete.contains("no stopped suite has these targets and options"),
+        "{complete}"
     );
     let failing = scratch.text(1, &["run", "suite.toml", BROKEN]);
     assert!(

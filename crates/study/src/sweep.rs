@@ -9,6 +9,7 @@
 
 mod adaptive;
 mod advice;
+mod announce;
 mod axis;
 mod cache;
 mod compared;
@@ -25,6 +26,7 @@ mod target;
 mod watch;
 
 pub use advice::{Advice, Blocks, BlocksAdvice, BoundBy, Choice, Parallel, ParallelAdvice, Spot};
+pub use announce::{Announcement, announcement, planned_ns};
 pub(crate) use axis::given_twice;
 pub use axis::{Axis, TARGET, parse_axes, size_name};
 pub use cache::{Between, CacheAnswer, CacheFinding, WORKING_SET};
@@ -35,9 +37,9 @@ pub use outcome::{
     Basis, CurveResult, CurveState, FORMAT, SweepCell, SweepDocument, SweepResult, Value, schema,
 };
 pub use place::Misplaced;
-pub use study::{LEAST_BUDGET_NS, SweepError, SweepOptions, consent, planned_ns, sweep};
+pub use study::{LEAST_BUDGET_NS, SweepError, SweepOptions, consent, sweep};
 pub use target::{Reach, SweepTarget};
-pub use watch::{Announcement, Found, SweepWatcher};
+pub use watch::{Found, SweepWatcher};
 
 /// Blocks of this size and more are counted by bandwidth, smaller ones by I/Os.
 pub const LARGE_BYTES: u64 = 64 << 10;

@@ -54,9 +54,12 @@ pub(crate) struct SweepArgs {
     /// Seed of the order and of the offsets
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Go on where the same sweep was stopped
+    /// Resume the same sweep where it was stopped
     #[arg(long)]
     pub(crate) resume: bool,
+    /// Show cells, time and bytes to be written, and measure nothing
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) dry_run: bool,
     /// Also measure more than 10000 cells
     #[arg(long)]
     pub(crate) yes: bool,

@@ -4,7 +4,7 @@ mod cluster;
 
 use super::leftovers;
 use crate::args::ClusterArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, told_at_once};
 use crate::output::Output;
 use crate::report;
 use clap::{Args, ValueEnum};
@@ -104,11 +104,11 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
         return cluster::run(args);
     }
     let system = System::live();
-    let targets: Vec<TargetInfo> = args
-        .targets
-        .iter()
-        .map(|path| existing(path))
-        .collect::<Result<_, _>>()?;
+    let (named, unusable) = usable(&args.targets);
+    if named.is_empty() {
+        return told_at_once(unusable);
+    }
+    let (paths, targets): (Vec<PathBuf>, Vec<TargetInfo>) = named.into_iter().unzip();
     let mut output = Output::open(args.output.as_deref(), false)?;
     let before = Moment::now(&system);
     std::thread::sleep(WATCHED);
@@ -119,7 +119,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
         access: access(&info),
         info,
     };
-    let named = args.targets.iter().zip(&targets);
+    let named = paths.iter().zip(&targets);
     let places = leftovers::places(named);
     let mut left = leftovers::find(&places);
     if args.clean {
@@ -128,7 +128,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
             .for_each(|line| eprintln!("{line}"));
         left = leftovers::find(&places);
     }
-    left.retain(|each| leftovers::concerns(each, &args.targets));
+    left.retain(|each| leftovers::concerns(each, &paths));
     let mut examination = Examination {
         format: FORMAT,
         kind: "doctor".to_owned(),
@@ -136,7 +136,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
         examined_at_ms: epoch_ms(),
         host: host(&system),
         conditions,
-        targets: args.targets.iter().zip(targets).map(examined).collect(),
+        targets: paths.iter().zip(targets).map(examined).collect(),
         leftovers: left,
         findings: Vec::new(),
     };
@@ -146,7 +146,20 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
         DoctorFormat::Json => report::doctor::json(&examination),
     };
     output.write(text.as_bytes())?;
+    told_at_once(unusable)?;
     count_findings(&examination.findings, args.fail_on)
+}
+
+/// The targets that can be examined, and why the others cannot be.
+fn usable(paths: &[PathBuf]) -> (Vec<(PathBuf, TargetInfo)>, Vec<Failure>) {
+    let (mut targets, mut failures) = (Vec::new(), Vec::new());
+    for path in paths {
+        match existing(path) {
+            Ok(info) => targets.push((path.clone(), info)),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    (targets, failures)
 }
 
 fn epoch_ms() -> u64 {
@@ -217,6 +230,15 @@ mod tests {
             assert!(text.contains(name) && text.contains("help: "), "{text}");
         }
         assert!(existing(Path::new(".")).is_ok());
+    }
+
+    #[test]
+    fn unusable_target_does_not_hide_the_others() {
+        let paths = ["/proc/nonexistent", ".", "/dev/null"].map(PathBuf::from);
+        let (targets, failures) = usable(&paths);
+        let names: Vec<&Path> = targets.iter().map(|(path, _)| path.as_path()).collect();
+        assert_eq!(names, [Path::new(".")]);
+        assert_eq!(failures.len(), 2);
     }
 
     #[test]

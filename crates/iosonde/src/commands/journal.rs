@@ -1,8 +1,10 @@
 //! What has been measured so far, written down after every run, so that what was stopped goes on where it was.
 //!
-//! One line of JSON for each run, appended and synchronised: whatever ends the program takes at most the run that was going
-//! on. A last line that was cut off does not count. The file is removed when all has been measured.
+//! The first line is the command that began it. One line of JSON for each run follows, appended and synchronised: whatever
+//! ends the program takes at most the run that was going on. A last line that was cut off does not count. The file is removed
+//! when all has been measured.
 
+use super::resumable::{Begun, CommandLine, resumable};
 use crate::failure::Failure;
 use crate::store::Place;
 use serde::Serialize;
@@ -11,6 +13,27 @@ use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+
+/// How a journal begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    /// From nothing: what is known is forgotten.
+    Anew,
+    /// From what is known, which may be nothing: a part of something larger that is resumed.
+    Known,
+    /// From a journal that is there; without one it is an error.
+    Resumed,
+}
+
+impl Beginning {
+    /// What a command's `--resume` asks for.
+    pub(crate) fn of_flag(resume: bool) -> Beginning {
+        match resume {
+            true => Beginning::Resumed,
+            false => Beginning::Anew,
+        }
+    }
+}
 
 /// Lines that are kept until the end.
 pub(crate) struct Lines {
@@ -22,13 +45,13 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Opens the lines of what `question` describes. Without `resume` they begin anew. A file that cannot be written is told,
-    /// and there is no resuming; one that somebody else is writing is an error.
+    /// Opens the lines of what `question` describes. A file that cannot be written is told, and there is no resuming; one that
+    /// somebody else is writing is an error, and so is one that is to be resumed and is not there.
     pub(crate) fn open<L: DeserializeOwned>(
         directory: Option<&Path>,
         what: &'static str,
         question: &impl Serialize,
-        resume: bool,
+        beginning: Beginning,
         tell: &mut dyn FnMut(&str),
     ) -> Result<(Lines, Vec<L>), Failure> {
         let text = serde_json::to_vec(question).map_err(anyhow::Error::from)?;
@@ -39,6 +62,9 @@ impl Lines {
         let path = directory
             .unwrap_or(Path::new(""))
             .join(format!("{digest}.jsonl"));
+        if beginning == Beginning::Resumed && !path.is_file() {
+            return Err(nothing_to_resume(what, directory));
+        }
         let mut lines = Lines {
             path,
             file: None,
@@ -50,7 +76,7 @@ impl Lines {
         };
         match opened {
             Ok(true) => {
-                let known = lines.begin(resume, tell);
+                let known = lines.begin(beginning != Beginning::Anew, tell);
                 Ok((lines, known))
             }
             Ok(false) => Err(Failure::usage(
@@ -94,13 +120,10 @@ impl Lines {
             }
         };
         let what = self.what;
-        if resume {
-            if lines.is_empty() {
-                tell(&format!("nothing is known of this {what} yet: it begins"));
-            }
+        if resume && !lines.is_empty() {
             return lines;
         }
-        if !lines.is_empty() {
+        if !resume && !lines.is_empty() {
             tell(&format!(
                 "the same {what} was stopped before; it begins anew, as there is no --resume"
             ));
@@ -108,6 +131,10 @@ impl Lines {
         if let Err(error) = file.set_len(0) {
             self.lose(&error, tell);
         }
+        let begun = Begun {
+            command: CommandLine::of_this_process(),
+        };
+        self.write(&begun, tell);
         Vec::new()
     }
 
@@ -164,13 +191,30 @@ fn read<L: DeserializeOwned>(mut file: &File) -> io::Result<Vec<L>> {
         if length == 0 || !text.ends_with('\n') {
             break;
         }
-        let Ok(line) = serde_json::from_str(&text) else {
-            break;
-        };
-        lines.push(line);
+        match serde_json::from_str(&text) {
+            Ok(line) => lines.push(line),
+            Err(_) if whole_bytes == 0 && serde_json::from_str::<Begun>(&text).is_ok() => {}
+            Err(_) => break,
+        }
         whole_bytes += length as u64;
     }
     // What was cut off would spoil the line behind it.
     file.set_len(whole_bytes)?;
     Ok(lines)
+}
+
+/// The error of a `--resume` that no journal matches, with what could be resumed.
+fn nothing_to_resume(what: &str, directory: Option<&Path>) -> Failure {
+    let others = directory.map(resumable).unwrap_or_default();
+    let help = match &others[..] {
+        [] => format!("leave out --resume to start this {what}"),
+        others => format!(
+            "leave out --resume to start this {what}, or resume a stopped one:\n  {}",
+            others.join("\n  ")
+        ),
+    };
+    Failure::usage(
+        format!("--resume: no stopped {what} has these targets and options"),
+        help,
+    )
 }

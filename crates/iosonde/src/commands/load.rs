@@ -1,7 +1,7 @@
 //! `iosonde load`: what latency at which load?
 
 use super::places::{Place, Places, tells};
-use super::{Measured, end, found, keep_study};
+use super::{Measured, discard, end, found, keep_study};
 use crate::args::{ArrivalKind, LoadArgs, LoadKind, TextFormat};
 use crate::failure::Failure;
 use crate::live::load::LoadLive;
@@ -74,7 +74,7 @@ fn measure(
     let notes = places.notes();
     // What was made goes before anything is printed: whoever reads the result finds the target as it was.
     let closed = Box::new(places).close();
-    let mut result = found(outcome, &closed)?;
+    let mut result = found(outcome.inspect_err(|_| discard(keeper)), &closed)?;
     result.notes.extend(notes);
     Ok(Measured {
         kept: keep_study(keeper, &result),

@@ -1,7 +1,7 @@
 //! `iosonde pts`: preconditioning and steady state, after SNIA's specification.
 
 use super::places::{Place, Places, tells};
-use super::{Measured, end, found, keep_study};
+use super::{Measured, discard, end, found, keep_study};
 use crate::args::{PresetKind, PtsArgs, PtsKind, PurgeKind, TextFormat};
 use crate::failure::Failure;
 use crate::live::pts::PtsLive;
@@ -66,7 +66,7 @@ fn measure(
     live.end();
     // What was made goes before anything is printed: whoever reads the result finds the target as it was.
     let closed = Box::new(places).close();
-    let result = found(outcome, &closed)?;
+    let result = found(outcome.inspect_err(|_| discard(keeper)), &closed)?;
     Ok(Measured {
         kept: keep_study(keeper, &result),
         result,

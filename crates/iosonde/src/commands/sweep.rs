@@ -5,10 +5,11 @@ mod export;
 pub(crate) mod journal;
 pub(super) mod quiet;
 
+use super::journal::Beginning;
 use super::places::{Places, tells};
-use super::{Measured, ceph, end, found, keep_study};
+use super::{Measured, ceph, cluster, discard, end, found, keep_study, target};
 use crate::args::{SweepArgs, TextFormat};
-use crate::failure::Failure;
+use crate::failure::{Failure, told_at_once};
 use crate::live::sweep::SweepLive;
 use crate::output::Output;
 use crate::report;
@@ -22,9 +23,10 @@ use iosonde_job::diagnostic::{Diagnostic, Diagnostics};
 use iosonde_job::value::{Bytes, bytes};
 use iosonde_result::session::Session;
 use iosonde_study::CutShort;
+use iosonde_study::probe::{Budget, ProbeTarget, TargetKind};
 use iosonde_study::sweep::{
     Axis, Base, CurvePlan, Grid, LEAST_BUDGET_NS, Reach, SweepOptions, SweepResult, SweepTarget,
-    WORKING_SET, parse_axes, sweep,
+    WORKING_SET, announcement, parse_axes, sweep,
 };
 use journal::Journal;
 use quiet::Gate;
@@ -34,6 +36,8 @@ use std::path::Path;
 const MOST_CELLS: usize = 10_000;
 /// Where nothing is said, so many times the measured time of a cell are waited for its caches at most.
 const WARM_UP_RUNTIMES: u64 = 5;
+/// Free room of a volume that a dry run does not ask a cluster for.
+const UNKNOWN_FREE_BYTES: u64 = 1 << 50;
 /// A longer file is no job file.
 const MOST_JOB_FILE_BYTES: u64 = 1 << 20;
 
@@ -56,8 +60,11 @@ pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
             "add --exhaustive, which measures every cell, and leave out --working-set",
         ));
     }
-    let stop = Stop::listen()?;
     let asked = Asked::of(args)?;
+    if args.dry_run {
+        return dry_run(args, &asked);
+    }
+    let stop = Stop::listen()?;
     let mut keeper = Keeper::open(&args.keep)?;
     let mut output = Output::open(args.written.output.as_deref(), false)?;
     let (
@@ -84,6 +91,66 @@ fn print(args: &SweepArgs, result: &SweepResult, output: &mut Output) -> Result<
         TextFormat::Markdown => report::sweep::markdown(result),
     };
     output.write(text.as_bytes())
+}
+
+/// Shows what would be measured. Nothing is made, read or written.
+fn dry_run(args: &SweepArgs, asked: &Asked) -> Result<(), Failure> {
+    let (mut targets, mut failures) = (Vec::new(), Vec::new());
+    for name in &asked.targets {
+        match planned_target(name, args, asked) {
+            Ok(target) => targets.push(target),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    told_at_once(failures)?;
+    let grid = asked.grid(&targets)?;
+    let announcement = announcement(&targets, &grid, &options(args))?;
+    let mut output = Output::open(args.written.output.as_deref(), false)?;
+    output.write(report::sweep::dry_run(&announcement).as_bytes())
+}
+
+/// A target as a sweep would find it, without the file or the pod that would be made for it.
+fn planned_target(name: &str, args: &SweepArgs, asked: &Asked) -> Result<SweepTarget, Failure> {
+    let (kind, usual_bytes) = match cluster::target_within(name, &args.cluster)? {
+        Some((target, cluster)) => {
+            let options = cluster::options_of_pods(target, &cluster, args.pods.pods())?;
+            let pods = args.pods.pods().and_then(|pods| pods.count);
+            let usual_bytes = Budget::NORMAL.size_bytes;
+            let free_bytes = UNKNOWN_FREE_BYTES;
+            (
+                TargetKind::Directory { free_bytes },
+                cluster::working_set(&options, pods.unwrap_or(1) as usize, usual_bytes),
+            )
+        }
+        None => {
+            let (consent, access) = (&args.written.allow_overwrite, args.ceph.access());
+            (target::check(name, consent, &access)?, None)
+        }
+    };
+    let target = ProbeTarget {
+        name: name.to_owned(),
+        path: name.to_owned(),
+        kind,
+    };
+    Ok(SweepTarget::of_jobs(
+        &target,
+        asked.reach,
+        asked.size(),
+        usual_bytes,
+    )?)
+}
+
+fn options(args: &SweepArgs) -> SweepOptions {
+    SweepOptions {
+        exhaustive: args.exhaustive,
+        runtime_ns: args.runtime,
+        budget_ns: args.budget,
+        seed: args.seed,
+        most_warmup_ns: args
+            .working_set
+            .as_ref()
+            .map(|_| args.warm_up.unwrap_or(WARM_UP_RUNTIMES * args.runtime)),
+    }
 }
 
 /// What the command line asks for.
@@ -286,16 +353,7 @@ fn measure(
     if targets.is_empty() {
         places.keep_what_is_there(&grid, &args.written.allow_overwrite);
     }
-    let options = SweepOptions {
-        exhaustive: args.exhaustive,
-        runtime_ns: args.runtime,
-        budget_ns: args.budget,
-        seed: args.seed,
-        most_warmup_ns: args
-            .working_set
-            .as_ref()
-            .map(|_| args.warm_up.unwrap_or(WARM_UP_RUNTIMES * args.runtime)),
-    };
+    let options = options(args);
     let journal = Journal::open(
         super::journal::directory(args.keep.store.as_deref(), "sweeps").as_deref(),
         &(
@@ -311,7 +369,7 @@ fn measure(
                 .map(|pods| (format!("{pods:?}"), places.parties())),
         ),
         grid.curves.len(),
-        args.resume,
+        Beginning::of_flag(args.resume),
         &mut |note| live.line(note),
     )?;
     let so_far = journal.so_far();
@@ -341,7 +399,10 @@ fn measure(
     notes.extend(places.notes());
     // What was made goes before anything is printed: whoever reads the result finds the targets as they were.
     let closed = Box::new(places).close();
-    let outcome = outcome.inspect_err(|_| live.give_up());
+    let outcome = outcome.inspect_err(|_| {
+        live.give_up();
+        discard(keeper);
+    });
     let mut result = found(outcome, &closed)?;
     result.job_file.clone_from(&asked.job_file);
     result.notes.extend(notes);

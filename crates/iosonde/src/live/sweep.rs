@@ -1,13 +1,11 @@
 //! A sweep while it runs: one line that is redrawn on a terminal, and a line for each curve or cell.
 
-use super::lost;
 use crate::commands::sweep::journal::Journal;
 use crate::output::is_live_terminal;
-use crate::report::sweep::{found_line, unit_name};
+use crate::report::sweep::{announced, found_line, unit_name};
 use crate::signals::Stop;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use iosonde_result::observer::Progress;
-use iosonde_study::probe::TargetKind;
 use iosonde_study::saturation::Record;
 use iosonde_study::sweep::{Announcement, CurvePlan, Found, SweepResult, SweepWatcher};
 use iosonde_study::words;
@@ -122,32 +120,10 @@ impl SweepLive {
 
 impl SweepWatcher for SweepLive {
     fn begin(&mut self, announcement: &Announcement<'_>) {
-        for target in announcement.targets {
-            let name = &target.name;
-            let bytes = words::bytes(target.bytes);
-            match target.kind {
-                TargetKind::Directory { .. } | TargetKind::Pool { .. } => self.line(&format!(
-                    "{name}: writes a working file of {bytes} and removes it at the end:\n{}",
-                    target.path
-                )),
-                TargetKind::Existing { consent: true, .. } => {
-                    self.line(&format!("{name}: overwrites its first {bytes}"));
-                    lost(&target.path).inspect(|text| self.line(text));
-                }
-                TargetKind::Existing { .. } => self.line(&format!("{name}: is only read")),
-                TargetKind::Simulated { .. } => self.line(&format!("{name}: a simulated device")),
-            }
+        for line in announced(announcement) {
+            self.line(&line);
         }
-        let known = match announcement.known_cells {
-            0 => String::new(),
-            known => format!(", {known} of them known from before"),
-        };
-        self.line(&format!(
-            "{}, {}{known}; at most {} beside layout\nCtrl-C ends it and prints what is known by then; --resume goes on from there",
-            words::counted(announcement.curves, "curve"),
-            words::counted(announcement.cells, "cell"),
-            words::duration(announcement.planned_ns as f64 / 1e9)
-        ));
+        self.line("Ctrl-C ends it and prints what is known by then; --resume goes on from there");
     }
 
     fn layout(&mut self, target: &str) {

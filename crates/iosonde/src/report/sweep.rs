@@ -1,11 +1,13 @@
 //! The result of a sweep, in each format.
 
 mod advice;
+mod announced;
 mod csv;
 mod grid;
 mod working_set;
 
 pub(crate) use advice::{lines as advice_lines, listed, text as advice_text};
+pub(crate) use announced::{announced, dry_run};
 pub(crate) use csv::csv;
 pub(crate) use grid::{is_anything, knee};
 pub(crate) use working_set::sentences;

@@ -165,21 +165,27 @@ impl Keeper {
 
     /// Gives up the study, which was stopped or failed. What was measured stays; layout alone is nothing to keep.
     pub(crate) fn give_up(&mut self) {
-        let Some(begun) = self.study.take() else {
+        let begun = self.study.as_ref();
+        let runs = begun.map_or(&[][..], |begun| &begun.kept.runs);
+        let parts = runs.iter().flat_map(|run| &run.parts);
+        let kind = begun.map_or("", |begun| &begun.kept.kind);
+        let results = compared_parts(kind, parts);
+        if results.iter().any(|part| !part.figures.is_empty()) {
+            self.study = None;
+            return;
+        }
+        self.discard();
+    }
+
+    /// Removes the study, which has ended without a result: a run that was cut off is none.
+    pub(crate) fn discard(&mut self) {
+        // A study that was refused before anything ran is not in the history.
+        let Some(id) = self.study.take().and_then(|begun| begun.id) else {
             return;
         };
         let Some(store) = &mut self.store else {
             return;
         };
-        // Refused before anything ran: nobody asks what became of it.
-        let Some(id) = begun.id else {
-            return;
-        };
-        let parts = begun.kept.runs.iter().flat_map(|run| &run.parts);
-        let results = compared_parts(&begun.kept.kind, parts);
-        if results.iter().any(|part| !part.figures.is_empty()) {
-            return;
-        }
         self.notes
             .push("nothing had been measured yet, so nothing is kept in the history".to_owned());
         if let Err(error) = store.remove(&[id]) {

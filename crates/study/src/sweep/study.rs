@@ -1,6 +1,7 @@
 //! Measuring the grid.
 
 use super::advice::Advice;
+use super::announce::{Announcement, announcement, is_laid_out, writes};
 use super::cache;
 use super::grid::{CurvePlan, Grid};
 use super::order::{shuffled, spread};
@@ -8,7 +9,7 @@ use super::outcome::{CurveResult, CurveState, FORMAT, SweepCell, SweepResult};
 use super::place::Misplaced;
 use super::predict;
 use super::target::SweepTarget;
-use super::watch::{Announcement, SweepWatcher};
+use super::watch::SweepWatcher;
 use crate::probe::{TargetKind, WorkingSetError, is_direct_refused};
 use crate::saturation::{Ended, Question, Record, Rules, Saturation, SoFar, give, go_on};
 use iosonde_job::plan::{
@@ -87,21 +88,6 @@ pub enum SweepError {
     Io(Box<IoFailure>),
 }
 
-/// The time of all runs at most, beside layout.
-pub fn planned_ns(grid: &Grid, options: &SweepOptions) -> u64 {
-    let all_ns = match options.is_exhaustive() {
-        true => grid.cells() as u64 * cell_ns(options),
-        false => grid
-            .curves
-            .iter()
-            .map(|plan| curve_ns(grid, plan, options))
-            .sum(),
-    };
-    options
-        .budget_ns
-        .map_or(all_ns, |budget_ns| budget_ns.min(all_ns))
-}
-
 /// What a curve that is searched takes at most.
 pub(super) fn curve_ns(grid: &Grid, plan: &CurvePlan, options: &SweepOptions) -> u64 {
     let cells_ns = grid.depths_of(plan).len() as u64 * options.runtime_ns;
@@ -130,7 +116,6 @@ pub fn sweep(
     so_far: Vec<SoFar>,
     watcher: &mut dyn SweepWatcher,
 ) -> Result<SweepResult, SweepError> {
-    consent(targets, grid)?;
     let known = so_far
         .into_iter()
         .chain(std::iter::repeat_with(SoFar::default));
@@ -148,7 +133,7 @@ pub fn sweep(
         notes: Vec::new(),
         spent_ns: 0,
     };
-    study.announce();
+    study.announce()?;
     study.note_one_in_flight();
     study.lay_out()?;
     match options.is_exhaustive() {
@@ -163,11 +148,9 @@ pub fn sweep(
 /// # Errors
 /// [`SweepError::Consent`] with all such targets.
 pub fn consent(targets: &[SweepTarget], grid: &Grid) -> Result<(), SweepError> {
-    let writes =
-        |job: &Job| job.workload.rw.has(Direction::Write) || job.workload.rw.has(Direction::Trim);
     let is_kept = |plan: &&CurvePlan| {
         let kind = targets.get(plan.target).map(|target| &target.kind);
-        kind.is_some_and(|kind| !kind.is_writable()) && writes(&plan.job)
+        kind.is_some_and(|kind| !kind.is_writable()) && writes(plan)
     };
     let mut refused: Vec<&CurvePlan> = grid.curves.iter().filter(is_kept).collect();
     refused.sort_by_key(|plan| plan.target);
@@ -248,16 +231,15 @@ pub(super) struct Study<'a> {
 }
 
 impl Study<'_> {
-    fn announce(&mut self) {
+    fn announce(&mut self) -> Result<(), SweepError> {
         let known = self.curves.iter().map(|curve| curve.so_far.records.len());
         let announcement = Announcement {
-            targets: self.targets,
-            curves: self.grid.curves.len(),
-            cells: self.grid.cells(),
             planned_ns: self.unknown_ns(),
             known_cells: known.sum(),
+            ..announcement(self.targets, self.grid, self.options)?
         };
         self.watcher.begin(&announcement);
+        Ok(())
     }
 
     /// Says of which curves the depth is not varied.
@@ -284,9 +266,7 @@ impl Study<'_> {
     fn lay_out(&mut self) -> Result<(), SweepError> {
         let targets = self.targets;
         for (index, target) in targets.iter().enumerate() {
-            // A simulated device has no holes to read.
-            let simulated = matches!(target.kind, TargetKind::Simulated { .. });
-            if simulated || !target.kind.is_writable() || self.watcher.is_interrupted() {
+            if !is_laid_out(target) || self.watcher.is_interrupted() {
                 continue;
             }
             self.watcher.layout(&target.name);

@@ -1,24 +1,9 @@
 //! Seeing a sweep while it goes on.
 
+use super::announce::Announcement;
 use super::grid::CurvePlan;
-use super::target::SweepTarget;
 use crate::saturation::{Record, Saturation};
 use iosonde_result::observer::Progress;
-
-/// What is about to happen.
-#[derive(Debug, Clone, Copy)]
-pub struct Announcement<'a> {
-    /// Targets whose working set is written first, or that are overwritten.
-    pub targets: &'a [SweepTarget],
-    /// Curves.
-    pub curves: usize,
-    /// Cells.
-    pub cells: usize,
-    /// Time of all runs at most, beside layout and what an earlier sweep has measured.
-    pub planned_ns: u64,
-    /// Cells that an earlier sweep has measured.
-    pub known_cells: usize,
-}
 
 /// Sees a sweep while it goes on.
 pub trait SweepWatcher {

@@ -6,7 +6,7 @@ use super::site::Site;
 use super::study::{Within, study};
 use crate::args::RunArgs;
 use crate::commands::consent;
-use crate::commands::journal::{Lines, directory};
+use crate::commands::journal::{Beginning, Lines, directory};
 use crate::commands::places::tells;
 use crate::commands::sweep::journal::Journal;
 use crate::failure::Failure;
@@ -86,7 +86,7 @@ pub(super) fn measure(
         directory(args.keep.store.as_deref(), "suites").as_deref(),
         "suite",
         &(&suite.name, &names, steps),
-        args.resume,
+        Beginning::of_flag(args.resume),
         &mut |note| live.line(note),
     )?;
     eprint!("{}", plan(suite, targets));

@@ -2,7 +2,7 @@
 
 use super::site::Studied;
 use crate::args::RunArgs;
-use crate::commands::journal::directory;
+use crate::commands::journal::{Beginning, directory};
 use crate::commands::sweep::around::Around;
 use crate::commands::sweep::journal::Journal;
 use crate::commands::sweep::quiet::Gate;
@@ -40,7 +40,10 @@ impl Within<'_> {
                 what,
             ),
             curves,
-            self.args.resume,
+            match self.args.resume {
+                true => Beginning::Known,
+                false => Beginning::Anew,
+            },
             &mut |note| live.line(note),
         )
     }
