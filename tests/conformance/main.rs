@@ -14,6 +14,7 @@ mod faults;
 mod interrupt;
 mod json;
 mod logs;
+mod page_cache;
 mod published;
 mod replay;
 mod safety;

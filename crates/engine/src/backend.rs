@@ -128,6 +128,9 @@ pub trait Backend {
     /// Looks after what is under way, where somebody is [`Called`]: several times a second.
     fn look_after(&mut self) {}
 
+    /// Lets go of pages of files that it has mapped: the page cache keeps what is mapped.
+    fn unmap_pages(&mut self) {}
+
     /// Takes note of another set of files, in the order that slots number them.
     fn set_files(&mut self, handles: &[Handle]) -> io::Result<()>;
 }

@@ -19,6 +19,7 @@ pub struct Replayer {
     first_at_ns: u64,
     last_at_ns: u64,
     due_ns: Option<u64>,
+    reopened: bool,
 }
 
 impl Replayer {
@@ -35,6 +36,7 @@ impl Replayer {
             first_at_ns,
             last_at_ns: first_at_ns,
             due_ns: None,
+            reopened: false,
         }
     }
 
@@ -44,6 +46,7 @@ impl Replayer {
         self.next += 1;
         self.due_ns = self.stalls.then(|| self.due(&io, now_ns)).flatten();
         self.last_at_ns = io.at_ns;
+        self.reopened = io.reopened;
         Some(Io {
             offset: io.offset,
             len: io.len,
@@ -55,6 +58,11 @@ impl Replayer {
                 TracedOp::SyncFileRange => Op::SyncFileRange,
             },
         })
+    }
+
+    /// Whether the file of the I/O that was handed out last was closed and opened again before it.
+    pub fn is_reopened(&self) -> bool {
+        self.reopened
     }
 
     /// When the I/O that was handed out last may start; `None` is at once.

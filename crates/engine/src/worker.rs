@@ -7,6 +7,7 @@
 
 mod complete;
 mod files;
+mod phases;
 mod prepare;
 mod submit;
 
@@ -18,14 +19,13 @@ use crate::depth::DepthControl;
 use crate::flow::FlowShare;
 use crate::iolog::IoLog;
 use crate::pacing::Pacer;
-use crate::prepare::FileKeeper;
+use crate::prepare::{CachedFiles, FileKeeper};
 use crate::recorder::Recorder;
 use crate::replay::Replayer;
 use crate::tally::Shared;
 use crate::verifying::Verification;
-use crate::workload::{Generator, Io};
+use crate::workload::{Generator, Io, StartOver};
 use iosonde_job::plan::{ErrorPolicy, PerDirection};
-use iosonde_result::observer::WorkerState;
 use iosonde_result::run::IoFailure;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ enum Phase {
     Main,
     /// Reading back what was written.
     Verify,
-    /// The flush at the end.
+    /// The flush at the end of a pass.
     EndSync,
     /// Nothing left.
     Done,
@@ -150,10 +150,12 @@ pub struct Parts {
     pub errors: ErrorPolicy,
     /// Names of the files, for errors.
     pub file_names: Vec<String>,
-    /// Files to flush at the end (`end_fsync`).
+    /// Files to flush at the end of each pass (`end_fsync`, `fsync_on_close`).
     pub end_sync_files: Vec<u32>,
     /// Where blocks that fail verification are saved (`verify_dump`).
     pub dump_directory: PathBuf,
+    /// The page cache of files that are open from start to end, where it is dropped each time the job starts over.
+    pub cache: Option<Box<CachedFiles>>,
 }
 
 /// One clone of a job at work.
@@ -195,10 +197,11 @@ pub struct Worker<B, C> {
     parts: Parts,
     /// An I/O whose time has not come, and whether it checks.
     held: Option<(Io, bool)>,
-    /// The first I/O of the next pass, which waits until this one is verified.
-    next_pass: Option<Io>,
-    /// The pass that I/Os are of.
-    pass: u64,
+    /// What follows the main phase that is over: reading back, and another pass.
+    checks_pass: bool,
+    has_next_pass: bool,
+    /// Directions that moved something in that phase: its flush is their time too.
+    moved: PerDirection<bool>,
     resume_ns: u64,
     spin_until_ns: u64,
     /// When the phase began.
@@ -210,6 +213,8 @@ pub struct Worker<B, C> {
     /// When the main phase stopped to start I/Os, for whatever reason.
     stopped_ns: u64,
     end_syncs: usize,
+    /// The job is done before its sequence is: no pass follows.
+    over: bool,
     failure: Option<IoFailure>,
     survived: u64,
     first_error: i32,
@@ -327,8 +332,9 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             was_full: false,
             draining: false,
             held: None,
-            next_pass: None,
-            pass: 1,
+            checks_pass: false,
+            has_next_pass: false,
+            moved: PerDirection::default(),
             dry: false,
             resume_ns: 0,
             spin_until_ns: 0,
@@ -337,6 +343,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             runtime_ns: PerDirection::default(),
             stopped_ns: u64::MAX,
             end_syncs: 0,
+            over: false,
             failure: None,
             survived: 0,
             first_error: 0,
@@ -423,50 +430,6 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         self.stopped_ns = self.stopped_ns.min(end_ns);
     }
 
-    /// Nothing is in flight and nothing more is to come in this phase.
-    #[cold]
-    fn next_phase(&mut self) -> Step {
-        self.dry = false;
-        self.held = None;
-        self.draining = false;
-        self.now_ns = self.clock.now_ns();
-        self.count_runtime();
-        let stopped = self.failure.is_some()
-            || self.parts.shared.stop.load(Relaxed)
-            || self.now_ns >= self.parts.limits.deadline_ns;
-        self.phase = match self.phase {
-            Phase::Verify if !stopped && self.next_pass.is_some() => {
-                self.held = self.next_pass.take().map(|io| (io, false));
-                self.parts.shared.enter(WorkerState::Running);
-                Phase::Main
-            }
-            Phase::Main
-                if !stopped
-                    && self
-                        .parts
-                        .verifier
-                        .as_mut()
-                        .is_some_and(|verifier| verifier.begin_reading()) =>
-            {
-                self.parts.shared.enter(WorkerState::Verifying);
-                Phase::Verify
-            }
-            Phase::Main | Phase::Verify
-                if !self.parts.end_sync_files.is_empty() && self.failure.is_none() =>
-            {
-                self.parts.shared.enter(WorkerState::Syncing);
-                self.parts.shared.stop.store(false, Relaxed);
-                Phase::EndSync
-            }
-            _ => Phase::Done,
-        };
-        if self.phase == Phase::Done {
-            Step::Done
-        } else {
-            Step::Again
-        }
-    }
-
     /// What the worker has measured so far.
     pub fn standing(&self) -> Standing<'_> {
         let now_ns = self.clock.now_ns();
@@ -498,10 +461,17 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         if recorder.measure_from_ns() > limits.start_ns {
             end_ns = end_ns.min(limits.deadline_ns).min(self.stopped_ns);
         }
+        let is_flush = self.phase == Phase::EndSync;
+        if is_flush {
+            end_ns = now_ns;
+        }
         let from_ns = self.phase_start_ns.max(recorder.measure_from_ns());
         PerDirection::from_fn(|direction| {
-            let moved = recorder.ios(direction) > self.phase_start_ios[direction];
-            let phase_ns = if moved && self.phase != Phase::EndSync {
+            let moved = match is_flush {
+                true => self.moved[direction],
+                false => recorder.ios(direction) > self.phase_start_ios[direction],
+            };
+            let phase_ns = if moved {
                 end_ns.saturating_sub(from_ns)
             } else {
                 0
@@ -512,7 +482,9 @@ impl<B: Backend, C: Clock> Worker<B, C> {
 
     /// Adds the phase that is over to the runtimes.
     fn count_runtime(&mut self) {
+        let before_ns = self.runtime_ns;
         self.runtime_ns = self.runtime_until(self.now_ns);
+        self.moved = PerDirection::from_fn(|d| self.runtime_ns[d] > before_ns[d]);
         self.phase_start_ns = self.now_ns;
         self.phase_start_ios =
             PerDirection::from_fn(|direction| self.parts.recorder.ios(direction));

@@ -118,6 +118,7 @@ fn parts(job: &Job, depth: u32, clock: RealClock) -> Parts {
         cmdprio: None,
         replayer: None,
         keeper: None,
+        cache: None,
         dump_directory: Default::default(),
         verifies_each_pass: false,
     }

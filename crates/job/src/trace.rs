@@ -55,6 +55,8 @@ pub struct TracedIo {
     pub file: u32,
     /// What it is.
     pub op: TracedOp,
+    /// It is the first after its file was closed and opened again.
+    pub reopened: bool,
 }
 
 /// What an I/O of a trace does.

@@ -11,6 +11,9 @@ pub trait CarryOut {
     /// Carries out slots from the front of `batch`, and appends each that it took to `finished`.
     fn carry_out(&mut self, slab: &Slab, batch: &[u32], finished: &mut Vec<Completion>);
 
+    /// As [`Backend::unmap_pages`].
+    fn unmap_pages(&mut self) {}
+
     /// As [`Backend::set_files`].
     fn set_files(&mut self, handles: &[Handle]) -> io::Result<()>;
 }
@@ -51,6 +54,10 @@ impl<C: CarryOut> Backend for AtOnce<C> {
     ) -> io::Result<()> {
         done.append(&mut self.finished);
         Ok(())
+    }
+
+    fn unmap_pages(&mut self) {
+        self.carrier.unmap_pages();
     }
 
     fn set_files(&mut self, handles: &[Handle]) -> io::Result<()> {

@@ -66,6 +66,12 @@ impl CarryOut for Mmap {
         });
     }
 
+    fn unmap_pages(&mut self) {
+        for mapping in &self.mappings {
+            mapping.unmap_pages();
+        }
+    }
+
     fn set_files(&mut self, handles: &[Handle]) -> io::Result<()> {
         self.handles = handles.to_vec();
         self.mappings = handles

@@ -10,7 +10,7 @@ use crate::failure::errno_name;
 use crate::flow::{FlowPool, FlowShare};
 use crate::iolog::IoLog;
 use crate::pacing::Pacer;
-use crate::prepare::{FileKeeper, FileUse, WorkerFiles, target_error};
+use crate::prepare::{CachedFiles, FileKeeper, FileUse, WorkerFiles, target_error};
 use crate::recorder::Recorder;
 use crate::replay::Replayer;
 use crate::sys::memory::{IoMemory, MemoryKind};
@@ -179,6 +179,7 @@ pub(crate) struct Company {
     pub(crate) flow: Option<Arc<FlowPool>>,
     pub(crate) log: Option<IoLog>,
     pub(crate) keeper: Option<Box<FileKeeper>>,
+    pub(crate) cache: Option<Box<CachedFiles>>,
     pub(crate) dump_directory: PathBuf,
 }
 
@@ -213,10 +214,16 @@ pub(crate) fn parts(
     let verifies_each_pass =
         !schedule.time_based && kit.verifier.as_ref().is_some_and(Verification::reads_back);
     let in_memory = are_in_memory(files);
-    let syncs_at_end = job.workload.end_fsync && job.workload.rw.has(Direction::Write);
+    let syncs_at_end = (job.workload.end_fsync || job.workload.fsync_on_close)
+        && job.workload.rw.has(Direction::Write);
+    let keeper_drops = company.keeper.as_ref().is_some_and(|it| it.drops_cache());
+    let mut generator = kit.generator;
+    if verifies_each_pass || syncs_at_end || company.cache.is_some() || keeper_drops {
+        generator.stop_where_it_starts_over();
+    }
     Parts {
         slab: kit.slab,
-        generator: kit.generator,
+        generator,
         contents: kit.contents,
         verifier: kit.verifier,
         replayer: job
@@ -266,6 +273,7 @@ pub(crate) fn parts(
         cmdprio: Cmdprio::new(job, measures_from_ns, kit.seeds.stream(Stream::Buffer, 2))
             .map(Box::new),
         keeper: company.keeper,
+        cache: company.cache,
         dump_directory: company.dump_directory,
         verifies_each_pass,
     }

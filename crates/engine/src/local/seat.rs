@@ -20,7 +20,7 @@ use crate::clock::{Clock, RealClock};
 use crate::failure::in_words;
 use crate::flow::FlowPool;
 use crate::iolog::IoLog;
-use crate::prepare::{FileKeeper, OpenSet, open_files, pre_read};
+use crate::prepare::{CachedFiles, FileKeeper, OpenSet, open_files, pre_read};
 use crate::sys::memory::LockedMemory;
 use crate::sys::thread;
 use crate::tally::Shared;
@@ -110,7 +110,7 @@ struct Ready {
     keeper: Option<Box<FileKeeper>>,
     logs: Option<LogFiles>,
     /// Kept open, and locked, for as long as the worker runs.
-    files: OpenSet,
+    files: Arc<OpenSet>,
     _locked: Option<LockedMemory>,
 }
 
@@ -193,7 +193,7 @@ impl Seat<'_> {
             keeper: keeper.map(Box::new),
             // Last, so that a worker that is refused leaves no empty logs.
             logs: LogFiles::open(self.shelf, self.plan, self.clone)?,
-            files,
+            files: Arc::new(files),
             _locked: locked,
         })
     }
@@ -250,6 +250,10 @@ impl Seat<'_> {
                 shared: self.shared.clone(),
                 flow: self.flow.clone(),
                 log,
+                cache: match keeper {
+                    None => CachedFiles::new(job, files, opened.clone()).map(Box::new),
+                    Some(_) => None,
+                },
                 keeper,
                 dump_directory: self.session.runner.dump_directory.clone(),
             };

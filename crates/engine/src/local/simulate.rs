@@ -186,6 +186,7 @@ impl Stage<'_> {
             flow: crew.flow(number),
             log,
             keeper: None,
+            cache: None,
             dump_directory: PathBuf::new(),
         };
         let parts = assemble::parts(job, clone.files(), kit, start_ns, company);

@@ -154,6 +154,40 @@ impl FileKeeper {
         Ok(true)
     }
 
+    /// Whether files lose their page cache each time the job starts over.
+    pub fn drops_cache(&self) -> bool {
+        self.opener.drops_cache
+    }
+
+    /// Drops the page cache of one file that is open. All files lose it by being closed: it is dropped when they are opened.
+    pub fn drop_cache(&mut self, file: Option<u32>) -> Result<(), RunError> {
+        let Some(file) = file else {
+            return self.close_all();
+        };
+        let file_use = &self.files[file as usize];
+        match &self.places[file as usize].file {
+            Some(opened) if self.opener.drops_cache => self
+                .opener
+                .drop_cache(file_use, opened.as_raw_fd())
+                .map_err(|error| target_error(&file_use.path, "drop the cache of", &error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes back what the page cache holds of open files, so that it can be dropped.
+    pub fn write_back(&self) -> Result<(), RunError> {
+        for (place, file_use) in self.places.iter().zip(&self.files) {
+            if let Some(opened) = &place.file
+                && self.opener.drops_cache
+            {
+                opened
+                    .sync_all()
+                    .map_err(|error| target_error(&file_use.path, "flush", &error))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Closes all files.
     pub fn close_all(&mut self) -> Result<(), RunError> {
         (0..self.places.len()).try_for_each(|index| self.close(index))

@@ -7,8 +7,9 @@ use crate::sys::block;
 use iosonde_job::plan::{Direction, Engine, Fadvise, Job, SyncMode};
 use iosonde_result::session::RunError;
 use std::fs::{File, OpenOptions};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::sync::Arc;
 
 /// Bytes of one read of `pre_read`.
 const PRE_READ_BYTES: usize = 1 << 20;
@@ -51,6 +52,57 @@ pub fn open_files(job: &Job, worker: &WorkerFiles) -> Result<OpenSet, RunError> 
     Ok(set)
 }
 
+/// The page cache of a job's files, where the job is to drop it each time it starts over (`invalidate`).
+#[derive(Debug)]
+pub struct CachedFiles {
+    opener: Opener,
+    files: Vec<FileUse>,
+    /// Open for as long as the worker runs.
+    opened: Arc<OpenSet>,
+}
+
+impl CachedFiles {
+    /// `None` where the job bypasses the page cache, or is to keep it.
+    pub fn new(job: &Job, worker: &WorkerFiles, opened: Arc<OpenSet>) -> Option<CachedFiles> {
+        let opener = Opener::new(job);
+        opener.drops_cache.then(|| CachedFiles {
+            opener,
+            files: worker.files.clone(),
+            opened,
+        })
+    }
+
+    /// Drops the cache of one file, or of all.
+    pub fn drop_cache(&self, file: Option<u32>) -> Result<(), RunError> {
+        self.each(file, |file, fd| {
+            self.opener
+                .drop_cache(file, fd)
+                .map_err(|error| target_error(&file.path, "drop the cache of", &error))
+        })
+    }
+
+    /// Writes back what the cache holds of all files, so that it can be dropped.
+    pub fn write_back(&self) -> Result<(), RunError> {
+        self.each(None, |file, fd| match self.opener.write {
+            true => block::flush(fd).map_err(|error| target_error(&file.path, "flush", &error)),
+            false => Ok(()),
+        })
+    }
+
+    fn each(
+        &self,
+        only: Option<u32>,
+        act: impl Fn(&FileUse, RawFd) -> Result<(), RunError>,
+    ) -> Result<(), RunError> {
+        let files = self.files.iter().zip(&self.opened.handles).zip(0..);
+        files
+            .filter(|((file, _), number)| {
+                only.is_none_or(|only| only == *number) && file.kind != FileKind::Stream
+            })
+            .try_for_each(|((file, handle), _)| act(file, handle.fd))
+    }
+}
+
 /// Reads all of a job's regions into the cache (`pre_read`).
 pub fn pre_read(worker: &WorkerFiles) -> Result<(), RunError> {
     let mut buffer = vec![0; PRE_READ_BYTES];
@@ -81,6 +133,8 @@ pub(super) struct Opener {
     create: bool,
     flags: i32,
     invalidate: bool,
+    /// Whether the cache is dropped each time the job starts over, too.
+    pub(super) drops_cache: bool,
     /// Whether accesses will be random; `None` says nothing.
     order: Option<bool>,
     fsync_on_close: bool,
@@ -100,12 +154,15 @@ impl Opener {
             SyncMode::Sync => libc::O_SYNC,
             SyncMode::Dsync => libc::O_DSYNC,
         };
+        let invalidate = job.files.invalidate && !job.files.pre_read;
+        let is_cached = !job.io.direct || job.io.engine == Engine::Mmap;
         Opener {
             read: reads || !changes || job.io.engine == Engine::Mmap,
             write: changes,
             create: changes && job.files.allow_file_create,
             flags: direct | sync,
-            invalidate: job.files.invalidate && !job.files.pre_read,
+            invalidate,
+            drops_cache: invalidate && is_cached && job.io.engine.has_paths(),
             order: match job.files.fadvise {
                 Fadvise::None => None,
                 Fadvise::Pattern => Some(rw.random),
@@ -148,14 +205,20 @@ impl Opener {
         Ok(opened)
     }
 
-    fn ready_cache(&self, file: &FileUse, fd: i32) -> std::io::Result<()> {
+    /// Drops what the page cache holds of a file's region.
+    pub(super) fn drop_cache(&self, file: &FileUse, fd: RawFd) -> std::io::Result<()> {
+        if file.kind == FileKind::BlockDevice {
+            // Not every block device can, and not everybody may: then the advice below has to do.
+            let _ = block::flush_device_cache(fd);
+        }
+        let (start, length) = (file.region.start_bytes, file.region.size_bytes);
+        block::drop_cache(fd, start, length).or_else(ignore_unsupported)
+    }
+
+    fn ready_cache(&self, file: &FileUse, fd: RawFd) -> std::io::Result<()> {
         let (start, length) = (file.region.start_bytes, file.region.size_bytes);
         if self.invalidate && file.kind != FileKind::Stream {
-            if file.kind == FileKind::BlockDevice {
-                // Not every block device can, and not everybody may: then the advice below has to do.
-                let _ = block::flush_device_cache(fd);
-            }
-            block::drop_cache(fd, start, length).or_else(ignore_unsupported)?;
+            self.drop_cache(file, fd)?;
         }
         if let Some(random) = self.order {
             block::advise_order(fd, start, length, random);

@@ -69,6 +69,12 @@ pub fn drop_cache(fd: RawFd, offset: u64, length: u64) -> io::Result<()> {
     }
 }
 
+/// Writes back what the cache holds of a file or device.
+pub fn flush(fd: RawFd) -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    check(unsafe { libc::fsync(fd) })
+}
+
 /// Tells the kernel whether accesses will be random or sequential.
 pub fn advise_order(fd: RawFd, offset: u64, length: u64, random: bool) {
     let advice = if random {

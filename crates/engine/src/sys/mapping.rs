@@ -134,6 +134,13 @@ impl Mapping {
         Ok(())
     }
 
+    /// Lets go of all pages: the next access maps them anew. What was written to them stays in the page cache.
+    pub fn unmap_pages(&self) {
+        // SAFETY: the range is this value's own shared mapping of a file, whose contents stay. Advice that is not taken
+        // changes nothing that is promised.
+        unsafe { libc::madvise(self.base.cast(), self.length, libc::MADV_DONTNEED) };
+    }
+
     /// Writes back (and with `drop`, forgets) the pages of a range.
     pub fn sync(&self, offset: u64, length: u64) -> i32 {
         let start = offset as usize & !4095;

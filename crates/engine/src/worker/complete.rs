@@ -136,7 +136,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         if let Some(control) = &mut self.parts.depth_control {
             control.completed(latency_ns, self.now_ns);
             if control.is_settled() {
-                self.dry = true;
+                (self.dry, self.over) = (true, true);
             }
             if control.is_missed() {
                 self.give_up_on_latency(slot);
@@ -213,7 +213,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     pub(super) fn fail(&mut self, slot: &Slot, errno: i32) {
         let full = matches!(errno, libc::ENOSPC | libc::EDQUOT);
         if full && self.parts.limits.fill_device && slot.op == Op::Write {
-            self.dry = true;
+            (self.dry, self.over) = (true, true);
             return;
         }
         let file = self.parts.file_names.get(slot.file as usize).cloned();

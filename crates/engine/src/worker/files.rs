@@ -31,7 +31,23 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         }
     }
 
-    fn cannot_open(&mut self, error: &RunError) -> bool {
+    /// Drops the page cache of one file, or of all, where the job wants that.
+    #[cold]
+    pub(super) fn drop_cache(&mut self, file: Option<u32>) {
+        let dropped = match (&mut self.parts.keeper, &self.parts.cache) {
+            (Some(keeper), _) => keeper.drop_cache(file),
+            (None, Some(cache)) => {
+                self.backend.unmap_pages();
+                cache.drop_cache(file)
+            }
+            (None, None) => Ok(()),
+        };
+        if let Err(error) = dropped {
+            self.cannot_open(&error);
+        }
+    }
+
+    pub(super) fn cannot_open(&mut self, error: &RunError) -> bool {
         self.failure
             .get_or_insert_with(|| crate::failure::of_target(error));
         false

@@ -155,9 +155,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         }
         let next = match (self.phase, &mut self.parts.verifier) {
             (Phase::Main, _) if self.parts.replayer.is_some() => {
-                let replayer = self.parts.replayer.as_mut();
-                let io = replayer.and_then(|it| it.next_io(self.now_ns));
-                io.map(|io| (io, false))
+                self.replayed_io().map(|io| (io, false))
             }
             (Phase::Main, verifier) => {
                 if let Some(io) = verifier
@@ -170,12 +168,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                     Some(direction) => self.parts.generator.next_io_of(direction),
                     None => self.parts.generator.next_io(),
                 };
-                if self.parts.verifies_each_pass && self.begins_pass() {
-                    self.next_pass = io;
-                    None
-                } else {
-                    io.map(|io| (io, false))
-                }
+                io.map(|io| (io, false))
             }
             (Phase::Verify, Some(verifier)) => verifier.next_read().map(|io| (io, true)),
             (Phase::EndSync, _) => {
@@ -197,6 +190,16 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         };
         self.dry = next.is_none();
         next
+    }
+
+    /// The next I/O of the trace. As in fio, a file that the trace opens again loses its page cache.
+    fn replayed_io(&mut self) -> Option<Io> {
+        let replayer = self.parts.replayer.as_mut()?;
+        let io = replayer.next_io(self.now_ns)?;
+        if replayer.is_reopened() {
+            self.drop_cache(Some(io.file));
+        }
+        Some(io)
     }
 
     /// When an I/O is meant to start, by its trace or a rate; `None` is at once.
@@ -246,11 +249,6 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             self.batched[direction as usize] += 1;
         }
         self.batch.push(index);
-    }
-
-    /// Whether the generator's last I/O is the first of a pass; told once for each.
-    fn begins_pass(&mut self) -> bool {
-        std::mem::replace(&mut self.pass, self.parts.generator.passes()) != self.pass
     }
 
     #[inline(always)]

@@ -50,6 +50,15 @@ pub enum WorkloadError {
     Distribution(#[from] DistributionError),
 }
 
+/// Where a sequence starts over: before this, a buffered job drops what the page cache holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartOver {
+    /// A new pass over all files.
+    Pass,
+    /// Another round through one file, within the pass.
+    File(u32),
+}
+
 /// I/Os made at once for callers that take them one by one.
 const AHEAD: usize = 16;
 
@@ -79,6 +88,11 @@ pub struct Generator {
     ahead: [Io; AHEAD],
     ahead_next: usize,
     ahead_end: usize,
+    /// Set by [`Generator::stop_where_it_starts_over`].
+    stops: bool,
+    stop: Option<StartOver>,
+    /// The first I/O after a stop.
+    resumed: Option<Io>,
 }
 
 impl Generator {
@@ -130,7 +144,22 @@ impl Generator {
             ahead: [Io::EMPTY; AHEAD],
             ahead_next: 0,
             ahead_end: 0,
+            stops: false,
+            stop: None,
+            resumed: None,
         })
+    }
+
+    /// From now on the sequence has a gap wherever it starts over: there, one call returns `None` as if it were the end.
+    /// [`Generator::take_stop`] tells both apart.
+    pub fn stop_where_it_starts_over(&mut self) {
+        self.stops = true;
+    }
+
+    /// Why the last call returned `None`: because the sequence starts over, or (`None`) because it is over. To be called
+    /// before the next I/O is taken.
+    pub fn take_stop(&mut self) -> Option<StartOver> {
+        self.stop.take()
     }
 
     /// Fills `out` from its start and returns how many I/Os it holds; fewer than its length only at the end.
@@ -139,6 +168,7 @@ impl Generator {
         while filled < out.len() {
             if let Some(shape) = self.simple
                 && self.ahead_next == self.ahead_end
+                && self.resumed.is_none()
             {
                 filled += self.fill_simple(shape, &mut out[filled..]);
                 if filled == out.len() {
@@ -189,7 +219,9 @@ impl Generator {
 
     #[inline(never)]
     fn make(&mut self) -> Option<Io> {
-        if let Some(shape) = self.simple {
+        if let Some(shape) = self.simple
+            && self.resumed.is_none()
+        {
             let mut ahead = [Io::EMPTY; AHEAD];
             self.ahead_end = self.fill_simple(shape, &mut ahead);
             (self.ahead, self.ahead_next) = (ahead, 0);
@@ -201,10 +233,19 @@ impl Generator {
     }
 
     fn make_general(&mut self, wanted: Option<Direction>) -> Option<Io> {
-        match self.syncs.take() {
+        debug_assert!(self.stop.is_none(), "the caller has not taken the stop");
+        if let Some(io) = self.resumed.take() {
+            return Some(io);
+        }
+        let io = match self.syncs.take() {
             Some(sync) => (!self.is_over()).then_some(sync),
             None => self.next_data(wanted),
+        };
+        if self.stop.is_some() {
+            self.resumed = io;
+            return None;
         }
+        io
     }
 
     /// Bytes of reads, writes and trims handed out so far. trimwrite counts its writes only.
@@ -261,6 +302,7 @@ impl Generator {
         loop {
             let Some(file) = self.picker.pick() else {
                 if restarted || !self.begin_pass() {
+                    self.stop = None;
                     self.progress.ended = true;
                     return None;
                 }
@@ -276,6 +318,9 @@ impl Generator {
             match place {
                 None => self.picker.finish(file),
                 Some(place) => {
+                    if self.files[file as usize].take_starts_over() && self.stops {
+                        self.stop.get_or_insert(StartOver::File(file));
+                    }
                     return Some(Io {
                         offset: place.offset,
                         len: place.len as u32,
@@ -314,6 +359,7 @@ impl Generator {
             self.draws = draws(&self.seeds);
         }
         self.until_fresh = 1;
+        self.stop = self.stops.then_some(StartOver::Pass);
         true
     }
 

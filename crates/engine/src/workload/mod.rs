@@ -25,7 +25,7 @@ pub mod rng;
 pub mod verify;
 
 pub use files::{FileLayout, FileRegion};
-pub use generator::{Generator, WorkloadError};
+pub use generator::{Generator, StartOver, WorkloadError};
 pub use rng::Seeds;
 
 use iosonde_job::plan::Direction;

@@ -155,6 +155,8 @@ pub(super) struct FilePosition {
     last_end: PerDirection<u64>,
     zone_start: u64,
     zone_done_bytes: u64,
+    /// The last place is the first of another round through the file.
+    starts_over: bool,
 }
 
 impl FilePosition {
@@ -174,6 +176,7 @@ impl FilePosition {
             last_end: PerDirection::all(0),
             zone_start: 0,
             zone_done_bytes: 0,
+            starts_over: false,
         };
         if rules.random {
             file.make_sources(index, workload, rules, seeds)?;
@@ -260,6 +263,11 @@ impl FilePosition {
             Some(zones) => zones.zone_range_bytes,
             None => self.region.size_bytes.min(inside),
         }
+    }
+
+    /// Whether the last place is the first of another round through the file. Says so once.
+    pub(super) fn take_starts_over(&mut self) -> bool {
+        std::mem::take(&mut self.starts_over)
     }
 
     /// Begins a pass; with `rng` the draws start over too.
@@ -368,6 +376,7 @@ impl FilePosition {
         let mut last_end = self.last_end[direction];
         if rules.rewinds && last_end >= size {
             last_end = 0;
+            self.starts_over = true;
         }
         if self.region.start_bytes + self.zone_start + last_end >= self.region.file_bytes {
             return None;
@@ -455,6 +464,7 @@ impl FilePosition {
                 Some(Place { offset, len })
             }
             Source::Covered(cover) => {
+                self.starts_over |= rules.remaps && cover.remaining() == 0;
                 let block = next_or_restart(cover, remaps, &mut self.rng)?;
                 Some(Place {
                     offset: block * align,
@@ -462,6 +472,7 @@ impl FilePosition {
                 })
             }
             Source::FirstBlocks(cover) => {
+                self.starts_over |= rules.remaps && cover.remaining() == 0;
                 let offset = next_or_restart(cover, rules.remaps, &mut self.rng)? * align;
                 let len = sizes.draw_fitting(span.saturating_sub(offset), &mut draws.size)?;
                 Some(Place { offset, len })
@@ -471,6 +482,7 @@ impl FilePosition {
                 let first = match map.next_free(first) {
                     None if rules.remaps => {
                         map.clear();
+                        self.starts_over = true;
                         first
                     }
                     free => free?,

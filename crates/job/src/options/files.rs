@@ -262,7 +262,8 @@ pub const ROWS: &[Row] = &[
         "invalidate",
         Kind::Bool,
         "1",
-        "Drop the files' pages from the cache before the job.",
+        "Drop the files' pages from the cache each time a buffered job starts over: before each loop, each pass of io_size or \
+         time_based, and verification. Before verification iosonde flushes the files; fio drops only what is written back already.",
         |b, v| v.bool_to(&mut b.job.files.invalidate),
     ),
     Row::new(

@@ -229,14 +229,16 @@ pub const ROWS: &[Row] = &[
         "fsync",
         Kind::Int(0, U32),
         "0",
-        "Call fsync after this many writes. 0 is never.",
+        "Call fsync after this many writes. 0 is never. In a mix it follows those writes only, as in fio 3.42; fio 3.33 repeats it \
+         after reads.",
         |b, v| v.u32_to(&mut b.job.workload.fsync_every, 0),
     ),
     Row::new(
         "fdatasync",
         Kind::Int(0, U32),
         "0",
-        "Call fdatasync after this many writes. 0 is never.",
+        "Call fdatasync after this many writes. 0 is never. In a mix it follows those writes only, as in fio 3.42; fio 3.33 \
+         repeats it after reads.",
         |b, v| v.u32_to(&mut b.job.workload.fdatasync_every, 0),
     ),
     Row::new(
@@ -250,14 +252,14 @@ pub const ROWS: &[Row] = &[
         "end_fsync",
         Kind::Bool,
         "0",
-        "Call fsync when the job is done.",
+        "Call fsync at the end of each loop; its time is part of the runtime.",
         |b, v| v.bool_to(&mut b.job.workload.end_fsync),
     ),
     Row::new(
         "fsync_on_close",
         Kind::Bool,
         "0",
-        "Call fsync whenever a file is closed.",
+        "Call fsync at the end of each loop and whenever a file is closed.",
         |b, v| v.bool_to(&mut b.job.workload.fsync_on_close),
     ),
     Row::new(

@@ -103,6 +103,7 @@ pub(super) fn parse(bytes: &[u8], order: Order) -> Result<Trace, TraceError> {
                 files.len() as u32 - 1
             });
             trace.ios.push(TracedIo {
+                reopened: false,
                 at_ns: order.u64(record, 8),
                 offset,
                 len,

@@ -6,6 +6,7 @@ fn text(lines: &[&str]) -> Result<Trace, TraceError> {
 
 fn io(at_us: u64, op: TracedOp, offset: u64, len: u32) -> TracedIo {
     TracedIo {
+        reopened: false,
         at_ns: at_us * 1000,
         offset,
         len,
@@ -175,10 +176,12 @@ fn the_kernels_records_are_read_in_either_order_of_bytes() {
             io(7, READ, 4096, 4096),
             io(9, WRITE, 8192, 512),
             TracedIo {
+                reopened: false,
                 at_ns: 9500,
                 ..io(0, TRIM, 12_288, 1024)
             },
             TracedIo {
+                reopened: false,
                 at_ns: 9900,
                 ..io(0, TracedOp::Sync, 0, 0)
             },
@@ -187,4 +190,22 @@ fn the_kernels_records_are_read_in_either_order_of_bytes() {
         let cut = parse(&bytes[..bytes.len() - 10]).unwrap_err();
         assert_eq!(cut.place, "byte 200");
     }
+}
+
+#[test]
+fn an_io_behind_a_second_open_knows_that_its_file_was_reopened() {
+    let trace = text(&[
+        "fio version 3 iolog",
+        "1 f add",
+        "2 f open",
+        "3 f read 0 512",
+        "4 f close",
+        "5 f open",
+        "6 g open",
+        "7 g read 0 512",
+        "8 f read 0 512",
+        "9 f read 512 512",
+    ]);
+    let reopened: Vec<_> = trace.unwrap().ios.iter().map(|io| io.reopened).collect();
+    assert_eq!(reopened, [false, false, true, false]);
 }

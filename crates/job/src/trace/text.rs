@@ -2,7 +2,7 @@
 
 use super::{Timing, Trace, TraceError, TracedFile, TracedIo, TracedOp};
 use crate::plan::Direction;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 const VERSION_2: &str = "fio version 2 iolog";
 const VERSION_3: &str = "fio version 3 iolog";
@@ -38,6 +38,9 @@ struct Reader {
     trace: Trace,
     stamped: bool,
     numbers: HashMap<String, u32>,
+    /// Files that have been opened, and those that have been opened again since their last I/O.
+    opened: HashSet<String>,
+    reopened: HashSet<String>,
     /// Version 2: the sum of the pauses so far.
     paused_ns: u64,
     /// Version 3: added to times, where a trace was added to and begins anew.
@@ -57,6 +60,8 @@ impl Reader {
             },
             stamped,
             numbers: HashMap::new(),
+            opened: HashSet::new(),
+            reopened: HashSet::new(),
             paused_ns: 0,
             base_ns: 0,
             last_ns: 0,
@@ -82,7 +87,11 @@ impl Reader {
             return Err("it has too many words".to_owned());
         }
         let (offset, len) = match (action, numbers) {
-            ("add" | "open" | "close" | "unlink", (None, None)) => return Ok(()),
+            ("open", (None, None)) => {
+                self.open(file);
+                return Ok(());
+            }
+            ("add" | "close" | "unlink", (None, None)) => return Ok(()),
             (_, (Some(offset), Some(len))) => (number(offset)?, number(len)?),
             _ => return Err(format!("`{action}` needs an offset and a length")),
         };
@@ -95,6 +104,7 @@ impl Reader {
         if end.is_none_or(|end| end > i64::MAX as u64) {
             return Err(format!("the offset {offset} is too large"));
         }
+        let reopened = self.reopened.remove(file);
         let file = self.file(file);
         self.trace.ios.push(TracedIo {
             at_ns,
@@ -102,8 +112,15 @@ impl Reader {
             len,
             file,
             op,
+            reopened,
         });
         Ok(())
+    }
+
+    fn open(&mut self, file: &str) {
+        if !self.opened.insert(file.to_owned()) {
+            self.reopened.insert(file.to_owned());
+        }
     }
 
     /// Another header, where a second job has added to the file: its times begin at 0 again.

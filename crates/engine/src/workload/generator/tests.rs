@@ -11,6 +11,7 @@ mod agreement;
 mod mixed_sizes;
 mod mixes;
 mod several_files;
+mod starting_over;
 
 pub(crate) fn workload() -> Workload {
     Job::new("j").workload

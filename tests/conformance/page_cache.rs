@@ -1,0 +1,170 @@
+//! `invalidate`: how often the page cache of a job's files is dropped, seen from outside. Both programs must drop it each time
+//! the job starts over, so that what is read comes from the device.
+
+use iosonde_e2e::scratch::lay_out;
+use iosonde_e2e::tree::number;
+use iosonde_e2e::{Program, Scratch, ours, require};
+use std::fs;
+
+const CALLS: &str = "trace=fadvise64,fsync,read,write,pread64,pwrite64";
+const DROP: &str = "POSIX_FADV_DONTNEED";
+const FILES: [&str; 2] = ["job.0.0", "job.0.1"];
+const FILE_BYTES: usize = 256 << 10;
+
+/// The system calls of a run on files that are there already, as far as they are about these files, one on a line.
+fn calls_on_files(program: Program, scratch: &Scratch, options: &str) -> Vec<String> {
+    for file in FILES {
+        lay_out(&scratch.work().join(file), FILE_BYTES);
+    }
+    let seen = scratch.out().join("calls");
+    let line = format!("--name=job --filesize=256k --bs=64k {options}");
+    let _ = program.line(scratch, &line).traced(CALLS, &seen).ok();
+    let seen = fs::read_to_string(seen).expect("what strace saw");
+    let is_about_files = |line: &&str| FILES.iter().any(|file| line.contains(file));
+    seen.lines()
+        .filter(is_about_files)
+        .map(str::to_owned)
+        .collect()
+}
+
+fn drops(calls: &[String]) -> usize {
+    calls.iter().filter(|call| call.contains(DROP)).count()
+}
+
+/// Both programs drop the cache equally often, and `expected` times.
+fn dropped(options: &str, expected: usize) {
+    for program in Program::both() {
+        let calls = calls_on_files(program, &Scratch::shared(), options);
+        assert_eq!(
+            drops(&calls),
+            expected,
+            "{program:?}: {options}\n{calls:#?}"
+        );
+    }
+}
+
+macro_rules! cases {
+    ($($name:ident $options:literal $expected:literal)+) => {
+        $(
+            #[test]
+            fn $name() {
+                require!(Strace);
+                dropped($options, $expected);
+            }
+        )+
+    };
+}
+
+cases! {
+    page_cache_is_dropped_before_each_loop_of_reads "--rw=read --loops=4" 4
+    page_cache_is_dropped_before_each_loop_of_random_reads "--rw=randread --loops=3" 3
+    page_cache_is_dropped_before_each_loop_of_writes "--rw=write --loops=3" 3
+    page_cache_is_dropped_before_each_loop_of_a_mix "--rw=randrw --loops=3" 3
+    page_cache_is_dropped_for_each_pass_of_io_size "--rw=read --size=256k --io_size=768k" 3
+    page_cache_of_each_file_is_dropped "--rw=read --nrfiles=2 --loops=2" 4
+    page_cache_is_dropped_with_few_open_files "--rw=read --nrfiles=2 --openfiles=1 --loops=3" 6
+    page_cache_is_dropped_where_files_are_mapped "--rw=read --ioengine=mmap --loops=2" 2
+    page_cache_is_dropped_before_each_verification "--rw=write --verify=crc32c --loops=2" 4
+    page_cache_is_dropped_once_without_a_random_map "--rw=randread --norandommap=1 --loops=2" 1
+    page_cache_stays_without_invalidate "--rw=read --loops=3 --invalidate=0" 0
+    page_cache_stays_after_pre_read "--rw=read --loops=3 --pre_read=1" 0
+    page_cache_stays_for_verification_without_invalidate "--rw=write --verify=crc32c --invalidate=0" 0
+}
+
+/// Each round through a file of 4 blocks begins with a drop. What is due after the end of the time may have begun one more.
+#[test]
+fn page_cache_is_dropped_before_each_round_of_a_time_based_job() {
+    require!(Strace);
+    for options in ["--rw=read", "--rw=randread"] {
+        for program in Program::both() {
+            let scratch = Scratch::shared();
+            let json = scratch.out().join("result.json");
+            let line = format!(
+                "{options} --time_based --runtime=1 --rate_iops=30 --output-format=json --output={}",
+                json.display()
+            );
+            let calls = calls_on_files(program, &scratch, &line);
+            let document = fs::read_to_string(json).expect("the result");
+            let document = serde_json::from_str(&document).expect("JSON");
+            let ios = number(&document, "/jobs/0/read/total_ios") as usize;
+            let rounds = ios.div_ceil(4);
+            let found = drops(&calls);
+            assert!(
+                ios > 8 && (found == rounds || found == rounds + 1),
+                "{program:?}: {options}: {ios} I/Os, {found} drops"
+            );
+        }
+    }
+}
+
+/// A trace that closes and opens its file says that the cache is dropped there.
+#[test]
+fn page_cache_is_dropped_where_a_trace_opens_a_file_again() {
+    require!(Strace);
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        let file = scratch.work().join(FILES[0]);
+        let name = file.display();
+        let trace = scratch.write(
+            "trace",
+            format!(
+                "fio version 2 iolog\n{name} add\n{name} open\n{name} read 0 65536\n{name} close\n\
+                 {name} open\n{name} read 0 65536\n{name} close\n"
+            ),
+        );
+        let options = format!("--rw=read --read_iolog={}", trace.display());
+        let calls = calls_on_files(program, &scratch, &options);
+        assert_eq!(drops(&calls), 2, "{program:?}\n{calls:#?}");
+    }
+}
+
+/// What was written is on the device, and not in the page cache, before it is read back.
+#[test]
+fn verification_begins_after_flush_and_drop() {
+    require!(Strace);
+    ours!();
+    let scratch = Scratch::shared();
+    let options = "--rw=write --verify=crc32c";
+    let calls = calls_on_files(Program::Iosonde, &scratch, options);
+    let is_read = |call: &String| call.contains("read64(") || call.contains(" read(");
+    let first_read = calls.iter().position(is_read).expect("it reads back");
+    let is_write = |call: &String| call.contains("write64(") || call.contains(" write(");
+    let last_write = calls.iter().rposition(is_write).expect("it writes");
+    let between = &calls[last_write + 1..first_read];
+    let flush = between.iter().position(|call| call.contains("fsync("));
+    let drop = between.iter().rposition(|call| call.contains(DROP));
+    assert!(flush.is_some() && flush < drop, "{calls:#?}");
+}
+
+/// As in fio, each pass is flushed, and the time of that is the job's.
+#[test]
+fn end_fsync_flushes_each_loop_within_the_runtime() {
+    require!(Strace);
+    for program in Program::both() {
+        for option in ["--end_fsync=1", "--fsync_on_close=1"] {
+            let scratch = Scratch::shared();
+            let json = scratch.out().join("result.json");
+            let line = format!(
+                "--name=job --filesize=256k --bs=64k --rw=write --loops=3 {option} \
+                 --output-format=json --output={}",
+                json.display()
+            );
+            lay_out(&scratch.work().join(FILES[0]), FILE_BYTES);
+            let seen = scratch.out().join("calls");
+            let delayed = "inject=fsync:delay_enter=100000";
+            let _ = program.line(&scratch, &line).traced(delayed, &seen).ok();
+            let seen = fs::read_to_string(seen).expect("what strace saw");
+            let of_file = |line: &&str| line.contains("fsync(") && line.contains(FILES[0]);
+            let flushes = seen.lines().filter(of_file).count();
+            // What closes the file flushes it again.
+            assert!(
+                flushes >= 3,
+                "{program:?} {option}: {flushes} flushes\n{seen}"
+            );
+            let document = fs::read_to_string(json).expect("the result");
+            let document = serde_json::from_str(&document).expect("JSON");
+            let runtime_ms = number(&document, "/jobs/0/write/runtime");
+            assert!(runtime_ms >= 300.0, "{program:?} {option}: {runtime_ms} ms");
+        }
+    }
+}
