@@ -118,3 +118,109 @@ fn directions_of_other_smallest_blocks_end_early_as_in_fio() {
         assert!(moved.clone().any(|bytes| bytes < 7 << 20), "{program:?}");
     }
 }
+
+/// What a distribution does to blocks of 4 KiB.
+#[derive(Debug)]
+struct Spread {
+    distinct: f64,
+    mean: f64,
+    deviation: f64,
+    /// Shares of the I/Os that the hottest block, 1 % and 10 % of all blocks have.
+    hottest: [f64; 3],
+    /// The block that is used most.
+    top: u64,
+}
+
+fn spread(ios: &[Recorded], blocks: u64) -> Spread {
+    let mut uses: BTreeMap<u64, u32> = BTreeMap::new();
+    for io in ios {
+        *uses.entry(io.offset / 4096).or_default() += 1;
+    }
+    let all = ios.len() as f64;
+    let mean_of = |value: &dyn Fn(f64) -> f64| {
+        let places = ios
+            .iter()
+            .map(|io| io.offset as f64 / (blocks * 4096) as f64);
+        places.map(value).sum::<f64>() / all
+    };
+    let mean = mean_of(&|x| x);
+    let mut order: Vec<(u32, u64)> = uses.iter().map(|(block, n)| (*n, *block)).collect();
+    order.sort_unstable_by(|a, b| b.cmp(a));
+    let share = |count: u64| {
+        let hot = order
+            .iter()
+            .take(count as usize)
+            .map(|(n, _)| f64::from(*n));
+        hot.sum::<f64>() / all
+    };
+    Spread {
+        distinct: uses.len() as f64 / blocks as f64,
+        mean,
+        deviation: (mean_of(&|x| x * x) - mean * mean).sqrt(),
+        hottest: [share(1), share(blocks / 100), share(blocks / 10)],
+        top: order[0].1,
+    }
+}
+
+/// Draws as many I/Os as there are blocks.
+fn same_spread(distribution: &str, blocks: u64, is_placed: bool) {
+    let options = format!(
+        "--rw=randread --size={} --random_distribution={distribution}",
+        blocks * 4096
+    );
+    let [fio, ours] = Program::both().map(|program| spread(&drawn(program, 1, &options), blocks));
+    let near = |a: f64, b: f64| (a - b).abs() <= 0.01 + 0.05 * b.abs();
+    let context = format!("{distribution} over {blocks}: fio {fio:?}, ours {ours:?}");
+    assert!(
+        (ours.distinct / fio.distinct - 1.0).abs() < 0.1,
+        "{context}"
+    );
+    for (ours, fio) in ours.hottest.iter().zip(fio.hottest) {
+        assert!(near(*ours, fio), "{context}");
+    }
+    // Where no centre is given, the place of the hottest block is drawn, and the mean with it.
+    if is_placed {
+        assert!((ours.mean - fio.mean).abs() < 0.02, "{context}");
+        assert!(near(ours.deviation, fio.deviation), "{context}");
+    }
+}
+
+#[test]
+fn normal_spreads_as_by_fio() {
+    for distribution in ["normal:0", "normal:20", "normal:60", "normal:20:0.2"] {
+        same_spread(distribution, 20_480, true);
+    }
+    same_spread("normal:20", 16_384, true);
+}
+
+#[test]
+fn zipf_and_pareto_spread_as_by_fio() {
+    for distribution in ["zipf:1.2:0.2", "zipf:0.5:0.5", "pareto:0.2:0.5"] {
+        same_spread(distribution, 20_480, true);
+        let options = format!("--rw=randread --size=80m --random_distribution={distribution}");
+        let [fio, ours] = Program::both().map(|program| drawn(program, 1, &options));
+        if !distribution.starts_with("zipf:0.5") {
+            assert_eq!(
+                spread(&ours, 20_480).top,
+                spread(&fio, 20_480).top,
+                "{distribution}"
+            );
+        }
+    }
+    for distribution in ["zipf:1.2", "pareto:0.2"] {
+        same_spread(distribution, 20_480, false);
+        // A prime number of blocks: some are never used.
+        same_spread(distribution, 10_007, false);
+    }
+}
+
+#[test]
+fn zones_spread_as_by_fio() {
+    for distribution in [
+        "zoned:60/10:30/20:8/30:2/40",
+        "zoned:50/5:50/95",
+        "zoned_abs:60/8m:30/16m:10/56m",
+    ] {
+        same_spread(distribution, 20_480, true);
+    }
+}

@@ -1,10 +1,10 @@
 //! Draws with replacement: zipf, pareto, normal and zoned, as in fio's `random_distribution`.
 //!
-//! Ranks of zipf and pareto (0 is hottest) are turned into blocks either by a permutation, so that the hot blocks are
-//! scattered, or, when a centre is given, by counting up from it around the range. fio scatters by a hash, which maps
-//! some ranks to the same block and leaves blocks out; the permutation keeps the probabilities exact.
+//! A value of zipf, pareto or normal is turned into a block as fio does it: times a constant, plus a shift, modulo the number
+//! of blocks. Hot blocks are scattered over the range thereby, also where a centre is given. Where the number of blocks is a
+//! power of two each value has a block of its own; else some share one, and other blocks are never drawn (a third of them,
+//! where the number has a large odd factor).
 
-use super::permutation::Permutation;
 use super::rng::Rng;
 use iosonde_job::plan;
 use iosonde_job::plan::Direction;
@@ -69,24 +69,28 @@ impl Blocks {
         block_bytes: u64,
         rng: &mut Rng,
     ) -> Result<Self, DistributionError> {
+        let unit = |value: f64| blocks as f64 * value;
         Ok(match distribution {
             plan::Distribution::Random => Blocks::Uniform(blocks),
             plan::Distribution::Zipf { theta, center } => Blocks::Zipf(
                 Zipf::new(blocks, *theta)?,
-                Placement::new(blocks, *center, rng),
+                Placement::scattered(blocks, center.map(|center| unit(center) as u64), rng),
             ),
             plan::Distribution::Pareto { h, center } => Blocks::Pareto(
                 Pareto::new(blocks, *h)?,
-                Placement::new(blocks, *center, rng),
+                Placement::scattered(blocks, center.map(|center| unit(center) as u64), rng),
             ),
             plan::Distribution::Normal {
                 deviation_percent,
                 center,
-            } => Blocks::Normal(
-                Normal::new(blocks, *deviation_percent)?,
-                // The bell's middle is at half of the range already.
-                Placement::new(blocks, center.map(|c| (c + 0.5) % 1.0), rng),
-            ),
+            } => {
+                // As in fio: a centre below the middle is a shift of 32 bits that wraps around.
+                let shift = center.map_or(0, |center| unit(center - 0.5) as i64 as u32);
+                Blocks::Normal(
+                    Normal::new(blocks, *deviation_percent)?,
+                    Placement::scattered(blocks, Some(u64::from(shift)), rng),
+                )
+            }
             plan::Distribution::Zoned(zones) if zones[direction].is_empty() => {
                 Blocks::Uniform(blocks)
             }
@@ -102,6 +106,17 @@ impl Blocks {
         })
     }
 
+    /// The same draw with values in their order, not scattered.
+    pub fn in_order(mut self) -> Self {
+        match &mut self {
+            Blocks::Zipf(_, placement)
+            | Blocks::Pareto(_, placement)
+            | Blocks::Normal(_, placement) => placement.multiplier = 1,
+            Blocks::Uniform(_) | Blocks::Zoned(_) => {}
+        }
+        self
+    }
+
     /// The next block.
     #[inline]
     pub fn draw(&self, rng: &mut Rng) -> u64 {
@@ -115,44 +130,28 @@ impl Blocks {
     }
 }
 
-/// Where the ranks of a skewed distribution lie.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Placement {
-    /// Scattered over the range.
-    Scattered(Permutation),
-    /// Rank 0 here, the others behind it, around the end.
-    From {
-        /// First block.
-        start: u64,
-        /// Number of blocks.
-        blocks: u64,
-    },
+/// Where the values of a skewed distribution lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placement {
+    blocks: u64,
+    /// What values are multiplied by, modulo 2^64; 1 leaves them in their order.
+    multiplier: u64,
+    shift: u64,
 }
 
 impl Placement {
-    fn new(blocks: u64, center: Option<f64>, rng: &mut Rng) -> Self {
-        match center {
-            None => Placement::Scattered(Permutation::new(blocks, rng)),
-            Some(center) => Placement::From {
-                start: ((center.clamp(0.0, 1.0) * blocks as f64) as u64) % blocks,
-                blocks,
-            },
+    /// Scattered over the range; where no shift is given, by one from `rng`.
+    fn scattered(blocks: u64, shift: Option<u64>, rng: &mut Rng) -> Self {
+        Placement {
+            blocks,
+            multiplier: plan::SCATTER_MULTIPLIER,
+            shift: shift.unwrap_or_else(|| rng.next_u64() >> 32),
         }
     }
 
     #[inline]
-    fn place(&self, rank: u64) -> u64 {
-        match self {
-            Placement::Scattered(permutation) => permutation.at(rank),
-            Placement::From { start, blocks } => {
-                let until_end = blocks - start;
-                if rank < until_end {
-                    start + rank
-                } else {
-                    rank - until_end
-                }
-            }
-        }
+    fn place(&self, value: u64) -> u64 {
+        value.wrapping_mul(self.multiplier).wrapping_add(self.shift) % self.blocks
     }
 }
 
@@ -266,18 +265,20 @@ impl Pareto {
     }
 }
 
-/// A bell in the middle of the range, cut off at its ends.
+/// fio's bell in the middle of the range: the mean of twelve even draws, plus an even draw around 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Normal {
-    n: f64,
-    deviation: f64,
+    n: u64,
+    /// Width of the draw around 0.
+    spread: u64,
 }
 
-/// Standard deviation, as a share of the range, when none is given: that of fio's sum of twelve uniform draws.
-const DEFAULT_NORMAL_DEVIATION: f64 = 1.0 / 12.0;
+/// Even draws whose mean makes the bell: its standard deviation is a twelfth of the range.
+const NORMAL_DRAWS: u64 = 12;
 
 impl Normal {
-    /// A bell over `n` blocks whose standard deviation is this per cent of the range; 0 takes fio's 1/12.
+    /// A bell over `n` blocks. As in fio, `deviation_percent` is not its standard deviation: it widens a bell of 8.3 % of the
+    /// range by an even draw that is this per cent of the range wide, at most half of it. 20 make 10.1 %.
     ///
     /// # Errors
     /// The deviation must be from 0 to 100.
@@ -289,30 +290,31 @@ impl Normal {
                 allowed: "from 0 to 100",
             });
         }
-        let share = match deviation_percent {
-            0.0 => DEFAULT_NORMAL_DEVIATION,
-            percent => percent / 100.0,
-        };
+        let spread = libm::ceil(n as f64 * deviation_percent / 100.0) as u64;
         Ok(Normal {
-            n: n as f64,
-            deviation: share * n as f64,
+            n,
+            spread: spread.min(n / 2),
         })
     }
 
-    /// Marsaglia's polar method; draws outside of the range are drawn again. Even at 100 % more than a third fall
-    /// inside.
     fn draw(&self, rng: &mut Rng) -> u64 {
-        loop {
-            let (a, b) = (2.0 * rng.unit() - 1.0, 2.0 * rng.unit() - 1.0);
-            let s = a * a + b * b;
-            if s >= 1.0 || s == 0.0 {
-                continue;
-            }
-            let x = self.n / 2.0 + self.deviation * a * libm::sqrt(-2.0 * libm::log(s) / s);
-            if x >= 0.0 && x < self.n {
-                return x as u64;
-            }
+        let sum: u128 = (0..NORMAL_DRAWS)
+            .map(|_| u128::from(rng.below(self.n + 1)))
+            .sum();
+        let middle = sum.div_ceil(u128::from(NORMAL_DRAWS)) as u64;
+        if self.spread == 0 {
+            return middle;
         }
+        let mut offset = rng.below(self.spread) as i64 - (self.spread / 2) as i64;
+        // As in fio, what would leave the range is halved until it does not; 0 is reached at last.
+        while offset != 0
+            && middle
+                .checked_add_signed(offset)
+                .is_none_or(|value| value >= self.n)
+        {
+            offset /= 2;
+        }
+        middle.saturating_add_signed(offset)
     }
 }
 

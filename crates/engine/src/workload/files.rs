@@ -71,11 +71,16 @@ pub fn start_offset_bytes(
     }
 }
 
+/// As in fio, zipf, pareto and gauss draw one of 2^10 values for each file: the hottest file has those of 1024 ranks.
+const NONUNIFORM_SHIFT: u32 = 10;
+
 /// Picks files in the order of `file_service_type`, never more than `openfiles` at once.
 #[derive(Debug, Clone)]
 pub struct FilePicker {
     kind: FileServiceKind,
     draw: Option<Blocks>,
+    /// A drawn value is divided by two so often to be a file.
+    shift: u32,
     every: u32,
     left: u32,
     current: Option<u32>,
@@ -100,6 +105,10 @@ impl FilePicker {
         seeds: &Seeds,
     ) -> Result<Self, DistributionError> {
         let mut rng = seeds.stream(Stream::File, 0);
+        let shift = match Self::is_nonuniform(service.kind) {
+            true => NONUNIFORM_SHIFT,
+            false => 0,
+        };
         let distribution = match service.kind {
             FileServiceKind::RoundRobin | FileServiceKind::Sequential => None,
             FileServiceKind::Random => Some(Distribution::Random),
@@ -114,11 +123,13 @@ impl FilePicker {
             }),
         };
         let draw = distribution
-            .map(|d| Blocks::new(&d, Direction::Read, u64::from(count), 1, &mut rng))
-            .transpose()?;
+            .map(|d| Blocks::new(&d, Direction::Read, u64::from(count) << shift, 1, &mut rng))
+            .transpose()?
+            .map(Blocks::in_order);
         Ok(FilePicker {
             kind: service.kind,
             draw,
+            shift,
             every: service.every.max(1),
             left: 0,
             current: None,
@@ -166,7 +177,7 @@ impl FilePicker {
         let file = match &self.draw {
             None => self.first_usable(self.next),
             Some(draw) => {
-                let drawn = draw.draw(&mut self.rng) as u32;
+                let drawn = (draw.draw(&mut self.rng) >> self.shift) as u32;
                 self.first_usable(drawn)
             }
         };
@@ -283,6 +294,23 @@ mod tests {
         );
     }
 
+    /// fio 3.33: 30, 562, 3584, 8674, 8570, 3667, 494 and 19 of 25,600 from the second file on.
+    #[test]
+    fn gauss_prefers_the_files_in_the_middle() {
+        let mut picker = picker(FileServiceKind::Gauss(20.0), 1, 10, 0);
+        let mut seen = [0; 10];
+        for _ in 0..25_600 {
+            seen[picker.pick().unwrap() as usize] += 1;
+        }
+        for (ours, fio) in seen
+            .iter()
+            .zip([0, 30, 562, 3584, 8674, 8570, 3667, 494, 19, 0])
+        {
+            let ours: i32 = *ours;
+            assert!((ours - fio).abs() < 60 + fio / 10, "{seen:?}");
+        }
+    }
+
     #[test]
     fn zipf_prefers_one() {
         let mut picker = picker(FileServiceKind::Zipf(1.2), 1, 10, 0);
@@ -290,8 +318,8 @@ mod tests {
         for _ in 0..10_000 {
             seen[picker.pick().unwrap() as usize] += 1;
         }
-        let exact = 1.0 / (1..=10).map(|k| f64::from(k).powf(-1.2)).sum::<f64>();
         let top = f64::from(*seen.iter().max().unwrap()) / 10_000.0;
-        assert!((top - exact).abs() < 0.02, "{top} is not {exact}");
+        // fio 3.33: 23,019 of 25,600. It depends on how many of the hottest ranks one file has.
+        assert!((0.8..0.95).contains(&top), "{top}");
     }
 }

@@ -169,6 +169,11 @@ impl BlockSize {
     }
 }
 
+/// What values of zipf, pareto and normal are multiplied by, modulo 2^64, before they are shifted and taken modulo the number of
+/// blocks: it scatters hot blocks over the range. It is fio's, 2^64 divided by the square of the golden ratio, made prime
+/// (D. E. Knuth, "The Art of Computer Programming", volume 3, section 6.4).
+pub const SCATTER_MULTIPLIER: u64 = 0x61c8_8646_80b5_83eb;
+
 /// `random_distribution`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -179,7 +184,7 @@ pub enum Distribution {
     Zipf {
         /// Skew.
         theta: f64,
-        /// Position of the hottest block, 0 to 1; `None` scatters by hashing, as fio does.
+        /// Position of the hottest block, 0 to 1; `None` is drawn. The others are scattered over the range, as by fio.
         center: Option<f64>,
     },
     /// `pareto:h[:center]`.
@@ -191,9 +196,9 @@ pub enum Distribution {
     },
     /// `normal:deviation[:center]`, deviation in per cent.
     Normal {
-        /// Standard deviation in per cent of the range.
+        /// Width, in per cent of the range, of the even draw that widens a bell of 8.3 % of the range, as in fio.
         deviation_percent: f64,
-        /// As for zipf.
+        /// Shift of the blocks, 0 to 1; as they are scattered, the mean stays in the middle.
         center: Option<f64>,
     },
     /// `zoned:access%/range%:...`.

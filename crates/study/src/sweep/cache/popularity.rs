@@ -6,7 +6,11 @@
 //! blocks as fit were. C. Fricker, P. Robert and J. Roberts (*A versatile and accurate approximation for LRU cache
 //! performance*, ITC 2012) show why it is so close. With uniform draws it is exact: the hit ratio is the share that fits.
 
-use iosonde_job::plan::{Direction, Distribution, PerDirection, PercentZone};
+//!
+//! Values of zipf, pareto and normal are scattered over the blocks ([`SCATTER_MULTIPLIER`]), and unless the number of blocks is a
+//! power of two some share a block while others are never drawn. How many do is counted; which ones meet is taken for chance.
+
+use iosonde_job::plan::{Direction, Distribution, PerDirection, PercentZone, SCATTER_MULTIPLIER};
 
 /// Ranks below this are groups of their own; those above are put together.
 const SINGLE_RANKS: u64 = 200;
@@ -16,8 +20,14 @@ const GROUP_GROWTH: f64 = 1.05;
 const SLICES: u64 = 400;
 /// Times of which the hit ratio is tabulated.
 const STEPS: usize = 240;
-/// fio's deviation where none is given, as a share of the range.
-const USUAL_DEVIATION: f64 = 1.0 / 12.0;
+/// Standard deviation of fio's bell before it is widened, as a share of the range.
+const BELL_DEVIATION: f64 = 1.0 / 12.0;
+/// The even draw that widens it is at most this wide, as a share of the range.
+const BELL_SPREAD_MAX: f64 = 0.5;
+/// Steps over that draw.
+const SPREAD_STEPS: u32 = 50;
+/// Blocks up to which values that share one are counted (64 GiB of 4 KiB); above, each has its own.
+const COUNTED_BLOCKS: u64 = 1 << 24;
 
 /// Blocks that are equally likely to be drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,13 +61,19 @@ impl HitCurve {
         let (first, last) = (0.001 / commonest, 30.0 / rarest.max(1e-12));
         let ratio = (last / first).powf(1.0 / (STEPS - 1) as f64);
         let mut points = vec![(0.0, 0.0)];
+        let sharing = sharing(distribution, blocks.max(1));
         points.extend((0..STEPS).map(|step| {
             let time = first * ratio.powi(step as i32);
-            groups.iter().fold((0.0, 0.0), |(held, hits), group| {
-                let share = group.share / all;
-                let within = -(-share / group.blocks * time).exp_m1();
-                (held + group.blocks * within, hits + share * within)
-            })
+            let within = |group: &Group| -(-group.share / all / group.blocks * time).exp_m1();
+            let values: f64 = groups
+                .iter()
+                .map(|group| group.blocks * within(group))
+                .sum();
+            let (held, missed) = sharing.of_blocks(values / blocks.max(1) as f64);
+            let hits = groups
+                .iter()
+                .map(|group| group.share / all * (1.0 - (1.0 - within(group)) * missed));
+            (blocks as f64 * held, hits.sum())
         }));
         Some(HitCurve { points })
     }
@@ -77,6 +93,48 @@ impl HitCurve {
             (_, None) => 1.0,
         }
     }
+}
+
+/// How many values are drawn as the same block: the shares of blocks of none, one, two and so on.
+#[derive(Debug, Clone, PartialEq)]
+struct Sharing(Vec<f64>);
+
+impl Sharing {
+    /// Of values that were each drawn with probability `drawn`: the share of blocks that were, and the probability that no other
+    /// value of a value's block was.
+    fn of_blocks(&self, drawn: f64) -> (f64, f64) {
+        let mut power = 1.0;
+        let (mut never, mut missed) = (0.0, 0.0);
+        for (share, values) in self.0.iter().zip(0u32..) {
+            never += share * power;
+            if let Some(next) = self.0.get(values as usize + 1) {
+                missed += f64::from(values + 1) * next * power;
+            }
+            power *= 1.0 - drawn;
+        }
+        (1.0 - never, missed)
+    }
+}
+
+fn sharing(distribution: &Distribution, blocks: u64) -> Sharing {
+    let is_scattered = matches!(
+        distribution,
+        Distribution::Zipf { .. } | Distribution::Pareto { .. } | Distribution::Normal { .. }
+    );
+    if !is_scattered || blocks.is_power_of_two() || blocks > COUNTED_BLOCKS {
+        return Sharing(vec![0.0, 1.0]);
+    }
+    let mut values = vec![0u8; blocks as usize];
+    for value in 0..blocks {
+        let count = &mut values[(value.wrapping_mul(SCATTER_MULTIPLIER) % blocks) as usize];
+        *count = count.saturating_add(1);
+    }
+    let most = values.iter().copied().max().unwrap_or(0);
+    let mut shares = vec![0.0; usize::from(most) + 1];
+    for count in values {
+        shares[usize::from(count)] += 1.0 / blocks as f64;
+    }
+    Sharing(shares)
 }
 
 fn groups(distribution: &Distribution, blocks: u64, block_bytes: u64) -> Option<Vec<Group>> {
@@ -171,17 +229,18 @@ fn zipf_mass(theta: f64, from: f64, to: f64) -> f64 {
     integral(to + 0.5) - integral(from + 0.5)
 }
 
-/// A bell in the middle of the range, cut off at its ends.
+/// fio's bell in the middle of the range: a twelfth of the range wide, and widened by an even draw.
 fn bell(n: f64, deviation_percent: f64) -> Vec<Group> {
-    let deviation = match deviation_percent {
-        0.0 => USUAL_DEVIATION,
-        percent => percent / 100.0,
-    };
+    let spread = (deviation_percent / 100.0).min(BELL_SPREAD_MAX);
     let slices = (0..SLICES).map(|slice| {
-        let x = ((slice as f64 + 0.5) / SLICES as f64 - 0.5) / deviation;
+        let x = (slice as f64 + 0.5) / SLICES as f64 - 0.5;
+        let density = (0..SPREAD_STEPS).map(|step| {
+            let shift = spread * ((f64::from(step) + 0.5) / f64::from(SPREAD_STEPS) - 0.5);
+            (-((x - shift) / BELL_DEVIATION).powi(2) / 2.0).exp()
+        });
         Group {
             blocks: n / SLICES as f64,
-            share: (-x * x / 2.0).exp().max(1e-9),
+            share: density.sum::<f64>().max(1e-9),
         }
     });
     slices.collect()
@@ -229,55 +288,75 @@ mod tests {
         assert!(hot > 0.85 && hot < 0.95, "{hot}");
     }
 
-    /// Beside a cache that is really filled: 20,000 draws of zipf over 500 blocks.
-    #[test]
-    fn as_a_cache_that_is_simulated_block_by_block() {
-        let (theta, blocks) = (0.9, 500u64);
-        let weights: Vec<f64> = (1..=blocks)
-            .map(|rank| (rank as f64).powf(-theta))
-            .collect();
+    /// The hit ratio of a cache that is really filled, by 20,000 draws of values with these weights.
+    fn simulated(weights: &[f64], block_of: impl Fn(usize) -> usize, held: usize) -> f64 {
         let total: f64 = weights.iter().sum();
-        for held in [25usize, 100, 250] {
-            let mut state = 7u64;
-            let mut list: Vec<usize> = Vec::new();
-            let (mut hits, mut counted) = (0, 0);
-            for draw in 0..20_000 {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1_442_695_040_888_963_407);
-                let mut left = (state >> 11) as f64 / (1u64 << 53) as f64 * total;
-                let block = weights
-                    .iter()
-                    .position(|weight| {
-                        left -= weight;
-                        left < 0.0
-                    })
-                    .unwrap_or(0);
-                let found = list.iter().position(|other| *other == block);
-                if draw >= 5_000 {
-                    counted += 1;
-                    hits += u32::from(found.is_some());
-                }
-                if let Some(at) = found {
-                    list.remove(at);
-                }
-                list.insert(0, block);
-                list.truncate(held);
+        let mut state = 7u64;
+        let mut list: Vec<usize> = Vec::new();
+        let (mut hits, mut counted) = (0, 0);
+        for draw in 0..20_000 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let mut left = (state >> 11) as f64 / (1u64 << 53) as f64 * total;
+            let value = weights.iter().position(|weight| {
+                left -= weight;
+                left < 0.0
+            });
+            let block = block_of(value.unwrap_or(0));
+            let found = list.iter().position(|other| *other == block);
+            if draw >= 5_000 {
+                counted += 1;
+                hits += u32::from(found.is_some());
             }
-            let simulated = f64::from(hits) / f64::from(counted);
-            let model = HitCurve::of(&zipf(theta), blocks, 4096)
-                .unwrap()
-                .at(held as f64);
-            assert!(
-                (model - simulated).abs() < 0.02,
-                "{held}: {model} {simulated}"
-            );
+            if let Some(at) = found {
+                list.remove(at);
+            }
+            list.insert(0, block);
+            list.truncate(held);
+        }
+        f64::from(hits) / f64::from(counted)
+    }
+
+    /// 512 blocks have a value each; of 501, a fifth has none.
+    #[test]
+    fn hit_ratio_is_that_of_a_cache_that_is_simulated() {
+        for (theta, blocks) in [(0.9, 512u64), (0.9, 501), (0.3, 501)] {
+            let weights: Vec<f64> = (1..=blocks)
+                .map(|rank| (rank as f64).powf(-theta))
+                .collect();
+            let block_of =
+                |value: usize| ((value as u64).wrapping_mul(SCATTER_MULTIPLIER) % blocks) as usize;
+            for held in [25usize, 100, 250] {
+                let simulated = simulated(&weights, block_of, held);
+                let curve = HitCurve::of(&zipf(theta), blocks, 4096).unwrap();
+                let model = curve.at(held as f64);
+                assert!(
+                    (model - simulated).abs() < 0.02,
+                    "{theta} {blocks} {held}: {model} {simulated}"
+                );
+            }
+        }
+    }
+
+    /// Widened by 20 %, the bell of fio is 10.1 % wide.
+    #[test]
+    fn bell_is_as_wide_as_that_of_fio() {
+        for (percent, deviation) in [(0.0, 0.0833), (20.0, 0.1014), (100.0, 0.1667)] {
+            let slices = bell(1000.0, percent);
+            let all: f64 = slices.iter().map(|slice| slice.share).sum();
+            let variance = slices.iter().zip(0u32..).map(|(slice, index)| {
+                let x = (f64::from(index) + 0.5) / slices.len() as f64 - 0.5;
+                slice.share / all * x * x
+            });
+            let width = variance.sum::<f64>().sqrt();
+            assert!((width - deviation).abs() < 0.002, "{percent}: {width}");
         }
     }
 
     proptest! {
         #[test]
-        fn more_cache_never_serves_less(theta in 0.2f64..2.0, blocks in 1u64..1_000_000, a in 0.0f64..1.0, b in 0.0f64..1.0) {
+        fn more_cache_never_serves_less(theta in 0.2f64..2.0, blocks in 1u64..30_000, a in 0.0f64..1.0, b in 0.0f64..1.0) {
             let curve = HitCurve::of(&zipf(theta), blocks, 4096).unwrap();
             let (low, high) = (a.min(b) * blocks as f64, a.max(b) * blocks as f64);
             prop_assert!(curve.at(low) <= curve.at(high) + 1e-9);
