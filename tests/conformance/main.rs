@@ -16,6 +16,7 @@ mod json;
 mod logs;
 mod page_cache;
 mod published;
+mod ramp;
 mod replay;
 mod safety;
 mod syscalls;

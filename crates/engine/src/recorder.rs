@@ -6,7 +6,7 @@
 use crate::backend::{Op, Slot};
 use crate::tally::{LatencyTally, Shared};
 use iosonde_job::plan::{Direction, Measure, PerDirection};
-use iosonde_result::run::{DirectionStats, SyncStats};
+use iosonde_result::run::{DirectionStats, RampResult, SyncStats};
 use std::sync::Arc;
 
 /// Neighbouring completions with the same time stamps.
@@ -75,6 +75,18 @@ pub struct Recorder {
     directions: [DirectionTally; 3],
     syncs: u64,
     sync_latency: LatencyTally,
+    /// What is done in a ramp.
+    ramp: Option<Box<RampTally>>,
+}
+
+/// What is counted of a ramp, for the case that it never ends. Bytes are counted by [`Shared`].
+#[derive(Debug, Default)]
+struct RampTally {
+    issued: [u64; 3],
+    syncs: u64,
+    level: [u64; 7],
+    submit: [u64; 7],
+    complete: [u64; 7],
 }
 
 impl Recorder {
@@ -92,6 +104,7 @@ impl Recorder {
             ],
             syncs: 0,
             sync_latency: LatencyTally::default(),
+            ramp: (measure_from_ns > 0).then(Box::default),
             level: [0; 7],
             submit: [0; 7],
             complete: [0; 7],
@@ -116,7 +129,7 @@ impl Recorder {
         timed: bool,
     ) {
         if prepared_ns < self.measure_from_ns {
-            return;
+            return self.submitted_in_ramp(counts, depth);
         }
         let batch = counts[0] + counts[1] + counts[2];
         self.level[level_index(depth)] += batch;
@@ -132,6 +145,43 @@ impl Recorder {
                 direction.slat.record_n(issue_ns - prepared_ns, *count);
             }
         }
+    }
+
+    #[cold]
+    fn submitted_in_ramp(&mut self, counts: &[u64; 3], depth: u32) {
+        if let Some(ramp) = &mut self.ramp {
+            let batch = counts.iter().sum();
+            ramp.level[level_index(depth)] += batch;
+            ramp.submit[batch_index(batch)] += 1;
+            for (issued, count) in ramp.issued.iter_mut().zip(counts) {
+                *issued += count;
+            }
+        }
+    }
+
+    #[cold]
+    fn reaped_in_ramp(&mut self, count: usize) {
+        if let Some(ramp) = &mut self.ramp {
+            ramp.complete[batch_index(count as u64)] += 1;
+        }
+    }
+
+    /// What was done in the ramp, which began at `start_ns` and has not ended by `now_ns`.
+    pub fn ramp_result(&self, start_ns: u64, now_ns: u64) -> Option<Box<RampResult>> {
+        let ramp = self.ramp.as_ref()?;
+        let moved = PerDirection::from_fn(|direction| self.shared.counts(direction));
+        Some(Box::new(RampResult {
+            io_bytes: PerDirection::from_fn(|direction| moved[direction].bytes),
+            total_ios: PerDirection::from_fn(|direction| ramp.issued[direction as usize]),
+            runtime_ns: PerDirection::from_fn(|direction| match moved[direction].ios {
+                0 => 0,
+                _ => now_ns.saturating_sub(start_ns),
+            }),
+            syncs: ramp.syncs,
+            iodepth_level: ramp.level,
+            iodepth_submit: ramp.submit,
+            iodepth_complete: ramp.complete,
+        }))
     }
 
     /// A slot has completed in full. To be followed by [`Recorder::reaped`].
@@ -161,6 +211,8 @@ impl Recorder {
         self.group = NO_GROUP;
         if now_ns >= self.measure_from_ns {
             self.complete[batch_index(count as u64)] += 1;
+        } else {
+            self.reaped_in_ramp(count);
         }
     }
 
@@ -205,6 +257,8 @@ impl Recorder {
             if self.lat {
                 self.sync_latency.record_n(total_ns, group.ios);
             }
+        } else if let Some(ramp) = &mut self.ramp {
+            ramp.syncs += group.ios;
         }
     }
 

@@ -26,10 +26,12 @@ use crate::tally::Shared;
 use crate::verifying::Verification;
 use crate::workload::{Generator, Io, StartOver};
 use iosonde_job::plan::{ErrorPolicy, PerDirection};
-use iosonde_result::run::IoFailure;
+use iosonde_result::run::{IoFailure, RampResult};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
+
+const ENDED_IN_RAMP: &str = "the job ended within its ramp_time: bytes and rates are those of the ramp, latencies were not measured";
 
 /// What the caller of [`Worker::step`] does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -236,6 +238,8 @@ pub struct Standing<'a> {
     pub depth: u32,
     /// Latencies by priority.
     pub cmdprio: Option<&'a Cmdprio>,
+    /// What was done in a ramp that has not ended.
+    pub only_ramp: Option<Box<RampResult>>,
     /// When this is.
     pub now_ns: u64,
 }
@@ -258,6 +262,8 @@ pub struct Outcome {
     pub log: Option<IoLog>,
     /// Latencies by priority.
     pub cmdprio: Option<Box<Cmdprio>>,
+    /// What was done in a ramp that never ended.
+    pub only_ramp: Option<Box<RampResult>>,
     /// Files still to be closed.
     pub keeper: Option<Box<FileKeeper>>,
     /// When it ended.
@@ -275,6 +281,7 @@ impl Outcome {
             first_error: self.first_error,
             depth: self.depth,
             cmdprio: self.cmdprio.as_deref(),
+            only_ramp: self.only_ramp.clone(),
             now_ns: self.end_ns,
         }
     }
@@ -441,6 +448,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             first_error: self.first_error,
             depth: self.depth(),
             cmdprio: self.parts.cmdprio.as_deref(),
+            only_ramp: self.only_ramp(now_ns),
             now_ns,
         }
     }
@@ -490,9 +498,26 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             PerDirection::from_fn(|direction| self.parts.recorder.ios(direction));
     }
 
+    /// What was done in the ramp, where it has not ended, or the job ended by itself before anything was measured.
+    fn only_ramp(&self, now_ns: u64) -> Option<Box<RampResult>> {
+        let recorder = &self.parts.recorder;
+        let ended_by_itself = self.phase == Phase::Done && self.stopped_ns == u64::MAX;
+        let in_ramp = now_ns < recorder.measure_from_ns() || ended_by_itself;
+        let start_ns = self.parts.limits.start_ns;
+        (in_ramp && recorder.measured_ios() == 0)
+            .then(|| recorder.ramp_result(start_ns, now_ns))
+            .flatten()
+    }
+
     /// Takes a worker apart that is done.
     pub fn finish(self) -> Outcome {
+        let end_ns = self.clock.now_ns();
+        let only_ramp = self.only_ramp(end_ns);
+        if only_ramp.is_some() {
+            self.parts.shared.note(ENDED_IN_RAMP.to_owned());
+        }
         Outcome {
+            only_ramp,
             runtime_ns: self.runtime_ns,
             depth: self.depth(),
             failure: self.failure,
@@ -501,7 +526,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             log: self.parts.log,
             cmdprio: self.parts.cmdprio,
             keeper: self.parts.keeper,
-            end_ns: self.clock.now_ns(),
+            end_ns,
             recorder: self.parts.recorder,
         }
     }

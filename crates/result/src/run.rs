@@ -11,9 +11,10 @@ use crate::nfs::NfsSide;
 use crate::nodes::NodeResult;
 use crate::pods::PodResult;
 use crate::stats::{LatencyStats, Moments};
-use iosonde_job::plan::{Engine, IoPriority, PerDirection, Plan};
+use iosonde_job::plan::{Direction, Engine, IoPriority, PerDirection, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Version of the result format.
@@ -112,6 +113,51 @@ pub struct WorkerResult {
     pub total_errors: u64,
     /// errno of the first of them.
     pub first_error: i32,
+    /// What was done in the ramp, where it never ended: then nothing was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only_ramp: Option<Box<RampResult>>,
+}
+
+/// What a worker did in a ramp that never ended. As in fio, no latencies are known of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RampResult {
+    /// Bytes moved.
+    pub io_bytes: PerDirection<u64>,
+    /// I/Os issued.
+    pub total_ios: PerDirection<u64>,
+    /// Length of the ramp so far, for directions that moved something.
+    pub runtime_ns: PerDirection<u64>,
+    /// fsync, fdatasync and sync_file_range.
+    pub syncs: u64,
+    /// As in [`WorkerResult`].
+    pub iodepth_level: [u64; 7],
+    /// As in [`WorkerResult`].
+    pub iodepth_submit: [u64; 7],
+    /// As in [`WorkerResult`].
+    pub iodepth_complete: [u64; 7],
+}
+
+impl WorkerResult {
+    /// The worker as fio counts it: what was done in a ramp that never ended counts, without latencies.
+    pub fn as_fio_counts(&self) -> Cow<'_, WorkerResult> {
+        let Some(ramp) = &self.only_ramp else {
+            return Cow::Borrowed(self);
+        };
+        let mut counted = self.clone();
+        for direction in Direction::ALL {
+            let stats = &mut counted.directions[direction];
+            stats.io_bytes = ramp.io_bytes[direction];
+            stats.total_ios = ramp.total_ios[direction];
+            stats.runtime_ns = ramp.runtime_ns[direction];
+        }
+        let runtimes = Direction::ALL.map(|direction| ramp.runtime_ns[direction]);
+        counted.runtime_ns = runtimes.into_iter().max().unwrap_or(0);
+        counted.sync.total_ios = ramp.syncs;
+        counted.iodepth_level = ramp.iodepth_level;
+        counted.iodepth_submit = ramp.iodepth_submit;
+        counted.iodepth_complete = ramp.iodepth_complete;
+        Cow::Owned(counted)
+    }
 }
 
 /// How I/O was really issued.

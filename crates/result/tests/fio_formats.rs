@@ -185,6 +185,7 @@ fn worker(index: usize, job: &Value, tid: u32) -> WorkerResult {
         error: None,
         total_errors: job["total_err"].as_u64().unwrap_or(0),
         first_error: job["first_error"].as_i64().unwrap_or(0) as i32,
+        only_ramp: None,
     }
 }
 

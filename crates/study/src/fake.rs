@@ -449,5 +449,6 @@ fn worker(
         error,
         total_errors: 0,
         first_error: 0,
+        only_ramp: None,
     }
 }

@@ -51,6 +51,7 @@ pub(super) fn of_worker(
         error: standing.failure.cloned(),
         total_errors: standing.survived,
         first_error: standing.first_error,
+        only_ramp: standing.only_ramp.clone(),
         ..blank(plan, clone, used)
     }
 }
@@ -118,5 +119,6 @@ pub(super) fn blank(plan: &Plan, clone: &Member, backend: BackendUsed) -> Worker
         error: None,
         total_errors: 0,
         first_error: 0,
+        only_ramp: None,
     }
 }

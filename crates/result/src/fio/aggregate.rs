@@ -111,9 +111,9 @@ impl<'a> Report<'a> {
             }
             match entries.last_mut() {
                 Some(entry) if job.measure.group_reporting && entry.groupid == worker.groupid => {
-                    entry.add(worker, job);
+                    entry.add(&worker.as_fio_counts(), job);
                 }
-                _ => entries.push(Entry::of(worker, job)),
+                _ => entries.push(Entry::of(&worker.as_fio_counts(), job)),
             }
         }
         for entry in &mut entries {

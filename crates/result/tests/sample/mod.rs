@@ -89,6 +89,7 @@ pub(crate) fn worker(
         error: None,
         total_errors: 0,
         first_error: 0,
+        only_ramp: None,
     }
 }
 
