@@ -71,3 +71,27 @@ fn parsing_alone_prints_advice_on_stdout() {
         "{run}"
     );
 }
+
+#[test]
+fn two_percent_signs_mean_one() {
+    let scratch = Scratch::shared();
+    lay_out(&scratch.work().join("data"), 4 << 20);
+    scratch.write(
+        "percent.fio",
+        "[job]\nfilename=data\nrw=read\nsize=100%%\noffset=50%%\nsteadystate=iops:10%%\nss_dur=60\n",
+    );
+    let on_the_line =
+        "--name=job --filename=data --rw=randread --size=50%% --offset_increment=10%%";
+    for line in ["percent.fio", on_the_line] {
+        let read = |program: Program| {
+            let json = program.line(&scratch, line).json();
+            (
+                json["jobs"][0]["read"]["io_bytes"].clone(),
+                json["jobs"][0]["job options"].clone(),
+            )
+        };
+        let (reference, subject) = (read(Program::Fio), read(Program::subject()));
+        assert_eq!(reference, subject, "{line}");
+        assert_eq!(subject.0, 2 << 20, "{line}");
+    }
+}

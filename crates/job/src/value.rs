@@ -11,7 +11,8 @@ pub mod split;
 
 pub use list::{colons, cpu_list, directions, node_list, ranges};
 pub use number::{
-    Bytes, TimeUnit, boolean, bytes, extent, float, integer, percent, signed_bytes, time_ns,
+    Bytes, TimeUnit, before_percent_sign, boolean, bytes, extent, float, integer, percent,
+    signed_bytes, time_ns,
 };
 pub use pattern::{pattern, pattern_with_fields};
 pub use split::{block_sizes, byte_zones, percent_zones};

@@ -332,7 +332,7 @@ fn apply_steady_state(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
             .help(format!("write it behind a colon: `{word}:2%`"))
     })?;
     let wrong = |error: ValueError| error.within(text, limit);
-    let (number, percent) = match limit.strip_suffix('%') {
+    let (number, percent) = match value::before_percent_sign(limit) {
         Some(number) => (value::float(number).map_err(wrong)?, true),
         None if metric == SteadyMetric::Bandwidth => {
             // An absolute bandwidth has size suffixes.

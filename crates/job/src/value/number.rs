@@ -76,9 +76,14 @@ pub fn float(text: &str) -> Parsed<f64> {
         .ok_or_else(|| ValueError::new(format!("`{text}` is not a number")))
 }
 
+/// The number before a percent sign; `None` without one. As in fio `%%` is one sign: Python's ConfigParser writes it.
+pub fn before_percent_sign(text: &str) -> Option<&str> {
+    text.ends_with('%').then(|| text.trim_end_matches('%'))
+}
+
 /// A whole number of per cent from 0 to 100; the sign may follow.
 pub fn percent(text: &str) -> Parsed<u8> {
-    let number = text.strip_suffix('%').unwrap_or(text);
+    let number = before_percent_sign(text).unwrap_or(text);
     match integer(number)? {
         value @ 0..=100 => Ok(value as u8),
         _ => Err(ValueError::new(format!(
@@ -89,7 +94,7 @@ pub fn percent(text: &str) -> Parsed<u8> {
 
 /// A size, or a percentage of one: `20%`.
 pub fn extent(text: &str, base: Bytes) -> Parsed<Extent> {
-    if let Some(number) = text.strip_suffix('%') {
+    if let Some(number) = before_percent_sign(text) {
         let value = float(number)?;
         if value < 0.0 {
             return Err(ValueError::new(format!("`{text}` must not be negative")));
@@ -326,6 +331,9 @@ mod tests {
         assert_eq!(extent("4k", Bytes::Binary), Ok(Extent::Bytes(4096)));
         assert!(extent("4z", Bytes::Binary).is_err());
         assert_eq!(percent("70%"), Ok(70));
+        assert_eq!(percent("70%%"), Ok(70));
+        assert_eq!(extent("20%%", Bytes::Binary), Ok(Extent::Percent(20.0)));
+        assert!(extent("%%", Bytes::Binary).is_err());
         assert!(percent("101").is_err());
     }
 
