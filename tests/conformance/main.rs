@@ -15,6 +15,7 @@ mod interrupt;
 mod json;
 mod logs;
 mod page_cache;
+mod patterns;
 mod published;
 mod ramp;
 mod replay;

@@ -326,7 +326,7 @@ pub const ROWS: &[Row] = &[
         "buffer_pattern",
         Kind::Pattern,
         "",
-        "Write these bytes over and over.",
+        "Write these bytes over and over: at most 128 KiB of them, as in newer fio (512 in 3.33).",
         |b, v| {
             let read = |path: &str| v.env.read_file(path).ok();
             b.buffers.pattern = Some(value::pattern(v.str(), read)?);

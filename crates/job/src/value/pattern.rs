@@ -3,8 +3,14 @@
 use super::{Parsed, ValueError};
 use crate::plan::PatternPart;
 
-/// fio's limit on the length of a pattern.
-const MAX_PATTERN_BYTES: usize = 512;
+/// Longest pattern. fio 3.33 takes 512 bytes, later versions take this much.
+const MAX_PATTERN_BYTES: usize = 128 << 10;
+
+/// fio's limit on the number of `%o` in a pattern.
+const MAX_OFFSET_FIELDS: usize = 8;
+
+/// Bytes of a `%o`.
+const OFFSET_FIELD_BYTES: usize = 8;
 
 /// A pattern without fields. `read_file` gives the contents of a file named in single quotes.
 pub fn pattern(text: &str, read_file: impl Fn(&str) -> Option<Vec<u8>>) -> Parsed<Vec<u8>> {
@@ -28,32 +34,41 @@ pub fn pattern_with_fields(
 ) -> Parsed<Vec<PatternPart>> {
     let mut parts: Vec<PatternPart> = Vec::new();
     let mut rest = text.trim();
-    let mut length = 0;
+    let mut left_bytes = MAX_PATTERN_BYTES;
+    let mut fields = 0;
+    if rest.is_empty() {
+        return Err(ValueError::new("the pattern is empty"));
+    }
     while !rest.is_empty() {
-        let (part, left) = next_part(rest, &read_file).map_err(|error| error.within(text, rest))?;
-        length += match &part {
+        let next = next_part(rest, left_bytes, &read_file);
+        let (part, left) = next.map_err(|error| error.within(text, rest))?;
+        let length = match &part {
             PatternPart::Bytes(bytes) => bytes.len(),
-            PatternPart::Offset => 8,
+            PatternPart::Offset => OFFSET_FIELD_BYTES,
         };
+        fields += usize::from(part == PatternPart::Offset);
+        if fields > MAX_OFFSET_FIELDS {
+            let message = format!("the pattern has more than {MAX_OFFSET_FIELDS} times `%o`");
+            return Err(ValueError::new(message));
+        }
+        left_bytes = left_bytes.checked_sub(length).ok_or_else(|| {
+            ValueError::new(format!(
+                "the pattern has more than {MAX_PATTERN_BYTES} bytes"
+            ))
+        })?;
         match (parts.last_mut(), part) {
             (Some(PatternPart::Bytes(last)), PatternPart::Bytes(more)) => last.extend(more),
             (_, part) => parts.push(part),
         }
-        rest = left.trim_start();
-    }
-    if length > MAX_PATTERN_BYTES {
-        return Err(ValueError::new(format!(
-            "the pattern has {length} bytes, more than {MAX_PATTERN_BYTES}"
-        )));
-    }
-    if length == 0 {
-        return Err(ValueError::new("the pattern is empty"));
+        rest = left;
     }
     Ok(parts)
 }
 
+/// The first part and the text behind it. Of a file no more than `left_bytes` are taken, as in fio.
 fn next_part<'t>(
     text: &'t str,
+    left_bytes: usize,
     read_file: &impl Fn(&str) -> Option<Vec<u8>>,
 ) -> Parsed<(PatternPart, &'t str)> {
     if let Some(rest) = text.strip_prefix("%o") {
@@ -68,23 +83,36 @@ fn next_part<'t>(
         let (path, rest) = quoted
             .split_once('\'')
             .ok_or_else(|| ValueError::new("the closing `'` is missing"))?;
-        let bytes = read_file(path)
+        let mut bytes = read_file(path)
             .ok_or_else(|| ValueError::new(format!("cannot read the pattern file `{path}`")))?;
+        bytes.truncate(left_bytes);
         (bytes, rest)
-    } else if text.starts_with("0x") || text.starts_with("0X") {
+    } else if is_hexadecimal(text) {
         hexadecimal(text)?
     } else {
         decimal(text)?
     };
+    if bytes.is_empty() {
+        return Err(ValueError::new("a part of the pattern is empty"));
+    }
     Ok((PatternPart::Bytes(bytes), rest))
 }
 
-/// `0xdead` is the bytes de ad; a lone digit is one byte by itself, at the front.
+/// Whether the text begins with `0x` and a hexadecimal digit.
+fn is_hexadecimal(text: &str) -> bool {
+    let start = text.as_bytes();
+    start.len() > 2 && start[..2].eq_ignore_ascii_case(b"0x") && start[2].is_ascii_hexdigit()
+}
+
+/// `0xdead` is the bytes de ad; with an odd number of digits the first byte is the first digit. A 0 before an `x` begins the
+/// next number: `0xff0x14` is ff 14.
 fn hexadecimal(text: &str) -> Parsed<(Vec<u8>, &str)> {
     let digits = &text[2..];
-    let end = digits
+    let mut end = digits
         .find(|c: char| !c.is_ascii_hexdigit())
         .unwrap_or(digits.len());
+    let begins_next = digits[end..].starts_with(['x', 'X']) && digits[..end].ends_with('0');
+    end -= usize::from(begins_next);
     let (digits, rest) = digits.split_at(end);
     if digits.is_empty() {
         return Err(not_a_pattern(text));
@@ -101,30 +129,35 @@ fn hexadecimal(text: &str) -> Parsed<(Vec<u8>, &str)> {
     Ok((bytes, rest))
 }
 
-/// A decimal number of 32 bits: its bytes, lowest first, without leading zeros.
+/// A signed decimal number of 32 bits: its bytes, lowest first, without leading zeros. It ends before the next `0x`: `-120xff` is
+/// -12 and ff. As in fio, only a decimal number may have a blank before it.
 fn decimal(text: &str) -> Parsed<(Vec<u8>, &str)> {
-    let unsigned = text.strip_prefix('-').unwrap_or(text);
-    let end = unsigned
+    let number = text.trim_start();
+    let unsigned = number.strip_prefix(['-', '+']).unwrap_or(number);
+    let mut end = unsigned
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(unsigned.len());
-    let split = text.len() - unsigned.len() + end;
-    let value: i64 = text[..split].parse().map_err(|_| not_a_pattern(text))?;
-    if !(i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(&value) {
-        return Err(
-            ValueError::new(format!("`{}` has more than 32 bits", &text[..split]))
-                .help("write longer patterns in hexadecimal: `0xdeadbeef00`"),
-        );
+    let begins_next = unsigned[end..].starts_with(['x', 'X']) && unsigned[..end].ends_with('0');
+    end -= usize::from(begins_next);
+    if end == 0 {
+        return Err(not_a_pattern(text));
     }
-    let mut bytes = (value as u32).to_le_bytes().to_vec();
+    let (number, rest) = number.split_at(number.len() - unsigned.len() + end);
+    let value: i32 = number.parse().map_err(|_| {
+        ValueError::new(format!("`{number}` has more than 31 bits"))
+            .help("write longer patterns in hexadecimal: `0xdeadbeef00`")
+    })?;
+    let mut bytes = value.to_le_bytes().to_vec();
     while bytes.len() > 1 && bytes.last() == Some(&0) {
         bytes.pop();
     }
-    Ok((bytes, &text[split..]))
+    Ok((bytes, rest))
 }
 
 fn not_a_pattern(text: &str) -> ValueError {
-    ValueError::new(format!("`{text}` is not a pattern"))
-        .help("write `0xdeadbeef`, `\"text\"`, a decimal number, `'file'`, or several of them")
+    ValueError::new(format!("`{text}` is not a pattern")).help(
+        "write `0xdeadbeef`, `\"text\"`, a decimal number, `'file'`, or several of them without blanks between",
+    )
 }
 
 #[cfg(test)]
@@ -154,6 +187,14 @@ mod tests {
             ("0x00ff 1", "00ff01"),
             ("1-2", "01feffffff"),
             ("0", "00"),
+            ("\"abcd\"-120xdeadface", "61626364f4ffffffdeadface"),
+            ("0xff0x14", "ff14"),
+            ("0x00x12", "0012"),
+            ("00x12", "0012"),
+            ("1200x12", "7812"),
+            ("+5", "05"),
+            ("-2147483648", "00000080"),
+            ("\"ab\" 1", "616201"),
         ] {
             assert_eq!(hex(text), bytes, "{text}");
         }
@@ -165,7 +206,16 @@ mod tests {
             "abc",
             "0x",
             "\"a\"b",
-            "4294967296",
+            "4294967295",
+            "2147483648",
+            "-2147483649",
+            "12 0x5",
+            "0x00ff 0x1",
+            "\"ab\" \"cd\"",
+            "0x0x12",
+            "\"\"",
+            "\"a\"\"\"",
+            "1%o",
             "",
             "'nofile'",
             "\"open",
@@ -186,6 +236,15 @@ mod tests {
                 PatternPart::Bytes(vec![0x61, 0x62, 0x63, 0x64, 0xf4, 0xff, 0xff, 0xff]),
             ]
         );
+    }
+
+    #[test]
+    fn long_pattern_is_cut_at_the_limit_of_newer_fio() {
+        let file = |_: &str| Some(vec![7; MAX_PATTERN_BYTES + 1]);
+        assert_eq!(pattern("'big'", file).unwrap().len(), MAX_PATTERN_BYTES);
+        assert!(pattern("'big'1", file).is_err());
+        assert!(pattern_with_fields(&"%o".repeat(8), file).is_ok());
+        assert!(pattern_with_fields(&"%o".repeat(9), file).is_err());
     }
 
     proptest! {
