@@ -159,7 +159,10 @@ pub fn interpret(entries: &[Entry], diagnostics: &mut Diagnostics) -> CommandLin
         if let Status::Unsupported { reason, instead } = option.status {
             let message = format!("`--{}` is not supported: {reason}", option.name);
             let error = Diagnostic::error(message).at(entry.span());
-            diagnostics.push(error.help(format!("the nearest way: {instead}")));
+            diagnostics.push(match instead {
+                "" => error,
+                _ => error.help(format!("the nearest way: {instead}")),
+            });
             continue;
         }
         if let Err(error) = (option.apply)(&mut command, &Word(entry.value.as_ref())) {

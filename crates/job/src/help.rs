@@ -101,7 +101,8 @@ pub fn options_markdown() -> String {
     }
     for (names, reason, instead) in engines::REFUSED {
         let names = names.join("`, `");
-        let _ = writeln!(text, "| `{names}` | no | {reason}. Nearest: {instead}. |");
+        let nearest = nearest_way(instead);
+        let _ = writeln!(text, "| `{names}` | no | {reason}.{nearest} |");
     }
     text
 }
@@ -135,8 +136,17 @@ fn status(status: Status) -> (&'static str, String) {
         Status::Supported => ("yes", String::new()),
         Status::Accepted(meaning) => ("read", format!(" *{meaning}*")),
         Status::Unsupported { reason, instead } => {
-            ("no", format!(" *Refused: {reason}. Nearest: {instead}.*"))
+            let nearest = nearest_way(instead);
+            ("no", format!(" *Refused: {reason}.{nearest}*"))
         }
+    }
+}
+
+/// A sentence on the nearest way, if there is one.
+fn nearest_way(instead: &str) -> String {
+    match instead {
+        "" => String::new(),
+        _ => format!(" Nearest: {instead}."),
     }
 }
 
@@ -147,7 +157,7 @@ fn list<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
             Status::Unsupported { .. } => "(not supported) ",
             _ => "",
         };
-        let _ = writeln!(text, "{:<26}{mark}{}", row.name, row.doc);
+        let _ = writeln!(text, "{:<25} {mark}{}", row.name, row.doc);
     }
     text
 }
@@ -206,6 +216,33 @@ mod tests {
                 .unwrap_err()
                 .contains("`iodepth`")
         );
+    }
+
+    #[test]
+    fn long_option_name_stands_apart_from_its_text() {
+        for line in command_help(Some("all")).unwrap().lines() {
+            let name = line.split(' ').next().unwrap();
+            assert!(options::find(name).is_some(), "{line}");
+        }
+    }
+
+    #[test]
+    fn help_on_options_of_words_lists_the_words() {
+        for (name, word) in [
+            ("rw", "randtrimwrite"),
+            ("ioengine", "io_uring"),
+            ("verify", "crc32c"),
+            ("mem", "mmaphuge"),
+            ("random_distribution", "zipf"),
+            ("file_service_type", "roundrobin"),
+        ] {
+            let help = command_help(Some(name)).unwrap();
+            let values = help
+                .lines()
+                .find(|line| line.contains("value: one of "))
+                .unwrap();
+            assert!(values.contains(word), "{help}");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod engines;
 pub mod files;
 pub mod given;
 pub mod how;
+pub mod later;
 pub mod measure;
 pub mod other;
 pub mod row;
@@ -35,6 +36,7 @@ pub fn family(family: Family) -> &'static [Row] {
         Family::Engine => engines::ROWS,
         Family::Ceph => ceph::ROWS,
         Family::Other => other::ROWS,
+        Family::Later => later::ROWS,
     }
 }
 

@@ -60,6 +60,7 @@ pub fn parse_for(
         sections: command.sections.clone(),
         readonly: command.readonly,
         engine_of_target,
+        parse_only: command.parse_only,
     };
     let plan = resolve::resolve(&units, &wishes, env, &mut diagnostics);
     check_max_jobs(&command, &plan, &mut diagnostics);

@@ -23,6 +23,8 @@ pub struct Wishes {
     pub readonly: bool,
     /// Whether the target brings its engine with it, whatever the jobs say.
     pub engine_of_target: bool,
+    /// Nothing is run, so that there need not be a job.
+    pub parse_only: bool,
 }
 
 /// Makes the plan. It is complete only if `diagnostics` has no errors afterwards.
@@ -188,7 +190,7 @@ impl Resolver<'_> {
         if self.exitall {
             self.exit_all();
         }
-        if self.plan.jobs.is_empty() && !self.diagnostics.has_errors() {
+        if self.plan.jobs.is_empty() && !self.wishes.parse_only && !self.diagnostics.has_errors() {
             self.diagnostics.push(
                 Diagnostic::error("no job is defined")
                     .help("name a job file, or begin a job with `--name=NAME`"),

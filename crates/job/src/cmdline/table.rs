@@ -372,7 +372,7 @@ pub const OPTIONS: &[ProgramOption] = &[
         "",
         "Test the CPU's clock.",
         "the CPU's clock is not read directly",
-        "leave it out",
+        "",
     ),
     ProgramOption::unsupported(
         "crctest",
@@ -388,7 +388,7 @@ pub const OPTIONS: &[ProgramOption] = &[
         "FILE",
         "Print a compressed log.",
         "logs are not compressed",
-        "leave it out",
+        "",
     ),
     ProgramOption::unsupported(
         "server",

@@ -59,7 +59,7 @@ pub const REFUSED: &[(&[&str], &str, &str)] = &[
             "librpma_gpspm_server",
         ],
         "networks are not measured",
-        "a target on the network file system or block device",
+        "",
     ),
     (
         &["cpuio", "exec"],
@@ -79,7 +79,7 @@ pub const REFUSED: &[(&[&str], &str, &str)] = &[
             "e4defrag",
         ],
         "operations on metadata are not measured",
-        "create_on_open=1 with a data engine",
+        "",
     ),
     (
         &[
@@ -122,7 +122,8 @@ const HTTP: &[&str] = &["http"];
 const NO_NET: &str = "networks are not measured";
 const NO_HTTP: &str = "storage behind a network library is not spoken to directly";
 const NO_ENGINE: &str = "its engine is not supported";
-const OTHER_ENGINE: &str = "one of the engines of `--enghelp`";
+/// No other engine does what these options ask for.
+const OTHER_ENGINE: &str = "";
 const MOUNT: &str = "mount or attach the storage, and name the path";
 
 /// The rows.
@@ -288,7 +289,7 @@ pub const ROWS: &[Row] = &[
         "0",
         "Map files with huge pages.",
         "mappings have the system's page size",
-        "leave it out",
+        "",
     )
     .engines(&["mmap"]),
     engine_only("cpuload", Kind::Percent, "CPU to use.", &["cpuio"]),
@@ -377,12 +378,18 @@ pub fn engine(name: &str) -> Parsed<Engine> {
     if let Some((engine, _)) = ENGINES.iter().find(|(engine, _)| engine.name() == name) {
         return Ok(*engine);
     }
+    if name.starts_with("external:") {
+        let message =
+            format!("`{name}` is not supported: engines that fio loads from a file are not loaded");
+        return Err(ValueError::new(message));
+    }
     for (names, reason, instead) in REFUSED {
-        if names.contains(&name) || (name.starts_with("external:") && names.contains(&"cpp_null")) {
-            return Err(
-                ValueError::new(format!("the engine `{name}` is not supported: {reason}"))
-                    .help(format!("the nearest way: {instead}")),
-            );
+        if names.contains(&name) {
+            let error = ValueError::new(format!("the engine `{name}` is not supported: {reason}"));
+            return Err(match *instead {
+                "" => error,
+                _ => error.help(format!("the nearest way: {instead}")),
+            });
         }
     }
     let choices: Vec<(&str, Engine)> = ENGINES.iter().map(|(e, _)| (e.name(), *e)).collect();

@@ -69,7 +69,7 @@ pub const ROWS: &[Row] = &[
         "none",
         "Lock files while working on them.",
         "files are not locked",
-        "leave it out",
+        "",
     ),
     Row::new(
         "nrfiles",
@@ -91,7 +91,10 @@ pub const ROWS: &[Row] = &[
     ),
     Row::new(
         "file_service_type",
-        Kind::Text,
+        Kind::Words(
+            &["roundrobin", "sequential", "random", "zipf", "pareto", "normal", "gauss"],
+            ", perhaps with :N or :parameter",
+        ),
         "roundrobin",
         "Which file the next I/O goes to: roundrobin, sequential or random, each with :N for N I/Os at a time, or \
          zipf, pareto and normal (gauss) with their parameter.",

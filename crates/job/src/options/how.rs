@@ -11,7 +11,10 @@ const U32: i64 = u32::MAX as i64;
 pub const ROWS: &[Row] = &[
     Row::new(
         "ioengine",
-        Kind::Text,
+        Kind::Words(
+            &["io_uring", "libaio", "posixaio", "sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "rados", "rbd", "null", "sim", "auto"],
+            "",
+        ),
         "psync",
         "How I/O reaches the kernel: io_uring, libaio, posixaio, sync, psync, vsync, pvsync, pvsync2, mmap; null does \
          nothing, sim is a simulated device, auto is the best that the kernel allows.",
@@ -234,7 +237,10 @@ pub const ROWS: &[Row] = &[
     ),
     Row::new(
         "mem",
-        Kind::Text,
+        Kind::Words(
+            &["malloc", "shm", "shmhuge", "mmap", "mmaphuge", "mmapshared"],
+            ", perhaps with :FILE",
+        ),
         "malloc",
         "Where I/O buffers come from: malloc, shm, shmhuge, mmap[:file], mmaphuge[:file], mmapshared.",
         apply_mem,

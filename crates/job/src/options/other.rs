@@ -1,6 +1,5 @@
 //! Names and descriptions, and what else fio has: traces, cgroups, zoned devices, profiles.
 
-use super::row::LATER;
 use super::{Builder, Given, Kind, Row};
 use crate::value::{self, Parsed, ValueError};
 
@@ -202,7 +201,7 @@ pub const ROWS: &[Row] = &[
         Kind::Bool,
         "0",
         "Keep the control group.",
-        "leave it out",
+        "",
     ),
     cgroup(
         "cgroup_weight",
@@ -258,75 +257,7 @@ pub const ROWS: &[Row] = &[
         Kind::Int(0, U32),
         "Threads of the tiobench profile.",
     ),
-    later(
-        "fdp",
-        Kind::Bool,
-        "Place data by NVMe's flexible data placement.",
-    ),
-    later(
-        "dataplacement",
-        Kind::Text,
-        "Place data by hints to the device.",
-    ),
-    later("plids", Kind::Text, "Placement identifiers."),
-    later(
-        "plid_select",
-        Kind::Text,
-        "How placement identifiers are picked.",
-    ),
-    later(
-        "dp_scheme",
-        Kind::Text,
-        "File that maps offsets to placement identifiers.",
-    ),
-    later(
-        "sprandom",
-        Kind::Bool,
-        "Precondition an SSD with one pass of random writes.",
-    ),
-    later(
-        "ramp_size",
-        Kind::Size,
-        "Move this much before anything is counted.",
-    ),
-    later(
-        "thinkcycles",
-        Kind::Int(0, U32),
-        "Spin this many cycles between I/Os.",
-    ),
-    later("priohint", Kind::Int(0, 1023), "Hint of I/O priority."),
-    later(
-        "log_issue_time",
-        Kind::Bool,
-        "Log when each I/O was issued.",
-    ),
-    later(
-        "verify_write_sequence",
-        Kind::Bool,
-        "Check the order of writes.",
-    ),
-    later(
-        "verify_header_seed",
-        Kind::Bool,
-        "Check the seed in headers.",
-    ),
-    later("num_range", Kind::Int(1, 256), "Ranges in one trim."),
-    later(
-        "max_write_zones",
-        Kind::Int(0, U32),
-        "Zones written at once.",
-    ),
-    later(
-        "recover_zbd_write_error",
-        Kind::Bool,
-        "Recover zones after a failed write.",
-    ),
 ];
-
-/// Options of fio after 3.33.
-const fn later(name: &'static str, kind: Kind, doc: &'static str) -> Row {
-    Row::unsupported(name, kind, "", doc, LATER, "leave it out")
-}
 
 const fn merge(name: &'static str, kind: Kind, doc: &'static str) -> Row {
     Row::unsupported(name, kind, "", doc, NO_MERGE, NO_MERGE_WAY)

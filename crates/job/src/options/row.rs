@@ -3,9 +3,6 @@
 use super::{Builder, Given};
 use crate::value::{Parsed, TimeUnit};
 
-/// Why options of later versions are refused.
-pub(super) const LATER: &str = "it came with a fio later than 3.33, which iosonde follows";
-
 /// What an option is about; also the chapters of the documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
@@ -27,11 +24,13 @@ pub enum Family {
     Ceph,
     /// Traces, cgroups, zoned devices, and what else fio has.
     Other,
+    /// Options of fio after 3.33.
+    Later,
 }
 
 impl Family {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Family; 9] = [
+    pub const ALL: [Family; 10] = [
         Family::What,
         Family::Files,
         Family::How,
@@ -41,6 +40,7 @@ impl Family {
         Family::Engine,
         Family::Ceph,
         Family::Other,
+        Family::Later,
     ];
 
     /// Heading in the documentation.
@@ -55,6 +55,7 @@ impl Family {
             Family::Engine => "Options of single engines",
             Family::Ceph => "Options of the Ceph engines",
             Family::Other => "Other options of fio",
+            Family::Later => "Options of fio after 3.33",
         }
     }
 }
@@ -100,6 +101,8 @@ pub enum Kind {
     FloatList,
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// One of these words, which may be followed by more.
+    Words(&'static [&'static str], &'static str),
     /// Texts, separated by colons.
     List,
     /// CPU or node numbers.
@@ -145,6 +148,7 @@ impl Kind {
             Kind::Float => "number".into(),
             Kind::FloatList => "numbers, separated by colons".into(),
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
+            Kind::Words(words, more) => format!("one of {}{more}", words.join(", ")),
             Kind::List => "texts, separated by colons".into(),
             Kind::Numbers => "numbers and ranges, e.g. 0,2-5".into(),
             Kind::Pattern => "bytes: 0xdeadbeef, \"text\", numbers, 'file'".into(),
@@ -163,7 +167,7 @@ pub enum Status {
     Unsupported {
         /// Why.
         reason: &'static str,
-        /// The nearest way.
+        /// The nearest way; "" if no way does the same.
         instead: &'static str,
     },
 }
@@ -253,7 +257,7 @@ impl Row {
 
     /// Whether it came after the fio that is followed, whose command lines know nothing of it.
     pub fn is_later(&self) -> bool {
-        matches!(self.status, Status::Unsupported { reason, .. } if reason == LATER)
+        matches!(self.status, Status::Unsupported { reason, .. } if super::later::REASONS.contains(&reason))
     }
 
     /// Whether a value says the same as leaving the option out. Only unsupported options ask this.

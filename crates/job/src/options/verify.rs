@@ -14,7 +14,26 @@ const HEADER_BYTES: u64 = 40;
 pub const ROWS: &[Row] = &[
     Row::new(
         "verify",
-        Kind::Text,
+        Kind::Words(
+            &[
+                "0",
+                "crc32c",
+                "crc32",
+                "crc16",
+                "crc7",
+                "crc64",
+                "md5",
+                "sha1",
+                "sha256",
+                "sha512",
+                "xxhash",
+                "pattern",
+                "pattern_hdr",
+                "null",
+                "meta",
+            ],
+            "",
+        ),
         "0",
         "Check what was written: crc32c, crc32, crc16, crc7, crc64, md5, sha1, sha256, sha512, xxhash, pattern, \
          null; meta checks as crc32c does; 0 is off. Headers are iosonde's own: with any of them but pattern, fio \

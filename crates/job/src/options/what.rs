@@ -29,7 +29,10 @@ const fn rw(mode: Mode, random: bool) -> ReadWrite {
 pub const ROWS: &[Row] = &[
     Row::new(
         "rw",
-        Kind::Text,
+        Kind::Words(
+            &["read", "write", "trim", "randread", "randwrite", "randtrim", "rw", "readwrite", "randrw", "trimwrite", "randtrimwrite"],
+            ", perhaps with :N",
+        ),
         "read",
         "Direction and order of I/O: read, write, trim, their rand- forms, and the mixes rw (readwrite), randrw, \
          trimwrite, randtrimwrite. A number behind a colon sets how many I/Os follow each random offset \
@@ -147,7 +150,10 @@ pub const ROWS: &[Row] = &[
     ),
     Row::new(
         "random_distribution",
-        Kind::Text,
+        Kind::Words(
+            &["random", "zipf", "pareto", "normal", "zoned", "zoned_abs"],
+            ", with :parameters",
+        ),
         "random",
         "Where random I/O goes: random (evenly), zipf:theta[:center], pareto:h[:center], normal:deviation[:center], \
          zoned:access%/size%:... or zoned_abs:access%/bytes:... All but random turn the random map off. As in fio, hot \
@@ -268,9 +274,10 @@ pub const ROWS: &[Row] = &[
     ),
     Row::new(
         "zonemode",
-        Kind::Choice(&["none", "strided", "zbd"]),
+        Kind::Choice(&["none", "strided"]),
         "none",
-        "strided works on one zone of zonerange bytes, skips zoneskip bytes, and goes on in the next.",
+        "strided works on one zone of zonerange bytes, skips zoneskip bytes, and goes on in the next. zbd is refused: zoned \
+         block devices are not supported.",
         |b, v| match v.str() {
             "zbd" => Err(ValueError::new("zoned block devices are not supported")
                 .help("zonemode=strided works on ordinary devices")),

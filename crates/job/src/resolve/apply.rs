@@ -110,7 +110,10 @@ fn apply(
         }
         let message = format!("the option `{}` is not supported: {reason}", row.name);
         let error = Diagnostic::error(message).at(entry.span());
-        return Err(Box::new(error.help(format!("the nearest way: {instead}"))));
+        return Err(Box::new(match instead {
+            "" => error,
+            _ => error.help(format!("the nearest way: {instead}")),
+        }));
     }
     let may_stand_alone = matches!(row.kind, Kind::Flag | Kind::OptionalText);
     if text.is_none_or(str::is_empty) && !may_stand_alone {
@@ -147,7 +150,12 @@ fn missing(entry: &Entry, row: &Row) -> Diagnostic {
 }
 
 fn wrong(entry: &Entry, row: &Row, error: ValueError) -> Diagnostic {
-    let mut diagnostic = Diagnostic::error(format!("`{}`: {}", row.name, error.message));
+    let value = entry.value.as_ref().map_or("", |value| value.text.as_str());
+    let (message, help) = match options::later::reason_of_value(row.name, value) {
+        Some(reason) => (format!("`{value}` is not supported: {reason}"), None),
+        None => (error.message, error.help),
+    };
+    let mut diagnostic = Diagnostic::error(format!("`{}`: {message}", row.name));
     diagnostic.span = Some(match (&entry.value, error.part) {
         (Some(value), Some(part)) => value.part(part),
         (Some(value), None) if value.span.start < value.span.end => value.span,
@@ -158,7 +166,7 @@ fn wrong(entry: &Entry, row: &Row, error: ValueError) -> Diagnostic {
     {
         diagnostic = diagnostic.label(format!("this is `{}`", value.text));
     }
-    if let Some(help) = error.help {
+    if let Some(help) = help {
         diagnostic = diagnostic.help(help);
     }
     with_unset_vars(diagnostic, entry)

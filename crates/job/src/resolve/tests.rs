@@ -96,7 +96,7 @@ fn a_beginning_stands_for_no_option_that_came_later() {
     let jobs = run("--name=a --ramp=2 --size=1m", &env).plan.jobs;
     assert_eq!(jobs[0].schedule.ramp_time_ns, 2_000_000_000);
     let error = try_run("--name=a --ramp_size=2m", &env).unwrap_err();
-    assert!(error.to_string().contains("later than 3.33"), "{error}");
+    assert!(error.to_string().contains("a fio after 3.41"), "{error}");
 }
 
 #[test]

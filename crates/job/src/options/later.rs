@@ -1,0 +1,221 @@
+//! Options and values of fio after 3.33, which iosonde follows.
+//!
+//! The versions come from the packages of fio 3.36, 3.38, 3.39 and 3.41: an option came with the first of them that has it, or
+//! with a release between that one and the package before.
+
+use super::{Kind, Row};
+
+const U32: i64 = u32::MAX as i64;
+
+const BY_3_36: &str = "it came with fio 3.34 to 3.36; iosonde follows fio 3.33";
+const BY_3_38: &str = "it came with fio 3.37 or 3.38; iosonde follows fio 3.33";
+const BY_3_39: &str = "it came with fio 3.39; iosonde follows fio 3.33";
+const BY_3_41: &str = "it came with fio 3.40 or 3.41; iosonde follows fio 3.33";
+const AFTER_3_41: &str = "it came with a fio after 3.41; iosonde follows fio 3.33";
+
+/// All reasons that name a later version.
+pub(super) const REASONS: [&str; 5] = [BY_3_36, BY_3_38, BY_3_39, BY_3_41, AFTER_3_41];
+
+/// Values of options that fio 3.33 has: option, value, reason.
+const VALUES: &[(&str, &str, &str)] = &[("fadvise_hint", "noreuse", BY_3_36)];
+
+/// Why a value of an option is refused that a later fio takes; `None` if none is known to.
+pub fn reason_of_value(option: &str, value: &str) -> Option<&'static str> {
+    let found = VALUES
+        .iter()
+        .find(|(name, word, _)| *name == option && *word == value);
+    found.map(|(.., reason)| *reason)
+}
+
+/// The rows. The default is the value that says the same as leaving the option out.
+pub(super) const ROWS: &[Row] = &[
+    later(
+        "fdp",
+        Kind::Bool,
+        "0",
+        "Place data by NVMe's flexible data placement.",
+        BY_3_36,
+    ),
+    later(
+        "dataplacement",
+        Kind::Choice(&["none", "fdp", "streams"]),
+        "none",
+        "Place data by hints to the device.",
+        BY_3_38,
+    ),
+    later("plids", Kind::Text, "", "Placement identifiers.", BY_3_36).aliases(&["fdp_pli"]),
+    later(
+        "plid_select",
+        Kind::Choice(&["random", "roundrobin", "scheme"]),
+        "",
+        "How placement identifiers are picked.",
+        BY_3_36,
+    )
+    .aliases(&["fdp_pli_select"]),
+    later(
+        "dp_scheme",
+        Kind::Text,
+        "",
+        "File that maps offsets to placement identifiers.",
+        BY_3_38,
+    ),
+    later(
+        "sprandom",
+        Kind::Bool,
+        "0",
+        "Precondition an SSD with one pass of random writes.",
+        BY_3_41,
+    ),
+    later(
+        "spr_num_regions",
+        Kind::Int(1, U32),
+        "100",
+        "Regions of sprandom.",
+        BY_3_41,
+    ),
+    later(
+        "spr_op",
+        Kind::Float,
+        "0.15",
+        "Overprovisioning of the SSD, for sprandom.",
+        BY_3_41,
+    ),
+    later(
+        "ramp_size",
+        Kind::Size,
+        "0",
+        "Move this much before anything is counted.",
+        AFTER_3_41,
+    ),
+    later(
+        "thinkcycles",
+        Kind::Int(0, U32),
+        "0",
+        "Spin this many cycles between I/Os.",
+        BY_3_38,
+    ),
+    later(
+        "priohint",
+        Kind::Int(0, 1023),
+        "0",
+        "Hint of I/O priority.",
+        BY_3_36,
+    ),
+    later(
+        "cmdprio_hint",
+        Kind::IntList(0, 1023),
+        "0",
+        "Hint of the priority of cmdprio.",
+        BY_3_36,
+    ),
+    later(
+        "log_issue_time",
+        Kind::Bool,
+        "0",
+        "Log when each I/O was issued.",
+        BY_3_38,
+    ),
+    later(
+        "job_start_clock_id",
+        Kind::Int(0, U32),
+        "0",
+        "Clock of job_start in JSON.",
+        BY_3_36,
+    ),
+    later(
+        "verify_write_sequence",
+        Kind::Bool,
+        "1",
+        "Check the order of writes.",
+        BY_3_38,
+    ),
+    later(
+        "verify_header_seed",
+        Kind::Bool,
+        "1",
+        "Check the seed in headers.",
+        BY_3_39,
+    ),
+    later(
+        "verify_pattern_interval",
+        Kind::Size,
+        "0",
+        "Repeat verify_pattern with a new offset each time.",
+        BY_3_41,
+    ),
+    later(
+        "libaio_vectored",
+        Kind::Bool,
+        "0",
+        "Use vectored calls.",
+        BY_3_39,
+    )
+    .engines(&["libaio"]),
+    later(
+        "filetype",
+        Kind::Choice(&["none", "file", "block", "char"]),
+        "none",
+        "Take all files for this type.",
+        BY_3_41,
+    ),
+    later(
+        "num_range",
+        Kind::Int(1, 256),
+        "1",
+        "Ranges in one trim.",
+        BY_3_38,
+    ),
+    later(
+        "max_write_zones",
+        Kind::Int(0, U32),
+        "0",
+        "Zones written at once.",
+        AFTER_3_41,
+    ),
+    later(
+        "recover_zbd_write_error",
+        Kind::Bool,
+        "0",
+        "Recover zones after a failed write.",
+        BY_3_41,
+    ),
+    passthrough(
+        "write_mode",
+        Kind::Choice(&["write", "uncor", "zeroes", "verify"]),
+        "write",
+        BY_3_38,
+    ),
+    passthrough(
+        "verify_mode",
+        Kind::Choice(&["read", "compare"]),
+        "read",
+        BY_3_38,
+    ),
+    passthrough("deac", Kind::Bool, "0", BY_3_39),
+    passthrough("md_per_io_size", Kind::Int(0, U32), "0", BY_3_36),
+    passthrough("pi_act", Kind::Bool, "1", BY_3_36),
+    passthrough("pi_chk", Kind::Text, "", BY_3_36),
+    passthrough("apptag", Kind::Int(0, U32), "", BY_3_36),
+    passthrough("apptag_mask", Kind::Int(0, U32), "", BY_3_36),
+];
+
+const fn later(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    doc: &'static str,
+    reason: &'static str,
+) -> Row {
+    Row::unsupported(name, kind, default, doc, reason, "")
+}
+
+/// Options of raw NVMe commands.
+const fn passthrough(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    reason: &'static str,
+) -> Row {
+    later(name, kind, default, "A field of raw NVMe commands.", reason)
+        .engines(&["io_uring_cmd", "xnvme"])
+}
