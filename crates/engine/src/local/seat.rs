@@ -180,9 +180,12 @@ impl Seat<'_> {
                 }
             })?),
         };
-        self.shared
-            .open_files
-            .store(files.handles().len() as u32, Relaxed);
+        // As in fio, an engine without paths holds its files open in name.
+        let open_files = match without_files {
+            true => self.clone.files().files.len(),
+            false => files.handles().len(),
+        };
+        self.shared.open_files.store(open_files as u32, Relaxed);
         if let Some(said) = commands::before(job)? {
             self.shared.note(said);
         }
@@ -484,6 +487,7 @@ fn settle(job: &Job, clone: u32) -> Result<(), RunError> {
         }
     };
     if let Some(cpus) = &io.cpus_allowed {
+        check_numbers("cpus_allowed", "processor", cpus, CPUS_ONLINE)?;
         let mine = if io.cpus_split {
             vec![cpus[clone as usize % cpus.len()]]
         } else {
@@ -492,6 +496,7 @@ fn settle(job: &Job, clone: u32) -> Result<(), RunError> {
         thread::set_affinity(&mine).map_err(refused(format!("cpus_allowed={mine:?}")))?;
     }
     if let Some(nodes) = &io.numa_cpu_nodes {
+        check_numbers("numa_cpu_nodes", "NUMA node", nodes, NODES_ONLINE)?;
         let cpus = cpus_of_nodes(nodes);
         thread::set_affinity(&cpus).map_err(refused(format!("numa_cpu_nodes={nodes:?}")))?;
     }
@@ -507,6 +512,31 @@ fn settle(job: &Job, clone: u32) -> Result<(), RunError> {
     thread::set_fine_timers();
     // Last, as another user may not do the above.
     thread::set_identity(io.uid, io.gid).map_err(refused("uid or gid".to_owned()))
+}
+
+/// Where the kernel lists the processors that are online, and the NUMA nodes.
+const CPUS_ONLINE: &str = "/sys/devices/system/cpu/online";
+const NODES_ONLINE: &str = "/sys/devices/system/node/online";
+
+/// Refuses numbers of processors or NUMA nodes that this machine does not have. The kernel takes a mask if one of them exists.
+/// Where the kernel does not list them, its own answer has to do.
+fn check_numbers(option: &str, what: &str, asked: &[u32], path: &str) -> Result<(), RunError> {
+    match std::fs::read_to_string(path) {
+        Ok(online) => check_listed(option, what, asked, &online),
+        Err(_) => Ok(()),
+    }
+}
+
+fn check_listed(option: &str, what: &str, asked: &[u32], online: &str) -> Result<(), RunError> {
+    let there = cpu_list(online);
+    let Some(missing) = asked.iter().find(|number| !there.contains(number)) else {
+        return Ok(());
+    };
+    let online = online.trim();
+    Err(RunError::Unsupported {
+        problem: format!("{option}: there is no {what} {missing}; this machine has {online}"),
+        remedy: format!("name some of {online}"),
+    })
 }
 
 /// The processors of NUMA nodes, as sysfs lists them.
@@ -534,5 +564,18 @@ mod tests {
     fn cpu_lists_of_sysfs() {
         assert_eq!(cpu_list("0-2,5\n"), [0, 1, 2, 5]);
         assert_eq!(cpu_list("\n"), [] as [u32; 0]);
+    }
+
+    #[test]
+    fn processor_that_is_missing_is_refused_with_those_there_are() {
+        let check = |asked: &[u32]| check_listed("cpus_allowed", "processor", asked, "0-1,4\n");
+        assert!(check(&[0, 4]).is_ok());
+        let Err(RunError::Unsupported { problem, .. }) = check(&[0, 1, 2]) else {
+            panic!("2 is not there");
+        };
+        assert_eq!(
+            problem,
+            "cpus_allowed: there is no processor 2; this machine has 0-1,4"
+        );
     }
 }
