@@ -1,7 +1,12 @@
 //! Programs that start fio: what they read of it must not depend on which program runs.
 
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+
+use iosonde_e2e::program::Running;
 use iosonde_e2e::scratch::lay_out;
 use iosonde_e2e::{Program, Scratch, ours};
+use rustix::process::Signal;
 
 /// Jobs that iosonde has advice on, and a word of the advice.
 const ADVISED: [(&str, &str); 4] = [
@@ -93,5 +98,143 @@ fn two_percent_signs_mean_one() {
         let (reference, subject) = (read(Program::Fio), read(Program::subject()));
         assert_eq!(reference, subject, "{line}");
         assert_eq!(subject.0, 2 << 20, "{line}");
+    }
+}
+
+#[test]
+fn parse_only_without_a_job_succeeds() {
+    let scratch = Scratch::shared();
+    for program in Program::both() {
+        let run = program.line(&scratch, "--parse-only").run();
+        assert!(run.status.success(), "{program:?}: {run}");
+    }
+}
+
+#[test]
+fn processors_that_are_missing_are_refused() {
+    let scratch = Scratch::shared();
+    for option in ["cpus_allowed=0-1000", "cpumask=4611686018427387905"] {
+        for program in Program::both() {
+            let line = format!("--name=a --ioengine=null --rw=read --size=4k --{option}");
+            let run = program.line(&scratch, &line).run();
+            assert!(!run.status.success(), "{program:?}: {option}: {run}");
+            if !program.is_fio() {
+                run.refused_with(&["there is no processor", "this machine has 0"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn status_line_of_a_null_job_counts_its_file() {
+    let scratch = Scratch::shared();
+    let line = "--name=a --ioengine=null --rw=read --size=1g --rate=1m --time_based --runtime=2 \
+                --eta=always --eta-newline=500ms";
+    for program in Program::both() {
+        let run = program.line(&scratch, line).ok();
+        assert!(run.stdout.contains("Jobs: 1 (f=1)"), "{program:?}: {run}");
+    }
+}
+
+#[test]
+fn options_of_newer_fio_are_taken_when_off_and_named_else() {
+    ours!();
+    let scratch = Scratch::shared();
+    let job = "--parse-only --name=a --size=4k";
+    for off in [
+        "log_issue_time=0",
+        "fdp=0",
+        "dataplacement=none",
+        "sprandom=0",
+        "num_range=1",
+    ] {
+        let _ = Program::Iosonde
+            .line(&scratch, &format!("{job} --{off}"))
+            .ok();
+    }
+    for (on, version) in [
+        ("log_issue_time=1", "3.37 or 3.38"),
+        ("fdp=1", "3.34 to 3.36"),
+        ("write_mode=uncor", "3.37 or 3.38"),
+        ("sprandom=1", "3.40 or 3.41"),
+        ("verify_header_seed=0", "3.39"),
+        ("fadvise_hint=noreuse", "3.34 to 3.36"),
+    ] {
+        let run = Program::Iosonde
+            .line(&scratch, &format!("{job} --{on}"))
+            .run();
+        run.refused_with(&[&format!("came with fio {version}")]);
+        assert!(!run.stderr.contains("nearest way"), "{run}");
+    }
+    for engine in ["filestat", "ftruncate", "e4defrag", "external:/x.so"] {
+        let run = Program::Iosonde
+            .line(&scratch, &format!("{job} --ioengine={engine}"))
+            .run();
+        run.refused_with(&["not supported"]);
+        assert!(!run.stderr.contains("nearest way"), "{run}");
+    }
+}
+
+/// A job that goes on until a signal comes, once it has shown that it runs.
+fn running(program: Program, scratch: &Scratch) -> Running {
+    let line = "--name=job --ioengine=null --rw=read --size=1g --rate=1m --time_based --runtime=60 \
+                --eta=always --eta-newline=250ms";
+    let mut running = program
+        .line(scratch, line)
+        .env("TMPDIR", scratch.work())
+        .start();
+    running.must_reach("the status line", |running| {
+        running.printed().contains("Jobs: 1 (f=1)")
+    });
+    running
+}
+
+#[test]
+fn sigusr1_and_the_dump_file_print_a_report_and_the_run_goes_on() {
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        let mut running = running(program, &scratch);
+        let reports = |running: &Running| running.printed().matches("clat percentiles").count();
+        running.signal(Signal::USR1);
+        running.must_reach("a report", |running| reports(running) == 1);
+        fs::write(scratch.work().join("fio-dump-status"), "").expect("a request");
+        running.must_reach("another report", |running| reports(running) == 2);
+        assert!(
+            !scratch.work().join("fio-dump-status").exists(),
+            "{program:?}"
+        );
+        running.signal(Signal::INT);
+        let run = running.wait();
+        assert!(!run.status.success(), "{program:?}: {run}");
+        assert_eq!(
+            run.stdout.matches("clat percentiles").count(),
+            3,
+            "{program:?}: {run}"
+        );
+    }
+}
+
+#[test]
+fn signals_that_end_a_run_end_it_as_documented() {
+    // Signal, by fio, by iosonde: the status, or the signal it dies of below 0; whether there is a report.
+    for (signal, fio, iosonde) in [
+        (Signal::INT, (128, true), (130, true)),
+        (Signal::TERM, (128, true), (143, true)),
+        (Signal::HUP, (-1, false), (129, true)),
+        (Signal::QUIT, (-3, false), (-3, false)),
+    ] {
+        for program in Program::both() {
+            let scratch = Scratch::shared();
+            let running = running(program, &scratch);
+            running.signal(signal);
+            let run = running.wait();
+            let status = run
+                .status
+                .code()
+                .or(run.status.signal().map(|signal| -signal));
+            let seen = (status.expect("an end"), run.stdout.contains("READ: bw="));
+            let expected = if program.is_fio() { fio } else { iosonde };
+            assert_eq!(seen, expected, "{program:?}: {signal:?}: {run}");
+        }
     }
 }

@@ -38,15 +38,15 @@ pub(crate) fn run(words: &[OsString], keep: &KeepArgs) -> Result<(), Failure> {
         let lines = parsed.command_lines.join("\n") + "\n";
         return Output::Standard.write(lines.as_bytes());
     }
+    if command.parse_only {
+        let mut output = Output::open(command.output.as_deref().map(Path::new), false)?;
+        return output.write(notes::text(&notes, Formats::asked(command)).as_bytes());
+    }
     if parsed.plan.jobs.is_empty() {
         return Err(Failure::usage(
             "no jobs are defined",
             "name a job file, or define a job with --name=NAME and its options; --help lists them",
         ));
-    }
-    if command.parse_only {
-        let mut output = Output::open(command.output.as_deref().map(Path::new), false)?;
-        return output.write(notes::text(&notes, Formats::asked(command)).as_bytes());
     }
     match elsewhere {
         None => {

@@ -1,6 +1,7 @@
 //! fio's status line while jobs run, and `--status-interval`.
 
 mod aggregate;
+mod status;
 
 use super::pods::PodsLive;
 use crate::commands::fio::document_so_far;
@@ -12,6 +13,7 @@ use iosonde_job::{CommandLine, Plan};
 use iosonde_result::fio::{Formats, eta_line, header};
 use iosonde_result::observer::{Control, Observer, Progress};
 use iosonde_result::run::{Event, RunResult};
+use status::StatusRequests;
 use std::io::{self, IsTerminal, Write};
 
 /// Shows jobs as fio does, on standard error: results alone go to standard output. Only where `--eta=always` asks for the line
@@ -24,6 +26,7 @@ pub(crate) struct FioLive<'a> {
     /// Several pods, in the place of the line.
     pods: Option<PodsLive>,
     status: Option<Every>,
+    requests: StatusRequests,
     bandwidth: Option<AggregateLog>,
     /// What is said before the jobs start, until it has been said. A job that is refused does not get that far.
     header: Option<String>,
@@ -77,6 +80,7 @@ impl<'a> FioLive<'a> {
             line: is_wanted.then(|| status_line(command, formats)).flatten(),
             pods: None,
             status: command.status_interval_ns.map(Every::new),
+            requests: StatusRequests::listen(),
             bandwidth: None,
             left_ns: None,
             header: formats.normal.then(|| header(plan)),
@@ -147,7 +151,8 @@ impl Observer for FioLive<'_> {
 
     fn wants_status(&mut self, at_ns: u64) -> bool {
         let status = self.status.as_mut();
-        status.is_some_and(|status| status.is_due(at_ns))
+        let is_due = status.is_some_and(|status| status.is_due(at_ns));
+        self.requests.take() || is_due
     }
 
     fn status(&mut self, so_far: &RunResult) {
