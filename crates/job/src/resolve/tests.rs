@@ -489,6 +489,7 @@ fn the_programs_own_options() {
     assert_eq!(run("-v", &env).command.action, Action::Version);
     let command = run("--idle-prof=percpu --name=a --size=1m", &env).command;
     assert_eq!(command.idle_profile, Some(IdleProfile::PerCpu));
+    assert!(run("--parse-only", &env).plan.jobs.is_empty());
     for (line, words) in [
         ("--name=a --output-format=xml", "not one of its values"),
         ("--name=a --client=h", "client/server"),
@@ -497,7 +498,7 @@ fn the_programs_own_options() {
         ("--name=a --numjobs=5000", "5000 clones"),
         ("--name=a --numjobs=6000 --max-jobs=5000", "6000 clones"),
         ("nofile.fio", "nofile.fio"),
-        ("--parse-only", "no job is defined"),
+        ("--eta=never", "no job is defined"),
         ("--name=a --time_based --warnings-fatal", "runtime"),
     ] {
         let error = try_run(line, &env).unwrap_err().to_string();
