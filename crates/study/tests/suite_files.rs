@@ -51,6 +51,73 @@ fn built_in_suites_are_right_and_follow_the_schema() {
     }
 }
 
+/// The mistakes of a suite, without their places.
+fn mistakes(text: &str) -> Vec<String> {
+    let limits = Limits::published();
+    let read = suite(
+        "s.toml",
+        text,
+        &BTreeMap::new(),
+        limits,
+        MOST_RUNS,
+        &FakeEnv::new(),
+    );
+    let all = read.map_or_else(|all| all, |suite| suite.warnings);
+    all.list.into_iter().map(|one| one.message).collect()
+}
+
+#[test]
+fn mistakes_of_all_parts_of_a_suite_are_told_at_once() {
+    let text = "repititions = 2\nexpect = [\"disk-randread-1.iops >= 1\", \"snyc.p99 < 10ms\"]\n\
+                [[workload]]\nname = \"disk\"\noptions = { size = \"1g\" }\n\
+                axes = { rw = \"randread,randwrite\", iodpeth = \"1,8\" }\n";
+    let told = mistakes(text);
+    let expected = [
+        "there is no `repititions` in the suite",
+        "there is no option `iodpeth`",
+    ];
+    assert_eq!(
+        told, expected,
+        "an unknown name of the suite may hide a workload"
+    );
+    // Within a workload it hides none: a name that no part can have is told as well.
+    let text = text.replace("repititions = 2\n", "");
+    let text = text.replace("name = \"disk\"\n", "name = \"disk\"\nrepititions = 2\n");
+    let expected = [
+        "there is no `repititions` in Workload",
+        "there is no option `iodpeth`",
+        "nothing is called `snyc`",
+    ];
+    let told = mistakes(&text);
+    assert_eq!(told.len(), 3, "{told:?}");
+    for (told, expected) in told.iter().zip(expected) {
+        assert!(
+            told.contains(expected.split(" in ").next().unwrap()),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn mistakes_that_follow_from_another_are_not_told() {
+    // What a misspelt study would be is not known, nor are its parts.
+    let told = mistakes(
+        "expect = [\"a.iops >= 1\"]\n[[workload]]\nname = \"a\"\nsweeep = { runtime = 1 }\n\
+         [[workload]]\nname = \"b\"\noptions = { rw = \"randraed\", size = \"1g\" }\n",
+    );
+    assert_eq!(told.len(), 2, "{told:?}");
+    // A variable that nobody has set leaves an option without a value.
+    let told = mistakes(
+        "expect = [\"a.iops >= 1\"]\n[[workload]]\nname = \"a\"\n\
+         options = { rw = \"randread\", size = \"${size}\", bs = \"4y\" }\n",
+    );
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].contains("no variable `size`"), "{told:?}");
+    // What an include would bring is not known.
+    let told = mistakes("include = [\"none.toml\"]\nexpect = [\"a.iops >= 1\"]\n");
+    assert_eq!(told.len(), 1, "{told:?}");
+}
+
 #[test]
 fn an_axis_is_given_once_by_whatever_name() {
     let text = "[[workload]]\nname = \"a\"\noptions = { size = \"1g\" }\n\

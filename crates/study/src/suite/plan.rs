@@ -1,15 +1,17 @@
 //! A written suite to what is run, target by target: the steps, the figures they will have, and what is expected of them.
 
 mod expectations;
+mod failed;
 
 use super::model::{Load, Probe, Scalar, Sweep, TargetEntry, Workload};
-use super::read::{self, Piece, Written, beside, filled, substitute};
+use super::read::{self, Piece, Written, beside, filled};
 use super::spec::{Has, PartSpec, Suite, SuiteStep, SuiteTarget, What};
 use super::text::Node;
 use super::workload::{self, Vars};
 use crate::limits::Limits;
 use crate::probe::{Budget, ProbeOptions};
 use crate::sweep::{Axis, SweepOptions};
+use failed::FailedWorkload;
 use iosonde_job::Env;
 use iosonde_job::diagnostic::{Diagnostic, Diagnostics};
 use iosonde_job::source::Span;
@@ -28,9 +30,7 @@ pub fn suite(
     env: &dyn Env,
 ) -> Result<Suite, Diagnostics> {
     let mut all = Diagnostics::default();
-    let Some(written) = read::read(name, text, overrides, env, &mut all) else {
-        return Err(all);
-    };
+    let written = read::read(name, text, overrides, env, &mut all);
     let stem = std::path::Path::new(name).file_stem();
     let stem = stem.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let mut maker = Maker {
@@ -38,6 +38,8 @@ pub fn suite(
         most_runs,
         env,
         variables: written.variables.clone(),
+        is_partial: written.is_partial,
+        failed: Vec::new(),
         suite: Suite {
             name: written.file.name.clone().unwrap_or(stem),
             about: written.file.about.clone(),
@@ -64,6 +66,10 @@ struct Maker<'a> {
     most_runs: usize,
     env: &'a dyn Env,
     variables: BTreeMap<String, String>,
+    /// Whether workloads or variables are missing that could not be read.
+    is_partial: bool,
+    /// Workloads with errors, whose parts are not known.
+    failed: Vec<FailedWorkload>,
     suite: Suite,
     all: Diagnostics,
 }
@@ -71,14 +77,17 @@ struct Maker<'a> {
 impl Maker<'_> {
     fn make(&mut self, mut written: Written) {
         for (key, (value, at)) in std::mem::take(&mut written.labels) {
-            let value = filled(&value, at, &self.variables, self.env, &mut self.all);
+            let mut found = Diagnostics::default();
+            let value = filled(&value, at, &self.variables, self.env, &mut found);
+            self.tell_unknown_variables(found);
             self.suite.labels.insert(key, value);
         }
         for mut node in std::mem::take(&mut written.targets) {
-            substitute(&mut node, &self.variables, self.env, &mut self.all);
-            self.target(&node);
+            if self.substitute(&mut node).is_empty() {
+                self.target(&node);
+            }
         }
-        if written.workloads.is_empty() {
+        if written.workloads.is_empty() && !self.is_partial {
             self.all.push(
                 Diagnostic::error(format!("{}: there is no workload", self.suite.name))
                     .help("add one: [[workload]] with a name, and job, file, options, sweep, load or probe"),
@@ -87,15 +96,16 @@ impl Maker<'_> {
         let repetitions = written.file.repetitions.unwrap_or(1);
         let mut expected = Vec::new();
         for mut piece in std::mem::take(&mut written.workloads) {
-            substitute(&mut piece.node, &self.variables, self.env, &mut self.all);
-            if let Some(name) = self.workload(&piece, repetitions) {
-                let nodes = piece.node.get("expect").map_or(&[][..], Node::items);
-                expected.extend(nodes.iter().map(|node| (node.clone(), Some(name.clone()))));
-            }
+            let unknown = self.substitute(&mut piece.node);
+            let name = self.workload_beside(&piece, repetitions, &unknown);
+            let nodes = piece.node.get("expect").map_or(&[][..], Node::items);
+            let of_it = nodes.iter().filter(|node| !unknown.contains(&node.span));
+            expected.extend(of_it.map(|node| (node.clone(), name.clone())));
         }
         for mut node in std::mem::take(&mut written.expect) {
-            substitute(&mut node, &self.variables, self.env, &mut self.all);
-            expected.push((node, None));
+            if self.substitute(&mut node).is_empty() {
+                expected.push((node, None));
+            }
         }
         for (node, workload) in expected {
             self.expectation(&node, workload);
@@ -121,11 +131,14 @@ impl Maker<'_> {
         self.suite.targets.push(SuiteTarget { name, labels });
     }
 
-    /// Its name, if it has one.
-    fn workload(&mut self, piece: &Piece, repetitions: u32) -> Option<String> {
+    /// Its name, if it has one. `is_shaped`: nothing was removed from it that had no place there.
+    fn workload(&mut self, piece: &Piece, repetitions: u32, is_shaped: bool) -> Option<String> {
         let node = &piece.node;
         let workload: Workload = serde_json::from_value(node.json()).ok()?;
         let name = workload.name.clone();
+        if name.is_empty() && !is_shaped {
+            return None;
+        }
         if name.is_empty() {
             let missing = Diagnostic::error("a workload without a name").at(first_of(node));
             self.all.push(missing.help("add name = \"...\""));
@@ -139,8 +152,8 @@ impl Maker<'_> {
         }
         let repetitions = workload.repetitions.unwrap_or(repetitions);
         let before = self.suite.parts.len();
-        let whats = self.whats(piece, &workload)?;
-        for (name, what, parts) in whats {
+        let whats = self.whats(piece, &workload, is_shaped);
+        for (name, what, parts) in whats.into_iter().flatten() {
             self.suite.steps.push(SuiteStep {
                 workload: workload.name.clone(),
                 name,
@@ -174,6 +187,7 @@ impl Maker<'_> {
         &mut self,
         piece: &Piece,
         workload: &Workload,
+        is_shaped: bool,
     ) -> Option<Vec<(String, What, Vec<PartSpec>)>> {
         let node = &piece.node;
         let kinds = ["job", "file", "options"].map(|key| node.get(key).is_some());
@@ -189,6 +203,9 @@ impl Maker<'_> {
             self.all.push(several.at(first_of(node)).help(
                 "give it one of job, file or options, perhaps with axes and sweep; or load; or probe",
             ));
+            return None;
+        }
+        if bases + studies_given == 0 && !is_shaped {
             return None;
         }
         if bases + studies_given == 0 {
@@ -207,8 +224,9 @@ impl Maker<'_> {
         if let Some(load) = &workload.load {
             return self.load(node, workload, load);
         }
-        let base = self.base(piece, workload)?;
+        let base = self.base(piece, workload);
         let axes = self.axes(node);
+        let base = base?;
         match &workload.sweep {
             Some(sweep) => self.sweep(node, workload, base, axes, sweep),
             None => self.jobs(node, workload, &base?, &axes),
@@ -324,10 +342,9 @@ impl Maker<'_> {
         sweep: &Sweep,
     ) -> Option<Vec<(String, What, Vec<PartSpec>)>> {
         let at = node.get("sweep").map_or(node.span, |node| node.span);
-        let runtime_ns = self
-            .time(sweep.runtime.as_ref(), at)?
-            .unwrap_or(60_000_000_000);
+        let runtime_ns = self.time(sweep.runtime.as_ref(), at);
         let size_bytes = self.size(sweep.size.as_ref(), at)?;
+        let runtime_ns = runtime_ns?.unwrap_or(60_000_000_000);
         let options = SweepOptions {
             exhaustive: sweep.exhaustive,
             runtime_ns,
@@ -363,9 +380,10 @@ impl Maker<'_> {
         load: &Load,
     ) -> Option<Vec<(String, What, Vec<PartSpec>)>> {
         let at = node.get("load").map_or(node.span, |node| node.span);
-        let runtime_ns = self.time(load.runtime.as_ref(), at)?;
-        let size_bytes = self.size(load.size.as_ref(), at)?;
+        let runtime_ns = self.time(load.runtime.as_ref(), at);
+        let size_bytes = self.size(load.size.as_ref(), at);
         let block = self.size(load.bs.as_ref(), at)?;
+        let (runtime_ns, size_bytes) = (runtime_ns?, size_bytes?);
         match workload::load_options(load, runtime_ns, size_bytes, block.unwrap_or(4096)) {
             Ok(options) => {
                 let parts = vec![PartSpec {
@@ -395,8 +413,9 @@ impl Maker<'_> {
         probe: &Probe,
     ) -> Option<Vec<(String, What, Vec<PartSpec>)>> {
         let at = node.get("probe").map_or(node.span, |node| node.span);
-        let runtime_ns = self.time(probe.runtime.as_ref(), at)?;
+        let runtime_ns = self.time(probe.runtime.as_ref(), at);
         let size_bytes = self.size(probe.size.as_ref(), at)?;
+        let runtime_ns = runtime_ns?;
         let mut budget = match probe.quick {
             true => Budget::QUICK,
             false => Budget::NORMAL,

@@ -27,22 +27,26 @@ pub(super) struct Written {
     pub(super) labels: BTreeMap<String, (String, Span)>,
     /// Values of variables.
     pub(super) variables: BTreeMap<String, String>,
+    /// Whether some workloads or variables could not be read, so that what is missing may be theirs.
+    pub(super) is_partial: bool,
 }
 
 /// A workload and the directory that its file is in.
 pub(super) struct Piece {
     pub(super) node: Node,
     pub(super) directory: String,
+    /// All of it, with what had no place there.
+    pub(super) extent: Span,
 }
 
-/// Reads a suite file with what it includes. `overrides` are variables of the command line.
+/// Reads a suite file with what it includes, as far as it can be read. `overrides` are variables of the command line.
 pub(super) fn read(
     name: &str,
     text: &str,
     overrides: &BTreeMap<String, String>,
     env: &dyn Env,
     all: &mut Diagnostics,
-) -> Option<Written> {
+) -> Written {
     let mut reader = Reader {
         env,
         all,
@@ -53,13 +57,14 @@ pub(super) fn read(
             expect: Vec::new(),
             labels: BTreeMap::new(),
             variables: BTreeMap::new(),
+            is_partial: false,
         },
         open: Vec::new(),
     };
     reader.file(name, text);
     let mut written = reader.written;
     for name in overrides.keys() {
-        if !written.variables.contains_key(name) {
+        if !written.is_partial && !written.variables.contains_key(name) {
             let unknown = Diagnostic::error(format!("the suite has no variable `{name}`"));
             let names = written.variables.keys().map(String::as_str);
             all.push(match nearest(name, names.clone()) {
@@ -72,7 +77,7 @@ pub(super) fn read(
         }
     }
     written.variables.extend(overrides.clone());
-    Some(written).filter(|_| !all.has_errors())
+    written
 }
 
 struct Reader<'a> {
@@ -86,17 +91,34 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn file(&mut self, name: &str, text: &str) {
         let source = self.all.sources.add(name, text);
-        let node = match text::read(name, source, text) {
+        let mut node = match text::read(name, source, text) {
             Ok(node) => node,
-            Err(errors) => return self.all.list.extend(errors),
+            Err(errors) => {
+                self.written.is_partial = true;
+                return self.all.list.extend(errors);
+            }
         };
         let before = self.all.list.len();
-        shape::check(&node, &suite_schema(), self.all);
-        if self.all.list.len() > before {
+        let items = node.get("workload").map_or(&[][..], Node::items);
+        let workloads: Vec<Span> = items.iter().map(Node::extent).collect();
+        let nameless = ["targets", "expect", "labels"];
+        let nameless: Vec<Span> = nameless
+            .iter()
+            .filter_map(|key| Some(node.get(key)?.extent()))
+            .collect();
+        let is_left = shape::check(&mut node, &suite_schema(), self.all);
+        let wrong = &self.all.list[before..];
+        self.written.is_partial |= wrong.iter().any(|one| {
+            let known = workloads.iter().chain(&nameless);
+            one.span
+                .is_none_or(|place| !known.clone().any(|part| holds(*part, place)))
+        });
+        if !is_left {
             return;
         }
         let Ok(file) = serde_json::from_value::<SuiteFile>(node.json()) else {
             // The schema is made from the same types, so this is a value that is out of range.
+            self.written.is_partial = true;
             self.all.push(Diagnostic::error(format!(
                 "{name}: a number is out of range"
             )));
@@ -109,7 +131,7 @@ impl Reader<'_> {
             }
         }
         self.open.pop();
-        self.take(&node, file, name);
+        self.take(&node, file, name, &workloads);
     }
 
     fn include(&mut self, node: &Node, from: &str) {
@@ -128,6 +150,7 @@ impl Reader<'_> {
         match self.env.read_file(&path) {
             Ok(bytes) => self.file(&path, &String::from_utf8_lossy(&bytes)),
             Err(error) => {
+                self.written.is_partial = true;
                 let told = fail(format!("{path}: {}", plain(&error)));
                 let meant = nearest(wanted, builtin::ALL.iter().map(|suite| suite.name));
                 self.all.push(match meant {
@@ -139,12 +162,17 @@ impl Reader<'_> {
     }
 
     /// Takes a file over what it includes.
-    fn take(&mut self, node: &Node, file: SuiteFile, name: &str) {
+    fn take(&mut self, node: &Node, file: SuiteFile, name: &str, extents: &[Span]) {
         let directory = directory_of(name);
         for workload in node.get("workload").map_or(&[][..], Node::items) {
             let piece = Piece {
                 node: workload.clone(),
                 directory: directory.clone(),
+                extent: extents
+                    .iter()
+                    .copied()
+                    .find(|extent| holds(*extent, workload.span))
+                    .unwrap_or(workload.span),
             };
             let named = |node: &Node| node.get("name").map(Node::json);
             let before = &mut self.written.workloads;
@@ -177,6 +205,11 @@ impl Reader<'_> {
         outer.about = outer.about.take().or(inner.about);
         outer.repetitions = outer.repetitions.or(inner.repetitions);
     }
+}
+
+/// Whether one place lies within another.
+pub(super) fn holds(outer: Span, inner: Span) -> bool {
+    outer.source == inner.source && outer.start <= inner.start && inner.end <= outer.end
 }
 
 /// A path relative to the directory of a file.

@@ -1,16 +1,16 @@
 //! A tree held against the JSON Schema of suites: every member that is not in it, and every value of another kind, with its
 //! place. Only as much of JSON Schema as the types of `model` give.
 
-use super::text::{Node, Value};
+use super::text::{Entry, Node, Value};
 use iosonde_job::diagnostic::{Diagnostic, Diagnostics, nearest};
 use serde_json::Value as Json;
 
-/// Tells all that the schema does not allow.
-pub(super) fn check(node: &Node, schema: &Json, all: &mut Diagnostics) {
+/// Tells all that the schema does not allow, and removes it, so that the rest can be read. False: nothing is left.
+pub(super) fn check(node: &mut Node, schema: &Json, all: &mut Diagnostics) -> bool {
     Checker {
         definitions: &schema["$defs"],
     }
-    .check(node, schema, "the suite", all);
+    .check(node, schema, "the suite", all)
 }
 
 struct Checker<'a> {
@@ -29,11 +29,11 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn check(&self, node: &Node, schema: &'a Json, name: &str, all: &mut Diagnostics) {
+    /// Whether the node may stay.
+    fn check(&self, node: &mut Node, schema: &'a Json, name: &str, all: &mut Diagnostics) -> bool {
         let schema = self.resolved(schema);
         if let Some(choices) = schema["anyOf"].as_array() {
-            self.check_choices(node, choices, name, all);
-            return;
+            return self.check_choices(node, choices, name, all);
         }
         if !self.is_kind(node, schema) {
             let wanted = kinds(schema);
@@ -42,14 +42,14 @@ impl<'a> Checker<'a> {
                     .at(node.span)
                     .label(format!("write {}", wanted.join(" or "))),
             );
-            return;
+            return false;
         }
-        match &node.value {
-            Value::Table(_) => self.check_table(node, schema, name, all),
+        match &mut node.value {
+            Value::Table(entries) => {
+                entries.retain_mut(|entry| self.check_member(entry, schema, name, all));
+            }
             Value::List(items) => {
-                for item in items {
-                    self.check(item, &schema["items"], name, all);
-                }
+                items.retain_mut(|item| self.check(item, &schema["items"], name, all));
             }
             Value::Number(number) => {
                 let value = number.as_f64().unwrap_or_default();
@@ -67,14 +67,22 @@ impl<'a> Checker<'a> {
                             .at(node.span)
                             .label(range.join(", ")),
                     );
+                    return false;
                 }
             }
             _ => {}
         }
+        true
     }
 
     /// The choice of the same kind says what is wrong within; where there is none, all kinds are named.
-    fn check_choices(&self, node: &Node, choices: &'a [Json], name: &str, all: &mut Diagnostics) {
+    fn check_choices(
+        &self,
+        node: &mut Node,
+        choices: &'a [Json],
+        name: &str,
+        all: &mut Diagnostics,
+    ) -> bool {
         let flat = self.flat(choices);
         match flat.iter().find(|choice| self.is_kind(node, choice)) {
             Some(choice) => self.check(node, choice, name, all),
@@ -87,6 +95,7 @@ impl<'a> Checker<'a> {
                         .at(node.span)
                         .label(format!("write {}", wanted.join(" or "))),
                 );
+                false
             }
         }
     }
@@ -120,30 +129,32 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn check_table(&self, node: &Node, schema: &'a Json, name: &str, all: &mut Diagnostics) {
+    /// Whether a member of a table may stay.
+    fn check_member(
+        &self,
+        entry: &mut Entry,
+        schema: &'a Json,
+        name: &str,
+        all: &mut Diagnostics,
+    ) -> bool {
         let properties = schema["properties"].as_object();
         let rest = &schema["additionalProperties"];
-        for entry in node.entries() {
-            let known = properties.and_then(|known| known.get(&entry.key));
-            match known {
-                Some(schema) => self.check(&entry.node, schema, &entry.key, all),
-                None if rest.is_object() => self.check(&entry.node, rest, &entry.key, all),
-                None => {
-                    let names = || properties.into_iter().flat_map(|known| known.keys());
-                    let unknown =
-                        Diagnostic::error(format!("there is no `{}` in {name}", entry.key))
-                            .at(entry.key_span);
-                    all.push(match nearest(&entry.key, names().map(String::as_str)) {
-                        Some(meant) => unknown.help(format!("did you mean `{meant}`?")),
-                        None => {
-                            let shown = names().filter(|name| !name.starts_with('$'));
-                            let shown: Vec<&str> = shown.map(String::as_str).collect();
-                            unknown.help(format!("it may have {}", shown.join(", ")))
-                        }
-                    });
-                }
-            }
+        let known = properties.and_then(|known| known.get(&entry.key));
+        if let Some(schema) = known.or(Some(rest).filter(|rest| rest.is_object())) {
+            return self.check(&mut entry.node, schema, &entry.key, all);
         }
+        let names = || properties.into_iter().flat_map(|known| known.keys());
+        let unknown =
+            Diagnostic::error(format!("there is no `{}` in {name}", entry.key)).at(entry.key_span);
+        all.push(match nearest(&entry.key, names().map(String::as_str)) {
+            Some(meant) => unknown.help(format!("did you mean `{meant}`?")),
+            None => {
+                let shown = names().filter(|name| !name.starts_with('$'));
+                let shown: Vec<&str> = shown.map(String::as_str).collect();
+                unknown.help(format!("it may have {}", shown.join(", ")))
+            }
+        });
+        false
     }
 }
 

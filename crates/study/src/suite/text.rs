@@ -52,6 +52,18 @@ impl Node {
         }
     }
 
+    /// From the first to the last character of it and of all its members. TOML gives a `[table]` the place of its header.
+    pub(super) fn extent(&self) -> Span {
+        let keys = self.entries().iter().map(|entry| entry.key_span);
+        let nodes = self.entries().iter().map(|entry| &entry.node);
+        let nodes = nodes.chain(self.items()).map(Node::extent);
+        keys.chain(nodes).fold(self.span, |all, one| Span {
+            start: all.start.min(one.start),
+            end: all.end.max(one.end),
+            ..all
+        })
+    }
+
     /// Members of a list; none of anything else.
     pub(super) fn items(&self) -> &[Node] {
         match &self.value {

@@ -70,11 +70,12 @@ impl Maker<'_> {
             Some(_) => parts.iter().any(|part| !missing(part)),
             None => !parts.is_empty(),
         };
-        if is_measured {
-            return None;
-        }
         let named = expected.expectation.figure.as_ref();
         let of = named.map_or("", |figure| figure.of.as_str());
+        let may_be_missing = self.is_partial || self.failed.iter().any(|one| one.may_be(of));
+        if is_measured || may_be_missing {
+            return None;
+        }
         let known = named.and_then(|figure| figure.pick(&self.suite.parts));
         let problem = match (named, &known) {
             (Some(_), None) => format!("nothing is called `{of}`"),
