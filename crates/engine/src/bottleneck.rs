@@ -5,6 +5,7 @@
 //! whether a device that is always busy would do more at a higher depth, is judged by the latency: while it is that of an
 //! I/O alone, more I/Os in flight mean more I/Os done (Little's law).
 
+mod bounds;
 // Questions that only a program that speaks to clusters can ask.
 #[cfg(feature = "ceph")]
 mod ceph;

@@ -1,5 +1,6 @@
 //! One module for each command, and the way to it.
 
+mod beforehand;
 pub(crate) mod ceph;
 pub(crate) mod cluster;
 pub(crate) mod compare;

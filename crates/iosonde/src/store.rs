@@ -20,6 +20,7 @@ mod place;
 mod read;
 mod record;
 mod reference;
+mod running;
 mod schema;
 mod unwritable;
 mod whereabouts;

@@ -1,5 +1,6 @@
 //! The questions, one function each.
 
+use super::bounds::own_bound;
 #[cfg(feature = "ceph")]
 use super::ceph;
 use super::{DeviceLoad, Observed, Place};
@@ -326,12 +327,18 @@ fn above_the_device(seen: &Observed) -> Option<Verdict> {
             VerdictKind::LockContention,
             format!("{seen_at}: the rest waited for each other in {fs_type}"),
         ),
-        _ => verdict(
-            VerdictKind::Throttled,
-            format!(
-                "{seen_at}: the rest was held above the device, by the bound of a group that this process cannot see, or by the scheduler"
-            ),
-        ),
+        _ => {
+            let holder = match own_bound(seen) {
+                Some(bound) => bound,
+                None => {
+                    "the bound of a group that this process cannot see, or the scheduler".to_owned()
+                }
+            };
+            verdict(
+                VerdictKind::Throttled,
+                format!("{seen_at}: the rest was held above the device, by {holder}"),
+            )
+        }
     })
 }
 

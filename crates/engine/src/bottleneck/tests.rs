@@ -288,7 +288,24 @@ fn time_above_the_device_is_spent_on_locks_or_under_a_throttle() {
         &["waited for each other in xfs"],
     );
     seen.place = Place::Device;
-    is(&seen, VerdictKind::Throttled, &["held above the device"]);
+    is(
+        &seen,
+        VerdictKind::Throttled,
+        &["held above the device", "cannot see"],
+    );
+    // A bound of this process's own groups is seen, whether or not it was reached to the last I/O.
+    seen.limits = vec![IoLimit {
+        cgroup: "/jobs".into(),
+        read_iops: Some(9),
+        write_bytes_per_s: Some(80 << 20),
+        ..IoLimit::default()
+    }];
+    let named = "by cgroup /jobs, which allows writes of 80.0 MiB/s";
+    is(
+        &seen,
+        VerdictKind::Throttled,
+        &["held above the device", named],
+    );
 }
 
 #[test]

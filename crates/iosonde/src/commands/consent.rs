@@ -5,6 +5,7 @@ use crate::commands::cluster::target_within;
 use crate::failure::Failure;
 use iosonde_result::session::RunError;
 use std::io::{IsTerminal, stderr, stdin};
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -39,6 +40,34 @@ pub(crate) fn to_root(
     Ok(())
 }
 
+/// Refuses consent to overwrite what is no target: a name that is mistyped would be ignored. `may_be_within`: jobs name files
+/// of their own, so that one that exists may be meant.
+pub(crate) fn refuse_unmatched(
+    consent: &[PathBuf],
+    targets: &[String],
+    may_be_within: bool,
+) -> Result<(), Failure> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let is_target = |path: &Path| {
+        let mut targets = targets.iter().map(Path::new);
+        targets.any(|target| real(target) == real(path))
+    };
+    let is_known = |path: &Path| is_target(path) || may_be_within && path.exists();
+    match consent.iter().find(|path| !is_known(path)) {
+        None => Ok(()),
+        Some(path) => Err(Failure::usage(
+            format!(
+                "--allow-overwrite {}: no target has this name",
+                path.display()
+            ),
+            match targets {
+                [] => "name a file that exists".to_owned(),
+                targets => format!("name one of the targets: {}", targets.join(", ")),
+            },
+        )),
+    }
+}
+
 /// The answer, for which nobody has to wait who wants to stop.
 fn is_yes(interrupts: &dyn Fn() -> u32) -> Result<bool, Failure> {
     let (tell, told) = channel();
@@ -57,5 +86,30 @@ fn is_yes(interrupts: &dyn Fn() -> u32) -> Result<bool, Failure> {
                 return Err(Failure::Run(RunError::Interrupted));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consent_that_matches_no_target_is_refused() {
+        let targets = ["/etc/hostname".to_owned(), "rbd://pool/image".to_owned()];
+        let refused = |name: &str, may_be_within| {
+            refuse_unmatched(&[PathBuf::from(name)], &targets, may_be_within).err()
+        };
+        for name in ["/etc/../etc/hostname", "rbd://pool/image"] {
+            assert!(refused(name, false).is_none(), "{name}");
+        }
+        let failure = refused("/etc/hostnam", true).unwrap();
+        assert_eq!(failure.status(), 2);
+        let text = failure.text(false);
+        assert!(
+            text.contains("/etc/hostnam:") && text.contains(&targets.join(", ")),
+            "{text}"
+        );
+        assert!(refused("/etc/passwd", false).is_some());
+        assert!(refused("/etc/passwd", true).is_none());
     }
 }

@@ -3,6 +3,7 @@
 //! Results go to standard output or to `--output`. Standard error is for errors: [`notes`] says where advice goes.
 
 mod elsewhere;
+mod no_device;
 mod notes;
 
 use crate::args::KeepArgs;
@@ -97,6 +98,7 @@ fn measure(
     notes: Vec<String>,
 ) -> Result<(), Failure> {
     let formats = Formats::asked(command);
+    let missing = no_device::missing_in(Path::new("/dev"), plan);
     let stop = Stop::listen()?;
     let mut keeper = Keeper::open(keep)?;
     let mut output = Output::open(command.output.as_deref().map(Path::new), false)?;
@@ -112,7 +114,8 @@ fn measure(
     .open();
     let (outcome, shown) = watched(&mut session, plan, command, formats, &mut output)?;
     let closed = Box::new(session).close();
-    let mut result = notes::into_result(outcome, notes)?;
+    let made = no_device::made(&missing);
+    let mut result = notes::into_result(outcome, notes.into_iter().chain(made).collect())?;
     let name = target_here(&result);
     keeper.cut_off(stop.signal().is_some());
     report(&mut result, &name, formats, &mut keeper, &mut output)?;

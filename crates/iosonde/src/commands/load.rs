@@ -1,7 +1,7 @@
 //! `iosonde load`: what latency at which load?
 
 use super::places::{Place, Places, tells};
-use super::{Measured, discard, end, found, keep_study};
+use super::{Measured, beforehand, consent, discard, end, found, keep_study};
 use crate::args::{ArrivalKind, LoadArgs, LoadKind, TextFormat};
 use crate::failure::Failure;
 use crate::live::load::LoadLive;
@@ -47,6 +47,8 @@ fn measure(
 ) -> Result<Measured<LoadResult>, Failure> {
     let mut live = LoadLive::new(stop.clone());
     let names = [args.target.clone()];
+    consent::refuse_unmatched(&args.written.allow_overwrite, &names, false)?;
+    beforehand::warn(&names, &args.cluster);
     let (mut tells, interrupts) = (tells(&names), || stop.interrupt.count());
     let consent = &args.written.allow_overwrite;
     let mut places = Places::open(

@@ -3,7 +3,7 @@
 use super::end;
 use super::expect::promises;
 use super::target::{self, Opened};
-use super::{cluster, consent};
+use super::{beforehand, cluster, consent};
 use crate::args::{ClusterArgs, Format, ProbeArgs};
 use crate::failure::Failure;
 use crate::live::cluster::PodLive;
@@ -26,6 +26,7 @@ use std::thread::ScopedJoinHandle;
 /// Probes each target and prints what was found.
 pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
     let stop = Stop::listen()?;
+    consent::refuse_unmatched(&args.allow_overwrite, &args.targets, false)?;
     let promises = promises(&args.expect)?;
     let keeper = Keeper::open(&args.keep)?;
     let mut output = Output::open(args.output.as_deref(), false)?;
@@ -60,6 +61,7 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
         stop: &stop,
         turns: Turns::new(args.targets.len(), args.seed),
     };
+    beforehand::warn(&args.targets, &args.cluster);
     let (results, failed, closed) = probes.all(keeper)?;
     let written = print(args, &results, &mut output);
     let concluded = concluded(args, &stop, &results, failed);

@@ -1,7 +1,7 @@
 //! `iosonde pts`: preconditioning and steady state, after SNIA's specification.
 
 use super::places::{Place, Places, tells};
-use super::{Measured, discard, end, found, keep_study};
+use super::{Measured, consent, discard, end, found, keep_study};
 use crate::args::{PresetKind, PtsArgs, PtsKind, PurgeKind, TextFormat};
 use crate::failure::Failure;
 use crate::live::pts::PtsLive;
@@ -45,6 +45,7 @@ fn measure(
 ) -> Result<Measured<PtsResult>, Failure> {
     let mut live = PtsLive::new(stop.clone());
     let names = [args.target.clone()];
+    consent::refuse_unmatched(&args.written.allow_overwrite, &names, false)?;
     let (mut tells, interrupts) = (tells(&names), || stop.interrupt.count());
     let mut places = Places::open(
         &names,

@@ -11,7 +11,7 @@ mod study;
 
 use super::report::input::take_all;
 use super::sweep::{depths_are_the_same, keeps_engine};
-use super::{end, limits};
+use super::{beforehand, consent, end, limits};
 use crate::args::{RunArgs, TextFormat};
 use crate::failure::{Failure, told_at_once};
 use crate::output::Output;
@@ -39,6 +39,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     let limits = limits::read(args.limits_file.as_deref())?;
     let suite = read(args, &limits)?;
+    let names: Vec<String> = targets(args, &suite)
+        .into_iter()
+        .map(|one| one.name)
+        .collect();
+    consent::refuse_unmatched(&args.written.allow_overwrite, &names, true)?;
     let (baselines, mut failures) = baseline::find(&suite, args.keep.store.as_deref());
     let targets = targets(args, &suite);
     failures.extend(refuse_depths_without_effect(&suite, &targets).err());
@@ -62,6 +67,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     };
     let ran = ran();
     let stop = Stop::listen()?;
+    beforehand::warn(&names, &args.cluster);
     let Ran {
         results,
         kept,

@@ -3,11 +3,13 @@
 pub(super) mod around;
 mod export;
 pub(crate) mod journal;
-pub(super) mod quiet;
+pub(crate) mod quiet;
 
 use super::journal::Beginning;
 use super::places::{Places, tells};
-use super::{Measured, ceph, cluster, discard, end, found, keep_study, target};
+use super::{
+    Measured, beforehand, ceph, cluster, consent, discard, end, found, keep_study, target,
+};
 use crate::args::{SweepArgs, TextFormat};
 use crate::failure::{Failure, told_at_once};
 use crate::live::sweep::SweepLive;
@@ -26,7 +28,7 @@ use iosonde_study::CutShort;
 use iosonde_study::probe::{Budget, ProbeTarget, TargetKind};
 use iosonde_study::sweep::{
     Axis, Base, CurvePlan, Grid, LEAST_BUDGET_NS, Reach, SweepOptions, SweepResult, SweepTarget,
-    WORKING_SET, announcement, parse_axes, sweep,
+    WORKING_SET, announcement, parse_axes, planned_ns, sweep,
 };
 use journal::Journal;
 use quiet::Gate;
@@ -61,6 +63,8 @@ pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
         ));
     }
     let asked = Asked::of(args)?;
+    let (consent, targets) = (&args.written.allow_overwrite, &asked.targets);
+    consent::refuse_unmatched(consent, targets, asked.job_file.is_some())?;
     if args.dry_run {
         return dry_run(args, &asked);
     }
@@ -383,9 +387,10 @@ fn measure(
         session: &mut places,
         keeper,
     };
+    beforehand::warn(&asked.targets, &args.cluster);
     let mut around = Around {
         session: &mut keeping,
-        gate: Gate::new(&targets, stop.clone()),
+        gate: Gate::new(&targets, stop.clone(), planned_ns(&grid, &options)),
         files: args
             .export_fio
             .as_deref()

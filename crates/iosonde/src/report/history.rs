@@ -47,9 +47,18 @@ fn highest(study: &Summary, subject: Option<Subject>, measure: Measure) -> Optio
 
 /// What it is, in one cell.
 fn what(study: &Summary) -> String {
-    match study.finished_at_ms {
-        Some(_) => study.kind.clone(),
-        None => format!("{}, {CUT_OFF}", study.kind),
+    match unfinished(study) {
+        None => study.kind.clone(),
+        Some(why) => format!("{}, {why}", study.kind),
+    }
+}
+
+/// Why a study has no end.
+fn unfinished(study: &Summary) -> Option<&'static str> {
+    match (study.finished_at_ms, study.is_running) {
+        (Some(_), _) => None,
+        (None, true) => Some(RUNNING),
+        (None, false) => Some(CUT_OFF),
     }
 }
 
@@ -101,6 +110,7 @@ fn shortened(text: &str, most: usize) -> String {
 const GAP: usize = 2;
 /// Stands below what did not come to its end.
 const CUT_OFF: &str = "cut off";
+const RUNNING: &str = "running";
 /// The columns of what it is, and of its target.
 const WHAT: usize = 2;
 const TARGET: usize = 3;
@@ -156,8 +166,8 @@ fn list_table(studies: &[Summary], zone: &TimeZone) -> String {
 /// The lines below a study's own.
 fn below(study: &Summary, [what, target]: [usize; 2]) -> String {
     let mut lines = vec![" ".repeat(what)];
-    if study.finished_at_ms.is_none() {
-        lines[0].push_str(CUT_OFF);
+    if let Some(why) = unfinished(study) {
+        lines[0].push_str(why);
     }
     for (key, value) in &study.labels {
         let label = format!("{key}={value}");
@@ -234,6 +244,7 @@ struct ListEntry<'a> {
     program: &'a str,
     started_at_ms: u64,
     finished_at_ms: Option<u64>,
+    running: bool,
     imported_from: Option<&'a str>,
     labels: &'a BTreeMap<String, String>,
     parts: &'a [iosonde_result::compare::Part],
@@ -248,6 +259,7 @@ fn list_json(studies: &[Summary]) -> String {
         program: &study.program,
         started_at_ms: study.started_at_ms,
         finished_at_ms: study.finished_at_ms,
+        running: study.is_running,
         imported_from: study.imported_from.as_deref(),
         labels: &study.labels,
         parts: &study.parts,
@@ -271,9 +283,10 @@ pub(crate) fn show(loaded: &Loaded, zone: &TimeZone) -> String {
         }
     };
     pair("result", &format!("{} ({})", loaded.name(), summary.id));
-    let cut_off = match summary.finished_at_ms {
-        Some(_) => "",
-        None => ", cut off before its end",
+    let cut_off = match unfinished(summary) {
+        None => "",
+        Some(RUNNING) => ", running",
+        Some(_) => ", cut off before its end",
     };
     let what = format!("{} of {}{cut_off}", summary.kind, summary.target);
     pair("what", &what);

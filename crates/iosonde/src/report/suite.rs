@@ -77,13 +77,15 @@ pub(crate) fn plan(suite: &Suite, targets: &[SuiteTarget]) -> String {
             Cell::new(format!("  {name}")),
             right(runs),
             right(times),
-            right(ns.map_or("until its data are done".to_owned(), words::wait)),
+            right(ns.map_or("until all data is written".to_owned(), |ns| {
+                words::wait(ns * u64::from(repetitions) * targets.len() as u64)
+            })),
         ]);
     }
     text.push_str(&render(&table));
     let total = match total_ns {
         Some(ns) => format!("at most {} and layout", words::wait(ns)),
-        None => "as long as its data take".to_owned(),
+        None => "duration depends on the data".to_owned(),
     };
     let expectations = match suite.expectations.len() {
         0 => "nothing is expected".to_owned(),

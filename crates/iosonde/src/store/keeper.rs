@@ -2,6 +2,7 @@
 //! is told, and the measuring goes on.
 
 use super::record::{KeptRun, KeptStudy, compared_parts, program};
+use super::running::RunningStudy;
 use super::{Place, Store, StoreError};
 use crate::args::KeepArgs;
 use crate::failure::Failure;
@@ -31,6 +32,8 @@ struct Begun {
     /// `None` until its first run: what measured nothing is not kept.
     id: Option<String>,
     kept: KeptStudy,
+    /// Says to others that it goes on.
+    _running: Option<RunningStudy>,
 }
 
 impl Keeper {
@@ -74,6 +77,7 @@ impl Keeper {
     pub(crate) fn begin(&mut self, kind: &str, target: &str) {
         self.study = Some(Begun {
             id: None,
+            _running: None,
             kept: KeptStudy {
                 kind: kind.to_owned(),
                 target: target.to_owned(),
@@ -99,6 +103,10 @@ impl Keeper {
         };
         match (known, &mut self.study) {
             (Some(id), Some(begun)) => {
+                begun._running = self
+                    .store
+                    .as_ref()
+                    .and_then(|store| store.mark_running(&id));
                 begun.id = Some(id);
                 begun.kept.runs = runs.into_iter().map(KeptRun::of).collect();
             }
@@ -233,7 +241,11 @@ impl Begun {
     fn keep(&mut self, store: &mut Store, run: KeptRun) -> Result<(), StoreError> {
         let id = match &self.id {
             Some(id) => id.clone(),
-            None => self.id.insert(store.begin(&self.kept)?).clone(),
+            None => {
+                let id = store.begin(&self.kept)?;
+                self._running = store.mark_running(&id);
+                self.id.insert(id).clone()
+            }
         };
         store.add_run(&id, &run)?;
         self.kept.runs.push(run);

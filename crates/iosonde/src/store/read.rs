@@ -1,6 +1,7 @@
 //! Reading from the history.
 
 use super::record::{Document, KeptRun, KeptStudy, compared_parts};
+use super::running::{RunningStudy, is_running};
 use super::{Store, StoreError, blob, id};
 use iosonde_result::compare::{Basis, Bounds, Figure, Measured, Part, Pattern};
 use iosonde_result::interval::Interval;
@@ -41,8 +42,10 @@ pub(crate) struct Summary {
     pub(crate) program: String,
     /// Milliseconds of the Unix epoch.
     pub(crate) started_at_ms: u64,
-    /// When it ended; `None` for a study that was cut off.
+    /// When it ended; `None` for a study that goes on or was cut off.
     pub(crate) finished_at_ms: Option<u64>,
+    /// Whether a process is measuring it now.
+    pub(crate) is_running: bool,
     /// The file it was imported from.
     pub(crate) imported_from: Option<String>,
     /// Labels.
@@ -180,6 +183,11 @@ impl Store {
         document.map_err(|error| unreadable(id, &error))
     }
 
+    /// Says to other processes that a study goes on, until what is returned is dropped.
+    pub(super) fn mark_running(&self, id: &str) -> Option<RunningStudy> {
+        RunningStudy::mark(&self.place, id)
+    }
+
     fn ids(&self) -> rusqlite::Result<Vec<String>> {
         let mut all = self.connection.prepare("SELECT id FROM study")?;
         all.query_map([], |row| row.get(0))?.collect()
@@ -200,6 +208,7 @@ impl Store {
         let found = select.query_map(params_from_iter(values), |row| summary(row, digits))?;
         let mut found: Vec<Summary> = found.collect::<rusqlite::Result<_>>()?;
         for study in &mut found {
+            study.is_running = study.finished_at_ms.is_none() && is_running(&self.place, &study.id);
             study.labels = self.labels(&study.id)?;
             study.parts = self
                 .parts(&study.id)?
@@ -320,6 +329,7 @@ fn summary(row: &Row<'_>, digits: usize) -> rusqlite::Result<Summary> {
         program: row.get(4)?,
         started_at_ms: row.get::<_, i64>(5)? as u64,
         finished_at_ms: row.get::<_, Option<i64>>(6)?.map(|ms| ms as u64),
+        is_running: false,
         imported_from: row.get(7)?,
         labels: BTreeMap::new(),
         parts: Vec::new(),

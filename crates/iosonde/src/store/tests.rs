@@ -166,6 +166,8 @@ fn a_probe_that_is_cut_off_keeps_the_runs_that_ended() {
         .map(|part| part.name.as_str())
         .collect();
     assert_eq!(names, ["layout", "read_latency"]);
+    // The process that measured it is gone.
+    drop(keeper);
     let loaded = scratch.store().load(&summary.id).unwrap();
     assert_eq!(loaded.study.probe(None), None);
     let shown = history::show(&loaded, &TimeZone::UTC);
@@ -185,14 +187,24 @@ fn what_measured_nothing_is_not_kept() {
     let killed = scratch.all().remove(0);
     assert_eq!(killed.parts[0].name, "layout");
     let row = history::list(&scratch.all(), TextFormat::Table, &TimeZone::UTC);
-    assert!(!row.contains("MiB/s") && row.contains("cut off"), "{row}");
+    assert!(!row.contains("MiB/s") && row.contains("running"), "{row}");
     assert!(killed.measured().parts.is_empty());
     // One that was killed stays, for what it may have left behind, but is nobody's latest result.
     assert!(matches!(
         scratch.store().find("latest"),
         Err(StoreError::TooFew { has: 0, .. })
     ));
+    // Of a process that is gone nobody holds the lock.
+    let locks = std::fs::read_dir(scratch.directory.join("running")).unwrap();
+    let lock = locks.flatten().next().unwrap().path();
+    let held = lock.with_extension("held");
+    std::fs::rename(&lock, &held).unwrap();
+    std::fs::write(&lock, "").unwrap();
+    let row = history::list(&scratch.all(), TextFormat::Table, &TimeZone::UTC);
+    assert!(row.contains("cut off"), "{row}");
+    std::fs::rename(&held, &lock).unwrap();
     keeper.give_up();
+    assert!(!lock.exists());
     assert!(scratch.all().is_empty());
     assert!(keeper.notes()[0].contains("nothing is kept"));
     // What was refused before it ran left nothing to speak of.

@@ -1,6 +1,7 @@
 //! Findings on a target: what may be done with it, and its file system.
 
 use super::{Remedied, found};
+use crate::probe::LEAST_BYTES;
 use crate::words;
 use iosonde_result::doctor::Severity::{Note, Problem, Warning};
 use iosonde_result::doctor::{Access, ExaminedTarget, Finding};
@@ -14,6 +15,7 @@ pub(super) fn findings(target: &ExaminedTarget) -> Vec<Finding> {
         unwritable(name, info, access),
         obstacles(name, access),
         no_direct_io(name, access),
+        no_room(name, info),
         nearly_full(name, info),
         sparse(name, info),
         bounds(name, info),
@@ -134,6 +136,25 @@ fn no_direct_io(name: &str, access: &Access) -> Option<Finding> {
             "I/O goes through the page cache: memory is measured where the device should be",
         )
         .remedy("choose a file system that has direct I/O, or the block device itself")
+    })
+}
+
+/// What every study refuses for lack of room.
+fn no_room(name: &str, info: &TargetInfo) -> Option<Finding> {
+    let (bytes, evidence) = match info.kind {
+        TargetKind::Directory => (info.space?.available_bytes?, "are free"),
+        _ => (info.size_bytes?, "is its size"),
+    };
+    (bytes < LEAST_BYTES).then(|| {
+        let (bytes, least) = (words::bytes(bytes), words::bytes(LEAST_BYTES));
+        found(
+            Problem,
+            "no-room",
+            name,
+            format!("{bytes} {evidence}, and the smallest working set is {least}"),
+            "`iosonde probe` and the other studies refuse it",
+        )
+        .remedy("free some space, or choose another target")
     })
 }
 

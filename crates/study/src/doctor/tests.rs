@@ -330,24 +330,39 @@ fn file_systems_that_answer_for_the_device() {
         move |examined: &mut Examination| {
             with_target(examined, |info, _| {
                 info.space = Some(Space {
-                    total_bytes: 1000,
+                    total_bytes: 1000 << 20,
                     used_bytes: None,
-                    available_bytes: Some(available),
+                    available_bytes: Some(available << 20),
                 });
             });
         }
     };
     finds("nearly-full", Warning, space(99));
+    // Studies refuse less than 16 MiB, and no more. A file system with little room is nearly full, too.
+    let room = |free_bytes: u64| {
+        move |examined: &mut Examination| {
+            with_target(examined, |info, _| {
+                info.kind = TargetKind::Directory;
+                info.space = Some(Space {
+                    total_bytes: 20 << 20,
+                    used_bytes: None,
+                    available_bytes: Some(free_bytes),
+                });
+            });
+        }
+    };
+    finds("no-room", Problem, room((16 << 20) - 1));
+    finds_nothing(room(16 << 20));
     finds_nothing(space(100));
     let file = |allocated: u64, locality: Locality| {
         move |examined: &mut Examination| {
             with_mount(examined, "some", locality, &[]);
             let info = &mut examined.targets[0].info;
-            (info.size_bytes, info.allocated_bytes) = (Some(1 << 20), Some(allocated));
+            (info.size_bytes, info.allocated_bytes) = (Some(1 << 30), Some(allocated));
         }
     };
-    finds("sparse-file", Warning, file(1 << 19, Locality::Block));
-    finds_nothing(file(1 << 20, Locality::Block));
+    finds("sparse-file", Warning, file(1 << 29, Locality::Block));
+    finds_nothing(file(1 << 30, Locality::Block));
     // A server that counts no blocks says nothing of holes.
     finds("user-space-file-system", Note, file(0, Locality::UserSpace));
 }

@@ -415,6 +415,7 @@ mod tests {
             program: String::new(),
             started_at_ms,
             finished_at_ms: None,
+            is_running: false,
             imported_from: None,
             labels: Default::default(),
             parts: Vec::new(),

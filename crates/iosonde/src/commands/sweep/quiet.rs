@@ -20,6 +20,11 @@ const MOST: Duration = Duration::from_secs(10);
 /// After so many waits in vain there is no more waiting: others use the device all the time.
 const MOST_IN_VAIN: u32 = 3;
 
+/// Time that a sweep waits for a quiet device at most, in all: a quarter of what is planned for its runs.
+pub(crate) fn most_waited(planned_ns: u64) -> Duration {
+    Duration::from_nanos(planned_ns / 4)
+}
+
 /// Waits, and remembers how long.
 pub(in crate::commands) struct Gate {
     devices: Vec<DeviceNumber>,
@@ -31,7 +36,8 @@ pub(in crate::commands) struct Gate {
 
 impl Gate {
     /// Watches the devices below the targets. Where there is none (simulated, in memory, over a network) nothing is waited for.
-    pub(in crate::commands) fn new(targets: &[SweepTarget], stop: Stop) -> Gate {
+    /// All waits together take no more than a quarter of the time that is planned for the runs.
+    pub(in crate::commands) fn new(targets: &[SweepTarget], stop: Stop, planned_ns: u64) -> Gate {
         let real = targets
             .iter()
             .filter(|target| !matches!(target.kind, TargetKind::Simulated { .. }));
@@ -52,7 +58,10 @@ impl Gate {
             devices,
             unseen,
             stop,
-            waits: Waits::default(),
+            waits: Waits {
+                most: most_waited(planned_ns),
+                ..Waits::default()
+            },
         }
     }
 
@@ -97,6 +106,8 @@ impl Gate {
 #[derive(Debug, Default)]
 struct Waits {
     waited: Duration,
+    /// Of all waits together.
+    most: Duration,
     /// Cells that began although the device was busy.
     in_vain: u32,
 }
@@ -104,12 +115,13 @@ struct Waits {
 impl Waits {
     /// Looks until a look says that the wait is over, or it has taken too long. A look also says how long it is since the first began.
     fn until_quiet(&mut self, mut look: impl FnMut() -> (bool, Duration)) {
-        if self.in_vain >= MOST_IN_VAIN {
+        let most = MOST.min(self.most.saturating_sub(self.waited));
+        if self.in_vain >= MOST_IN_VAIN || most < LOOK {
             return;
         }
         loop {
             let (is_over, elapsed) = look();
-            if !is_over && elapsed < MOST {
+            if !is_over && elapsed < most {
                 continue;
             }
             self.in_vain += u32::from(!is_over);
@@ -123,9 +135,7 @@ impl Waits {
         let mut notes = Vec::new();
         if self.waited >= Duration::from_secs(1) {
             let waited = words::wait(self.waited.as_nanos() as u64);
-            notes.push(format!(
-                "{waited} were spent waiting for the device to be quiet before a cell"
-            ));
+            notes.push(format!("waited {waited} for the device to become idle"));
         }
         match self.in_vain {
             0 => {}
@@ -148,7 +158,15 @@ mod tests {
 
     /// What is told after some waits, of which each lasts for so many looks before the device is quiet. How many looks there were.
     fn after(waits: &[u32]) -> (Vec<String>, u32) {
-        let (mut all, mut looks) = (Waits::default(), 0);
+        after_at_most(Duration::MAX, waits)
+    }
+
+    fn after_at_most(most: Duration, waits: &[u32]) -> (Vec<String>, u32) {
+        let waits_at_most = Waits {
+            most,
+            ..Waits::default()
+        };
+        let (mut all, mut looks) = (waits_at_most, 0);
         for busy in waits {
             let mut count = 0;
             all.until_quiet(|| {
@@ -179,7 +197,7 @@ mod tests {
             target("rados://bench", TargetKind::Pool { free_bytes: 1 }),
             target("sim:nvme", TargetKind::Simulated { options }),
         ];
-        let gate = Gate::new(&targets, Stop::default());
+        let gate = Gate::new(&targets, Stop::default(), u64::MAX);
         let expected = "no cell was waited for on sc://fast, rados://bench: whether others use its storage cannot be seen from here";
         assert_eq!(gate.notes(), [expected]);
     }
@@ -189,19 +207,19 @@ mod tests {
         let most = (MOST.as_millis() / LOOK.as_millis()) as u32;
         let (notes, looks) = after(&[20]);
         assert_eq!(looks, 21);
-        assert_eq!(
-            notes,
-            ["2 s were spent waiting for the device to be quiet before a cell"]
-        );
+        assert_eq!(notes, ["waited 2 s for the device to become idle"]);
         let (notes, looks) = after(&[u32::MAX]);
         assert_eq!(looks, most);
         assert_eq!(
             notes,
             [
-                "10 s were spent waiting for the device to be quiet before a cell",
+                "waited 10 s for the device to become idle",
                 "1 cell began while the device was in use by others"
             ]
         );
+        // All waits together keep within what was announced.
+        let (_, looks) = after_at_most(LOOK * 30, &[20, 20, 20]);
+        assert!((30..=34).contains(&looks), "{looks}");
         let (notes, _) = after(&[u32::MAX, 0, u32::MAX]);
         assert_eq!(
             notes[1],

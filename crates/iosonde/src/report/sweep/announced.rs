@@ -1,5 +1,6 @@
 //! What a sweep is about to do, before it begins and with `--dry-run`.
 
+use crate::commands::sweep::quiet::most_waited;
 use crate::live::lost;
 use iosonde_study::probe::TargetKind;
 use iosonde_study::sweep::{Announcement, SweepTarget};
@@ -64,8 +65,19 @@ fn size(announcement: &Announcement<'_>) -> String {
         0 => "",
         _ => ", plus layout",
     };
+    let is_real = |target: &SweepTarget| !matches!(target.kind, TargetKind::Simulated { .. });
+    let waiting = match announcement.targets.iter().any(is_real) {
+        true => {
+            let most = most_waited(announcement.planned_ns);
+            format!(
+                " and {} of waiting for an idle device",
+                words::duration(most.as_secs_f64())
+            )
+        }
+        false => String::new(),
+    };
     format!(
-        "{}, {}{known}; at most {}{layout}",
+        "{}, {}{known}; at most {}{waiting}{layout}",
         words::counted(announcement.curves, "curve"),
         words::counted(announcement.cells, "cell"),
         words::duration(announcement.planned_ns as f64 / 1e9)
