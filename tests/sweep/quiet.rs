@@ -50,8 +50,10 @@ fn swept(scratch: &Scratch, disk: &Loop, depths: &str) -> (Vec<String>, Duration
 
 /// The seconds that a sweep says that it waited.
 fn waited_s(notes: &[String]) -> Option<f64> {
-    let note = notes.iter().find(|note| note.contains("spent waiting"))?;
-    let (number, unit) = note.split_once(' ')?;
+    let note = notes
+        .iter()
+        .find(|note| note.contains("for the device to become idle"))?;
+    let (number, unit) = note.strip_prefix("waited ")?.split_once(' ')?;
     assert!(unit.starts_with("s "), "{note}");
     number.parse().ok()
 }

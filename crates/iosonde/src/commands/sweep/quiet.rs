@@ -20,9 +20,10 @@ const MOST: Duration = Duration::from_secs(10);
 /// After so many waits in vain there is no more waiting: others use the device all the time.
 const MOST_IN_VAIN: u32 = 3;
 
-/// Time that a sweep waits for a quiet device at most, in all: a quarter of what is planned for its runs.
+/// Time that a sweep waits for a quiet device at most, in all: a quarter of what is planned for its runs, and
+/// for one cell in any case.
 pub(crate) fn most_waited(planned_ns: u64) -> Duration {
-    Duration::from_nanos(planned_ns / 4)
+    Duration::from_nanos(planned_ns / 4).max(MOST)
 }
 
 /// Waits, and remembers how long.
@@ -36,7 +37,7 @@ pub(in crate::commands) struct Gate {
 
 impl Gate {
     /// Watches the devices below the targets. Where there is none (simulated, in memory, over a network) nothing is waited for.
-    /// All waits together take no more than a quarter of the time that is planned for the runs.
+    /// All waits together take no more than [`most_waited`].
     pub(in crate::commands) fn new(targets: &[SweepTarget], stop: Stop, planned_ns: u64) -> Gate {
         let real = targets
             .iter()
