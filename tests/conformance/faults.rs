@@ -21,7 +21,7 @@ fn more_than_fits_is_refused_before_anything_is_written() {
     let run = Program::subject()
         .line(
             &scratch,
-            "--name=job --directory=small --size=40m --numjobs=4 --rw=write",
+            "--name=job --directory=small --size=40m --numjobs=4 --rw=read",
         )
         .run();
     run.refused_with(&["160", "64", "small"]);
@@ -51,6 +51,51 @@ fn fill_device_ends_when_the_device_is_full() {
         let _mount = Mount::tmpfs(scratch.work().join("small"), 8 << 20);
         let line = "--name=job --directory=small --rw=write --bs=64k --fill_device=1";
         fills_eight_megabytes(program, &program.line(&scratch, line).json());
+    }
+}
+
+/// A size beyond the free space is no error before a write finds no room.
+#[test]
+fn size_beyond_the_free_space_ends_as_by_fio() {
+    require!(Root);
+    for options in [
+        "--fill_device=1",
+        "--fallocate=none",
+        "--fallocate=native",
+        "--io_size=1m",
+        "--fallocate=none --io_size=1m",
+        "--fallocate=none --ignore_error=,ENOSPC",
+    ] {
+        let [fio, ours] = Program::both().map(|program| {
+            let scratch = Scratch::shared();
+            let _mount = Mount::tmpfs(scratch.work().join("small"), 8 << 20);
+            let line =
+                format!("--name=job --filename=small/x --rw=write --bs=64k --size=64m {options}");
+            let (document, run) = program.line(&scratch, &line).json_and_run();
+            let job = &document["jobs"][0];
+            let counts = ["io_bytes", "total_ios"].map(|key| job["write"][key].clone());
+            (run.status.code(), job["error"].clone(), counts)
+        });
+        assert_eq!(ours, fio, "{options}: status, error, bytes and I/Os");
+    }
+}
+
+/// A trim has no buffer: one of 1 GiB in a trace asked for 64 GiB of memory.
+#[test]
+fn long_trim_of_a_trace_needs_no_memory() {
+    // fio trims block devices only.
+    ours!();
+    let scratch = Scratch::shared();
+    let file = fs::File::create(scratch.work().join("x")).expect("a file");
+    file.set_len(1 << 30).expect("a sparse file");
+    scratch.write(
+        "trace",
+        "fio version 2 iolog\nx add\nx open\nx trim 0 1073741824\nx read 0 4096\nx close\n",
+    );
+    for options in ["--read_iolog=trace", "--filename=x --rw=trim --bs=1g"] {
+        let line = format!("--name=job --iodepth=64 --ioengine=libaio {options}");
+        let document = Program::Iosonde.line(&scratch, &line).json();
+        assert_eq!(document["jobs"][0]["trim"]["total_ios"], 1, "{options}");
     }
 }
 

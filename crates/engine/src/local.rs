@@ -60,6 +60,9 @@ pub struct LocalRunner {
     /// Whether files that a run made stay after the session, also when it was interrupted (as with fio). A file whose layout
     /// was interrupted never does, nor do those of a run that failed.
     pub keep_files: bool,
+    /// Whether a job may write files that do not fit beside what is there: as with fio, the first write that finds no room ends it.
+    /// Files that are laid out, and those of a ramfs, must fit in any case.
+    pub may_run_full: bool,
     /// Where blocks that fail verification are saved (`verify_dump`); empty is the current directory.
     pub dump_directory: PathBuf,
     /// How Ceph clusters are reached by plans whose files are named by URIs ([`crate::placed`]).

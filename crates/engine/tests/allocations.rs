@@ -73,7 +73,7 @@ fn parts(job: &Job, depth: u32, clock: RealClock) -> Parts {
     let seeds = Seeds::new(&job.workload, 0, 1);
     let layout = FileLayout::whole_file(FILE_BYTES);
     let generator = Generator::new(job, &layout, seeds).unwrap();
-    let bytes = generator.max_block_bytes() as usize;
+    let bytes = generator.buffer_bytes() as usize;
     let mut memory = IoMemory::map(depth as usize, bytes, 4096, MemoryKind::Pages).unwrap();
     let unit_bytes = job.workload.block_size.write.min();
     let mut contents = Contents::new(&job.workload.buffers, unit_bytes, FILE_BYTES, &seeds);

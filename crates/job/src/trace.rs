@@ -152,9 +152,12 @@ impl Trace {
         has
     }
 
-    /// The longest I/O, in bytes.
-    pub fn max_len(&self) -> u32 {
-        self.ios.iter().map(|io| io.len).max().unwrap_or(0)
+    /// The longest I/O that needs a buffer, in bytes: a trim or a sync has none, however long it is.
+    pub fn buffer_bytes(&self) -> u32 {
+        let buffered = self.ios.iter().filter(
+            |io| matches!(io.op, TracedOp::Data(direction) if direction != Direction::Trim),
+        );
+        buffered.map(|io| io.len).max().unwrap_or(0)
     }
 
     /// Bytes that it moves.

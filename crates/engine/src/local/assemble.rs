@@ -74,7 +74,7 @@ pub(crate) fn kit(plan: &Plan, clone: &Member) -> Result<Kit, RunError> {
     let verifier = Verification::new(job, &regions, &generator)
         .map_err(|error| misfit(job, &error.to_string()))?;
     let depth = choose::depth(job);
-    let bytes = generator.max_block_bytes().max(512) as usize;
+    let bytes = generator.buffer_bytes().max(512) as usize;
     let mut memory = memory(job, number, depth as usize, bytes)?;
     let writes = job.workload.rw.has(Direction::Write);
     let unit = job.workload.block_size.write.min();

@@ -4,7 +4,7 @@
 
 use super::choose;
 use crate::backend::Slot;
-use iosonde_job::plan::{Job, Memory, Plan};
+use iosonde_job::plan::{Direction, Job, Memory, Plan};
 use iosonde_result::session::RunError;
 
 /// Refuses jobs whose buffers need more than `available` bytes.
@@ -46,7 +46,7 @@ fn of_clone(job: &Job) -> u128 {
     let workload = &job.workload;
     let sizes = workload.block_size.iter();
     let block = sizes
-        .filter(|(direction, _)| workload.rw.has(*direction))
+        .filter(|(direction, _)| workload.rw.has(*direction) && *direction != Direction::Trim)
         .map(|(_, size)| size.max())
         .max()
         .unwrap_or(0);

@@ -137,7 +137,7 @@ pub(super) fn check(
     runner: &LocalRunner,
     to_be: &mut ToBe,
 ) -> Result<(), RunError> {
-    let search = Search::of(traced, to_be)?;
+    let search = Search::of(traced, runner, to_be)?;
     search.check(runner, to_be)?;
     search.leave(to_be);
     Ok(())
@@ -151,7 +151,7 @@ pub(super) fn make_ready(
     observer: &mut dyn Observer,
 ) -> Result<(Vec<Member>, Made), RunError> {
     let nothing = ToBe::default();
-    let mut search = Search::of(traced, &nothing)?;
+    let mut search = Search::of(traced, runner, &nothing)?;
     let mut warnings = search.check(runner, &nothing)?;
     warnings.dedup();
     for message in warnings.into_iter().chain(announcements(&search.layout)) {
@@ -184,7 +184,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// Looks for the files of all workers. Those in `to_be` may be missing.
-    fn of(traced: &'a Traced, to_be: &ToBe) -> Result<Search<'a>, RunError> {
+    fn of(traced: &'a Traced, runner: &LocalRunner, to_be: &ToBe) -> Result<Search<'a>, RunError> {
         let plan = &traced.plan;
         let mut search = Search {
             plan,
@@ -192,7 +192,7 @@ impl<'a> Search<'a> {
             members: Vec::new(),
             missing: BTreeSet::new(),
             written: BTreeSet::new(),
-            layout: Layout::default(),
+            layout: Layout::new(runner.may_run_full),
         };
         for which in expand(plan) {
             search.add(which, to_be)?;

@@ -119,7 +119,7 @@ fn device(major: u32, minor: u32) -> Option<String> {
 /// Lets a job be what its trace does. `first` is said for the first of its clones: what the others do is added.
 fn adopt(job: &mut Job, trace: &Trace, first: bool) {
     let mut has = trace.directions();
-    let mut longest = u64::from(trace.max_len()).max(512);
+    let mut longest = u64::from(trace.buffer_bytes()).max(512);
     let workload = &job.workload;
     if !first {
         has = PerDirection::from_fn(|direction| has[direction] || workload.rw.has(direction));
@@ -186,6 +186,9 @@ mod tests {
         assert_eq!(job.workload.block_size.read, BlockSize::Fixed(65_536));
         adopt(&mut job, &parse("f trim 0 4096"), false);
         assert_eq!(job.workload.rw.mode, Mode::All);
+        // A trim needs no buffer.
+        adopt(&mut job, &parse("f trim 0 1073741824\nf read 0 4096"), true);
+        assert_eq!(job.workload.block_size.trim, BlockSize::Fixed(4096));
         // A sync alone writes nothing.
         adopt(&mut job, &parse("f sync 0 0"), true);
         assert_eq!(job.workload.rw.mode, Mode::Read);

@@ -3,7 +3,7 @@
 use super::fill::Filler;
 use super::resolve::{FileKind, FileUse, WorkerFiles, fills_device, needs_data, target_error};
 use super::to_be::ToBe;
-use crate::device::space::{self, Need as Room, Shortage, SpaceError};
+use crate::device::space::{self, Need as Room, Shortage, SpaceError, is_boundless};
 use crate::interrupt::Interrupt;
 use crate::sys::block;
 use iosonde_job::plan::{Engine, Fallocate, Job};
@@ -25,6 +25,8 @@ struct Need {
     mapped: bool,
     /// Data are written until the file system is full.
     until_full: bool,
+    /// Space that cannot be reserved is no error: the job's writes find out.
+    may_run_full: bool,
     fallocate: Fallocate,
     create: bool,
     fsync: bool,
@@ -36,8 +38,10 @@ struct Need {
 #[derive(Debug, Default)]
 pub struct Layout {
     needs: BTreeMap<PathBuf, Need>,
-    /// Sizes that files will have in the end, laid out or not.
+    /// Sizes that files will have in the end, laid out or not; without those that may find no room.
     sizes: BTreeMap<PathBuf, Size>,
+    /// Whether files that jobs write need not fit.
+    may_run_full: bool,
 }
 
 /// How long a file will be.
@@ -58,6 +62,20 @@ pub struct Made {
 }
 
 impl Layout {
+    /// What no job needs yet. With `may_run_full`, files that jobs write need not fit.
+    pub fn new(may_run_full: bool) -> Layout {
+        Layout {
+            may_run_full,
+            ..Layout::default()
+        }
+    }
+
+    /// Whether a file may be written until its file system is full: a ramfs would take all memory before.
+    fn may_find_no_room(&self, job: &Job, path: &Path, data: bool) -> bool {
+        let is_written = !data && job.io.engine != Engine::Mmap;
+        is_written && (self.may_run_full || job.files.fill_device) && !is_boundless(path)
+    }
+
     /// Notes what worker number `number` needs. Files that several workers share are laid out once.
     pub fn add(&mut self, job: &Job, number: u32, worker: &WorkerFiles) {
         if !job.io.engine.has_paths() {
@@ -68,7 +86,8 @@ impl Layout {
             let data = needs_data(job) && !job.files.file_append;
             let enough = file.size_now.is_some_and(|size| size >= file.size_needed);
             // What is there in its size is used as it is, holes or not.
-            if !fills_device(job) && !enough {
+            let may_run_full = fills_device(job) || self.may_find_no_room(job, &file.path, data);
+            if !enough && !may_run_full {
                 let size = self.sizes.entry(file.path.clone()).or_default();
                 size.bytes = size.bytes.max(file.size_needed);
                 if job.files.file_append {
@@ -86,6 +105,7 @@ impl Layout {
     }
 
     fn need(&mut self, job: &Job, number: u32, file: &FileUse, data: bool) {
+        let may_run_full = self.may_find_no_room(job, &file.path, data);
         let need = self.needs.entry(file.path.clone()).or_insert_with(|| Need {
             size: 0,
             existed: file.size_now.is_some(),
@@ -93,6 +113,7 @@ impl Layout {
             data: false,
             mapped: false,
             until_full: false,
+            may_run_full: true,
             fallocate: job.files.fallocate,
             create: job.files.allow_file_create,
             fsync: job.files.create_fsync,
@@ -101,6 +122,7 @@ impl Layout {
         need.size = need.size.max(file.size_needed);
         need.data |= data;
         need.mapped |= job.io.engine == Engine::Mmap;
+        need.may_run_full &= may_run_full;
         need.until_full |= data && fills_device(job);
     }
 
@@ -335,7 +357,10 @@ fn one_file(
     if need.until_full {
         filler.until_full(path, &file, need.from, stops, written)?;
     } else {
-        reserve(&file, need).map_err(fail("reserve space for"))?;
+        match reserve(&file, need) {
+            Err(error) if need.may_run_full && error.raw_os_error() == Some(libc::ENOSPC) => {}
+            reserved => reserved.map_err(fail("reserve space for"))?,
+        }
         if need.data || need.mapped {
             file.set_len(need.size).map_err(fail("size"))?;
         }

@@ -259,9 +259,13 @@ impl Generator {
         self.progress.passes
     }
 
-    /// Largest block that the sequence can hold, in bytes: the size of the buffers that it needs.
-    pub fn max_block_bytes(&self) -> u64 {
-        self.budget.max_block_bytes
+    /// Largest block that is read or written, in bytes: the size of the buffers that the sequence needs. 0 where all I/Os are
+    /// trims, which have none.
+    pub fn buffer_bytes(&self) -> u64 {
+        match self.mode {
+            Mode::Trim => 0,
+            _ => self.budget.max_block_bytes,
+        }
     }
 
     fn is_over(&self) -> bool {

@@ -107,6 +107,7 @@ fn measure(
         consent: runner.consent.into_iter().chain(agreed).collect(),
         interrupt: stop.interrupt.clone(),
         keep_files: true,
+        may_run_full: true,
         dump_directory: command.aux_path.clone().unwrap_or_default().into(),
         readonly: command.readonly,
         ..runner

@@ -41,7 +41,7 @@ fn version_3_has_a_time_on_each_line() {
         io(301, TRIM, 0, 512),
     ];
     assert_eq!(trace.ios, expected);
-    assert_eq!((trace.max_len(), trace.bytes()), (8192, 12_800));
+    assert_eq!((trace.buffer_bytes(), trace.bytes()), (8192, 12_800));
     assert_eq!(trace.ends(), [28_672]);
     let all = trace.directions();
     assert!(all.read && all.write && all.trim);
