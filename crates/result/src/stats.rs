@@ -69,6 +69,12 @@ pub struct LatencyStats {
 }
 
 impl LatencyStats {
+    /// A percentile in nanoseconds. The middle of a bucket may lie above the longest latency, which no percentile exceeds.
+    pub fn percentile(&self, percent: f64) -> Option<u64> {
+        let value = self.histogram.as_ref()?.percentile(percent)?;
+        Some(value.min(self.moments.max as u64))
+    }
+
     /// Adds the latencies of `other`.
     pub fn merge(&mut self, other: &LatencyStats) {
         self.moments.merge(&other.moments);

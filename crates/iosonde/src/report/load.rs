@@ -83,7 +83,7 @@ fn curve(result: &LoadResult) -> String {
     );
     for point in &result.points {
         let load = match result.capacity_iops {
-            Some(capacity) => format!("{:.0}%", 100.0 * point.offered.total() / capacity),
+            Some(capacity) => share_of(point.offered.total(), capacity),
             None => String::new(),
         };
         let mark = match (point.interrupted, point.kept_up) {
@@ -109,6 +109,15 @@ fn curve(result: &LoadResult) -> String {
         text.push('\n');
     }
     text
+}
+
+/// A share in per cent, so that small ones can be told apart: `0.7%`, `1.4%`, `25%`.
+fn share_of(offered: f64, capacity: f64) -> String {
+    let percent = 100.0 * offered / capacity;
+    match percent < 4.95 && percent.fract() > 0.05 {
+        true => format!("{percent:.1}%"),
+        false => format!("{percent:.0}%"),
+    }
 }
 
 /// Whether its latencies stand for the load.

@@ -344,7 +344,7 @@ fn latencies(
     } = course;
     push(mean, value, bounds_of_mean(value, latencies, measured_s));
     for (percent, measure) in percentiles {
-        let value = stats.histogram.as_ref().and_then(|h| h.percentile(percent));
+        let value = stats.percentile(percent);
         if let (true, Some(value @ 1..)) = (is_telling(count, percent), value) {
             let value = value as f64;
             push(

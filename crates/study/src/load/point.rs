@@ -62,10 +62,10 @@ impl LoadLatency {
         }
     }
 
-    /// A percentile; 100 is the longest.
+    /// A percentile; 100 is the longest, which none exceeds though the middle of its bucket may.
     pub fn at_ns(&self, percent: f64) -> f64 {
         match self.histogram.percentile(percent) {
-            Some(ns) if percent < 100.0 => ns as f64,
+            Some(ns) if percent < 100.0 => (ns as f64).min(self.max_ns),
             _ => self.max_ns,
         }
     }
@@ -256,4 +256,29 @@ fn completed_per_s(direction: Direction, intervals: &[Interval]) -> f64 {
 fn keeps_up(side: &Side, seconds: f64) -> bool {
     let chance = CHANCE / (side.offered_per_s * seconds).max(1.0).sqrt();
     side.achieved_per_s >= side.offered_per_s * (KEEPING_UP - chance)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentile_of_a_wide_bucket_does_not_exceed_the_longest() {
+        // Just above the lower end of its bucket, whose middle lies above it.
+        let longest_ns = (1u64 << 30) + 1;
+        let mut stats = LatencyStats::default();
+        let mut histogram = Histogram::default();
+        for _ in 0..20_000 {
+            stats.moments.record(longest_ns as f64);
+            histogram.record(longest_ns);
+        }
+        assert!(
+            histogram.percentile(99.9) > Some(longest_ns),
+            "nothing is tested"
+        );
+        stats.histogram = Some(histogram);
+        let latency = LoadLatency::of(&stats);
+        assert_eq!(latency.percentile_ns(99.9), Some(latency.max_ns));
+        assert_eq!(stats.percentile(99.9), Some(longest_ns));
+    }
 }
