@@ -11,7 +11,7 @@ use iosonde_result::run::{
     WorkerResult,
 };
 use iosonde_result::session::{RunError, Session};
-use iosonde_result::stats::LatencyStats;
+use iosonde_result::stats::{LatencyStats, Moments};
 
 /// The truth about a made-up device.
 #[derive(Debug, Clone, PartialEq)]
@@ -121,10 +121,13 @@ impl FakeSession {
             let tail = if share > 0.99 { 3.0 } else { 0.0 };
             let value = median_ns * (0.8 + 0.4 * share + tail);
             let weight = count / drawn + u64::from(index < count % drawn);
-            for _ in 0..weight.min(1) {
-                stats.moments.record(value);
-            }
-            stats.moments.count += weight.saturating_sub(1);
+            stats.moments.merge(&Moments {
+                count: weight,
+                min: value,
+                max: value,
+                mean: value,
+                m2: 0.0,
+            });
             if let Some(histogram) = &mut stats.histogram {
                 histogram.record_n(value as u64, weight);
             }
@@ -196,6 +199,9 @@ impl Asked {
     }
 }
 
+/// Observers see the progress so often, in nanoseconds.
+const PROGRESS_NS: u64 = 100_000_000;
+
 impl Session for FakeSession {
     fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
         if plan.jobs[0].name == "trial" {
@@ -229,16 +235,26 @@ impl Session for FakeSession {
         let mut at_ns = job.schedule.ramp_time_ns;
         let end_ns = at_ns + job.schedule.runtime_ns;
         while at_ns < end_ns && left > 0 {
-            let jitter = 1.0 + self.device.jitter * (self.uniform() - 0.5);
-            let most = (rate * jitter).max(1.0);
             let length_ns = (end_ns - at_ns)
                 .min(observer.interval_ns())
-                .min((left as f64 / most * 1e9).ceil() as u64);
-            let ios = ((most * length_ns as f64 / 1e9).round() as u64).min(left);
-            left -= ios;
-            let interval = interval(at_ns, length_ns, &asked, ios);
-            at_ns += length_ns;
-            let stop = report(observer, &interval, at_ns, end_ns);
+                .min((left as f64 / rate * 1e9).ceil() as u64);
+            let (mut ios, mut done_ns, mut stop) = (0, 0, Control::Continue);
+            while done_ns < length_ns && stop == Control::Continue {
+                let part_ns = PROGRESS_NS.min(length_ns - done_ns);
+                let jitter = 1.0 + self.device.jitter * (self.uniform() - 0.5);
+                let most = (rate * jitter).max(1.0);
+                let of_part = ((most * part_ns as f64 / 1e9).round() as u64).min(left);
+                left -= of_part;
+                ios += of_part;
+                done_ns += part_ns;
+                let part = interval(at_ns, part_ns, &asked, of_part);
+                stop = report(observer, &part, at_ns + done_ns, end_ns);
+            }
+            let interval = interval(at_ns, done_ns, &asked, ios);
+            at_ns += done_ns;
+            if observer.interval(&interval) == Control::Stop {
+                stop = Control::Stop;
+            }
             intervals.push(interval);
             if stop == Control::Stop || ios == 0 {
                 break;
@@ -393,10 +409,7 @@ fn report(observer: &mut dyn Observer, interval: &Interval, at_ns: u64, end_ns: 
         done: Some(at_ns as f64 / end_ns as f64),
         pods: &[],
     };
-    match observer.progress(&progress) {
-        Control::Stop => Control::Stop,
-        Control::Continue => observer.interval(interval),
-    }
+    observer.progress(&progress)
 }
 
 fn per_second(interval: &Interval, direction: Direction) -> IntervalCounts {

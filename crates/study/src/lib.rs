@@ -9,6 +9,7 @@ pub mod doctor;
 #[cfg(any(test, feature = "fake"))]
 pub mod fake;
 pub mod limits;
+mod little;
 pub mod load;
 pub mod probe;
 pub mod pts;

@@ -14,13 +14,11 @@ pub(crate) use working_set::sentences;
 
 use crate::failure::Failure;
 use crate::report::facts;
-use crate::report::probe::row::share;
 use crate::report::probe::table::wrapped;
 use iosonde_result::ceph::CephSide;
 use iosonde_study::saturation::Saturation;
 use iosonde_study::sweep::{
-    Basis, CurvePlan, CurveResult, CurveState, Found, LARGE_BYTES, SweepCell, SweepDocument,
-    SweepResult,
+    Basis, CurvePlan, CurveResult, CurveState, Found, LARGE_BYTES, SweepDocument, SweepResult,
 };
 use iosonde_study::words;
 
@@ -59,6 +57,9 @@ fn curves(result: &SweepResult) -> String {
         }
     }
     text.push_str(&wrapped(&legend(result)));
+    if let Some(what) = undecided(result) {
+        text.push_str(&wrapped(what));
+    }
     let advice = advice::text(result);
     if !advice.is_empty() {
         text.push_str(&format!("\n{advice}"));
@@ -95,6 +96,9 @@ fn markdown_of_curves(result: &SweepResult) -> String {
         }
     }
     text.push_str(&format!("\n{}\n", legend(result)));
+    if let Some(what) = undecided(result) {
+        text.push_str(&format!("\n{what}\n"));
+    }
     text.push_str(&advice::markdown(result));
     text
 }
@@ -169,13 +173,7 @@ pub(crate) fn sentence(result: &SweepResult, curve: &CurveResult) -> Option<Stri
     let found = curve
         .saturation
         .as_ref()
-        .filter(|_| !is_of_working_sets(result) && knee(curve).is_some())?;
-    let error = match found.maximum.relative_error() {
-        // What is known worse than that has no knee that is known.
-        Some(error) if error > found.rules.tolerance => format!(" (not sure: +-{})", share(error)),
-        Some(error) => format!(" (+-{:.1} %)", (error * 100.0).max(0.1)),
-        None => " (not sure: too short to tell)".to_owned(),
-    };
+        .filter(|_| !is_of_working_sets(result) && curve.cells.len() > 1)?;
     let end = match curve.state {
         CurveState::Complete => "",
         _ => "; it was cut off",
@@ -195,29 +193,16 @@ pub(crate) fn sentence(result: &SweepResult, curve: &CurveResult) -> Option<Stri
         ..found.clone()
     };
     let told = alone.sentence(curve.block_bytes >= LARGE_BYTES);
-    let told = match told.split_once(" at depth") {
-        Some((most, at)) if most.contains("maximum") => format!("{most}{error} at depth{at}"),
-        _ => format!("{told}{error}"),
-    };
-    let rival = rival(curve, found).unwrap_or_default();
-    Some(format!("{subject}{told}{rival}{end}"))
+    Some(format!("{subject}{told}{end}"))
 }
 
-/// What a cell has shown that the maximum does not tell: more, but not for certain.
-fn rival(curve: &CurveResult, found: &Saturation) -> Option<String> {
-    let most = found.maximum.mean + found.maximum.error.unwrap_or_default();
-    let rate = |cell: &SweepCell| cell.iops.map_or(0.0, |iops| iops.mean);
-    let measured = curve.cells.iter().filter(|c| c.basis == Basis::Measured);
-    let best = measured.max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
-    let better = rate(best) > most * (1.0 + found.rules.tolerance);
-    better.then(|| {
-        let error = best.iops.and_then(|iops| iops.relative_error());
-        format!(
-            "; depth {} seemed faster, but is known to {} only",
-            best.iodepth,
-            error.map_or("nothing".to_owned(), |error| format!("+-{}", share(error)))
-        )
-    })
+/// What would decide what is not known, once for all curves.
+fn undecided(result: &SweepResult) -> Option<&'static str> {
+    let several = result.curves.iter().filter(|curve| curve.cells.len() > 1);
+    let claims = several.filter_map(|curve| Some(curve.saturation.as_ref()?.claims()));
+    let mut open = claims.filter(|claims| !(claims.maximum && claims.knee));
+    let is_open = !is_of_working_sets(result) && open.next().is_some();
+    is_open.then_some("A longer --runtime decides what is not known here.")
 }
 
 /// A value as people say it.
@@ -272,7 +257,10 @@ fn legend(result: &SweepResult) -> String {
         parts.push("~? not measured, and a prediction could be off by more than 100 %".to_owned());
     }
     if cells().any(grid::is_unsure) {
-        parts.push(format!("? not known to {:.0} %", grid::UNSURE * 100.0));
+        parts.push(format!(
+            "? uncertain by more than {:.0} %, or measured too shortly to tell",
+            grid::UNSURE * 100.0
+        ));
     }
     if cells().any(|cell| cell.basis == Basis::Unknown) {
         parts.push("- neither measured nor to be predicted".to_owned());

@@ -13,7 +13,7 @@ const FREEDOM: f64 = 20.0;
 /// two probes against each other. What comparisons know of the phase's rate they know of its maximum, at best.
 pub fn most(result: &ProbeResult, phases: &[Part]) -> Vec<Part> {
     let parts = result.knees.iter().filter_map(|knee| {
-        let maximum = knee.saturation.maximum;
+        let maximum = knee.saturation.known_maximum()?;
         let subject = knee.phase.direction().into();
         let phase = phases.iter().find(|part| part.name == knee.phase.key());
         let rate = phase.and_then(|part| part.figure(subject, Measure::Iops));

@@ -3,6 +3,7 @@
 use super::percentile::between;
 use super::phase::Phase;
 use super::sure::LEVEL;
+use crate::little::SlotTime;
 use iosonde_job::plan::{Direction, Engine};
 use iosonde_result::histogram::Histogram;
 use iosonde_result::interval::Interval;
@@ -90,11 +91,10 @@ impl Latency {
         // A percentile needs at least ten values beyond it, or one outlier decides it.
         let percentile = |percent: f64| {
             let beyond = count as f64 * (100.0 - percent) / 100.0;
-            let histogram = stats.histogram.as_ref()?;
             if beyond + 1e-6 < 10.0 {
                 return None;
             }
-            histogram.percentile(percent)
+            stats.percentile(percent)
         };
         Latency {
             count,
@@ -141,7 +141,8 @@ impl Figure {
         let rates = rates(&complete, direction, |counts| counts.ios);
         let ios = stats.total_ios as f64 / seconds;
         let bytes = stats.io_bytes as f64 / seconds;
-        let iops = Estimate::of(ios, &rates);
+        let unexplained = SlotTime::of(result).unexplained_share();
+        let iops = Estimate::of(ios, &rates).at_least(unexplained);
         let latencies: Vec<&Histogram> = complete.iter().map(|each| &each.latency).collect();
         let syncs = complete
             .iter()
@@ -154,7 +155,8 @@ impl Figure {
             engine: worker.backend.engine,
             direct: worker.backend.direct,
             iops,
-            bytes_per_s: Estimate::of(bytes, &self::rates(&complete, direction, |c| c.bytes)),
+            bytes_per_s: Estimate::of(bytes, &self::rates(&complete, direction, |c| c.bytes))
+                .at_least(unexplained),
             latency: Latency::of(&stats.lat).with_intervals(&stats.lat, &latencies),
             sync_latency: (worker.sync.total_ios > 0)
                 .then(|| Latency::of(&worker.sync.lat).with_intervals(&worker.sync.lat, &syncs)),
@@ -198,6 +200,14 @@ impl Estimate {
             mean,
             error,
             spread: error.map(|_| moments.stddev() / mean),
+        }
+    }
+
+    /// The same, known no better than to this share: rate and latency disagree by so much.
+    fn at_least(self, share: f64) -> Estimate {
+        Estimate {
+            error: self.error.map(|error| error.max(share * self.mean)),
+            ..self
         }
     }
 

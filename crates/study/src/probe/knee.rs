@@ -20,6 +20,8 @@ const DEEPEST: u32 = 256;
 const DEEPEST_SEQUENTIAL: u32 = 32;
 /// Jobs at once that are tried, where more gain something. Several jobs that each read in sequence are another pattern.
 const JOBS: [u32; 3] = [1, 2, 4];
+/// The shortest look at a cell, in nanoseconds.
+const LEAST_LOOK_NS: u64 = 300_000_000;
 /// What the jobs of a search are called after their phase.
 pub(super) const SUFFIX: &str = "_knee";
 
@@ -96,7 +98,8 @@ fn rules(phase: Phase, budget: &Budget) -> Rules {
     Rules {
         budget_ns,
         ramp_ns: budget_ns / 100,
-        look_ns: budget_ns / looks,
+        // The fewest samples that leave an interval: the first is of the ramp too.
+        look_ns: (budget_ns / looks).max(LEAST_LOOK_NS),
         least_ns: budget_ns / 5,
         precision: budget.width.max(0.005),
         ..Rules::THOROUGH

@@ -207,6 +207,10 @@ impl<'a> Study<'a> {
         match knee::search(self.session, *phase, &common, &budget, result, self.watcher) {
             Ok(mut knee) => {
                 self.planned_ns += self.options.budget.search_ns(*phase);
+                let figure = Figure::of(*phase, result, budget.width);
+                if let Some(figure) = figure {
+                    knee.saturation.raise_to(figure.iops);
+                }
                 self.watcher.knee(&knee);
                 // Time that this takes is made up for by the next step.
                 let (session, watcher) = (&mut *self.session, &mut *self.watcher);

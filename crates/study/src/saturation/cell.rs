@@ -1,13 +1,15 @@
 //! One cell: a depth and a number of jobs, and all that was measured of them.
 
 use super::series::Samples;
+use crate::little::SlotTime;
 use crate::probe::{Estimate, Latency};
 use iosonde_result::stats::LatencyStats;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Least error of a cell of which there are too few samples to tell, as a share of its rate.
-const UNKNOWN_ERROR: f64 = 0.01;
+/// Error that a search takes for a cell of a single sample, as a share of its rate: nothing is known of it, and the search
+/// goes on as if it were this.
+const UNKNOWN_ERROR: f64 = 1.0;
 
 /// What was measured of one depth and number of jobs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,6 +47,8 @@ pub(super) struct Found {
     pub(super) bytes: u64,
     pub(super) measured_ns: u64,
     pub(super) latency: LatencyStats,
+    #[serde(default)]
+    pub(super) slots: SlotTime,
 }
 
 /// All that is known of a cell: what it takes to go on measuring it later.
@@ -74,6 +78,7 @@ impl Record {
         self.found.bytes += found.bytes;
         self.found.measured_ns += found.measured_ns;
         self.found.latency.merge(&found.latency);
+        self.found.slots.add(&found.slots);
         self.samples.next_run();
     }
 
@@ -95,26 +100,22 @@ impl Record {
     /// A run's I/Os are counted twice: by their start, for the rate, and by their end, for the samples. What lets I/Os
     /// through in lumps makes the two differ where a lump falls to one side of an edge: no rate is known better than they agree.
     fn sampled_error(&self) -> Option<f64> {
-        let error = self.samples.relative_error()?;
-        Some(error.max(self.samples.differs_from(self.rate())))
+        let samples = &self.samples;
+        let few = || samples.error_of_few().map(|few| few.max(samples.edges()));
+        let error = samples.relative_error().or_else(few)?;
+        let differs = samples.differs_from(self.rate());
+        // No rate is known better than it agrees with its latency.
+        Some(error.max(differs).max(self.unexplained_share()))
     }
 
-    /// Half the width of the 95 % interval as a share of the rate.
+    /// By how much rate and latency disagree, as a share of the depth: see [`SlotTime`].
+    pub(super) fn unexplained_share(&self) -> f64 {
+        self.found.slots.unexplained_share()
+    }
+
+    /// Half the width of the 95 % interval as a share of the rate; [`UNKNOWN_ERROR`] where it is not known.
     pub(super) fn error(&self) -> f64 {
-        let ios = (self.found.ios as f64).max(1.0);
-        match self.sampled_error() {
-            Some(error) => error,
-            // I/Os that end independently of each other would be as unsure; those of a queue are less so.
-            None => {
-                let independent = 1.96 / ios.sqrt();
-                let few = self.samples.error_of_few().unwrap_or(independent);
-                let lump = self
-                    .samples
-                    .edges()
-                    .max(self.samples.differs_from(self.rate()));
-                few.min(independent).max(lump).max(UNKNOWN_ERROR)
-            }
-        }
+        self.sampled_error().unwrap_or(UNKNOWN_ERROR)
     }
 
     /// The upper end of the interval.

@@ -3,6 +3,7 @@
 use super::Watcher;
 use super::cell::{Found, Record};
 use super::series::{SAMPLE_S, Samples};
+use crate::little::SlotTime;
 use iosonde_job::plan::{Direction, Extent, GivenOption, Job, Plan};
 use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer, Progress, WorkerState};
@@ -192,7 +193,10 @@ pub(crate) fn give(job: &mut Job, name: &str, value: String) {
 
 /// All workers of a run together.
 fn found(result: &RunResult) -> Found {
-    let mut found = Found::default();
+    let mut found = Found {
+        slots: SlotTime::of(result),
+        ..Found::default()
+    };
     for worker in &result.workers {
         for (_, stats) in worker.directions.iter() {
             found.ios += stats.total_ios;

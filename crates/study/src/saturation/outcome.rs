@@ -60,28 +60,287 @@ pub enum Ended {
     Failed,
 }
 
+/// No maximum is claimed that is known worse than this share.
+const MAXIMUM_KNOWN: f64 = 0.2;
+/// Deeper queues only add latency where no measured one can be faster than the maximum by more than this share.
+const PLATEAU_GAIN: f64 = 0.1;
+
+/// What the intervals of the cells carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claims {
+    /// The maximum: it is known to [`MAXIMUM_KNOWN`], and no cell looked faster.
+    pub maximum: bool,
+    /// The knee: each shallower cell is surely slower than the maximum.
+    pub knee: bool,
+    /// Deeper queues only add latency: no deeper cell can be much faster.
+    pub plateau: bool,
+    /// The rate still rises at the deepest cell, which is surely faster than the one before it.
+    pub rises: bool,
+}
+
+/// Half the width of an interval in words: `+-0.4 %`, `+-12 %`.
+fn within(relative_error: f64) -> String {
+    let percent = (relative_error * 100.0).max(0.1);
+    if percent < 9.95 {
+        format!("+-{percent:.1} %")
+    } else {
+        format!("+-{percent:.0} %")
+    }
+}
+
+/// How well a figure that is claimed no more than this is known.
+fn uncertainty(relative_error: Option<f64>) -> String {
+    match relative_error {
+        Some(error) if error <= 1.0 => format!("known to {} only", within(error)),
+        Some(_) => "uncertain by more than 100 %".to_owned(),
+        None => "measured too shortly to tell how exactly".to_owned(),
+    }
+}
+
 impl Saturation {
-    /// What it means, in one sentence without a subject; `large` blocks are counted by bandwidth.
-    pub fn sentence(&self, large: bool) -> String {
-        let most = if large {
-            words::bandwidth(self.maximum_bytes_per_s.mean)
-        } else {
-            format!("{} IOPS", words::iops(self.maximum.mean))
+    /// What the intervals of the cells carry.
+    pub fn claims(&self) -> Claims {
+        let most = self.maximum;
+        let error = most.error.unwrap_or(f64::INFINITY);
+        let is_known = most.relative_error().is_some_and(|e| e <= MAXIMUM_KNOWN);
+        let maximum = is_known && self.rival().is_none();
+        let of_jobs = || self.cells.iter().filter(|cell| cell.jobs == self.jobs);
+        let is_surely_slower = |cell: &Cell| {
+            let own = cell.iops.error;
+            own.is_some_and(|own| cell.iops.mean + own.hypot(error) < most.mean)
         };
-        let depth = self.knee.iodepth;
-        let at = match self.jobs {
-            1 => format!("depth {depth}"),
-            jobs => format!("depth {depth} in each of {jobs} jobs"),
+        let mut shallower = of_jobs().filter(|cell| cell.iodepth < self.knee.iodepth);
+        let least = self.latency_only.map(|point| point.iodepth);
+        let least = least.map_or(u32::MAX, |least| least.max(self.knee.iodepth));
+        let deeper = || of_jobs().filter(|cell| cell.iodepth > least);
+        let highest = (most.mean + error) * (1.0 + PLATEAU_GAIN);
+        let gains_little = |cell: &Cell| {
+            let own = cell.iops.error;
+            own.is_some_and(|own| cell.iops.mean + own <= highest)
         };
-        match self.latency_only {
-            None => format!("still rises at {at}, with {most}"),
-            Some(point) if point.iodepth <= depth => {
-                format!("reaches its maximum of {most} at {at}; deeper only adds latency")
-            }
-            Some(point) => format!(
-                "reaches its maximum of {most} at {at}; past {} deeper only adds latency",
-                point.iodepth
-            ),
+        let before = of_jobs().filter(|cell| cell.iodepth < self.deepest());
+        let rises = before.max_by_key(|cell| cell.iodepth);
+        Claims {
+            maximum,
+            knee: maximum && shallower.all(is_surely_slower),
+            plateau: maximum && deeper().next().is_some() && deeper().all(gains_little),
+            rises: maximum && self.latency_only.is_none() && rises.is_some_and(is_surely_slower),
         }
+    }
+
+    /// The maximum, where the figures carry one.
+    pub fn known_maximum(&self) -> Option<Estimate> {
+        self.claims().maximum.then_some(self.maximum)
+    }
+
+    /// The knee, where the figures carry one.
+    pub fn known_knee(&self) -> Option<Point> {
+        self.claims().knee.then_some(self.knee)
+    }
+
+    /// A cell that looked faster than the maximum, but not for certain.
+    pub fn rival(&self) -> Option<&Cell> {
+        let most = self.maximum.mean + self.maximum.error.unwrap_or_default();
+        let fastest = self.fastest()?;
+        (fastest.iops.mean > most * (1.0 + self.rules.tolerance)).then_some(fastest)
+    }
+
+    /// The cell with the highest rate, however well it is known.
+    fn fastest(&self) -> Option<&Cell> {
+        let of_jobs = self.cells.iter().filter(|cell| cell.jobs == self.jobs);
+        of_jobs.max_by(|a, b| a.iops.mean.total_cmp(&b.iops.mean))
+    }
+
+    fn deepest(&self) -> u32 {
+        let of_jobs = self.cells.iter().filter(|cell| cell.jobs == self.jobs);
+        of_jobs.map(|cell| cell.iodepth).max().unwrap_or(1)
+    }
+
+    /// Raises the maximum to a rate that was measured, so that no row of a table exceeds it. Its interval holds what it held.
+    pub(crate) fn raise_to(&mut self, measured: Estimate) {
+        let most = self.maximum;
+        if measured.mean <= most.mean {
+            return;
+        }
+        let error = most.error.map(|error| error + measured.mean - most.mean);
+        let scale = measured.mean / most.mean.max(f64::MIN_POSITIVE);
+        let bytes = &mut self.maximum_bytes_per_s;
+        bytes.mean *= scale;
+        bytes.error = error.map(|error| error / measured.mean * bytes.mean);
+        self.maximum = Estimate { error, ..measured };
+    }
+
+    /// The highest rate with its interval, as far as that is known, and where: `84.2k IOPS`, `(+-0.4 %)`, `depth 16`.
+    pub fn most_in_words(&self, large: bool) -> (String, String, String) {
+        let claims = self.claims();
+        let (rate, error, iodepth) = match self.rival().or_else(|| self.fastest()) {
+            Some(cell) if !claims.maximum => {
+                (cell.iops.mean, cell.iops.relative_error(), cell.iodepth)
+            }
+            _ => (
+                self.maximum.mean,
+                self.maximum.relative_error(),
+                self.knee.iodepth,
+            ),
+        };
+        let most = if large {
+            let block = self.maximum_bytes_per_s.mean / self.maximum.mean.max(f64::MIN_POSITIVE);
+            words::bandwidth(rate * block)
+        } else {
+            format!("{} IOPS", words::iops(rate))
+        };
+        let known = match (claims.maximum, error) {
+            (true, Some(error)) => format!("({})", within(error)),
+            _ => format!("({})", uncertainty(error)),
+        };
+        let at = match self.jobs {
+            1 => format!("depth {iodepth}"),
+            jobs => format!("depth {iodepth} in each of {jobs} jobs"),
+        };
+        (most, known, at)
+    }
+
+    /// What it means, in one sentence without a subject; `large` blocks are counted by bandwidth. Nothing is claimed that
+    /// the intervals do not carry.
+    pub fn sentence(&self, large: bool) -> String {
+        let (most, known, at) = self.most_in_words(large);
+        let claims = self.claims();
+        if !claims.maximum {
+            return format!("its maximum is not known; the fastest was {at} with {most} {known}");
+        }
+        if self.latency_only.is_none() {
+            return match claims.rises {
+                true => format!("still rises at {at}, with {most} {known}"),
+                false => {
+                    format!("has its most at {at}, with {most} {known}; deeper was not measured")
+                }
+            };
+        }
+        let at = match claims.knee {
+            true => at,
+            false => format!("{at} or a lower one"),
+        };
+        let beyond = match self.latency_only {
+            Some(_) if !claims.plateau => "; whether deeper gives more is not known".to_owned(),
+            Some(point) if point.iodepth > self.knee.iodepth => {
+                format!("; past {} deeper only adds latency", point.iodepth)
+            }
+            _ => "; deeper only adds latency".to_owned(),
+        };
+        format!("reaches its maximum of {most} {known} at {at}{beyond}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(iodepth: u32, mean: f64, error: Option<f64>) -> Cell {
+        let estimate = |mean: f64| Estimate {
+            mean,
+            error: error.map(|share| share * mean),
+            spread: None,
+        };
+        Cell {
+            jobs: 1,
+            iodepth,
+            iops: estimate(mean),
+            bytes_per_s: estimate(mean * 4096.0),
+            latency: Latency::default(),
+            measured_ns: 1_000_000_000,
+            warmup: None,
+        }
+    }
+
+    fn found(cells: Vec<Cell>, knee: usize, maximum: (f64, Option<f64>)) -> Saturation {
+        let point = |cell: &Cell| Point {
+            iodepth: cell.iodepth,
+            iops: cell.iops.mean,
+            latency: cell.latency,
+        };
+        let last = cells.len() - 1;
+        let most = cell(1, maximum.0, maximum.1);
+        Saturation {
+            rules: Rules::THOROUGH,
+            jobs: 1,
+            maximum: most.iops,
+            maximum_bytes_per_s: most.bytes_per_s,
+            knee: point(&cells[knee]),
+            latency_only: (knee < last).then(|| point(&cells[knee])),
+            curve: None,
+            spent_ns: 1,
+            ended: Ended::Sure,
+            failure: None,
+            cells,
+        }
+    }
+
+    #[test]
+    fn maximum_that_is_well_known_is_claimed_with_its_interval() {
+        let cells = vec![
+            cell(1, 5e3, Some(0.02)),
+            cell(4, 20e3, Some(0.02)),
+            cell(8, 20e3, Some(0.02)),
+        ];
+        let sure = found(cells, 1, (20e3, Some(0.01)));
+        assert_eq!(
+            sure.sentence(false),
+            "reaches its maximum of 20.0k IOPS (+-1.0 %) at depth 4; deeper only adds latency"
+        );
+    }
+
+    /// Figures of a sweep beside a busy process: pooled with the cell of depth 32 the maximum was 1.92k.
+    #[test]
+    fn maximum_below_the_cells_of_its_table_is_not_claimed() {
+        let cells = vec![
+            cell(2, 9.97e3, Some(0.3)),
+            cell(8, 18.2e3, None),
+            cell(16, 26.4e3, Some(0.86)),
+            cell(32, 1.12e3, Some(0.2)),
+        ];
+        let unsure = found(cells, 0, (1.92e3, Some(1.4)));
+        assert_eq!(
+            unsure.sentence(false),
+            "its maximum is not known; the fastest was depth 16 with 26.4k IOPS (known to +-86 % only)"
+        );
+        assert_eq!((unsure.known_maximum(), unsure.known_knee()), (None, None));
+    }
+
+    #[test]
+    fn maximum_beside_a_faster_short_look_is_not_claimed() {
+        let cells = vec![cell(2, 10e3, Some(0.02)), cell(4, 13e3, None)];
+        let unsure = found(cells, 0, (10e3, Some(0.02)));
+        assert!(!unsure.claims().maximum);
+        let said = unsure.sentence(false);
+        assert!(
+            said.ends_with("depth 4 with 13.0k IOPS (measured too shortly to tell how exactly)")
+        );
+    }
+
+    #[test]
+    fn knee_above_a_cell_that_may_reach_the_maximum_is_not_claimed() {
+        let cells = vec![
+            cell(2, 18e3, Some(0.2)),
+            cell(4, 20e3, Some(0.02)),
+            cell(8, 20e3, Some(0.5)),
+        ];
+        let unsure = found(cells, 1, (20e3, Some(0.02)));
+        assert_eq!(
+            unsure.sentence(false),
+            "reaches its maximum of 20.0k IOPS (+-2.0 %) at depth 4 or a lower one; whether deeper gives more is not known"
+        );
+    }
+
+    #[test]
+    fn raised_maximum_is_not_below_a_row_and_holds_its_old_interval() {
+        let mut found = found(vec![cell(4, 20e3, Some(0.02))], 0, (20e3, Some(0.02)));
+        found.raise_to(cell(4, 21e3, Some(0.01)).iops);
+        let most = found.maximum;
+        assert_eq!(most.mean, 21e3);
+        assert!(
+            most.mean - most.error.unwrap() <= 20e3 * 0.98 + 1e-6,
+            "{most:?}"
+        );
+        assert_eq!(found.maximum_bytes_per_s.mean, 21e3 * 4096.0);
     }
 }

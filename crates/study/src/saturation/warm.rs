@@ -3,6 +3,7 @@
 use super::Watcher;
 use super::cell::{Found, Record, Warmup};
 use super::measure::{CellRun, Effort, plan};
+use crate::little::SlotTime;
 use crate::warmup::truncation;
 use iosonde_job::plan::{Direction, Job};
 use iosonde_result::histogram::{Histogram, lowest, middle};
@@ -147,6 +148,8 @@ fn take(record: &mut Record, result: &RunResult, times: WarmTimes) {
             moments: moments(&latency),
             histogram: Some(latency),
         },
+        // The intervals do not tell how much processor time each of them took.
+        slots: SlotTime::default(),
     });
 }
 

@@ -230,7 +230,8 @@ impl Study<'_> {
 
 /// How sure a search can be in its time.
 fn rules(budget_ns: u64, precision: f64) -> Rules {
-    let look_ns = (budget_ns / 50).clamp(SECOND_NS / 5, Rules::THOROUGH.look_ns);
+    // Three samples are the fewest that leave an interval: the first is of the ramp too.
+    let look_ns = (budget_ns / 50).clamp(3 * SECOND_NS / 10, Rules::THOROUGH.look_ns);
     let long = budget_ns >= Rules::THOROUGH.budget_ns / 2;
     Rules {
         budget_ns,

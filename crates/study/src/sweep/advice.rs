@@ -220,16 +220,12 @@ fn choice((values, curves): &Group<'_>) -> Option<Choice> {
         .iter()
         .map(|spot| spot.mean_latency_ns)
         .min_by(f64::total_cmp)?;
-    let most = spots.iter().map(|spot| spot.iops).max_by(f64::total_cmp)?;
     let power = |spot: &&Spot| spot.iops / spot.mean_latency_ns.max(f64::MIN_POSITIVE);
     let quick = spots
         .iter()
         .filter(|spot| spot.mean_latency_ns <= lowest * (1.0 + ALIKE));
-    let reaching = spots
-        .iter()
-        .filter(|spot| spot.iops >= most * (1.0 - REACHED));
     let latency = *quick.max_by(|a, b| a.iops.total_cmp(&b.iops))?;
-    let throughput = *reaching.min_by_key(|spot| (spot.in_flight(), spot.numjobs))?;
+    let throughput = throughput(curves)?;
     told_apart(latency, throughput, &cells).then_some(Choice {
         values: values.clone(),
         block_bytes: curves.first()?.block_bytes,
@@ -237,6 +233,23 @@ fn choice((values, curves): &Group<'_>) -> Option<Choice> {
         balance: *spots.iter().max_by(|a, b| power(a).total_cmp(&power(b)))?,
         throughput,
     })
+}
+
+/// The knee with the least in flight of those that reach the most; `None` where the most of a curve is not known.
+fn throughput(curves: &[&CurveResult]) -> Option<Spot> {
+    let maxima: Option<Vec<f64>> = curves.iter().map(|curve| Some(most(curve)?.0)).collect();
+    let maxima = maxima?;
+    let highest = maxima.iter().copied().max_by(f64::total_cmp)?;
+    let reaching = curves
+        .iter()
+        .zip(maxima)
+        .filter(|(_, maximum)| *maximum >= highest * (1.0 - REACHED));
+    let knees = reaching.filter_map(|(curve, _)| {
+        let knee = curve.saturation.as_ref()?.knee.iodepth;
+        let cell = curve.cells.iter().find(|cell| cell.iodepth == knee)?;
+        Spot::of(curve, cell)
+    });
+    knees.min_by_key(|spot| (spot.in_flight(), spot.numjobs))
 }
 
 /// Whether one cell is faster than another for certain, or both are known well.
@@ -254,17 +267,8 @@ fn told_apart(slow: Spot, fast: Spot, cells: &[Known<'_>]) -> bool {
 
 /// The most of a curve, and half the width of its interval; `None` where it is not known well enough to speak of.
 fn most(curve: &CurveResult) -> Option<(f64, f64)> {
-    let maximum = curve.saturation.as_ref()?.maximum;
-    let error = match maximum.error {
-        Some(error) => error,
-        // Too short for an interval: what the cell at the knee tells.
-        None => {
-            let knee = curve.saturation.as_ref()?.knee.iodepth;
-            let cell = curve.cells.iter().find(|cell| cell.iodepth == knee)?;
-            maximum.mean * cell.doubt()?
-        }
-    };
-    (error <= maximum.mean * KNOWN).then_some((maximum.mean, error))
+    let maximum = curve.saturation.as_ref()?.known_maximum()?;
+    Some((maximum.mean, maximum.error?))
 }
 
 fn parallel((values, curves): &Group<'_>) -> Option<ParallelAdvice> {

@@ -92,7 +92,10 @@ fn part(name: String, curve: &CurveResult, iodepth: u32, figures: Vec<Figure>) -
 /// The most at any depth: what was searched for, or else the best cell that was measured.
 fn most(name: &str, curve: &CurveResult) -> Option<ComparedPart> {
     let (mean, error) = match &curve.saturation {
-        Some(found) => (found.maximum.mean, found.maximum.error),
+        Some(found) => {
+            let maximum = found.known_maximum()?;
+            (maximum.mean, maximum.error)
+        }
         None => {
             let measured = curve
                 .cells
@@ -110,7 +113,10 @@ fn most(name: &str, curve: &CurveResult) -> Option<ComparedPart> {
     Some(ComparedPart {
         curve: name.to_owned(),
         iodepth: None,
-        knee: curve.saturation.as_ref().map(|found| found.knee.iodepth),
+        knee: curve
+            .saturation
+            .as_ref()
+            .and_then(|found| Some(found.known_knee()?.iodepth)),
         part: part(format!("{name}, the most"), curve, 0, vec![iops]),
     })
 }

@@ -221,13 +221,9 @@ pub struct SweepCell {
 }
 
 impl SweepCell {
-    /// How far the rate may be off, as a share of it; `None` where it is not known at all. In a time too short for an interval what
-    /// counts is how many I/Os there were: chance alone makes their number uncertain by its square root.
+    /// How far the rate may be off, as a share of it; `None` where that is not known, as after one short sample.
     pub fn doubt(&self) -> Option<f64> {
-        let iops = self.iops?;
-        let ios = iops.mean * self.measured_ns as f64 / 1e9;
-        let chance = 1.96 / ios.max(1.0).sqrt();
-        Some(iops.relative_error().unwrap_or(chance))
+        self.iops?.relative_error()
     }
 
     pub(super) fn unknown(iodepth: u32) -> SweepCell {

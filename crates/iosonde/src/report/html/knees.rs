@@ -55,7 +55,10 @@ fn curves(knee: &Knee) -> Vec<SweepCurve> {
                 }],
                 block_bytes: knee.phase.block_bytes(),
                 sentence: is_best.then(|| format!("{title}: {}", row::knee(knee))),
-                knee: is_best.then_some(found.knee.iodepth),
+                knee: found
+                    .known_knee()
+                    .filter(|_| is_best)
+                    .map(|knee| knee.iodepth),
                 cells,
             }
         })

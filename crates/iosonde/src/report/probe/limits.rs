@@ -18,7 +18,7 @@ pub(super) fn knees(result: &ProbeResult) -> Vec<(&'static str, String)> {
         pairs.push((knee.phase.title(), row::knee(knee)));
     }
     if result.options.budget.knee_ns == 0 {
-        pairs.push(("not tried", "without --quick other depths are".to_owned()));
+        pairs.push(("not searched", "--quick skips it".to_owned()));
     }
     pairs
 }
@@ -26,12 +26,12 @@ pub(super) fn knees(result: &ProbeResult) -> Vec<(&'static str, String)> {
 /// What held the patterns back: once where it was the same for all.
 pub(super) fn held_back(result: &ProbeResult) -> Vec<(&'static str, String)> {
     let mut found: Vec<(&Verdict, Vec<String>)> = Vec::new();
-    let mut judged = 0;
+    // Those of the table above it.
+    let all = result.figures.len();
     for phase in row::ORDER {
         let Some((figure, verdict)) = judged_phase(result, phase) else {
             continue;
         };
-        judged += 1;
         let label = row::label(figure);
         match found.iter_mut().find(|(same, _)| same.kind == verdict.kind) {
             Some((_, labels)) => labels.push(label),
@@ -44,8 +44,8 @@ pub(super) fn held_back(result: &ProbeResult) -> Vec<(&'static str, String)> {
         // The evidence is of the first.
         let said = format!("{limit} ({})", verdict.evidence);
         let text = match labels.len() {
-            count if count == judged => said,
-            count if count > 2 => format!("{count} of {judged} figures: {said}"),
+            count if count == all => said,
+            count if count > 2 => format!("{count} of {all} figures: {said}"),
             _ => format!("{}: {said}", labels.join("; ")),
         };
         ("held back by", text)

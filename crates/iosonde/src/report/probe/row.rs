@@ -167,17 +167,34 @@ pub(crate) fn details(figure: &Figure) -> String {
     details.join(", ")
 }
 
-/// The most that a pattern gives, and where: `412k IOPS` and `+- 0.4 % from depth 24 on`.
+/// The most that a pattern gives, and where: `412k IOPS` and `+- 0.4 % from depth 24 on`; `not known` where the figures
+/// carry no maximum.
 pub(crate) fn knee_in_short(knee: &Knee) -> (String, String) {
     let found = &knee.saturation;
-    let error = match found.maximum.relative_error() {
-        Some(error) if error <= found.rules.precision => format!("+- {}", share(error)),
-        Some(error) => format!("(not sure: +- {})", share(error)),
-        None => "(not sure)".to_owned(),
-    };
+    let claims = found.claims();
+    if !claims.maximum {
+        let (most, known, _) = found.most_in_words(knee.phase.block_bytes() >= LARGE_BYTES);
+        return ("not known".to_owned(), format!("{most} {known}"));
+    }
+    let error = found.maximum.relative_error().map_or(String::new(), share);
     let at = cell(found.jobs, found.knee.iodepth);
+    let from = match claims.knee {
+        true => at,
+        false => format!("{at} or lower"),
+    };
     let most = rate(knee.phase, found.maximum.mean);
-    (most, format!("{error} from {at} on"))
+    (most, format!("+- {error} from {from} on"))
+}
+
+/// The maximum and its knee in a cell of a table: `412k IOPS at 24`; `not known` where the figures carry no maximum.
+pub(crate) fn most_and_knee(knee: &Knee) -> String {
+    let found = &knee.saturation;
+    let Some(maximum) = found.known_maximum() else {
+        return "not known".to_owned();
+    };
+    let or_lower = if found.claims().knee { "" } else { " or lower" };
+    let at = cell(found.jobs, found.knee.iodepth);
+    format!("{}, {at}{or_lower}", rate(knee.phase, maximum.mean))
 }
 
 /// A rate of I/Os in the unit of its phase: IOPS, or the bandwidth of large blocks.
@@ -196,12 +213,20 @@ pub(crate) fn cell(jobs: u32, iodepth: u32) -> String {
     }
 }
 
-/// Where a pattern bends: `412k IOPS +- 0.4 % from depth 24 on; past 64 only latency grows`.
+/// Where a pattern bends: `412k IOPS +- 0.4 % from depth 24 on; past 64 only latency grows`. Nothing is said that the
+/// intervals do not carry.
 pub(crate) fn knee(knee: &Knee) -> String {
     let found = &knee.saturation;
+    let claims = found.claims();
+    if !claims.maximum {
+        let (most, known, at) = found.most_in_words(knee.phase.block_bytes() >= LARGE_BYTES);
+        return format!("not known; the fastest was {at} with {most} {known}");
+    }
     let (most, at) = knee_in_short(knee);
     let beyond = match found.latency_only {
-        None => format!("it still rises at depth {}", deepest(knee)),
+        None if claims.rises => format!("it still rises at depth {}", deepest(knee)),
+        None => "deeper was not tried".to_owned(),
+        Some(_) if !claims.plateau => "whether deeper gives more is not known".to_owned(),
         Some(point) if point.iodepth <= found.knee.iodepth => "deeper only adds latency".to_owned(),
         Some(point) => format!("past {} only latency grows", point.iodepth),
     };

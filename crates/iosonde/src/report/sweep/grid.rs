@@ -10,7 +10,7 @@ const COLUMNS: usize = 4;
 const RATE: usize = 8;
 const LATENCY: usize = 7;
 
-/// A measured rate whose 95 % interval is wider than this share of it to either side is marked.
+/// A measured rate whose 95 % interval is wider than this share of it to either side is marked, and so is one without an interval.
 pub(super) const UNSURE: f64 = 0.2;
 
 /// A table.
@@ -165,9 +165,9 @@ fn rate(curve: &CurveResult, cell: &SweepCell) -> String {
     }
 }
 
-/// Whether a cell was measured, and is known badly.
+/// Whether a cell was measured, and is known badly, or nobody knows how well.
 pub(super) fn is_unsure(cell: &SweepCell) -> bool {
-    cell.basis == Basis::Measured && cell.doubt().is_some_and(|doubt| doubt > UNSURE)
+    cell.basis == Basis::Measured && cell.doubt().is_none_or(|doubt| doubt > UNSURE)
 }
 
 /// Whether a cell was predicted, and could be anything: no number is shown then.
@@ -175,10 +175,13 @@ pub(crate) fn is_anything(cell: &SweepCell) -> bool {
     cell.basis == Basis::Predicted && cell.doubt().is_some_and(|doubt| doubt > 1.0)
 }
 
-/// The knee of a curve, of which a single cell has none.
+/// The knee of a curve, where one is known. A single cell has none.
 pub(crate) fn knee(curve: &CurveResult) -> Option<u32> {
-    let found = curve.saturation.as_ref()?;
-    (curve.cells.len() > 1).then_some(found.knee.iodepth)
+    let found = curve
+        .saturation
+        .as_ref()
+        .filter(|_| curve.cells.len() > 1)?;
+    found.known_knee().map(|knee| knee.iodepth)
 }
 
 fn latency(cell: &SweepCell) -> String {

@@ -115,20 +115,24 @@ fn what_is_known_badly_is_marked() {
 }
 
 #[test]
-fn a_cell_above_the_maximum_is_told() {
+fn maximum_below_a_badly_known_cell_is_not_claimed() {
     let mut result = measured("net-iops-cap", &[("iodepth", "1,2,4,8,16")], &options());
     let curve = &mut result.curves[0];
-    assert_eq!(rival(curve, curve.saturation.as_ref().unwrap()), None);
-    let cell = curve.cells.last_mut().unwrap();
-    cell.basis = Basis::Measured;
-    let iops = cell.iops.as_mut().unwrap();
-    iops.mean *= 1.5;
-    iops.error = Some(0.9 * iops.mean);
+    let found = curve.saturation.as_mut().unwrap();
+    assert!(found.claims().maximum);
+    let cell = found.cells.last_mut().unwrap();
+    cell.iops.mean *= 1.5;
+    cell.iops.error = Some(0.9 * cell.iops.mean);
+    let depth = cell.iodepth;
     let told = sentence(&result, &result.curves[0]).unwrap();
     assert!(
-        told.ends_with("; depth 16 seemed faster, but is known to +-90 % only"),
+        told.contains(&format!(
+            "its maximum is not known; the fastest was depth {depth}"
+        )),
         "{told}"
     );
+    assert!(told.ends_with("(known to +-90 % only)"), "{told}");
+    assert_eq!(grid::knee(&result.curves[0]), None);
 }
 
 #[test]

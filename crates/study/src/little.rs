@@ -1,0 +1,171 @@
+//! Little's law holds a rate against its latency: in closed loop, the I/Os in flight are the rate times the mean latency
+//! (J. D. C. Little, A Proof for the Queuing Formula L = lambda W, Operations Research 9, 1961).
+//!
+//! A run keeps `iodepth` I/Os of each worker in flight, but for the time that the worker itself needs between two of
+//! them. Where rate and latency say otherwise, time was lost that no latency shows (an I/O of the ramp that stalled, a
+//! worker that waited for a processor), or a latency counts that the rate does not. Such a rate is known no better than
+//! the two agree.
+
+use iosonde_job::plan::{Direction, Job};
+use iosonde_result::run::{RunResult, WorkerResult};
+use serde::{Deserialize, Serialize};
+
+/// What rate and latency may disagree by, as a share of the depth. Refilling in batches lowers the depth by up to a
+/// fortieth, and latencies are rounded to their buckets.
+const TOLERATED_SHARE: f64 = 0.05;
+
+/// Time of I/O slots in nanoseconds: one slot of a worker for one second is 1e9.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SlotTime {
+    /// Slots times measured time.
+    expected_ns: f64,
+    /// The sum of all latencies.
+    in_flight_ns: f64,
+    /// What the workers' own processor time explains of the difference: while a worker computes, slots may be empty.
+    generator_ns: f64,
+    /// What I/Os at both ends of the time explain: one that began in the ramp is left out, one that is in flight at the
+    /// end counts in full.
+    edges_ns: f64,
+}
+
+impl SlotTime {
+    /// Of a run; nothing where its jobs do not keep their depth on purpose.
+    pub(crate) fn of(result: &RunResult) -> SlotTime {
+        let mut sum = SlotTime::default();
+        for worker in &result.workers {
+            let job = &result.plan.jobs[worker.job];
+            if !keeps_its_depth(job) || worker.sync.total_ios > 0 || worker.error.is_some() {
+                return SlotTime::default();
+            }
+            let Some(of_worker) = SlotTime::of_worker(job, worker) else {
+                return SlotTime::default();
+            };
+            sum.add(&of_worker);
+        }
+        sum
+    }
+
+    fn of_worker(job: &Job, worker: &WorkerResult) -> Option<SlotTime> {
+        let mut time = SlotTime::default();
+        let (mut ios, mut deviations_ns) = (0.0, 0.0);
+        for (_, stats) in worker.directions.iter() {
+            let moments = &stats.lat.moments;
+            // A latency that was not recorded proves nothing.
+            if moments.count != stats.total_ios {
+                return None;
+            }
+            let count = moments.count as f64;
+            time.in_flight_ns += count * moments.mean;
+            deviations_ns += count * moments.stddev();
+            ios += count;
+        }
+        let slots = match worker.backend.engine.is_synchronous() {
+            true => 1.0,
+            false => f64::from(job.io.iodepth),
+        };
+        let runtime_ns = worker.runtime_ns as f64;
+        let cpu_ns = (worker.cpu.user_ns + worker.cpu.system_ns) as f64;
+        time.expected_ns = slots * runtime_ns;
+        time.generator_ns = slots * cpu_ns.min(runtime_ns);
+        time.edges_ns = slots * (time.in_flight_ns + deviations_ns) / f64::max(ios, 1.0);
+        Some(time)
+    }
+
+    /// Adds another run of the same workload.
+    pub(crate) fn add(&mut self, other: &SlotTime) {
+        self.expected_ns += other.expected_ns;
+        self.in_flight_ns += other.in_flight_ns;
+        self.generator_ns += other.generator_ns;
+        self.edges_ns += other.edges_ns;
+    }
+
+    /// By how much rate and latency disagree without an explanation, as a share of the depth; 0 where they agree.
+    pub(crate) fn unexplained_share(&self) -> f64 {
+        if self.expected_ns <= 0.0 {
+            return 0.0;
+        }
+        let missing_ns = self.expected_ns - self.in_flight_ns;
+        let explained_ns = match missing_ns > 0.0 {
+            true => self.generator_ns + self.edges_ns,
+            false => self.edges_ns,
+        };
+        let share = (missing_ns.abs() - explained_ns) / self.expected_ns;
+        if share > TOLERATED_SHARE { share } else { 0.0 }
+    }
+}
+
+/// Whether the job begins the next I/O as soon as one has ended.
+fn keeps_its_depth(job: &Job) -> bool {
+    let schedule = &job.schedule;
+    let is_rated = Direction::ALL.into_iter().any(|direction| {
+        schedule.rate_bytes[direction].is_some() || schedule.rate_iops[direction].is_some()
+    });
+    let is_paced = is_rated
+        || schedule.thinktime.is_some()
+        || schedule.latency_target.is_some()
+        || schedule.flow.is_some()
+        || job.replay.is_some();
+    let io = &job.io;
+    let waits_for_batches = io.iodepth_low.is_some_and(|low| low < io.iodepth)
+        || io.batch_complete_min > 1
+        || io.serialize_overlap
+        || io.offload;
+    !is_paced && !waits_for_batches && job.verify.is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A second of 8 slots: so many I/Os of so long a latency, beside so much processor time of the worker.
+    fn second(ios: f64, latency_ns: f64, generator_s: f64) -> SlotTime {
+        SlotTime {
+            expected_ns: 8e9,
+            in_flight_ns: ios * latency_ns,
+            generator_ns: 8e9 * generator_s,
+            edges_ns: 8.0 * latency_ns,
+        }
+    }
+
+    #[test]
+    fn slot_time_that_agrees_leaves_nothing_unexplained() {
+        assert_eq!(second(49_000.0, 163e3, 0.0).unexplained_share(), 0.0);
+        assert_eq!(second(47_000.0, 163e3, 0.0).unexplained_share(), 0.0);
+    }
+
+    #[test]
+    fn slot_time_lost_beside_the_latencies_is_unexplained() {
+        // 11.8k IOPS at 163 us are 1.9 in flight, not 8.
+        let share = second(11_800.0, 163e3, 0.0).unexplained_share();
+        assert!((0.7..0.8).contains(&share), "{share}");
+        let share = second(11_800.0, 163e3, 0.3).unexplained_share();
+        assert!((0.4..0.5).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn slot_time_of_a_busy_worker_is_explained() {
+        assert_eq!(second(400_000.0, 10e3, 0.55).unexplained_share(), 0.0);
+    }
+
+    #[test]
+    fn slot_time_beyond_the_depth_is_unexplained() {
+        let share = second(98_000.0, 163e3, 0.9).unexplained_share();
+        assert!((0.9..1.1).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn slot_times_of_two_runs_add_up() {
+        let mut both = second(11_800.0, 163e3, 0.0);
+        both.add(&second(49_000.0, 163e3, 0.0));
+        let share = both.unexplained_share();
+        assert!((0.3..0.4).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn slot_time_of_a_job_with_a_rate_is_not_judged() {
+        let mut job = Job::new("x");
+        assert!(keeps_its_depth(&job));
+        job.schedule.rate_iops[Direction::Read] = Some(1000);
+        assert!(!keeps_its_depth(&job));
+    }
+}
