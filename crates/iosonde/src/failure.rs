@@ -54,6 +54,8 @@ pub(crate) enum Failure {
     Unfit(String),
     /// A suite expects what is not so.
     Missed(String),
+    /// Whether a suite's expectations are met is not shown.
+    Undecided(String),
     /// Nothing that a user can cause.
     Other(anyhow::Error),
 }
@@ -93,6 +95,8 @@ pub(crate) mod status {
     pub(crate) const LOST: u8 = 10;
     /// A suite expects what is shown not to be so, or what could not be measured.
     pub(crate) const MISSED: u8 = 11;
+    /// Whether an expectation of a suite is met is not shown by what was measured.
+    pub(crate) const UNDECIDED: u8 = 12;
     /// Added to the number of a signal: 130 is Ctrl-C.
     pub(crate) const SIGNAL: u8 = 128;
 }
@@ -138,6 +142,7 @@ impl Failure {
             Failure::Broken(_) => status::BROKEN,
             Failure::Unfit(_) => status::UNFIT,
             Failure::Missed(_) => status::MISSED,
+            Failure::Undecided(_) => status::UNDECIDED,
             Failure::Interrupted(signal) => status::SIGNAL.saturating_add(*signal as u8),
         }
     }
@@ -190,6 +195,7 @@ impl Failure {
             | Failure::Slower(problem)
             | Failure::Broken(problem)
             | Failure::Missed(problem)
+            | Failure::Undecided(problem)
             | Failure::Unfit(problem) => problem.clone(),
             Failure::Store(error) => error.to_string(),
             Failure::Output(path, error) => format!("{}: {error}", path.display()),
@@ -225,6 +231,9 @@ impl Failure {
                 Some("choose another size with --size, or another directory".to_owned())
             }
             Failure::Sweep(SweepError::Misplaced(misplaced)) => Some(misplaced.remedy().to_owned()),
+            Failure::Undecided(_) => Some(
+                "run it for longer, more often, or on a machine with less else to do".to_owned(),
+            ),
             Failure::Store(error) => error.remedy(),
             Failure::Output(..) => {
                 Some("name a file that can be written, in a directory that exists".to_owned())

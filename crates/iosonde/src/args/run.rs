@@ -57,7 +57,7 @@ pub(crate) struct RunArgs {
     /// Also write a report of all targets, an HTML file that opens anywhere
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Exit with status 11 also if an expectation cannot be told
+    /// Exit with status 11, not 12, if an expectation is undecided
     #[arg(long)]
     pub(crate) fail_if_unclear: bool,
     #[command(flatten)]

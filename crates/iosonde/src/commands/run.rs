@@ -225,34 +225,38 @@ fn conclude(args: &RunArgs, results: &[SuiteResult]) -> Result<(), Failure> {
     {
         return Err(Failure::Io(format!("{}: {failure}", step.name)));
     }
-    let fails = |judged: &&Judged| match judged.verdict {
+    let is_missed = |judged: &&Judged| match judged.verdict {
         Verdict::Missed | Verdict::NotMeasured => true,
         Verdict::CannotBeTold => args.fail_if_unclear,
         Verdict::Met => false,
     };
-    let missed: Vec<String> = results
-        .iter()
-        .flat_map(|result| {
-            result
-                .judged
-                .iter()
-                .filter(fails)
-                .map(move |judged| (result, judged))
-        })
-        .map(|(result, judged)| {
-            format!(
-                "{}: {} {}: {}",
-                result.target,
-                judged.figure,
-                judged.verdict.words(),
-                judged.evidence
-            )
-        })
-        .collect();
-    match missed.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::Missed(missed.join("\n"))),
+    let missed = lines_of(results, is_missed);
+    if !missed.is_empty() {
+        return Err(Failure::Missed(missed));
     }
+    let undecided = lines_of(results, |judged| judged.verdict == Verdict::CannotBeTold);
+    match undecided.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Undecided(undecided)),
+    }
+}
+
+/// The verdicts that are meant, a line each.
+fn lines_of(results: &[SuiteResult], is_meant: impl Fn(&&Judged) -> bool) -> String {
+    let judged = results.iter().flat_map(|result| {
+        let of_it = result.judged.iter().filter(&is_meant);
+        of_it.map(move |judged| (result, judged))
+    });
+    let lines = judged.map(|(result, judged)| {
+        format!(
+            "{}: {} {}: {}",
+            result.target,
+            judged.figure,
+            judged.verdict.words(),
+            judged.evidence
+        )
+    });
+    lines.collect::<Vec<String>>().join("\n")
 }
 
 /// Now and here.

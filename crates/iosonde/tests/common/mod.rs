@@ -128,7 +128,7 @@ pub(crate) const SLOWER: &str = "sim:read_us=900,write_us=300,parallel=4";
 pub(crate) const SUITE: &str = r#"
 about = "a small suite"
 [variables]
-runtime = 2
+runtime = 8
 [labels]
 team = "db"
 [[workload]]

@@ -350,9 +350,11 @@ fn slower(expected: &Expected, part: &PartSpec, row: &Row, share: f64) -> Judged
     }
 }
 
-/// Where the interval holds the bound, neither is shown.
+/// Where the interval holds the bound, or is not known, neither is shown.
 fn verdict(known: Known, least: bool, bound: f64) -> Verdict {
-    let (low, high) = known.interval.unwrap_or((known.value, known.value));
+    let Some((low, high)) = known.interval else {
+        return Verdict::CannotBeTold;
+    };
     let (met, missed) = match least {
         true => (low >= bound, high < bound),
         false => (high <= bound, low > bound),
@@ -366,6 +368,7 @@ fn verdict(known: Known, least: bool, bound: f64) -> Verdict {
 
 /// Several values of repetitions: their mean, from the lowest end to the highest.
 fn spread(found: &[&Found]) -> Known {
+    // The values themselves tell how far they lie apart.
     let ends = |found: &&Found| found.interval.unwrap_or((found.value, found.value));
     let low = found
         .iter()

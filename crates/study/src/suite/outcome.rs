@@ -102,7 +102,7 @@ pub enum Verdict {
     Met,
     /// Shown not to be as expected.
     Missed,
-    /// The interval holds the bound.
+    /// Neither is shown: the interval holds the bound, or is not known.
     CannotBeTold,
     /// There is no such figure: the run failed, was too short for it, or was not reached.
     NotMeasured,
@@ -114,7 +114,7 @@ impl Verdict {
         match self {
             Verdict::Met => "met",
             Verdict::Missed => "missed",
-            Verdict::CannotBeTold => "cannot be told",
+            Verdict::CannotBeTold => "undecided",
             Verdict::NotMeasured => "not measured",
         }
     }
@@ -220,8 +220,11 @@ impl Found {
                 continue;
             };
             let part = super::workload::curve_name(workload, &curve.values);
-            let around =
-                |mean: f64, error: Option<f64>| error.map(|error| (mean - error, mean + error));
+            let claims = saturation.claims();
+            let around = |mean: f64, error: Option<f64>| {
+                let error = error.filter(|_| claims.maximum)?;
+                Some((mean - error, mean + error))
+            };
             let (iops, bytes) = (saturation.maximum, saturation.maximum_bytes_per_s);
             let knee = f64::from(saturation.knee.iodepth);
             for (kind, value, interval) in [
@@ -231,7 +234,7 @@ impl Found {
                     bytes.mean,
                     around(bytes.mean, bytes.error),
                 ),
-                (FoundKind::Knee, knee, None),
+                (FoundKind::Knee, knee, claims.knee.then_some((knee, knee))),
             ] {
                 found.push(Found {
                     part: part.clone(),
@@ -268,8 +271,9 @@ impl Found {
             };
             let rate = answer.answer.held?;
             // The border lies between a rate that was kept and one that was not.
-            let between = answer.answer.failed.map(|failed| (rate, failed));
-            Some(found(part, FoundKind::Rate, rate, between))
+            // Where no rate failed, the rate is what was kept at least.
+            let between = (rate, answer.answer.failed.unwrap_or(rate));
+            Some(found(part, FoundKind::Rate, rate, Some(between)))
         });
         rates.chain(capacity).collect()
     }
