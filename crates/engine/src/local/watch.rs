@@ -17,6 +17,7 @@ use iosonde_result::host::TargetInfo;
 use iosonde_result::machine::MachineSeries;
 use iosonde_result::nfs::NfsSide;
 use iosonde_result::run::{DiskUtil, Verdict, VerdictKind};
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Watches the devices under a run's files.
@@ -63,7 +64,7 @@ impl DeviceWatch {
     /// Looks at the devices under all files.
     pub(super) fn begin(plan: &Plan, clones: &[Member], targets: Vec<TargetInfo>) -> DeviceWatch {
         let system = System::live();
-        let verdicts = unwritten(plan, clones);
+        let verdicts = unwritten(plan, clones, &targets);
         let devices = targets.iter().flat_map(TargetInfo::all_devices);
         let machine = MachineWatch::of(
             system.clone(),
@@ -159,8 +160,8 @@ fn is_all_in(plan: &Plan, targets: &[TargetInfo], fsid: &str) -> bool {
     engines().all(|engine| engine.is_ceph() || engine.has_paths()) && targets.iter().all(is_there)
 }
 
-/// Reads of what was never written, found before they happen.
-fn unwritten(plan: &Plan, clones: &[Member]) -> Vec<Verdict> {
+/// Reads of what was never written, found before they happen: in regular files, and in the file of a loop device.
+fn unwritten(plan: &Plan, clones: &[Member], targets: &[TargetInfo]) -> Vec<Verdict> {
     let mut verdicts: Vec<Verdict> = Vec::new();
     for clone in clones {
         let job = &plan.jobs[clone.job];
@@ -168,22 +169,29 @@ fn unwritten(plan: &Plan, clones: &[Member]) -> Vec<Verdict> {
         if !reads || !job.io.engine.has_paths() {
             continue;
         }
-        for file in clone
-            .files()
-            .files
-            .iter()
-            .filter(|file| file.kind == FileKind::Regular)
-        {
+        for file in &clone.files().files {
+            let behind = match file.kind {
+                FileKind::Regular => Some(file.path.clone()),
+                FileKind::BlockDevice => file_of_loop(&file.path, targets),
+                FileKind::Stream => None,
+            };
+            let Some(path) = behind else { continue };
             let range = file.region.start_bytes..file.region.start_bytes + file.region.size_bytes;
-            let found = std::fs::File::open(&file.path).and_then(|opened| extents(&opened, range));
+            let found = std::fs::File::open(&path).and_then(|opened| extents(&opened, range));
             // A file system that cannot tell leaves the question open: no verdict.
             let verdict = found
                 .ok()
-                .and_then(|found| Coverage::of(&found).verdict(&file.path.display().to_string()));
+                .and_then(|found| Coverage::of(&found).verdict(&path.display().to_string()));
             verdicts.extend(verdict.filter(|verdict| !verdicts.contains(verdict)));
         }
     }
     verdicts
+}
+
+/// The file behind a loop device.
+fn file_of_loop(path: &Path, targets: &[TargetInfo]) -> Option<PathBuf> {
+    let target = targets.iter().find(|target| target.path == path)?;
+    target.devices.first()?.backing_file.clone()
 }
 
 /// Bytes that the workers moved, ramps included.

@@ -5,7 +5,7 @@ mod conditions;
 
 use super::promise::{Metric, Promise};
 use super::{Judged, Measured, Verdict};
-use crate::probe::{Figure, Phase, ProbeResult};
+use crate::probe::{DeviceClass, Figure, Phase, ProbeResult};
 use crate::saturation::Saturation;
 use iosonde_result::run::{RunResult, VerdictKind};
 use schemars::JsonSchema;
@@ -71,6 +71,8 @@ pub enum Outcome {
 pub enum Doubt {
     /// A cache answered, not the volume.
     ServedFromCache,
+    /// Blocks that were never written answered, not the volume.
+    Unwritten,
     /// The generator had no processor time to spare.
     Generator,
     /// A bound on this machine held the I/O back: of a control group, or of what is between the program and the device.
@@ -90,6 +92,7 @@ impl Doubt {
     pub fn words(self) -> &'static str {
         match self {
             Doubt::ServedFromCache => "a cache answered, not the volume",
+            Doubt::Unwritten => "blocks that were never written answered, not the volume",
             Doubt::Generator => "the processors of this machine were the limit",
             Doubt::Throttled => "a bound on this machine held the I/O back",
             Doubt::Interference => "others used the device meanwhile",
@@ -109,7 +112,13 @@ impl HeldFigure {
     /// Whether it is shown to be as promised: what was reached in spite of a hindrance was reached.
     fn is_kept(&self) -> bool {
         let kept = matches!(self.judged.verdict, Verdict::Kept | Verdict::Bursting);
-        kept && !self.doubts.contains(&Doubt::ServedFromCache)
+        kept && !self.is_of_cache()
+    }
+
+    /// Whether something else than the volume answered.
+    fn is_of_cache(&self) -> bool {
+        let of_others = [Doubt::ServedFromCache, Doubt::Unwritten];
+        self.doubts.iter().any(|doubt| of_others.contains(doubt))
     }
 }
 
@@ -130,8 +139,23 @@ impl Held {
         }
     }
 
+    /// Whether a cache answered all that was measured: then nothing is known of the volume.
+    pub fn is_of_cache(&self) -> bool {
+        !self.rows.is_empty() && self.rows.iter().all(HeldFigure::is_of_cache)
+    }
+
     /// In one sentence.
     pub fn sentence(&self) -> String {
+        if self.is_of_cache() {
+            let doubts = || self.rows.iter().flat_map(|row| &row.doubts);
+            let who = match doubts().all(|doubt| *doubt == Doubt::Unwritten) {
+                true => "Blocks that were never written",
+                false => "A cache",
+            };
+            return format!(
+                "{who} answered, not the volume: no comparison with the promise holds."
+            );
+        }
         let listed = |said: &dyn Fn(&HeldFigure) -> Option<String>| {
             let each: Vec<String> = self.rows.iter().filter_map(said).collect();
             each.join(", ")
@@ -207,8 +231,16 @@ fn most(knee: &Saturation, phase: &Measured) -> Option<(Measured, InFlight)> {
 fn doubts(judged: &Judged, error: Option<f64>, probe: &ProbeResult, figure: &Figure) -> Vec<Doubt> {
     let verdicts = run(probe, figure.phase).map_or(&[][..], |run| &run.verdicts[..]);
     let mut doubts = Vec::new();
-    if has(verdicts, VerdictKind::ServedFromCache) {
+    // Behind a cache nothing else can be told.
+    let is_cached = matches!(
+        probe.classification.class,
+        DeviceClass::Cached | DeviceClass::Memory
+    );
+    if is_cached || has(verdicts, VerdictKind::ServedFromCache) {
         doubts.push(Doubt::ServedFromCache);
+    }
+    if has(verdicts, VerdictKind::UnwrittenData) {
+        doubts.push(Doubt::Unwritten);
     }
     if judged.verdict != Verdict::Below {
         return doubts;

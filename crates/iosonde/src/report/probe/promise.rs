@@ -8,6 +8,13 @@ use iosonde_study::limits::{Doubt, Held, HeldFigure, Judged, Promise, Unit, Verd
 pub(super) fn table(held: &Held) -> String {
     let mut text = wrapped(&format!("Promised: {}", title(&held.promise)));
     text.push('\n');
+    if held.is_of_cache() {
+        text.push_str(&wrapped(&held.sentence()));
+        for condition in &held.conditions {
+            text.push_str(&listed(condition));
+        }
+        return text;
+    }
     if !held.rows.is_empty() {
         text.push_str(&figures(held));
         text.push('\n');

@@ -5,7 +5,7 @@ use crate::limits::Verdict;
 use crate::limits::promise::{Promise, exact};
 use crate::probe::ProbeResult;
 use crate::words;
-use iosonde_result::host::DeviceInfo;
+use iosonde_result::host::{DeviceInfo, DeviceKind, TargetInfo};
 
 /// A device is as large as promised up to this share: partition tables and rounding.
 const SAME_SIZE: f64 = 0.01;
@@ -13,6 +13,10 @@ const GIB: f64 = 1_073_741_824.0;
 
 /// What was not measured, or not as the promise means it.
 pub(super) fn of(promise: &Promise, probe: &ProbeResult, rows: &[HeldFigure]) -> Vec<String> {
+    // Nothing was measured of the volume.
+    if !rows.is_empty() && rows.iter().all(HeldFigure::is_of_cache) {
+        return volume(promise, probe).into_iter().collect();
+    }
     let mut conditions = Vec::new();
     conditions.extend(not_measured(promise, probe, rows));
     if promise.shared.iops || promise.shared.bandwidth {
@@ -145,6 +149,19 @@ fn machine(promise: &Promise, probe: &ProbeResult) -> Option<String> {
     }
 }
 
+/// The volumes that a target is on. A loop device is one by itself, whatever device its file lies on.
+fn volumes(target: &TargetInfo) -> Vec<&DeviceInfo> {
+    let all = target.all_devices();
+    let loops: Vec<&DeviceInfo> = all
+        .into_iter()
+        .filter(|device| device.kind == DeviceKind::Loop)
+        .collect();
+    match loops.is_empty() {
+        true => target.bottom_devices(),
+        false => loops,
+    }
+}
+
 /// Whether it is the volume that the promise is for.
 fn volume(promise: &Promise, probe: &ProbeResult) -> Option<String> {
     let target = probe
@@ -152,7 +169,7 @@ fn volume(promise: &Promise, probe: &ProbeResult) -> Option<String> {
         .iter()
         .rev()
         .find_map(|run| run.result.targets.first());
-    let devices: Vec<&DeviceInfo> = target.map_or(Vec::new(), |target| target.bottom_devices());
+    let devices = target.map_or(Vec::new(), volumes);
     let disks = promise.query.disks.unwrap_or(1) as usize;
     if disks > devices.len().max(1) {
         return Some(format!(
