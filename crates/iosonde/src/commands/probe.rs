@@ -70,7 +70,8 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
 
 fn print(args: &ProbeArgs, results: &[ProbeResult], output: &mut Output) -> Result<(), Failure> {
     for result in results.iter().filter(|_| args.format == Format::Table) {
-        output.write(report::probe::table::text(result).as_bytes())?;
+        let text = report::probe::table::text_among(result, results);
+        output.write(text.as_bytes())?;
     }
     match results.is_empty() {
         true => Ok(()),

@@ -236,14 +236,16 @@ fn announced(announcement: &Announcement<'_>) -> Vec<String> {
     };
     let (phases, budget) = (announcement.phases, announcement.budget);
     let total = words::wait(budget.total_ns(phases));
+    // The layout measures nothing.
+    let measured = phases
+        .iter()
+        .filter(|phase| **phase != Phase::Layout)
+        .count();
     let searches = phases.iter().filter(|phase| budget.searches(**phase));
     let steps = match searches.count() {
-        0 => format!("{} phases", phases.len()),
-        1 => format!("{} phases and the search for the best depth", phases.len()),
-        more => format!(
-            "{} phases and {more} searches for the best depth",
-            phases.len()
-        ),
+        0 => format!("{measured} phases"),
+        1 => format!("{measured} phases and the search for the best depth"),
+        more => format!("{measured} phases and {more} searches for the best depth"),
     };
     let overwrites = matches!(target.kind, TargetKind::Existing { consent: true, .. });
     let lost = overwrites.then(|| lost(&target.path)).flatten();

@@ -2,6 +2,7 @@
 
 mod conditions;
 mod csv;
+mod device;
 mod json;
 pub(crate) mod limits;
 mod markdown;

@@ -61,6 +61,8 @@ pub struct Evidence {
     pub sync_p50_ns: Option<f64>,
     /// 99th percentile of it (the longest, where too few were measured).
     pub sync_p99_ns: Option<f64>,
+    /// The interval of the 99th percentile, where it is known.
+    pub sync_p99_between_ns: Option<(f64, f64)>,
     /// Too few were measured.
     pub sync_is_few: bool,
     /// 99th percentile of single writes where each is durable when it is acknowledged: in a pool of objects.
@@ -71,6 +73,8 @@ pub struct Evidence {
     pub remote: bool,
     /// The device moved fewer bytes than were read.
     pub served_from_cache: bool,
+    /// Blocks that were never written were read.
+    pub unwritten: bool,
     /// A control group held the rate.
     pub throttled: bool,
     /// Reads did not use O_DIRECT.
@@ -136,6 +140,9 @@ impl Evidence {
             sequential_read: find(Phase::SequentialRead).map(|figure| figure.bytes_per_s.mean),
             sync_p50_ns: sync.and_then(|sync| sync.p50_ns).map(|ns| ns as f64),
             sync_p99_ns: sync.map(|sync| sync.p99_ns.map_or(sync.max_ns, |ns| ns as f64)),
+            sync_p99_between_ns: sync
+                .and_then(|sync| sync.p99_between_ns)
+                .map(|(low, high)| (low as f64, high as f64)),
             sync_is_few: sync.is_some_and(|sync| sync.p99_ns.is_none()),
             durable_write_p99_ns: find(Phase::WriteLatency)
                 .filter(|_| {
@@ -148,6 +155,7 @@ impl Evidence {
             in_memory: is_at(Locality::Memory),
             remote: is_at(Locality::Remote),
             served_from_cache: read_verdict(VerdictKind::ServedFromCache),
+            unwritten: read_verdict(VerdictKind::UnwrittenData),
             throttled: results()
                 .flat_map(|result| &result.verdicts)
                 .any(|verdict| verdict.kind.is_throttle()),
@@ -166,6 +174,9 @@ pub struct Classification {
     pub limit_iops: Option<f64>,
     /// The measurements that decided it, each in a few words.
     pub reasons: Vec<String>,
+    /// What the time of durable writes is fit for; `None` where that was not measured, or is undecided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub durable_writes: Option<DurableWrites>,
     /// All of it in one sentence, which begins with "This", or says before that how noisy the run was.
     pub sentence: String,
 }
@@ -179,6 +190,7 @@ pub fn classify(evidence: &Evidence) -> Classification {
     Classification {
         class,
         limit_iops,
+        durable_writes: durable_writes(evidence),
         sentence: sentence(class, evidence, &reasons),
         reasons,
     }
@@ -195,6 +207,10 @@ fn class_of(evidence: &Evidence) -> (DeviceClass, Vec<String>) {
         let mut reasons = vec!["the file system is in memory".to_owned()];
         reasons.extend(read_reason);
         return (DeviceClass::Memory, reasons);
+    }
+    if evidence.unwritten {
+        let reason = "reads met blocks that were never written".to_owned();
+        return (DeviceClass::Unclear, vec![reason]);
     }
     if evidence.served_from_cache || (evidence.buffered && read.is_some_and(|ns| ns < 20.0 * US)) {
         let mut reasons = vec!["reads did not reach the device".to_owned()];
@@ -286,6 +302,12 @@ fn sentence(class: DeviceClass, evidence: &Evidence, reasons: &[String]) -> Stri
         true => "As far as this noisy run can tell, this",
         false => "This",
     };
+    if evidence.unwritten {
+        return format!(
+            "What this behaves like cannot be told{because}: {}.",
+            fitness(class, evidence)
+        );
+    }
     match (class, evidence.sync_p99_ns) {
         // What is fit is the device, of which nothing is known.
         (DeviceClass::Cached, flush) => {
@@ -311,40 +333,90 @@ fn fitness(class: DeviceClass, evidence: &Evidence) -> String {
             return format!("a write, durable when it is acknowledged, takes {write} at p99");
         }
         return match evidence.sync_p99_ns {
-            Some(longest) => format!(
-                "not fit for a database's log, fdatasync takes up to {}",
-                words::latency(longest)
-            ),
-            None => "what a durable write takes, and so whether it is fit for databases, was not measured".to_owned(),
+            Some(longest) => undecided(evidence, longest),
+            None => "durable writes were not measured, so suitability for databases is unknown"
+                .to_owned(),
         };
     };
     let flush = flush_in_words(evidence, p99);
     if p50 < 8.0 * US {
-        format!(
+        return format!(
             "fdatasync returns in {}, before anything can have reached a medium, so what it acknowledges may not survive a power failure",
             words::latency(p50)
-        )
-    } else if p99 <= MS {
-        format!("fit for the log of a busy database, {flush}")
-    } else if evidence.sync_is_few && p99 > 10.0 * MS && p50 <= 10.0 * MS {
-        // One slow flush of a few must not decide.
-        format!(
-            "whether it is fit for databases cannot be told, too few fdatasync were measured: half took {} or less, {flush}",
-            words::latency(p50)
-        )
-    } else if p99 <= 10.0 * MS && p50 > 3.0 * MS {
-        format!(
-            "fit for files, streams and lightly used databases, also for etcd, which asks for 10 ms: {flush}"
-        )
-    } else if p99 <= 10.0 * MS {
-        format!("fit for databases and for etcd, which asks for 10 ms, {flush}")
-    } else if p99 <= 50.0 * MS {
-        format!(
-            "fit for files and lightly used databases, not for etcd, which asks for 10 ms: {flush}"
-        )
-    } else {
-        format!("fit for files, backups and streams, not for a database's log: {flush}")
+        );
     }
+    let Some(durable) = durable_writes(evidence) else {
+        return undecided(evidence, p99);
+    };
+    match durable {
+        DurableWrites::BusyDatabase => format!("suits a busy database's log ({flush})"),
+        DurableWrites::Database if p50 > 3.0 * MS => format!(
+            "suits files, streams and lightly used databases, and etcd, which asks for 10 ms ({flush})"
+        ),
+        DurableWrites::Database => {
+            format!("suits databases and etcd, which asks for 10 ms ({flush})")
+        }
+        DurableWrites::LightDatabase => format!(
+            "suits files and lightly used databases, not etcd, which asks for 10 ms ({flush})"
+        ),
+        DurableWrites::Files => {
+            format!("suits files, backups and streams, not a database's log ({flush})")
+        }
+    }
+}
+
+/// What the time of durable writes is fit for, the fastest first.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum DurableWrites {
+    /// fdatasync takes 1 ms or less at p99.
+    BusyDatabase,
+    /// 10 ms or less, which etcd asks for.
+    Database,
+    /// 50 ms or less.
+    LightDatabase,
+    /// More.
+    Files,
+}
+
+/// What the time of a durable write is fit for, where its whole interval says the same; `None` where that is undecided. What
+/// disturbed a run made it slower: then only that it is fast is known of the device.
+fn durable_writes(evidence: &Evidence) -> Option<DurableWrites> {
+    let fit = |p99_ns: f64| match p99_ns {
+        ns if ns <= MS => DurableWrites::BusyDatabase,
+        ns if ns <= 10.0 * MS => DurableWrites::Database,
+        ns if ns <= 50.0 * MS => DurableWrites::LightDatabase,
+        _ => DurableWrites::Files,
+    };
+    let (low, high) = evidence.sync_p99_between_ns?;
+    // That it suits databases is carried by the upper end alone.
+    let is_fast = fit(high) <= DurableWrites::Database;
+    let is_known = is_fast || (fit(low) == fit(high) && !evidence.noisy);
+    (is_known && !evidence.sync_is_few).then(|| fit(high))
+}
+
+/// That it is not known what it is fit for, and what would decide it.
+fn undecided(evidence: &Evidence, p99_ns: f64) -> String {
+    let time = words::latency(p99_ns);
+    let why = match evidence.sync_p99_between_ns {
+        _ if evidence.sync_is_few => {
+            format!("too few fdatasync were measured, the longest took {time}")
+        }
+        Some((low, high)) if !evidence.noisy => format!(
+            "fdatasync takes {time} at p99, which may be {} to {}",
+            words::latency(low),
+            words::latency(high)
+        ),
+        Some(_) => format!("fdatasync takes {time} at p99 beside what disturbed the run"),
+        None => format!("fdatasync takes {time} at p99, and its interval is not known"),
+    };
+    let what = match evidence.noisy {
+        true => "a quiet machine and device decide it",
+        false => "a longer --runtime decides it",
+    };
+    format!("whether it suits databases and etcd is undecided: {why}; {what}")
 }
 
 /// The time of nearly all flushes, or the longest where more cannot be said.
@@ -371,6 +443,7 @@ mod tests {
             sequential_read: Some(3.4e9),
             sync_p50_ns: Some(0.41 * MS),
             sync_p99_ns: Some(0.9 * MS),
+            sync_p99_between_ns: Some((0.85 * MS, 0.95 * MS)),
             ..Evidence::default()
         }
     }
@@ -469,7 +542,7 @@ mod tests {
         };
         assert_eq!(class(&cached), DeviceClass::Cached);
         let sentence = classify(&cached).sentence;
-        assert!(!sentence.contains("fit for the log"), "{sentence}");
+        assert!(!sentence.contains("suits"), "{sentence}");
         assert!(
             sentence.contains("nor about what it is fit for"),
             "{sentence}"
@@ -530,7 +603,7 @@ mod tests {
             ..nvme()
         };
         assert!(!classify(&interrupted).sentence.contains("streams"));
-        assert!(none.sentence.contains("was not measured"));
+        assert!(none.sentence.contains("were not measured"));
         let slow_and_rare = Evidence {
             read_p50_ns: Some(700.0 * US),
             random_read_iops: Some(90.0),
@@ -545,6 +618,7 @@ mod tests {
             classify(&Evidence {
                 sync_p50_ns: Some(p50_ns),
                 sync_p99_ns: Some(p99_ns),
+                sync_p99_between_ns: Some((0.99 * p99_ns, 1.01 * p99_ns)),
                 ..nvme()
             })
             .sentence
@@ -555,6 +629,33 @@ mod tests {
         insta::assert_snapshot!(with(8.0 * MS, 20.0 * MS));
         insta::assert_snapshot!(with(20.0 * MS, 90.0 * MS));
         insta::assert_snapshot!(with(3.0 * US, 4.0 * US));
+    }
+
+    /// One disk got "not fit for etcd" and "fit for etcd" in one command, from intervals that held both.
+    #[test]
+    fn durable_writes_whose_interval_holds_a_limit_decide_nothing() {
+        let with = |between: Option<(f64, f64)>, noisy: bool| {
+            classify(&Evidence {
+                sync_p50_ns: Some(2.0 * MS),
+                sync_p99_ns: Some(12.0 * MS),
+                sync_p99_between_ns: between,
+                noisy,
+                ..nvme()
+            })
+        };
+        let open = with(Some((2.88 * MS, 14.0 * MS)), false);
+        assert_eq!(open.durable_writes, None);
+        insta::assert_snapshot!(open.sentence);
+        assert_eq!(with(None, false).durable_writes, None);
+        let slow = Some((11.0 * MS, 14.0 * MS));
+        let known = with(slow, false);
+        assert_eq!(known.durable_writes, Some(DurableWrites::LightDatabase));
+        // Others may have made it slow.
+        let noisy = with(slow, true);
+        assert_eq!(noisy.durable_writes, None);
+        insta::assert_snapshot!(noisy.sentence);
+        let fast = with(Some((4.0 * MS, 9.0 * MS)), true);
+        assert_eq!(fast.durable_writes, Some(DurableWrites::Database));
     }
 
     #[test]

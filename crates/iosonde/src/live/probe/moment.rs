@@ -59,7 +59,9 @@ impl Moment {
 
     /// A slice of the run is complete.
     pub(super) fn interval(&mut self, interval: &Interval) {
-        self.latency.merge(&interval.latency);
+        // Where each write is made durable, the latency of that counts, as in the table.
+        let latency = interval.sync_latency.as_ref();
+        self.latency.merge(latency.unwrap_or(&interval.latency));
         self.latency_ns += u128::from(interval.length_ns);
         if !self.percentiles.is_empty() && self.latency_ns < MOMENT.as_nanos() {
             return;
@@ -157,6 +159,21 @@ mod tests {
         );
         moment.begin();
         assert_eq!(moment.words(&RATE).len(), 2);
+    }
+
+    #[test]
+    fn moment_of_synced_writes_shows_latency_of_fdatasync() {
+        let mut moment = Moment::default();
+        let mut synced = tenth(5_000);
+        let mut flushes = Histogram::default();
+        flushes.record_n(300_000, 1000);
+        synced.sync_latency = Some(flushes);
+        moment.interval(&synced);
+        let words = moment.words(&RATE);
+        assert!(
+            words[2].starts_with("p50 30") && words[2].ends_with("us"),
+            "{words:?}"
+        );
     }
 
     #[test]

@@ -1,24 +1,25 @@
 //! Tables for a report or an issue.
 
-use super::{conditions, limits, promise, row, side_by_side};
+use super::{conditions, device, limits, promise, row, side_by_side};
 use iosonde_study::limits::Held;
 use iosonde_study::probe::ProbeResult;
 use iosonde_study::words;
 
 pub(super) fn text(results: &[ProbeResult]) -> String {
-    let mut text = results.iter().map(one).collect::<Vec<_>>().join("\n");
+    let each = results.iter().map(|result| one(result, results));
+    let mut text = each.collect::<Vec<_>>().join("\n");
     if results.len() > 1 {
         text.push_str(&side_by_side::markdown(results));
     }
     text
 }
 
-fn one(result: &ProbeResult) -> String {
+fn one(result: &ProbeResult, results: &[ProbeResult]) -> String {
     let size = words::bytes(result.working_set.bytes);
-    let mut text = format!(
-        "## {}\n\n{}\n\n",
-        result.target, result.classification.sentence
-    );
+    let mut text = format!("## {}\n\n", result.target);
+    if !device::is_shared(result, results) {
+        text.push_str(&format!("{}\n\n", result.classification.sentence));
+    }
     text.push_str("| | per second | 95 % +- | bandwidth | p50 | p99 | p99.9 | |\n");
     text.push_str("| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n");
     for figure in row::ORDER.iter().filter_map(|phase| result.figure(*phase)) {
@@ -86,6 +87,9 @@ fn promised(held: &Held) -> String {
         promise::title(&held.promise),
         held.sentence()
     );
+    if held.is_of_cache() {
+        return text;
+    }
     text.push_str("| | promised | measured | 95 % +- | of it | verdict |\n");
     text.push_str("| --- | ---: | ---: | ---: | ---: | --- |\n");
     for row in &held.rows {

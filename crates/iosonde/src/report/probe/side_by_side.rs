@@ -1,12 +1,13 @@
 //! Several targets side by side: the headlines of all, and each held against the first.
 
-use super::row;
-use super::table::{plain, render, right};
+use super::limits::MOST;
+use super::table::{plain, render, right, wrapped};
+use super::{device, row};
 use crate::args::TextFormat;
 use crate::report::comparison::Document;
 use comfy_table::Cell;
-use iosonde_result::compare::{Comparison, Measure, Measured, Row, Subject, compare, parts};
-use iosonde_study::probe::{Figure, Phase, ProbeResult};
+use iosonde_result::compare::{Comparison, Measure, Measured, Part, Row, Subject, compare, parts};
+use iosonde_study::probe::{Figure, Phase, ProbeResult, most, most_of};
 use iosonde_study::words;
 
 /// Each target but the first, held against the first: its name and what was found.
@@ -21,16 +22,25 @@ pub(super) fn comparisons(results: &[ProbeResult]) -> Vec<(&ProbeResult, Compari
 
 fn measured(result: &ProbeResult) -> Measured {
     let runs = result.runs.iter().filter(|run| run.phase != Phase::Layout);
+    let mut measured: Vec<Part> = runs.flat_map(|run| parts(&run.result)).collect();
+    measured.extend(most(result, &measured));
     Measured {
         name: result.target.clone(),
         machine: None,
-        parts: runs.flat_map(|run| parts(&run.result)).collect(),
+        parts: measured,
     }
 }
 
 /// For people, below the tables of each target.
 pub(super) fn table(results: &[ProbeResult]) -> String {
     let mut text = "\nSide by side\n\n".to_owned();
+    for line in device::shared_sentences(results) {
+        text.push_str(&format!("{}\n", wrapped(&line)));
+    }
+    let maxima = maxima(results);
+    if !maxima.is_empty() {
+        text.push_str(&format!("{}\n", maxima_table(results, &maxima)));
+    }
     if results.len() > 2 {
         text.push_str(&headlines(results));
         text.push('\n');
@@ -42,8 +52,64 @@ pub(super) fn table(results: &[ProbeResult]) -> String {
 
 /// For a report or an issue.
 pub(super) fn markdown(results: &[ProbeResult]) -> String {
+    let mut text = "\n## Side by side\n\n".to_owned();
+    for line in device::shared_sentences(results) {
+        text.push_str(&format!("{line}\n\n"));
+    }
+    let maxima = maxima(results);
+    if !maxima.is_empty() {
+        text.push_str(&maxima_markdown(results, &maxima));
+    }
     let each = headline_comparisons(results, TextFormat::Markdown);
-    format!("\n## Side by side\n\n{}", each.join("\n"))
+    text.push_str(&each.join("\n"));
+    text
+}
+
+/// The most at any depth of each pattern and target, which one depth alone may hide: a title, and a cell for each target.
+fn maxima(results: &[ProbeResult]) -> Vec<(&'static str, Vec<String>)> {
+    let is_searched = |phase: &Phase| {
+        results
+            .iter()
+            .any(|result| result.knees.iter().any(|k| k.phase == *phase))
+    };
+    let cells = |phase: Phase| -> Vec<String> {
+        let cell = |result: &ProbeResult| {
+            let knee = result.knees.iter().find(|knee| knee.phase == phase);
+            knee.map_or("-".to_owned(), row::most_and_knee)
+        };
+        results.iter().map(cell).collect()
+    };
+    let searched = row::ORDER.into_iter().filter(is_searched);
+    searched
+        .map(|phase| (phase.title(), cells(phase)))
+        .collect()
+}
+
+fn maxima_table(results: &[ProbeResult], maxima: &[(&'static str, Vec<String>)]) -> String {
+    let mut table = plain();
+    let mut head = vec![Cell::new(MOST)];
+    head.extend(results.iter().map(|result| right(&result.target)));
+    table.set_header(head);
+    for (title, cells) in maxima {
+        let mut row = vec![Cell::new(title)];
+        row.extend(cells.iter().map(right));
+        table.add_row(row);
+    }
+    render(&table)
+}
+
+fn maxima_markdown(results: &[ProbeResult], maxima: &[(&'static str, Vec<String>)]) -> String {
+    let names: Vec<&str> = results
+        .iter()
+        .map(|result| result.target.as_str())
+        .collect();
+    let mut text = format!("| {MOST} | {} |\n", names.join(" | "));
+    text.push_str(&format!("| --- |{}\n", " ---: |".repeat(results.len())));
+    for (title, cells) in maxima {
+        text.push_str(&format!("| {title} | {} |\n", cells.join(" | ")));
+    }
+    text.push('\n');
+    text
 }
 
 /// The comparisons, with one figure for each phase.
@@ -56,9 +122,21 @@ fn headline_comparisons(results: &[ProbeResult], format: TextFormat) -> Vec<Stri
     found.map(text).collect()
 }
 
-/// Only the figure that each phase is about, in the order of the table, by the name that it has there.
+/// The most at any depth, and then only the figure that each phase is about, in the order of the table, by its name there.
 fn of_headlines(first: &ProbeResult, comparison: Comparison) -> Comparison {
+    let titles = row::titles(first);
     let mut rows = Vec::new();
+    for phase in row::ORDER {
+        let part = most_of(phase);
+        let found = comparison.rows.iter().find(|row| row.part == part);
+        rows.extend(found.cloned().map(|mut row| {
+            row.part = titles.get(&part).unwrap_or(&part).clone();
+            if phase.block_bytes() >= 1 << 20 {
+                as_bandwidth(&mut row, phase.block_bytes());
+            }
+            row
+        }));
+    }
     for figure in row::ORDER.iter().filter_map(|phase| first.figure(*phase)) {
         let measure = measure(figure);
         let is_sync = figure.phase == Phase::SyncedWrite;

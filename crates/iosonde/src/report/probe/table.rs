@@ -1,6 +1,6 @@
 //! For people: tables of 80 columns.
 
-use super::{conditions, limits, promise, row};
+use super::{conditions, device, limits, promise, row};
 use crate::report::nodes;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use iosonde_study::probe::{Figure, Latency, ProbeResult};
@@ -10,8 +10,13 @@ pub(crate) const COLUMNS: u16 = 80;
 
 /// Everything about one target.
 pub(crate) fn text(result: &ProbeResult) -> String {
+    text_among(result, std::slice::from_ref(result))
+}
+
+/// The same of one of several targets. What they say of a device that they share stands below all of them.
+pub(crate) fn text_among(result: &ProbeResult, results: &[ProbeResult]) -> String {
     let size = words::bytes(result.working_set.bytes);
-    let mut text = format!("\n{}: {size} measured\n\n", result.target);
+    let mut text = format!("\n{}: working set {size}\n\n", result.target);
     text.push_str(&figures(result));
     text.push('\n');
     for remark in remarks(result) {
@@ -32,8 +37,10 @@ pub(crate) fn text(result: &ProbeResult) -> String {
     }
     text.push('\n');
     text.push_str(&pairs(&conditions::of(result)));
-    text.push('\n');
-    text.push_str(&wrapped(&result.classification.sentence));
+    if !device::is_shared(result, results) {
+        text.push('\n');
+        text.push_str(&wrapped(&result.classification.sentence));
+    }
     text.push_str(&nodes::of_phases(result));
     for held in &result.expected {
         text.push('\n');
@@ -150,16 +157,16 @@ fn remarks(result: &ProbeResult) -> Vec<String> {
         let asked = 100.0 * result.options.budget.width;
         remarks.push(match result.interrupted {
             // A longer time helps nobody who had enough of this one.
-            true => format!("! not sure: not known to +- {asked} % when it ended."),
-            false => format!(
-                "! not sure: not known to +- {asked} % when its time was over; --runtime 30 measures longer."
-            ),
+            true => format!("! wider than +-{asked} % when it ended."),
+            false => {
+                format!("! wider than +-{asked} % when time ran out; --runtime 30 measures longer.")
+            }
         });
     }
     let percentiles = |latency: &Latency| [latency.p50_ns, latency.p99_ns, latency.p99_9_ns];
     let is_missing = |figure: &Figure| percentiles(row::latency(figure)).contains(&None);
     if result.figures.iter().any(is_missing) {
-        remarks.push("- fewer than ten I/Os were slower: too few to tell.".to_owned());
+        remarks.push("- not shown: fewer than ten I/Os were slower.".to_owned());
     }
     let is_unbounded = |figure: &Figure| {
         let (known, between) = (percentiles(row::latency(figure)), row::intervals(figure));
@@ -168,10 +175,7 @@ fn remarks(result: &ProbeResult) -> Vec<String> {
             && pairs.any(|(known, between)| known.is_some() && between.is_none())
     };
     if result.figures.iter().any(is_unbounded) {
-        remarks.push(
-            "- for an interval: too few were slower, or latency changed too much, to bound it."
-                .to_owned(),
-        );
+        remarks.push("- no interval: too few slow I/Os, or latency varied too much.".to_owned());
     }
     if let Some(write) = result
         .figures
