@@ -12,6 +12,7 @@
 mod aside;
 mod blob;
 mod error;
+mod headline;
 mod id;
 mod incoming;
 mod keeper;

@@ -139,9 +139,9 @@ pub(crate) struct ShowArgs {
     /// many stands beside it [default: mean]
     #[arg(long, value_enum, requires = "pivot")]
     pub(crate) of: Option<PivotOf>,
-    /// How tables are written; html is a page with charts [default: table, and html for a file
-    /// that is called so]
-    #[arg(long, value_enum, requires = "pivot")]
+    /// How it is written; html is a page with charts, of figures only [default: table, and html if
+    /// FILE ends in .html]
+    #[arg(long, value_enum)]
     pub(crate) format: Option<PivotFormat>,
     /// File to write tables or charts to, instead of standard output
     #[arg(long, short, value_name = "FILE", requires = "pivot")]

@@ -1,13 +1,12 @@
 //! `iosonde show`: one stored result, or one figure of all.
 
 use super::expect::{hold, promises};
+use super::export::exported;
 use super::named::tell_latest;
-use crate::args::ShowArgs;
+use crate::args::{Format, PivotFormat, ShowArgs};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::report::history;
 use crate::store::{LATEST, Place, Store};
-use jiff::tz::TimeZone;
 
 /// Prints one result.
 pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
@@ -21,6 +20,17 @@ pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
         tell_latest(&loaded);
     }
     hold(&mut loaded, &promises)?;
-    let text = history::show(&loaded, &TimeZone::system());
-    Output::Standard.write(text.as_bytes())
+    let format = match args.format {
+        None | Some(PivotFormat::Table) => Format::Table,
+        Some(PivotFormat::Json) => Format::Json,
+        Some(PivotFormat::Csv) => Format::Csv,
+        Some(PivotFormat::Markdown) => Format::Markdown,
+        Some(PivotFormat::Html) => {
+            return Err(Failure::usage(
+                "html is of figures by labels, not of one result",
+                format!("write `iosonde report {} -o report.html`", loaded.name()),
+            ));
+        }
+    };
+    Output::Standard.write(exported(&loaded, format)?.as_bytes())
 }

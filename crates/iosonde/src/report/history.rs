@@ -6,7 +6,6 @@ use super::probe::table::{COLUMNS, pairs, plain, render, render_left, right, wra
 use crate::args::TextFormat;
 use crate::store::{Document, Loaded, Summary};
 use comfy_table::{Cell, ContentArrangement};
-use iosonde_result::compare::{Measure, Subject};
 use iosonde_result::run::RunResult;
 use iosonde_study::words;
 use jiff::Timestamp;
@@ -32,17 +31,6 @@ fn labels(labels: &BTreeMap<String, String>) -> String {
         .map(|(key, value)| format!("{key}={value}"))
         .collect();
     each.join(" ")
-}
-
-/// The highest figure of all parts.
-fn highest(study: &Summary, subject: Option<Subject>, measure: Measure) -> Option<f64> {
-    let parts = study.results();
-    let figures = parts.iter().flat_map(|part| &part.figures);
-    let values = figures
-        .filter(|figure| figure.measure == measure)
-        .filter(|figure| subject.is_none_or(|subject| subject == figure.subject))
-        .map(|figure| figure.value);
-    values.reduce(f64::max)
 }
 
 /// What it is, in one cell.
@@ -77,19 +65,18 @@ const HEAD: [&str; 7] = [
 ];
 
 fn row(study: &Summary, zone: &TimeZone) -> [String; 7] {
-    let rate = |subject| {
-        let iops = highest(study, Some(subject), Measure::Iops);
-        iops.map_or("-".to_owned(), words::iops)
-    };
-    let most = highest(study, None, Measure::BytesPerS);
+    let rate = |iops: Option<f64>| iops.map_or("-".to_owned(), words::iops);
+    let headline = study.headline;
     [
         study.short_id.clone(),
         time(study.started_at_ms, zone),
         what(study),
         study.target.clone(),
-        rate(Subject::Read),
-        rate(Subject::Write),
-        most.map_or("-".to_owned(), words::bandwidth),
+        rate(headline.read_iops),
+        rate(headline.write_iops),
+        headline
+            .bytes_per_s
+            .map_or("-".to_owned(), words::bandwidth),
     ]
 }
 
@@ -202,7 +189,7 @@ fn list_csv(studies: &[Summary]) -> String {
             .to_owned();
     let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.3}"));
     for study in studies {
-        let rate = |subject| number(highest(study, Some(subject), Measure::Iops));
+        let headline = study.headline;
         let fields = [
             study.id.clone(),
             study.started_at_ms.to_string(),
@@ -215,9 +202,9 @@ fn list_csv(studies: &[Summary]) -> String {
             quoted(&study.program),
             quoted(&labels(&study.labels)),
             quoted(study.imported_from.as_deref().unwrap_or_default()),
-            rate(Subject::Read),
-            rate(Subject::Write),
-            number(highest(study, None, Measure::BytesPerS)),
+            number(headline.read_iops),
+            number(headline.write_iops),
+            number(headline.bytes_per_s),
         ];
         text.push_str(&fields.join(","));
         text.push('\n');
@@ -262,7 +249,7 @@ fn list_json(studies: &[Summary]) -> String {
         running: study.is_running,
         imported_from: study.imported_from.as_deref(),
         labels: &study.labels,
-        parts: &study.parts,
+        parts: &study.shown,
     });
     let document = ListDocument {
         format: FORMAT,

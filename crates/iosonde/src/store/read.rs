@@ -1,5 +1,6 @@
 //! Reading from the history.
 
+use super::headline::{Headline, shown_parts};
 use super::record::{Document, KeptRun, KeptStudy, compared_parts};
 use super::running::{RunningStudy, is_running};
 use super::{Store, StoreError, blob, id};
@@ -52,6 +53,10 @@ pub(crate) struct Summary {
     pub(crate) labels: BTreeMap<String, String>,
     /// Figures of all its runs, in the order in which they ran.
     pub(crate) parts: Vec<Part>,
+    /// The figures of the result itself.
+    pub(crate) headline: Headline,
+    /// Its parts as it shows them: the cells of a sweep, not the looks at them.
+    pub(crate) shown: Vec<Part>,
 }
 
 impl Summary {
@@ -113,7 +118,17 @@ impl Store {
     /// Studies that the filter lets through, the oldest first.
     pub(crate) fn list(&self, filter: &Filter) -> Result<Vec<Summary>, StoreError> {
         let found = self.summaries(filter);
-        found.map_err(|error| self.wrong(&error))
+        let mut found = found.map_err(|error| self.wrong(&error))?;
+        for summary in &mut found {
+            // A document that cannot be read has no figures; `load` says why.
+            let Ok(study) = self.without_runs(summary) else {
+                continue;
+            };
+            let results = summary.results();
+            summary.headline = Headline::of(&study, &results);
+            summary.shown = shown_parts(&study, &summary.parts);
+        }
+        Ok(found)
     }
 
     /// Everything of the study that is named so (see [`Store::find`]); `ID.N` or `ID.NAME` is one of its runs.
@@ -333,6 +348,8 @@ fn summary(row: &Row<'_>, digits: usize) -> rusqlite::Result<Summary> {
         imported_from: row.get(7)?,
         labels: BTreeMap::new(),
         parts: Vec::new(),
+        headline: Headline::default(),
+        shown: Vec::new(),
     })
 }
 

@@ -16,6 +16,9 @@ use std::collections::BTreeMap;
 /// Labels that name the machine, before the host's own name.
 const MACHINE_LABELS: [&str; 2] = ["machine", "node"];
 
+/// Runs of a test after SNIA's specification that make a target ready for it.
+const PREPARATIONS_OF_PTS: [&str; 2] = ["purge", "fill"];
+
 /// A study to be kept, without its runs.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct KeptStudy {
@@ -256,7 +259,11 @@ impl KeptStudy {
 pub(super) fn compared_parts<'a>(kind: &str, parts: impl Iterator<Item = &'a Part>) -> Vec<Part> {
     parts
         // Jobs of fio may be called anything.
-        .filter(|part| kind == "fio" || part.name != Phase::Layout.key())
+        .filter(|part| match kind {
+            "fio" => true,
+            "pts" => !PREPARATIONS_OF_PTS.contains(&part.name.as_str()),
+            _ => part.name != Phase::Layout.key(),
+        })
         .cloned()
         .collect()
 }

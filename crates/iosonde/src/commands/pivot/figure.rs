@@ -419,6 +419,8 @@ mod tests {
             imported_from: None,
             labels: Default::default(),
             parts: Vec::new(),
+            headline: Default::default(),
+            shown: Vec::new(),
         }
     }
 
