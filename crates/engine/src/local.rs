@@ -278,7 +278,7 @@ fn result(plan: &Plan, outcome: CrewOutcome, started_at_ms: u64, elapsed_ns: u64
 fn unlink(plan: &Plan, clones: &[Member]) {
     for clone in clones {
         let job = &plan.jobs[clone.job];
-        if (job.files.unlink || job.files.unlink_each_loop) && job.io.engine.has_paths() {
+        if job.files.unlink && job.io.engine.has_paths() {
             let regular = |file: &&FileUse| file.kind == FileKind::Regular;
             for file in clone.files().files.iter().filter(regular) {
                 // Another clone may have removed it already.

@@ -1,7 +1,9 @@
 //! Sections to a plan: globals are inherited, options applied, jobs settled, groups numbered.
 
 mod apply;
+mod rates;
 mod settle;
+mod zones;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
 use crate::env::Env;

@@ -281,8 +281,7 @@ impl<'a> Search<'a> {
             };
             to_be.leave(&file.path, bytes);
         }
-        let is_removed = |job: &Job| job.files.unlink || job.files.unlink_each_loop;
-        for (_, file) in with_paths().filter(|(job, _)| is_removed(job)) {
+        for (_, file) in with_paths().filter(|(job, _)| job.files.unlink) {
             to_be.remove(&file.path);
         }
     }

@@ -86,8 +86,8 @@ pub struct BufferOptions {
 /// `zonemode` and the sizes of zones.
 #[derive(Debug, Clone, Default)]
 pub struct ZoneOptions {
-    /// `zonemode`: whether strided; `None` is not given.
-    pub strided: Option<bool>,
+    /// `zonemode=strided`.
+    pub strided: bool,
     /// `zonesize`.
     pub size: u64,
     /// `zonerange`.

@@ -16,7 +16,8 @@ pub const ROWS: &[Row] = &[
         "The files or devices to work on, separated by colons; a colon in a name is written `\\:`. Given again, also \
          after a global section, it adds files. Names are made up from the job's name unless this is given.",
         |b, v| {
-            let names = value::colons(v.str());
+            // As in fio, blanks around the list belong to no name.
+            let names = value::colons(v.str().trim());
             if names.is_empty() {
                 return Err(ValueError::new("no file is named"));
             }
@@ -280,7 +281,7 @@ pub const ROWS: &[Row] = &[
         "unlink_each_loop",
         Kind::Bool,
         "0",
-        "Remove files at the end of each of the job's loops.",
+        "Remove files between the loops of the job. As in fio, those of the last loop stay.",
         |b, v| v.bool_to(&mut b.job.files.unlink_each_loop),
     ),
     Row::new(

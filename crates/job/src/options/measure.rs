@@ -270,12 +270,7 @@ pub const ROWS: &[Row] = &[
         "The clock of log_alternate_epoch; only 0, the time since 1970, is possible.",
         |b, v| {
             b.alternate_clock = v.int(0..=U32)?;
-            match b.alternate_clock {
-                0 => Ok(()),
-                _ => Err(ValueError::new(
-                    "only clock 0 (CLOCK_REALTIME) can be logged",
-                )),
-            }
+            Ok(())
         },
     ),
     Row::new(
@@ -286,7 +281,7 @@ pub const ROWS: &[Row] = &[
         |_, v| v.int(1024..=1 << 20).map(|_| ()),
     )
     .accepted("Logs are written while the job runs, so they need no room in memory."),
-    Row::new("log_compression", Kind::Size, "0", "Compress logs in memory.", |b, v| value::bytes(v.str(), b.bytes).map(|_| ()))
+    Row::new("log_compression", Kind::Size, "", "Compress logs in memory.", check_log_compression)
         .accepted("Logs are written while the job runs and are not held in memory, so that there is nothing to compress."),
     Row::new("log_compression_cpus", Kind::Numbers, "", "CPUs that compress logs.", |_, v| value::cpu_list(v.str()).map(|_| ()))
         .accepted("Nothing is compressed."),
@@ -364,12 +359,24 @@ pub const ROWS: &[Row] = &[
     ),
 ];
 
-fn window(target: &mut u64, v: &Given<'_>) -> Parsed<()> {
-    v.time_to(target, Milliseconds)?;
-    match *target {
-        0 => Err(ValueError::new("the window must be above 0")),
+/// Nothing is compressed, but what fio refuses is a mistake here, too.
+fn check_log_compression(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
+    const CHUNK_BYTES_MIN: u64 = 1024;
+    match value::bytes(v.str(), b.bytes)? {
+        bytes if bytes < CHUNK_BYTES_MIN => Err(ValueError::new(format!(
+            "{bytes} bytes are less than {CHUNK_BYTES_MIN}"
+        ))),
         _ => Ok(()),
     }
+}
+
+/// The shortest window of samples. 0 stands for it, as in fio.
+const WINDOW_NS_MIN: u64 = 1_000_000;
+
+fn window(target: &mut u64, v: &Given<'_>) -> Parsed<()> {
+    v.time_to(target, Milliseconds)?;
+    *target = (*target).max(WINDOW_NS_MIN);
+    Ok(())
 }
 
 fn apply_gtod_reduce(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {

@@ -1,13 +1,12 @@
 //! Names and descriptions, and what else fio has: traces, cgroups, zoned devices, profiles.
 
+use super::row::Apply;
 use super::{Builder, Given, Kind, Row};
-use crate::value::{self, Parsed, ValueError};
+use crate::value::{self, Parsed, TimeUnit, ValueError};
 
 const U32: i64 = u32::MAX as i64;
 const NO_MERGE: &str = "traces are not merged";
 const NO_MERGE_WAY: &str = "give each trace a job of its own: all start at one time";
-const NO_ZBD: &str = "zoned block devices are not supported";
-const NO_ZBD_WAY: &str = "zonemode=strided on an ordinary device";
 
 /// The rows.
 pub const ROWS: &[Row] = &[
@@ -128,16 +127,11 @@ pub const ROWS: &[Row] = &[
         Kind::Text,
         "Merge traces into this file.",
     ),
-    merge(
+    merged(
         "merge_blktrace_scalars",
-        Kind::FloatList,
         "Stretch the times of merged traces.",
     ),
-    merge(
-        "merge_blktrace_iters",
-        Kind::FloatList,
-        "Repeat merged traces.",
-    ),
+    merged("merge_blktrace_iters", "Repeat merged traces."),
     Row::new(
         "exec_prerun",
         Kind::Text,
@@ -152,7 +146,7 @@ pub const ROWS: &[Row] = &[
         "Run a command by the shell after the I/O of each clone; its output goes to JOB.postrun.txt.",
         |b, v| v.text_to(&mut b.job.schedule.exec_postrun),
     ),
-    zbd("zonecapacity", Kind::Size, "", "Usable bytes of a zone."),
+    zbd("zonecapacity", Kind::Size, "0", "Usable bytes of a zone."),
     zbd(
         "read_beyond_wp",
         Kind::Bool,
@@ -220,7 +214,10 @@ pub const ROWS: &[Row] = &[
     ),
     profile("device-names", Kind::Text, "Devices of the act profile."),
     profile("load", Kind::Int(0, U32), "Load of the act profile."),
-    profile("test-duration", Kind::Text, "Duration of the act profile."),
+    profile(
+        "test-duration",
+        Kind::Time(TimeUnit::Seconds),
+        "Duration of the act profile."),
     profile(
         "threads-per-queue",
         Kind::Int(0, U32),
@@ -259,6 +256,39 @@ pub const ROWS: &[Row] = &[
     ),
 ];
 
+/// Reads a value of this kind, so that a mistake is an error, and drops it.
+const fn unused(kind: Kind) -> Apply {
+    match kind {
+        Kind::Bool => |_, v| v.bool().map(|_| ()),
+        Kind::Flag => |_, v| v.flag().map(|_| ()),
+        Kind::Int(..) => |_, v| v.int(0..=U32).map(|_| ()),
+        Kind::Size => |b, v| value::bytes(v.str(), b.bytes).map(|_| ()),
+        // The only such options are shares.
+        Kind::Float => |_, v| match value::float(v.str())? {
+            share if (0.0..=1.0).contains(&share) => Ok(()),
+            _ => Err(ValueError::new("it is not between 0 and 1")),
+        },
+        Kind::Time(unit) => match unit {
+            TimeUnit::Seconds => |_, v| v.time(TimeUnit::Seconds).map(|_| ()),
+            TimeUnit::Milliseconds => |_, v| v.time(TimeUnit::Milliseconds).map(|_| ()),
+            TimeUnit::Microseconds => |_, v| v.time(TimeUnit::Microseconds).map(|_| ()),
+        },
+        Kind::FloatList => |_, v| {
+            let parts = v.str().split(':');
+            parts
+                .into_iter()
+                .try_for_each(|part| value::float(part).map(|_| ()))
+        },
+        _ => |_, _| Ok(()),
+    }
+}
+
+/// Options of merged traces.
+const fn merged(name: &'static str, doc: &'static str) -> Row {
+    Row::new(name, Kind::FloatList, "", doc, unused(Kind::FloatList))
+        .accepted("Without effect, as in fio without `merge_blktrace_file`, which is refused.")
+}
+
 const fn merge(name: &'static str, kind: Kind, doc: &'static str) -> Row {
     Row::unsupported(name, kind, "", doc, NO_MERGE, NO_MERGE_WAY)
 }
@@ -280,8 +310,10 @@ fn apply_replay_skip(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
     Ok(())
 }
 
+/// Options of `zonemode=zbd`. That mode is refused, and in the other modes fio does not look at them.
 const fn zbd(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Row {
-    Row::unsupported(name, kind, default, doc, NO_ZBD, NO_ZBD_WAY)
+    Row::new(name, kind, default, doc, unused(kind))
+        .accepted("Without effect, as in fio without `zonemode=zbd`, which is refused.")
 }
 
 const fn cgroup(
@@ -297,6 +329,6 @@ const fn cgroup(
 
 /// fio reads these everywhere, but only its profiles look at them.
 const fn profile(name: &'static str, kind: Kind, doc: &'static str) -> Row {
-    Row::new(name, kind, "", doc, |_, _| Ok(()))
+    Row::new(name, kind, "", doc, unused(kind))
         .accepted("Without effect, as in fio when no profile is named.")
 }

@@ -10,6 +10,9 @@ const U32: i64 = u32::MAX as i64;
 /// Bytes of the header that checksums live in.
 const HEADER_BYTES: u64 = 40;
 
+const NO_TRIM_PERCENTAGE: &str =
+    "Without effect, as in fio without `trim_percentage`, which is refused.";
+
 /// The rows.
 pub const ROWS: &[Row] = &[
     Row::new(
@@ -184,30 +187,30 @@ pub const ROWS: &[Row] = &[
         "trims are not mixed into verification",
         "rw=trimwrite",
     ),
-    Row::unsupported(
+    Row::new(
         "trim_verify_zero",
         Kind::Bool,
         "1",
         "Check that discarded blocks read as zeros.",
-        "trims are not mixed into verification",
-        "a job with rw=trim, then one with verify=pattern and verify_pattern=0",
-    ),
-    Row::unsupported(
+        |_, v| v.bool().map(|_| ()),
+    )
+    .accepted(NO_TRIM_PERCENTAGE),
+    Row::new(
         "trim_backlog",
         Kind::Int(0, i64::MAX),
         "0",
         "Discard after every so many blocks.",
-        "trims are not mixed into verification",
-        "rw=trimwrite",
-    ),
-    Row::unsupported(
+        |_, v| v.int(0..=i64::MAX).map(|_| ()),
+    )
+    .accepted(NO_TRIM_PERCENTAGE),
+    Row::new(
         "trim_backlog_batch",
         Kind::Int(0, U32),
         "0",
         "Blocks to discard each time.",
-        "trims are not mixed into verification",
-        "rw=trimwrite",
-    ),
+        |_, v| v.int(0..=U32).map(|_| ()),
+    )
+    .accepted(NO_TRIM_PERCENTAGE),
 ];
 
 fn apply_verify(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {

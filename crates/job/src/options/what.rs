@@ -282,7 +282,7 @@ pub const ROWS: &[Row] = &[
             "zbd" => Err(ValueError::new("zoned block devices are not supported")
                 .help("zonemode=strided works on ordinary devices")),
             word => {
-                b.zones.strided = Some(choice(word, &[("none", false), ("strided", true)])?);
+                b.zones.strided = choice(word, &[("none", false), ("strided", true)])?;
                 Ok(())
             }
         },

@@ -88,6 +88,15 @@ pub struct Logs {
     pub unix_epoch: bool,
 }
 
+impl Logs {
+    /// Whether a log of samples is written.
+    pub(crate) fn is_any(&self) -> bool {
+        [&self.bw, &self.iops, &self.lat, &self.hist]
+            .iter()
+            .any(|prefix| prefix.is_some())
+    }
+}
+
 /// Which errors are survived.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorPolicy {

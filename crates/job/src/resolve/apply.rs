@@ -116,7 +116,8 @@ fn apply(
         }));
     }
     let may_stand_alone = matches!(row.kind, Kind::Flag | Kind::OptionalText);
-    if text.is_none_or(str::is_empty) && !may_stand_alone {
+    let is_blank = |text: &str| text.trim().is_empty();
+    if text.is_none_or(is_blank) && !may_stand_alone {
         return Err(Box::new(missing(entry, row)));
     }
     (row.apply)(builder, &Given { text, env }).map_err(|error| Box::new(wrong(entry, row, error)))

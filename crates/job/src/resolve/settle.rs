@@ -37,11 +37,11 @@ impl Settler<'_> {
         b.job
     }
 
-    fn place(&self, b: &Builder, option: &str) -> Span {
+    pub(super) fn place(&self, b: &Builder, option: &str) -> Span {
         b.given.get(option).copied().unwrap_or(self.header)
     }
 
-    fn error(&mut self, b: &Builder, option: &str, message: impl Into<String>) {
+    pub(super) fn error(&mut self, b: &Builder, option: &str, message: impl Into<String>) {
         let error = Diagnostic::error(message).at(self.place(b, option));
         self.diagnostics.push(error);
     }
@@ -110,6 +110,14 @@ impl Settler<'_> {
             .min()
             .unwrap_or(0);
         let files = &b.job.files;
+        if let Some(Extent::Bytes(bytes)) = files.size
+            && bytes < smallest
+        {
+            let message = format!(
+                "the size of {bytes} bytes is smaller than the smallest block of {smallest} bytes"
+            );
+            return self.error(b, "size", message);
+        }
         let (option, bytes) = match (files.filesize, files.size) {
             (Some((_, high)), _) => ("filesize", high),
             (None, Some(Extent::Bytes(bytes))) => ("size", bytes / u64::from(files.nrfiles)),
@@ -155,29 +163,10 @@ impl Settler<'_> {
             buffers.dedupe_working_set_percent = Some(given.working_set_percent.unwrap_or(5));
         }
         if buffers.dedupe_global && buffers.dedupe_working_set_percent.is_none() {
-            let message = "`dedupe_global` needs `dedupe_mode=working_set`";
-            self.error(b, "dedupe_global", message);
+            buffers.dedupe_global = false;
+            let message = "`dedupe_global` has no effect without `dedupe_mode=working_set`";
+            self.warn(b, "dedupe_global", message);
         }
-    }
-
-    /// A zone size alone means strided zones, as in old job files.
-    fn zones(&mut self, b: &mut Builder) {
-        let zones = &b.zones;
-        let strided = zones.strided.unwrap_or(zones.size > 0);
-        if !strided {
-            return;
-        }
-        if zones.size == 0 {
-            return self.error(b, "zonemode", "`zonemode=strided` needs `zonesize`");
-        }
-        b.job.workload.zones = Some(StridedZones {
-            zone_size_bytes: zones.size,
-            zone_range_bytes: match zones.range {
-                0 => zones.size,
-                range => range,
-            },
-            zone_skip_bytes: zones.skip,
-        });
     }
 
     fn io_method(&mut self, b: &mut Builder) {
@@ -322,40 +311,12 @@ impl Settler<'_> {
         }
     }
 
-    fn rates(&mut self, b: &Builder) {
-        let s = &b.job.schedule;
-        for direction in Direction::ALL {
-            let name = direction.name();
-            if s.rate_bytes[direction].is_some() && s.rate_iops[direction].is_some() {
-                let message = format!("`rate` and `rate_iops` exclude each other (for {name})");
-                return self.error(b, "rate_iops", message);
-            }
-            let pairs = [
-                (
-                    "rate_min",
-                    "rate",
-                    s.rate_min_bytes[direction],
-                    s.rate_bytes[direction],
-                ),
-                (
-                    "rate_iops_min",
-                    "rate_iops",
-                    s.rate_iops_min[direction],
-                    s.rate_iops[direction],
-                ),
-            ];
-            for (low, high, min, max) in pairs {
-                if let (Some(min), Some(max)) = (min, max)
-                    && min > max
-                {
-                    let message = format!("`{low}` is above `{high}` (for {name})");
-                    return self.error(b, low, message);
-                }
-            }
-        }
-    }
-
     fn measure(&mut self, b: &mut Builder) {
+        let is_logging = b.job.measure.logs.is_any();
+        if b.alternate_epoch && b.alternate_clock != 0 && is_logging {
+            let message = "only clock 0 (CLOCK_REALTIME) can be logged";
+            self.error(b, "log_alternate_epoch_clock_id", message);
+        }
         b.job.measure.logs.unix_epoch |= b.alternate_epoch;
         let logs = &b.job.measure.logs;
         if logs.hist.is_some() && logs.hist_ms == 0 {
@@ -369,6 +330,9 @@ impl Settler<'_> {
         let pattern_alone = b.verify.pattern.is_some() && !b.is_given("verify");
         let method = match b.verify_method {
             None if pattern_alone => VerifyMethod::Pattern,
+            None if b.verify.verify_only && b.job.workload.rw.has(Direction::Write) => {
+                return self.verify_only_without_method(b);
+            }
             None => return,
             Some(method) => method,
         };
@@ -388,6 +352,14 @@ impl Settler<'_> {
         self.verify_phase(b);
         self.shared_writers(b);
         b.job.verify = Some(b.verify.clone());
+    }
+
+    /// fio writes nothing then, reads nothing back, and reports writes that it has not done.
+    fn verify_only_without_method(&mut self, b: &Builder) {
+        let message = "`verify_only` without `verify`: nothing would be written, and nothing read";
+        let error = Diagnostic::error(message).at(self.place(b, "verify_only"));
+        self.diagnostics
+            .push(error.help("add verify= with the method of the job that wrote"));
     }
 
     /// What is read back must be known.

@@ -1,5 +1,7 @@
 //! Plans made from whole job files and command lines.
 
+mod without_effect;
+
 use crate::cmdline::IdleProfile;
 use crate::env::FakeEnv;
 use crate::parse::{Parsed, parse, parse_for};
@@ -383,7 +385,7 @@ fn rules_across_options() {
     assert!(errors("rate=1m\nrate_iops=4").contains("exclude each other"));
     assert!(errors("rate=1m\nrate_min=2m").contains("above"));
     assert!(errors("zonemode=strided").contains("zonesize"));
-    assert!(errors("dedupe_global=1").contains("dedupe_mode=working_set"));
+    assert!(warnings("dedupe_global=1").contains("dedupe_mode=working_set"));
     assert!(errors("size=4k\nbs=8k").contains("smaller than the smallest block"));
     assert!(errors("size=150%").contains("100%"));
     assert!(warnings("time_based").contains("runtime"));

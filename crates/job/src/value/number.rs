@@ -58,11 +58,11 @@ pub fn integer(text: &str) -> Parsed<i64> {
     signed_bytes(text, Bytes::Binary)
 }
 
-/// `1` or `0`.
+/// `1` or `0`, perhaps with blanks around it or written as `00` or `0x1`, which fio reads too.
 pub fn boolean(text: &str) -> Parsed<bool> {
-    match text {
-        "1" => Ok(true),
-        "0" => Ok(false),
+    match integer(text) {
+        Ok(1) => Ok(true),
+        Ok(0) => Ok(false),
         _ => Err(ValueError::new(format!("`{text}` is neither 1 nor 0")).help("write 1 or 0")),
     }
 }

@@ -1,0 +1,52 @@
+//! Rules of rates: which exclude each other.
+
+use super::settle::Settler;
+use crate::options::Builder;
+use crate::plan::{Direction, PerDirection};
+
+impl Settler<'_> {
+    pub(super) fn rates(&mut self, b: &Builder) {
+        let s = &b.job.schedule;
+        let has_any =
+            |rates: &PerDirection<Option<u64>>| rates.iter().any(|(_, rate)| rate.is_some());
+        // As in fio, also when they are for different directions.
+        for (bytes, ios, names) in [
+            (&s.rate_bytes, &s.rate_iops, ["rate", "rate_iops"]),
+            (
+                &s.rate_min_bytes,
+                &s.rate_iops_min,
+                ["rate_min", "rate_iops_min"],
+            ),
+        ] {
+            if has_any(bytes) && has_any(ios) {
+                let message = format!("`{}` and `{}` exclude each other", names[0], names[1]);
+                return self.error(b, names[1], message);
+            }
+        }
+        for direction in Direction::ALL {
+            let name = direction.name();
+            let pairs = [
+                (
+                    "rate_min",
+                    "rate",
+                    s.rate_min_bytes[direction],
+                    s.rate_bytes[direction],
+                ),
+                (
+                    "rate_iops_min",
+                    "rate_iops",
+                    s.rate_iops_min[direction],
+                    s.rate_iops[direction],
+                ),
+            ];
+            for (low, high, min, max) in pairs {
+                if let (Some(min), Some(max)) = (min, max)
+                    && min > max
+                {
+                    let message = format!("`{low}` is above `{high}` (for {name})");
+                    return self.error(b, low, message);
+                }
+            }
+        }
+    }
+}

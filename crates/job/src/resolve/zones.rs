@@ -1,0 +1,32 @@
+//! Rules of zones: a mode and a size belong together.
+
+use super::settle::Settler;
+use crate::diagnostic::Diagnostic;
+use crate::options::Builder;
+use crate::plan::StridedZones;
+
+impl Settler<'_> {
+    /// As in fio, a zone size without a zone mode is an error.
+    pub(super) fn zones(&mut self, b: &mut Builder) {
+        let zones = &b.zones;
+        if !zones.strided {
+            if zones.size > 0 {
+                let message = "`zonesize` has no effect without `zonemode=strided`";
+                let error = Diagnostic::error(message).at(self.place(b, "zonesize"));
+                self.diagnostics.push(error.help("add zonemode=strided"));
+            }
+            return;
+        }
+        if zones.size == 0 {
+            return self.error(b, "zonemode", "`zonemode=strided` needs `zonesize`");
+        }
+        b.job.workload.zones = Some(StridedZones {
+            zone_size_bytes: zones.size,
+            zone_range_bytes: match zones.range {
+                0 => zones.size,
+                range => range,
+            },
+            zone_skip_bytes: zones.skip,
+        });
+    }
+}
