@@ -11,6 +11,7 @@ mod dialect;
 mod draws;
 mod examples;
 mod faults;
+mod generated;
 mod interrupt;
 mod json;
 mod logs;

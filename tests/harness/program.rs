@@ -48,7 +48,9 @@ impl Program {
         self == Program::Fio
     }
 
-    fn words(self) -> Vec<OsString> {
+    /// The words that start the program.
+    #[must_use]
+    pub fn command(self) -> Vec<OsString> {
         match self {
             Program::Fio => vec!["fio".into()],
             Program::Iosonde => vec![iosonde().into(), "fio".into()],
@@ -61,7 +63,7 @@ impl Program {
         scratch: &Scratch,
         args: impl IntoIterator<Item = A>,
     ) -> Invocation {
-        let mut words = self.words();
+        let mut words = self.command();
         words.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         Invocation::new(scratch, words)
     }
