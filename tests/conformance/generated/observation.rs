@@ -77,9 +77,10 @@ pub(super) fn observe(program: Program, line: &CommandLine, is_traced: bool) -> 
     fs::create_dir(scratch.work().join("sub")).expect("a directory");
     let document = scratch.out().join("result.json");
     let trace = scratch.out().join("calls");
-    let mut words: Vec<OsString> = ["timeout", "--kill-after=1", &TIMEOUT_S.to_string()]
-        .map(OsString::from)
-        .into();
+    // fio's jobs are sessions of their own, which outlive a fio that is killed, but not their PID namespace.
+    let alone = ["unshare", "--pid", "--fork", "--kill-child"];
+    let bounded = ["timeout", "--kill-after=1", &TIMEOUT_S.to_string()];
+    let mut words: Vec<OsString> = alone.iter().chain(&bounded).map(OsString::from).collect();
     // Beyond the limit a write fails with EFBIG instead of killing the program.
     let limit = format!(
         "trap '' XFSZ; ulimit -f {}; exec \"$@\"",
