@@ -124,7 +124,11 @@ fn files_that_jobs_name_are_only_read_if_they_were_there() {
         ("rw=randwrite\nsize=1m\n", 3, "would write to it"),
         ("rw=randread\nsize=1m\nunlink=1\n", 3, "would remove it"),
         ("rw=randread\nsize=4m\n", 3, "needs 4194304 bytes of it"),
-        ("rw=randwrite\nsize=1m\nfilename=new\n", 0, ""),
+        (
+            "rw=randwrite\nsize=1m\nfilename=new\n",
+            3,
+            "would write to it",
+        ),
     ] {
         fs::write(&file, &content).unwrap();
         let job = format!("[a]\nioengine=libaio\nfilename=precious\n{options}");
@@ -137,6 +141,13 @@ fn files_that_jobs_name_are_only_read_if_they_were_there() {
         assert!(told.contains(said), "{options}: {told}");
         assert!(fs::read(&file).unwrap() == content, "{options}: {told}");
     }
+    // A second file name adds a file: a job that names only a new one is free to write.
+    let job = "[a]\nioengine=libaio\nfilename=new\nrw=randwrite\nsize=1m\n";
+    fs::write(scratch.path("job.fio"), job).unwrap();
+    let words = "sweep job.fio --iodepth 1,2 --runtime 1 --exhaustive --no-save";
+    let words: Vec<&str> = words.split(' ').collect();
+    let output = scratch.run(&words);
+    assert_eq!(output.status.code(), Some(0), "{}", error(&output));
     assert!(!scratch.path("new").exists());
     // What a trace does as well.
     let trace = "fio version 2 iolog\nx add\nx open\nx write 0 4096\nx close\n";

@@ -321,7 +321,7 @@ fn a_rate_of_a_load_that_was_cut_short_is_not_judged() {
                 rw: String::new(),
                 kind: FoundKind::Rate,
                 value: 100.0,
-                interval: None,
+                interval: Some((95.0, 105.0)),
             }],
             findings: Vec::new(),
             failure: failure.map(str::to_owned),

@@ -68,7 +68,7 @@ const PLATEAU_GAIN: f64 = 0.1;
 /// What the intervals of the cells carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claims {
-    /// The maximum: it is known to [`MAXIMUM_KNOWN`], and no cell looked faster.
+    /// The maximum: it is known to 20 %, and no cell looked faster.
     pub maximum: bool,
     /// The knee: each shallower cell is surely slower than the maximum.
     pub knee: bool,

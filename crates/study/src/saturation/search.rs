@@ -53,8 +53,6 @@ const WORTH: f64 = 3.0;
 const GROWTH: f64 = 1.0;
 /// A cell may be looked at so often, however short those of a grid are.
 const FEWEST_LOOKS: f64 = 4.0;
-/// A cell of the plateau that is known to this share counts for the maximum by itself.
-const MEMBER_KNOWN: f64 = 0.2;
 /// Longest ramp.
 const MOST_RAMP_NS: f64 = 3e9;
 /// Latency of an I/O before anything is known.
@@ -546,7 +544,7 @@ impl Search<'_> {
             error: Some(top.error * disagreement(&known.dots, top) * mean),
             spread: cell.iops.spread,
         };
-        let mut found = Saturation {
+        Some(Saturation {
             rules: self.question.rules,
             jobs,
             maximum: estimate(top.rate),
@@ -558,22 +556,7 @@ impl Search<'_> {
             spent_ns: self.spent_ns,
             ended: self.stopped.unwrap_or(Ended::Sure),
             failure: self.failure,
-        };
-        // A cell of the plateau that is known, and above the mean of all, stands in the same table as the maximum.
-        let plateau: Vec<u32> = known.dots[top.first..top.end]
-            .iter()
-            .map(|dot| dot.iodepth)
-            .collect();
-        let of_plateau = found.cells.iter().filter(|cell| {
-            let is_known = |error: f64| error <= MEMBER_KNOWN;
-            let is_member = cell.jobs == jobs && plateau.contains(&cell.iodepth);
-            is_member && cell.iops.relative_error().is_some_and(is_known)
-        });
-        let fastest = of_plateau.max_by(|a, b| a.iops.mean.total_cmp(&b.iops.mean));
-        if let Some(rate) = fastest.map(|cell| cell.iops) {
-            found.raise_to(rate);
-        }
-        Some(found)
+        })
     }
 
     /// The fewest jobs that reach the maximum.
