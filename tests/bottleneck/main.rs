@@ -276,9 +276,9 @@ fn locks_in_the_file_system() {
         Program::subject().line(&scratch, &line).urgent()
     });
     std::fs::remove_file(&file).expect("the file");
-    // Over the page cache: one write at a time as well.
+    // Over the page cache: one write at a time as well. Each time the file starts over, its pages stay in the cache.
     let line = format!(
-        "--name=job --filename={} --size=64m --rw=write --bs=256k --ioengine=psync --numjobs=8 --time_based --runtime=1",
+        "--name=job --filename={} --size=64m --rw=write --bs=256k --ioengine=psync --numjobs=8 --invalidate=0 --time_based --runtime=1",
         files.dir().join("buffered").display()
     );
     held_back_by("lock_contention", &["while a cache took the data"], || {

@@ -303,6 +303,45 @@ options = { rw = "write", size = "1g", fdatasync = 1, bs = "8k" }
     insta::assert_snapshot!(read("suite.toml", text, &FakeEnv::new()).unwrap_err());
 }
 
+/// A suite that expects a rate of at least 1000, and the verdict on a step that found this one.
+fn judge_rate(value: f64, interval: Option<(f64, f64)>) -> Verdict {
+    let text = "[[workload]]\nname = \"l\"\nload = { slo = \"p99=2ms\", size = \"1g\" }\n\
+                expect = [\"l.rate >= 1000\"]\n";
+    let suite = read("s.toml", text, &FakeEnv::new()).unwrap();
+    let step = StepResult {
+        workload: "l".to_owned(),
+        name: "l".to_owned(),
+        repetition: 1,
+        parts: Vec::new(),
+        elapsed_ns: 0,
+        found: vec![Found {
+            part: "l".to_owned(),
+            rw: String::new(),
+            kind: FoundKind::Rate,
+            value,
+            interval,
+        }],
+        findings: Vec::new(),
+        failure: None,
+        interrupted: false,
+        sweep: None,
+    };
+    judge(&suite, &suite.expectations, &[step], &Default::default())[0].verdict
+}
+
+#[test]
+fn figure_without_interval_near_its_bound_is_undecided() {
+    for (value, verdict) in [
+        (99.0, Verdict::Missed),
+        (200.0, Verdict::CannotBeTold),
+        (1_100.0, Verdict::CannotBeTold),
+        (10_001.0, Verdict::Met),
+    ] {
+        assert_eq!(judge_rate(value, None), verdict, "{value}");
+    }
+    assert_eq!(judge_rate(200.0, Some((190.0, 210.0))), Verdict::Missed);
+}
+
 /// A rate is the highest of those that were tried: what an error or the user cut is none.
 #[test]
 fn a_rate_of_a_load_that_was_cut_short_is_not_judged() {

@@ -70,10 +70,12 @@ impl Layout {
         }
     }
 
-    /// Whether a file may be written until its file system is full: a ramfs would take all memory before.
+    /// Whether a file may be written until its file system is full. A ramfs would take all memory before, and a file
+    /// system that only shows the state of the kernel is never written.
     fn may_find_no_room(&self, job: &Job, path: &Path, data: bool) -> bool {
         let is_written = !data && job.io.engine != Engine::Mmap;
-        is_written && (self.may_run_full || job.files.fill_device) && !is_boundless(path)
+        let may = is_written && (self.may_run_full || job.files.fill_device);
+        may && !is_boundless(path) && space::view_of_kernel(path).is_none()
     }
 
     /// Notes what worker number `number` needs. Files that several workers share are laid out once.

@@ -350,11 +350,13 @@ fn slower(expected: &Expected, part: &PartSpec, row: &Row, share: f64) -> Judged
     }
 }
 
-/// Where the interval holds the bound, or is not known, neither is shown.
+/// A figure without an interval is judged only if it lies this many times above or below its bound.
+const CLEAR_FACTOR: f64 = 10.0;
+
+/// Where the interval holds the bound, neither is shown.
 fn verdict(known: Known, least: bool, bound: f64) -> Verdict {
-    let Some((low, high)) = known.interval else {
-        return Verdict::CannotBeTold;
-    };
+    let by_itself = (known.value / CLEAR_FACTOR, known.value * CLEAR_FACTOR);
+    let (low, high) = known.interval.unwrap_or(by_itself);
     let (met, missed) = match least {
         true => (low >= bound, high < bound),
         false => (high <= bound, low > bound),
