@@ -40,8 +40,9 @@ fn a_mounted_file_system_says_what_it_is_and_keeps_no_secret() {
     );
     let mut kept = cluster.iosonde(&line);
     let done = kept.env("IOSONDE_NO_SAVE", "0").output().expect("it runs");
-    let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(done.status.success(), "{said}");
+    assert!(done.status.success(), "{done:?}");
+    assert!(done.stderr.is_empty(), "{done:?}");
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
     assert!(
         said.contains("page cache and cache of ceph-fuse on"),
         "{said}"

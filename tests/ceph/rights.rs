@@ -88,9 +88,10 @@ fn a_client_of_few_rights_measures_and_is_told_what_it_could_not_learn() {
         let notes = side["notes"].as_array().expect("notes");
         assert_eq!(notes.len(), 3, "one for each of them: {side:#}");
         assert_eq!(notes[0], NOT_KNOWN);
-        let (_, said) = ok(&line);
+        let (report, said) = ok(&line);
+        assert_eq!(said, "", "notes stand below the report");
         let told = format!("note: not known: {NOT_KNOWN} (and 2 more)");
-        assert!(said.contains(&told), "{said}");
+        assert!(report.contains(&told), "{report}");
     }
     let bench = format!("rados bench -p {POOL} -N rights 30 write -b 4k --max-objects 200");
     let (text, _) = ok(&format!("{bench} AS_CLIENT"));
