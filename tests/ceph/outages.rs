@@ -51,13 +51,13 @@ impl Kept {
         }
     }
 
-    /// Waits for it, which has to end well. Its result, and what it said.
+    /// Waits for it, which has to end well. Its result, and its report with the notes below.
     fn end(self, cluster: &Cluster) -> (Value, String) {
         let output = self.child.wait_with_output().expect("it ends");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         let shown = std::fs::read_to_string(&self.figures).expect("a file");
         assert!(output.status.success(), "{said}{shown}");
-        (exported(cluster, &self.store), said)
+        (exported(cluster, &self.store), shown)
     }
 }
 

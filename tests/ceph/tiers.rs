@@ -48,7 +48,7 @@ fn a_cache_tier_is_named_and_what_was_written_through_it_is_removed() {
         "fio --target={target} --name=skewed --rw=randrw --bs=64k --size=16m --iodepth=4 --random_distribution=zipf:1.2 \
          --time_based --runtime=2"
     );
-    let (_, said) = ok(&cluster, &format!("{job} --output-format=normal"));
+    let (said, _) = ok(&cluster, &format!("{job} --output-format=normal"));
     let expected = format!("storage: {target} (librados); {named}");
     assert!(said.contains(&expected), "{expected}: {said}");
     assert_eq!(left(&cluster, &tier), [""; 0]);
