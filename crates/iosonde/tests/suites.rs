@@ -184,12 +184,15 @@ fn expectation_of_a_run_without_interval_is_undecided_with_status_12() {
              options = {{ rw = \"randread\", size = \"1g\", time_based = 1, runtime = {runtime}, direct = 1 }}\n"
         )
     };
-    scratch.file("short.toml", &suite(1, "iops >= 1M"));
+    scratch.file("short.toml", &suite(1, "iops >= 3000"));
     let said = scratch.text(12, &["run", "short.toml", NET]);
     assert!(said.contains("undecided"), "{said}");
     let words = ["run", "short.toml", NET, "--fail-if-unclear"];
     scratch.text(11, &words);
-    scratch.file("long.toml", &suite(8, "iops >= 1M"));
+    // Ten times as far away, no interval is needed.
+    scratch.file("far.toml", &suite(1, "iops >= 1M"));
+    scratch.text(11, &["run", "far.toml", NET]);
+    scratch.file("long.toml", &suite(8, "iops >= 3000"));
     let said = scratch.text(11, &["run", "long.toml", NET]);
     assert!(said.contains("missed"), "{said}");
 }
