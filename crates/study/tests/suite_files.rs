@@ -80,7 +80,7 @@ fn mistakes_of_all_parts_of_a_suite_are_told_at_once() {
         told, expected,
         "an unknown name of the suite may hide a workload"
     );
-    // Within a workload it hides none: a name that no part can have is told as well.
+    // An unknown key within a workload hides no other mistake of that workload.
     let text = text.replace("repititions = 2\n", "");
     let text = text.replace("name = \"disk\"\n", "name = \"disk\"\nrepititions = 2\n");
     let expected = [
@@ -303,8 +303,12 @@ options = { rw = "write", size = "1g", fdatasync = 1, bs = "8k" }
     insta::assert_snapshot!(read("suite.toml", text, &FakeEnv::new()).unwrap_err());
 }
 
-/// A suite that expects a rate of at least 1000, and the verdict on a step that found this one.
-fn judge_rate(value: f64, interval: Option<(f64, f64)>) -> Verdict {
+/// The rate of a load that is expected to be at least 1000, judged.
+fn judge_rate(
+    (value, interval): (f64, Option<(f64, f64)>),
+    failure: Option<&str>,
+    interrupted: bool,
+) -> (Verdict, String) {
     let text = "[[workload]]\nname = \"l\"\nload = { slo = \"p99=2ms\", size = \"1g\" }\n\
                 expect = [\"l.rate >= 1000\"]\n";
     let suite = read("s.toml", text, &FakeEnv::new()).unwrap();
@@ -322,11 +326,12 @@ fn judge_rate(value: f64, interval: Option<(f64, f64)>) -> Verdict {
             interval,
         }],
         findings: Vec::new(),
-        failure: None,
-        interrupted: false,
+        failure: failure.map(str::to_owned),
+        interrupted,
         sweep: None,
     };
-    judge(&suite, &suite.expectations, &[step], &Default::default())[0].verdict
+    let judged = judge(&suite, &suite.expectations, &[step], &Default::default());
+    (judged[0].verdict, judged[0].evidence.clone())
 }
 
 #[test]
@@ -337,42 +342,20 @@ fn figure_without_interval_near_its_bound_is_undecided() {
         (1_100.0, Verdict::CannotBeTold),
         (10_001.0, Verdict::Met),
     ] {
-        assert_eq!(judge_rate(value, None), verdict, "{value}");
+        let judged = judge_rate((value, None), None, false).0;
+        assert_eq!(judged, verdict, "{value}");
     }
-    assert_eq!(judge_rate(200.0, Some((190.0, 210.0))), Verdict::Missed);
+    let known = (200.0, Some((190.0, 210.0)));
+    assert_eq!(judge_rate(known, None, false).0, Verdict::Missed);
 }
 
-/// A rate is the highest of those that were tried: what an error or the user cut is none.
+/// A rate is the highest of those that were tried. An error or an interrupt leaves none.
 #[test]
 fn a_rate_of_a_load_that_was_cut_short_is_not_judged() {
-    let text = "[[workload]]\nname = \"l\"\nload = { slo = \"p99=2ms\", size = \"1g\" }\n\
-                expect = [\"l.rate >= 1000\"]\n";
-    let suite = read("s.toml", text, &FakeEnv::new()).unwrap();
-    let verdict = |failure: Option<&str>, interrupted: bool| {
-        let step = StepResult {
-            workload: "l".to_owned(),
-            name: "l".to_owned(),
-            repetition: 1,
-            parts: Vec::new(),
-            elapsed_ns: 0,
-            found: vec![Found {
-                part: "l".to_owned(),
-                rw: String::new(),
-                kind: FoundKind::Rate,
-                value: 100.0,
-                interval: Some((95.0, 105.0)),
-            }],
-            findings: Vec::new(),
-            failure: failure.map(str::to_owned),
-            interrupted,
-            sweep: None,
-        };
-        let judged = judge(&suite, &suite.expectations, &[step], &Default::default());
-        (judged[0].verdict, judged[0].evidence.clone())
-    };
-    assert_eq!(verdict(None, false).0, Verdict::Missed);
-    let (lost, why) = verdict(Some("the pod was lost"), false);
+    let rate = (100.0, Some((95.0, 105.0)));
+    assert_eq!(judge_rate(rate, None, false).0, Verdict::Missed);
+    let (lost, why) = judge_rate(rate, Some("the pod was lost"), false);
     assert_eq!(lost, Verdict::NotMeasured);
     assert!(why.contains("the pod was lost"), "{why}");
-    assert_eq!(verdict(None, true).0, Verdict::NotMeasured);
+    assert_eq!(judge_rate(rate, None, true).0, Verdict::NotMeasured);
 }

@@ -20,7 +20,7 @@ pub(super) enum Field {
     Counts,
     /// Bytes by direction.
     Bytes,
-    /// fsync and its kin, as the result counts them.
+    /// Calls of fsync, fdatasync and sync_file_range, as the result counts them.
     Syncs,
     /// The options that a result repeats.
     Options,

@@ -45,8 +45,8 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Opens the lines of what `question` describes. A file that cannot be written is told, and there is no resuming; one that
-    /// somebody else is writing is an error, and so is one that is to be resumed and is not there.
+    /// Opens the journal of the study that `question` describes. If the file cannot be written, a note says so and the study
+    /// cannot be resumed. A journal that another process writes is an error, and so is a missing one with `--resume`.
     pub(crate) fn open<L: DeserializeOwned>(
         directory: Option<&Path>,
         what: &'static str,

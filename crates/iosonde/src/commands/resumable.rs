@@ -80,7 +80,7 @@ pub(super) fn resumable(directory: &Path) -> Vec<String> {
 /// The command that resumes a journal's study.
 fn stopped(journal: &Path) -> Option<String> {
     let file = File::open(journal).ok()?;
-    // Whoever writes it holds it alone.
+    // A study that still runs holds an exclusive lock on its journal.
     file.try_lock_shared().ok()?;
     let mut lines = BufReader::new(file).lines();
     let begun: Begun = serde_json::from_str(&lines.next()?.ok()?).ok()?;

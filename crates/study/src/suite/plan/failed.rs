@@ -74,8 +74,8 @@ impl Maker<'_> {
         }
     }
 
-    /// Makes a workload of a piece, of which texts with unknown variables have been told. The name, if it has one. Nothing
-    /// is told that follows from a mistake that has been told.
+    /// Makes a workload of a piece, whose unknown variables have been reported. Returns its name, if it has one.
+    /// A mistake that follows from a reported one is not reported.
     pub(super) fn workload_beside(
         &mut self,
         piece: &Piece,
