@@ -4,6 +4,7 @@
 
 pub mod ceph;
 pub mod compare;
+pub mod device_class;
 pub mod doctor;
 pub mod document;
 pub mod fio;
