@@ -41,7 +41,7 @@ fn it_draws_one_screen_and_takes_it_away() {
         let status = terminal.wait();
         assert!(status.success(), "{columns} columns: {terminal:?}");
         is_clean(&terminal);
-        assert!(terminal.screen().contains("behaves like"), "{terminal:?}");
+        assert!(terminal.screen().contains("This is "), "{terminal:?}");
         assert_eq!(scratch.files(), Vec::<String>::new());
     }
 }

@@ -3,7 +3,7 @@
 
 use iosonde_job::plan::{Direction, Engine, Extent, PerDirection, Plan};
 use iosonde_result::histogram::Histogram;
-use iosonde_result::host::{DeviceInfo, DeviceKind, Host, Mount, Queue, TargetInfo};
+use iosonde_result::host::{DeviceInfo, DeviceKind, Host, Mount, Queue, TargetInfo, Transport};
 use iosonde_result::interval::{Interval, IntervalCounts};
 use iosonde_result::observer::{Control, Observer, Progress, WorkerProgress, WorkerState};
 use iosonde_result::run::{
@@ -339,6 +339,10 @@ impl FakeSession {
             volatile_write_cache: Some(true),
             ..Queue::default()
         };
+        let (name, kind, transport) = match self.device.rotational {
+            true => ("sda", DeviceKind::Ata, Transport::Sata),
+            false => ("nvme0n1", DeviceKind::Nvme, Transport::Pcie),
+        };
         TargetInfo {
             path: plan.jobs[0].files.filenames[0].as_str().into(),
             mount: Some(Mount {
@@ -348,8 +352,9 @@ impl FakeSession {
                 ..Mount::default()
             }),
             devices: vec![DeviceInfo {
-                name: "nvme0n1".into(),
-                kind: DeviceKind::Nvme,
+                name: name.into(),
+                kind,
+                transport: Some(transport),
                 model: Some(self.device.model.into()),
                 size_bytes: 1_000_204_886_016,
                 queue: Some(queue),

@@ -3,12 +3,14 @@
 //! A probe lays out a working set, then runs seven short phases on it, reads before writes: latency at depth 1, random
 //! I/O of 4 KiB at depth, sequential I/O of 1 MiB, and small writes made durable one by one. What comes out is a
 //! [`ProbeResult`]: a [`Figure`] for each phase, which ends when it is sure or its time is over, the [`Classification`]
-//! drawn from them, and the runs themselves.
+//! of the target, and the runs themselves.
 
 mod class;
 mod compared;
 #[cfg(test)]
 mod coverage;
+mod durable_writes;
+mod evidence;
 mod figure;
 mod knee;
 mod observer;
@@ -23,10 +25,13 @@ mod target;
 mod turns;
 mod watcher;
 
-pub use class::{Classification, DeviceClass, Evidence, classify};
+pub use class::{Classification, classify};
 pub(crate) use compared::figure as compared_figure;
 pub use compared::{most, most_of};
+pub use durable_writes::{DurableWrites, NOT_MEASURED};
+pub use evidence::Evidence;
 pub use figure::{Estimate, Figure, Latency};
+pub use iosonde_result::device_class::DeviceClass;
 pub use knee::{Knee, is_search};
 pub use outcome::{FORMAT, PhaseRun, ProbeOptions, ProbeResult, schema};
 pub use phase::{Budget, Phase};

@@ -232,10 +232,8 @@ fn doubts(judged: &Judged, error: Option<f64>, probe: &ProbeResult, figure: &Fig
     let verdicts = run(probe, figure.phase).map_or(&[][..], |run| &run.verdicts[..]);
     let mut doubts = Vec::new();
     // Behind a cache nothing else can be told.
-    let is_cached = matches!(
-        probe.classification.class,
-        DeviceClass::Cached | DeviceClass::Memory
-    );
+    let found = &probe.classification;
+    let is_cached = found.served_from_cache || found.class == DeviceClass::Memory;
     if is_cached || has(verdicts, VerdictKind::ServedFromCache) {
         doubts.push(Doubt::ServedFromCache);
     }

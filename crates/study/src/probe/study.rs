@@ -1,6 +1,7 @@
 //! Running the phases of a probe, one after the other.
 
-use super::class::{Evidence, classify};
+use super::class::classify;
+use super::evidence::Evidence;
 use super::figure::Figure;
 use super::knee::{self, Knee};
 use super::observer::PhaseObserver;

@@ -1,12 +1,14 @@
 //! Everything that a probe prints, over made-up devices.
 
-use super::{rest, table};
+use super::{device, rest, table};
 use crate::args::Format;
 use crate::live::probe::ProbeLive;
 use crate::signals::Stop;
 use iosonde_result::run::{Verdict, VerdictKind};
 use iosonde_study::fake::{FakeDevice, FakeSession};
-use iosonde_study::probe::{Budget, ProbeOptions, ProbeResult, ProbeTarget, TargetKind, probe};
+use iosonde_study::probe::{
+    Budget, DurableWrites, ProbeOptions, ProbeResult, ProbeTarget, TargetKind, probe,
+};
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
@@ -90,6 +92,40 @@ fn a_block_device_that_may_only_be_read() {
     let (result, lines) = probed(FakeDevice::nvme(), "/dev/nvme0n1", kind);
     insta::assert_snapshot!("block_device_lines", lines);
     insta::assert_snapshot!("block_device_table", table::text(&result));
+}
+
+#[test]
+fn a_device_of_two_targets_is_named_once() {
+    let of = |name: &str, sync_ns: f64| {
+        let device = FakeDevice {
+            sync_ns,
+            ..FakeDevice::nvme()
+        };
+        let mut result = probed(device, name, directory()).0;
+        result.classification.durable_writes = Some(match sync_ns > 1e6 {
+            true => DurableWrites::LightDatabase,
+            false => DurableWrites::Database,
+        });
+        result
+    };
+    let mut results = [of("/a", 400e3), of("/b", 410e3)];
+    let said = device::shared_sentences(&results);
+    let is = "/a, /b share an NVMe SSD (nvme0n1, PCIe, Example NVMe 1T).";
+    assert_eq!(
+        said,
+        [format!(
+            "{is} It suits databases and etcd, which asks for 10 ms."
+        )]
+    );
+    results[1] = of("/b", 20e6);
+    results[1].classification.served_from_cache = true;
+    let said = device::shared_sentences(&results);
+    assert_eq!(
+        said,
+        [format!(
+            "{is} A cache answered reads of /b: their figures say nothing about it. What it suits is undecided; a longer --runtime on a quiet machine decides it."
+        )]
+    );
 }
 
 #[test]
