@@ -19,6 +19,7 @@ mod page_cache;
 mod patterns;
 mod published;
 mod ramp;
+mod rate_latency;
 mod replay;
 mod safety;
 mod syscalls;

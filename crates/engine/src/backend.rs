@@ -29,7 +29,7 @@ pub use crate::workload::Op;
 pub struct Slot {
     /// Position in the file, in bytes.
     pub offset: u64,
-    /// When it was meant to start: total latency counts from here.
+    /// When it was meant to start: total latency of open loops counts from here.
     pub start_ns: u64,
     /// When it had been submitted: completion latency counts from here.
     pub issue_ns: u64,
@@ -47,7 +47,12 @@ pub struct Slot {
     pub priority: u16,
     /// It reads back what was written, to check it.
     pub check: bool,
+    /// When it was really started: fio's total latency counts from here. Later than `start_ns` where a rate or a trace says
+    /// when I/Os are due.
+    pub prepared_ns: u64,
 }
+
+const _: () = assert!(size_of::<Slot>() == 64);
 
 impl Slot {
     /// A slot at rest.
@@ -62,6 +67,7 @@ impl Slot {
         op: Op::Read,
         priority: 0,
         check: false,
+        prepared_ns: 0,
     };
 }
 

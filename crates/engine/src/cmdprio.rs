@@ -97,7 +97,7 @@ impl Cmdprio {
             return;
         }
         let from_ns = if self.total {
-            slot.start_ns
+            slot.prepared_ns
         } else {
             slot.issue_ns
         };

@@ -183,7 +183,7 @@ impl IoLog {
                 LogKind::Lat,
                 slot,
                 now_ns,
-                now_ns.saturating_sub(slot.start_ns),
+                now_ns.saturating_sub(slot.prepared_ns),
             );
         }
         if self.rule.bw.is_some() {

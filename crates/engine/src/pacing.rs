@@ -146,6 +146,11 @@ impl Pacer {
         self.free
     }
 
+    /// Whether a rate says when I/Os are due.
+    pub fn has_rate(&self) -> bool {
+        self.rates.iter().any(|(_, rate)| rate.is_some())
+    }
+
     /// The direction that the next I/O has to be of; `None` leaves it to the mix. Where several directions have rates of
     /// their own, it is the one whose turn it is. Where one has, the other goes on while that one has to wait.
     pub fn turn(&self, now_ns: u64) -> Option<Direction> {

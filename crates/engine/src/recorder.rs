@@ -17,6 +17,7 @@ struct Group {
     issue_ns: u64,
     ios: u64,
     bytes: u64,
+    prepared_ns: u64,
 }
 
 const NO_GROUP: Group = Group {
@@ -25,6 +26,7 @@ const NO_GROUP: Group = Group {
     issue_ns: u64::MAX,
     ios: 0,
     bytes: 0,
+    prepared_ns: u64::MAX,
 };
 
 #[derive(Debug)]
@@ -77,6 +79,8 @@ pub struct Recorder {
     sync_latency: LatencyTally,
     /// What is done in a ramp.
     ramp: Option<Box<RampTally>>,
+    /// Total latencies from the real start, where `lat` counts from when I/Os were due.
+    started: Option<Box<[LatencyTally; 3]>>,
 }
 
 /// What is counted of a ramp, for the case that it never ends. Bytes are counted by [`Shared`].
@@ -105,12 +109,19 @@ impl Recorder {
             syncs: 0,
             sync_latency: LatencyTally::default(),
             ramp: (measure_from_ns > 0).then(Box::default),
+            started: None,
             level: [0; 7],
             submit: [0; 7],
             complete: [0; 7],
             group: NO_GROUP,
             shared,
         }
+    }
+
+    /// Records total latencies from the real start too, for jobs whose I/Os have a time at which they are due.
+    pub fn with_due_times(mut self, has_due_times: bool) -> Recorder {
+        self.started = (has_due_times && self.lat).then(Box::default);
+        self
     }
 
     /// When measuring begins.
@@ -200,6 +211,7 @@ impl Recorder {
                 issue_ns: slot.issue_ns,
                 ios: 1,
                 bytes: u64::from(slot.len),
+                prepared_ns: slot.prepared_ns,
             };
         }
     }
@@ -244,6 +256,10 @@ impl Recorder {
         }
         if self.lat {
             tally.lat.record_n(total_ns, group.ios);
+            if let Some(started) = &mut self.started {
+                let started_ns = now_ns.saturating_sub(group.prepared_ns);
+                started[direction as usize].record_n(started_ns, group.ios);
+            }
         }
     }
 
@@ -302,6 +318,9 @@ impl Recorder {
                 slat: tally.slat.stats(),
                 clat: tally.clat.stats(),
                 lat: tally.lat.stats(),
+                started_lat: (self.started.as_ref())
+                    .map(|started| started[direction as usize].stats())
+                    .filter(|stats| stats.moments.count > 0),
                 ..DirectionStats::default()
             }
         });

@@ -138,12 +138,26 @@ pub struct RampResult {
 }
 
 impl WorkerResult {
-    /// The worker as fio counts it: what was done in a ramp that never ended counts, without latencies.
+    /// The worker as fio counts it. `lat` is fio's, from the start of each I/O, and where I/Os were due at a time
+    /// `started_lat` is the other one. What was done in a ramp that never ended counts, without latencies.
     pub fn as_fio_counts(&self) -> Cow<'_, WorkerResult> {
-        let Some(ramp) = &self.only_ramp else {
+        let has_due_times = self
+            .directions
+            .iter()
+            .any(|(_, stats)| stats.started_lat.is_some());
+        if self.only_ramp.is_none() && !has_due_times {
             return Cow::Borrowed(self);
-        };
+        }
         let mut counted = self.clone();
+        for direction in Direction::ALL {
+            let stats = &mut counted.directions[direction];
+            if let Some(started) = &mut stats.started_lat {
+                std::mem::swap(&mut stats.lat, started);
+            }
+        }
+        let Some(ramp) = &self.only_ramp else {
+            return Cow::Owned(counted);
+        };
         for direction in Direction::ALL {
             let stats = &mut counted.directions[direction];
             stats.io_bytes = ramp.io_bytes[direction];
@@ -219,8 +233,11 @@ pub struct DirectionStats {
     pub slat: LatencyStats,
     /// Completion latency.
     pub clat: LatencyStats,
-    /// Total latency.
+    /// Total latency: from when an I/O was due, where a rate or a trace says so, else from its start.
     pub lat: LatencyStats,
+    /// Total latency from the real start, where `lat` counts from when I/Os were due. This is fio's `lat`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_lat: Option<LatencyStats>,
     /// Samples of the bandwidth, in KiB/s.
     pub bw: Moments,
     /// Samples of I/Os per second.

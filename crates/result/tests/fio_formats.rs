@@ -106,6 +106,7 @@ fn direction(value: &Value) -> DirectionStats {
         slat: latency(&value["slat_ns"]),
         clat: latency(&value["clat_ns"]),
         lat: latency(&value["lat_ns"]),
+        started_lat: None,
         bw: moments(value, "bw_", ["dev", "samples"]),
         iops: moments(value, "iops_", ["stddev", "samples"]),
         by_priority: value["prios"]

@@ -210,7 +210,9 @@ pub(crate) fn parts(
         slat: job.measure.slat && !synchronous,
         ..job.measure.clone()
     };
-    let recorder = Recorder::new(&measure, measures_from_ns, company.shared.clone());
+    let pacer = Pacer::new(job, start_ns, kit.seeds.stream(Stream::Arrival, 0));
+    let recorder = Recorder::new(&measure, measures_from_ns, company.shared.clone())
+        .with_due_times(pacer.has_rate() || job.replay.is_some());
     let verifies_each_pass =
         !schedule.time_based && kit.verifier.as_ref().is_some_and(Verification::reads_back);
     let in_memory = are_in_memory(files);
@@ -231,7 +233,7 @@ pub(crate) fn parts(
             .as_ref()
             .zip(kit.trace)
             .map(|(rule, trace)| Box::new(Replayer::new(trace, rule, start_ns))),
-        pacer: Pacer::new(job, start_ns, kit.seeds.stream(Stream::Arrival, 0)),
+        pacer,
         depth_control: schedule
             .latency_target
             .map(|rule| DepthControl::new(rule, depth, start_ns)),

@@ -77,6 +77,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                 len: io.len,
                 file: io.file,
                 op: io.op,
+                prepared_ns: start_ns,
                 ..Slot::IDLE
             };
             if let Some(direction) = io.op.direction() {
@@ -239,6 +240,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             op: io.op,
             priority,
             check,
+            prepared_ns: self.prepared_ns,
         };
         if io.op == Op::Write {
             self.fill(index);

@@ -97,7 +97,7 @@ pub const ROWS: &[Row] = &[
         },
     )
     .accepted(
-        "I/Os are submitted by the job's own thread. With a rate, total latency counts from the moment an I/O was due, so \
+        "I/Os are submitted by the job's own thread. With a rate, `iosonde.lat_from_due_ns` in JSON counts from the moment an I/O was due, so \
          that a device that holds up the schedule is seen. Refused where only other threads could keep iodepth in flight.",
     ),
     Row::new(

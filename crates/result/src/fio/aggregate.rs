@@ -265,6 +265,11 @@ pub(crate) fn add_direction(sum: &mut DirectionStats, more: &DirectionStats) {
     sum.runtime_ns = sum.runtime_ns.max(more.runtime_ns);
     sum.slat.merge(&more.slat);
     sum.clat.merge(&more.clat);
+    if sum.started_lat.is_some() || more.started_lat.is_some() {
+        // Where no I/O was due at a time, both latencies are one.
+        let due = sum.started_lat.get_or_insert_with(|| sum.lat.clone());
+        due.merge(more.started_lat.as_ref().unwrap_or(&more.lat));
+    }
     sum.lat.merge(&more.lat);
     sum.bw = side_by_side(&sum.bw, &more.bw);
     sum.iops = side_by_side(&sum.iops, &more.iops);

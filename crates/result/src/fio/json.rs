@@ -192,6 +192,10 @@ fn direction(entry: &Entry<'_>, group: &Group, which: Option<Direction>, plus: b
     if !priorities.is_empty() {
         direction["prios"] = priorities.into();
     }
+    if let Some(due) = &stats.started_lat {
+        let due = latency(due, measure.lat_percentiles);
+        direction["iosonde"] = value!({"lat_from_due_ns": due});
+    }
     insert_samples(&mut direction, group, which, stats);
     direction
 }

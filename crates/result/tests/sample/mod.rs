@@ -40,6 +40,7 @@ pub(crate) fn direction(ios: u64, fastest_ns: u64) -> DirectionStats {
         slat: latency((0..ios).map(|i| 1000 + i)),
         clat: latency((0..ios).map(|i| fastest_ns + i * 10)),
         lat: latency((0..ios).map(|i| fastest_ns + 1000 + i * 11)),
+        started_lat: None,
         bw: samples(&[rate * 3.0, rate * 4.0, rate * 5.0]),
         iops: samples(&[rate * 0.75, rate, rate * 1.25]),
         by_priority: Vec::new(),

@@ -1,0 +1,72 @@
+//! Total latency of jobs with a rate: in fio's keys it is fio's, from the start of an I/O; from when it was due it has a key
+//! of its own.
+
+use iosonde_e2e::tree::number;
+use iosonde_e2e::{Program, Scratch, ours};
+
+/// A rate that no device keeps: all I/Os but the first are late.
+const BEHIND: &str = "--name=job --size=2m --bs=4k --rw=randwrite --fsync=1 --rate_iops=2000000";
+
+/// A log's column of values, summed.
+fn sum_of_log(scratch: &Scratch, log: &str) -> u64 {
+    let text = std::fs::read_to_string(scratch.work().join(log)).expect(log);
+    let value = |line: &str| {
+        line.split(',')
+            .nth(1)
+            .and_then(|word| word.trim().parse::<u64>().ok())
+    };
+    text.lines().filter_map(value).sum()
+}
+
+#[test]
+fn lat_with_a_rate_is_slat_and_clat() {
+    for program in Program::both() {
+        for engine in ["--ioengine=psync", "--ioengine=libaio --iodepth=4"] {
+            let scratch = Scratch::shared();
+            let line = format!("{BEHIND} {engine} --write_lat_log=log");
+            let document = program.line(&scratch, &line).json();
+            let mean = |kind: &str| {
+                let path = format!("/jobs/0/write/{kind}/mean");
+                document
+                    .pointer(&path)
+                    .and_then(|mean| mean.as_f64())
+                    .unwrap_or(0.0)
+            };
+            let (parts, whole) = (mean("slat_ns") + mean("clat_ns"), mean("lat_ns"));
+            // An I/O of an unoptimised build is also prepared in between. From when it was due it is hundreds of times as long.
+            assert!(
+                whole < 3.0 * parts,
+                "{program:?} {engine}: {parts} and {whole}"
+            );
+            let logs = ["log_slat.1.log", "log_clat.1.log", "log_lat.1.log"];
+            let logged = |log: &str| match scratch.work().join(log).exists() {
+                true => sum_of_log(&scratch, log) as f64,
+                false => 0.0,
+            };
+            let [slat, clat, lat] = logs.map(logged);
+            assert!(
+                lat > 0.0 && lat < 3.0 * (slat + clat),
+                "{program:?} {engine}: {slat} {clat} {lat}"
+            );
+        }
+    }
+}
+
+/// Each I/O waits for all before it: on average for half of the run.
+#[test]
+fn latency_from_due_time_has_its_own_key() {
+    ours!();
+    let document = Program::Iosonde.line(&Scratch::shared(), BEHIND).json();
+    let due = number(&document, "/jobs/0/write/iosonde/lat_from_due_ns/mean");
+    let lat = number(&document, "/jobs/0/write/lat_ns/mean");
+    assert!(due > 10.0 * lat, "{due} and {lat}");
+    let ios = number(&document, "/jobs/0/write/total_ios");
+    assert_eq!(
+        number(&document, "/jobs/0/write/iosonde/lat_from_due_ns/N"),
+        ios
+    );
+    let free = Program::Iosonde
+        .line(&Scratch::shared(), "--name=job --size=64k --rw=write")
+        .json();
+    assert!(free.pointer("/jobs/0/write/iosonde").is_none(), "{free:#}");
+}
