@@ -22,6 +22,7 @@ mod ramp;
 mod rate_latency;
 mod replay;
 mod safety;
+mod stopped;
 mod syscalls;
 mod targets;
 mod text;

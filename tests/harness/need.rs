@@ -25,6 +25,8 @@ pub enum Need {
     CpuQuota,
     /// Bounds on memory, in either generation of control groups.
     MemoryLimit,
+    /// Control groups of the second generation, which can be frozen.
+    Freezer,
     /// A hypervisor underneath.
     VirtualMachine,
     /// sysstat's sar.
@@ -51,6 +53,7 @@ impl Need {
             Need::Fuse => exists("/dev/fuse"),
             Need::CpuQuota => crate::throttle::cpu_hierarchy().is_some(),
             Need::MemoryLimit => crate::throttle::memory_hierarchy().is_some(),
+            Need::Freezer => crate::throttle::freezer().is_some(),
             Need::VirtualMachine => has_hypervisor(),
             Need::Sar => on_path("sar"),
             Need::Strace => traces(),
@@ -70,6 +73,7 @@ impl Need {
             Need::Fuse => "/dev/fuse",
             Need::CpuQuota => "bounds on processor time by control groups",
             Need::MemoryLimit => "bounds on memory by control groups",
+            Need::Freezer => "control groups of the second generation",
             Need::VirtualMachine => "a virtual machine",
             Need::Sar => "the package sysstat",
             Need::Strace => "the package strace, and the right to trace programs",

@@ -36,6 +36,17 @@ pub fn memory_hierarchy() -> Option<Hierarchy> {
     with_controller("memory/memory.limit_in_bytes", "memory")
 }
 
+/// Where groups of the second generation are made, all of which can be frozen; `None` where there are none.
+#[must_use]
+pub fn freezer() -> Option<PathBuf> {
+    let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map(PathBuf::from);
+    // cgroup.controllers is in the root of the second generation, and nowhere in the first.
+    let mut second = roots
+        .into_iter()
+        .filter(|root| root.join("cgroup.controllers").exists());
+    second.next()
+}
+
 /// The controller of the first generation that has the file `first`, else the second generation's of this name.
 fn with_controller(first: &str, name: &str) -> Option<Hierarchy> {
     let root = Path::new("/sys/fs/cgroup");
@@ -154,14 +165,27 @@ impl Throttle {
         throttle
     }
 
+    /// Limits nothing; its programs can be frozen.
+    ///
+    /// # Panics
+    /// Without [`crate::Need::Freezer`] and [`crate::Need::Root`].
+    #[must_use]
+    pub fn to_freeze() -> Throttle {
+        Throttle::new_group(&freezer().expect("groups that can be frozen"))
+    }
+
+    /// Freezes all programs in the group, or lets them go on. They are frozen when it returns.
+    pub fn freeze(&self, is_frozen: bool) {
+        let value = if is_frozen { "1" } else { "0" };
+        self.set("cgroup.freeze", value);
+        let is_told = || fs::read_to_string(self.group.join("cgroup.events"));
+        while !is_told().is_ok_and(|events| events.contains(&format!("frozen {value}"))) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// A new group, with a controller that is handed down to it.
     fn group_in(hierarchy: &Hierarchy, controller: &str) -> Throttle {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let name = format!(
-            "iosonde-e2e-{}-{}",
-            process::id(),
-            COUNT.fetch_add(1, Ordering::Relaxed)
-        );
         let root = match hierarchy {
             Hierarchy::Blkio(root) | Hierarchy::Unified(root) => root,
         };
@@ -169,6 +193,16 @@ impl Throttle {
             fs::write(root.join("cgroup.subtree_control"), controller)
                 .expect("the controller can be handed down");
         }
+        Throttle::new_group(root)
+    }
+
+    fn new_group(root: &Path) -> Throttle {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!(
+            "iosonde-e2e-{}-{}",
+            process::id(),
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        );
         // create_dir fails where the group exists, so the one removed later is always our own.
         let group = root.join(name);
         fs::create_dir(&group).expect("a new control group");

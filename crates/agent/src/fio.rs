@@ -14,7 +14,7 @@ use std::io::{self, Write};
 
 /// Does what fio would do with these arguments.
 pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
-    let parsed =
+    let mut parsed =
         parse(words, &SystemEnv::default()).map_err(|all| Failure::new(2, all.render(false)))?;
     if !parsed.warnings.list.is_empty() {
         eprintln!("{}", parsed.warnings);
@@ -33,6 +33,7 @@ pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
     if parsed.command.parse_only {
         return Ok(());
     }
+    parsed.plan.count_stops();
     measure(&parsed.plan, &parsed.command)
 }
 

@@ -1,7 +1,9 @@
 //! Time, real or simulated.
 
+use crate::stops::{LONG_GAP_NS, Stops};
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A source of monotonic time in nanoseconds.
@@ -11,26 +13,75 @@ pub trait Clock {
 
     /// Now.
     fn now_ns(&self) -> u64;
+
+    /// Just after the process went on from the last stop that this clock leaves out; 0 where there was none. An I/O that was
+    /// submitted before was in flight in the stop: how long it took is not known.
+    #[inline(always)]
+    fn resumed_ns(&self) -> u64 {
+        0
+    }
 }
 
-/// CLOCK_MONOTONIC, counted from an origin that all workers of a run share.
-#[derive(Debug, Clone, Copy)]
+/// CLOCK_MONOTONIC, counted from an origin that all workers of a run share. It may leave out the time in which the process was
+/// stopped ([`crate::stops`]): that time is noticed by each clock at its next reading, so each thread has a clock of its own.
+#[derive(Debug, Clone)]
 pub struct RealClock {
     origin_ns: u64,
+    /// The last reading of CLOCK_MONOTONIC.
+    read_ns: Cell<u64>,
+    /// The origin and all stops that were noticed.
+    left_out_ns: Cell<u64>,
+    resumed_ns: Cell<u64>,
+    /// Stops that are left out, and their length when they were noticed.
+    stops: Option<(Arc<Stops>, Cell<u64>)>,
 }
 
 impl RealClock {
-    /// A clock that reads 0 now.
+    /// A clock that reads 0 now, and counts all time.
     pub fn starting_now() -> RealClock {
+        let now_ns = monotonic_ns();
         RealClock {
-            origin_ns: monotonic_ns(),
+            origin_ns: now_ns,
+            read_ns: Cell::new(now_ns),
+            left_out_ns: Cell::new(now_ns),
+            resumed_ns: Cell::new(0),
+            stops: None,
         }
+    }
+
+    /// The same clock; from now on it leaves out these stops.
+    pub(crate) fn without(mut self, stops: Arc<Stops>) -> RealClock {
+        let known_ns = Cell::new(stops.so_far_ns());
+        self.stops = Some((stops, known_ns));
+        self
+    }
+
+    /// The origin on CLOCK_MONOTONIC.
+    pub(crate) fn origin_ns(&self) -> u64 {
+        self.origin_ns
     }
 
     /// Sleeps until `until_ns`, at most `most`.
     pub fn sleep_until(&self, until_ns: u64, most: Duration) {
         let left = until_ns.saturating_sub(self.now_ns());
         std::thread::sleep(Duration::from_nanos(left).min(most));
+    }
+
+    /// The clock was not read for `gap_ns`: leaves out what of it was a stop.
+    #[cold]
+    fn leave_out_stops(&self, now_ns: u64, gap_ns: u64) {
+        let Some((stops, known_ns)) = &self.stops else {
+            return;
+        };
+        let total_ns = stops.total_ns(now_ns, gap_ns);
+        let new_ns = total_ns - known_ns.replace(total_ns);
+        if new_ns > 0 {
+            // The stop is known to the beat of who looks for it; it was within this gap, after which time goes on.
+            let stop_ns = new_ns.min(gap_ns - 1);
+            self.left_out_ns.set(self.left_out_ns.get() + stop_ns);
+            // What was submitted at this very reading was so before it.
+            self.resumed_ns.set(now_ns - self.left_out_ns.get() + 1);
+        }
     }
 }
 
@@ -43,7 +94,17 @@ fn monotonic_ns() -> u64 {
 impl Clock for RealClock {
     #[inline(always)]
     fn now_ns(&self) -> u64 {
-        monotonic_ns() - self.origin_ns
+        let now_ns = monotonic_ns();
+        let gap_ns = now_ns - self.read_ns.replace(now_ns);
+        if gap_ns > LONG_GAP_NS {
+            self.leave_out_stops(now_ns, gap_ns);
+        }
+        now_ns - self.left_out_ns.get()
+    }
+
+    #[inline(always)]
+    fn resumed_ns(&self) -> u64 {
+        self.resumed_ns.get()
     }
 }
 

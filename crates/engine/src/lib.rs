@@ -23,6 +23,7 @@ pub mod prepare;
 pub mod recorder;
 pub mod replay;
 pub mod sampler;
+mod stops;
 pub mod sys;
 pub mod system_env;
 pub mod tally;

@@ -40,7 +40,7 @@ use crate::sys::thread::raise_open_files;
 pub(crate) use files::{Member, expand};
 use iosonde_job::plan::{CephAccess, Plan};
 use iosonde_result::observer::Observer;
-use iosonde_result::run::{Event, FORMAT, RunResult, WorkerResult};
+use iosonde_result::run::{Event, FORMAT, RunResult, Verdict, WorkerResult};
 use iosonde_result::session::{RunError, Session};
 #[cfg(feature = "ceph")]
 pub(crate) use layout_progress::LayoutProgress;
@@ -215,6 +215,7 @@ impl Session for LocalSession {
         outcome.series = watched.series;
         unlink(plan, &clones);
         let elapsed_ns = begun.elapsed().as_nanos() as u64;
+        let elapsed_ns = elapsed_ns.saturating_sub(outcome.stopped_ns);
         Ok(RunResult {
             host: device::host::host(&device::system::System::live()),
             targets: watched.targets,
@@ -296,6 +297,10 @@ pub(crate) struct CrewOutcome {
     pub(crate) series: iosonde_result::machine::MachineSeries,
     pub(crate) events: Vec<Event>,
     pub(crate) elapsed_ns: u64,
+    /// How long the process was stopped, where that time is left out.
+    pub(crate) stopped_ns: u64,
+    /// What is to be told of stops, left out or not.
+    pub(crate) stopped: Option<Verdict>,
 }
 
 /// Milliseconds of the Unix epoch, now.

@@ -65,6 +65,8 @@ pub struct Recorder {
     shared: Arc<Shared>,
     /// I/Os that started before are not measured (`ramp_time`).
     measure_from_ns: u64,
+    /// I/Os that were submitted before were in flight when the process was stopped.
+    resumed_ns: u64,
     slat: bool,
     clat: bool,
     lat: bool,
@@ -98,6 +100,7 @@ impl Recorder {
     pub fn new(measure: &Measure, measure_from_ns: u64, shared: Arc<Shared>) -> Recorder {
         Recorder {
             measure_from_ns,
+            resumed_ns: 0,
             slat: measure.slat,
             clat: measure.clat,
             lat: measure.lat,
@@ -122,6 +125,13 @@ impl Recorder {
     pub fn with_due_times(mut self, has_due_times: bool) -> Recorder {
         self.started = (has_due_times && self.lat).then(Box::default);
         self
+    }
+
+    /// I/Os that were submitted before `resumed_ns` and have not completed were in flight in a stop of the process: how long they took
+    /// is not known. Those that completed count: the queue that has to be filled again takes as long.
+    #[inline(always)]
+    pub fn resumed(&mut self, resumed_ns: u64) {
+        self.resumed_ns = resumed_ns;
     }
 
     /// When measuring begins.
@@ -234,6 +244,9 @@ impl Recorder {
         if group.ios == 0 {
             return;
         }
+        if group.issue_ns < self.resumed_ns {
+            return self.count_without_latency(group);
+        }
         let total_ns = now_ns.saturating_sub(group.start_ns);
         let Some(direction) = group.op.direction() else {
             return self.synced(group, total_ns);
@@ -260,6 +273,21 @@ impl Recorder {
                 let started_ns = now_ns.saturating_sub(group.prepared_ns);
                 started[direction as usize].record_n(started_ns, group.ios);
             }
+        }
+    }
+
+    #[cold]
+    fn count_without_latency(&mut self, group: Group) {
+        let is_measured = group.start_ns >= self.measure_from_ns;
+        let Some(direction) = group.op.direction() else {
+            self.syncs += if is_measured { group.ios } else { 0 };
+            return;
+        };
+        self.shared.add(direction, group.ios, group.bytes);
+        if is_measured {
+            let tally = &mut self.directions[direction as usize];
+            tally.ios += group.ios;
+            tally.bytes += group.bytes;
         }
     }
 
@@ -357,6 +385,29 @@ fn batch_index(count: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn in_flight_in_a_stop_counts_without_a_latency() {
+        let shared = Arc::new(Shared::default());
+        let mut recorder = Recorder::new(&Measure::default(), 0, shared.clone());
+        let slot = |issue_ns: u64| Slot {
+            op: Op::Read,
+            len: 4096,
+            start_ns: issue_ns,
+            issue_ns,
+            ..Slot::IDLE
+        };
+        recorder.resumed(1_000);
+        recorder.completed(&slot(900), 1_005);
+        recorder.completed(&slot(1_000), 1_005);
+        recorder.reaped(2, 1_005);
+        let (directions, _) = recorder.results(PerDirection::all(1));
+        assert_eq!(recorder.ios(Direction::Read), 2);
+        assert_eq!(directions.read.io_bytes, 8192);
+        let latency = &directions.read.lat.moments;
+        assert_eq!((latency.count, latency.max), (1, 5.0));
+        assert_eq!(shared.counts(Direction::Read).ios, 2);
+    }
 
     #[test]
     fn buckets_of_depth_and_batch() {

@@ -364,6 +364,11 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         self.now_ns
     }
 
+    /// Its clock: each thread's notices stops of the process by itself.
+    pub fn clock(&self) -> &C {
+        &self.clock
+    }
+
     /// Takes note of the time after a wait.
     pub fn wake(&mut self) {
         self.now_ns = self.clock.now_ns();

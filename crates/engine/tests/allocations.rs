@@ -69,7 +69,7 @@ const DEPTH: u32 = 16;
 const LOOPS: u32 = 12;
 
 /// A worker's parts over one file, for a backend that keeps `depth` I/Os in flight.
-fn parts(job: &Job, depth: u32, clock: RealClock) -> Parts {
+fn parts(job: &Job, depth: u32, clock: &RealClock) -> Parts {
     let seeds = Seeds::new(&job.workload, 0, 1);
     let layout = FileLayout::whole_file(FILE_BYTES);
     let generator = Generator::new(job, &layout, seeds).unwrap();
@@ -136,8 +136,8 @@ fn log(logs: &Logs, start_ns: u64) -> IoLog {
 }
 
 /// Runs the job to its end and returns how often memory was asked for on the way, and how many I/Os that were.
-fn run<B: Backend>(backend: B, parts: Parts, clock: RealClock) -> (u64, u64) {
-    let mut worker = Worker::new(backend, clock, parts);
+fn run<B: Backend>(backend: B, parts: Parts, clock: &RealClock) -> (u64, u64) {
+    let mut worker = Worker::new(backend, clock.clone(), parts);
     let before = REQUESTS.get();
     while worker.step() != Step::Done {}
     let requests = REQUESTS.get() - before;
@@ -148,7 +148,7 @@ fn run<B: Backend>(backend: B, parts: Parts, clock: RealClock) -> (u64, u64) {
 
 /// Runs a job by every engine. Each has a file of its own.
 fn assert_allocates_nothing(job: &Job) {
-    let clock = RealClock::starting_now();
+    let clock = &RealClock::starting_now();
     let wanted = u64::from(LOOPS) * FILE_BYTES / job.workload.block_size.read.max();
     let check = |engine: &str, (requests, ios): (u64, u64)| {
         assert!(ios >= wanted, "{engine}: {ios} I/Os are too few");

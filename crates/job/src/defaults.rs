@@ -213,6 +213,7 @@ impl Default for Measure {
             disk_util: true,
             kb_base: 1024,
             unit_base: 0,
+            counts_stops: false,
         }
     }
 }

@@ -123,6 +123,20 @@ pub struct Plan {
     pub global_options: Vec<GivenOption>,
 }
 
+impl Plan {
+    /// From now on time in which the process is stopped counts, as in fio ([`Measure::counts_stops`]).
+    pub fn count_stops(&mut self) {
+        for job in &mut self.jobs {
+            job.measure.counts_stops = true;
+        }
+    }
+
+    /// Whether time in which the process is stopped counts.
+    pub fn counts_stops(&self) -> bool {
+        self.jobs.iter().any(|job| job.measure.counts_stops)
+    }
+}
+
 /// An option as it was given: canonical name and the text of its value ("" when it stands without one).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GivenOption {

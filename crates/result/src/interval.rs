@@ -21,6 +21,13 @@ pub struct Interval {
     pub sync_latency: Option<Histogram>,
     /// Whether a ramp was still on: such intervals are shown, not summed.
     pub ramp: bool,
+    /// How long the process was stopped in it, where that is no part of its length.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stopped_ns: u64,
+}
+
+fn is_zero(value: &u64) -> bool {
+    *value == 0
 }
 
 impl Interval {

@@ -285,6 +285,7 @@ pub fn interval<'a>(slices: impl Iterator<Item = &'a Interval>) -> Interval {
         };
         sum.length_ns = sum.length_ns.max(slice.length_ns);
         sum.ramp |= slice.ramp;
+        sum.stopped_ns = sum.stopped_ns.max(slice.stopped_ns);
         sum.add(slice);
     }
     sum.unwrap_or_default()

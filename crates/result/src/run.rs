@@ -449,6 +449,8 @@ pub enum VerdictKind {
     Steal,
     /// The machine slept or its clock was set during the run.
     ClockDisturbed,
+    /// The process did not run for a while: a stop signal, a frozen control group, a debugger.
+    Stopped,
     /// Another engine or feature than asked for was used.
     Fallback,
     /// The figure did not settle.
@@ -482,6 +484,7 @@ impl VerdictKind {
             | VerdictKind::ClusterDegraded
             | VerdictKind::Steal
             | VerdictKind::ClockDisturbed
+            | VerdictKind::Stopped
             | VerdictKind::Fallback
             | VerdictKind::Unsteady => return None,
         })

@@ -12,6 +12,7 @@ use crate::clock::{Clock, RealClock};
 use crate::flow::FlowPool;
 use crate::interrupt::Interrupt;
 use crate::sampler::Sampler;
+use crate::stops::Stops;
 use crate::tally::Shared;
 use iosonde_job::plan::{Direction, ExitWhat, Job, PerDirection, Plan};
 use iosonde_result::interval::{Interval, IntervalCounts};
@@ -50,6 +51,9 @@ pub(super) struct Around<'a> {
 pub(super) struct Crew<'a> {
     /// The run's clock; `None` in a simulation, where time is told with every tick.
     clock: Option<RealClock>,
+    /// Stops of the process, and their length when an interval began.
+    stops: Arc<Stops>,
+    stopped_ns: u64,
     /// The time of a simulation while it is known: between ticks a worker that is stopped says itself when that was.
     simulated_ns: u64,
     /// Who was told to stop.
@@ -102,6 +106,8 @@ impl<'a> Crew<'a> {
         }
         Crew {
             clock: None,
+            stops: Arc::default(),
+            stopped_ns: 0,
             simulated_ns: 0,
             told: vec![false; clones.len()],
             plan,
@@ -276,16 +282,17 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// With this clock.
-    pub(super) fn on(mut self, clock: RealClock) -> Self {
+    /// With this clock, and the stops of the process that are found meanwhile.
+    pub(super) fn on(mut self, clock: RealClock, stops: Arc<Stops>) -> Self {
         self.clock = Some(clock);
+        self.stops = stops;
         self
     }
 
     /// Ends a worker, as of now. It is told once: it may have gone on to what comes after its I/O.
     fn stop(&mut self, number: usize) {
         if !std::mem::replace(&mut self.told[number], true) {
-            let now_ns = match self.clock {
+            let now_ns = match &self.clock {
                 Some(clock) => clock.now_ns(),
                 None => self.simulated_ns,
             };
@@ -325,6 +332,7 @@ impl<'a> Crew<'a> {
         self.look_for_steady_state(now_ns);
         self.look_for_slow_jobs(now_ns);
         if let Some(interval) = tick.interval {
+            let interval = self.with_stops(interval);
             if self.observer.interval(&interval) == Control::Stop {
                 self.stop_all();
             }
@@ -406,6 +414,19 @@ impl<'a> Crew<'a> {
         begun.map_or(now_ns, |begun| begun.elapsed().as_nanos() as u64)
     }
 
+    /// With the time of it that is left out.
+    fn with_stops(&mut self, interval: Interval) -> Interval {
+        let stopped_ns = match self.plan.counts_stops() {
+            true => 0,
+            false => self.stops.so_far_ns(),
+        };
+        let before_ns = std::mem::replace(&mut self.stopped_ns, stopped_ns);
+        Interval {
+            stopped_ns: stopped_ns - before_ns,
+            ..interval
+        }
+    }
+
     fn keep(&mut self, interval: Interval) {
         if let Some(watch) = &mut self.around.watch {
             watch.machine().sample(&interval);
@@ -476,6 +497,9 @@ impl<'a> Crew<'a> {
             .tick(now_ns)
             .interval
             .unwrap_or_else(|| self.sampler.take_interval(now_ns));
+        let last = self.with_stops(last);
+        self.outcome.stopped_ns = self.stopped_ns;
+        self.outcome.stopped = self.stops.verdict(!self.plan.counts_stops());
         if last.directions.iter().any(|(_, counts)| counts.ios > 0) {
             self.keep(last);
         }

@@ -83,8 +83,12 @@ impl MachineWatch {
     }
 
     fn take(&mut self, reading: Reading, interval: &Interval) {
+        // What the machine did while this process was stopped is no part of the run. Nobody knows how the processors' share of
+        // that is to be told from the rest.
+        self.last.at += Duration::from_nanos(interval.stopped_ns);
+        let was_stopped = interval.stopped_ns > 0;
         let slice = reading.slice_since(&self.last, &self.devices);
-        let cpu = slice.cpu;
+        let cpu = slice.cpu.filter(|_| !was_stopped);
         self.series.slices.push(MachineSlice {
             start_ns: interval.start_ns,
             length_ns: interval.length_ns,

@@ -326,7 +326,7 @@ impl Seat<'_> {
     fn drive<B: Backend>(&self, backend: B, parts: Parts, used: &BackendUsed) -> Driven {
         let start_ns = parts.limits.start_ns;
         let measure_from_ns = parts.recorder.measure_from_ns();
-        let mut worker = Worker::new(backend, self.clock, parts);
+        let mut worker = Worker::new(backend, self.clock.clone(), parts);
         let mut measuring = Measuring::new(&self.shared, measure_from_ns, self.clock.now_ns());
         let alone = CpuUse::default();
         loop {
@@ -336,7 +336,7 @@ impl Seat<'_> {
             match worker.step() {
                 Step::Again => {}
                 Step::Wait(until_ns) => {
-                    self.clock.sleep_until(until_ns, NAP);
+                    worker.clock().sleep_until(until_ns, NAP);
                     worker.wake();
                 }
                 Step::Done => break,
@@ -364,7 +364,7 @@ impl Seat<'_> {
         let stage = Arc::new(Stage::new());
         let called: Arc<Stage<Worker<Rados, RealClock>>> = stage.clone();
         backend.call(Arc::<Stage<_>>::downgrade(&called));
-        stage.enter(Worker::new(backend, self.clock, parts));
+        stage.enter(Worker::new(backend, self.clock.clone(), parts));
         // However this ends, the worker goes from here: its client cannot be shut down from one of the client's own threads.
         let _leaves = Leaves(&stage);
         let moments = [measure_from_ns, limits.deadline_ns];

@@ -8,6 +8,7 @@ use super::{CrewOutcome, LocalRunner, Member};
 use crate::ceph::Estate;
 use crate::clock::{Clock, RealClock};
 use crate::failure::no_thread;
+use crate::stops::{Stops, WatchEnd, watch};
 use crate::tally::Shared;
 use iosonde_job::plan::Plan;
 use iosonde_result::observer::{Observer, Start};
@@ -58,7 +59,7 @@ struct StartLine {
 
 impl StartLine {
     /// Now, and the common start once it is known, on the run's clock.
-    fn start_ns(&mut self, crew: &mut Crew<'_>, clock: RealClock) -> Option<(u64, u64)> {
+    fn start_ns(&mut self, crew: &mut Crew<'_>, clock: &RealClock) -> Option<(u64, u64)> {
         if !self.is_complete {
             return None;
         }
@@ -108,8 +109,14 @@ pub(super) fn run(
     around: Around<'_>,
     observer: &mut dyn Observer,
 ) -> Result<CrewOutcome, RunError> {
+    let stops = Arc::new(Stops::default());
     let clock = RealClock::starting_now();
-    let mut crew = Crew::new(plan, clones, around, observer).on(clock);
+    let origin_ns = clock.origin_ns();
+    let clock = match plan.counts_stops() {
+        true => clock,
+        false => clock.without(stops.clone()),
+    };
+    let mut crew = Crew::new(plan, clones, around, observer).on(clock.clone(), stops.clone());
     let (sender, receiver) = channel();
     let shelf = LogShelf::default();
     let schedulers = Schedulers::default();
@@ -122,6 +129,12 @@ pub(super) fn run(
                 .map(|number| crew.shared(number))
                 .collect(),
         };
+        stops.begin();
+        let watched = &stops;
+        let watching = Builder::new().spawn_scoped(scope, move || watch(watched, origin_ns));
+        // Where there is no thread left for it, workers will say so.
+        let _watch_end =
+            WatchEnd::new(watching.ok().as_ref().map(|it| it.thread().clone()), &stops);
         while !crew.is_finished() {
             let starting = crew.call_up();
             if !starting.is_empty() {
@@ -134,7 +147,7 @@ pub(super) fn run(
                     plan,
                     clones,
                     clone,
-                    clock,
+                    clock: clock.clone(),
                     shared,
                     gate: way_home.gate.clone(),
                     flow,
@@ -176,7 +189,7 @@ pub(super) fn run(
                 Err(RecvTimeoutError::Timeout) => crew.tick(clock.now_ns()),
                 Ok(Message::Lost) | Err(RecvTimeoutError::Disconnected) => break,
             }
-            if let Some((now_ns, start_ns)) = line.start_ns(&mut crew, clock) {
+            if let Some((now_ns, start_ns)) = line.start_ns(&mut crew, &clock) {
                 crew.start(now_ns, start_ns);
                 way_home.gate.open(start_ns);
             }

@@ -18,7 +18,7 @@ use iosonde_result::machine::MachineSeries;
 use iosonde_result::nfs::NfsSide;
 use iosonde_result::run::{DiskUtil, Verdict, VerdictKind};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Watches the devices under a run's files.
 pub(super) struct DeviceWatch {
@@ -104,6 +104,7 @@ impl DeviceWatch {
         ceph: Option<&CephSide>,
     ) -> Watched {
         let elapsed = self.begun.elapsed();
+        let elapsed = elapsed.saturating_sub(Duration::from_nanos(outcome.stopped_ns));
         let in_groups = self.machine.in_groups();
         let (counted, whole, series, disturbances) = self.machine.end();
         let disks = match self.reports_disks {
@@ -133,6 +134,7 @@ impl DeviceWatch {
         verdicts.extend(cached.into_iter().flatten());
         verdicts.extend(beside);
         verdicts.extend(disturbances);
+        verdicts.extend(outcome.stopped.clone());
         verdicts.extend(fallbacks(outcome));
         Watched {
             targets: self.targets,

@@ -69,6 +69,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     #[inline(always)]
     pub(super) fn record(&mut self) {
         let now_ns = self.now_ns;
+        self.parts.recorder.resumed(self.clock.resumed_ns());
         let count = self.done.len().min(self.parts.rules.complete_max as usize);
         let special = self.special || self.phase == Phase::EndSync;
         let mut position = 0;

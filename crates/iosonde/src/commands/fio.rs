@@ -28,8 +28,9 @@ use std::path::{Path, PathBuf};
 pub(crate) fn run(words: &[OsString], keep: &KeepArgs) -> Result<(), Failure> {
     let (elsewhere, words) = elsewhere::split(words)?;
     let engine_of_target = matches!(elsewhere, Some(Elsewhere::Ceph(_)));
-    let parsed = parse_for(&words, engine_of_target, &SystemEnv::default())
+    let mut parsed = parse_for(&words, engine_of_target, &SystemEnv::default())
         .map_err(|all| Failure::Jobs(Box::new(all)))?;
+    parsed.plan.count_stops();
     let notes = parsed.warnings.sentences();
     let command = &parsed.command;
     if let Some(text) = told(&command.action)? {

@@ -42,6 +42,9 @@ pub struct Measure {
     pub kb_base: u32,
     /// `unit_base`: 8 prints bytes, 1 prints bits, 0 leaves the choice to the printer.
     pub unit_base: u32,
+    /// Whether time in which the process is stopped counts, as in fio. Else it is left out, and I/Os in flight have no latency.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub counts_stops: bool,
 }
 
 /// `unified_rw_reporting`.

@@ -126,6 +126,7 @@ pub(crate) fn result(jobs: Vec<Job>, workers: Vec<WorkerResult>) -> RunResult {
             latency: latency([10_000, 20_000]).histogram.unwrap(),
             sync_latency: Some(latency([3_000_000]).histogram.unwrap()),
             ramp: false,
+            stopped_ns: 0,
         }],
         series: Default::default(),
         pods: Vec::new(),

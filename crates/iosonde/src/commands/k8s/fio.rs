@@ -195,6 +195,7 @@ fn measure(
     };
     let mut session = cluster::open_any(target, &cluster, None, watch)?;
     let mut plan = parsed.plan.clone();
+    plan.count_stops();
     for note in session.adopt(&mut plan) {
         eprintln!("note: {note}");
     }

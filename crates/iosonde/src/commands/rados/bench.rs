@@ -111,7 +111,8 @@ impl<'a> Benchmark<'a> {
         stop: &Stop,
         output: &mut Output,
     ) -> Result<(Result<RunResult, Failure>, Seconds), Failure> {
-        let plan = plan(&self.head, self.ops, !self.args.no_verify, place)?;
+        let mut plan = plan(&self.head, self.ops, !self.args.no_verify, place)?;
+        plan.count_stops();
         let mut session = LocalRunner {
             interrupt: stop.interrupt.clone(),
             keep_files: true,

@@ -1,0 +1,165 @@
+//! A program that is stopped in the middle of a run, by a signal or with its control group: the run says so. fio's figures have that
+//! time, those of studies leave it out.
+
+use std::thread;
+use std::time::Duration;
+
+use iosonde_e2e::program::{Invocation, Running, iosonde};
+use iosonde_e2e::scratch::lay_out;
+use iosonde_e2e::throttle::Throttle;
+use iosonde_e2e::{Program, Scratch, ensure, one_good_try, require};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// How long programs are stopped.
+const STOP: Duration = Duration::from_secs(3);
+/// When, after they have begun.
+const AFTER: Duration = Duration::from_secs(2);
+/// What a study tells of it.
+const TOLD: &str = "this process did not run for";
+
+/// Stops a program for a while.
+fn stop(running: &Running) {
+    running.signal(Signal::STOP);
+    thread::sleep(STOP);
+    running.signal(Signal::CONT);
+}
+
+fn longest_ns(result: &Value) -> f64 {
+    let longest = &result["jobs"][0]["read"]["lat_ns"]["max"];
+    longest.as_f64().expect("a longest latency")
+}
+
+/// The evidence of the verdict that the process was stopped.
+fn verdict(result: &Value) -> Option<String> {
+    let verdicts = result["iosonde"]["verdicts"].as_array()?;
+    let stopped = verdicts
+        .iter()
+        .find(|verdict| verdict["kind"] == "stopped")?;
+    stopped["evidence"].as_str().map(str::to_owned)
+}
+
+#[test]
+fn fio_counts_the_stop_and_json_says_so() {
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        lay_out(&scratch.work().join("data"), 1 << 20);
+        // One that pauses and one that is always in the kernel.
+        for pace in [
+            "--thinktime=100",
+            "--ioengine=libaio --direct=1 --iodepth=4",
+        ] {
+            one_good_try(|| {
+                let line = format!(
+                    "--name=job --filename=data --size=1m --rw=randread --time_based --runtime=6 {pace} --output-format=json"
+                );
+                let running = program.line(&scratch, &line).start();
+                thread::sleep(AFTER);
+                stop(&running);
+                let run = running.wait();
+                assert!(run.status.success(), "{program:?}: {run}");
+                assert_eq!(run.stderr, "", "{program:?}: {run}");
+                let result: Value = serde_json::from_str(&run.stdout).expect("JSON");
+                // What was in flight, or the thread that was about to submit, has the stop in its time, if any has.
+                if program.is_fio() {
+                    return Ok(());
+                }
+                let told = verdict(&result).unwrap_or_default();
+                ensure(told.contains("counts in the figures"), || run.to_string())?;
+                let runtime = result["jobs"][0]["read"]["runtime"].as_u64();
+                ensure(
+                    runtime.is_some_and(|ms| (5_900..7_500).contains(&ms)),
+                    || format!("the stop is part of the time: {run}"),
+                )?;
+                let stop_ns = STOP.as_nanos() as f64;
+                let in_flight = !pace.contains("thinktime");
+                ensure(!in_flight || longest_ns(&result) > 0.9 * stop_ns, || {
+                    format!("one was in flight: {run}")
+                })
+            });
+        }
+    }
+}
+
+#[test]
+fn fio_says_nothing_where_nothing_was_stopped() {
+    let scratch = Scratch::shared();
+    lay_out(&scratch.work().join("data"), 1 << 20);
+    let line = "--name=job --filename=data --size=1m --rw=randread --time_based --runtime=3";
+    let result = Program::subject().line(&scratch, line).json();
+    assert_eq!(verdict(&result), None);
+}
+
+#[test]
+fn frozen_control_group_is_a_stop() {
+    require!(Root, Freezer);
+    let scratch = Scratch::shared();
+    lay_out(&scratch.work().join("data"), 1 << 20);
+    let group = Throttle::to_freeze();
+    let line = "--name=job --filename=data --size=1m --rw=randread --time_based --runtime=6 --thinktime=100";
+    one_good_try(|| {
+        let running = Program::subject()
+            .line(&scratch, line)
+            .throttled(&group)
+            .start();
+        thread::sleep(AFTER);
+        group.freeze(true);
+        thread::sleep(STOP);
+        group.freeze(false);
+        let run = running.wait();
+        ensure(run.stdout.contains(TOLD), || run.to_string())
+    });
+}
+
+/// A command of iosonde whose results are kept, whatever the environment of the tests says.
+fn ours(scratch: &Scratch, line: &str) -> Invocation {
+    Invocation::new(scratch, vec![iosonde().into()])
+        .and(line)
+        .env("IOSONDE_NO_SAVE", "0")
+}
+
+/// A suite of one job that takes six seconds.
+const SUITE: &str = r#"
+[[workload]]
+name = "slow"
+job = """
+[slow]
+rw=randread
+size=1m
+bs=4k
+runtime=6
+time_based=1
+PACE
+"""
+"#;
+
+#[test]
+fn studies_leave_the_stop_out() {
+    for pace in ["thinktime=100", "ioengine=libaio\ndirect=1\niodepth=4"] {
+        let scratch = Scratch::shared();
+        let suite = scratch.out().join("suite.toml");
+        std::fs::write(&suite, SUITE.replace("PACE", pace)).expect("a suite");
+        let line = format!("run {} . --format json", suite.display());
+        one_good_try(|| {
+            let running = ours(&scratch, &line).start();
+            // What looks at the machine first takes a second.
+            thread::sleep(AFTER + AFTER);
+            stop(&running);
+            let run = running.wait();
+            assert!(run.status.success(), "{run}");
+            let result: Value = serde_json::from_str(&run.stdout).expect("JSON");
+            let step = &result["suites"][0]["steps"][0];
+            let told = step["findings"].to_string();
+            ensure(told.contains(TOLD), || run.to_string())?;
+            assert!(told.contains("left out of the figures"), "{run}");
+            // Both are of one run: with the stop it took half as long again.
+            let elapsed_ns = step["elapsed_ns"].as_f64().expect("a time");
+            ensure(elapsed_ns < 8e9, || format!("the stop is in it: {run}"))?;
+            let exported = ours(&scratch, "export latest --format fio-json").ok();
+            let exported: Value = serde_json::from_str(&exported.stdout).expect("JSON");
+            ensure(longest_ns(&exported) < 0.9 * STOP.as_nanos() as f64, || {
+                format!("an I/O in flight has the stop as its latency: {exported}")
+            })
+        });
+    }
+}
