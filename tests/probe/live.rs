@@ -1,7 +1,12 @@
 //! The live view, as a person at a terminal sees it.
 
-use iosonde_e2e::Scratch;
+use std::ffi::OsString;
+use std::thread;
+use std::time::Duration;
+
+use iosonde_e2e::program::{Invocation, iosonde};
 use iosonde_e2e::terminal::Terminal;
+use iosonde_e2e::{Scratch, ensure, one_good_try};
 
 use super::run;
 
@@ -60,6 +65,39 @@ fn it_follows_a_window_that_is_resized() {
     assert!(wider, "{terminal:?}");
     assert!(terminal.wait().success(), "{terminal:?}");
     is_clean(&terminal);
+}
+
+#[test]
+fn ctrl_z_and_fg_measure_the_phase_again() {
+    let scratch = Scratch::shared();
+    // Only a shell with job control has somebody to go back to.
+    let words = ["bash", "--norc", "--noprofile", "-i"].map(OsString::from);
+    one_good_try(|| {
+        let mut terminal = Invocation::new(&scratch, words.clone().into()).on_terminal(40, 100);
+        let program = iosonde().display();
+        terminal.types(&format!(
+            "{program} probe --no-save --quick --size=32m --runtime=3\n"
+        ));
+        let measures = terminal.until(|screen| screen.contains("> 1M sequential read"));
+        ensure(measures, || format!("{terminal:?}"))?;
+        terminal.types("\x1a");
+        let is_stopped = terminal.until(|screen| screen.contains("Stopped"));
+        ensure(is_stopped, || format!("{terminal:?}"))?;
+        thread::sleep(Duration::from_secs(3));
+        terminal.types("fg\n");
+        let has_ended = terminal.until(|screen| screen.contains("behaves like"));
+        ensure(has_ended, || format!("{terminal:?}"))?;
+        terminal.types("exit\n");
+        terminal.wait();
+        is_clean(&terminal);
+        let sent = terminal.sent();
+        ensure(sent.contains("the process was stopped for"), || {
+            sent.clone()
+        })?;
+        ensure(sent.contains("measured again"), || sent.clone())?;
+        assert!(!sent.contains("nothing was measured"), "{sent}");
+        Ok(())
+    });
 }
 
 #[test]

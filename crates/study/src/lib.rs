@@ -14,6 +14,7 @@ pub mod load;
 pub mod probe;
 pub mod pts;
 pub mod saturation;
+mod stopped;
 pub mod suite;
 pub mod sweep;
 pub mod warmup;

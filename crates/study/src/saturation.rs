@@ -114,6 +114,11 @@ pub trait Watcher {
         let _ = result;
     }
 
+    /// The process was stopped while a cell was measured.
+    fn stopped(&mut self, note: String) {
+        let _ = note;
+    }
+
     /// An I/O error ends the search.
     fn failed(&mut self, failure: &IoFailure) {
         let _ = failure;

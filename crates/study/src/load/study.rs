@@ -9,8 +9,11 @@ use crate::CutShort;
 use crate::probe::{
     Budget, ProbeTarget, TargetKind, WorkingSetError, is_direct_refused, planned_bytes,
 };
-use iosonde_job::plan::Plan;
+use crate::stopped::{self, MOST_REPEATS, stopped_ns};
+use crate::words;
+use iosonde_job::plan::{Job, Plan};
 use iosonde_result::ceph::{self, CephSide};
+use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer, Progress};
 use iosonde_result::run::{IoFailure, RunResult};
 use iosonde_result::session::{RunError, Session};
@@ -486,10 +489,26 @@ impl Study<'_> {
 
     fn run_once(&mut self, plan: impl Fn(&Ground<'_>) -> Plan) -> Result<RunResult, RunError> {
         let plan = plan(&self.ground());
-        let mut observer = Watched {
-            watcher: self.watcher,
+        let is_layout = plan.jobs.iter().all(|job| !job.schedule.time_based);
+        let mut repeats = if is_layout { 0 } else { MOST_REPEATS };
+        let result = loop {
+            let mut observer = Watched {
+                ends_at_stop: repeats > 0,
+                watcher: self.watcher,
+            };
+            let result = self.session.run(&plan, &mut observer)?;
+            let stopped_ns = stopped_ns(&result);
+            let is_again = stopped_ns > 0 && repeats > 0 && !self.watcher.is_interrupted();
+            if stopped_ns > 0 && !is_layout {
+                let note = stopped::note(&point_name(&plan), stopped_ns, is_again);
+                self.watcher.note(&note);
+                self.notes.push(note);
+            }
+            if !is_again {
+                break result;
+            }
+            repeats -= 1;
         };
-        let result = self.session.run(&plan, &mut observer)?;
         if let Some(side) = &result.ceph {
             ceph::add(&mut self.ceph, side);
         }
@@ -605,13 +624,40 @@ fn shuffle(values: &mut [f64], seed: u64) {
     }
 }
 
+/// A load, as notes call it.
+fn point_name(plan: &Plan) -> String {
+    let rate = |job: &Job| {
+        let rates = job.schedule.rate_iops;
+        rates.iter().filter_map(|(_, rate)| *rate).sum::<u64>() * u64::from(job.numjobs)
+    };
+    match plan.jobs.iter().map(rate).sum::<u64>() {
+        0 => "the capacity".to_owned(),
+        rate => format!("{} IOPS offered", words::iops(rate as f64)),
+    }
+}
+
 struct Watched<'a> {
+    /// Whether a run in which the process was stopped ends, as it is measured again.
+    ends_at_stop: bool,
     watcher: &'a mut dyn LoadWatcher,
 }
 
 impl Observer for Watched<'_> {
     fn progress(&mut self, progress: &Progress<'_>) -> Control {
         self.watcher.progress(progress);
+        self.control()
+    }
+
+    fn interval(&mut self, interval: &Interval) -> Control {
+        match self.ends_at_stop && interval.stopped_ns > 0 {
+            true => Control::Stop,
+            false => self.control(),
+        }
+    }
+}
+
+impl Watched<'_> {
+    fn control(&self) -> Control {
         if self.watcher.is_interrupted() {
             Control::Stop
         } else {

@@ -24,7 +24,7 @@ fn figure(noise: &str, seed: u64, budget: &Budget) -> (Figure, usize) {
     };
     let plan = phase::plan(Phase::ReadLatency, &common, budget);
     let mut watcher = ();
-    let mut observer = PhaseObserver::new(Phase::ReadLatency, budget, &mut watcher);
+    let mut observer = PhaseObserver::new(Phase::ReadLatency, budget, true, &mut watcher);
     let mut session = LocalRunner::default().open();
     let result = session.run(&plan, &mut observer).unwrap();
     let figure = Figure::of(Phase::ReadLatency, &result, budget.width).unwrap();

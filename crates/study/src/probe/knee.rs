@@ -51,7 +51,8 @@ pub fn is_search(plan: &Plan) -> bool {
     plan.jobs.iter().any(|job| is_one(&job.name))
 }
 
-/// Searches the knee of a phase that has run; its run is what the search begins with.
+/// Searches the knee of a phase that has run; its run is what the search begins with. Beside it, what was told to the watcher
+/// meanwhile.
 pub(super) fn search(
     session: &mut dyn Session,
     phase: Phase,
@@ -59,7 +60,7 @@ pub(super) fn search(
     budget: &Budget,
     known: &RunResult,
     watcher: &mut dyn Watcher,
-) -> Result<Knee, RunError> {
+) -> Result<(Knee, Vec<String>), RunError> {
     let job = phase::job(phase, &format!("{}{SUFFIX}", phase.key()), common, budget);
     let (deepest, jobs) = match phase.is_random() {
         true => (DEEPEST, &JOBS[..]),
@@ -77,17 +78,22 @@ pub(super) fn search(
         most_cell_ns: None,
         goes_on: false,
     };
-    let mut passing = Passing { phase, watcher };
+    let mut passing = Passing {
+        phase,
+        watcher,
+        notes: Vec::new(),
+    };
     let so_far = SoFar {
         records: recorded(known).into_iter().collect(),
         spent_ns: 0,
     };
     let saturation = go_on(session, &question, so_far, &mut passing)?;
-    Ok(Knee {
+    let knee = Knee {
         phase,
         saturation,
         second_size: None,
-    })
+    };
+    Ok((knee, passing.notes))
 }
 
 /// A search that ends in the time of a probe.
@@ -110,6 +116,7 @@ fn rules(phase: Phase, budget: &Budget) -> Rules {
 struct Passing<'a> {
     phase: Phase,
     watcher: &'a mut dyn Watcher,
+    notes: Vec<String>,
 }
 
 impl saturation::Watcher for Passing<'_> {
@@ -123,6 +130,12 @@ impl saturation::Watcher for Passing<'_> {
 
     fn cell(&mut self, cell: &Cell) {
         self.watcher.cell(self.phase, cell);
+    }
+
+    fn stopped(&mut self, note: String) {
+        let note = format!("{}, {note}", self.phase.title());
+        self.watcher.note(&note);
+        self.notes.push(note);
     }
 
     fn is_interrupted(&self) -> bool {

@@ -11,12 +11,19 @@ pub(super) struct PhaseObserver<'a> {
     phase: Phase,
     interval_ns: u64,
     stopping: Stopping,
+    /// Whether a run in which the process was stopped ends, as it is measured again.
+    ends_at_stop: bool,
     watcher: &'a mut dyn Watcher,
 }
 
 impl<'a> PhaseObserver<'a> {
     /// The phase has not begun.
-    pub(super) fn new(phase: Phase, budget: &Budget, watcher: &'a mut dyn Watcher) -> Self {
+    pub(super) fn new(
+        phase: Phase,
+        budget: &Budget,
+        ends_at_stop: bool,
+        watcher: &'a mut dyn Watcher,
+    ) -> Self {
         PhaseObserver {
             phase,
             interval_ns: budget.interval_ns(),
@@ -25,6 +32,7 @@ impl<'a> PhaseObserver<'a> {
                 Phase::Layout => 0.0,
                 _ => budget.width,
             }),
+            ends_at_stop,
             watcher,
         }
     }
@@ -50,6 +58,9 @@ impl Observer for PhaseObserver<'_> {
 
     fn interval(&mut self, interval: &Interval) -> Control {
         self.watcher.interval(self.phase, interval);
+        if self.ends_at_stop && interval.stopped_ns > 0 {
+            return Control::Stop;
+        }
         if interval.ramp || self.phase == Phase::Layout {
             return self.control();
         }

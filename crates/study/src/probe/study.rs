@@ -15,6 +15,7 @@ use super::target::{
 use super::watcher::{Announcement, Watcher};
 use crate::CutShort;
 use crate::ceiling;
+use crate::stopped::{self, MOST_REPEATS, stopped_ns};
 use iosonde_job::plan::{Direction, Plan};
 use iosonde_result::run::{IoFailure, RunResult};
 use iosonde_result::session::{RunError, Session};
@@ -206,7 +207,8 @@ impl<'a> Study<'a> {
         self.watcher.search(*phase, searched_ns);
         let common = self.common();
         match knee::search(self.session, *phase, &common, &budget, result, self.watcher) {
-            Ok(mut knee) => {
+            Ok((mut knee, notes)) => {
+                notes.into_iter().for_each(|note| self.notes.push(note));
                 self.planned_ns += self.options.budget.search_ns(*phase);
                 let figure = Figure::of(*phase, result, budget.width);
                 if let Some(figure) = figure {
@@ -231,10 +233,26 @@ impl<'a> Study<'a> {
 
     fn run(&mut self, phase: Phase) -> Result<RunResult, RunError> {
         let budget = self.budget();
-        self.watcher.phase(phase, budget.phase_ns(phase));
         let plan = self.plan(phase, &budget);
-        let mut observer = PhaseObserver::new(phase, &budget, self.watcher);
-        let result = self.session.run(&plan, &mut observer)?;
+        // Layout is work that is done once.
+        let mut repeats = match phase {
+            Phase::Layout => 0,
+            _ => MOST_REPEATS,
+        };
+        let result = loop {
+            self.watcher.phase(phase, budget.phase_ns(phase));
+            let mut observer = PhaseObserver::new(phase, &budget, repeats > 0, self.watcher);
+            let result = self.session.run(&plan, &mut observer)?;
+            let stopped_ns = stopped_ns(&result);
+            let is_again = stopped_ns > 0 && repeats > 0 && !self.is_over();
+            if stopped_ns > 0 && phase != Phase::Layout {
+                self.note(stopped::note(phase.title(), stopped_ns, is_again));
+            }
+            if !is_again {
+                break result;
+            }
+            repeats -= 1;
+        };
         self.planned_ns += self.options.budget.phase_ns(phase);
         self.spent_ns += result.elapsed_ns;
         Ok(result)
@@ -455,6 +473,45 @@ mod tests {
         let nothing = lost_at("randread");
         let lost = matches!(nothing, Err(ProbeError::Run(RunError::Lost { .. })));
         assert!(lost, "{nothing:?}");
+    }
+
+    /// The process is stopped in so many of its runs of random reads at depth 1.
+    struct Stopped(FakeSession, u32);
+
+    impl Session for Stopped {
+        fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+            let mut result = self.0.run(plan, observer)?;
+            if plan.jobs[0].name == Phase::ReadLatency.key() && self.1 > 0 {
+                self.1 -= 1;
+                result.intervals[0].stopped_ns = 3_000_000_000;
+            }
+            Ok(result)
+        }
+
+        fn close(self: Box<Self>) -> Result<(), RunError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn stopped_phase_is_measured_again() {
+        let probed = |stops: u32| {
+            let mut session = Stopped(FakeSession::new(FakeDevice::nvme()), stops);
+            let result = probe(&mut session, &directory(), &options(), &mut ()).unwrap();
+            let is_phase = |plan: &&Plan| plan.jobs[0].name == Phase::ReadLatency.key();
+            let runs = session.0.plans.iter().filter(is_phase).count();
+            assert_eq!(result.figures.len(), 7);
+            let is_told = |note: &&String| note.contains("the process was stopped for 3.00 s");
+            let told: Vec<String> = result.notes.iter().filter(is_told).cloned().collect();
+            (runs, told)
+        };
+        assert_eq!(probed(0), (1, Vec::new()));
+        let (runs, told) = probed(1);
+        assert_eq!((runs, told.len()), (2, 1));
+        assert!(told[0].ends_with("measured again"), "{told:?}");
+        let (runs, told) = probed(9);
+        assert_eq!((runs, told.len()), (3, 3), "that ends some time");
+        assert!(told[2].ends_with("left out of its figures"), "{told:?}");
     }
 
     #[test]

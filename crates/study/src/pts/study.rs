@@ -9,6 +9,7 @@ use crate::probe::{
     Budget, ProbeTarget, TargetKind, WorkingSetError, is_direct_refused, planned_bytes,
 };
 use crate::saturation::measure_cell;
+use crate::stopped::{self, stopped_ns};
 use iosonde_job::plan::Plan;
 use iosonde_result::observer::Progress;
 use iosonde_result::run::{IoFailure, RunResult};
@@ -430,6 +431,11 @@ impl Study<'_> {
             watcher: self.watcher,
         };
         let result = self.session.run(plan, &mut observer)?;
+        let stopped_ns = stopped_ns(&result);
+        if stopped_ns > 0 {
+            let what = plan.jobs.first().map_or("a run", |job| job.name.as_str());
+            self.note(stopped::note(what, stopped_ns, false));
+        }
         let devices = result.targets.iter().flat_map(|one| one.bottom_devices());
         let mut queues = devices.filter_map(|device| device.queue.as_ref());
         let cache = queues.find_map(|queue| queue.volatile_write_cache);

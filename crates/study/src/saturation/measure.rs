@@ -4,6 +4,7 @@ use super::Watcher;
 use super::cell::{Found, Record};
 use super::series::{SAMPLE_S, Samples};
 use crate::little::SlotTime;
+use crate::stopped::{self, MOST_REPEATS, stopped_ns};
 use iosonde_job::plan::{Direction, Extent, GivenOption, Job, Plan};
 use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer, Progress, WorkerState};
@@ -82,18 +83,29 @@ pub(super) fn measure(
     effort: Effort,
     watcher: &mut dyn Watcher,
 ) -> Result<Spent, RunError> {
-    watcher.begin(record.jobs, record.iodepth, effort.ramp_ns + effort.most_ns);
     let plan = plan(job, record, effort);
-    let mut observer = UntilSure {
-        samples: &mut record.samples,
-        taken: 0,
-        ended: false,
-        effort,
-        watcher,
+    let mut repeats = MOST_REPEATS;
+    let result = loop {
+        watcher.begin(record.jobs, record.iodepth, effort.ramp_ns + effort.most_ns);
+        let mut samples = record.samples.clone();
+        let mut observer = UntilSure {
+            samples: &mut samples,
+            taken: 0,
+            ended: false,
+            ends_at_stop: repeats > 0,
+            effort,
+            watcher,
+        };
+        let result = session.run(&plan, &mut observer)?;
+        watcher.ended(&result);
+        let is_again = tell_stop(&result, record, repeats > 0, watcher);
+        if !is_again {
+            record.samples = samples;
+            break result;
+        }
+        repeats -= 1;
     };
-    let result = session.run(&plan, &mut observer)?;
     record.take(&found(&result));
-    watcher.ended(&result);
     watcher.cell(&record.cell());
     let failure = result
         .workers
@@ -104,6 +116,22 @@ pub(super) fn measure(
         elapsed_ns: elapsed.unwrap_or(effort.ramp_ns + effort.most_ns),
         failure,
     })
+}
+
+/// Tells of a stop of the process in a run. Whether the run is to be repeated, where it may be.
+pub(super) fn tell_stop(
+    result: &RunResult,
+    record: &Record,
+    may_repeat: bool,
+    watcher: &mut dyn Watcher,
+) -> bool {
+    let stopped_ns = stopped_ns(result);
+    let is_again = stopped_ns > 0 && may_repeat && !watcher.is_interrupted();
+    if stopped_ns > 0 {
+        let cell = format!("depth {}", record.iodepth);
+        watcher.stopped(stopped::note(&cell, stopped_ns, is_again));
+    }
+    is_again
 }
 
 /// What a run of something else tells about its cell, for a search to [go on](super::go_on) from; `None` when that is
@@ -215,6 +243,8 @@ struct UntilSure<'a> {
     taken: u64,
     /// No more I/O is being started.
     ended: bool,
+    /// Whether a run in which the process was stopped ends, as it is measured again.
+    ends_at_stop: bool,
     effort: Effort,
     watcher: &'a mut dyn Watcher,
 }
@@ -261,8 +291,13 @@ impl Observer for UntilSure<'_> {
         }
     }
 
-    fn interval(&mut self, _interval: &Interval) -> Control {
-        Control::Continue
+    fn interval(&mut self, interval: &Interval) -> Control {
+        self.ended |= self.ends_at_stop && interval.stopped_ns > 0;
+        if self.ended {
+            Control::Stop
+        } else {
+            Control::Continue
+        }
     }
 
     fn event(&mut self, _event: &Event) {}

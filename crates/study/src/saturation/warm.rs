@@ -2,7 +2,7 @@
 
 use super::Watcher;
 use super::cell::{Found, Record, Warmup};
-use super::measure::{CellRun, Effort, plan};
+use super::measure::{CellRun, Effort, plan, tell_stop};
 use crate::little::SlotTime;
 use crate::warmup::truncation;
 use iosonde_job::plan::{Direction, Job};
@@ -62,6 +62,7 @@ pub fn measure_warm_cell(
     let result = session.run(&plan, &mut observer)?;
     take(&mut record, &result, times);
     watcher.ended(&result);
+    tell_stop(&result, &record, false, watcher);
     watcher.cell(&record.cell());
     let elapsed = result.workers.iter().map(|worker| worker.elapsed_ns).max();
     Ok(CellRun {

@@ -224,6 +224,7 @@ impl Study<'_> {
         };
         let outcome = go_on(self.session, &question, so_far, &mut relay);
         self.spent_ns += self.curves[index].so_far.spent_ns - before_ns;
+        self.note_stops(index);
         outcome
     }
 }

@@ -130,7 +130,7 @@ impl Study<'_> {
             standing: &mut self.curves[index],
         };
         let runtime_ns = self.options.runtime_ns;
-        match self.options.most_warmup_ns {
+        let outcome = match self.options.most_warmup_ns {
             Some(most_warmup_ns) => {
                 let times = WarmTimes {
                     runtime_ns,
@@ -143,7 +143,9 @@ impl Study<'_> {
                 let times = (ramp_ns(self.options), runtime_ns);
                 measure_cell(self.session, job, iodepth, times, &mut relay)
             }
-        }
+        };
+        self.note_stops(index);
+        outcome
     }
 }
 

@@ -38,6 +38,10 @@ impl Watcher for Relay<'_> {
         }
     }
 
+    fn stopped(&mut self, note: String) {
+        self.standing.stops.push(note);
+    }
+
     fn failed(&mut self, failure: &IoFailure) {
         self.standing.failure = Some(failure.clone());
     }

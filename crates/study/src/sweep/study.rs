@@ -180,6 +180,8 @@ pub(super) struct Standing {
     pub(super) storage: Option<StorageUsed>,
     /// The cluster's side of them.
     pub(super) ceph: Option<CephSide>,
+    /// Stops of the process that are yet to be told.
+    pub(super) stops: Vec<String>,
 }
 
 impl Standing {
@@ -192,6 +194,7 @@ impl Standing {
             exhausted: false,
             storage: None,
             ceph: None,
+            stops: Vec::new(),
         }
     }
 
@@ -314,6 +317,16 @@ impl Study<'_> {
         self.note(format!(
             "{name}: O_DIRECT is refused here, so all I/O goes through the page cache: reads may come from memory"
         ));
+    }
+
+    /// Tells of stops of the process while a curve was measured.
+    pub(super) fn note_stops(&mut self, index: usize) {
+        let pairs = self.grid.axes.iter().zip(&self.grid.curves[index].values);
+        let varied = pairs.filter(|(axis, _)| axis.values.len() > 1);
+        let place: String = varied.map(|(_, value)| format!("{value}, ")).collect();
+        for note in std::mem::take(&mut self.curves[index].stops) {
+            self.note(format!("{place}{note}"));
+        }
     }
 
     /// Says where nothing was completed; one unit without a figure says nothing about the next.
