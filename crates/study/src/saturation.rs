@@ -18,7 +18,7 @@ pub use cell::{Cell, Record, Warmup};
 pub use curve::Curve;
 pub(crate) use measure::give;
 pub use measure::{CellRun, measure_cell, recorded};
-pub use outcome::{Claims, Ended, Point, Saturation};
+pub use outcome::{Claims, Ended, LongerRun, Point, Saturation};
 pub use search::{SoFar, find_knee, go_on};
 pub use warm::{WarmTimes, measure_warm_cell};
 

@@ -15,6 +15,7 @@ use super::target::{
 use super::watcher::{Announcement, Watcher};
 use crate::CutShort;
 use crate::ceiling;
+use crate::saturation::LongerRun;
 use crate::stopped::{self, MOST_REPEATS, stopped_ns};
 use iosonde_job::plan::{Direction, Plan};
 use iosonde_result::run::{IoFailure, RunResult};
@@ -212,7 +213,8 @@ impl<'a> Study<'a> {
                 self.planned_ns += self.options.budget.search_ns(*phase);
                 let figure = Figure::of(*phase, result, budget.width);
                 if let Some(figure) = figure {
-                    knee.saturation.raise_to(figure.iops);
+                    let (iodepth, iops) = (figure.iodepth, figure.iops);
+                    knee.saturation.raise_to(LongerRun { iodepth, iops });
                 }
                 self.watcher.knee(&knee);
                 // Time that this takes is made up for by the next step.

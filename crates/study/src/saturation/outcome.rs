@@ -16,10 +16,17 @@ pub struct Saturation {
     pub cells: Vec<Cell>,
     /// Jobs at once: the fewest that reach the maximum. `knee` and what follows are of this number.
     pub jobs: u32,
-    /// The highest rate of any depth, in I/Os per second.
+    /// The highest rate of any depth, in I/Os per second: where neighbouring depths cannot be told apart, the mean of them.
     pub maximum: Estimate,
     /// The same in bytes per second.
     pub maximum_bytes_per_s: Estimate,
+    /// The shallowest and the deepest measured depth that `maximum` is the mean of, where it is that of several. Each of them
+    /// may be faster than their mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plateau: Option<(u32, u32)>,
+    /// A longer measurement at one depth that was faster than all of the search, which then is the maximum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longer_run: Option<LongerRun>,
     /// The lowest depth that reaches it.
     pub knee: Point,
     /// From here on deeper queues only add latency: the lowest depth past which the rate grows by less than 1 %. `None`
@@ -44,6 +51,15 @@ pub struct Point {
     pub iops: f64,
     /// Latency.
     pub latency: Latency,
+}
+
+/// A measurement beside a search, at one of its depths.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LongerRun {
+    /// I/Os in flight.
+    pub iodepth: u32,
+    /// I/Os per second.
+    pub iops: Estimate,
 }
 
 /// Why a search ended.
@@ -157,8 +173,8 @@ impl Saturation {
     }
 
     /// Raises the maximum to a rate that was measured, so that no row of a table exceeds it. Its interval holds what it held.
-    pub(crate) fn raise_to(&mut self, measured: Estimate) {
-        let most = self.maximum;
+    pub(crate) fn raise_to(&mut self, run: LongerRun) {
+        let (most, measured) = (self.maximum, run.iops);
         if measured.mean <= most.mean {
             return;
         }
@@ -168,29 +184,51 @@ impl Saturation {
         bytes.mean *= scale;
         bytes.error = error.map(|error| error / measured.mean * bytes.mean);
         self.maximum = Estimate { error, ..measured };
+        (self.plateau, self.longer_run) = (None, Some(run));
+    }
+
+    /// The highest rate that was measured, how well it is known, and at which depth.
+    fn fastest_measured(&self) -> Option<(f64, Option<f64>, u32)> {
+        let of_cell = |cell: &Cell| (cell.iops.mean, cell.iops.relative_error(), cell.iodepth);
+        let of_run = |run: LongerRun| (run.iops.mean, run.iops.relative_error(), run.iodepth);
+        let cell = self.fastest().map(of_cell);
+        let all = cell.into_iter().chain(self.longer_run.map(of_run));
+        all.max_by(|a, b| a.0.total_cmp(&b.0))
+    }
+
+    fn rate_in_words(&self, iops: f64, large: bool) -> String {
+        if large {
+            let block = self.maximum_bytes_per_s.mean / self.maximum.mean.max(f64::MIN_POSITIVE);
+            words::bandwidth(iops * block)
+        } else {
+            format!("{} IOPS", words::iops(iops))
+        }
+    }
+
+    /// The depths that the maximum is the mean of, where a table shows a higher rate for one of them.
+    fn exceeded_plateau(&self, large: bool) -> Option<(u32, u32)> {
+        let (rate, most) = (self.fastest()?.iops.mean, self.maximum.mean);
+        let is_shown = self.rate_in_words(rate, large) != self.rate_in_words(most, large);
+        self.plateau.filter(|_| rate > most && is_shown)
     }
 
     /// The highest rate with its interval, as far as that is known, and where: `84.2k IOPS`, `(+-0.4 %)`, `depth 16`.
     pub fn most_in_words(&self, large: bool) -> (String, String, String) {
         let claims = self.claims();
-        let (rate, error, iodepth) = match self.rival().or_else(|| self.fastest()) {
-            Some(cell) if !claims.maximum => {
-                (cell.iops.mean, cell.iops.relative_error(), cell.iodepth)
-            }
+        let (rate, error, iodepth) = match self.fastest_measured() {
+            Some(fastest) if !claims.maximum => fastest,
             _ => (
                 self.maximum.mean,
                 self.maximum.relative_error(),
                 self.knee.iodepth,
             ),
         };
-        let most = if large {
-            let block = self.maximum_bytes_per_s.mean / self.maximum.mean.max(f64::MIN_POSITIVE);
-            words::bandwidth(rate * block)
-        } else {
-            format!("{} IOPS", words::iops(rate))
-        };
-        let known = match (claims.maximum, error) {
-            (true, Some(error)) => format!("({})", within(error)),
+        let most = self.rate_in_words(rate, large);
+        let known = match (claims.maximum, error, self.exceeded_plateau(large)) {
+            (true, Some(error), Some((from, to))) => {
+                format!("({}, the mean of depths {from} to {to})", within(error))
+            }
+            (true, Some(error), None) => format!("({})", within(error)),
             _ => format!("({})", uncertainty(error)),
         };
         let at = match self.jobs {
@@ -227,7 +265,11 @@ impl Saturation {
             }
             _ => "; deeper only adds latency".to_owned(),
         };
-        format!("reaches its maximum of {most} {known} at {at}{beyond}")
+        // Where one depth of a plateau is faster than their mean, the mean is not called a maximum.
+        match self.exceeded_plateau(large) {
+            Some(_) => format!("levels off at {most} {known} from {at} on{beyond}"),
+            None => format!("reaches its maximum of {most} {known} at {at}{beyond}"),
+        }
     }
 }
 
@@ -265,6 +307,8 @@ mod tests {
             jobs: 1,
             maximum: most.iops,
             maximum_bytes_per_s: most.bytes_per_s,
+            plateau: None,
+            longer_run: None,
             knee: point(&cells[knee]),
             latency_only: (knee < last).then(|| point(&cells[knee])),
             curve: None,
@@ -332,9 +376,34 @@ mod tests {
     }
 
     #[test]
+    fn plateau_is_named_by_its_depths_and_claims_no_maximum() {
+        let cells = vec![
+            cell(8, 18e3, Some(0.02)),
+            cell(16, 20e3, Some(0.02)),
+            cell(32, 20.4e3, Some(0.02)),
+        ];
+        let flat = Saturation {
+            plateau: Some((16, 32)),
+            ..found(cells, 1, (20.2e3, Some(0.015)))
+        };
+        assert_eq!(
+            flat.sentence(false),
+            "levels off at 20.2k IOPS (+-1.5 %, the mean of depths 16 to 32) from depth 16 on; deeper only adds latency"
+        );
+    }
+
+    fn longer(mean: f64, error: f64) -> LongerRun {
+        LongerRun {
+            iodepth: 64,
+            iops: cell(64, mean, Some(error)).iops,
+        }
+    }
+
+    #[test]
     fn raised_maximum_is_not_below_a_row_and_holds_its_old_interval() {
         let mut found = found(vec![cell(4, 20e3, Some(0.02))], 0, (20e3, Some(0.02)));
-        found.raise_to(cell(4, 21e3, Some(0.01)).iops);
+        found.plateau = Some((4, 8));
+        found.raise_to(longer(21e3, 0.01));
         let most = found.maximum;
         assert_eq!(most.mean, 21e3);
         assert!(
@@ -342,5 +411,17 @@ mod tests {
             "{most:?}"
         );
         assert_eq!(found.maximum_bytes_per_s.mean, 21e3 * 4096.0);
+        assert_eq!(found.plateau, None, "it is no mean of depths");
+    }
+
+    /// A probe named depth 32 with 6.93k as the fastest below a row of depth 64 with 8.08k.
+    #[test]
+    fn fastest_of_an_unknown_maximum_is_the_longer_run_that_raised_it() {
+        let mut found = found(vec![cell(32, 6.93e3, Some(0.3))], 0, (6.93e3, Some(0.5)));
+        found.raise_to(longer(8.08e3, 0.12));
+        assert_eq!(
+            found.sentence(false),
+            "its maximum is not known; the fastest was depth 64 with 8.08k IOPS (known to +-12 % only)"
+        );
     }
 }

@@ -549,6 +549,11 @@ impl Search<'_> {
             jobs,
             maximum: estimate(top.rate),
             maximum_bytes_per_s: estimate(top.rate * block),
+            plateau: (top.end > top.first + 1).then(|| {
+                let depth = |index: usize| known.dots[index].iodepth;
+                (depth(top.first), depth(top.end - 1))
+            }),
+            longer_run: None,
             knee,
             latency_only: (Some(nearly) != deepest).then(|| point(nearly)).flatten(),
             curve: Curve::fit(&known.dots),
