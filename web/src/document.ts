@@ -238,6 +238,8 @@ export interface Figure {
   iops: Rate;
   bytes_per_s: Rate;
   settled: boolean | null;
+  /** Whether the interval of the rate is as narrow as was asked for; `null` where nothing was. */
+  sure: boolean | null;
   latency_kind: string;
   latency: Latency;
 }
@@ -256,7 +258,7 @@ export interface Latency {
   max_ns: number;
   /** Percentiles at the places that `tails` gives. */
   curve_ns: number[];
-  /** Shares of slower I/Os and the percentiles there, where they are all that is known. */
+  /** Shares of slower I/Os and the percentiles there: those that tables show. */
   marks: [number, number][];
   /** Index and count of each coarse bucket that is not empty. */
   buckets: [number, number][];
@@ -310,14 +312,9 @@ export function tails(points: number): number[] {
   });
 }
 
-/** The value that a share `tail` of all I/Os exceeds, if it was sampled. */
+/** The value that a share `tail` of all I/Os exceeds, if tables show it. */
 export function percentile(latency: Latency, tail: number): number | null {
-  const mark = latency.marks.find(([share]) => Math.abs(share / tail - 1) < 1e-6);
-  if (mark) return mark[1];
-  const index = tails(latency.curve_ns.length).findIndex((each) => Math.abs(each / tail - 1) < 1e-6);
-  // Ten I/Os must lie beyond it, or one outlier decides it.
-  if (index < 0 || latency.count * tail + 1e-6 < 10) return null;
-  return latency.curve_ns[index] ?? null;
+  return latency.marks.find(([share]) => Math.abs(share / tail - 1) < 1e-6)?.[1] ?? null;
 }
 
 const SUB_BITS = 3;

@@ -23,7 +23,7 @@ fn written_forms(value: &Value, forms: &mut HashSet<String>) {
         Value::Object(members) => {
             let of = |name: &str| members.get(name).and_then(Value::as_f64);
             if let (Some(mean), Some(error)) = (of("mean"), of("error")) {
-                add_forms(mean - error, forms);
+                add_forms((mean - error).max(0.0), forms);
                 add_forms(mean + error, forms);
             }
             members.values().for_each(|each| written_forms(each, forms));
@@ -53,6 +53,21 @@ fn add_forms_of_histograms(document: &Value, forms: &mut HashSet<String>) {
         }
     }
     if let Ok(run) = RunResult::deserialize(document) {
+        for interval in &run.intervals {
+            let rate = |count: u64| count as f64 * 1e9 / interval.length_ns as f64;
+            for (_, counts) in interval.directions.iter() {
+                add_forms(rate(counts.ios), forms);
+                add_forms(rate(counts.bytes), forms);
+            }
+            let percentiles = [50.0, 99.0].map(|percent| interval.latency.percentile(percent));
+            let known = percentiles.into_iter().flatten();
+            known.for_each(|ns| add_forms(ns as f64, forms));
+        }
+        // Flushes are no part of the rates of a direction.
+        for worker in &run.workers {
+            let seconds = worker.runtime_ns as f64 / 1e9;
+            add_forms(worker.sync.total_ios as f64 / seconds, forms);
+        }
         let found = parts(&run).into_iter().flat_map(|part| part.figures);
         for figure in found {
             add_forms(figure.value, forms);
@@ -155,11 +170,121 @@ fn shown_alike(name: &str, words: &[&str]) {
     }
     scratch.done(&["report", "latest", "--output", "report.html"]);
     let page = std::fs::read_to_string(scratch.path("report.html")).unwrap();
-    let data = page
-        .split("type=\"application/json\"")
-        .nth(1)
-        .unwrap_or(&page);
-    assert!(data.contains('{'), "the report has no data");
+    let drawn = document_of_page(&page);
+    let mut shown = Vec::new();
+    figures_of_page(&drawn, &mut shown);
+    assert!(!shown.is_empty(), "the report has no figures");
+    shown.retain(|(_, figure)| !forms.contains(figure));
+    assert_eq!(shown, [], "report");
+    let told = words_of_page(&drawn);
+    assert_eq!(strangers(&told, &forms), [""; 0], "report: {told}");
+}
+
+/// What a page draws.
+fn document_of_page(page: &str) -> Value {
+    let (_, rest) = page.split_once("type=\"application/json\"").unwrap();
+    let (_, rest) = rest.split_once('>').unwrap();
+    let (data, _) = rest.split_once("</script>").unwrap();
+    serde_json::from_str(data).unwrap()
+}
+
+/// The figures that stand in the tables of a page, each with where it stands, as the page writes them.
+fn figures_of_page(document: &Value, shown: &mut Vec<(String, String)>) {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    // Runs that only prepared others, and those of grids, are no rows.
+    let is_row = |run: &Value| run["preparation"] == false && run["of_grid"] == false;
+    for run in list(&document["runs"]).iter().filter(|run| is_row(run)) {
+        for figure in list(&run["figures"]) {
+            let place = format!("{} {}", run["name"], figure["direction"]);
+            add_rate(&place, &figure["iops"], words::iops, shown);
+            add_rate(&place, &figure["bytes_per_s"], words::bandwidth, shown);
+            let latency = &figure["latency"];
+            let mut ns = vec![&latency["mean_ns"], &latency["max_ns"]];
+            let marks = list(&latency["marks"]);
+            ns.extend(marks.iter().map(|mark| &mark[1]));
+            add_latencies(&place, &ns, shown);
+        }
+    }
+    for grid in ["sweeps", "knees"] {
+        for sweep in list(&document[grid]) {
+            for curve in list(&sweep["curves"]) {
+                for cell in list(&curve["cells"]) {
+                    let place = format!("{grid} {} depth {}", curve["values"], cell["iodepth"]);
+                    add_rate(&place, &cell["iops"], words::iops, shown);
+                    let bandwidth = cell["bytes_per_s"].as_f64().map(words::bandwidth);
+                    shown.extend(bandwidth.map(|text| (place.clone(), text)));
+                    let percentiles = list(&cell["percentiles_ns"]);
+                    let mut ns = vec![&cell["mean_ns"], &cell["max_ns"]];
+                    ns.extend(&percentiles);
+                    add_latencies(&place, &ns, shown);
+                }
+            }
+        }
+    }
+    for load in list(&document["loads"]) {
+        for point in list(&load["points"]) {
+            let place = format!("load {}", point["offered_per_s"]);
+            let rate = point["achieved_per_s"].as_f64().map(words::iops);
+            shown.extend(rate.map(|text| (place.clone(), text)));
+            let percentiles = list(&point["percentiles_ns"]);
+            let mut ns = vec![&point["max_ns"]];
+            ns.extend(&percentiles);
+            add_latencies(&place, &ns, shown);
+        }
+    }
+}
+
+/// A rate with the ends of its interval.
+fn add_rate(
+    place: &str,
+    rate: &Value,
+    write: fn(f64) -> String,
+    shown: &mut Vec<(String, String)>,
+) {
+    let Some(mean) = rate["mean"].as_f64().filter(|mean| *mean > 0.0) else {
+        return;
+    };
+    let error = rate["error"].as_f64();
+    let ends = error.map(|error| [(mean - error).max(0.0), mean + error]);
+    let all = std::iter::once(mean).chain(ends.into_iter().flatten());
+    shown.extend(all.map(|value| (place.to_owned(), write(value))));
+}
+
+fn add_latencies(place: &str, ns: &[&Value], shown: &mut Vec<(String, String)>) {
+    let known = ns.iter().filter_map(|value| value.as_f64());
+    let known = known.filter(|value| *value > 0.0);
+    shown.extend(known.map(|value| (place.to_owned(), words::latency(value))));
+}
+
+/// The sentences of a page.
+fn words_of_page(document: &Value) -> String {
+    let mut told = String::new();
+    for (list, keys) in [
+        ("studies", &["sentence", "notes"][..]),
+        ("sweeps", &["headline", "notes"]),
+        ("loads", &["headline", "notes"]),
+    ] {
+        for each in document[list].as_array().into_iter().flatten() {
+            for key in keys {
+                add_words(&each[key], &mut told);
+            }
+            for curve in each["curves"].as_array().into_iter().flatten() {
+                add_words(&curve["sentence"], &mut told);
+            }
+        }
+    }
+    told
+}
+
+fn add_words(value: &Value, told: &mut String) {
+    match value {
+        Value::String(text) => {
+            told.push_str(text);
+            told.push('\n');
+        }
+        Value::Array(values) => values.iter().for_each(|each| add_words(each, told)),
+        _ => {}
+    }
 }
 
 #[test]
@@ -194,6 +319,25 @@ fn figures_of_a_load_study_are_the_same_everywhere() {
 #[test]
 fn figures_of_a_fio_job_are_the_same_everywhere() {
     shown_alike("fio", &common::JOB);
+    let device = format!("--sim={}", STALLS.trim_start_matches("sim:"));
+    let words = ["fio", "--name=r", "--ioengine=sim", &device, "--size=64m"];
+    let rest = [
+        "--rw=randrw",
+        "--iodepth=8",
+        "--runtime=6",
+        "--time_based",
+        "--name=w",
+        "--stonewall",
+        "--ioengine=sim",
+        &device,
+        "--size=64m",
+        "--rw=write",
+        "--fsync=8",
+        "--runtime=6",
+        "--time_based",
+        "--output-format=json",
+    ];
+    shown_alike("fio-jobs", &[&words[..], &rest].concat());
 }
 
 #[test]

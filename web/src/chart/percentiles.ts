@@ -75,7 +75,7 @@ function rarities(rows: Row[]): number[] {
 function at(row: Row, rarity: number): number | string {
   const { curve_ns, marks } = row.figure.latency;
   const index = tails(curve_ns.length).findIndex((tail) => same(tail, 1 / rarity));
-  return curve_ns[index] ?? marks.find(([tail]) => same(tail, 1 / rarity))?.[1] ?? '';
+  return marks.find(([tail]) => same(tail, 1 / rarity))?.[1] ?? curve_ns[index] ?? '';
 }
 
 function same(a: number, b: number): boolean {

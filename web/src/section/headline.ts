@@ -53,7 +53,8 @@ export function chipsOf(row: Row): Chip[] {
   if (figure.settled === true) chips.push({ text: 'settled', mood: 'good', why: 'The rate held still: within 20 % of its mean, with a drift below 10 % (SNIA).' });
   if (figure.settled === false) chips.push({ text: 'not settled', mood: 'warn', why: 'The rate ranged over more than 20 % of its mean, or drifted by more than 10 % (SNIA).' });
   if (figure.settled === null && figure.direction !== 'sync') chips.push({ text: 'too short to tell', mood: 'plain', why: 'There are too few intervals of this workload alone to tell whether its rate held still.' });
-  if (figure.iops.error !== null && figure.iops.error > WIDE * figure.iops.mean) {
+  if (figure.sure === false) chips.push({ text: 'not sure', mood: 'warn', why: 'The 95 % confidence interval was wider than the precision that was asked for when time ran out.' });
+  if (figure.sure === null && figure.iops.error !== null && figure.iops.error > WIDE * figure.iops.mean) {
     chips.push({ text: 'wide interval', mood: 'warn', why: 'The 95 % confidence interval is wider than 5 % of the mean on either side.' });
   }
   return chips;
@@ -120,7 +121,7 @@ function rateCell(rate: Rate, unit: Unit): (Node | string)[] {
   const text = unit === 'iops' ? iops(rate.mean) : bandwidth(rate.mean);
   if (rate.error === null) return [text];
   const share = rate.mean > 0 ? (100 * rate.error) / rate.mean : 0;
-  const range = `${quantity(rate.mean - rate.error, unit)} to ${quantity(rate.mean + rate.error, unit)}`;
+  const range = `${quantity(Math.max(0, rate.mean - rate.error), unit)} to ${quantity(rate.mean + rate.error, unit)}`;
   return [text, h('small', { title: range }, `± ${shareText(share)} %`)];
 }
 

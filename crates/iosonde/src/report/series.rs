@@ -20,8 +20,8 @@ const WIDTH: usize = 32;
 /// Fewer intervals than this have no course.
 const LEAST_INTERVALS: usize = 3;
 
-/// A table of 80 columns: for each quantity its course in the measured time, the least, the mean and the most. Empty for
-/// runs that are too short.
+/// A table of 80 columns: for each quantity its course in the measured time, the least and the most, and of what is no figure
+/// of the run the mean. Empty for runs that are too short.
 pub(crate) fn table(result: &RunResult) -> String {
     let longest_ns = result.intervals.iter().map(|interval| interval.length_ns);
     let longest_ns = longest_ns.max().unwrap_or(0);
@@ -80,11 +80,16 @@ fn cells(column: &Column, values: &[(f64, u64)]) -> Vec<Cell> {
         (least.min(value), most.max(value))
     });
     let text = |value: f64| right(column.quantity.text(value));
+    // A mean of percentiles is none, and that of a rate is a figure of the run, which has other jobs and idle times too.
+    let mean = match column.of_run {
+        true => Cell::new(""),
+        false => text(mean(values)),
+    };
     vec![
         Cell::new(format!("  {}", column.title)),
         Cell::new(sparkline(values, column.quantity.top(most))),
         text(least),
-        text(mean(values)),
+        mean,
         text(most),
     ]
 }

@@ -330,6 +330,7 @@ fn adopt(figures: &mut [Figure], found: &probe::Figure) {
         figure.iops = rate(found.iops);
         figure.bytes_per_s = rate(found.bytes_per_s);
         figure.settled = found.settled;
+        figure.sure = found.sure;
     }
 }
 

@@ -75,9 +75,23 @@ pub(super) fn latency(stats: &LatencyStats) -> Latency {
         min_ns: moments.min,
         max_ns: moments.max,
         curve_ns: curve.unwrap_or_default().into_iter().map(exact).collect(),
-        marks: Vec::new(),
+        marks: marks(stats),
         buckets: histogram.map(buckets).unwrap_or_default(),
     }
+}
+
+/// The percentiles that tables show, by the rule of all tables: at least ten I/Os were slower.
+fn marks(stats: &LatencyStats) -> Vec<(f64, f64)> {
+    let shown = iosonde_study::probe::Latency::of(stats);
+    let marks = [
+        (0.5, shown.p50_ns),
+        (0.01, shown.p99_ns),
+        (0.001, shown.p99_9_ns),
+    ];
+    marks
+        .into_iter()
+        .filter_map(|(tail, ns)| Some((tail, ns? as f64)))
+        .collect()
 }
 
 #[cfg(test)]

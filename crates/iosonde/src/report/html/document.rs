@@ -280,6 +280,8 @@ pub(super) struct Figure {
     pub(super) bytes_per_s: Rate,
     /// Whether the rate held still; `None` when that cannot be told.
     pub(super) settled: Option<bool>,
+    /// Whether the interval of the rate is as narrow as was asked for; `None` where nothing was.
+    pub(super) sure: Option<bool>,
     /// `total` or `completion`.
     pub(super) latency_kind: &'static str,
     pub(super) latency: Latency,
@@ -302,7 +304,7 @@ pub(super) struct Latency {
     pub(super) max_ns: f64,
     /// Percentiles, at the places that `curve::tails` gives.
     pub(super) curve_ns: Vec<u64>,
-    /// Shares of slower I/Os and the percentiles there, where they are all that is known.
+    /// Shares of slower I/Os and the percentiles there: those that tables show.
     pub(super) marks: Vec<(f64, f64)>,
     /// Index and count of each coarse bucket that is not empty.
     pub(super) buckets: Vec<(usize, u64)>,

@@ -3,6 +3,7 @@
 use super::curve;
 use super::document::{Figure, Rate};
 use iosonde_job::plan::{BlockSize, Direction, Engine, Job};
+use iosonde_result::compare::{Measure, Part, Subject, parts};
 use iosonde_result::interval::{Interval, IntervalCounts};
 use iosonde_result::run::{DirectionStats, RunResult, VerdictKind, WorkerResult};
 use iosonde_result::series::{half_width, held_still};
@@ -11,23 +12,70 @@ use iosonde_result::stats::LatencyStats;
 /// Level of the confidence intervals.
 const CONFIDENCE: f64 = 0.95;
 
-/// All figures of a run. Intervals hold all workers together, so only what is a figure of all workers has a confidence
-/// interval: that of a single job, or the sum of jobs that ran side by side.
+/// All figures of a run. Rates, their intervals and whether they held still are those of the run's parts, as every other view has
+/// them. A sum of jobs that ran side by side is no part: its interval comes from the intervals of the run, which hold all workers.
 pub(super) fn of(result: &RunResult) -> Vec<Figure> {
     let jobs: Vec<usize> = (0..result.plan.jobs.len())
         .filter(|job| result.workers.iter().any(|worker| worker.job == *job))
         .collect();
+    let parts = parts(result);
     let mut figures = Vec::new();
     for job in &jobs {
         let workers: Vec<&WorkerResult> = of_job(result, *job).collect();
         let name = (jobs.len() > 1).then(|| result.plan.jobs[*job].name.clone());
-        figures.extend(group(result, &workers, name, jobs.len() == 1));
+        let mut of_job = group(result, &workers, name);
+        if let Some(part) = part_of(result, &jobs, *job, &parts) {
+            of_job.iter_mut().for_each(|figure| adopt(figure, part));
+        }
+        figures.extend(of_job);
     }
     if jobs.len() > 1 && ran_side_by_side(result) {
         let workers: Vec<&WorkerResult> = result.workers.iter().collect();
-        figures.extend(group(result, &workers, Some("all jobs".to_owned()), true));
+        let mut all = group(result, &workers, Some("all jobs".to_owned()));
+        all.iter_mut().for_each(|figure| estimate(figure, result));
+        figures.extend(all);
     }
     figures
+}
+
+/// The part that a job is; `None` where other jobs of its name are in it too, or it counts for nothing.
+fn part_of<'a>(
+    result: &RunResult,
+    jobs: &[usize],
+    job: usize,
+    parts: &'a [Part],
+) -> Option<&'a Part> {
+    let name = &result.plan.jobs[job].name;
+    let mut same = jobs
+        .iter()
+        .filter(|other| result.plan.jobs[**other].name == *name);
+    let is_alone = same.nth(1).is_none();
+    parts.iter().find(|part| is_alone && part.name == *name)
+}
+
+/// Takes over what a part says of the rates of a figure.
+fn adopt(figure: &mut Figure, part: &Part) {
+    let mut subjects = Subject::ALL.into_iter();
+    let Some(subject) = subjects.find(|subject| subject.name() == figure.direction) else {
+        return;
+    };
+    if let Some(iops) = rate(part, subject, Measure::Iops) {
+        figure.iops = iops;
+    }
+    if let Some(bytes_per_s) = rate(part, subject, Measure::BytesPerS) {
+        figure.bytes_per_s = bytes_per_s;
+    }
+    let found = part.figure(subject, Measure::Iops);
+    figure.settled = found.and_then(|figure| figure.settled);
+}
+
+/// A rate of a part with half of its interval.
+pub(super) fn rate(part: &Part, subject: Subject, measure: Measure) -> Option<Rate> {
+    let figure = part.figure(subject, measure)?;
+    Some(Rate {
+        mean: figure.value,
+        error: figure.bounds.map(|bounds| bounds.high - figure.value),
+    })
 }
 
 fn of_job(result: &RunResult, job: usize) -> impl Iterator<Item = &WorkerResult> {
@@ -47,22 +95,11 @@ fn ran_side_by_side(result: &RunResult) -> bool {
     })
 }
 
-fn group(
-    result: &RunResult,
-    workers: &[&WorkerResult],
-    name: Option<String>,
-    is_whole_run: bool,
-) -> Vec<Figure> {
-    let mut figures: Vec<Figure> = Direction::ALL
+fn group(result: &RunResult, workers: &[&WorkerResult], name: Option<String>) -> Vec<Figure> {
+    let moved = Direction::ALL
         .into_iter()
-        .filter_map(|direction| {
-            let mut figure = moved(result, workers, direction)?;
-            if is_whole_run {
-                estimate(&mut figure, result, direction);
-            }
-            Some(figure)
-        })
-        .collect();
+        .filter_map(|direction| moved(result, workers, direction));
+    let mut figures: Vec<Figure> = moved.collect();
     figures.extend(synced(result, workers));
     for figure in &mut figures {
         figure.job.clone_from(&name);
@@ -145,6 +182,7 @@ fn blank(result: &RunResult, workers: &[&WorkerResult]) -> Figure {
         iops: nothing,
         bytes_per_s: nothing,
         settled: None,
+        sure: None,
         latency_kind: "total",
         latency: curve::latency(&LatencyStats::default()),
     }
@@ -168,7 +206,11 @@ fn merged<'a>(parts: impl Iterator<Item = &'a LatencyStats>) -> LatencyStats {
 }
 
 /// Adds what the seconds of the run say about the error of its rates.
-fn estimate(figure: &mut Figure, result: &RunResult, direction: Direction) {
+fn estimate(figure: &mut Figure, result: &RunResult) {
+    let mut directions = Direction::ALL.into_iter();
+    let Some(direction) = directions.find(|direction| direction.name() == figure.direction) else {
+        return;
+    };
     let rates = |count: fn(&IntervalCounts) -> u64| -> Vec<f64> {
         complete(&result.intervals)
             .map(|slice| count(&slice.directions[direction]) as f64 * 1e9 / slice.length_ns as f64)

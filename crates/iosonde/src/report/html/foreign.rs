@@ -1,6 +1,7 @@
 //! Results of the real fio: what its JSON says, which has no seconds and no machine.
 
 use super::document::{Figure, Latency, Rate, Run};
+use super::figures;
 use iosonde_job::value::{Bytes, bytes};
 use iosonde_result::compare::{Measure, Part, Subject};
 use iosonde_result::fio::import::FioDocument;
@@ -45,12 +46,7 @@ pub(super) fn run(source: &str, found: FioDocument) -> Run {
 }
 
 fn figure(part: &Part, subject: Subject, job: &Option<String>) -> Option<Figure> {
-    let rate = |measure| {
-        part.figure(subject, measure).map(|figure| Rate {
-            mean: figure.value,
-            error: figure.bounds.map(|bounds| (bounds.high - bounds.low) / 2.0),
-        })
-    };
+    let rate = |measure| figures::rate(part, subject, measure);
     let nothing = Rate {
         mean: 0.0,
         error: None,
@@ -78,6 +74,7 @@ fn figure(part: &Part, subject: Subject, job: &Option<String>) -> Option<Figure>
         settled: part
             .figure(subject, Measure::Iops)
             .and_then(|figure| figure.settled),
+        sure: None,
         latency_kind: if has(Measure::LatMean) {
             "total"
         } else {

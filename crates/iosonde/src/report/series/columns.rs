@@ -34,6 +34,8 @@ pub(super) struct Column {
     pub(super) quantity: Quantity,
     /// Whether people are shown it.
     pub(super) shown: bool,
+    /// Whether it is of the run's own I/O: then its mean is a figure of the run, which stands elsewhere.
+    pub(super) of_run: bool,
     /// Its value in an interval.
     pub(super) value: Value,
 }
@@ -68,6 +70,7 @@ fn io(results: &[&RunResult]) -> Vec<Column> {
             title: format!("{name} IOPS"),
             quantity: Quantity::Iops,
             shown: true,
+            of_run: true,
             value: Box::new(move |interval, _| {
                 per_second(interval, interval.directions[direction].ios)
             }),
@@ -77,6 +80,7 @@ fn io(results: &[&RunResult]) -> Vec<Column> {
             title: format!("{name} bandwidth"),
             quantity: Quantity::BytesPerS,
             shown: true,
+            of_run: true,
             value: Box::new(move |interval, _| {
                 per_second(interval, interval.directions[direction].bytes)
             }),
@@ -88,6 +92,7 @@ fn io(results: &[&RunResult]) -> Vec<Column> {
             title: format!("latency {name}"),
             quantity: Quantity::Ns,
             shown: name != "max",
+            of_run: true,
             value: Box::new(move |interval, _| {
                 interval.latency.percentile(percent).map(|ns| ns as f64)
             }),
@@ -124,6 +129,7 @@ fn device(device: &str) -> Vec<Column> {
             title: format!("{device} {title}"),
             quantity,
             shown: !title.is_empty(),
+            of_run: false,
             value: Box::new(move |_, slice| Some(rate(slice?.devices.get(&device)?))),
         }
     };
@@ -149,6 +155,7 @@ fn processors() -> Vec<Column> {
             title: title.to_owned(),
             quantity: Quantity::Percent,
             shown: !title.is_empty(),
+            of_run: false,
             value: Box::new(move |_, slice| Some(share(slice?.cpu.as_ref()?))),
         })
         .collect();
@@ -157,6 +164,7 @@ fn processors() -> Vec<Column> {
         title: "CPUs of iosonde".to_owned(),
         quantity: Quantity::Count,
         shown: true,
+        of_run: false,
         value: Box::new(|_, slice| slice?.process_cpus),
     });
     all
@@ -184,6 +192,7 @@ fn pressures() -> Vec<Column> {
             title: title.to_owned(),
             quantity: Quantity::Percent,
             shown: !title.is_empty(),
+            of_run: false,
             value: Box::new(move |_, slice| share(slice?.pressure.as_ref()?)),
         })
         .collect()
