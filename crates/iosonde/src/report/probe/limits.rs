@@ -41,8 +41,11 @@ pub(super) fn held_back(result: &ProbeResult) -> Vec<(&'static str, String)> {
     found.sort_by_key(|(_, labels)| std::cmp::Reverse(labels.len()));
     let sentence = |(verdict, labels): (&Verdict, Vec<String>)| {
         let limit = verdict.kind.limit().unwrap_or_default();
-        // The evidence is of the first.
-        let said = format!("{limit} ({})", verdict.evidence);
+        // The evidence is of the first, which is said where there are others.
+        let said = match &labels[..] {
+            [first, _, ..] => format!("{limit} ({first}: {})", verdict.evidence),
+            _ => format!("{limit} ({})", verdict.evidence),
+        };
         let text = match labels.len() {
             count if count == all => said,
             count if count > 2 => format!("{count} of {all} figures: {said}"),

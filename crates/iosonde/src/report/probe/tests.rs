@@ -95,6 +95,21 @@ fn a_block_device_that_may_only_be_read() {
 }
 
 #[test]
+fn evidence_of_several_figures_says_which_it_is_of() {
+    let device = FakeDevice {
+        verdicts: vec![Verdict {
+            kind: VerdictKind::Device,
+            evidence: "busy 100 % of the time with 54.0 requests in flight".to_owned(),
+        }],
+        ..FakeDevice::nvme()
+    };
+    let text = table::text(&probed(device, "/data", directory()).0);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = "held back by the device (4k random read, depth 64: busy 100 % of the time";
+    assert!(text.contains(said), "{text}");
+}
+
+#[test]
 fn a_device_of_two_targets_is_named_once() {
     let of = |name: &str, sync_ns: f64| {
         let device = FakeDevice {
