@@ -157,6 +157,31 @@ impl Loop {
         Loop::new(file)
     }
 
+    /// Makes a file of this size that is one hole, and attaches a loop device to it.
+    ///
+    /// # Panics
+    /// As [`Loop::new`].
+    #[must_use]
+    pub fn with_hole(file: &Path, size_bytes: u64) -> Loop {
+        let hole = File::create(file).and_then(|file| file.set_len(size_bytes));
+        hole.expect("a file for the loop device");
+        Loop::new(file)
+    }
+
+    /// Makes a file of this size, wholly written, and attaches a loop device to it that reads through the page cache, which
+    /// holds the file.
+    ///
+    /// # Panics
+    /// As [`Loop::new`].
+    #[must_use]
+    pub fn in_page_cache(file: &Path, size_bytes: usize) -> Loop {
+        fs::write(file, incompressible(size_bytes, 2)).expect("a file for the loop device");
+        File::open(file)
+            .and_then(|file| file.sync_all())
+            .expect("a file that can be synced");
+        Loop::attached(&[], file)
+    }
+
     /// The device node.
     #[must_use]
     pub fn path(&self) -> &Path {

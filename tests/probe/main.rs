@@ -4,6 +4,7 @@ mod faults;
 mod history;
 mod knee;
 mod live;
+mod loops;
 
 use std::fs;
 use std::thread;

@@ -32,6 +32,9 @@ pub struct Classification {
     /// Whether a cache of this machine answered reads: then the figures are not the device's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub served_from_cache: bool,
+    /// Whether reads met blocks that were never written: then the figures are not the device's either.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unwritten: bool,
     /// Figures of the probe, each in a few words.
     pub reasons: Vec<String>,
     /// What the time of durable writes is fit for; `None` where that was not measured, or is undecided.
@@ -39,6 +42,18 @@ pub struct Classification {
     pub durable_writes: Option<DurableWrites>,
     /// All of it in a few sentences, of which the first begins with "This is".
     pub sentence: String,
+}
+
+impl Classification {
+    /// What answered reads instead of the device; `None` where the device did. Memory is its own device.
+    pub fn answered_instead(&self) -> Option<&'static str> {
+        match (self.class, self.unwritten, self.served_from_cache) {
+            (DeviceClass::Memory, ..) => None,
+            (_, true, _) => Some("Blocks that were never written"),
+            (_, false, true) => Some("A cache"),
+            (_, false, false) => None,
+        }
+    }
 }
 
 /// Puts what is known of a target into words.
@@ -50,6 +65,7 @@ pub fn classify(evidence: &Evidence) -> Classification {
         device: evidence.device.words(),
         limit_iops: evidence.random_read_iops.filter(|_| limit.is_some()),
         served_from_cache: evidence.served_from_cache,
+        unwritten: evidence.unwritten,
         durable_writes: durable_writes::durable_writes(evidence),
         sentence: sentence(evidence, &figures),
         reasons: figures,

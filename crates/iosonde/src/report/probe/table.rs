@@ -16,7 +16,11 @@ pub(crate) fn text(result: &ProbeResult) -> String {
 /// The same of one of several targets. What they say of a device that they share stands below all of them.
 pub(crate) fn text_among(result: &ProbeResult, results: &[ProbeResult]) -> String {
     let size = words::bytes(result.working_set.bytes);
-    let mut text = format!("\n{}: working set {size}\n\n", result.target);
+    let mut text = format!("\n{}: working set {size}\n", result.target);
+    if let Some(warning) = answered_instead(result) {
+        text.push_str(&wrapped(&warning));
+    }
+    text.push('\n');
     text.push_str(&figures(result));
     text.push('\n');
     for remark in remarks(result) {
@@ -47,6 +51,18 @@ pub(crate) fn text_among(result: &ProbeResult, results: &[ProbeResult]) -> Strin
         text.push_str(&promise::table(held));
     }
     text
+}
+
+/// That something else than the device answered reads, where it did.
+pub(super) fn answered_instead(result: &ProbeResult) -> Option<String> {
+    let who = result.classification.answered_instead()?;
+    let comparison = match result.expected.is_empty() {
+        true => "",
+        false => ", and no comparison with a promise holds",
+    };
+    Some(format!(
+        "{who} answered reads: their figures are not the device's{comparison}."
+    ))
 }
 
 pub(crate) fn plain() -> Table {
