@@ -23,6 +23,7 @@ mod rate_latency;
 mod replay;
 mod safety;
 mod stopped;
+mod steady;
 mod syscalls;
 mod targets;
 mod text;

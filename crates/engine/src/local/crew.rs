@@ -5,7 +5,7 @@
 use super::rates::RateWatch;
 use super::report;
 use super::status::StatusRequest;
-use super::steady::SteadyWatch;
+use super::steady::SteadyWatches;
 use super::watch::DeviceWatch;
 use super::{CrewOutcome, Member};
 use crate::clock::{Clock, RealClock};
@@ -68,7 +68,7 @@ pub(super) struct Crew<'a> {
     results: Vec<Option<WorkerResult>>,
     /// When each worker's group started.
     starts_ns: Vec<Option<u64>>,
-    steady: BTreeMap<usize, SteadyWatch>,
+    steady: SteadyWatches,
     rates: BTreeMap<usize, RateWatch>,
     flows: BTreeMap<u32, Arc<FlowPool>>,
     outcome: CrewOutcome,
@@ -131,7 +131,7 @@ impl<'a> Crew<'a> {
                 })
                 .collect(),
             starts_ns: vec![None; clones.len()],
-            steady: BTreeMap::new(),
+            steady: SteadyWatches::default(),
             rates: BTreeMap::new(),
             flows: BTreeMap::new(),
             outcome: CrewOutcome::default(),
@@ -153,8 +153,8 @@ impl<'a> Crew<'a> {
     /// When the next look is due.
     pub(super) fn next_tick_ns(&self) -> u64 {
         let look_ns = self.last_tick_ns + self.tick_ns;
-        let next_look_ns = self.status.next_look_ns();
-        next_look_ns.map_or(look_ns, |next_ns| next_ns.min(look_ns))
+        let others = [self.status.next_look_ns(), self.steady.next_check_ns()];
+        others.into_iter().flatten().fold(look_ns, u64::min)
     }
 
     /// What a worker shares with the crew.
@@ -242,13 +242,9 @@ impl<'a> Crew<'a> {
                 continue;
             }
             self.starts_ns[number] = Some(start_ns);
-            let (job, index) = (self.job(number), self.clones[number].job);
+            let job = self.job(number);
             let measured_ns = start_ns + job.schedule.ramp_time_ns;
-            if let Some(rule) = job.schedule.steady_state {
-                self.steady
-                    .entry(index)
-                    .or_insert_with(|| SteadyWatch::new(rule, measured_ns));
-            }
+            self.steady.start(number, job, start_ns);
             if let Some(watch) = RateWatch::new(job, measured_ns) {
                 self.rates.insert(number, watch);
             }
@@ -313,8 +309,16 @@ impl<'a> Crew<'a> {
 
     /// Looks at everything that runs.
     pub(super) fn tick(&mut self, now_ns: u64) {
-        if self.status.is_open() && now_ns < self.last_tick_ns + self.tick_ns {
-            return self.tell_status(now_ns, self.at_ns(now_ns));
+        let is_steady_due = (self.steady.next_check_ns()).is_some_and(|next_ns| next_ns <= now_ns);
+        let is_early = now_ns < self.last_tick_ns + self.tick_ns;
+        if is_early && (self.status.is_open() || is_steady_due) {
+            self.simulated_ns = now_ns;
+            self.look_for_steady_state(now_ns);
+            self.simulated_ns = 0;
+            if self.status.is_open() {
+                self.tell_status(now_ns, self.at_ns(now_ns));
+            }
+            return;
         }
         let elapsed_ns = now_ns.saturating_sub(self.last_tick_ns).max(1);
         self.last_tick_ns = now_ns;
@@ -405,7 +409,7 @@ impl<'a> Crew<'a> {
             result.directions[direction].bw = samples.bw[direction];
             result.directions[direction].iops = samples.iops[direction];
         }
-        result.steady_state = self.steady.get(&result.job).map(SteadyWatch::result);
+        result.steady_state = self.steady.result(number, self.job(number));
     }
 
     /// Time since the start of the run.
@@ -448,29 +452,10 @@ impl<'a> Crew<'a> {
     }
 
     fn look_for_steady_state(&mut self, now_ns: u64) {
-        let mut attained = Vec::new();
-        for (job, watch) in &mut self.steady {
-            let (mut ios, mut bytes, mut latency_ns) = (0, 0, 0);
-            for (_, shared) in self
-                .clones
-                .iter()
-                .zip(&self.shared)
-                .filter(|(clone, _)| clone.job == *job)
-            {
-                latency_ns += shared.latency_sum_ns.get();
-                for direction in Direction::ALL {
-                    ios += shared.counts(direction).ios;
-                    bytes += shared.counts(direction).bytes;
-                }
-            }
-            if watch.look(now_ns, ios, bytes, latency_ns) {
-                attained.push(*job);
-            }
-        }
-        for number in 0..self.clones.len() {
-            if attained.contains(&self.clones[number].job) && self.life[number] == Life::Running {
-                self.stop(number);
-            }
+        let life = &self.life;
+        let is_running = |number: usize| life[number] == Life::Running;
+        for number in self.steady.look(now_ns, &self.shared, is_running) {
+            self.stop(number);
         }
     }
 

@@ -116,6 +116,13 @@ pub struct SteadyState {
     pub interval_ns: u64,
 }
 
+impl SteadyState {
+    /// How many samples the window holds.
+    pub fn samples(&self) -> usize {
+        (self.duration_ns / self.interval_ns.max(1)).max(1) as usize
+    }
+}
+
 /// What `steadystate` looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -290,20 +290,26 @@ fn insert_steady_state(job: &mut Map<String, Value>, entry: &Entry<'_>) {
     let (Some(asked), Some(found)) = (&entry.job.schedule.steady_state, &entry.steady_state) else {
         return;
     };
-    let (bw_mean, iops_mean) = steady::means(found);
+    let (bw_mean, iops_mean) = steady::means(asked, found);
+    let (bw, iops) = steady::window(asked, found);
     let percent = steady::percent_sign(asked);
+    // fio computes only one of both.
+    let (max_deviation, slope) = match asked.slope {
+        true => (0.0, found.slope),
+        false => (found.max_deviation, 0.0),
+    };
     let steady = value!({
         "ss": steady::option(asked),
         "duration": asked.duration_ns / 1_000_000_000,
         "attained": u8::from(found.attained),
         "criterion": format!("{:.6}{percent}", found.criterion),
-        "max_deviation": found.max_deviation,
-        "slope": found.slope,
+        "max_deviation": max_deviation,
+        "slope": slope,
         "data": {
             "bw_mean": bw_mean,
             "iops_mean": iops_mean,
-            "iops": found.iops,
-            "bw": found.bw_bytes,
+            "iops": iops,
+            "bw": bw,
         },
     });
     job.insert("steadystate".into(), steady);

@@ -27,9 +27,20 @@ pub(super) fn option(asked: &SteadyState) -> String {
     )
 }
 
-/// Means of bytes per second and of I/Os per second over the window.
-pub(super) fn means(result: &SteadyStateResult) -> (u64, u64) {
-    (mean(&result.bw_bytes), mean(&result.iops))
+/// Bytes and I/Os per second, sample by sample. As in fio, a window that was never full is padded with zeros.
+pub(super) fn window(asked: &SteadyState, result: &SteadyStateResult) -> (Vec<u64>, Vec<u64>) {
+    let padded = |values: &[u64]| {
+        let mut values = values.to_vec();
+        values.resize(values.len().max(asked.samples()), 0);
+        values
+    };
+    (padded(&result.bw_bytes), padded(&result.iops))
+}
+
+/// Means of bytes per second and of I/Os per second over the window, zeros of one that was never full included.
+pub(super) fn means(asked: &SteadyState, result: &SteadyStateResult) -> (u64, u64) {
+    let (bytes, iops) = window(asked, result);
+    (mean(&bytes), mean(&iops))
 }
 
 fn mean(values: &[u64]) -> u64 {

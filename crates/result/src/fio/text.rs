@@ -446,7 +446,7 @@ fn write_steady_state(out: &mut impl Write, entry: &Entry<'_>) -> io::Result<()>
         return Ok(());
     };
     let units = Units::of(&entry.job.measure);
-    let (bandwidth, iops) = steady::means(found);
+    let (bandwidth, iops) = steady::means(asked, found);
     writeln!(
         out,
         "  steadystate  : attained={}, bw={}, iops={}, {}{}={:.3}{}",
