@@ -118,3 +118,18 @@ fn what_is_no_trace_is_refused_with_its_line() {
         run.stderr
     );
 }
+
+/// The trace is read when the job starts that replays it, not before the run.
+#[test]
+fn job_replays_what_an_earlier_one_of_the_run_records() {
+    for program in Program::both() {
+        let scratch = Scratch::shared();
+        let line = "--filename=file --size=64k --bs=4k --name=w --rw=randwrite --write_iolog=trace \
+                    --name=r --stonewall --read_iolog=trace --numjobs=2";
+        let document = program.line(&scratch, line).json();
+        for job in 0..3 {
+            let written = number(&document, &format!("/jobs/{job}/write/io_bytes"));
+            assert_eq!(written, 65536.0, "{program:?} {job}: {document:#}");
+        }
+    }
+}

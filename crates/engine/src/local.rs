@@ -15,6 +15,7 @@ mod guard;
 mod layout_progress;
 mod logfiles;
 mod machine;
+mod member;
 mod rates;
 mod report;
 mod scheduler;
@@ -37,13 +38,14 @@ use crate::placed::placed;
 pub use crate::prepare::ToBe;
 use crate::prepare::{FileKind, FileUse, Made};
 use crate::sys::thread::raise_open_files;
-pub(crate) use files::{Member, expand};
+pub(crate) use files::expand;
 use iosonde_job::plan::{CephAccess, Plan};
 use iosonde_result::observer::Observer;
 use iosonde_result::run::{Event, FORMAT, RunResult, Verdict, WorkerResult};
 use iosonde_result::session::{RunError, Session};
 #[cfg(feature = "ceph")]
 pub(crate) use layout_progress::LayoutProgress;
+pub(crate) use member::Member;
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -178,7 +180,7 @@ impl Session for LocalSession {
         let asked = plan;
         let plan = &traced.plan;
         buffers::check(plan, memory_to_take(&device::system::System::live()))?;
-        let (clones, made) = files::make_ready(&traced, &self.runner, begun, observer)?;
+        let (clones, mut made) = files::make_ready(&traced, &self.runner, begun, observer)?;
         self.estate()
             .make_ready(plan, &clones, &self.runner.terms(), begun, observer)
             .inspect_err(|_| made.remove())?;
@@ -197,6 +199,9 @@ impl Session for LocalSession {
         };
         let mut outcome = threads::run(plan, &clones, &session, around, observer)
             .inspect_err(|_| made.remove())?;
+        for late in clones.iter().filter_map(Member::made_at_start) {
+            made.extend(late.clone());
+        }
         let failed = outcome.workers.iter().any(|worker| worker.error.is_some());
         let is_unwanted = self.runner.interrupt.is_requested() && !self.runner.keep_files;
         if failed || is_unwanted {

@@ -57,9 +57,9 @@ pub(crate) struct Kit {
 
 /// Allocates and fills what a worker needs.
 pub(crate) fn kit(plan: &Plan, clone: &Member) -> Result<Kit, RunError> {
-    let (job, number, files) = (&plan.jobs[clone.job], clone.number, clone.files());
+    let (job, number, files) = (clone.job(plan), clone.number, clone.files());
     let seeds = Seeds::new(&job.workload, number, super::epoch_ms());
-    let layout = match &clone.trace {
+    let layout = match clone.trace() {
         None => files.layout(),
         // What the generator would make is not asked for.
         Some(_) => FileLayout::whole_file(job.workload.block_size.read.max()),
@@ -94,7 +94,7 @@ pub(crate) fn kit(plan: &Plan, clone: &Member) -> Result<Kit, RunError> {
         generator,
         contents,
         verifier,
-        trace: clone.trace.clone(),
+        trace: clone.trace().cloned(),
         seeds,
     })
 }

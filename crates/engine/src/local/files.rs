@@ -4,6 +4,7 @@
 //! that says no size and starts after others of the run takes its files as those have left them.
 
 use super::layout_progress::LayoutProgress;
+use super::member::Member;
 use super::traces::Traced;
 use super::{LocalRunner, ToBe, guard};
 use crate::interrupt::Interrupt;
@@ -11,69 +12,12 @@ use crate::prepare::{
     FileKind, Layout, Made, WorkerFiles, fills_all, lay_out, needs_data, resolve,
 };
 use iosonde_job::plan::{Direction, Extent, Job, Plan};
-use iosonde_job::trace::Trace;
 use iosonde_result::observer::{Control, Observer};
 use iosonde_result::run::Event;
 use iosonde_result::session::RunError;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
 use std::time::Instant;
-
-/// One clone of a job, before it runs.
-pub(crate) struct Member {
-    /// Index into the plan's jobs.
-    pub(crate) job: usize,
-    /// Which clone of it.
-    pub(crate) clone: u32,
-    /// Number among all workers of the plan.
-    pub(crate) number: u32,
-    /// What it replays.
-    pub(crate) trace: Option<Arc<Trace>>,
-    /// Its files before the run: their names, where an earlier job has to make them first.
-    expected: WorkerFiles,
-    /// Its files as they are at its start, where that makes a difference.
-    at_start: OnceLock<WorkerFiles>,
-}
-
-impl Member {
-    fn new(
-        (job, clone, number): (usize, u32, u32),
-        trace: Option<Arc<Trace>>,
-        expected: WorkerFiles,
-    ) -> Member {
-        Member {
-            trace,
-            job,
-            clone,
-            number,
-            expected,
-            at_start: OnceLock::new(),
-        }
-    }
-
-    /// Its files, as far as they are known.
-    pub(crate) fn files(&self) -> &WorkerFiles {
-        self.at_start.get().unwrap_or(&self.expected)
-    }
-
-    /// Its files at its start. What consent overrides comes back as warnings.
-    pub(super) fn look_again(
-        &self,
-        plan: &Plan,
-        consent: &[PathBuf],
-    ) -> Result<Vec<String>, RunError> {
-        let job = &plan.jobs[self.job];
-        if !starts_later(plan, self.job) || !finds_size(job) {
-            return Ok(Vec::new());
-        }
-        let files = resolve(job, self.clone)?;
-        let warnings = guard::check(job, &files, consent)?;
-        // A worker starts once.
-        let _ = self.at_start.set(files);
-        Ok(warnings)
-    }
-}
 
 /// All clones of all jobs: job, clone, number.
 pub(crate) fn expand(plan: &Plan) -> impl Iterator<Item = (usize, u32, u32)> + '_ {
@@ -88,13 +32,13 @@ pub(crate) fn expand(plan: &Plan) -> impl Iterator<Item = (usize, u32, u32)> + '
 }
 
 /// Whether a job starts when others of the plan have ended.
-fn starts_later(plan: &Plan, job: usize) -> bool {
+pub(super) fn starts_later(plan: &Plan, job: usize) -> bool {
     let mut walls = plan.jobs[..=job].iter().skip(1);
     plan.jobs[job].schedule.wait_for.is_some() || walls.any(|job| job.schedule.stonewall)
 }
 
 /// Whether the size of a job's files is the one that they have.
-fn finds_size(job: &Job) -> bool {
+pub(super) fn finds_size(job: &Job) -> bool {
     job.files.filesize.is_none()
         && job.replay.is_none()
         && !matches!(job.files.size, Some(Extent::Bytes(_)))
@@ -110,7 +54,7 @@ pub(super) fn find(traced: &Traced) -> Result<Vec<Member>, RunError> {
             Some(trace) => WorkerFiles::of_trace(job, which.1, trace)?,
             None => resolve(job, which.1)?,
         };
-        Ok(Member::new(which, trace.cloned(), files))
+        Ok(Member::new(which, traced, files))
     };
     expand(&traced.plan).map(member).collect()
 }
@@ -123,6 +67,7 @@ pub(super) fn named(traced: &Traced) -> Vec<PathBuf> {
         let job = &jobs[index];
         match traced.of(number) {
             Some(trace) => WorkerFiles::of_trace(job, clone, trace),
+            None if traced.late(number).is_some() => Ok(WorkerFiles::NONE),
             None => resolve(job, clone).or_else(|_| WorkerFiles::by_name(job, clone)),
         }
         .ok()
@@ -206,6 +151,8 @@ impl<'a> Search<'a> {
         let trace = self.traced.of(number);
         let found = match trace {
             Some(trace) => WorkerFiles::of_trace(job, clone, trace),
+            // Its files are known when an earlier job has written the trace.
+            None if self.traced.late(number).is_some() => Ok(WorkerFiles::NONE),
             None => resolve(job, clone),
         };
         let files = match found {
@@ -229,7 +176,7 @@ impl<'a> Search<'a> {
             let paths = files.files.iter().map(|file| file.path.clone());
             self.written.extend(paths);
         }
-        self.members.push(Member::new(which, trace.cloned(), files));
+        self.members.push(Member::new(which, self.traced, files));
         Ok(())
     }
 
@@ -247,11 +194,11 @@ impl<'a> Search<'a> {
         let mut warnings = Vec::new();
         for member in &self.members {
             let job = &self.plan.jobs[member.job];
-            warnings.extend(guard::check(job, &member.expected, &runner.consent)?);
+            warnings.extend(guard::check(job, member.expected(), &runner.consent)?);
         }
         let workers = || {
             let members = self.members.iter();
-            members.map(|member| (&self.plan.jobs[member.job], &member.expected))
+            members.map(|member| (&self.plan.jobs[member.job], member.expected()))
         };
         guard::stay(workers(), runner.within.as_deref())?;
         guard::keep(workers(), &runner.only_read)?;
@@ -267,7 +214,7 @@ impl<'a> Search<'a> {
         let before = to_be.clone();
         let files = self.members.iter().flat_map(|member| {
             let job = &self.plan.jobs[member.job];
-            let files = member.expected.files.iter();
+            let files = member.expected().files.iter();
             files.map(move |file| (job, file))
         });
         let with_paths = || files.clone().filter(|(job, _)| job.io.engine.has_paths());
@@ -295,7 +242,7 @@ impl<'a> Search<'a> {
     ) -> Result<Made, RunError> {
         let layout = &self.layout;
         let waiting = |member: &Member| {
-            !self.missing.contains(&member.number) && layout.concerns(&member.expected)
+            !self.missing.contains(&member.number) && layout.concerns(member.expected())
         };
         let members = self.members.iter();
         let workers: Vec<_> = members
@@ -321,11 +268,11 @@ impl<'a> Search<'a> {
             }
             let files = match resolve(job, member.clone) {
                 Ok(files) => files,
-                Err(_) if self.comes_later(member.job, &member.expected) => continue,
+                Err(_) if self.comes_later(member.job, member.expected()) => continue,
                 Err(error) => return Err(error),
             };
             guard::check(job, &files, consent)?;
-            self.members[index].expected = files;
+            self.members[index].expect(files);
         }
         Ok(())
     }
@@ -335,7 +282,7 @@ impl<'a> Search<'a> {
         for member in &self.members {
             let job = &self.plan.jobs[member.job];
             if job.io.engine.has_paths() && job.files.allow_file_create {
-                for file in &member.expected.files {
+                for file in &member.expected().files {
                     made.parents_of(&file.path)?;
                 }
             }
@@ -361,7 +308,7 @@ fn made_at_open(plan: &Plan, members: &[Member]) -> BTreeSet<PathBuf> {
     let real = members
         .iter()
         .filter(|member| plan.jobs[member.job].io.engine.has_paths());
-    let files = real.flat_map(|member| &member.expected.files);
+    let files = real.flat_map(|member| &member.expected().files);
     files
         .filter(|file| file.kind == FileKind::Regular && !file.path.exists())
         .map(|file| file.path.clone())

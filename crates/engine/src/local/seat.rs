@@ -116,7 +116,7 @@ struct Ready {
 
 impl Seat<'_> {
     fn job(&self) -> &Job {
-        &self.plan.jobs[self.clone.job]
+        self.clone.job(self.plan)
     }
 
     /// Runs the worker. `ready` is called when it waits at the gate, with the reason if it cannot run.
@@ -139,13 +139,10 @@ impl Seat<'_> {
     }
 
     fn prepare(&self) -> Result<Ready, RunError> {
-        let job = self.job();
-        for warning in self
-            .clone
-            .look_again(self.plan, &self.session.runner.consent)?
-        {
+        for warning in self.clone.look_again(self.plan, self.session.runner)? {
             self.shared.note(warning);
         }
+        let job = self.job();
         self.fill_what_was_discarded()?;
         self.schedulers.switch(job, self.clone)?;
         settle(job, self.clone.clone)?;

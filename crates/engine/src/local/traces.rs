@@ -1,5 +1,6 @@
 //! The traces that jobs replay: read before anything else, as they say which files are used, and how.
 
+use super::files::starts_later;
 use crate::prepare::target_error;
 use iosonde_job::plan::{BlockSize, Direction, Job, Mode, PerDirection, Plan, Replay, Workload};
 use iosonde_job::trace::{self, Trace, TracedFile};
@@ -15,6 +16,24 @@ pub(super) struct Traced {
     /// The plan that is run: directions and block sizes are those of the traces.
     pub(super) plan: Plan,
     by_worker: BTreeMap<u32, Arc<Trace>>,
+    late: BTreeMap<u32, LateTrace>,
+}
+
+/// A trace that an earlier job of the same run writes. As in fio, it is read when the job starts that replays it.
+#[derive(Debug, Clone)]
+pub(super) struct LateTrace {
+    path: String,
+}
+
+impl LateTrace {
+    /// The trace, and the job as it does what the trace says.
+    pub(super) fn read(&self, job: &Job, readonly: bool) -> Result<(Trace, Job), RunError> {
+        let replay = job.replay.as_ref().expect("a job that replays a trace");
+        let trace = read(&self.path, replay, readonly)?;
+        let mut job = job.clone();
+        adopt(&mut job, &trace, true);
+        Ok((trace, job))
+    }
 }
 
 impl Traced {
@@ -23,17 +42,25 @@ impl Traced {
         let mut traced = Traced {
             plan: plan.clone(),
             by_worker: BTreeMap::new(),
+            late: BTreeMap::new(),
         };
+        let is_simulated = super::simulate::is_simulated(plan)?;
         for (job, clone, number) in super::expand(plan) {
             let Some(replay) = &plan.jobs[job].replay else {
                 continue;
             };
             refuse_cluster(&plan.jobs[job])?;
             let count = replay.traces.len() as u32;
+            let path = &replay.traces[(clone % count) as usize];
+            if !is_simulated && is_written_before(plan, job, path) {
+                traced.late.insert(number, LateTrace { path: path.clone() });
+                expect_anything(&mut traced.plan.jobs[job]);
+                continue;
+            }
             // Clones of a job are numbered one after the other.
             let trace = match clone.checked_sub(count) {
                 Some(_) => traced.by_worker[&(number - count)].clone(),
-                None => Arc::new(read(&replay.traces[clone as usize], replay, readonly)?),
+                None => Arc::new(read(path, replay, readonly)?),
             };
             traced.by_worker.insert(number, trace);
         }
@@ -49,6 +76,24 @@ impl Traced {
     pub(super) fn of(&self, number: u32) -> Option<&Arc<Trace>> {
         self.by_worker.get(&number)
     }
+
+    /// The trace of a worker that an earlier job writes.
+    pub(super) fn late(&self, number: u32) -> Option<&LateTrace> {
+        self.late.get(&number)
+    }
+}
+
+/// Whether a job that starts after others replays what one of them records.
+fn is_written_before(plan: &Plan, job: usize, path: &str) -> bool {
+    let mut earlier = plan.jobs[..job].iter();
+    starts_later(plan, job)
+        && earlier.any(|earlier| earlier.measure.logs.trace.as_deref() == Some(path))
+}
+
+/// Until the trace of a job is known, it may do anything.
+fn expect_anything(job: &mut Job) {
+    job.workload.rw.mode = Mode::All;
+    job.verify = None;
 }
 
 /// A job that names a Ceph target by a path, not by its engine, is known only here.

@@ -53,7 +53,7 @@ struct Size {
 }
 
 /// What has been made on the way to a run.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Made {
     /// Files that were not there before.
     pub created: Vec<PathBuf>,

@@ -50,6 +50,13 @@ pub struct WorkerFiles {
 }
 
 impl WorkerFiles {
+    /// No files: what a job uses whose trace is not known yet.
+    pub const NONE: WorkerFiles = WorkerFiles {
+        files: Vec::new(),
+        size_bytes: 0,
+        io_bytes: None,
+    };
+
     /// The files by their names alone, for a job whose files are made by another: nothing is known of them yet.
     pub fn by_name(job: &Job, clone: u32) -> Result<WorkerFiles, RunError> {
         let nothing = FileRegion {

@@ -1,0 +1,144 @@
+//! One clone of a job, and what is known of it only when it starts.
+
+use super::traces::{LateTrace, Traced};
+use super::{LocalRunner, buffers, files, guard, memory_to_take};
+use crate::device::system::System;
+use crate::prepare::{Layout, Made, WorkerFiles, lay_out, resolve};
+use iosonde_job::plan::{Job, Plan};
+use iosonde_job::trace::Trace;
+use iosonde_result::session::RunError;
+use std::sync::{Arc, OnceLock};
+
+/// One clone of a job, before it runs.
+pub(crate) struct Member {
+    /// Index into the plan's jobs.
+    pub(crate) job: usize,
+    /// Which clone of it.
+    pub(crate) clone: u32,
+    /// Number among all workers of the plan.
+    pub(crate) number: u32,
+    /// What it replays, where that is known before the run.
+    trace: Option<Arc<Trace>>,
+    /// The trace that an earlier job of the run writes.
+    late: Option<LateTrace>,
+    /// Its files before the run: their names, where an earlier job has to make them first.
+    expected: WorkerFiles,
+    /// What it is at its start, where that makes a difference.
+    at_start: OnceLock<AtStart>,
+}
+
+/// What an earlier job has left for this one.
+struct AtStart {
+    files: WorkerFiles,
+    /// The trace, what the job does by it, and the files made for it.
+    replay: Option<(Arc<Trace>, Box<Job>, Made)>,
+}
+
+impl Member {
+    /// A clone with the files that are known before the run.
+    pub(super) fn new(
+        (job, clone, number): (usize, u32, u32),
+        traced: &Traced,
+        expected: WorkerFiles,
+    ) -> Member {
+        Member {
+            trace: traced.of(number).cloned(),
+            late: traced.late(number).cloned(),
+            job,
+            clone,
+            number,
+            expected,
+            at_start: OnceLock::new(),
+        }
+    }
+
+    /// Its files, as far as they are known.
+    pub(crate) fn files(&self) -> &WorkerFiles {
+        self.at_start
+            .get()
+            .map_or(&self.expected, |known| &known.files)
+    }
+
+    /// Its files as they are known before the run.
+    pub(super) fn expected(&self) -> &WorkerFiles {
+        &self.expected
+    }
+
+    /// Its files have changed before the run.
+    pub(super) fn expect(&mut self, files: WorkerFiles) {
+        self.expected = files;
+    }
+
+    fn replay(&self) -> Option<&(Arc<Trace>, Box<Job>, Made)> {
+        self.at_start.get()?.replay.as_ref()
+    }
+
+    /// Its job: that of the plan, or what a trace makes of it that is known by now.
+    pub(super) fn job<'a>(&'a self, plan: &'a Plan) -> &'a Job {
+        self.replay()
+            .map_or(&plan.jobs[self.job], |(_, job, _)| job)
+    }
+
+    /// What it replays.
+    pub(super) fn trace(&self) -> Option<&Arc<Trace>> {
+        self.trace
+            .as_ref()
+            .or_else(|| self.replay().map(|(trace, ..)| trace))
+    }
+
+    /// Files that were made for it when it started.
+    pub(super) fn made_at_start(&self) -> Option<&Made> {
+        self.replay().map(|(.., made)| made)
+    }
+
+    /// Looks at what earlier jobs have left. What consent overrides comes back as warnings.
+    pub(super) fn look_again(
+        &self,
+        plan: &Plan,
+        runner: &LocalRunner,
+    ) -> Result<Vec<String>, RunError> {
+        let job = &plan.jobs[self.job];
+        let (known, warnings) = if let Some(late) = &self.late {
+            self.read_trace(job, late, runner)?
+        } else if files::starts_later(plan, self.job) && files::finds_size(job) {
+            let files = resolve(job, self.clone)?;
+            let warnings = guard::check(job, &files, &runner.consent)?;
+            let replay = None;
+            (AtStart { files, replay }, warnings)
+        } else {
+            return Ok(Vec::new());
+        };
+        // A worker starts once.
+        let _ = self.at_start.set(known);
+        Ok(warnings)
+    }
+
+    /// Reads the trace that an earlier job has written, and does for its files what is done for those of other jobs before the run.
+    fn read_trace(
+        &self,
+        job: &Job,
+        late: &LateTrace,
+        runner: &LocalRunner,
+    ) -> Result<(AtStart, Vec<String>), RunError> {
+        let (trace, job) = late.read(job, runner.readonly)?;
+        let files = WorkerFiles::of_trace(&job, self.clone, &trace)?;
+        let warnings = guard::check(&job, &files, &runner.consent)?;
+        let worker = || [(&job, &files)].into_iter();
+        guard::stay(worker(), runner.within.as_deref())?;
+        guard::keep(worker(), &runner.only_read)?;
+        let alone = Plan {
+            jobs: vec![job.clone()],
+            ..Plan::default()
+        };
+        buffers::check(&alone, memory_to_take(&System::live()))?;
+        let mut layout = Layout::new(runner.may_run_full);
+        layout.add(&job, self.number, &files);
+        if runner.readonly {
+            layout.refuse_writes()?;
+        }
+        let stops = [runner.interrupt.as_ref()];
+        let made = lay_out(&layout, runner.keep_files, &stops, &mut |_| {})?;
+        let replay = Some((Arc::new(trace), Box::new(job), made));
+        Ok((AtStart { files, replay }, warnings))
+    }
+}
