@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -141,5 +142,40 @@ fn the_file_of_a_job_that_was_interrupted_stays() {
         let run = running.within(SOON).wait();
         assert!(!run.status.success(), "{program:?}: {run}");
         assert_eq!(scratch.files(), ["job.0.0"], "{program:?}: {run}");
+    }
+}
+
+/// `fio ... | head`: a program ends by SIGPIPE, and in silence, when it writes and nobody reads; with a status interval that is soon.
+#[test]
+fn program_ends_when_nobody_reads_its_output() {
+    for program in Program::both() {
+        for options in ["--runtime=1", "--runtime=600 --status-interval=500ms"] {
+            let scratch = Scratch::shared();
+            lay_out(&scratch.work().join("data"), 1 << 20);
+            let line = format!(
+                "--name=job --filename=data --size=1m --rw=randread --time_based --thinktime=1000 {options}"
+            );
+            let words = program.command();
+            let mut child = Command::new(&words[0])
+                .args(&words[1..])
+                .args(line.split_whitespace())
+                .current_dir(scratch.work())
+                .env("HOME", scratch.state())
+                .env("XDG_DATA_HOME", scratch.state())
+                .env("XDG_STATE_HOME", scratch.state())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("the program starts");
+            drop(child.stdout.take());
+            let ended = child.wait_with_output().expect("the program ends");
+            let signal = Some(Signal::PIPE.as_raw());
+            assert_eq!(
+                ended.status.signal(),
+                signal,
+                "{program:?} {options}: {ended:?}"
+            );
+            assert!(ended.stderr.is_empty(), "{program:?} {options}: {ended:?}");
+        }
     }
 }

@@ -10,6 +10,7 @@ use iosonde_study::load::LoadError;
 use iosonde_study::probe::{ProbeError, WorkingSetError};
 use iosonde_study::pts::PtsError;
 use iosonde_study::sweep::SweepError;
+use signal_hook::consts::SIGPIPE;
 use std::collections::HashSet;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -152,6 +153,11 @@ impl Failure {
         if let Failure::Arguments(error) = self {
             // Help goes to standard output, errors to standard error: clap knows.
             let _ = error.print();
+            return;
+        }
+        if matches!(self, Failure::Interrupted(SIGPIPE)) {
+            // As fio does, a program ends in silence whose reader is gone.
+            let _ = signal_hook::low_level::emulate_default_handler(SIGPIPE);
             return;
         }
         let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();

@@ -4,6 +4,15 @@ use crate::failure::Failure;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Set when something written to standard output found no reader.
+static READER_GONE: AtomicBool = AtomicBool::new(false);
+
+/// Whether something written to standard output found no reader.
+pub(crate) fn is_reader_gone() -> bool {
+    READER_GONE.load(Relaxed)
+}
 
 /// Where results go.
 pub(crate) enum Output {
@@ -29,16 +38,18 @@ impl Output {
         Ok(Output::File(path.to_owned(), BufWriter::new(file)))
     }
 
-    /// Writes a whole document. A reader that has gone away (`| head`) is no error.
+    /// Writes a whole document. A reader that has gone away (`| head`) is no error: see [`is_reader_gone`].
     pub(crate) fn write(&mut self, document: &[u8]) -> Result<(), Failure> {
         match self {
             Output::Standard => {
                 let mut stdout = io::stdout().lock();
                 match stdout.write_all(document).and_then(|()| stdout.flush()) {
-                    Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                        Err(Failure::Output(PathBuf::from("standard output"), error))
+                    Ok(()) => Ok(()),
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                        READER_GONE.store(true, Relaxed);
+                        Ok(())
                     }
-                    _ => Ok(()),
+                    Err(error) => Err(Failure::Output(PathBuf::from("standard output"), error)),
                 }
             }
             Output::File(path, file) => file

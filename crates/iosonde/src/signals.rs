@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use iosonde_engine::interrupt::Interrupt;
 use iosonde_study::CutShort;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
@@ -21,8 +21,17 @@ pub(crate) struct Stop {
 impl Stop {
     /// Listens for signals from now on, on a thread that sleeps until one comes.
     pub(crate) fn listen() -> anyhow::Result<Stop> {
+        Stop::listen_to(&[SIGINT, SIGTERM, SIGHUP])
+    }
+
+    /// The same as fio, which ends when nobody reads its output any more.
+    pub(crate) fn listen_as_fio() -> anyhow::Result<Stop> {
+        Stop::listen_to(&[SIGINT, SIGTERM, SIGHUP, SIGPIPE])
+    }
+
+    fn listen_to(signals: &[i32]) -> anyhow::Result<Stop> {
         let stop = Stop::default();
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+        let mut signals = Signals::new(signals)?;
         let heard = stop.clone();
         std::thread::Builder::new()
             .name("signals".to_owned())

@@ -9,7 +9,7 @@ mod notes;
 use crate::args::KeepArgs;
 use crate::failure::Failure;
 use crate::live::fio::FioLive;
-use crate::output::Output;
+use crate::output::{Output, is_reader_gone};
 use crate::signals::Stop;
 use crate::store::{Keeper, target_here};
 use elsewhere::Elsewhere;
@@ -21,11 +21,19 @@ use iosonde_job::{CommandLine, Plan, help};
 use iosonde_result::fio::{self, Formats};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
+use signal_hook::consts::SIGPIPE;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Does what fio would do with these arguments.
+/// Does what fio would do with these arguments. As fio does, it ends by SIGPIPE when nobody reads what it prints.
 pub(crate) fn run(words: &[OsString], keep: &KeepArgs) -> Result<(), Failure> {
+    match run_here_or_elsewhere(words, keep) {
+        Ok(()) if is_reader_gone() => Err(Failure::Interrupted(SIGPIPE)),
+        ended => ended,
+    }
+}
+
+fn run_here_or_elsewhere(words: &[OsString], keep: &KeepArgs) -> Result<(), Failure> {
     let (elsewhere, words) = elsewhere::split(words)?;
     let engine_of_target = matches!(elsewhere, Some(Elsewhere::Ceph(_)));
     let mut parsed = parse_for(&words, engine_of_target, &SystemEnv::default())
@@ -100,7 +108,7 @@ fn measure(
 ) -> Result<(), Failure> {
     let formats = Formats::asked(command);
     let missing = no_device::missing_in(Path::new("/dev"), plan);
-    let stop = Stop::listen()?;
+    let stop = Stop::listen_as_fio()?;
     let mut keeper = Keeper::open(keep)?;
     let mut output = Output::open(command.output.as_deref().map(Path::new), false)?;
     let agreed = command.allow_overwrite.iter().map(PathBuf::from);

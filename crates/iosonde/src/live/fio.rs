@@ -11,7 +11,7 @@ use aggregate::AggregateLog;
 use iosonde_job::cmdline::Eta;
 use iosonde_job::{CommandLine, Plan};
 use iosonde_result::fio::{Formats, eta_line, header};
-use iosonde_result::observer::{Control, Observer, Progress};
+use iosonde_result::observer::{Control, Observer, Progress, WorkerProgress, WorkerState};
 use iosonde_result::run::{Event, RunResult};
 use status::StatusRequests;
 use std::io::{self, IsTerminal, Write};
@@ -26,6 +26,8 @@ pub(crate) struct FioLive<'a> {
     /// Several pods, in the place of the line.
     pods: Option<PodsLive>,
     status: Option<Every>,
+    /// Whether a worker was in its ramp when it was last looked at.
+    ramping: bool,
     requests: StatusRequests,
     bandwidth: Option<AggregateLog>,
     /// What is said before the jobs start, until it has been said. A job that is refused does not get that far.
@@ -34,6 +36,9 @@ pub(crate) struct FioLive<'a> {
     left_ns: Option<u64>,
     failed: Option<Failure>,
 }
+
+/// How far fio's clock of reports is ahead of its jobs, which start about so long after the program.
+const LEAD_OF_REPORTS_NS: u64 = 100_000_000;
 
 /// Something that is due again and again.
 #[derive(Debug, Clone, Copy)]
@@ -50,12 +55,26 @@ impl Every {
         }
     }
 
+    /// As fio's clock of reports has it, which is ahead of the jobs.
+    fn ahead(interval_ns: u64) -> Every {
+        let interval_ns = interval_ns.max(1);
+        Every {
+            interval_ns,
+            next_ns: interval_ns - LEAD_OF_REPORTS_NS % interval_ns,
+        }
+    }
+
+    /// Begins again at `now_ns`, or at most [`LEAD_OF_REPORTS_NS`] before.
+    fn restart(&mut self, now_ns: u64) {
+        self.next_ns = now_ns + self.interval_ns.saturating_sub(LEAD_OF_REPORTS_NS);
+    }
+
     /// Whether it is due. Those that were missed are not made up for.
     fn is_due(&mut self, now_ns: u64) -> bool {
         if now_ns < self.next_ns {
             return false;
         }
-        self.next_ns = (now_ns / self.interval_ns + 1) * self.interval_ns;
+        self.next_ns += ((now_ns - self.next_ns) / self.interval_ns + 1) * self.interval_ns;
         true
     }
 }
@@ -79,7 +98,8 @@ impl<'a> FioLive<'a> {
             output,
             line: is_wanted.then(|| status_line(command, formats)).flatten(),
             pods: None,
-            status: command.status_interval_ns.map(Every::new),
+            status: command.status_interval_ns.map(Every::ahead),
+            ramping: false,
             requests: StatusRequests::listen(),
             bandwidth: None,
             left_ns: None,
@@ -128,6 +148,15 @@ impl Observer for FioLive<'_> {
     fn progress(&mut self, progress: &Progress<'_>) -> Control {
         self.begin();
         self.left_ns = progress.left_ns;
+        let is_ramping = |worker: &WorkerProgress| worker.state == WorkerState::Ramp;
+        let ramping = progress.workers.iter().any(is_ramping);
+        // fio starts its clock of reports again when a ramp is over.
+        if std::mem::replace(&mut self.ramping, ramping) && !ramping {
+            let _ = self
+                .status
+                .as_mut()
+                .map(|status| status.restart(progress.at_ns));
+        }
         if let Some(line) = &mut self.line {
             if !progress.pods.is_empty() {
                 self.pods = self.pods.take().or_else(PodsLive::new);
@@ -252,7 +281,6 @@ mod tests {
     use super::*;
     use iosonde_job::plan::{Job, PerDirection};
     use iosonde_result::interval::IntervalCounts;
-    use iosonde_result::observer::{WorkerProgress, WorkerState};
 
     #[test]
     fn missed_times_are_not_made_up_for() {
@@ -262,6 +290,21 @@ mod tests {
             .filter(|now| every.is_due(*now))
             .collect();
         assert_eq!(due, [10, 47, 50]);
+    }
+
+    #[test]
+    fn reports_come_a_little_before_the_whole_interval_as_fios_do() {
+        let due = |mut every: Every, end: u64| -> Vec<u64> {
+            let times = (0..end).map(|tenth| tenth * 100_000_000);
+            let due: Vec<u64> = times.filter(|now| every.is_due(*now)).collect();
+            due.iter().map(|now| now / 1_000_000).collect()
+        };
+        let second = Every::ahead(1_000_000_000);
+        assert_eq!(due(second, 35), [900, 1900, 2900]);
+        assert_eq!(due(Every::ahead(500_000_000), 15), [400, 900, 1400]);
+        let mut after_ramp = second;
+        after_ramp.restart(1_500_000_000);
+        assert_eq!(due(after_ramp, 45), [2400, 3400, 4400]);
     }
 
     #[test]
