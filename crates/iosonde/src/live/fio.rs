@@ -186,7 +186,9 @@ impl Observer for FioLive<'_> {
 
     fn status(&mut self, so_far: &RunResult) {
         self.clear();
-        let written = document_so_far(so_far, &self.formats, self.left_ns)
+        // By the clock of reports.
+        let left_ns = self.left_ns.map(|ns| ns.saturating_sub(LEAD_OF_REPORTS_NS));
+        let written = document_so_far(so_far, &self.formats, left_ns)
             .and_then(|text| self.output.write(&text));
         self.note(written);
     }

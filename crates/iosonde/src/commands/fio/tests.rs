@@ -130,5 +130,5 @@ fn reports_on_the_way_say_how_long_it_still_takes() {
     std::fs::remove_file(&path).unwrap();
     let documents = serde_json::Deserializer::from_str(&text).into_iter::<serde_json::Value>();
     let left = documents.map(|document| document.unwrap()["jobs"][0]["eta"].as_u64().unwrap());
-    assert_eq!(left.collect::<Vec<_>>(), [3, 2, 1]);
+    assert_eq!(left.collect::<Vec<_>>(), [3, 2, 1, 0]);
 }
