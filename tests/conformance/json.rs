@@ -10,6 +10,11 @@ const OURS: &[&str] = &[
     "/jobs[]/job_start",
     // What fio has no place for: the program's own version, and its verdicts with their evidence.
     "/iosonde",
+    // With a rate: the latency from when an I/O was due. fio's counts from its start.
+    "/jobs[]/read/iosonde",
+    "/jobs[]/write/iosonde",
+    "/jobs[]/trim/iosonde",
+    "/jobs[]/mixed/iosonde",
 ];
 
 /// The result of a job file and a command line, each program in a directory of its own.
