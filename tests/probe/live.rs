@@ -85,7 +85,7 @@ fn ctrl_z_and_fg_measure_the_phase_again() {
         ensure(is_stopped, || format!("{terminal:?}"))?;
         thread::sleep(Duration::from_secs(3));
         terminal.types("fg\n");
-        let has_ended = terminal.until(|screen| screen.contains("behaves like"));
+        let has_ended = terminal.until(|screen| screen.contains("This is "));
         ensure(has_ended, || format!("{terminal:?}"))?;
         terminal.types("exit\n");
         terminal.wait();
