@@ -27,7 +27,7 @@ mod watcher;
 
 pub use class::{Classification, classify};
 pub(crate) use compared::figure as compared_figure;
-pub use compared::{most, most_of};
+pub use compared::{MOST_SUFFIX, most, most_of};
 pub use durable_writes::{DurableWrites, NOT_MEASURED};
 pub use evidence::Evidence;
 pub use figure::{Estimate, Figure, Latency};

@@ -9,10 +9,21 @@ use super::figures::{label, percent, quoted, value};
 use super::probe::table::{plain, render, right, wrapped};
 use crate::args::TextFormat;
 use comfy_table::Cell;
-use iosonde_result::compare::{Comparison, Ratio, Row, Side, Spread, Verdict};
-use iosonde_study::sweep::ComparedPart;
+use iosonde_result::closed_loop::join_rates_and_latencies;
+use iosonde_result::compare::{
+    Comparison, Measure, Measured, Ratio, Row, Side, Spread, Verdict, compare,
+};
+use iosonde_study::probe::{MOST_SUFFIX, Phase};
+use iosonde_study::sweep::{ComparedPart, LARGE_BYTES};
 use serde::Serialize;
 use std::collections::BTreeMap;
+
+/// Holds the results of `b` against those of `a`, for every view that does: what one fact has two rows for gets one verdict.
+pub(crate) fn held_against(a: &[Measured], b: &[Measured]) -> Comparison {
+    let mut comparison = compare(a, b);
+    join_rates_and_latencies(&mut comparison);
+    comparison
+}
 
 /// Version of [`Document`]; counts up when a member changes its meaning.
 const FORMAT: u32 = 1;
@@ -107,7 +118,8 @@ impl<'a> Document<'a> {
         header.extend(head.map(right));
         table.set_header(header);
         let mut names = Vec::new();
-        for row in rows {
+        let rows: Vec<Row> = rows.iter().map(|row| self.in_unit_of_part(row)).collect();
+        for row in &rows {
             if names.last() != Some(&&row.part) {
                 table.add_row([NAME_OF_PART]);
                 names.push(&row.part);
@@ -177,6 +189,25 @@ impl<'a> Document<'a> {
         Some(format!("{}\n{}", wrapped(&explained), render(&table)))
     }
 
+    /// Of the large I/Os of a probe people look for the bandwidth. The ratio is the same.
+    fn in_unit_of_part(&self, row: &Row) -> Row {
+        let key = row.part.strip_suffix(MOST_SUFFIX).unwrap_or(&row.part);
+        let phase = Phase::of_key(key).filter(|_| self.titles.contains_key(&row.part));
+        let block_bytes = phase.map_or(0, Phase::block_bytes);
+        let mut row = row.clone();
+        if row.measure == Measure::Iops && block_bytes >= LARGE_BYTES {
+            row.measure = Measure::BytesPerS;
+            for side in [&mut row.a, &mut row.b] {
+                side.value *= block_bytes as f64;
+                if let Some(bounds) = &mut side.bounds {
+                    bounds.low *= block_bytes as f64;
+                    bounds.high *= block_bytes as f64;
+                }
+            }
+        }
+        row
+    }
+
     /// What people call a part.
     fn title<'b>(&'b self, part: &'b str) -> &'b str {
         self.titles.get(part).map_or(part, String::as_str)
@@ -221,6 +252,7 @@ impl<'a> Document<'a> {
         text.push_str("| | | A | B | B / A | 95 % interval | |\n");
         text.push_str("| --- | --- | ---: | ---: | ---: | ---: | --- |\n");
         for row in &self.comparison.rows {
+            let row = &self.in_unit_of_part(row);
             let cells = [
                 self.title(&row.part).replace('|', "\\|"),
                 label(row.subject.name(), row.measure),

@@ -37,9 +37,12 @@ pub fn most(result: &ProbeResult, phases: &[Part]) -> Vec<Part> {
     parts.collect()
 }
 
+/// Ends the name of the part of a phase's maximum; before it stands the phase's key.
+pub const MOST_SUFFIX: &str = "_most";
+
 /// What the part of a phase's maximum is called.
 pub fn most_of(phase: Phase) -> String {
-    format!("{}_most", phase.key())
+    format!("{}{MOST_SUFFIX}", phase.key())
 }
 
 /// A figure that can be compared, from a value and its interval; `None` where there is no value.

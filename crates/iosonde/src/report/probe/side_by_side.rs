@@ -4,9 +4,9 @@ use super::limits::MOST;
 use super::table::{plain, render, right, wrapped};
 use super::{device, row};
 use crate::args::TextFormat;
-use crate::report::comparison::Document;
+use crate::report::comparison::{Document, held_against};
 use comfy_table::Cell;
-use iosonde_result::compare::{Comparison, Measure, Measured, Part, Row, Subject, compare, parts};
+use iosonde_result::compare::{Comparison, Measure, Measured, Part, Row, Subject, parts};
 use iosonde_study::probe::{Figure, Phase, ProbeResult, most, most_of};
 use iosonde_study::words;
 
@@ -16,7 +16,7 @@ pub(super) fn comparisons(results: &[ProbeResult]) -> Vec<(&ProbeResult, Compari
         return Vec::new();
     };
     let a = [measured(first)];
-    let against = |other| (other, compare(&a, &[measured(other)]));
+    let against = |other| (other, held_against(&a, &[measured(other)]));
     others.iter().map(against).collect()
 }
 
@@ -117,25 +117,22 @@ fn headline_comparisons(results: &[ProbeResult], format: TextFormat) -> Vec<Stri
     let found = comparisons(results).into_iter();
     let text = |(other, comparison): (&ProbeResult, Comparison)| {
         let headline = of_headlines(&results[0], comparison);
-        Document::of(&results[0].target, &other.target, &headline).text(format)
+        let mut document = Document::of(&results[0].target, &other.target, &headline);
+        document.titles = row::titles(other);
+        document.titles.extend(row::titles(&results[0]));
+        document.text(format)
     };
     found.map(text).collect()
 }
 
-/// The most at any depth, and then only the figure that each phase is about, in the order of the table, by its name there.
+/// The most at any depth, and then only the figure that each phase is about, in the order of the table.
 fn of_headlines(first: &ProbeResult, comparison: Comparison) -> Comparison {
-    let titles = row::titles(first);
-    let mut rows = Vec::new();
+    let all = comparison.rows.len();
+    let mut rows: Vec<Row> = Vec::new();
     for phase in row::ORDER {
         let part = most_of(phase);
         let found = comparison.rows.iter().find(|row| row.part == part);
-        rows.extend(found.cloned().map(|mut row| {
-            row.part = titles.get(&part).unwrap_or(&part).clone();
-            if phase.block_bytes() >= 1 << 20 {
-                as_bandwidth(&mut row, phase.block_bytes());
-            }
-            row
-        }));
+        rows.extend(found.cloned());
     }
     for figure in row::ORDER.iter().filter_map(|phase| first.figure(*phase)) {
         let measure = measure(figure);
@@ -144,27 +141,19 @@ fn of_headlines(first: &ProbeResult, comparison: Comparison) -> Comparison {
             let of_sync = row.subject == Subject::Sync;
             row.part == figure.phase.key() && row.measure == measure && of_sync == is_sync
         });
-        rows.extend(found.cloned().map(|mut row| {
-            row.part = row::label(figure);
-            if figure.block_bytes >= 1 << 20 {
-                as_bandwidth(&mut row, figure.block_bytes);
-            }
-            row
-        }));
+        rows.extend(found.cloned());
     }
-    Comparison { rows, ..comparison }
-}
-
-/// Of large I/Os people look for the bandwidth. The ratio is the same.
-fn as_bandwidth(row: &mut Row, block_bytes: u64) {
-    let bytes = block_bytes as f64;
-    row.measure = Measure::BytesPerS;
-    for side in [&mut row.a, &mut row.b] {
-        side.value *= bytes;
-        if let Some(bounds) = &mut side.bounds {
-            bounds.low *= bytes;
-            bounds.high *= bytes;
-        }
+    let mut notes = comparison.notes;
+    if rows.len() < all {
+        notes.push(format!(
+            "These are {} of {all} figures; `iosonde compare` shows all of them",
+            rows.len()
+        ));
+    }
+    Comparison {
+        rows,
+        notes,
+        ..comparison
     }
 }
 
