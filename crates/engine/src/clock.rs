@@ -23,7 +23,7 @@ pub trait Clock {
 }
 
 /// CLOCK_MONOTONIC, counted from an origin that all workers of a run share. It may leave out the time in which the process was
-/// stopped ([`crate::stops`]): that time is noticed by each clock at its next reading, so each thread has a clock of its own.
+/// stopped (`crate::stops`): that time is noticed by each clock at its next reading, so each thread has a clock of its own.
 #[derive(Debug, Clone)]
 pub struct RealClock {
     origin_ns: u64,
