@@ -11,6 +11,7 @@
 //! * one run with its series: the spread from interval to interval, with their correlation;
 //! * one result with only moments of its samples (fio's JSON): those, with a correlation that is assumed.
 
+mod closed_loop;
 mod figure;
 mod group;
 mod interval;

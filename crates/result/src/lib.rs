@@ -3,7 +3,6 @@
 //! Pure and portable: no system call is made here, except that fio's formats ask for the local time zone.
 
 pub mod ceph;
-pub mod closed_loop;
 pub mod compare;
 pub mod device_class;
 pub mod doctor;

@@ -6,11 +6,11 @@ use super::expect::promises;
 use crate::args::{CompareArgs, TextFormat};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::report::comparison::{Document, Expected, beside, held_against};
+use crate::report::comparison::{Document, Expected, beside};
 use crate::report::figures::{label, percent};
 use crate::report::history::time;
 use crate::store::KeptStudy;
-use iosonde_result::compare::Comparison;
+use iosonde_result::compare::{Comparison, compare};
 use jiff::tz::TimeZone;
 use sides::{Chosen, Studies};
 
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     let mut a = Chosen::of(&args.a, store)?;
     let mut b = Chosen::of(&args.b, store)?;
     let studies = Studies::of(&mut a, &mut b);
-    let mut comparison = held_against(&a.results, &b.results);
+    let mut comparison = compare(&a.results, &b.results);
     comparison.notes.extend(studies.notes);
     comparison.notes.extend(a.other_way(&b));
     let mut document = Document::of(&a.name, &b.name, &comparison);

@@ -9,21 +9,11 @@ use super::figures::{label, percent, quoted, value};
 use super::probe::table::{plain, render, right, wrapped};
 use crate::args::TextFormat;
 use comfy_table::Cell;
-use iosonde_result::closed_loop::join_rates_and_latencies;
-use iosonde_result::compare::{
-    Comparison, Measure, Measured, Ratio, Row, Side, Spread, Verdict, compare,
-};
+use iosonde_result::compare::{Comparison, Measure, Ratio, Row, Side, Spread, Verdict};
 use iosonde_study::probe::{MOST_SUFFIX, Phase};
 use iosonde_study::sweep::{ComparedPart, LARGE_BYTES};
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// Holds the results of `b` against those of `a`, for every view that does: what one fact has two rows for gets one verdict.
-pub(crate) fn held_against(a: &[Measured], b: &[Measured]) -> Comparison {
-    let mut comparison = compare(a, b);
-    join_rates_and_latencies(&mut comparison);
-    comparison
-}
 
 /// Version of [`Document`]; counts up when a member changes its meaning.
 const FORMAT: u32 = 1;

@@ -1,5 +1,6 @@
 //! Two sides held against each other.
 
+use super::closed_loop::join_rates_and_latencies;
 use super::figure::{Basis, Bounds, Measure, Part, Subject};
 use super::group::{Group, Measured, Spread, bounds_of_logs};
 use super::interval::{LEVEL, Ratio, quantile, ratio};
@@ -133,8 +134,21 @@ impl Comparison {
 /// Holds the results of `b` against those of `a`.
 pub fn compare(a: &[Measured], b: &[Measured]) -> Comparison {
     let matching = matching(a, b);
+    let mut rows = rows(a, b, &matching.pairs);
+    join_rates_and_latencies(&mut rows);
+    let names = |parts: &[&Part]| parts.iter().map(|part| part.name.clone()).collect();
+    Comparison {
+        notes: notes(&rows, &matching.pairs),
+        only_in_a: names(&matching.only_in_a),
+        only_in_b: names(&matching.only_in_b),
+        rows,
+    }
+}
+
+/// The figures of each pair of parts, each with an interval of its own.
+pub(super) fn rows(a: &[Measured], b: &[Measured], pairs: &[(&Part, &Part)]) -> Vec<Row> {
     let mut found: Vec<Found<'_>> = Vec::new();
-    for (mine, theirs) in &matching.pairs {
+    for (mine, theirs) in pairs {
         for subject in Subject::ALL {
             for measure in shared_measures(mine, theirs, subject) {
                 let of = |side, part: &Part| Group::of(side, &part.name, subject, measure);
@@ -155,14 +169,7 @@ pub fn compare(a: &[Measured], b: &[Measured]) -> Comparison {
         .filter(|found| found.ratio(LEVEL).0.interval.is_some())
         .count();
     let joint_level = 1.0 - (1.0 - LEVEL) / with_interval.max(1) as f64;
-    let rows: Vec<Row> = found.iter().map(|each| each.row(joint_level)).collect();
-    let names = |parts: &[&Part]| parts.iter().map(|part| part.name.clone()).collect();
-    Comparison {
-        notes: notes(&rows, &matching.pairs),
-        only_in_a: names(&matching.only_in_a),
-        only_in_b: names(&matching.only_in_b),
-        rows,
-    }
+    found.iter().map(|each| each.row(joint_level)).collect()
 }
 
 /// Each figure that several of these results have, as one side of a comparison would have it: the part's name, of which I/O,

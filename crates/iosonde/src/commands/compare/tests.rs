@@ -37,7 +37,7 @@ fn called(a: &str, b: &str, pairs: u64) -> Vec<Verdict> {
     let verdict = |seed: u64| {
         let a = measured(a, 2 * seed, "n1");
         let b = measured(b, 2 * seed + 1, "n1");
-        held_against(&[a], &[b]).rows[0].verdict
+        compare(&[a], &[b]).rows[0].verdict
     };
     (1..=pairs).map(verdict).collect()
 }
@@ -70,7 +70,7 @@ fn two_results_side_by_side() {
     let a = measured("read_us=5ms,read_dist=exp", 1, "n1");
     // Its credits are spent in the middle of it.
     let b = measured("read_us=6ms,read_dist=exp,cap_iops=60:4000:165", 2, "n1");
-    let comparison = held_against(&[a], &[b]);
+    let comparison = compare(&[a], &[b]);
     let document = Document::of(
         "3fa9c1: fio of /data on n1",
         "7be001: fio of /data on n1",
@@ -97,7 +97,7 @@ fn labels_with_several_machines() {
         });
         each.collect()
     };
-    let comparison = held_against(&side(5000, 10), &side(5200, 20));
+    let comparison = compare(&side(5000, 10), &side(5200, 20));
     let document = Document::of(
         "disk=old: 6 runs on 3 machines",
         "disk=new: 6 runs on 3 machines",
@@ -138,7 +138,7 @@ fn probes_side_by_side() {
     };
     let (mut a, mut b) = (side(&a), side(&b));
     let studies = Studies::of(&mut a, &mut b);
-    let comparison = held_against(&a.results, &b.results);
+    let comparison = compare(&a.results, &b.results);
     let most = comparison
         .rows
         .iter()
@@ -228,7 +228,7 @@ fn fio_results_have_no_series() {
     let fio = include_str!("../../../../result/tests/fio-json/two-jobs.json");
     let study = crate::store::read_documents(fio).unwrap().remove(0);
     let sides = [study.measured("a"), study.measured("b")];
-    let comparison = held_against(&sides[..1], &sides[1..]);
+    let comparison = compare(&sides[..1], &sides[1..]);
     let document = Document::of("two-jobs.json", "two-jobs.json", &comparison);
     insta::assert_snapshot!("fio_results", document.text(TextFormat::Table));
 }
@@ -239,7 +239,7 @@ fn no_line_is_wider_than_a_terminal() {
     let mut a = measured("read_us=5ms", 1, "n1");
     a.parts[0].name =
         "a_job_with_a_name_that_is_longer_than_what_most_people_would_call_a_job_that_reads".into();
-    let comparison = held_against(&[a], &[measured("read_us=40ms", 2, "n1")]);
+    let comparison = compare(&[a], &[measured("read_us=40ms", 2, "n1")]);
     let text = Document::of(&long, &long, &comparison).text(TextFormat::Table);
     let widest = text
         .lines()

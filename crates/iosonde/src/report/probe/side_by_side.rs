@@ -4,9 +4,9 @@ use super::limits::MOST;
 use super::table::{plain, render, right, wrapped};
 use super::{device, row};
 use crate::args::TextFormat;
-use crate::report::comparison::{Document, held_against};
+use crate::report::comparison::Document;
 use comfy_table::Cell;
-use iosonde_result::compare::{Comparison, Measure, Measured, Part, Row, Subject, parts};
+use iosonde_result::compare::{Comparison, Measure, Measured, Part, Row, Subject, compare, parts};
 use iosonde_study::probe::{Figure, Phase, ProbeResult, most, most_of};
 use iosonde_study::words;
 
@@ -16,7 +16,7 @@ pub(super) fn comparisons(results: &[ProbeResult]) -> Vec<(&ProbeResult, Compari
         return Vec::new();
     };
     let a = [measured(first)];
-    let against = |other| (other, held_against(&a, &[measured(other)]));
+    let against = |other| (other, compare(&a, &[measured(other)]));
     others.iter().map(against).collect()
 }
 

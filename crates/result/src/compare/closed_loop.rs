@@ -4,24 +4,21 @@
 //! (0.649 to 0.999), and its mean latency, 1.233 times as long, showed no difference (0.985 to 1.520). Where the ratios of
 //! both are reciprocal they get one interval and one verdict.
 
-use crate::compare::{Comparison, Measure, Ratio, Row};
+use super::{Measure, Ratio, Row};
 
 /// Ratios whose product differs from 1 by less than this share are of one fact.
 const RECIPROCAL_WITHIN: f64 = 0.005;
 
 /// Gives the mean latency of each part the interval and the verdict of its rate where both are one fact; the other way round
 /// where only the latency has an interval.
-pub fn join_rates_and_latencies(comparison: &mut Comparison) {
-    let rates = comparison.rows.iter().filter(|row| is_rate(row));
-    let rates: Vec<Row> = rates.cloned().collect();
+pub(super) fn join_rates_and_latencies(rows: &mut [Row]) {
+    let rates: Vec<Row> = rows.iter().filter(|row| is_rate(row)).cloned().collect();
     for rate in rates {
         let of_same_io = |row: &Row| row.part == rate.part && row.subject == rate.subject;
         let is_latency = |row: &Row| of_same_io(row) && is_mean_latency(row) && agree(row, &rate);
-        let latency = comparison.rows.iter().position(is_latency);
-        let own = comparison
-            .rows
-            .iter()
-            .position(|row| of_same_io(row) && row.measure == rate.measure);
+        let is_own = |row: &Row| of_same_io(row) && row.measure == rate.measure;
+        let latency = rows.iter().position(is_latency);
+        let own = rows.iter().position(is_own);
         let (Some(latency), Some(own)) = (latency, own) else {
             continue;
         };
@@ -29,11 +26,11 @@ pub fn join_rates_and_latencies(comparison: &mut Comparison) {
             Some(_) => (own, latency),
             None => (latency, own),
         };
-        let source = comparison.rows[from].clone();
+        let source = rows[from].clone();
         if !is_bounded(&source.ratio) {
             continue;
         }
-        let target = &mut comparison.rows[to];
+        let target = &mut rows[to];
         target.ratio.interval = reciprocal(&source.ratio);
         target.joint.interval = reciprocal(&source.joint);
         target.verdict = source.verdict;
@@ -70,6 +67,8 @@ fn reciprocal(ratio: &Ratio) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::matching::matching;
+    use crate::compare::sides::rows;
     use crate::compare::{
         Basis, Bounds, Figure, Measured, Part, Pattern, Subject, Verdict, compare,
     };
@@ -107,35 +106,34 @@ mod tests {
         }]
     }
 
-    fn joined(shares: [Option<f64>; 2], mean_ns: f64) -> (Comparison, Comparison) {
+    /// The rows with their own intervals, and as `compare` has them.
+    fn joined(shares: [Option<f64>; 2], mean_ns: f64) -> (Vec<Row>, Vec<Row>) {
         let a = measured(2000.0, 500e3, shares);
         let b = measured(1620.0, mean_ns, shares);
-        let before = compare(&a, &b);
-        let mut after = before.clone();
-        join_rates_and_latencies(&mut after);
-        (before, after)
+        let apart = rows(&a, &b, &matching(&a, &b).pairs);
+        (apart, compare(&a, &b).rows)
     }
 
     #[test]
     fn rate_and_mean_latency_of_a_closed_loop_have_one_verdict() {
         let (before, after) = joined([Some(0.125), Some(0.16)], 500e3 / 0.81);
-        let verdicts = |found: &Comparison| [found.rows[0].verdict, found.rows[1].verdict];
+        let verdicts = |rows: &[Row]| [rows[0].verdict, rows[1].verdict];
         assert_eq!(
             verdicts(&before),
             [Verdict::Slower, Verdict::NoDifferenceShown]
         );
         assert_eq!(verdicts(&after), [Verdict::Slower; 2]);
-        let [rate, latency] = [0, 1].map(|row| after.rows[row].ratio.interval.unwrap());
+        let [rate, latency] = [0, 1].map(|row| after[row].ratio.interval.unwrap());
         assert!((rate.0 * latency.1 - 1.0).abs() < 1e-9, "{latency:?}");
-        assert_eq!(after.rows[0], before.rows[0]);
+        assert_eq!(after[0], before[0]);
     }
 
     #[test]
     fn rate_without_interval_has_that_of_its_latency() {
         let (before, after) = joined([None, Some(0.05)], 500e3 / 0.81);
-        assert_eq!(before.rows[0].verdict, Verdict::CannotBeTold);
-        assert_eq!(after.rows[0].verdict, Verdict::Slower);
-        assert_eq!(after.rows[1], before.rows[1]);
+        assert_eq!(before[0].verdict, Verdict::CannotBeTold);
+        assert_eq!(after[0].verdict, Verdict::Slower);
+        assert_eq!(after[1], before[1]);
     }
 
     /// At an offered rate, and where jobs think between their I/Os, they are two facts.
