@@ -334,21 +334,11 @@ fn bus(device: &DeviceInfo) -> Option<&'static str> {
     if device.kind == DeviceKind::Nbd {
         return Some("NBD");
     }
-    Some(match device.transport? {
-        Transport::Pcie => "PCIe",
-        Transport::NvmeTcp => "NVMe over TCP",
-        Transport::NvmeRdma => "NVMe over RDMA",
-        Transport::NvmeFc => "NVMe over Fibre Channel",
-        Transport::NvmeLoop => "NVMe to this machine itself",
-        Transport::Sata => "SATA",
-        Transport::Sas => "SAS",
-        Transport::Iscsi => "iSCSI",
-        Transport::FibreChannel => "Fibre Channel",
-        Transport::HyperV => "Hyper-V",
-        Transport::Xen => "Xen",
-        Transport::Virtio if device.kind != DeviceKind::Virtio => "virtio-scsi",
-        Transport::Usb | Transport::Virtio | Transport::Network | Transport::Memory => return None,
-    })
+    match device.transport? {
+        Transport::Virtio if device.kind != DeviceKind::Virtio => Some("virtio-scsi"),
+        Transport::Usb | Transport::Virtio | Transport::Network | Transport::Memory => None,
+        transport => Some(transport.words()),
+    }
 }
 
 /// Vendor and model.

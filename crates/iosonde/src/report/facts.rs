@@ -152,7 +152,7 @@ fn device(device: &DeviceInfo) -> String {
         identity => format!("{} ({identity})", device.name),
     }];
     parts.push(words::bytes(device.size_bytes));
-    parts.extend(attached(device));
+    parts.extend(attached(device).map(str::to_owned));
     parts.extend(
         device
             .driver
@@ -183,24 +183,11 @@ fn mapped(image: &MappedImage) -> String {
 }
 
 /// How a device is attached, where its driver does not say the same.
-fn attached(device: &DeviceInfo) -> Option<String> {
-    let text = match device.transport? {
-        Transport::Pcie | Transport::Virtio | Transport::Memory | Transport::Network => {
-            return None;
-        }
-        Transport::NvmeTcp => "NVMe over TCP",
-        Transport::NvmeRdma => "NVMe over RDMA",
-        Transport::NvmeFc => "NVMe over Fibre Channel",
-        Transport::NvmeLoop => "NVMe to this machine itself",
-        Transport::Sata => "SATA",
-        Transport::Sas => "SAS",
-        Transport::Usb => "USB",
-        Transport::Iscsi => "iSCSI",
-        Transport::FibreChannel => "Fibre Channel",
-        Transport::HyperV => "Hyper-V",
-        Transport::Xen => "Xen",
-    };
-    Some(text.to_owned())
+fn attached(device: &DeviceInfo) -> Option<&'static str> {
+    match device.transport? {
+        Transport::Pcie | Transport::Virtio | Transport::Memory | Transport::Network => None,
+        transport => Some(transport.words()),
+    }
 }
 
 fn link(link: &PcieLink) -> String {

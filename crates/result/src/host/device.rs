@@ -173,6 +173,29 @@ pub enum Transport {
     Memory,
 }
 
+impl Transport {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Transport::Pcie => "PCIe",
+            Transport::NvmeTcp => "NVMe over TCP",
+            Transport::NvmeRdma => "NVMe over RDMA",
+            Transport::NvmeFc => "NVMe over Fibre Channel",
+            Transport::NvmeLoop => "NVMe to this machine itself",
+            Transport::Sata => "SATA",
+            Transport::Sas => "SAS",
+            Transport::Usb => "USB",
+            Transport::Iscsi => "iSCSI",
+            Transport::FibreChannel => "Fibre Channel",
+            Transport::Virtio => "virtio",
+            Transport::HyperV => "Hyper-V",
+            Transport::Xen => "Xen",
+            Transport::Network => "network",
+            Transport::Memory => "memory",
+        }
+    }
+}
+
 /// A PCI Express link, as sysfs words it: `8.0 GT/s PCIe`, and lanes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct PcieLink {
