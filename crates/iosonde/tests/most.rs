@@ -62,7 +62,7 @@ fn row_above_the_rate_of_a_sweep_is_of_a_plateau_that_is_named() {
             assert!(shown.contains(&mean_of), "{device}: {shown}");
             named += 1;
         } else {
-            assert!(shown.contains("maximum is not known"), "{device}: {shown}");
+            assert!(shown.contains("no known maximum"), "{device}: {shown}");
         }
     }
     assert!(named > 0, "nothing is tested");

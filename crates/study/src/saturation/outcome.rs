@@ -244,7 +244,7 @@ impl Saturation {
         let (most, known, at) = self.most_in_words(large);
         let claims = self.claims();
         if !claims.maximum {
-            return format!("its maximum is not known; the fastest was {at} with {most} {known}");
+            return format!("has no known maximum; the fastest was {at} with {most} {known}");
         }
         if self.latency_only.is_none() {
             return match claims.rises {
@@ -345,7 +345,7 @@ mod tests {
         let unsure = found(cells, 0, (1.92e3, Some(1.4)));
         assert_eq!(
             unsure.sentence(false),
-            "its maximum is not known; the fastest was depth 16 with 26.4k IOPS (known to +-86 % only)"
+            "has no known maximum; the fastest was depth 16 with 26.4k IOPS (known to +-86 % only)"
         );
         assert_eq!((unsure.known_maximum(), unsure.known_knee()), (None, None));
     }
@@ -421,7 +421,7 @@ mod tests {
         found.raise_to(longer(8.08e3, 0.12));
         assert_eq!(
             found.sentence(false),
-            "its maximum is not known; the fastest was depth 64 with 8.08k IOPS (known to +-12 % only)"
+            "has no known maximum; the fastest was depth 64 with 8.08k IOPS (known to +-12 % only)"
         );
     }
 }
