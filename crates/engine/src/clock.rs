@@ -67,7 +67,7 @@ impl RealClock {
         std::thread::sleep(Duration::from_nanos(left).min(most));
     }
 
-    /// The clock was not read for `gap_ns`: leaves out what of it was a stop.
+    /// The clock was not read for `gap_ns`: leaves out the stop in it, if there was one.
     #[cold]
     fn leave_out_stops(&self, now_ns: u64, gap_ns: u64) {
         let Some((stops, known_ns)) = &self.stops else {
@@ -76,10 +76,10 @@ impl RealClock {
         let total_ns = stops.total_ns(now_ns, gap_ns);
         let new_ns = total_ns - known_ns.replace(total_ns);
         if new_ns > 0 {
-            // The stop is known to the beat of who looks for it; it was within this gap, after which time goes on.
+            // The watching thread knows the stop to one beat; it lay within this gap, and time goes on after it.
             let stop_ns = new_ns.min(gap_ns - 1);
             self.left_out_ns.set(self.left_out_ns.get() + stop_ns);
-            // What was submitted at this very reading was so before it.
+            // An I/O with this reading as its time was submitted before the stop.
             self.resumed_ns.set(now_ns - self.left_out_ns.get() + 1);
         }
     }

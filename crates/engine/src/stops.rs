@@ -44,10 +44,10 @@ pub(crate) struct Stop {
     pub(crate) slept_ns: u64,
 }
 
-/// What clocks need to know of the stops of a run.
+/// The stops of a run, as its clocks read them.
 #[derive(Debug)]
 pub(crate) struct Stops {
-    /// The last look, on CLOCK_MONOTONIC; `u64::MAX` while nobody looks.
+    /// The last look, on CLOCK_MONOTONIC; `u64::MAX` while no thread watches.
     looked_ns: AtomicU64,
     /// Length of all stops.
     total_ns: AtomicU64,
@@ -90,7 +90,7 @@ impl Stops {
         self.total_ns.fetch_add(stop.length_ns, Relaxed);
     }
 
-    /// What is to be told of them.
+    /// The verdict on them; `None` where there were none.
     pub(crate) fn verdict(&self, are_left_out: bool) -> Option<Verdict> {
         let stops = self.stops.lock();
         let stops = stops.unwrap_or_else(PoisonError::into_inner);
@@ -233,7 +233,7 @@ impl Drop for WatchEnd {
 }
 
 impl Stops {
-    /// From now on somebody looks. To be called before [`watch`], which ends when this is taken back.
+    /// Marks the start of [`watch`], which runs until the mark is removed. Call it before the thread starts.
     pub(crate) fn begin(&self) {
         self.looked_ns.store(Look::now().monotonic_ns, Release);
     }
@@ -247,7 +247,7 @@ pub(crate) fn watch(stops: &Stops, origin_ns: u64) {
     let mut before = Look::now();
     let mut counters = Withheld::now(&system, &files, before.monotonic_ns);
     let mut last_ns = before.monotonic_ns;
-    // The end is told by this value: a plain store would bring it back.
+    // `u64::MAX` ends the loop: a plain store would overwrite it.
     while stops
         .looked_ns
         .fetch_update(Release, Acquire, |looked_ns| {

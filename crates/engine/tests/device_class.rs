@@ -11,7 +11,7 @@ use iosonde_result::host::TargetKind;
 use machine::Machine;
 use std::path::{Path, PathBuf};
 
-/// What is said of the device under a directory.
+/// The description of the device under a directory.
 fn described(machine: &Machine, path: &str) -> DeviceDescription {
     let facts = PathFacts {
         path: PathBuf::from(path),

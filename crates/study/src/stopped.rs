@@ -16,7 +16,7 @@ pub(crate) fn stopped_ns(result: &RunResult) -> u64 {
     result.intervals.iter().map(of_interval).sum()
 }
 
-/// What is told of a stop, and whether the run is measured again for it.
+/// The note on a stop; `is_again`: the run is measured again.
 pub(crate) fn note(what: &str, stopped_ns: u64, is_again: bool) -> String {
     let ending = match is_again {
         true => "measured again",

@@ -1,4 +1,4 @@
-//! One clone of a job, and what is known of it only when it starts.
+//! One clone of a job, with the files and the trace that it finds when it starts.
 
 use super::traces::{LateTrace, Traced};
 use super::{LocalRunner, buffers, files, guard, memory_to_take};
@@ -30,8 +30,16 @@ pub(crate) struct Member {
 /// What an earlier job has left for this one.
 struct AtStart {
     files: WorkerFiles,
-    /// The trace, what the job does by it, and the files made for it.
-    replay: Option<(Arc<Trace>, Box<Job>, Made)>,
+    replay: Option<LateReplay>,
+}
+
+/// A trace that an earlier job of the run has written.
+struct LateReplay {
+    trace: Arc<Trace>,
+    /// The job with the directions, sizes and files of the trace.
+    job: Box<Job>,
+    /// Files that were laid out for it.
+    made: Made,
 }
 
 impl Member {
@@ -69,26 +77,26 @@ impl Member {
         self.expected = files;
     }
 
-    fn replay(&self) -> Option<&(Arc<Trace>, Box<Job>, Made)> {
+    fn replay(&self) -> Option<&LateReplay> {
         self.at_start.get()?.replay.as_ref()
     }
 
-    /// Its job: that of the plan, or what a trace makes of it that is known by now.
+    /// Its job: that of the plan, or the one with its trace, where an earlier job has written that.
     pub(super) fn job<'a>(&'a self, plan: &'a Plan) -> &'a Job {
         self.replay()
-            .map_or(&plan.jobs[self.job], |(_, job, _)| job)
+            .map_or(&plan.jobs[self.job], |replay| &replay.job)
     }
 
     /// What it replays.
     pub(super) fn trace(&self) -> Option<&Arc<Trace>> {
         self.trace
             .as_ref()
-            .or_else(|| self.replay().map(|(trace, ..)| trace))
+            .or_else(|| self.replay().map(|replay| &replay.trace))
     }
 
     /// Files that were made for it when it started.
     pub(super) fn made_at_start(&self) -> Option<&Made> {
-        self.replay().map(|(.., made)| made)
+        self.replay().map(|replay| &replay.made)
     }
 
     /// Looks at what earlier jobs have left. What consent overrides comes back as warnings.
@@ -138,7 +146,11 @@ impl Member {
         }
         let stops = [runner.interrupt.as_ref()];
         let made = lay_out(&layout, runner.keep_files, &stops, &mut |_| {})?;
-        let replay = Some((Arc::new(trace), Box::new(job), made));
+        let replay = Some(LateReplay {
+            trace: Arc::new(trace),
+            job: Box::new(job),
+            made,
+        });
         Ok((AtStart { files, replay }, warnings))
     }
 }

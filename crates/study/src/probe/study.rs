@@ -477,7 +477,7 @@ mod tests {
         assert!(lost, "{nothing:?}");
     }
 
-    /// The process is stopped in so many of its runs of random reads at depth 1.
+    /// The number of runs of random reads at depth 1 in which the process is stopped.
     struct Stopped(FakeSession, u32);
 
     impl Session for Stopped {
