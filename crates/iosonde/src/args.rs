@@ -233,20 +233,21 @@ pub(crate) enum Format {
 }
 
 fn size(text: &str) -> Result<u64, String> {
-    bytes(text, Bytes::Binary).map_err(|error| error.message)
+    bytes(text, Bytes::Binary)
+        .map_err(|error| format!("{}; write for example 512m or 4g", error.message))
 }
 
 fn seconds(text: &str) -> Result<u64, String> {
-    match time_ns(text, TimeUnit::Seconds) {
-        Ok(0) => Err("must be more than 0".to_owned()),
-        Ok(ns) => Ok(ns),
-        Err(error) => Err(error.message),
+    match seconds_or_none(text)? {
+        0 => Err("must be more than 0".to_owned()),
+        ns => Ok(ns),
     }
 }
 
 /// A time that may be 0.
 fn seconds_or_none(text: &str) -> Result<u64, String> {
-    time_ns(text, TimeUnit::Seconds).map_err(|error| error.message)
+    time_ns(text, TimeUnit::Seconds)
+        .map_err(|error| format!("{}; write for example 30 or 5m", error.message))
 }
 
 /// `1%` or `1`, as a share.
@@ -274,6 +275,16 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_and_times_that_are_none_say_how_to_write_one() {
+        let example = "; write for example ";
+        for said in [size("10q"), seconds("abc"), seconds_or_none("soon")] {
+            let error = said.unwrap_err();
+            assert!(error.contains(example), "{error}");
+        }
+        assert!(!seconds("0").unwrap_err().contains(example));
     }
 
     #[test]
