@@ -3,6 +3,7 @@
 
 pub(crate) mod cluster;
 pub(crate) mod fio;
+pub(crate) mod left;
 pub(crate) mod load;
 pub(crate) mod pods;
 pub(crate) mod probe;

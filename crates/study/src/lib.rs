@@ -17,7 +17,9 @@ pub mod saturation;
 mod stopped;
 pub mod suite;
 pub mod sweep;
+mod time_range;
 pub mod warmup;
 
 pub use cut::CutShort;
 pub use iosonde_result::words;
+pub use time_range::TimeRange;

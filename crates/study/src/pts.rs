@@ -12,10 +12,12 @@ mod plan;
 mod preset;
 mod relay;
 mod study;
+mod times;
 
 pub use outcome::{
     FORMAT, PtsCell, PtsDocument, PtsResult, Round, SeriesResult, Steady, TrackedSteady, WINDOW,
     schema,
 };
 pub use preset::{Preset, PtsTest, Series, Tracked, Workload};
-pub use study::{MINUTE_NS, PtsError, PtsOptions, PtsWatcher, Purge, longest_ns, pts};
+pub use study::{MINUTE_NS, PtsError, PtsOptions, PtsWatcher, Purge, pts};
+pub use times::PtsAnnouncement;

@@ -1,13 +1,14 @@
 //! A test of the specification while it runs: one line that is redrawn on a terminal, and a line for each round.
 
+use super::left::TimeLeft;
 use crate::output::is_live_terminal;
 use crate::report::pts::round_line;
 use crate::signals::Stop;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use iosonde_result::observer::Progress;
 use iosonde_study::probe::{ProbeTarget, TargetKind};
-use iosonde_study::pts::{PtsWatcher, SeriesResult};
-use iosonde_study::words;
+use iosonde_study::pts::{PtsAnnouncement, PtsWatcher, SeriesResult};
+use iosonde_study::{TimeRange, words};
 use std::io::Write;
 
 /// Where there is no terminal, a step that lasts is told of this often.
@@ -20,6 +21,7 @@ pub(crate) struct PtsLive {
     title: String,
     planned_ns: Option<u64>,
     next_line_ns: u64,
+    left: TimeLeft,
 }
 
 impl PtsLive {
@@ -39,6 +41,7 @@ impl PtsLive {
             title: String::new(),
             planned_ns: None,
             next_line_ns: 0,
+            left: TimeLeft::default(),
         }
     }
 
@@ -62,9 +65,9 @@ impl PtsLive {
 }
 
 impl PtsWatcher for PtsLive {
-    fn begin(&mut self, target: &ProbeTarget, bytes: u64, longest_ns: u64) {
+    fn begin(&mut self, target: &ProbeTarget, announcement: &PtsAnnouncement) {
         let name = &target.name;
-        let size = words::bytes(bytes);
+        let size = words::bytes(announcement.bytes);
         match target.kind {
             TargetKind::Directory { .. } | TargetKind::Pool { .. } => self.line(&format!(
                 "{name}: writes a working file of {size} and removes it at the end:\n{}",
@@ -75,10 +78,14 @@ impl PtsWatcher for PtsLive {
             }
             TargetKind::Simulated { .. } => self.line(&format!("{name}: a simulated device")),
         }
-        self.line(&format!(
-            "at most {} beside purge and fill; Ctrl-C ends it early and prints what is known by then",
-            words::duration(longest_ns as f64 / 1e9)
-        ));
+        self.line(&length(announcement));
+        self.line("Ctrl-C ends it early and prints what is known by then");
+    }
+
+    fn left(&mut self, left: TimeRange) {
+        if let Some(line) = self.left.take(left) {
+            self.line(&line);
+        }
     }
 
     fn step(&mut self, title: &str, planned_ns: Option<u64>) {
@@ -97,7 +104,8 @@ impl PtsWatcher for PtsLive {
             .iter()
             .map(|(_, counts)| counts.bytes as f64)
             .sum();
-        let message = format!("{}  {}", self.title, words::bandwidth(bytes));
+        let rate = words::bandwidth(bytes);
+        let message = format!("{}  {rate}{}", self.title, self.left.words());
         if let Some(bar) = &self.bar {
             match (self.planned_ns, progress.done) {
                 (Some(planned_ns), _) => bar.set_position(progress.at_ns.min(planned_ns)),
@@ -131,5 +139,53 @@ impl PtsWatcher for PtsLive {
 
     fn is_interrupted(&self) -> bool {
         self.stop.interrupt.is_requested()
+    }
+}
+
+/// How long a test takes, as far as it is known beforehand.
+fn length(announcement: &PtsAnnouncement) -> String {
+    let rounds = match announcement.most_written_bytes {
+        Some(bytes) => format!(
+            "rounds until {} are written, {} at most",
+            words::bytes(bytes),
+            words::duration(announcement.rounds.most_ns as f64 / 1e9)
+        ),
+        None => format!(
+            "{} of rounds, which end when five agree",
+            announcement.rounds.words()
+        ),
+    };
+    match announcement.fill_bytes {
+        0 => rounds,
+        bytes => format!("{rounds}; before them {} are filled", words::bytes(bytes)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn length_names_rounds_and_fill() {
+        let latency = PtsAnnouncement {
+            bytes: 1 << 30,
+            fill_bytes: 2 << 30,
+            rounds: TimeRange::of_steps(45, 225, 60_000_000_000),
+            most_written_bytes: None,
+        };
+        assert_eq!(
+            length(&latency),
+            "45 min to 3 h 45 min of rounds, which end when five agree; before them 2 GiB are filled"
+        );
+        let saturation = PtsAnnouncement {
+            fill_bytes: 0,
+            rounds: TimeRange::of_steps(1, 1440, 60_000_000_000),
+            most_written_bytes: Some(4 << 30),
+            ..latency
+        };
+        assert_eq!(
+            length(&saturation),
+            "rounds until 4 GiB are written, 24 h at most"
+        );
     }
 }

@@ -4,7 +4,9 @@ use super::deviations::Conditions;
 use super::outcome::{FORMAT, PtsCell, PtsResult, Round, SeriesResult};
 use super::plan::Ground;
 use super::preset::{Preset, PtsTest, Series, Workload};
-use super::relay::Relay;
+use super::relay::{FillRelay, Relay};
+use super::times::{Ahead, Pace, PtsAnnouncement, most_written_bytes, rounds_left, rounds_of};
+use crate::TimeRange;
 use crate::probe::{
     Budget, ProbeTarget, TargetKind, WorkingSetError, is_direct_refused, planned_bytes,
 };
@@ -24,7 +26,7 @@ const SHORTEST_NS: u64 = 200_000_000;
 /// How often the fill writes everything.
 const FILLS: f64 = 2.0;
 /// Write saturation ends when so many times the capacity is written, or after so many rounds: 24 hours.
-const SATURATION_FILLS: f64 = 4.0;
+pub(super) const SATURATION_FILLS: f64 = 4.0;
 const SATURATION_ROUNDS: u32 = 24 * 60;
 /// errno of a system call that refuses its arguments: blocks smaller than those of the device.
 const EINVAL: i32 = 22;
@@ -98,9 +100,14 @@ pub enum PtsError {
 
 /// Sees a test while it goes on.
 pub trait PtsWatcher {
-    /// Nothing has been written yet. It takes this long at most, beside purge and fill.
-    fn begin(&mut self, target: &ProbeTarget, bytes: u64, longest_ns: u64) {
-        let _ = (target, bytes, longest_ns);
+    /// Nothing has been written yet.
+    fn begin(&mut self, target: &ProbeTarget, announcement: &PtsAnnouncement) {
+        let _ = (target, announcement);
+    }
+
+    /// How long all of it will still take, once the target has shown how fast it is: while it is filled, and before a round.
+    fn left(&mut self, left: TimeRange) {
+        let _ = left;
     }
 
     /// A step begins, which takes this long at most, if that is known.
@@ -134,15 +141,8 @@ impl PtsWatcher for () {}
 
 impl PtsOptions {
     /// Measured time of a workload of a round.
-    fn cell_ns(&self) -> u64 {
+    pub(super) fn cell_ns(&self) -> u64 {
         ((MINUTE_NS as f64 * self.time_scale) as u64).max(SHORTEST_NS)
-    }
-
-    fn rounds(&self) -> u32 {
-        match self.test {
-            PtsTest::WriteSaturation => SATURATION_ROUNDS,
-            _ => self.most_rounds,
-        }
     }
 
     /// Depth and jobs of the test.
@@ -156,11 +156,12 @@ impl PtsOptions {
     }
 }
 
-/// The time of all rounds at most.
-pub fn longest_ns(options: &PtsOptions) -> u64 {
-    let series = options.test.series(options.preset);
-    let cells: u64 = series.iter().map(|one| one.workloads().len() as u64).sum();
-    cells * u64::from(options.rounds()) * options.cell_ns()
+/// Most rounds of a series.
+pub(super) fn longest_rounds(options: &PtsOptions) -> u32 {
+    match options.test {
+        PtsTest::WriteSaturation => SATURATION_ROUNDS,
+        _ => options.most_rounds,
+    }
 }
 
 /// Runs a test of the specification on one target.
@@ -189,7 +190,6 @@ pub fn pts(
         target: target.name.clone(),
         source,
     })?;
-    watcher.begin(target, bytes, longest_ns(options));
     let mut study = Study {
         session,
         target,
@@ -206,12 +206,17 @@ pub fn pts(
         failure: None,
         error: None,
         notes: Vec::new(),
+        pace: Pace::default(),
+        later: Vec::new(),
     };
+    study.announce();
     let mut all = Vec::new();
-    for (index, series) in options.test.series(options.preset).iter().enumerate() {
+    let series = options.test.series(options.preset);
+    for (index, series) in series.iter().enumerate() {
         if study.is_over() {
             break;
         }
+        study.later = options.test.series(options.preset).split_off(index + 1);
         let mut found = SeriesResult::new(series);
         study.error = study.series(series, index == 0, &mut found).err();
         all.push(found);
@@ -236,9 +241,60 @@ struct Study<'a> {
     failure: Option<IoFailure>,
     error: Option<RunError>,
     notes: Vec<String>,
+    /// How fast the target has been filled.
+    pace: Pace,
+    /// Series that come after the one that runs.
+    later: Vec<Series>,
 }
 
 impl Study<'_> {
+    fn announce(&mut self) {
+        let options = self.options;
+        let series = options.test.series(options.preset);
+        let saturates = options.test == PtsTest::WriteSaturation;
+        let rounds = series.iter().filter_map(|one| rounds_of(one, options));
+        let announcement = PtsAnnouncement {
+            bytes: self.bytes,
+            fill_bytes: series.iter().map(|one| self.fill_bytes_of(one)).sum(),
+            rounds: match saturates {
+                true => {
+                    TimeRange::of_steps(1, u64::from(longest_rounds(options)), options.cell_ns())
+                }
+                false => rounds.fold(TimeRange::default(), |sum, one| sum + one),
+            },
+            most_written_bytes: saturates
+                .then(|| most_written_bytes(options, self.capacity) as u64),
+        };
+        self.watcher.begin(self.target, &announcement);
+    }
+
+    /// Blocks that the active range is filled with before the rounds of a series, and how often; `None` where it is not filled.
+    fn fills(&self, series: &Series) -> Option<(u64, f64)> {
+        // The rounds of write saturation begin on an empty device; a file must have been written to be one.
+        let is_file = self.target.kind.is_ours();
+        match series.fill_block_bytes {
+            Some(block_bytes) => {
+                let beyond = self.capacity as f64 / self.bytes as f64;
+                let fills = (FILLS * beyond * self.options.time_scale).max(1.0);
+                Some((block_bytes, fills))
+            }
+            None => is_file.then_some((1 << 20, 1.0)),
+        }
+    }
+
+    fn fill_bytes_of(&self, series: &Series) -> u64 {
+        let fills = self.fills(series).map_or(0.0, |(_, fills)| fills);
+        (fills * self.bytes as f64) as u64
+    }
+
+    /// What the series that come later take.
+    fn later(&self) -> Ahead {
+        let all = self.later.iter();
+        all.fold(Ahead::default(), |ahead, series| {
+            ahead.with(self.fill_bytes_of(series), rounds_of(series, self.options))
+        })
+    }
+
     fn is_over(&self) -> bool {
         self.failure.is_some() || self.error.is_some() || self.watcher.is_interrupted()
     }
@@ -256,25 +312,21 @@ impl Study<'_> {
         result: &mut SeriesResult,
     ) -> Result<(), RunError> {
         result.purged = self.purge(is_first)?;
-        // The rounds of write saturation begin on an empty device; a file must have been written to be one.
-        let block_bytes = series
-            .fill_block_bytes
-            .or_else(|| self.target.kind.is_ours().then_some(1 << 20));
-        if let Some(block_bytes) = block_bytes {
-            let fills = match series.fill_block_bytes {
-                Some(_) => {
-                    let beyond = self.capacity as f64 / self.bytes as f64;
-                    (FILLS * beyond * self.options.time_scale).max(1.0)
-                }
-                None => 1.0,
-            };
-            result.filled_bytes = self.fill(fills, block_bytes)?;
+        if let Some((block_bytes, fills)) = self.fills(series) {
+            let rounds = rounds_of(series, self.options);
+            result.filled_bytes = self.fill(fills, block_bytes, rounds)?;
         }
-        let most_bytes = SATURATION_FILLS * self.options.time_scale * self.capacity as f64;
-        for number in 1..=self.options.rounds() {
-            let Some(round) = self.round(series, result, number)? else {
+        let most_bytes = most_written_bytes(self.options, self.capacity);
+        let mut rounds_ns = 0;
+        for number in 1..=longest_rounds(self.options) {
+            let rounds = rounds_left(result, rounds_ns, self.capacity, self.options);
+            if let Some(left) = self.later().with(0, rounds).time(&self.pace) {
+                self.watcher.left(left);
+            }
+            let Some((round, elapsed_ns)) = self.round(series, result, number)? else {
                 break;
             };
+            rounds_ns += elapsed_ns;
             let written_bytes = round.written_bytes;
             result.rounds.push(round);
             if result.steady.is_none() {
@@ -322,8 +374,13 @@ impl Study<'_> {
         }
     }
 
-    /// Writes everything so many times; how many bytes that were.
-    fn fill(&mut self, fills: f64, block_bytes: u64) -> Result<u64, RunError> {
+    /// Writes everything so many times; how many bytes that were. Rounds of this length follow.
+    fn fill(
+        &mut self,
+        fills: f64,
+        block_bytes: u64,
+        rounds: Option<TimeRange>,
+    ) -> Result<u64, RunError> {
         let mut left = (fills * self.bytes as f64) as u64;
         let mut filled = 0;
         while left >= block_bytes && !self.is_over() {
@@ -334,32 +391,57 @@ impl Study<'_> {
             );
             self.watcher.step(&title, None);
             let plan = self.ground().fill(bytes, block_bytes);
-            let mut outcome = self.run(&plan);
+            let mut outcome = self.run_fill(&plan, bytes, left - bytes, rounds);
             if self.direct && is_direct_refused(&outcome) {
                 self.direct = false;
                 self.note(
                     "O_DIRECT is refused here, so all I/O goes through the page cache".to_owned(),
                 );
                 let plan = self.ground().fill(bytes, block_bytes);
-                outcome = self.run(&plan);
+                outcome = self.run_fill(&plan, bytes, left - bytes, rounds);
             }
-            self.failure = failure_of(&outcome?);
+            let result = outcome?;
+            self.failure = failure_of(&result);
             if self.failure.is_some() {
                 break;
             }
+            self.pace.take_fill(bytes, result.elapsed_ns);
             filled += bytes;
             left -= bytes;
         }
         Ok(filled)
     }
 
-    /// Every workload once; `None` if it was not completed.
+    /// Runs a fill of so many bytes, which so many more follow, and then rounds.
+    fn run_fill(
+        &mut self,
+        plan: &Plan,
+        bytes: u64,
+        bytes_after: u64,
+        rounds: Option<TimeRange>,
+    ) -> Result<RunResult, RunError> {
+        let ahead = self.later().with(bytes_after, rounds);
+        let mut observer = FillRelay {
+            relay: Relay {
+                watcher: self.watcher,
+            },
+            bytes,
+            ahead,
+            is_told: false,
+        };
+        let result = self.session.run(plan, &mut observer)?;
+        self.note_run(plan, &result);
+        Ok(result)
+    }
+
+    /// Every workload once, and how long that took; `None` if it was not completed.
     fn round(
         &mut self,
         series: &Series,
         before: &SeriesResult,
         number: u32,
-    ) -> Result<Option<Round>, RunError> {
+    ) -> Result<Option<(Round, u64)>, RunError> {
+        let mut elapsed_ns = 0;
         let mut written_bytes = before
             .rounds
             .last()
@@ -375,7 +457,8 @@ impl Study<'_> {
                 before.workloads.len()
             );
             self.watcher.step(&title, Some(self.options.cell_ns()));
-            let cell = self.workload(series, *workload, number)?;
+            let (cell, cell_ns) = self.workload(series, *workload, number)?;
+            elapsed_ns += cell_ns;
             if let Some(cell) = &cell {
                 let writes = f64::from(100 - workload.read_percent) / 100.0;
                 written_bytes += cell.bytes_per_s * writes * self.options.cell_ns() as f64 / 1e9;
@@ -383,20 +466,22 @@ impl Study<'_> {
             cells.push(cell);
         }
         let is_complete = self.failure.is_none() && !self.watcher.is_interrupted();
-        Ok(is_complete.then_some(Round {
+        let round = Round {
             cells,
             written_bytes,
-        }))
+        };
+        Ok(is_complete.then_some((round, elapsed_ns)))
     }
 
+    /// One workload, and how long it took.
     fn workload(
         &mut self,
         series: &Series,
         workload: Workload,
         number: u32,
-    ) -> Result<Option<PtsCell>, RunError> {
+    ) -> Result<(Option<PtsCell>, u64), RunError> {
         if self.refused.contains(&workload.block_bytes) {
-            return Ok(None);
+            return Ok((None, 0));
         }
         let (iodepth, numjobs) = self.options.in_flight(series);
         let mut job = self.ground().workload(workload, series.random, numjobs);
@@ -408,22 +493,23 @@ impl Study<'_> {
         let times = (0, self.options.cell_ns());
         let run = measure_cell(self.session, &job, iodepth, times, &mut relay)?;
         let cell = run.record.cell();
-        match run.failure {
+        let found = match run.failure {
             Some(failure) if failure.errno == EINVAL && cell.latency.count == 0 && number == 1 => {
                 self.refused.push(workload.block_bytes);
                 self.note(format!(
                     "blocks of {} bytes are refused here: its own are larger",
                     workload.block_bytes
                 ));
-                Ok(None)
+                None
             }
             Some(failure) => {
                 self.failure = Some(failure);
-                Ok(None)
+                None
             }
-            None if cell.latency.count == 0 => Ok(None),
-            None => Ok(Some(PtsCell::of(&cell))),
-        }
+            None if cell.latency.count == 0 => None,
+            None => Some(PtsCell::of(&cell)),
+        };
+        Ok((found, run.elapsed_ns))
     }
 
     fn run(&mut self, plan: &Plan) -> Result<RunResult, RunError> {
@@ -431,7 +517,13 @@ impl Study<'_> {
             watcher: self.watcher,
         };
         let result = self.session.run(plan, &mut observer)?;
-        let stopped_ns = stopped_ns(&result);
+        self.note_run(plan, &result);
+        Ok(result)
+    }
+
+    /// What a run of purge or fill tells beside its end.
+    fn note_run(&mut self, plan: &Plan, result: &RunResult) {
+        let stopped_ns = stopped_ns(result);
         if stopped_ns > 0 {
             let what = plan.jobs.first().map_or("a run", |job| job.name.as_str());
             self.note(stopped::note(what, stopped_ns, false));
@@ -440,7 +532,6 @@ impl Study<'_> {
         let mut queues = devices.filter_map(|device| device.queue.as_ref());
         let cache = queues.find_map(|queue| queue.volatile_write_cache);
         self.write_cache = cache.or(self.write_cache);
-        Ok(result)
     }
 
     fn ground(&self) -> Ground<'_> {

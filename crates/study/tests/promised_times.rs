@@ -1,0 +1,140 @@
+//! The times that studies promise before they begin and while they go on, beside those that they take on simulated devices.
+
+mod metered;
+
+use iosonde_study::TimeRange;
+use iosonde_study::probe::{ProbeTarget, TargetKind};
+use iosonde_study::pts::{Preset, PtsAnnouncement, PtsOptions, PtsTest, PtsWatcher, Purge, pts};
+use metered::{Clock, Metered};
+
+/// Devices that are fast and slow, that have a limit or credits to spend, and that hold back what they are asked.
+const DEVICES: [&str; 6] = [
+    "hdd",
+    "sata-ssd",
+    "nvme",
+    "net-iops-cap",
+    "burst",
+    "throttled",
+];
+/// Flash that writes four times as fast until it is worn.
+const FLASH: &str =
+    "capacity=64g,read_us=90,write_us=4ms,parallel=16,link_bw=100m,fresh=4,fresh_bytes=100m";
+/// A time that is off by a smaller share of it holds.
+const QUARTER: f64 = 0.25;
+/// A range that is wider says nothing. What is left of it may be wider: of five to twenty rounds four are soon done.
+const WIDEST: f64 = 6.0;
+
+/// What a study has said of its length, each with the time at which it said so.
+struct Promises {
+    study: String,
+    clock: Clock,
+    all: Vec<(u64, TimeRange)>,
+}
+
+impl Promises {
+    fn new(study: &str, session: &Metered) -> Promises {
+        Promises {
+            study: study.to_owned(),
+            clock: session.clock.clone(),
+            all: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, left: TimeRange) {
+        self.all.push((self.clock.now_ns(), left));
+    }
+
+    /// Those that did not hold.
+    fn broken(&self) -> Vec<String> {
+        let end_ns = self.clock.now_ns();
+        if std::env::var_os("IOSONDE_SHOW").is_some() {
+            eprintln!("{}: {} s", self.study, end_ns as f64 / 1e9);
+        }
+        let mut broken = Vec::new();
+        for (index, (at_ns, promised)) in self.all.iter().enumerate() {
+            let took_ns = (end_ns - at_ns) as f64;
+            let (least_ns, most_ns) = (promised.least_ns as f64, promised.most_ns as f64);
+            // A study says when it is over by ending.
+            let slack_ns = 0.02 * end_ns as f64;
+            let is_kept = took_ns >= least_ns * (1.0 - QUARTER) - slack_ns
+                && took_ns <= most_ns * (1.0 + QUARTER) + slack_ns;
+            let is_honest = index > 0 || most_ns <= WIDEST * least_ns + slack_ns;
+            if !is_kept || !is_honest {
+                broken.push(format!(
+                    "{}: {:.1} s after its begin it promised {:.1} to {:.1} s and took {:.1} s",
+                    self.study,
+                    *at_ns as f64 / 1e9,
+                    least_ns / 1e9,
+                    most_ns / 1e9,
+                    took_ns / 1e9
+                ));
+            }
+        }
+        broken
+    }
+}
+
+fn target(kind: TargetKind) -> ProbeTarget {
+    ProbeTarget {
+        name: "target".to_owned(),
+        path: "sim".to_owned(),
+        kind,
+    }
+}
+
+fn directory() -> TargetKind {
+    TargetKind::Directory {
+        free_bytes: 1 << 40,
+    }
+}
+
+// --- pts ---
+
+impl PtsWatcher for Promises {
+    fn begin(&mut self, _target: &ProbeTarget, announcement: &PtsAnnouncement) {
+        // Before the fill nobody knows how fast the target is.
+        if announcement.most_written_bytes.is_none() && announcement.fill_bytes == 0 {
+            self.take(announcement.rounds);
+        }
+    }
+
+    fn left(&mut self, left: TimeRange) {
+        self.take(left);
+    }
+}
+
+fn pts_promises(device: &str, test: PtsTest) -> Promises {
+    let mut session = Metered::new(device);
+    let mut promises = Promises::new(&format!("pts {test:?} on {device}"), &session);
+    let options = PtsOptions {
+        test,
+        preset: Preset::Enterprise,
+        time_scale: 0.01,
+        most_rounds: 25,
+        iodepth: 4,
+        numjobs: 1,
+        purge: Purge::Discard,
+        size_bytes: Some(512 << 20),
+        seed: 1,
+    };
+    pts(&mut session, &target(directory()), &options, &mut promises).unwrap();
+    promises
+}
+
+#[test]
+fn pts_time_left_holds_from_its_fill_on() {
+    let mut broken = Vec::new();
+    for device in DEVICES.into_iter().chain([FLASH]) {
+        for test in [
+            PtsTest::Latency,
+            PtsTest::Throughput,
+            PtsTest::WriteSaturation,
+        ] {
+            let promises = pts_promises(device, test);
+            let is_one_round = test == PtsTest::WriteSaturation;
+            assert!(is_one_round || !promises.all.is_empty(), "{device}");
+            broken.extend(promises.broken());
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+}
