@@ -17,7 +17,7 @@ const STEPS: [&str; 4] = ["layout", "random read", "fdatasync", "sequential writ
 fn is_complete(screen: &str) -> bool {
     let shows = |words: &str| screen.contains(words);
     STEPS.iter().all(|step| shows(step))
-        && ["at most", "Ctrl-C", "now ", "IOPS", "iB/s", "p50", "+- "]
+        && [" left, Ctrl-C", "now ", "IOPS", "iB/s", "p50", "+- "]
             .iter()
             .all(|each| shows(each))
 }

@@ -3,7 +3,9 @@
 mod metered;
 
 use iosonde_study::TimeRange;
-use iosonde_study::probe::{ProbeTarget, TargetKind};
+use iosonde_study::probe::{
+    Announcement, Budget, ProbeOptions, ProbeTarget, TargetKind, Watcher, probe,
+};
 use iosonde_study::pts::{Preset, PtsAnnouncement, PtsOptions, PtsTest, PtsWatcher, Purge, pts};
 use metered::{Clock, Metered};
 
@@ -16,6 +18,8 @@ const DEVICES: [&str; 6] = [
     "burst",
     "throttled",
 ];
+/// Every phase is sure as soon as one can be.
+const STEADY: &str = "read_us=100,write_us=100,parallel=4";
 /// Flash that writes four times as fast until it is worn.
 const FLASH: &str =
     "capacity=64g,read_us=90,write_us=4ms,parallel=16,link_bw=100m,fresh=4,fresh_bytes=100m";
@@ -135,6 +139,42 @@ fn pts_time_left_holds_from_its_fill_on() {
             assert!(is_one_round || !promises.all.is_empty(), "{device}");
             broken.extend(promises.broken());
         }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+// --- probe ---
+
+impl Watcher for Promises {
+    fn begin(&mut self, announcement: &Announcement<'_>) {
+        let (budget, phases) = (announcement.budget, announcement.phases);
+        self.take(budget.total_time(phases));
+    }
+}
+
+fn probe_promises(device: &str, budget: Budget) -> Promises {
+    let mut session = Metered::new(device);
+    let phase_s = budget.runtime_ns as f64 / 1e9;
+    let mut promises = Promises::new(&format!("probe of {phase_s} s on {device}"), &session);
+    let options = ProbeOptions {
+        budget,
+        size_bytes: None,
+        direct: true,
+        seed: 1,
+    };
+    probe(&mut session, &target(directory()), &options, &mut promises).unwrap();
+    promises
+}
+
+#[test]
+fn probe_ends_in_the_range_that_it_announces() {
+    let mut broken = Vec::new();
+    for device in DEVICES.into_iter().chain([STEADY]) {
+        broken.extend(probe_promises(device, Budget::QUICK).broken());
+    }
+    // The I/Os of faster ones take long to count.
+    for device in ["hdd", "burst", "throttled", STEADY] {
+        broken.extend(probe_promises(device, Budget::NORMAL).broken());
     }
     assert!(broken.is_empty(), "{broken:#?}");
 }

@@ -124,7 +124,7 @@ impl Watcher for ProbeLive {
         if self.bar.is_some() {
             self.moment = Moment::of(announcement.target);
         }
-        for text in announced(announcement) {
+        for text in announced(announcement, !self.prefix.is_empty()) {
             self.line(&text);
         }
     }
@@ -213,7 +213,7 @@ impl Drop for ProbeLive {
 }
 
 /// What will be written, and how long it will take.
-fn announced(announcement: &Announcement<'_>) -> Vec<String> {
+fn announced(announcement: &Announcement<'_>, is_in_turns: bool) -> Vec<String> {
     let target = announcement.target;
     let (name, size) = (&target.name, words::bytes(announcement.bytes));
     let what = match &target.kind {
@@ -235,7 +235,7 @@ fn announced(announcement: &Announcement<'_>) -> Vec<String> {
         TargetKind::Simulated { .. } => format!("{name}: simulated, nothing is written"),
     };
     let (phases, budget) = (announcement.phases, announcement.budget);
-    let total = words::wait(budget.total_ns(phases));
+    let total = budget.total_time(phases).words();
     // The layout measures nothing.
     let measured = phases
         .iter()
@@ -249,8 +249,12 @@ fn announced(announcement: &Announcement<'_>) -> Vec<String> {
     };
     let overwrites = matches!(target.kind, TargetKind::Existing { consent: true, .. });
     let lost = overwrites.then(|| lost(&target.path)).flatten();
+    let others = match is_in_turns {
+        true => " beside the turns of the others",
+        false => "",
+    };
     let end =
-        format!("{steps}, {total} at most; Ctrl-C ends it early and prints what is known by then");
+        format!("{steps}, {total}{others}; Ctrl-C ends it early and prints what is known by then");
     [what].into_iter().chain(lost).chain([end]).collect()
 }
 

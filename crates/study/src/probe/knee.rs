@@ -1,6 +1,6 @@
 //! Where the patterns of a probe bend: how deep a queue is worth it.
 
-use super::phase::{self, Budget, Common, Phase};
+use super::phase::{self, Budget, Common, Phase, SEARCH_LEAST};
 use super::second_size::SecondSize;
 use super::slow::TRIAL;
 use super::watcher::Watcher;
@@ -106,7 +106,7 @@ fn rules(phase: Phase, budget: &Budget) -> Rules {
         ramp_ns: budget_ns / 100,
         // The fewest samples that leave an interval: the first is of the ramp too.
         look_ns: (budget_ns / looks).max(LEAST_LOOK_NS),
-        least_ns: budget_ns / 5,
+        least_ns: (SEARCH_LEAST * budget_ns as f64) as u64,
         precision: budget.width.max(0.005),
         ..Rules::THOROUGH
     }

@@ -1,6 +1,8 @@
 //! The phases of a probe, the time they get, and their plans.
 
 use super::slow::Slow;
+use super::sure::LEAST_SAMPLES;
+use crate::TimeRange;
 use iosonde_job::plan::{
     BlockSize, Direction, Engine, Extent, GivenOption, Job, Mode, PerDirection, Plan, ReadWrite,
 };
@@ -8,6 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const SECOND_NS: u64 = 1_000_000_000;
+/// A search for a knee takes this share of its time at least.
+pub(super) const SEARCH_LEAST: f64 = 0.2;
 
 /// One step of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -213,6 +217,36 @@ impl Budget {
     /// Whether the knee of a phase's pattern is looked for after it.
     pub fn searches(&self, phase: Phase) -> bool {
         self.search_ns(phase) > 0
+    }
+
+    /// Time that one phase takes: layout ends with its data, and the others no earlier than their rate can be sure.
+    pub fn phase_time(&self, phase: Phase) -> TimeRange {
+        let samples_ns = LEAST_SAMPLES as u64 * self.interval_ns();
+        let is_early = self.width > 0.0;
+        TimeRange {
+            least_ns: match phase {
+                Phase::Layout => 0,
+                _ if is_early => self.ramp_ns + samples_ns.min(self.runtime_ns),
+                _ => self.ramp_ns + self.runtime_ns,
+            },
+            most_ns: self.phase_ns(phase),
+        }
+    }
+
+    /// Time that the search for the knee of a phase's pattern takes.
+    pub fn search_time(&self, phase: Phase) -> TimeRange {
+        let most_ns = self.search_ns(phase);
+        TimeRange {
+            least_ns: (SEARCH_LEAST * most_ns as f64) as u64,
+            most_ns,
+        }
+    }
+
+    /// Time that these phases take, and the searches for their knees.
+    pub fn total_time(&self, phases: &[Phase]) -> TimeRange {
+        let each = |phase: &Phase| self.phase_time(*phase) + self.search_time(*phase);
+        let all = phases.iter().map(each);
+        all.fold(TimeRange::default(), |sum, each| sum + each)
     }
 
     /// Time that these phases take at most, and the searches for their knees.

@@ -4,7 +4,7 @@ use crate::live::pods::rows;
 use crate::report::probe::row;
 use iosonde_result::observer::{PodProgress, Progress};
 use iosonde_study::probe::{Announcement, Figure, Knee, Phase};
-use iosonde_study::words;
+use iosonde_study::{TimeRange, words};
 
 /// Where the terminal does not say how wide it is.
 pub(super) const USUAL_COLUMNS: usize = 80;
@@ -34,7 +34,7 @@ struct Step {
     phase: Phase,
     /// Whether it is the search for the knee after the phase.
     search: bool,
-    planned_ns: u64,
+    planned: TimeRange,
     shown: Shown,
 }
 
@@ -55,9 +55,9 @@ impl Screen {
         let budget = announcement.budget;
         let mut steps = Vec::new();
         for phase in announcement.phases {
-            steps.push(Step::of(*phase, false, budget.phase_ns(*phase)));
+            steps.push(Step::of(*phase, false, budget.phase_time(*phase)));
             if budget.searches(*phase) {
-                steps.push(Step::of(*phase, true, budget.search_ns(*phase)));
+                steps.push(Step::of(*phase, true, budget.search_time(*phase)));
             }
         }
         Screen {
@@ -101,7 +101,7 @@ impl Screen {
         self.now = now;
         self.pods = progress.pods.to_vec();
         if let Some(step) = self.steps.get_mut(self.current) {
-            step.shown.at_ns = (self.before_ns + progress.at_ns).min(step.planned_ns);
+            step.shown.at_ns = (self.before_ns + progress.at_ns).min(step.planned.most_ns);
             step.shown.rate = rate.unwrap_or_default();
         }
     }
@@ -132,19 +132,16 @@ impl Screen {
         }
     }
 
-    /// At most, if nothing is sure earlier.
-    fn left_ns(&self) -> u64 {
-        let left = |step: &Step| match step.shown.done {
-            true => 0,
-            false => step.planned_ns - step.shown.at_ns,
-        };
-        self.steps.iter().map(left).sum()
+    /// Time that is left of all steps.
+    fn left(&self) -> TimeRange {
+        let left = self.steps.iter().map(Step::left);
+        left.fold(TimeRange::default(), |sum, each| sum + each)
     }
 
     /// All lines, for a terminal of this width.
     pub(super) fn lines(&self, columns: usize) -> Vec<String> {
-        let left = words::wait(self.left_ns());
-        let head = format!("at most {left} left, Ctrl-C ends it early: {}", self.target);
+        let left = self.left().words();
+        let head = format!("{left} left, Ctrl-C ends it early: {}", self.target);
         let mut lines = vec![head];
         for (index, step) in self.steps.iter().enumerate() {
             lines.push(step.line(index == self.current, columns));
@@ -168,12 +165,24 @@ impl Screen {
 }
 
 impl Step {
-    fn of(phase: Phase, search: bool, planned_ns: u64) -> Step {
+    fn of(phase: Phase, search: bool, planned: TimeRange) -> Step {
         Step {
             phase,
             search,
-            planned_ns,
+            planned,
             shown: Shown::default(),
+        }
+    }
+
+    /// Time that is left of it.
+    fn left(&self) -> TimeRange {
+        let left_ns = |planned_ns: u64| match self.shown.done {
+            true => 0,
+            false => planned_ns.saturating_sub(self.shown.at_ns),
+        };
+        TimeRange {
+            least_ns: left_ns(self.planned.least_ns),
+            most_ns: left_ns(self.planned.most_ns),
         }
     }
 
@@ -199,11 +208,11 @@ impl Step {
             let line = format!("{mark} {title:<28} {rate:<12} {known}");
             return line.trim_end().to_owned();
         }
-        let left = words::wait(self.planned_ns - at_ns);
+        let left = words::wait(self.left().most_ns);
         if columns < COLUMNS_WITH_BAR {
             return format!("{mark} {title:<28} {rate:<12} {left}");
         }
-        let share = *at_ns as f64 / self.planned_ns.max(1) as f64;
+        let share = *at_ns as f64 / self.planned.most_ns.max(1) as f64;
         let full = "=".repeat((share * BAR as f64).round() as usize);
         let line = format!("{mark} {title:<28} {rate:<12} {known}");
         format!("{line:<55} [{full:<BAR$}] {left}")
@@ -211,10 +220,15 @@ impl Step {
 }
 
 #[cfg(test)]
+#[path = "../../../../study/tests/metered/mod.rs"]
+mod metered;
+
+#[cfg(test)]
 mod tests {
+    use super::metered::{Clock, Metered};
     use super::*;
     use iosonde_job::plan::PerDirection;
-    use iosonde_study::probe::{Budget, ProbeTarget, TargetKind};
+    use iosonde_study::probe::{Budget, ProbeOptions, ProbeTarget, TargetKind, Watcher, probe};
 
     /// A screen in the middle of a phase.
     fn screen() -> Screen {
@@ -250,6 +264,87 @@ mod tests {
         let now = now.map(str::to_owned).to_vec();
         screen.progress(&progress, Some("84.2k IOPS".to_owned()), now);
         screen
+    }
+
+    /// A screen whose time left is noted whenever a step begins.
+    struct Watched {
+        screen: Screen,
+        clock: Clock,
+        left: Vec<(u64, TimeRange)>,
+    }
+
+    impl Watched {
+        fn note(&mut self) {
+            self.left.push((self.clock.now_ns(), self.screen.left()));
+        }
+    }
+
+    impl Watcher for Watched {
+        fn begin(&mut self, announcement: &Announcement<'_>) {
+            self.screen = Screen::of(announcement);
+            self.note();
+        }
+
+        fn phase(&mut self, phase: Phase, _planned_ns: u64) {
+            self.screen.begin(phase, false);
+            self.note();
+        }
+
+        fn progress(&mut self, _phase: Phase, progress: &Progress<'_>) {
+            self.screen.progress(progress, None, Vec::new());
+        }
+
+        fn figure(&mut self, figure: &Figure) {
+            self.screen.figure(figure);
+        }
+
+        fn search(&mut self, phase: Phase, _planned_ns: u64) {
+            self.screen.begin(phase, true);
+            self.note();
+        }
+
+        fn knee(&mut self, knee: &Knee) {
+            self.screen.knee(knee);
+        }
+    }
+
+    /// What is left of a step that ends early is not known, but its bounds are.
+    #[test]
+    fn screen_time_left_holds_within_a_quarter() {
+        for device in ["hdd", "sata-ssd", "burst", "throttled"] {
+            let mut session = Metered::new(device);
+            let mut watched = Watched {
+                screen: Screen::default(),
+                clock: session.clock.clone(),
+                left: Vec::new(),
+            };
+            let target = ProbeTarget {
+                name: "disk".into(),
+                path: "sim".into(),
+                kind: TargetKind::Directory {
+                    free_bytes: 1 << 40,
+                },
+            };
+            let options = ProbeOptions {
+                budget: Budget::NORMAL.with_runtime(4_000_000_000),
+                size_bytes: None,
+                direct: true,
+                seed: 1,
+            };
+            probe(&mut session, &target, &options, &mut watched).unwrap();
+            let end_ns = watched.clock.now_ns();
+            for (at_ns, left) in watched.left {
+                let took_ns = (end_ns - at_ns) as f64;
+                let slack_ns = 0.02 * end_ns as f64;
+                let is_kept = took_ns >= 0.75 * left.least_ns as f64 - slack_ns
+                    && took_ns <= 1.25 * left.most_ns as f64 + slack_ns;
+                assert!(
+                    is_kept,
+                    "{device}: {} at {at_ns}, took {took_ns}",
+                    left.words()
+                );
+            }
+        }
     }
 
     #[test]
