@@ -159,6 +159,11 @@ fn options_of_newer_fio_are_taken_when_off_and_named_else() {
         ("sprandom=1", "3.40 or 3.41"),
         ("verify_header_seed=0", "3.39"),
         ("fadvise_hint=noreuse", "3.34 to 3.36"),
+        ("ioengine=dircreate", "3.34 to 3.39"),
+        ("log_max_value=max", "3.34 to 3.39"),
+        ("log_window_value=both", "3.34 to 3.39"),
+        ("libblkio_driver=io_uring", "3.34 to 3.39"),
+        ("http_object_mode=range", "3.40 or 3.41"),
     ] {
         let run = Program::Iosonde
             .line(&scratch, &format!("{job} --{on}"))
@@ -166,6 +171,10 @@ fn options_of_newer_fio_are_taken_when_off_and_named_else() {
         run.refused_with(&[&format!("came with fio {version}")]);
         assert!(!run.stderr.contains("nearest way"), "{run}");
     }
+    // The nearest way for a block device does the job of this engine, too.
+    let line = format!("{job} --ioengine=libblkio");
+    let run = Program::Iosonde.line(&scratch, &line).run();
+    run.refused_with(&["came with fio 3.34 to 3.39", "io_uring on the block device"]);
     for engine in ["filestat", "ftruncate", "e4defrag", "external:/x.so"] {
         let run = Program::Iosonde
             .line(&scratch, &format!("{job} --ioengine={engine}"))

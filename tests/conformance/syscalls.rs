@@ -58,7 +58,7 @@ cases! {
     sync_by_name "--rw=write" "--sync=sync" ["openat(", "job.0.0", "O_SYNC"]
     dsync_by_name "--rw=write" "--sync=dsync" ["openat(", "job.0.0", "O_DSYNC"]
     fsync_on_close_is_one_more "--rw=write" "--fsync_on_close=1" ["fsync(", "job.0.0"]
-    the_cache_is_dropped_at_the_start "--rw=write --invalidate=0 --overwrite=0" "--invalidate=1" ["fadvise64(", "job.0.0", "DONTNEED"]
+    the_cache_is_dropped_at_the_start "--rw=write --invalidate=0 --create_on_open=1" "--invalidate=1" ["fadvise64(", "job.0.0", "DONTNEED"]
     hints_of_order "--rw=read --fadvise_hint=0" "--fadvise_hint=random" ["fadvise64(", "job.0.0", "FADV_RANDOM"]
     ranges_are_written_back "--rw=write" "--sync_file_range=write:2" ["sync_file_range(", "job.0.0", "SYNC_FILE_RANGE_WRITE"]
     past_the_cache "--rw=read" "--direct=1" ["openat(", "job.0.0", "O_RDONLY|O_DIRECT"]
@@ -77,4 +77,35 @@ cases! {
     locked_memory "--rw=read" "--lockmem=1m" ["mlock"]
     another_user "--rw=read" "--uid=65534 --gid=65534" ["set", "uid(", "65534"]
     another_group "--rw=read" "--uid=65534 --gid=65534" ["set", "gid(", "65534"]
+}
+
+/// fio reads the digits at the start of each processor number. What it takes for a number and what it refuses, iosonde does, too;
+/// a word without digits, which fio takes for processor 0, is an error.
+#[test]
+fn processor_numbers_are_read_as_by_fio() {
+    require!(Strace, Root);
+    let allowed = |program: Program, list: &str| {
+        let scratch = Scratch::shared();
+        let seen = scratch.work().join("calls");
+        let line = format!("--name=job --ioengine=null --size=64k --cpus_allowed={list}");
+        let run = program.line(&scratch, &line);
+        let run = run.traced("trace=sched_setaffinity", &seen).run();
+        let calls = fs::read_to_string(seen).unwrap_or_default();
+        let mut masks = calls.lines().filter_map(|call| {
+            let (_, mask) = call.split_once('[')?;
+            mask.split_once(']').map(|(mask, _)| mask.to_owned())
+        });
+        // fio first asks each processor for its clock.
+        (run.status.success(), masks.next_back())
+    };
+    for list in [
+        "0", "0x0-1KiB", "0x1", "1k", "0-1,1", "0,,1", "0-", "1.5", "0-1-1", "1-0", "9999",
+    ] {
+        let [reference, subject] = Program::both().map(|program| match allowed(program, list) {
+            (true, mask) => mask,
+            (false, _) => None,
+        });
+        assert_eq!(subject, reference, "{list}");
+    }
+    assert!(!allowed(Program::Iosonde, "all").0);
 }

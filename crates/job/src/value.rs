@@ -9,7 +9,7 @@ pub mod number;
 pub mod pattern;
 pub mod split;
 
-pub use list::{colons, cpu_list, directions, node_list, ranges};
+pub use list::{colons, cpu_list, directions, node_list, number_list, ranges};
 pub use number::{
     Bytes, TimeUnit, before_percent_sign, boolean, bytes, extent, float, integer, percent,
     signed_bytes, time_ns,

@@ -385,6 +385,8 @@ pub fn engine(name: &str) -> Parsed<Engine> {
     }
     for (names, reason, instead) in REFUSED {
         if names.contains(&name) {
+            let later = super::later::reason_of_engine(name);
+            let reason = later.unwrap_or(reason);
             let error = ValueError::new(format!("the engine `{name}` is not supported: {reason}"));
             return Err(match *instead {
                 "" => error,

@@ -372,7 +372,7 @@ fn apply_numa_mem_policy(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
     let needs_nodes = !matches!(kind, NumaMemKind::Default | NumaMemKind::Local);
     let nodes = match nodes {
         Some(nodes) if needs_nodes => {
-            value::cpu_list(nodes).map_err(|error| error.within(text, nodes))?
+            value::number_list(nodes).map_err(|error| error.within(text, nodes))?
         }
         None if needs_nodes => {
             return Err(ValueError::new("the nodes are missing")

@@ -1,23 +1,51 @@
 //! Options and values of fio after 3.33, which iosonde follows.
 //!
-//! The versions come from the packages of fio 3.36, 3.38, 3.39 and 3.41: an option came with the first of them that has it, or
-//! with a release between that one and the package before.
+//! The versions come from Debian's packages of fio 3.36, 3.38, 3.39 and 3.41: an option came with the first of them that has it, or
+//! with a release between that one and the package before that was looked at.
 
 use super::{Kind, Row};
 
 const U32: i64 = u32::MAX as i64;
 
 const BY_3_36: &str = "it came with fio 3.34 to 3.36; iosonde follows fio 3.33";
+const BY_3_39_AT_LATEST: &str = "it came with fio 3.34 to 3.39; iosonde follows fio 3.33";
 const BY_3_38: &str = "it came with fio 3.37 or 3.38; iosonde follows fio 3.33";
 const BY_3_39: &str = "it came with fio 3.39; iosonde follows fio 3.33";
 const BY_3_41: &str = "it came with fio 3.40 or 3.41; iosonde follows fio 3.33";
 const AFTER_3_41: &str = "it came with a fio after 3.41; iosonde follows fio 3.33";
 
 /// All reasons that name a later version.
-pub(super) const REASONS: [&str; 5] = [BY_3_36, BY_3_38, BY_3_39, BY_3_41, AFTER_3_41];
+pub(super) const REASONS: [&str; 6] = [
+    BY_3_36,
+    BY_3_39_AT_LATEST,
+    BY_3_38,
+    BY_3_39,
+    BY_3_41,
+    AFTER_3_41,
+];
 
 /// Values of options that fio 3.33 has: option, value, reason.
-const VALUES: &[(&str, &str, &str)] = &[("fadvise_hint", "noreuse", BY_3_36)];
+const VALUES: &[(&str, &str, &str)] = &[
+    ("fadvise_hint", "noreuse", BY_3_36),
+    ("log_max_value", "avg", BY_3_39_AT_LATEST),
+    ("log_max_value", "max", BY_3_39_AT_LATEST),
+    ("log_max_value", "both", BY_3_39_AT_LATEST),
+    ("log_window_value", "both", BY_3_39_AT_LATEST),
+];
+
+/// Engines that are not supported, with the version.
+const ENGINES: &[(&str, &str)] = &[
+    ("libblkio", BY_3_39_AT_LATEST),
+    ("dircreate", BY_3_39_AT_LATEST),
+    ("dirstat", BY_3_39_AT_LATEST),
+    ("dirdelete", BY_3_39_AT_LATEST),
+];
+
+/// With which version an engine came that a later fio has; `None` for those of fio 3.33.
+pub(super) fn reason_of_engine(engine: &str) -> Option<&'static str> {
+    let found = ENGINES.iter().find(|(name, _)| *name == engine);
+    found.map(|(_, reason)| *reason)
+}
 
 /// Why a value of an option is refused that a later fio takes; `None` if none is known to.
 pub fn reason_of_value(option: &str, value: &str) -> Option<&'static str> {
@@ -179,6 +207,35 @@ pub(super) const ROWS: &[Row] = &[
         "Recover zones after a failed write.",
         BY_3_41,
     ),
+    of_engine("http_object_mode", "block", HTTP, BY_3_41),
+    of_engine("http_s3_security_token", "", HTTP, BY_3_41),
+    of_engine("xnvme_dev_subnqn", "", XNVME, BY_3_39_AT_LATEST),
+    of_engine("xnvme_mem", "", XNVME, BY_3_39_AT_LATEST),
+    of_engine("libblkio_driver", "", LIBBLKIO, BY_3_39_AT_LATEST),
+    of_engine("libblkio_path", "", LIBBLKIO, BY_3_39_AT_LATEST),
+    of_engine(
+        "libblkio_pre_connect_props",
+        "",
+        LIBBLKIO,
+        BY_3_39_AT_LATEST,
+    ),
+    of_engine("libblkio_num_entries", "", LIBBLKIO, BY_3_39_AT_LATEST),
+    of_engine("libblkio_queue_size", "", LIBBLKIO, BY_3_39_AT_LATEST),
+    of_engine("libblkio_pre_start_props", "", LIBBLKIO, BY_3_39_AT_LATEST),
+    of_engine("libblkio_vectored", "", LIBBLKIO, BY_3_39_AT_LATEST),
+    of_engine(
+        "libblkio_write_zeroes_on_trim",
+        "",
+        LIBBLKIO,
+        BY_3_39_AT_LATEST,
+    ),
+    of_engine("libblkio_wait_mode", "block", LIBBLKIO, BY_3_39_AT_LATEST),
+    of_engine(
+        "libblkio_force_enable_completion_eventfd",
+        "",
+        LIBBLKIO,
+        BY_3_39_AT_LATEST,
+    ),
     passthrough(
         "write_mode",
         Kind::Choice(&["write", "uncor", "zeroes", "verify"]),
@@ -207,6 +264,27 @@ const fn later(
     reason: &'static str,
 ) -> Row {
     Row::unsupported(name, kind, default, doc, reason, "")
+}
+
+const HTTP: &[&str] = &["http"];
+const XNVME: &[&str] = &["xnvme"];
+const LIBBLKIO: &[&str] = &["libblkio"];
+
+/// Options of engines that are not supported.
+const fn of_engine(
+    name: &'static str,
+    default: &'static str,
+    engines: &'static [&'static str],
+    reason: &'static str,
+) -> Row {
+    later(
+        name,
+        Kind::Text,
+        default,
+        "An option of an engine that is not supported.",
+        reason,
+    )
+    .engines(engines)
 }
 
 /// Options of raw NVMe commands.

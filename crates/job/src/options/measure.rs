@@ -227,7 +227,8 @@ pub const ROWS: &[Row] = &[
         "log_window_value",
         Kind::Choice(&["average", "avg", "max"]),
         "average",
-        "Whether each window's mean or maximum is logged: the name that later versions of fio give log_max_value.",
+        "Whether each window's mean or maximum is logged: the name that later versions of fio give log_max_value. Their value \
+         both is refused.",
         |b, v| {
             v.choice_to(
                 &mut b.job.measure.logs.max_value,

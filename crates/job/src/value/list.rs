@@ -118,8 +118,49 @@ pub fn range(text: &str, parse: impl Fn(&str) -> Parsed<u64>) -> Parsed<(u64, u6
     Ok((low.min(high), low.max(high)))
 }
 
-/// CPU numbers: `0,2-5`.
+/// CPU numbers as fio reads them: `0,2-5`. Of each number the digits at its start count, whatever follows, and a list ends
+/// at an empty part. Unlike in fio a part without a digit is an error: it would be CPU 0.
 pub fn cpu_list(text: &str) -> Parsed<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for field in text.split(',').take_while(|field| !field.is_empty()) {
+        let bounds = field.split('-').take_while(|bound| !bound.is_empty());
+        let bounds = bounds.map(leading_digits).collect::<Parsed<Vec<u32>>>();
+        let bounds = bounds.map_err(|error| error.within(text, field))?;
+        let (Some(low), Some(high)) = (bounds.first(), bounds.last()) else {
+            return Err(ValueError::new(format!("`{field}` is not a number")).within(text, field));
+        };
+        if u64::from(*high) >= MAX_CPUS {
+            return Err(ValueError::new(format!("there is no CPU {high}")).within(text, field));
+        }
+        cpus.extend(*low..=*high);
+    }
+    if cpus.is_empty() {
+        return Err(ValueError::new(format!("`{text}` names no CPU")));
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Ok(cpus)
+}
+
+/// The number at the start of a text.
+fn leading_digits(text: &str) -> Parsed<u32> {
+    let trimmed = text.trim_start();
+    let unsigned = trimmed.strip_prefix('+').unwrap_or(trimmed);
+    let is_digit = |letter: char| letter.is_ascii_digit();
+    let length = unsigned
+        .find(|letter| !is_digit(letter))
+        .unwrap_or(unsigned.len());
+    let problem = match length {
+        0 => "is not a number",
+        _ => "is too large",
+    };
+    unsigned[..length]
+        .parse()
+        .map_err(|_| ValueError::new(format!("`{text}` {problem}")))
+}
+
+/// Numbers and ranges: `0,2-5`.
+pub fn number_list(text: &str) -> Parsed<Vec<u32>> {
     let mut cpus = Vec::new();
     for field in text.split([',', ':']).map(str::trim) {
         let (low, high) = range(field, |part| number::bytes(part, number::Bytes::Binary))
@@ -137,11 +178,11 @@ pub fn cpu_list(text: &str) -> Parsed<Vec<u32>> {
 /// More than Linux can be built for.
 const MAX_CPUS: u64 = 8192;
 
-/// NUMA node numbers as in [`cpu_list`]; `None` is `all`.
+/// NUMA node numbers: `0,2-5`; `None` is `all`.
 pub fn node_list(text: &str) -> Parsed<Option<Vec<u32>>> {
     match text.trim() {
         "all" => Ok(None),
-        list => cpu_list(list)
+        list => number_list(list)
             .map(Some)
             .map_err(|error| error.within(text, list)),
     }
@@ -206,7 +247,18 @@ mod tests {
         assert_eq!(cpu_list("5,0-2,1"), Ok(vec![0, 1, 2, 5]));
         assert!(cpu_list("0-99999999999").is_err());
         assert!(cpu_list("a").is_err());
+        assert!(cpu_list("1-0").is_err());
         assert_eq!(node_list("all"), Ok(None));
+    }
+
+    #[test]
+    fn cpus_are_read_as_by_fio() {
+        assert_eq!(cpu_list("0x0-1KiB"), Ok(vec![0, 1]));
+        assert_eq!(cpu_list("0x1"), Ok(vec![0]));
+        assert_eq!(cpu_list(" +1 ,0 - 1"), Ok(vec![0, 1]));
+        assert_eq!(cpu_list("0,,1"), Ok(vec![0]));
+        assert_eq!(cpu_list("0-1-3"), Ok(vec![0, 1, 2, 3]));
+        assert_eq!(cpu_list("1-"), Ok(vec![1]));
     }
 
     proptest! {
