@@ -77,7 +77,7 @@ pub struct Recorder {
     /// I/Os by depth at submission: 1, 2, 4, 8, 16, 32, 64 and more.
     pub level: [u64; 7],
     directions: [DirectionTally; 3],
-    syncs: u64,
+    syncs: SyncCounts,
     sync_latency: LatencyTally,
     /// What is done in a ramp.
     ramp: Option<Box<RampTally>>,
@@ -85,11 +85,27 @@ pub struct Recorder {
     started: Option<Box<[LatencyTally; 3]>>,
 }
 
+/// Syncs by kind.
+#[derive(Debug, Default, Clone, Copy)]
+struct SyncCounts {
+    all: u64,
+    other_than_fsync: u64,
+}
+
+impl SyncCounts {
+    fn add(&mut self, group: Group) {
+        self.all += group.ios;
+        if group.op != Op::Fsync {
+            self.other_than_fsync += group.ios;
+        }
+    }
+}
+
 /// What is counted of a ramp, for the case that it never ends. Bytes are counted by [`Shared`].
 #[derive(Debug, Default)]
 struct RampTally {
     issued: [u64; 3],
-    syncs: u64,
+    syncs: SyncCounts,
     level: [u64; 7],
     submit: [u64; 7],
     complete: [u64; 7],
@@ -109,7 +125,7 @@ impl Recorder {
                 DirectionTally::new(),
                 DirectionTally::new(),
             ],
-            syncs: 0,
+            syncs: SyncCounts::default(),
             sync_latency: LatencyTally::default(),
             ramp: (measure_from_ns > 0).then(Box::default),
             started: None,
@@ -198,7 +214,8 @@ impl Recorder {
                 0 => 0,
                 _ => now_ns.saturating_sub(start_ns),
             }),
-            syncs: ramp.syncs,
+            syncs: ramp.syncs.all,
+            syncs_other_than_fsync: ramp.syncs.other_than_fsync,
             iodepth_level: ramp.level,
             iodepth_submit: ramp.submit,
             iodepth_complete: ramp.complete,
@@ -280,7 +297,9 @@ impl Recorder {
     fn count_without_latency(&mut self, group: Group) {
         let is_measured = group.start_ns >= self.measure_from_ns;
         let Some(direction) = group.op.direction() else {
-            self.syncs += if is_measured { group.ios } else { 0 };
+            if is_measured {
+                self.syncs.add(group);
+            }
             return;
         };
         self.shared.add(direction, group.ios, group.bytes);
@@ -297,12 +316,12 @@ impl Recorder {
             self.shared.synced(total_ns, group.ios);
         }
         if group.start_ns >= self.measure_from_ns {
-            self.syncs += group.ios;
+            self.syncs.add(group);
             if self.lat {
                 self.sync_latency.record_n(total_ns, group.ios);
             }
         } else if let Some(ramp) = &mut self.ramp {
-            ramp.syncs += group.ios;
+            ramp.syncs.add(group);
         }
     }
 
@@ -355,7 +374,8 @@ impl Recorder {
         (
             directions,
             SyncStats {
-                total_ios: self.syncs,
+                total_ios: self.syncs.all,
+                other_than_fsync: self.syncs.other_than_fsync,
                 lat: self.sync_latency.stats(),
             },
         )

@@ -246,6 +246,7 @@ fn add(sum: &mut WorkerResult, more: WorkerResult) {
     sum.runtime_ns = sum.runtime_ns.max(more.runtime_ns);
     sum.elapsed_ns = sum.elapsed_ns.max(more.elapsed_ns);
     sum.sync.total_ios += more.sync.total_ios;
+    sum.sync.other_than_fsync += more.sync.other_than_fsync;
     sum.sync.lat.merge(&more.sync.lat);
     add_cpu(&mut sum.cpu, &more.cpu);
     sum.cpu.queued_ns += more.cpu.queued_ns;

@@ -129,6 +129,9 @@ pub struct RampResult {
     pub runtime_ns: PerDirection<u64>,
     /// fsync, fdatasync and sync_file_range.
     pub syncs: u64,
+    /// How many of them were no fsync.
+    #[serde(default)]
+    pub syncs_other_than_fsync: u64,
     /// As in [`WorkerResult`].
     pub iodepth_level: [u64; 7],
     /// As in [`WorkerResult`].
@@ -139,13 +142,15 @@ pub struct RampResult {
 
 impl WorkerResult {
     /// The worker as fio counts it. `lat` is fio's, from the start of each I/O, and where I/Os were due at a time
-    /// `started_lat` is the other one. What was done in a ramp that never ended counts, without latencies.
+    /// `started_lat` is the other one. What was done in a ramp that never ended counts, without latencies. Of the syncs
+    /// fio counts fsync alone in `total_ios`, though it has the latencies of all.
     pub fn as_fio_counts(&self) -> Cow<'_, WorkerResult> {
         let has_due_times = self
             .directions
             .iter()
             .any(|(_, stats)| stats.started_lat.is_some());
-        if self.only_ramp.is_none() && !has_due_times {
+        let has_other_syncs = self.sync.other_than_fsync > 0;
+        if self.only_ramp.is_none() && !has_due_times && !has_other_syncs {
             return Cow::Borrowed(self);
         }
         let mut counted = self.clone();
@@ -155,6 +160,7 @@ impl WorkerResult {
                 std::mem::swap(&mut stats.lat, started);
             }
         }
+        counted.sync.total_ios -= counted.sync.other_than_fsync;
         let Some(ramp) = &self.only_ramp else {
             return Cow::Owned(counted);
         };
@@ -166,7 +172,7 @@ impl WorkerResult {
         }
         let runtimes = Direction::ALL.map(|direction| ramp.runtime_ns[direction]);
         counted.runtime_ns = runtimes.into_iter().max().unwrap_or(0);
-        counted.sync.total_ios = ramp.syncs;
+        counted.sync.total_ios = ramp.syncs - ramp.syncs_other_than_fsync;
         counted.iodepth_level = ramp.iodepth_level;
         counted.iodepth_submit = ramp.iodepth_submit;
         counted.iodepth_complete = ramp.iodepth_complete;
@@ -257,11 +263,14 @@ pub struct PriorityLatency {
     pub latency: LatencyStats,
 }
 
-/// fsync and its kin.
+/// fsync, fdatasync and sync_file_range.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct SyncStats {
     /// How many.
     pub total_ios: u64,
+    /// How many of them were fdatasync or sync_file_range, which fio leaves out of its `total_ios`.
+    #[serde(default)]
+    pub other_than_fsync: u64,
     /// How long they took.
     pub lat: LatencyStats,
 }

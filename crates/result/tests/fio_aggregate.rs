@@ -41,6 +41,7 @@ fn grouped() -> RunResult {
     last.groupid = 1;
     last.sync = SyncStats {
         total_ios: 7,
+        other_than_fsync: 0,
         lat: latency((1..=7).map(|i| i * 100_000)),
     };
     let workers = vec![

@@ -165,6 +165,7 @@ fn worker(index: usize, job: &Value, tid: u32) -> WorkerResult {
         directions,
         sync: SyncStats {
             total_ios: job["sync"]["total_ios"].as_u64().unwrap_or(0),
+            other_than_fsync: 0,
             lat: match job["sync"].get("lat_ns") {
                 Some(sync) => latency(sync),
                 None => LatencyStats::default(),

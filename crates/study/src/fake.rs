@@ -304,6 +304,7 @@ impl FakeSession {
         let sync = if asked.synced {
             SyncStats {
                 total_ios: ios,
+                other_than_fsync: 0,
                 lat: self.latencies(ios, self.device.sync_ns),
             }
         } else {

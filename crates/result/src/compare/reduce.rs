@@ -149,6 +149,7 @@ fn part(result: &RunResult, workers: &[&WorkerResult], intervals: &[&Interval]) 
     let mut sync = SyncStats::default();
     for worker in workers {
         sync.total_ios += worker.sync.total_ios;
+        sync.other_than_fsync += worker.sync.other_than_fsync;
         sync.lat.merge(&worker.sync.lat);
     }
     let syncs = intervals

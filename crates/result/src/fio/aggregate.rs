@@ -170,6 +170,7 @@ impl<'a> Entry<'a> {
             }
         }
         self.sync.total_ios += worker.sync.total_ios;
+        self.sync.other_than_fsync += worker.sync.other_than_fsync;
         self.sync.lat.merge(&worker.sync.lat);
         add_cpu(&mut self.cpu, &worker.cpu);
         self.job_runtime_ms += worker.runtime_ns / 1_000_000;
