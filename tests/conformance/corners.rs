@@ -92,6 +92,10 @@ lines! {
     verify_backlog_in_batches "--name=a --rw=randwrite --bs=4k --size=256k --verify=md5 --verify_backlog=8 --verify_backlog_batch=4"
     verify_intervals "--name=a --rw=randwrite --bs=8k --size=256k --verify=crc32c --verify_interval=1k"
     verify_an_offset_pattern "--name=a --rw=randwrite --bs=8k --size=256k --verify=pattern --verify_pattern=0xdeadbeef%o"
+    verify_without_data "--name=a --ioengine=null --rw=write --bs=4k --size=64k --verify=crc32c"
+    verify_reads_without_data "--name=a --ioengine=null --rw=read --bs=4k --size=64k --verify=md5"
+    verify_a_pattern_without_data "--name=a --ioengine=null --rw=randread --bs=4k --size=64k --verify=pattern --verify_pattern=0xff"
+    verify_a_backlog_without_data "--name=a --ioengine=null --rw=write --bs=4k --size=64k --verify=md5 --verify_backlog=4"
     verify_threads "--name=a --rw=randwrite --bs=4k --size=256k --verify=crc32c --verify_async=2 --iodepth=8 --ioengine=libaio"
     strided_zones_with_a_range "--name=a --rw=randread --bs=4k --size=1m --zonesize=64k --zonerange=128k --zonemode=strided"
     zones_of_percentages "--name=a --rw=randread --bs=4k --size=1m --random_distribution=zoned:50/5:50/95"
@@ -118,6 +122,8 @@ lines! {
     pauses_between_blocks "--name=a --rw=randread --size=1m --thinktime=1ms --thinktime_blocks=3 --number_ios=50"
     a_share_is_whole_blocks "--name=a --filename=data --rw=read --size=10%"
     shares_of_one_file "--name=a --filename=data --rw=read --size=10% --offset_increment=20% --numjobs=3"
+    a_share_of_a_file_and_of_a_new_one "--name=a --filename=data:new --rw=write --size=50%"
+    a_share_of_a_file_and_of_a_new_one_by_mmap "--name=a --filename=data:new --rw=write --size=50% --ioengine=mmap"
     a_share_of_a_new_file_is_nothing "--name=a --rw=write --size=64k --offset=50%"
     a_share_before_a_file_grows "--name=a --filename=data --rw=write --size=2m --offset=50%"
     a_share_behind_an_offset "--name=a --filename=data --rw=read --size=25% --offset=25%"
@@ -132,6 +138,8 @@ lines! {
     posix_aio "--name=a --rw=randread --bs=4k --size=256k --ioengine=posixaio --iodepth=8 --nrfiles=4"
     posix_aio_flushed_and_checked "--name=a --rw=randwrite --bs=4k --size=256k --ioengine=posixaio --fsync=8 --verify=crc32c"
     a_command_before_and_one_after "--name=a --rw=read --size=64k --exec_prerun=true --exec_postrun=false"
+    a_job_whose_command_fails_does_no_io "--name=a --rw=write --size=64k --exec_prerun=false --exec_postrun=true --write_lat_log=l --name=b --rw=write --size=4k"
+    a_job_whose_command_fails_verifies_nothing "--name=a --rw=write --size=64k --verify=crc32c --exec_prerun=no-such-command --unlink=1"
     a_name_with_a_slash_is_a_directory "--name=sub/job --rw=write --size=64k"
 }
 

@@ -87,6 +87,52 @@ lines! {
     abbreviated_options "--name job --size 1m --readwrite randread --blocksize 8k --runtim=2"
 }
 
+/// The numbers at these places must be equal.
+fn same_numbers(line: &str, places: &[&str]) {
+    let [reference, subject] = Program::both().map(|program| result(program, "", line));
+    let at = |document: &Value| -> Vec<f64> {
+        let numbers = places.iter().map(|place| number(document, place));
+        numbers.collect()
+    };
+    assert_eq!(at(&subject), at(&reference), "{places:?} of {line}");
+}
+
+/// As in fio, fdatasync and sync_file_range have latencies, but no place in `total_ios`.
+#[test]
+fn sync_total_ios_counts_fsync_alone() {
+    for options in [
+        "--fsync=4",
+        "--fdatasync=4",
+        "--sync_file_range=write:4",
+        "--fsync=4 --fdatasync=8 --ioengine=libaio --iodepth=4",
+        "--fdatasync=4 --ioengine=null",
+        "--fsync=4 --fdatasync=8 --ramp_time=60",
+    ] {
+        let line = format!("--name=job --size=256k --rw=write {options}");
+        same_numbers(&line, &["/jobs/0/sync/total_ios"]);
+        // With a ramp that does not end fio keeps no latencies.
+        if !options.contains("ramp_time") {
+            same_numbers(&line, &["/jobs/0/sync/lat_ns/N"]);
+        }
+    }
+}
+
+/// The system call of a vectored engine belongs to the completion latency.
+#[test]
+fn vsync_has_no_submission_latency() {
+    for depth in [1, 8] {
+        let line = format!("--name=job --size=4m --rw=write --ioengine=vsync --iodepth={depth}");
+        same_numbers(&line, &["/jobs/0/write/slat_ns/N"]);
+        let document = result(Program::subject(), "", &line);
+        let write = &document["jobs"][0]["write"];
+        let (clat, lat) = (
+            number(write, "/clat_ns/mean"),
+            number(write, "/lat_ns/mean"),
+        );
+        assert!(clat > lat / 2.0, "clat {clat} of lat {lat}");
+    }
+}
+
 const TWO_SECTIONS: &str = "\
 [global]
 size=1m

@@ -73,6 +73,9 @@ lines! { same_logs:
     one_log_for_each_clone "--name=job --size=256k --rw=read --numjobs=2 --write_bw_log=b"
     one_log_for_all_clones "--name=job --size=256k --rw=read --numjobs=2 --write_bw_log=b --per_job_logs=0"
     asynchronous "--name=job --size=1m --rw=randread --ioengine=libaio --direct=1 --iodepth=4 --write_lat_log=l"
+    without_slat "--name=job --size=256k --rw=randread --ioengine=libaio --write_lat_log=l --disable_slat=1"
+    without_any_latency "--name=job --size=256k --rw=randread --write_lat_log=l --gtod_reduce=1"
+    of_vsync "--name=job --size=256k --rw=randread --ioengine=vsync --write_lat_log=l"
     without_clat "--name=job --size=256k --rw=randread --write_lat_log=l --disable_clat=1"
 }
 

@@ -16,6 +16,10 @@ fn calls_on_files(program: Program, scratch: &Scratch, options: &str) -> Vec<Str
     for file in FILES {
         lay_out(&scratch.work().join(file), FILE_BYTES);
     }
+    calls(program, scratch, options)
+}
+
+fn calls(program: Program, scratch: &Scratch, options: &str) -> Vec<String> {
     let seen = scratch.out().join("calls");
     let line = format!("--name=job --filesize=256k --bs=64k {options}");
     let _ = program.line(scratch, &line).traced(CALLS, &seen).ok();
@@ -69,6 +73,48 @@ cases! {
     page_cache_stays_without_invalidate "--rw=read --loops=3 --invalidate=0" 0
     page_cache_stays_after_pre_read "--rw=read --loops=3 --pre_read=1" 0
     page_cache_stays_for_verification_without_invalidate "--rw=write --verify=crc32c --invalidate=0" 0
+}
+
+/// As in fio, the cache is dropped after a file was made or made longer, whatever `invalidate` says, and when the job starts.
+#[test]
+fn page_cache_is_dropped_after_layout() {
+    require!(Strace);
+    for (found_bytes, options) in [
+        (0, "--rw=read"),
+        (0, "--rw=read --invalidate=0"),
+        (0, "--rw=read --pre_read=1"),
+        (0, "--rw=read --create_only=1"),
+        (0, "--rw=read --direct=1 --nrfiles=2"),
+        (0, "--rw=write"),
+        (0, "--rw=write --fallocate=none --invalidate=0"),
+        (0, "--rw=read --numjobs=2 --filename=job.0.0"),
+        (128 << 10, "--rw=read"),
+        (128 << 10, "--rw=write --invalidate=0"),
+    ] {
+        let [reference, subject] = Program::both().map(|program| {
+            let scratch = Scratch::shared();
+            if found_bytes > 0 {
+                lay_out(&scratch.work().join(FILES[0]), found_bytes);
+            }
+            let calls = calls(program, &scratch, options);
+            let mut ranges: Vec<String> = calls
+                .iter()
+                .filter_map(|call| dropped_range(call))
+                .collect();
+            ranges.sort();
+            ranges
+        });
+        assert!(!reference.is_empty(), "{options}");
+        assert_eq!(subject, reference, "{options} on {found_bytes} bytes");
+    }
+}
+
+/// Offset and length of a call that drops the cache.
+fn dropped_range(call: &str) -> Option<String> {
+    let (_, arguments) = call.split_once("fadvise64(")?;
+    let (range, _) = arguments.split_once(&format!(", {DROP}"))?;
+    let (_, range) = range.split_once(", ")?;
+    Some(range.to_owned())
 }
 
 /// Each round through a file of 4 blocks begins with a drop. What is due after the end of the time may have begun one more.

@@ -66,3 +66,13 @@ fn ramp_longer_than_the_job_leaves_logs_empty() {
         }
     }
 }
+
+/// The message is the job's, however many clones it has.
+#[test]
+fn ramp_longer_than_the_clones_is_said_once() {
+    let scratch = Scratch::shared();
+    let line = "--name=job --size=64k --ramp_time=60 --rw=read --numjobs=3";
+    let run = Program::Iosonde.line(&scratch, line).ok();
+    let count = run.stdout.matches("ended within its ramp_time").count();
+    assert_eq!(count, 1, "{run}");
+}

@@ -112,6 +112,10 @@ pub trait Backend {
     /// latency is the length of that call.
     const SYNCHRONOUS: bool;
 
+    /// Whether [`Backend::submit`] carries out all that it takes. Its time then belongs to the completion latency, and there
+    /// is no submission latency.
+    const CARRIES_OUT_IN_SUBMIT: bool = Self::SYNCHRONOUS;
+
     /// Hands a batch to the kernel. Returns how many slots, from the front, were taken: fewer when a queue is full.
     fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize>;
 

@@ -167,7 +167,16 @@ pub struct Shared {
     /// The statistics that the worker published last.
     published: Mutex<Option<Box<WorkerResult>>>,
     /// Messages for the user that nobody has seen yet.
-    notes: Mutex<Vec<String>>,
+    notes: Mutex<Vec<Note>>,
+}
+
+/// A message for the user.
+#[derive(Debug)]
+pub struct Note {
+    /// The message, without the job's name.
+    pub text: String,
+    /// All clones of the job may leave the same message, which is shown once.
+    pub is_of_job: bool,
 }
 
 impl Shared {
@@ -204,17 +213,35 @@ impl Shared {
     }
 
     /// Leaves a message for the user. Not for the loop: it locks and allocates.
-    pub fn note(&self, message: String) {
+    pub fn note(&self, text: String) {
+        self.leave(Note {
+            text,
+            is_of_job: false,
+        });
+    }
+
+    /// Leaves a message that is shown once for all clones of the job.
+    pub fn note_of_job(&self, text: String) {
+        self.leave(Note {
+            text,
+            is_of_job: true,
+        });
+    }
+
+    fn leave(&self, note: Note) {
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         match notes.len() {
             MOST_NOTES.. => {}
-            FULL_NOTES => notes.push("more messages are not shown".to_owned()),
-            _ => notes.push(message),
+            FULL_NOTES => notes.push(Note {
+                text: "more messages are not shown".to_owned(),
+                is_of_job: false,
+            }),
+            _ => notes.push(note),
         }
     }
 
     /// The messages since the last call.
-    pub fn take_notes(&self) -> Vec<String> {
+    pub fn take_notes(&self) -> Vec<Note> {
         std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -519,7 +519,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         let end_ns = self.clock.now_ns();
         let only_ramp = self.only_ramp(end_ns);
         if only_ramp.is_some() {
-            self.parts.shared.note(ENDED_IN_RAMP.to_owned());
+            self.parts.shared.note_of_job(ENDED_IN_RAMP.to_owned());
         }
         Outcome {
             only_ramp,

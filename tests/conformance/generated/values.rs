@@ -79,7 +79,7 @@ const CHOSEN: &[(&str, &[&str])] = &[
     ("ignore_error", &["EIO", "EIO,EIO", ",,EILSEQ"]),
     ("replay_redirect", &["target"]),
     ("replay_skip", &["trim", "sync,trim"]),
-    ("exec_prerun", &["true"]),
+    ("exec_prerun", &["true", "false"]),
     ("exec_postrun", &["true"]),
     (
         "verify",

@@ -8,6 +8,9 @@ pub trait CarryOut {
     /// As [`Backend::SYNCHRONOUS`].
     const SYNCHRONOUS: bool;
 
+    /// As [`Backend::CARRIES_OUT_IN_SUBMIT`].
+    const CARRIES_OUT_IN_SUBMIT: bool = Self::SYNCHRONOUS;
+
     /// Carries out slots from the front of `batch`, and appends each that it took to `finished`.
     fn carry_out(&mut self, slab: &Slab, batch: &[u32], finished: &mut Vec<Completion>);
 
@@ -36,6 +39,7 @@ impl<C: CarryOut> AtOnce<C> {
 
 impl<C: CarryOut> Backend for AtOnce<C> {
     const SYNCHRONOUS: bool = C::SYNCHRONOUS;
+    const CARRIES_OUT_IN_SUBMIT: bool = C::CARRIES_OUT_IN_SUBMIT;
 
     #[inline]
     fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {

@@ -9,7 +9,8 @@ use std::io;
 /// Copies between buffers and mapped files; O_DIRECT becomes a write-back after each write.
 pub struct Mmap {
     handles: Vec<Handle>,
-    mappings: Vec<Mapping>,
+    /// `None` for an empty file, which cannot be mapped.
+    mappings: Vec<Option<Mapping>>,
     write: bool,
     random: bool,
     write_through: bool,
@@ -30,7 +31,10 @@ impl Mmap {
     fn copy(&mut self, slab: &Slab, index: u32) -> i32 {
         let slot = &slab.slots[index as usize];
         let file = slot.file as usize;
-        let mapping = &mut self.mappings[file];
+        // An empty file gets no I/O, but it may be synced.
+        let Some(mapping) = &mut self.mappings[file] else {
+            return rw::fsync(self.handles[file].fd);
+        };
         match slot.op {
             Op::Read => mapping.copy(&slab.memory, index, slot.offset, slot.len, false),
             Op::Write => {
@@ -67,7 +71,7 @@ impl CarryOut for Mmap {
     }
 
     fn unmap_pages(&mut self) {
-        for mapping in &self.mappings {
+        for mapping in self.mappings.iter().flatten() {
             mapping.unmap_pages();
         }
     }
@@ -76,7 +80,11 @@ impl CarryOut for Mmap {
         self.handles = handles.to_vec();
         self.mappings = handles
             .iter()
-            .map(|handle| Mapping::map(handle.fd, handle.size, self.write, self.random))
+            .map(|handle| {
+                let is_mapped = handle.size > 0;
+                let map = || Mapping::map(handle.fd, handle.size, self.write, self.random);
+                is_mapped.then(map).transpose()
+            })
             .collect::<io::Result<_>>()?;
         Ok(())
     }

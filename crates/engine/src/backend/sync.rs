@@ -163,6 +163,7 @@ impl Vsync {
 
 impl CarryOut for Vsync {
     const SYNCHRONOUS: bool = false;
+    const CARRIES_OUT_IN_SUBMIT: bool = true;
 
     fn carry_out(&mut self, slab: &Slab, batch: &[u32], finished: &mut Vec<Completion>) {
         let mut rest = batch;

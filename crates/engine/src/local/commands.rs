@@ -7,22 +7,34 @@ use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Runs the command that belongs before the I/O, if there is one. What is to be said of it.
-pub(super) fn before(job: &Job) -> Result<Option<String>, RunError> {
-    let command = job.schedule.exec_prerun.as_deref();
-    command
-        .map(|command| run(job, "prerun", command))
-        .transpose()
+/// A command that was run.
+pub(super) struct CommandRun {
+    /// Where its output went, and how it failed.
+    pub(super) note: String,
+    pub(super) has_failed: bool,
 }
 
-/// Runs the command that belongs behind the I/O, if there is one. What is to be said of it; what was measured stands in any case.
-pub(super) fn after(job: &Job) -> Option<String> {
+/// Runs `exec_prerun`, if the job has one. As in fio, a job whose command fails does no I/O.
+pub(super) fn run_before(job: &Job) -> Result<Option<CommandRun>, RunError> {
+    let Some(command) = job.schedule.exec_prerun.as_deref() else {
+        return Ok(None);
+    };
+    let mut ran = run(job, "prerun", command)?;
+    if ran.has_failed {
+        ran.note.push_str(": the job does no I/O");
+    }
+    Ok(Some(ran))
+}
+
+/// Runs `exec_postrun`, if the job has one, and returns a note on it. The result of the job does not depend on it.
+pub(super) fn run_after(job: &Job) -> Option<String> {
     let command = job.schedule.exec_postrun.as_deref()?;
-    Some(run(job, "postrun", command).unwrap_or_else(|error| error.to_string()))
+    let note = run(job, "postrun", command).map(|ran| ran.note);
+    Some(note.unwrap_or_else(|error| error.to_string()))
 }
 
-/// As in fio, the shell runs it, its output goes to JOB.prerun.txt, and a job goes on whatever its status.
-fn run(job: &Job, moment: &str, command: &str) -> Result<String, RunError> {
+/// As in fio, the shell runs the command, and its output goes to JOB.prerun.txt or JOB.postrun.txt.
+fn run(job: &Job, moment: &str, command: &str) -> Result<CommandRun, RunError> {
     let name = format!("{}.{moment}.txt", job.name.replace('/', "."));
     let path = Path::new(&name);
     let unwritable = |error| target_error(path, "write", &error);
@@ -43,5 +55,8 @@ fn run(job: &Job, moment: &str, command: &str) -> Result<String, RunError> {
     } else {
         format!(", which failed ({status})")
     };
-    Ok(format!("Saving output of {moment} in {name}{outcome}"))
+    Ok(CommandRun {
+        note: format!("Saving output of {moment} in {name}{outcome}"),
+        has_failed: !status.success(),
+    })
 }

@@ -443,7 +443,12 @@ impl<'a> Crew<'a> {
         let at_ns = self.at_ns(now_ns);
         for (clone, shared) in self.clones.iter().zip(&self.shared) {
             for note in shared.take_notes() {
-                let message = format!("{}: {note}", self.plan.jobs[clone.job].name);
+                let job = &self.plan.jobs[clone.job];
+                let message = format!("{}: {}", job.name, note.text);
+                let is_known = |event: &Event| event.message == message;
+                if note.is_of_job && self.outcome.events.iter().any(is_known) {
+                    continue;
+                }
                 let event = Event { at_ns, message };
                 self.observer.event(&event);
                 self.outcome.events.push(event);

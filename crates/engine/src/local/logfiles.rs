@@ -90,6 +90,7 @@ impl LogFiles {
         for kind in LogKind::ALL {
             let measure = &plan.jobs[clone.job].measure;
             let is_off = match kind {
+                LogKind::Slat => !measure.slat,
                 LogKind::Clat => !measure.clat,
                 LogKind::Lat => !measure.lat,
                 _ => false,

@@ -127,7 +127,10 @@ impl Seat<'_> {
         let result = match self.gate.wait() {
             NEVER => Err(RunError::Interrupted),
             start_ns => prepared.and_then(|prepared| {
-                let result = self.run(prepared, start_ns);
+                let result = match prepared {
+                    Some(ready) => self.run(ready, start_ns),
+                    None => Ok(self.without_io()),
+                };
                 self.estate().forget(self.job(), self.clone.files());
                 result
             }),
@@ -138,7 +141,8 @@ impl Seat<'_> {
         result
     }
 
-    fn prepare(&self) -> Result<Ready, RunError> {
+    /// `None`: the command before the I/O failed, and there will be no I/O.
+    fn prepare(&self) -> Result<Option<Ready>, RunError> {
         for warning in self.clone.look_again(self.plan, self.session.runner)? {
             self.shared.note(warning);
         }
@@ -147,9 +151,6 @@ impl Seat<'_> {
         self.schedulers.switch(job, self.clone)?;
         settle(job, self.clone.clone)?;
         let without_files = !job.io.engine.has_paths();
-        if job.files.pre_read && !without_files {
-            pre_read(self.clone.files())?;
-        }
         let keeper = FileKeeper::new(job, self.clone.files(), self.shared.clone())?;
         let files = if without_files || keeper.is_some() {
             OpenSet::default()
@@ -183,10 +184,17 @@ impl Seat<'_> {
             false => files.handles().len(),
         };
         self.shared.open_files.store(open_files as u32, Relaxed);
-        if let Some(said) = commands::before(job)? {
-            self.shared.note(said);
+        if let Some(command) = commands::run_before(job)? {
+            self.shared.note(command.note);
+            if command.has_failed {
+                return Ok(None);
+            }
         }
-        Ok(Ready {
+        // As in fio, after the command, which may drop the caches.
+        if job.files.pre_read && !without_files {
+            pre_read(self.clone.files())?;
+        }
+        Ok(Some(Ready {
             kit,
             backend,
             used,
@@ -195,7 +203,7 @@ impl Seat<'_> {
             logs: LogFiles::open(self.shelf, self.plan, self.clone)?,
             files: Arc::new(files),
             _locked: locked,
-        })
+        }))
     }
 
     fn estate(&self) -> MutexGuard<'_, Estate> {
@@ -281,7 +289,7 @@ impl Seat<'_> {
                 let failure = crate::failure::of_target(&error);
                 driven.outcome.failure.get_or_insert(failure);
             }
-            if let Some(said) = commands::after(job) {
+            if let Some(said) = commands::run_after(job) {
                 self.shared.note(said);
             }
             let mut result = WorkerResult {
@@ -406,11 +414,15 @@ impl Seat<'_> {
 
     /// The result of a worker that could not start.
     fn failed(&self, error: &RunError) -> WorkerResult {
-        let backend = report::unused(self.job());
         WorkerResult {
             error: Some(crate::failure::of_target(error)),
-            ..report::blank(self.plan, self.clone, backend)
+            ..self.without_io()
         }
+    }
+
+    /// The result of a worker that did no I/O.
+    fn without_io(&self) -> WorkerResult {
+        report::blank(self.plan, self.clone, report::unused(self.job()))
     }
 }
 

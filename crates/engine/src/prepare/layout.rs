@@ -1,6 +1,7 @@
 //! Laying files out: every byte that will be read is written first, with data that do not compress.
 
 use super::fill::Filler;
+use super::open::ignore_unsupported;
 use super::resolve::{FileKind, FileUse, WorkerFiles, fills_device, needs_data, target_error};
 use super::to_be::ToBe;
 use crate::device::space::{self, Need as Room, Shortage, SpaceError, is_boundless};
@@ -96,6 +97,10 @@ impl Layout {
                     let appended = file.size_needed - file.size_now.unwrap_or(0);
                     size.appended = size.appended.max(appended);
                 }
+            }
+            // As in fio, a new file of which a job would read nothing is not made.
+            if data && file.size_needed == 0 {
+                continue;
             }
             let mapped = job.io.engine == Engine::Mmap;
             let later =
@@ -373,11 +378,20 @@ fn one_file(
     if need.fsync && need.data {
         file.sync_all().map_err(fail("flush"))?;
     }
+    if need.size > need.from {
+        // As in fio, whatever `invalidate` says: what was laid out is read from the device.
+        block::drop_cache(file.as_raw_fd(), need.from, need.size - need.from)
+            .or_else(ignore_unsupported)
+            .map_err(fail("drop the cache of"))?;
+    }
     Ok(())
 }
 
 /// Reserves space as `fallocate` says, and sets the size.
 fn reserve(file: &File, need: &Need) -> std::io::Result<()> {
+    if need.size == 0 {
+        return Ok(());
+    }
     let fd = file.as_raw_fd();
     let unsupported = |error: &std::io::Error| {
         matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS))

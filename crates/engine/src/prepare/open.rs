@@ -237,7 +237,7 @@ impl Opener {
 }
 
 /// File systems without a cache have none to drop.
-fn ignore_unsupported(error: std::io::Error) -> std::io::Result<()> {
+pub(super) fn ignore_unsupported(error: std::io::Error) -> std::io::Result<()> {
     match error.raw_os_error() {
         Some(libc::EINVAL | libc::ESPIPE | libc::EOPNOTSUPP) => Ok(()),
         _ => Err(error),

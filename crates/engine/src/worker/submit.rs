@@ -12,17 +12,23 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             let issue_ns = self.clock.now_ns();
             self.parts.slab.slots[self.batch[0] as usize].issue_ns = issue_ns;
         }
+        if B::CARRIES_OUT_IN_SUBMIT && !B::SYNCHRONOUS && self.parts.timed {
+            let issue_ns = self.clock.now_ns();
+            for index in &self.batch {
+                self.parts.slab.slots[*index as usize].issue_ns = issue_ns;
+            }
+        }
         let taken = match self.backend.submit(&self.parts.slab, &self.batch) {
             Ok(taken) => taken,
             Err(error) => return self.submission_failed(&error),
         };
-        let timed = !B::SYNCHRONOUS && self.parts.timed;
+        let timed = !B::CARRIES_OUT_IN_SUBMIT && self.parts.timed;
         let issue_ns = if timed {
             self.clock.now_ns()
         } else {
             self.prepared_ns
         };
-        if !B::SYNCHRONOUS {
+        if !B::CARRIES_OUT_IN_SUBMIT {
             for index in &self.batch[..taken] {
                 self.parts.slab.slots[*index as usize].issue_ns = issue_ns;
             }

@@ -136,7 +136,7 @@ pub const ROWS: &[Row] = &[
         "exec_prerun",
         Kind::Text,
         "",
-        "Run a command by the shell before the I/O of each clone; its output goes to JOB.prerun.txt.",
+        "Run a command by the shell before the I/O of each clone; its output goes to JOB.prerun.txt. If it fails, the clone does no I/O.",
         |b, v| v.text_to(&mut b.job.schedule.exec_prerun),
     ),
     Row::new(

@@ -248,14 +248,15 @@ pub const ROWS: &[Row] = &[
         Kind::Int(0, U32),
         "0",
         "Call fdatasync after this many writes. 0 is never. In a mix it follows those writes only, as in fio 3.42; fio 3.33 \
-         repeats it after reads.",
+         repeats it after reads. As in fio, sync.total_ios of JSON leaves it out; sync.lat_ns.N counts it.",
         |b, v| v.u32_to(&mut b.job.workload.fdatasync_every, 0),
     ),
     Row::new(
         "sync_file_range",
         Kind::Text,
         "",
-        "Call sync_file_range after every N writes: wait_before, write and wait_after joined by commas, then :N.",
+        "Call sync_file_range after every N writes: wait_before, write and wait_after joined by commas, then :N. \
+         It counts as fdatasync does.",
         apply_sync_file_range,
     ),
     Row::new(
