@@ -67,6 +67,24 @@ fn showcmd_prints_a_command_line_that_runs() {
     }
 }
 
+/// fio prints a line on each option that it drops into the same output. Here the lines are comments for the shell.
+#[test]
+fn showcmd_prints_notes_as_comments_below_the_command() {
+    ours!();
+    let scratch = Scratch::shared();
+    scratch.write("job.fio", "[one]\nrw=read\nsize=4k\niodepth=8\n");
+    let run = Program::Iosonde.line(&scratch, "--showcmd job.fio").ok();
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    assert!(
+        lines[0].contains("--name=one") && run.stderr.is_empty(),
+        "{run}"
+    );
+    assert!(
+        lines.len() == 2 && lines[1].starts_with("# note: ") && lines[1].contains("iodepth"),
+        "{run}"
+    );
+}
+
 #[test]
 fn help_on_options_and_engines() {
     for program in Program::both() {

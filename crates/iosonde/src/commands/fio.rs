@@ -46,6 +46,7 @@ fn run_here_or_elsewhere(words: &[OsString], keep: &KeepArgs) -> Result<(), Fail
     }
     if command.showcmd {
         let lines = parsed.command_lines.join("\n") + "\n";
+        let lines = lines + &notes::comments(&notes);
         return Output::Standard.write(lines.as_bytes());
     }
     if command.parse_only {

@@ -48,6 +48,12 @@ pub(super) fn text(notes: &[String], formats: Formats) -> String {
     shown.map(|note| format!("note: {note}\n")).collect()
 }
 
+/// The same below a command line, as comments of the shell: the output can still be run.
+pub(super) fn comments(notes: &[String]) -> String {
+    let lines = notes.iter().map(|note| format!("# note: {note}\n"));
+    lines.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
