@@ -77,6 +77,7 @@ lines! {
     idle_processors "--name=job --ioengine=null --size=1m --time_based --runtime=1 --rate_iops=1000 --idle-prof=system"
     each_idle_processor "--name=job --ioengine=null --size=1m --time_based --runtime=1 --rate_iops=1000 --idle-prof=percpu"
     only_laid_out "--name=job --size=1m --create_only=1"
+    without_io_after_a_command_that_fails "--name=job --size=1m --rw=write --exec_prerun=false"
     described "--name=job --size=1m --description=abc"
     mmap_engine "--name=job --size=1m --rw=randread --ioengine=mmap"
     steady_state "--name=job --size=1m --rw=randread --time_based --runtime=8 --steadystate=iops:50% --steadystate_duration=2 --thinktime=1000"

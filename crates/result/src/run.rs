@@ -103,7 +103,7 @@ pub struct WorkerResult {
     pub iodepth_submit: [u64; 7],
     /// Reaps by batch size, bounds as above.
     pub iodepth_complete: [u64; 7],
-    /// The depth that `latency_target` arrived at, else the job's iodepth.
+    /// The depth that `latency_target` arrived at, else the job's iodepth. 0 if the worker did no I/O.
     pub latency_depth: u32,
     /// Outcome of `steadystate`.
     pub steady_state: Option<SteadyStateResult>,

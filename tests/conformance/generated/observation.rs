@@ -166,15 +166,11 @@ fn figures_of_job(job: &Value) -> JobFigures {
 /// The document's paths, without options (compared as values), disks (both programs see the same machine, at other
 /// times), percentiles of what had no samples, and iosonde's own additions.
 fn keys(document: &Value) -> BTreeSet<String> {
-    let left_out = [
-        "/jobs[]/job options",
-        "/global options",
-        "/disk_util",
-        "/jobs[]/iosonde",
-        "/iosonde",
-    ];
+    let left_out = ["/jobs[]/job options", "/global options", "/disk_util"];
     let is_kept = |path: &&String| {
-        !left_out.iter().any(|start| path.starts_with(start)) && !path.contains("/percentile/")
+        !left_out.iter().any(|start| path.starts_with(start))
+            && !path.contains("/percentile/")
+            && !path.split('/').any(|part| part == "iosonde")
     };
     shape(document)
         .iter()

@@ -129,7 +129,10 @@ impl Seat<'_> {
             start_ns => prepared.and_then(|prepared| {
                 let result = match prepared {
                     Some(ready) => self.run(ready, start_ns),
-                    None => Ok(self.without_io()),
+                    None => Ok(WorkerResult {
+                        latency_depth: 0,
+                        ..self.without_io()
+                    }),
                 };
                 self.estate().forget(self.job(), self.clone.files());
                 result
@@ -150,7 +153,17 @@ impl Seat<'_> {
         self.fill_what_was_discarded()?;
         self.schedulers.switch(job, self.clone)?;
         settle(job, self.clone.clone)?;
+        // As in fio, before the files are opened and read ahead: the command may change them, or drop the caches.
+        if let Some(command) = commands::run_before(job)? {
+            self.shared.note(command.note);
+            if command.has_failed {
+                return Ok(None);
+            }
+        }
         let without_files = !job.io.engine.has_paths();
+        if job.files.pre_read && !without_files {
+            pre_read(self.clone.files())?;
+        }
         let keeper = FileKeeper::new(job, self.clone.files(), self.shared.clone())?;
         let files = if without_files || keeper.is_some() {
             OpenSet::default()
@@ -184,16 +197,6 @@ impl Seat<'_> {
             false => files.handles().len(),
         };
         self.shared.open_files.store(open_files as u32, Relaxed);
-        if let Some(command) = commands::run_before(job)? {
-            self.shared.note(command.note);
-            if command.has_failed {
-                return Ok(None);
-            }
-        }
-        // As in fio, after the command, which may drop the caches.
-        if job.files.pre_read && !without_files {
-            pre_read(self.clone.files())?;
-        }
         Ok(Some(Ready {
             kit,
             backend,

@@ -98,8 +98,8 @@ impl Layout {
                     size.appended = size.appended.max(appended);
                 }
             }
-            // As in fio, a new file of which a job would read nothing is not made.
-            if data && file.size_needed == 0 {
+            // As in fio, a file of no bytes is made when it is opened for writing, and never for reading.
+            if file.size_needed == 0 {
                 continue;
             }
             let mapped = job.io.engine == Engine::Mmap;
@@ -389,9 +389,6 @@ fn one_file(
 
 /// Reserves space as `fallocate` says, and sets the size.
 fn reserve(file: &File, need: &Need) -> std::io::Result<()> {
-    if need.size == 0 {
-        return Ok(());
-    }
     let fd = file.as_raw_fd();
     let unsupported = |error: &std::io::Error| {
         matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS))

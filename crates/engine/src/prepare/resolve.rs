@@ -444,9 +444,10 @@ fn room_to_fill(job: &Job, known: u64, path: &Path) -> Result<Option<u64>, RunEr
     Ok(Some(space.total_bytes.saturating_mul(2).max(known)))
 }
 
-/// Whether a job needs data to be there before it starts.
+/// Whether a job needs data to be there before it starts. As in fio, a file that will be mapped is filled.
 pub(crate) fn needs_data(job: &Job) -> bool {
-    job.workload.rw.has(Direction::Read) || job.files.overwrite
+    let is_mapped = job.io.engine == Engine::Mmap;
+    job.workload.rw.has(Direction::Read) || job.files.overwrite || is_mapped
 }
 
 /// An error of a path, with the errno's name.

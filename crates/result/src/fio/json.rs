@@ -98,11 +98,11 @@ fn job(entry: &Entry<'_>, group: &Group, elapsed_s: u64, plus: bool) -> Value {
         job.insert("first_error".into(), entry.first_error.into());
     }
     let (target_ns, window_us, percentile) = latency_target(entry);
-    // As in fio, a job has no depth if it only lays out files, or does not do its writes.
+    // As in fio, a job has no depth if it did no I/O, only lays out files, or does not do its writes.
     let verify = entry.job.verify.as_ref();
     let is_dry = verify.is_some_and(|verify| verify.verify_only)
         && entry.job.workload.rw.has(Direction::Write);
-    if !entry.job.files.create_only && !is_dry {
+    if entry.latency_depth > 0 && !entry.job.files.create_only && !is_dry {
         job.insert("latency_depth".into(), entry.latency_depth.into());
         job.insert("latency_target".into(), target_ns.into());
         job.insert("latency_percentile".into(), percentile.into());
