@@ -291,7 +291,8 @@ fn dry_run_tells_cells_time_and_bytes_and_makes_nothing() {
     let scratch = Scratch::shared();
     let line = "sweep . --size 32m --rw randread,randwrite --bs 4k --iodepth 1,2,4 --exhaustive --runtime 1";
     let dry = run(&scratch, &format!("{line} --dry-run")).ok();
-    let size = "2 curves, 6 cells; at most 7 s and 10 s of waiting for an idle device, plus layout";
+    let size =
+        "2 curves, 6 cells; about 7 s, plus layout and at most 10 s of waiting for an idle device";
     for words in [
         "writes a working file of 32 MiB and removes it at the end",
         size,

@@ -8,6 +8,7 @@ mod cut;
 pub mod doctor;
 #[cfg(any(test, feature = "fake"))]
 pub mod fake;
+mod layout_time;
 pub mod limits;
 mod little;
 pub mod load;

@@ -23,10 +23,11 @@ mod predict;
 mod relay;
 mod study;
 mod target;
+mod times;
 mod watch;
 
 pub use advice::{Advice, Blocks, BlocksAdvice, BoundBy, Choice, Parallel, ParallelAdvice, Spot};
-pub use announce::{Announcement, announcement, planned_ns};
+pub use announce::{Announcement, announcement, planned_time};
 pub(crate) use axis::given_twice;
 pub use axis::{Axis, TARGET, parse_axes, size_name};
 pub use cache::{Between, CacheAnswer, CacheFinding, WORKING_SET};

@@ -11,11 +11,12 @@ use iosonde_job::plan::Plan;
 use iosonde_result::observer::Observer;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
+use iosonde_study::TimeRange;
 use iosonde_study::probe::TargetKind;
 use iosonde_study::saturation::{Record, SoFar};
 use iosonde_study::sweep::{
     Announcement, Base, Basis, CurvePlan, CurveResult, CurveState, Grid, Parallel, SweepError,
-    SweepOptions, SweepResult, SweepTarget, SweepWatcher, parse_axes, planned_ns, sweep,
+    SweepOptions, SweepResult, SweepTarget, SweepWatcher, parse_axes, planned_time, sweep,
 };
 use living::living;
 use lost::{Lost, lost};
@@ -396,8 +397,8 @@ fn an_exhaustive_sweep_measures_every_cell_in_any_order() {
     assert_eq!(saturation.knee.iodepth, 16);
     let targets = [target(CAPPED)];
     assert_eq!(
-        planned_ns(&grid(&targets, &axes), &every),
-        6 * (2 * SECOND_NS + SECOND_NS / 5)
+        planned_time(&grid(&targets, &axes), &every),
+        TimeRange::exactly(6 * (2 * SECOND_NS + SECOND_NS / 5))
     );
 }
 
@@ -438,19 +439,22 @@ impl SweepWatcher for Journal {
 /// Writes down how much time is said to be left.
 #[derive(Default)]
 struct Clock {
-    planned_ns: u64,
-    left_ns: Vec<u64>,
+    planned: TimeRange,
+    left: Vec<TimeRange>,
     counted: Vec<(usize, usize)>,
 }
 
 impl SweepWatcher for Clock {
     fn begin(&mut self, announcement: &Announcement<'_>) {
-        self.planned_ns = announcement.planned_ns;
+        self.planned = announcement.planned;
     }
 
-    fn unit(&mut self, done: usize, of: usize, _: &CurvePlan, left_ns: u64) {
-        self.left_ns.push(left_ns);
+    fn unit(&mut self, done: usize, of: usize, _: &CurvePlan) {
         self.counted.push((done, of));
+    }
+
+    fn left(&mut self, left: TimeRange) {
+        self.left.push(left);
     }
 }
 
@@ -475,36 +479,40 @@ fn the_time_left_is_that_of_what_is_not_known() {
         }
         (journal.known, clock)
     };
-    let cell_ns = planned_ns(
+    let cell = planned_time(
         &grid,
         &SweepOptions {
             exhaustive: true,
             ..options(5)
         },
-    ) / 10;
+    );
+    let cell_ns = cell.most_ns / 10;
     let (known, _) = taken(true, Some(7), Vec::new());
     let (_, clock) = taken(true, None, known);
-    assert_eq!(clock.planned_ns, 3 * cell_ns);
+    assert_eq!(clock.planned, TimeRange::exactly(3 * cell_ns));
     assert_eq!(clock.counted, [(7, 10), (8, 10), (9, 10)]);
-    for (left_ns, cells) in clock.left_ns.iter().zip([3, 2, 1]) {
+    for (left, cells) in clock.left.iter().zip([3, 2, 1]) {
         // I/Os in flight at the end of a cell are waited for.
+        let planned_ns = cells * cell_ns;
+        let is_planned = (planned_ns..=planned_ns * 101 / 100).contains(&left.most_ns);
         assert!(
-            *left_ns <= cells * cell_ns * 101 / 100,
+            is_planned && left.least_ns == left.most_ns,
             "{:?}",
-            clock.left_ns
+            clock.left
         );
     }
 
     // Of two curves the one is known, and is looked at first.
     let (mut known, _) = taken(false, None, Vec::new());
     known[0] = SoFar::default();
-    let curve_ns = planned_ns(&grid, &options(5)) / 2;
-    let left_ns = 2 * curve_ns - known[1].spent_ns;
+    let both_ns = planned_time(&grid, &options(5)).most_ns;
+    let left_ns = both_ns - known[1].spent_ns;
     let (_, clock) = taken(false, None, known);
-    assert_eq!(
-        (clock.planned_ns, clock.left_ns),
-        (left_ns, vec![left_ns, curve_ns])
-    );
+    assert_eq!(clock.planned.most_ns, left_ns);
+    // What the known one leaves over may be given to the other.
+    let most: Vec<u64> = clock.left.iter().map(|left| left.most_ns).collect();
+    assert_eq!(most, [left_ns, left_ns]);
+    assert!(clock.left.iter().all(|left| left.least_ns < left_ns));
 }
 
 /// Every cell is measured once, whenever the sweep is ended between.

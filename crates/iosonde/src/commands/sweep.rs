@@ -28,7 +28,7 @@ use iosonde_study::CutShort;
 use iosonde_study::probe::{Budget, ProbeTarget, TargetKind};
 use iosonde_study::sweep::{
     Axis, Base, CurvePlan, Grid, LEAST_BUDGET_NS, Reach, SweepOptions, SweepResult, SweepTarget,
-    WORKING_SET, announcement, parse_axes, planned_ns, sweep,
+    WORKING_SET, announcement, parse_axes, planned_time, sweep,
 };
 use journal::Journal;
 use quiet::Gate;
@@ -390,7 +390,11 @@ fn measure(
     beforehand::warn(&asked.targets, &args.cluster);
     let mut around = Around {
         session: &mut keeping,
-        gate: Gate::new(&targets, stop.clone(), planned_ns(&grid, &options)),
+        gate: Gate::new(
+            &targets,
+            stop.clone(),
+            planned_time(&grid, &options).most_ns,
+        ),
         files: args
             .export_fio
             .as_deref()

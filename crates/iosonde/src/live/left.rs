@@ -33,6 +33,12 @@ impl Estimate {
 }
 
 impl TimeLeft {
+    /// What was announced, of which a line was printed elsewhere.
+    pub(crate) fn announce(&mut self, left: TimeRange) {
+        let at = Instant::now();
+        self.told = Some(Estimate { left, at });
+    }
+
     /// A new estimate. Returns a line if it is the first, or much longer than the last line said.
     pub(crate) fn take(&mut self, left: TimeRange) -> Option<String> {
         self.take_at(left, Instant::now())

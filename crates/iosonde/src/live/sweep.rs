@@ -1,6 +1,8 @@
 //! A sweep while it runs: one line that is redrawn on a terminal, and a line for each curve or cell.
 
+use super::left::TimeLeft;
 use crate::commands::sweep::journal::Journal;
+use crate::commands::sweep::quiet::most_waited;
 use crate::output::is_live_terminal;
 use crate::report::sweep::{announced, found_line, unit_name};
 use crate::signals::Stop;
@@ -8,7 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use iosonde_result::observer::Progress;
 use iosonde_study::saturation::Record;
 use iosonde_study::sweep::{Announcement, CurvePlan, Found, SweepResult, SweepWatcher};
-use iosonde_study::words;
+use iosonde_study::{TimeRange, words};
 use std::io::Write;
 use std::time::Instant;
 
@@ -23,7 +25,12 @@ pub(crate) struct SweepLive {
     /// What goes on, for the line that is redrawn.
     title: String,
     depth: Option<u32>,
-    left_ns: Option<u64>,
+    left: TimeLeft,
+    /// Announced of all units.
+    planned: TimeRange,
+    /// Units that have ended since the first began, and those that are left.
+    units_done: usize,
+    units_left: usize,
     /// When the first unit began, and how many were done before.
     began: Option<(Instant, usize)>,
     most_ns: u64,
@@ -47,7 +54,10 @@ impl SweepLive {
             journal: None,
             title: String::new(),
             depth: None,
-            left_ns: None,
+            left: TimeLeft::default(),
+            planned: TimeRange::default(),
+            units_done: 0,
+            units_left: 0,
             began: None,
             most_ns: 0,
             next_line_ns: LINE_EVERY_NS,
@@ -111,10 +121,7 @@ impl SweepLive {
         let depth = self
             .depth
             .map_or(String::new(), |depth| format!(" depth {depth}"));
-        let left = self.left_ns.map_or(String::new(), |ns| {
-            format!("  {} left", words::duration(ns as f64 / 1e9))
-        });
-        format!("{}{depth}  {rate}{left}", self.title)
+        format!("{}{depth}  {rate}{}", self.title, self.left.words())
     }
 }
 
@@ -123,6 +130,12 @@ impl SweepWatcher for SweepLive {
         for line in announced(announcement) {
             self.line(&line);
         }
+        let most_waited_ns = most_waited(announcement.planned.most_ns).as_nanos() as u64;
+        self.planned = announcement.planned
+            + TimeRange {
+                least_ns: 0,
+                most_ns: most_waited_ns,
+            };
         self.line("Ctrl-C ends it and prints what is known by then; --resume goes on from there");
     }
 
@@ -131,13 +144,29 @@ impl SweepWatcher for SweepLive {
         self.next_line_ns = LINE_EVERY_NS;
     }
 
-    fn unit(&mut self, done: usize, of: usize, plan: &CurvePlan, left_ns: u64) {
+    fn unit(&mut self, done: usize, of: usize, plan: &CurvePlan) {
         self.title = format!("[{}/{of}] {}", done + 1, unit_name(&plan.values));
-        let (began, before) = *self.began.get_or_insert((Instant::now(), done));
+        if self.began.is_none() {
+            self.left.announce(self.planned);
+        }
+        let (_, before) = *self.began.get_or_insert((Instant::now(), done));
+        (self.units_done, self.units_left) = (done - before, of - done);
+    }
+
+    fn left(&mut self, left: TimeRange) {
         // What is between runs, waiting and preparing, takes time too.
-        let each_ns = (began.elapsed().as_nanos() as u64).checked_div((done - before) as u64);
-        let by_clock_ns = each_ns.map_or(0, |ns| ns * (of - done) as u64);
-        self.left_ns = Some(left_ns.max(by_clock_ns));
+        let elapsed_ns = self
+            .began
+            .map_or(0, |(at, _)| at.elapsed().as_nanos() as u64);
+        let each_ns = elapsed_ns.checked_div(self.units_done as u64);
+        let by_clock_ns = each_ns.map_or(0, |ns| ns * self.units_left as u64);
+        let left = TimeRange {
+            least_ns: left.least_ns.max(by_clock_ns),
+            most_ns: left.most_ns.max(by_clock_ns),
+        };
+        if let Some(line) = self.left.take(left) {
+            self.line(&line);
+        }
     }
 
     fn cell(&mut self, iodepth: u32, most_ns: u64) {

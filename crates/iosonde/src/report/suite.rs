@@ -7,14 +7,16 @@ pub(crate) use junit::{Ran, junit};
 use super::figures::value;
 use super::probe::table::{plain, render, right, wrapped};
 use super::sweep::{advice_lines, advice_text};
+use crate::commands::sweep::quiet::most_waited;
 use crate::failure::Failure;
 use comfy_table::{Cell, Table};
 use iosonde_result::compare::{Measure, Measured, Part, Subject, figure_of};
 use iosonde_study::suite::{
-    BUILTIN, Found, FoundKind, Suite, SuiteResult, SuiteTarget, Unit, Verdict,
+    BUILTIN, Found, FoundKind, Suite, SuiteResult, SuiteTarget, Unit, Verdict, What,
 };
-use iosonde_study::words;
+use iosonde_study::{TimeRange, words};
 use serde::Serialize;
+use std::time::Duration;
 
 /// Version of the JSON document; counts up when a member changes its meaning.
 const FORMAT: u32 = 1;
@@ -45,24 +47,24 @@ pub(crate) fn plan(suite: &Suite, targets: &[SuiteTarget]) -> String {
     let names: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
     text.push_str(&wrapped(&format!("{} on {}", suite.name, names.join(", "))));
     let mut table = plain();
-    let mut total_ns = Some(0);
+    let mut total = Some(TimeRange::default());
     // Workloads with many combinations are one line each.
-    let mut workloads: Vec<(&str, usize, u32, Option<u64>)> = Vec::new();
+    let mut workloads: Vec<(&str, usize, u32, Option<TimeRange>)> = Vec::new();
     for step in &suite.steps {
-        let ns = step.planned_ns();
+        let time = step.planned_time();
         let times = u64::from(step.repetitions) * targets.len() as u64;
-        total_ns = total_ns
-            .zip(ns)
-            .map(|(total, ns): (u64, u64)| total + ns * times);
+        total = total
+            .zip(time)
+            .map(|(total, time)| total + time.times(times));
         match workloads.last_mut() {
             Some((name, count, _, all)) if *name == step.workload => {
                 *count += 1;
-                *all = all.zip(ns).map(|(all, ns)| all + ns);
+                *all = all.zip(time).map(|(all, time)| all + time);
             }
-            _ => workloads.push((&step.workload, 1, step.repetitions, ns)),
+            _ => workloads.push((&step.workload, 1, step.repetitions, time)),
         }
     }
-    for (name, count, repetitions, ns) in workloads {
+    for (name, count, repetitions, time) in workloads {
         let runs = if count == 1 {
             "1 run".to_owned()
         } else {
@@ -77,14 +79,19 @@ pub(crate) fn plan(suite: &Suite, targets: &[SuiteTarget]) -> String {
             Cell::new(format!("  {name}")),
             right(runs),
             right(times),
-            right(ns.map_or("until all data is written".to_owned(), |ns| {
-                words::wait(ns * u64::from(repetitions) * targets.len() as u64)
+            right(time.map_or("until all data is written".to_owned(), |time| {
+                let times = u64::from(repetitions) * targets.len() as u64;
+                time.times(times).words()
             })),
         ]);
     }
     text.push_str(&render(&table));
-    let total = match total_ns {
-        Some(ns) => format!("at most {} and layout", words::wait(ns)),
+    let total = match total {
+        Some(total) => format!(
+            "{} in all, plus layout{}",
+            total.words(),
+            waiting(suite, targets)
+        ),
         None => "duration depends on the data".to_owned(),
     };
     let expectations = match suite.expectations.len() {
@@ -94,6 +101,24 @@ pub(crate) fn plan(suite: &Suite, targets: &[SuiteTarget]) -> String {
     };
     text.push_str(&format!("{total}; {expectations}\n"));
     text
+}
+
+/// How long its sweeps wait for idle devices at most; nothing where they wait for none.
+fn waiting(suite: &Suite, targets: &[SuiteTarget]) -> String {
+    let is_real = |target: &&SuiteTarget| !target.name.starts_with("sim:");
+    let real = targets.iter().filter(is_real).count() as u32;
+    let waits = suite.steps.iter().filter_map(|step| match &step.what {
+        What::Sweep(sweep) => Some(most_waited(sweep.planned.most_ns) * step.repetitions * real),
+        _ => None,
+    });
+    let most: Duration = waits.sum();
+    match most.is_zero() {
+        true => String::new(),
+        false => format!(
+            " and at most {} of waiting for an idle device",
+            words::duration(most.as_secs_f64())
+        ),
+    }
 }
 
 /// For people, within 80 columns.

@@ -425,9 +425,7 @@ impl Study<'_> {
             relay: Relay {
                 watcher: self.watcher,
             },
-            bytes,
-            ahead,
-            is_told: false,
+            time: ahead.after_fill(bytes),
         };
         let result = self.session.run(plan, &mut observer)?;
         self.note_run(plan, &result);

@@ -4,6 +4,7 @@ use super::outcome::{SeriesResult, WINDOW};
 use super::preset::{PtsTest, Series};
 use super::study::{PtsOptions, SATURATION_FILLS, longest_rounds};
 use crate::TimeRange;
+use crate::layout_time::LayoutTime;
 
 /// What a test will do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +68,11 @@ impl Ahead {
             fill_bytes: self.fill_bytes + fill_bytes,
             rounds: self.rounds.zip(rounds).map(|(one, other)| one + other),
         }
+    }
+
+    /// What it takes to see how long all of it lasts while a fill of so many bytes runs before it.
+    pub(super) fn after_fill(self, bytes: u64) -> LayoutTime {
+        LayoutTime::new(bytes, self.fill_bytes, self.rounds)
     }
 
     /// How long it takes, if that can be told.

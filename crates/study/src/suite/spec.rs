@@ -3,6 +3,7 @@
 use super::expect::Expectation;
 use super::names::{Asked, Named};
 use super::workload;
+use crate::TimeRange;
 use crate::limits::{Limits, LimitsError, Promise, Query};
 use crate::load::{self, LoadOptions};
 use crate::probe::{Phase, ProbeOptions};
@@ -79,8 +80,8 @@ pub struct SweepStep {
     pub options: SweepOptions,
     /// Bytes of the working set; `None` chooses.
     pub size_bytes: Option<u64>,
-    /// Time of all its runs, in nanoseconds.
-    pub planned_ns: u64,
+    /// Time of all its runs.
+    pub planned: TimeRange,
 }
 
 /// What will be known of one part before anything is measured.
@@ -204,13 +205,13 @@ impl Expected {
 }
 
 impl SuiteStep {
-    /// How long one repetition takes at most without layout, in nanoseconds; `None` where a job ends with its data.
-    pub fn planned_ns(&self) -> Option<u64> {
+    /// How long one repetition takes without layout; `None` where a job ends with its data.
+    pub fn planned_time(&self) -> Option<TimeRange> {
         match &self.what {
-            What::Jobs(plan) => workload::planned_ns(plan),
-            What::Sweep(step) => Some(step.planned_ns),
-            What::Load(options) => Some(load::planned_ns(options)),
-            What::Probe(options) => Some(options.budget.total_ns(&Phase::MEASURED)),
+            What::Jobs(plan) => workload::jobs_time(plan),
+            What::Sweep(step) => Some(step.planned),
+            What::Load(options) => Some(TimeRange::exactly(load::planned_ns(options))),
+            What::Probe(options) => Some(options.budget.total_time(&Phase::MEASURED)),
         }
     }
 }

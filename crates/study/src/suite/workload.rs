@@ -3,10 +3,11 @@
 use super::model::Load;
 use super::spec::{Has, PartSpec, SweepStep};
 use super::text::{Node, Value};
+use crate::TimeRange;
 use crate::load::{Arrivals, LoadOptions, Mix, Objective, Pattern};
 use crate::probe::Phase;
 use crate::sweep::{
-    Axis, Base, CurvePlan, Grid, SweepOptions, combinations, planned_ns as sweep_ns, with_options,
+    Axis, Base, CurvePlan, Grid, SweepOptions, combinations, planned_time, with_options,
 };
 use iosonde_job::Env;
 use iosonde_job::diagnostic::{Diagnostic, Diagnostics};
@@ -286,22 +287,25 @@ fn part(workload: &str, job: &Job) -> PartSpec {
     }
 }
 
-/// Time that a plan takes at most without layout; `None` where a job ends with its data.
-pub(super) fn planned_ns(plan: &Plan) -> Option<u64> {
-    let mut total_ns = 0;
-    let mut wave_ns = 0;
+/// How long a run takes without layout; `None` where a job has no time of its own.
+pub(super) fn jobs_time(plan: &Plan) -> Option<TimeRange> {
+    let (mut total, mut wave) = (TimeRange::default(), TimeRange::default());
     for job in &plan.jobs {
         let schedule = &job.schedule;
         if schedule.stonewall {
-            total_ns += std::mem::take(&mut wave_ns);
+            total = total + std::mem::take(&mut wave);
         }
         if schedule.runtime_ns == 0 {
             return None;
         }
-        wave_ns =
-            wave_ns.max(schedule.startdelay_ns.1 + schedule.ramp_time_ns + schedule.runtime_ns);
+        let most_ns = schedule.startdelay_ns.1 + schedule.ramp_time_ns + schedule.runtime_ns;
+        wave.most_ns = wave.most_ns.max(most_ns);
+        // Others may end with their data.
+        if schedule.time_based {
+            wave.least_ns = wave.least_ns.max(most_ns);
+        }
     }
-    Some(total_ns + wave_ns)
+    Some(total + wave)
 }
 
 fn combined(axes: &[Axis]) -> usize {
@@ -355,12 +359,12 @@ pub(super) fn swept(
         Ok(grid) => {
             let parts = grid.curves.iter().map(|curve| curve_part(workload, curve));
             let parts = parts.collect();
-            let planned_ns = sweep_ns(&grid, &options);
+            let planned = planned_time(&grid, &options);
             let step = SweepStep {
                 grid,
                 options,
                 size_bytes,
-                planned_ns,
+                planned,
             };
             Some((step, parts))
         }

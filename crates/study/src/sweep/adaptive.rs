@@ -1,8 +1,10 @@
 //! Searching curve by curve.
 
 use super::relay::Relay;
-use super::study::{LEAST_CURVE_NS, Study, SweepError, curve_ns, is_einval};
+use super::study::{Study, SweepError, is_einval};
+use super::times::LEAST_CURVE_NS;
 use super::watch::Found;
+use crate::TimeRange;
 use crate::saturation::{Cell, Ended, Question, Rules, Saturation, go_on};
 use iosonde_result::session::RunError;
 
@@ -41,8 +43,9 @@ impl Study<'_> {
                 self.note("the budget was spent before every curve had been measured".to_owned());
                 break;
             };
-            let left_ns = self.curves_left_ns(&order, done);
-            self.watcher.unit(done, order.len(), plan, left_ns);
+            let left = self.curves_left(&order, done);
+            self.watcher.unit(done, order.len(), plan);
+            self.watcher.left(left);
             self.search(index, budget_ns, COARSE)?;
         }
         self.search_on(&order)
@@ -60,7 +63,11 @@ impl Study<'_> {
                 break;
             }
             let (plan, of) = (&self.grid.curves[index], order.len());
-            self.watcher.unit(of - 1, of, plan, left_ns);
+            self.watcher.unit(of - 1, of, plan);
+            self.watcher.left(TimeRange {
+                least_ns: 0,
+                most_ns: left_ns,
+            });
             let before_ns = self.curves[index].so_far.spent_ns;
             self.search(index, before_ns + part_ns, FINE)?;
             let spent_ns = self.curves[index].so_far.spent_ns - before_ns;
@@ -82,7 +89,7 @@ impl Study<'_> {
 
     /// The curve that gains most by more time. As the variance of a mean falls with the time that it takes, each gets time in
     /// proportion to how much it varies (J. Neyman, Journal of the Royal Statistical Society 97, 1934).
-    fn least_sure(&self, order: &[usize]) -> Option<usize> {
+    pub(super) fn least_sure(&self, order: &[usize]) -> Option<usize> {
         let gain = |index: &usize| {
             let spent_s = self.curves[*index].so_far.spent_ns.max(1) as f64 / 1e9;
             let enough = rules(self.most_ns(*index), FINE).precision;
@@ -107,41 +114,6 @@ impl Study<'_> {
         };
         let error = found.maximum.error.unwrap_or(found.maximum.mean);
         Some(unseen.max(error / found.maximum.mean.max(f64::MIN_POSITIVE)))
-    }
-
-    /// Time left for curves, by what those took that are done. What an earlier sweep has spent on one is not spent again.
-    fn curves_left_ns(&self, order: &[usize], done: usize) -> u64 {
-        let (known, left) = order.split_at(done);
-        // Those that are not sure will take what is left over.
-        if self.least_sure(known).is_some() {
-            return self.within_budget(self.unknown_curves_ns());
-        }
-        let spent_ns = |index: &usize| self.curves[*index].so_far.spent_ns;
-        let known_ns = known.iter().map(spent_ns).sum::<u64>();
-        let left_ns = left.iter().map(|index| {
-            let most_ns = self.most_ns(*index);
-            let usual_ns = match done {
-                0..2 => most_ns,
-                done => (known_ns / done as u64).min(most_ns),
-            };
-            usual_ns.saturating_sub(spent_ns(index))
-        });
-        self.within_budget(left_ns.sum())
-    }
-
-    /// What a curve takes at most.
-    fn most_ns(&self, index: usize) -> u64 {
-        curve_ns(self.grid, &self.grid.curves[index], self.options)
-    }
-
-    /// Time of all curves at most, beside what an earlier sweep has spent on them.
-    pub(super) fn unknown_curves_ns(&self) -> u64 {
-        // The time of a target that has ended is nobody's: it may be back when the sweep goes on.
-        let is_open = |index: &usize| self.ended[self.grid.curves[*index].target].is_none();
-        let open = || (0..self.curves.len()).filter(is_open);
-        let all_ns: u64 = open().map(|index| self.most_ns(index)).sum();
-        let spent = open().map(|index| self.curves[index].so_far.spent_ns);
-        all_ns.saturating_sub(spent.sum())
     }
 
     /// Time for the next curve; `None` when there is none worth while.

@@ -1,8 +1,10 @@
 //! What a sweep will do: cells, time, and what it writes. The same before it begins and with `--dry-run`.
 
 use super::grid::{CurvePlan, Grid};
-use super::study::{SweepError, SweepOptions, cell_ns, consent, curve_ns};
+use super::study::{SweepError, SweepOptions, consent};
 use super::target::SweepTarget;
+use super::times::{cell_time, curve_time, within};
+use crate::TimeRange;
 use crate::probe::TargetKind;
 use iosonde_job::plan::Direction;
 
@@ -15,8 +17,8 @@ pub struct Announcement<'a> {
     pub curves: usize,
     /// Cells.
     pub cells: usize,
-    /// Time of all runs at most, beside layout and what an earlier sweep has measured.
-    pub planned_ns: u64,
+    /// Time of all runs, beside layout and what an earlier sweep has measured.
+    pub planned: TimeRange,
     /// Cells that an earlier sweep has measured.
     pub known_cells: usize,
     /// Bytes that are written before the first cell.
@@ -40,33 +42,33 @@ pub fn announcement<'a>(
         targets,
         curves: grid.curves.len(),
         cells: grid.cells(),
-        planned_ns: planned_ns(grid, options),
+        planned: planned_time(grid, options),
         known_cells: 0,
         layout_bytes: layout_bytes(targets),
-        writing_ns: planned_of_ns(writing, grid, options),
+        writing_ns: planned_of(writing, grid, options).most_ns,
     })
 }
 
-/// The time of all runs at most, beside layout.
-pub fn planned_ns(grid: &Grid, options: &SweepOptions) -> u64 {
-    planned_of_ns(&grid.curves, grid, options)
+/// The time of all runs, beside layout.
+pub fn planned_time(grid: &Grid, options: &SweepOptions) -> TimeRange {
+    planned_of(&grid.curves, grid, options)
 }
 
-fn planned_of_ns<'a>(
+fn planned_of<'a>(
     curves: impl IntoIterator<Item = &'a CurvePlan>,
     grid: &Grid,
     options: &SweepOptions,
-) -> u64 {
-    let curves = curves.into_iter();
-    let all_ns: u64 = curves
+) -> TimeRange {
+    let each = curves
+        .into_iter()
         .map(|plan| match options.is_exhaustive() {
-            true => grid.depths_of(plan).len() as u64 * cell_ns(options),
-            false => curve_ns(grid, plan, options),
-        })
-        .sum();
+            true => cell_time(options).times(grid.depths_of(plan).len() as u64),
+            false => curve_time(grid, plan, options),
+        });
+    let all = each.fold(TimeRange::default(), |sum, each| sum + each);
     options
         .budget_ns
-        .map_or(all_ns, |budget_ns| budget_ns.min(all_ns))
+        .map_or(all, |budget_ns| within(all, budget_ns))
 }
 
 /// Whether a curve writes to its target.

@@ -1,7 +1,8 @@
 //! Measuring cell by cell.
 
 use super::relay::Relay;
-use super::study::{Study, SweepError, cell_ns, is_einval, ramp_ns};
+use super::study::{Study, SweepError, is_einval};
+use super::times::{cell_ns, ramp_ns};
 use super::watch::Found;
 use crate::saturation::{CellRun, WarmTimes, measure_cell, measure_warm_cell};
 use iosonde_job::plan::{Direction, Extent, Job};
@@ -43,8 +44,8 @@ impl Study<'_> {
                 self.note("the budget was spent before every cell had been measured".to_owned());
                 break;
             }
-            let left_ns = self.cells_left_ns(done, order.len());
-            self.watcher.unit(known + done, cells, plan, left_ns);
+            self.watcher.unit(known + done, cells, plan);
+            self.watcher.left(self.cells_left(&order[done..], done));
             self.measure(index, iodepth)?;
         }
         for index in 0..self.curves.len() {
@@ -53,24 +54,8 @@ impl Study<'_> {
         Ok(())
     }
 
-    /// Time left for cells, by what those took that are done.
-    fn cells_left_ns(&self, done: usize, of: usize) -> u64 {
-        let each_ns = match done {
-            0..2 => cell_ns(self.options),
-            done => self.spent_ns / done as u64,
-        };
-        self.within_budget(each_ns * (of - done) as u64)
-    }
-
-    /// Time of all cells at most that are not known.
-    pub(super) fn unknown_cells_ns(&self) -> u64 {
-        let cells = self.cells().into_iter();
-        let unknown = cells.filter(|(index, iodepth)| !self.is_known(*index, *iodepth));
-        unknown.count() as u64 * cell_ns(self.options)
-    }
-
     /// All cells: curve and depth.
-    fn cells(&self) -> Vec<(usize, u32)> {
+    pub(super) fn cells(&self) -> Vec<(usize, u32)> {
         let curves = self.grid.curves.iter().enumerate();
         curves
             .flat_map(|(index, plan)| {
@@ -80,7 +65,7 @@ impl Study<'_> {
             .collect()
     }
 
-    fn is_known(&self, index: usize, iodepth: u32) -> bool {
+    pub(super) fn is_known(&self, index: usize, iodepth: u32) -> bool {
         let enough_ns = NEARLY_ALL * self.options.runtime_ns as f64;
         let mut records = self.curves[index].so_far.records.iter();
         records.any(|record| {

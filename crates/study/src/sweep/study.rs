@@ -1,7 +1,7 @@
 //! Measuring the grid.
 
 use super::advice::Advice;
-use super::announce::{Announcement, announcement, is_laid_out, writes};
+use super::announce::{Announcement, announcement, is_laid_out, layout_bytes, writes};
 use super::cache;
 use super::grid::{CurvePlan, Grid};
 use super::order::{shuffled, spread};
@@ -9,7 +9,9 @@ use super::outcome::{CurveResult, CurveState, FORMAT, SweepCell, SweepResult};
 use super::place::Misplaced;
 use super::predict;
 use super::target::SweepTarget;
+use super::times::LEAST_CURVE_NS;
 use super::watch::SweepWatcher;
+use crate::layout_time::LayoutTime;
 use crate::probe::{TargetKind, WorkingSetError, is_direct_refused};
 use crate::saturation::{Ended, Question, Record, Rules, Saturation, SoFar, give, go_on};
 use iosonde_job::plan::{
@@ -23,11 +25,6 @@ use iosonde_result::storage::StorageUsed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-const SECOND_NS: u64 = 1_000_000_000;
-/// A curve that is searched gets this share of the time that its cells would take.
-const SHARE: u64 = 10;
-/// Less time than this finds nothing.
-pub(super) const LEAST_CURVE_NS: u64 = 2 * SECOND_NS;
 /// The least budget with which anything is measured.
 pub const LEAST_BUDGET_NS: u64 = LEAST_CURVE_NS;
 /// errno of a system call that refuses its arguments: what O_DIRECT meets where it is not supported.
@@ -88,22 +85,6 @@ pub enum SweepError {
     Io(Box<IoFailure>),
 }
 
-/// What a curve that is searched takes at most.
-pub(super) fn curve_ns(grid: &Grid, plan: &CurvePlan, options: &SweepOptions) -> u64 {
-    let cells_ns = grid.depths_of(plan).len() as u64 * options.runtime_ns;
-    (cells_ns / SHARE).max(LEAST_CURVE_NS)
-}
-
-/// What a cell of a grid takes at most.
-pub(super) fn cell_ns(options: &SweepOptions) -> u64 {
-    options.runtime_ns + options.most_warmup_ns.unwrap_or(ramp_ns(options))
-}
-
-/// Not measured, before a cell of a grid.
-pub(super) fn ramp_ns(options: &SweepOptions) -> u64 {
-    (options.runtime_ns / 20).clamp(SECOND_NS / 5, 3 * SECOND_NS)
-}
-
 /// Measures a grid; `so_far` is what an earlier sweep found of each curve, in the grid's order, or empty.
 ///
 /// # Errors
@@ -130,6 +111,7 @@ pub fn sweep(
         ended: vec![None; targets.len().max(1)],
         first_error: None,
         buffered: vec![false; targets.len().max(1)],
+        ns_per_byte: vec![None; targets.len().max(1)],
         notes: Vec::new(),
         spent_ns: 0,
     };
@@ -228,6 +210,8 @@ pub(super) struct Study<'a> {
     first_error: Option<SweepError>,
     /// Of each target: whether it refuses O_DIRECT.
     pub(super) buffered: Vec<bool>,
+    /// Of each target: what a byte of its layout took, where it was laid out.
+    pub(super) ns_per_byte: Vec<Option<f64>>,
     pub(super) notes: Vec<String>,
     /// Of this sweep, not of earlier ones that it goes on from.
     pub(super) spent_ns: u64,
@@ -237,7 +221,7 @@ impl Study<'_> {
     fn announce(&mut self) -> Result<(), SweepError> {
         let known = self.curves.iter().map(|curve| curve.so_far.records.len());
         let announcement = Announcement {
-            planned_ns: self.unknown_ns(),
+            planned: self.unknown_time(),
             known_cells: known.sum(),
             ..announcement(self.targets, self.grid, self.options)?
         };
@@ -273,10 +257,11 @@ impl Study<'_> {
                 continue;
             }
             self.watcher.layout(&target.name);
-            let mut outcome = self.run(&layout(target, true));
+            let bytes_after = layout_bytes(&targets[index + 1..]);
+            let mut outcome = self.write(target, true, bytes_after);
             if is_direct_refused(&outcome) {
                 self.go_buffered(index);
-                outcome = self.run(&layout(target, false));
+                outcome = self.write(target, false, bytes_after);
             }
             match outcome {
                 Err(RunError::Interrupted) => return Err(RunError::Interrupted.into()),
@@ -294,18 +279,30 @@ impl Study<'_> {
                         self.first_error
                             .get_or_insert_with(|| SweepError::Io(failure.into()));
                     }
-                    None => {}
+                    None => {
+                        let ns_per_byte = result.elapsed_ns as f64 / target.bytes.max(1) as f64;
+                        self.ns_per_byte[index] = Some(ns_per_byte);
+                    }
                 },
             }
         }
         Ok(())
     }
 
-    fn run(&mut self, plan: &Plan) -> Result<RunResult, RunError> {
+    /// Writes the working set of a target; those of others follow.
+    fn write(
+        &mut self,
+        target: &SweepTarget,
+        direct: bool,
+        bytes_after: u64,
+    ) -> Result<RunResult, RunError> {
+        let rest = self.unknown_time();
+        let bytes_after = bytes_after + self.unknown_last_bytes();
         let mut observer = Watched {
             watcher: self.watcher,
+            time: LayoutTime::new(target.bytes, bytes_after, Some(rest)),
         };
-        self.session.run(plan, &mut observer)
+        self.session.run(&layout(target, direct), &mut observer)
     }
 
     pub(super) fn go_buffered(&mut self, target: usize) {
@@ -375,22 +372,6 @@ impl Study<'_> {
         match self.options.budget_ns {
             Some(_) => spread(places, order),
             None => order,
-        }
-    }
-
-    /// Time of all runs at most, beside layout and what is known.
-    fn unknown_ns(&self) -> u64 {
-        self.within_budget(match self.options.is_exhaustive() {
-            true => self.unknown_cells_ns(),
-            false => self.unknown_curves_ns(),
-        })
-    }
-
-    /// So much time, or what is left of the budget.
-    pub(super) fn within_budget(&self, left_ns: u64) -> u64 {
-        match self.options.budget_ns {
-            Some(budget_ns) => left_ns.min(budget_ns.saturating_sub(self.spent_ns)),
-            None => left_ns,
         }
     }
 
@@ -586,11 +567,15 @@ fn layout(target: &SweepTarget, direct: bool) -> Plan {
 
 struct Watched<'a> {
     watcher: &'a mut dyn SweepWatcher,
+    time: LayoutTime,
 }
 
 impl Observer for Watched<'_> {
     fn progress(&mut self, progress: &Progress<'_>) -> Control {
         self.watcher.progress(progress);
+        if let Some(left) = self.time.left(progress) {
+            self.watcher.left(left);
+        }
         match self.watcher.is_interrupted() {
             true => Control::Stop,
             false => Control::Continue,

@@ -2,6 +2,7 @@
 
 use super::announce::Announcement;
 use super::grid::CurvePlan;
+use crate::TimeRange;
 use crate::saturation::{Record, Saturation};
 use iosonde_result::observer::Progress;
 
@@ -17,9 +18,14 @@ pub trait SweepWatcher {
         let _ = target;
     }
 
-    /// A curve, or a cell of one, comes next; so much time is left for all, itself included.
-    fn unit(&mut self, done: usize, of: usize, plan: &CurvePlan, left_ns: u64) {
-        let _ = (done, of, plan, left_ns);
+    /// A curve, or a cell of one, comes next.
+    fn unit(&mut self, done: usize, of: usize, plan: &CurvePlan) {
+        let _ = (done, of, plan);
+    }
+
+    /// How long all of it will still take, waiting and preparing not included: during layout, and before a unit.
+    fn left(&mut self, left: TimeRange) {
+        let _ = left;
     }
 
     /// A cell is about to be measured, for this long at most.

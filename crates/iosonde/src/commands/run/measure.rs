@@ -323,7 +323,8 @@ impl Runner<'_> {
 
     fn one(&mut self, site: &mut Measured<'_>, about: About, step: &SuiteStep, title: &str) {
         let (target, index, repetition) = about;
-        self.live.begin(title, step.planned_ns());
+        let planned = step.planned_time();
+        self.live.begin(title, planned.map(|time| time.most_ns));
         let outcome = self.outcome(site, about, step);
         self.live.end();
         let result = match outcome {

@@ -70,7 +70,7 @@ pub(super) fn study(
             let targets = [target];
             let mut around = Around {
                 session,
-                gate: Gate::new(&targets, stop.clone(), wanted.planned_ns),
+                gate: Gate::new(&targets, stop.clone(), wanted.planned.most_ns),
                 files: None,
                 stop: stop.clone(),
             };

@@ -61,26 +61,23 @@ fn size(announcement: &Announcement<'_>) -> String {
         0 => String::new(),
         known => format!(", {known} of them known from before"),
     };
-    let layout = match announcement.layout_bytes {
-        0 => "",
-        _ => ", plus layout",
-    };
     let is_real = |target: &SweepTarget| !matches!(target.kind, TargetKind::Simulated { .. });
-    let waiting = match announcement.targets.iter().any(is_real) {
-        true => {
-            let most = most_waited(announcement.planned_ns);
-            format!(
-                " and {} of waiting for an idle device",
-                words::duration(most.as_secs_f64())
-            )
-        }
-        false => String::new(),
+    let waiting = announcement.targets.iter().any(is_real).then(|| {
+        let most = most_waited(announcement.planned.most_ns);
+        let most = words::duration(most.as_secs_f64());
+        format!("at most {most} of waiting for an idle device")
+    });
+    let layout = (announcement.layout_bytes > 0).then(|| "layout".to_owned());
+    let beside: Vec<String> = layout.into_iter().chain(waiting).collect();
+    let beside = match beside.is_empty() {
+        true => String::new(),
+        false => format!(", plus {}", beside.join(" and ")),
     };
     format!(
-        "{}, {}{known}; at most {}{waiting}{layout}",
+        "{}, {}{known}; {}{beside}",
         words::counted(announcement.curves, "curve"),
         words::counted(announcement.cells, "cell"),
-        words::duration(announcement.planned_ns as f64 / 1e9)
+        announcement.planned.words()
     )
 }
 
