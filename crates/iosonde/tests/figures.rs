@@ -43,6 +43,10 @@ fn add_forms(number: f64, forms: &mut HashSet<String>) {
 fn add_forms_of_histograms(document: &Value, forms: &mut HashSet<String>) {
     if let Ok(load) = LoadResult::deserialize(&document["load"]) {
         let bytes = load.options.pattern.block_bytes as f64;
+        let capacity = load.capacity_iops;
+        capacity
+            .into_iter()
+            .for_each(|iops| add_forms(iops * bytes, forms));
         for point in &load.points {
             add_forms(point.achieved_per_s() * bytes, forms);
             add_forms(point.max_ns(), forms);

@@ -7,19 +7,21 @@
 //! rates by following its border.
 
 mod compared;
+mod decision;
 mod matrix;
 mod objective;
 mod plan;
 mod point;
 mod search;
+mod step;
 mod study;
 
 pub use compared::{Known, LatencyCurve};
 pub use matrix::{Cell, CellState, Matrix, MatrixOptions};
-pub use objective::{Judgement, Objective, ObjectiveError};
+pub use objective::{Objective, ObjectiveError};
 pub use plan::{Arrivals, Mix, Pattern};
 pub use point::{LoadLatency, Offered, Point, Side};
-pub use search::{Answer, Effort, highest};
+pub use search::Answer;
 pub use study::{
     LoadError, LoadOptions, LoadResult, LoadWatcher, ObjectiveAnswer, Step, load, planned_ns,
     working_set,

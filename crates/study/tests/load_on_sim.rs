@@ -176,8 +176,21 @@ fn rates_are_chosen_by_the_capacity_and_the_objective_is_found_between_them() {
     // -ln(0.01) / (10000 - x) = 2 ms
     let expected = SERVICE_PER_S - 100f64.ln() / 2e-3;
     let (held, failed) = (answer.held.unwrap(), answer.failed.unwrap());
-    assert!(failed <= 1.021 * held);
-    assert!((held / expected - 1.0).abs() < 0.05, "{held} of {expected}");
+    assert!(
+        (held..=failed).contains(&expected),
+        "{held} to {failed}, not {expected}"
+    );
+    assert!(answer.is_interval && failed <= 1.2 * held, "{answer:?}");
+    // What was offered several times is one point.
+    let runs: Vec<u32> = result.points.iter().map(|point| point.runs).collect();
+    assert!(runs.iter().any(|runs| *runs > 1), "{runs:?}");
+    let rates = |index: usize| result.points[index].read.as_ref().unwrap().offered_per_s;
+    assert!((1..runs.len()).all(|index| rates(index) > rates(index - 1)));
+    for point in &result.points {
+        let seconds = f64::from(point.runs) * 10.0;
+        let done = point.read.as_ref().unwrap().latency.count as f64;
+        assert!((done / seconds / point.offered.total() - 1.0).abs() < 0.1);
+    }
 }
 
 #[test]
@@ -367,7 +380,8 @@ fn the_matrix_takes_a_tenth_of_the_time_of_all_its_cells() {
             "{device}: {cells} cells, {share:.4} of the time, {unreached} not reached, wrong {wrong:?}"
         );
         assert!(share <= 0.1, "{device}: {share} of the time, {cells} cells");
-        assert!(wrong.len() <= STEPS / 2, "{device}: {wrong:?}");
+        // No more than one for each step of the border.
+        assert!(wrong.len() <= STEPS, "{device}: {wrong:?}");
     }
 }
 

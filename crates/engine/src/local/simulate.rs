@@ -49,7 +49,7 @@ pub(super) fn is_simulated(plan: &Plan) -> Result<bool, RunError> {
 
 /// Devices by their text.
 type Devices = BTreeMap<String, Rc<RefCell<SimDevice>>>;
-/// How fresh each still is, by its text.
+/// How fresh each still is, by its text without the number of the run.
 pub(super) type Worn = BTreeMap<String, Wear>;
 
 /// A worker of the simulation.
@@ -92,6 +92,14 @@ fn described(job: &Job) -> Result<Rc<RefCell<SimDevice>>, RunError> {
     let text = job.io.sim.as_deref().unwrap_or_default();
     let spec: SimSpec = text.parse().map_err(|error| refused(&error))?;
     SimDevice::shared(spec).map_err(|error| refused(&error))
+}
+
+/// The text of a device without the number of the run: it is one device in all runs.
+fn without_run(text: &str) -> String {
+    let words = text
+        .split(',')
+        .filter(|word| !word.trim().starts_with("run="));
+    words.collect::<Vec<_>>().join(",")
 }
 
 /// Refuses devices that cannot be.
@@ -149,7 +157,7 @@ pub(super) fn run(
             stage
                 .devices
                 .iter()
-                .map(|(text, device)| (text.clone(), device.borrow().wear())),
+                .map(|(text, device)| (without_run(text), device.borrow().wear())),
         );
         writing.into_iter().try_for_each(Writing::end)
     })?;
@@ -224,7 +232,7 @@ impl Stage<'_> {
             return Ok(device.clone());
         }
         let device = described(job)?;
-        if let Some(wear) = self.worn.get(&text) {
+        if let Some(wear) = self.worn.get(&without_run(&text)) {
             device.borrow_mut().age(*wear);
         }
         self.devices.insert(text, device.clone());

@@ -387,3 +387,31 @@ fn steady_state_ends_a_job_before_its_time() {
         worker.runtime_ns
     );
 }
+
+#[test]
+fn runs_of_a_device_draw_numbers_of_their_own_and_wear_it_together() {
+    let iops_of = |device: &str| {
+        let run_result = run(vec![job(device, 1)]);
+        iops(&run_result)
+    };
+    let device = "read_us=100,read_dist=exp";
+    let first = iops_of(&format!("{device},run=1"));
+    assert_eq!(first, iops_of(&format!("{device},run=1")));
+    assert_ne!(first, iops_of(&format!("{device},run=2")));
+    assert_eq!(iops_of(device), iops_of(&format!("{device},run=0")));
+    // A flash device that one run has written to is as worn in the next one.
+    let mut session = LocalRunner::default().open();
+    let rates = [1, 2].map(|number| {
+        let flash = "capacity=64m,write_us=1ms,fresh=4,fresh_bytes=4m";
+        let mut writer = job(&format!("{flash},run={number}"), 1);
+        writer.workload.rw.mode = Mode::Write;
+        writer.files.size = Some(Extent::Bytes(64 << 20));
+        let plan = Plan {
+            jobs: vec![writer],
+            global_options: Vec::new(),
+        };
+        let result = session.run(&plan, &mut ()).unwrap();
+        result.workers[0].directions.write.total_ios
+    });
+    assert!(rates[0] > rates[1] + 1000, "{rates:?}");
+}

@@ -151,47 +151,68 @@ fn latency(ns: Option<f64>) -> String {
 /// What came of an objective.
 pub(crate) fn objective(found: &ObjectiveAnswer) -> String {
     let (objective, answer) = (found.objective, found.answer);
-    let too_few = |place: &str| {
-        format!(
-            "too few I/Os at {place} to tell {}: a longer --runtime",
+    let iops = |rate: f64| format!("{} IOPS", words::iops(rate));
+    let told = match (answer.held, answer.failed, answer.untold) {
+        (Some(held), Some(failed), _) if answer.is_interval => format!(
+            "kept up to {}, not kept from {} on; undecided between",
+            iops(held),
+            iops(failed)
+        ),
+        (Some(held), Some(failed), _) => {
+            format!("kept up to {} (not at {})", iops(held), words::iops(failed))
+        }
+        (Some(held), None, Some(untold)) => format!(
+            "kept up to {}; undecided above, up to {}, the highest that was offered",
+            iops(held),
+            iops(untold)
+        ),
+        (Some(held), None, None) => {
+            format!("kept at every rate that was offered, up to {}", iops(held))
+        }
+        (None, Some(failed), Some(untold)) if untold < failed => format!(
+            "not kept from {} on; undecided at {} and below",
+            iops(failed),
+            iops(untold)
+        ),
+        (None, Some(failed), Some(_)) => format!(
+            "not kept from {} on; lower rates have too few I/Os to tell {}",
+            iops(failed),
             objective.measure()
-        )
+        ),
+        (None, Some(failed), None) => format!(
+            "not kept at any rate that was offered, down to {}",
+            iops(failed)
+        ),
+        (None, None, Some(untold)) => {
+            format!(
+                "undecided at every rate that was offered, up to {}",
+                iops(untold)
+            )
+        }
+        (None, None, None) => "nothing was measured to its end".to_owned(),
     };
-    let too_few_at = |rate: f64| too_few(&format!("{} IOPS", words::iops(rate)));
-    let told = match (answer.held, answer.failed) {
-        (Some(held), Some(failed)) => {
-            let (held, failed) = (words::iops(held), words::iops(failed));
-            format!("kept up to {held} IOPS (not at {failed})")
-        }
-        (Some(held), None) => match answer.untold {
-            Some(_) => format!("kept up to {} IOPS", words::iops(held)),
-            None => {
-                let held = words::iops(held);
-                format!("kept at every rate that was offered, up to {held} IOPS")
-            }
-        },
-        (None, Some(failed)) => {
-            let failed = words::iops(failed);
-            let below = answer.untold.map(|_| too_few("lower rates"));
-            let below = below.map_or(String::new(), |below| format!("; {below}"));
-            return format!(
-                "{objective}: not kept at any rate that was judged, down to {failed} IOPS{below}"
-            );
-        }
-        (None, None) => {
-            let nothing = "nothing was measured to its end".to_owned();
-            let told = answer.untold.map(too_few_at);
-            return format!("{objective}: {}", told.unwrap_or(nothing));
-        }
-    };
-    let above = answer.untold.map(too_few_at);
-    let above = above.map_or(String::new(), |above| format!("; {above}"));
-    format!("{objective}: {told}{above}")
+    format!("{objective}: {told}")
+}
+
+/// What would tell more of the objectives, and what rows have several runs.
+fn notes_on_objectives(result: &LoadResult) -> Vec<String> {
+    let mut notes = Vec::new();
+    let most = result.points.iter().map(|point| point.runs).max();
+    if let Some(most) = most.filter(|most| *most > 1) {
+        notes.push(format!(
+            "Rates near the limit of an objective were offered up to {most} times. Their rows count all I/Os of all runs."
+        ));
+    }
+    let mut answers = result.objectives.iter().map(|found| found.answer);
+    if answers.any(|answer| answer.untold.is_some()) {
+        notes.push("A longer --runtime leaves less undecided.".to_owned());
+    }
+    notes
 }
 
 /// What else should be known, each in one sentence.
 pub(crate) fn notes(result: &LoadResult) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes = notes_on_objectives(result);
     let mut all = result
         .points
         .iter()
@@ -305,7 +326,7 @@ pub(crate) fn json(result: &LoadResult) -> Result<String, Failure> {
 
 /// One line for each direction of each point, matrix included.
 pub(crate) fn csv(result: &LoadResult) -> String {
-    let mut text = "part,direction,offered_per_s,achieved_per_s,kept_up,count,mean_ns,p50_ns,p95_ns,p99_ns,p99_9_ns,max_ns,interrupted\n".to_owned();
+    let mut text = "part,direction,offered_per_s,achieved_per_s,kept_up,count,mean_ns,p50_ns,p95_ns,p99_ns,p99_9_ns,max_ns,interrupted,runs\n".to_owned();
     let matrix = result.matrix.iter().flat_map(|matrix| &matrix.points);
     let parts = result.points.iter().map(|point| ("curve", point));
     for (part, point) in parts.chain(matrix.map(|point| ("matrix", point))) {
@@ -324,8 +345,8 @@ pub(crate) fn csv(result: &LoadResult) -> String {
                 text.push_str(&ns.map_or(",".to_owned(), |ns| format!(",{ns:.0}")));
             }
             text.push_str(&format!(
-                ",{:.0},{}\n",
-                side.latency.max_ns, point.interrupted
+                ",{:.0},{},{}\n",
+                side.latency.max_ns, point.interrupted, point.runs
             ));
         }
     }

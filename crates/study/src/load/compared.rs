@@ -4,7 +4,7 @@
 //! offered are drawn on the straight line between them, on logarithmic scales.
 
 use super::point::Point;
-use super::study::LoadResult;
+use super::study::{LoadResult, ObjectiveAnswer};
 use crate::words;
 use iosonde_job::plan::Direction;
 use iosonde_result::compare::{Basis, Bounds, Figure, Measure, Part, Pattern, Subject};
@@ -18,8 +18,11 @@ const MEASURES: [(Measure, f64); 3] = [
     (Measure::LatP999, 99.9),
 ];
 
-/// The interval of a latency of a point, where the runs of the study are known.
-pub type Known<'a> = &'a dyn Fn(&Point, Subject, Measure) -> Option<Bounds>;
+/// What the ends of the interval of a limit are known by: the parts of two runs.
+const LIMIT_FREEDOM: f64 = 19.0;
+
+/// A latency of one of the runs of a point, where the runs of the study are known.
+pub type Known<'a> = &'a dyn Fn(&Point, Subject, Measure) -> Option<Figure>;
 
 /// Latencies over offered rate, as far as the target kept up.
 #[derive(Debug, Clone, PartialEq)]
@@ -123,12 +126,22 @@ fn figures(point: &Point, known: Known<'_>) -> Vec<Figure> {
                 subject,
                 measure,
                 value,
-                bounds: known(point, subject, measure),
+                bounds: known(point, subject, measure).and_then(|run| bounds_of_all(value, &run)),
                 settled: None,
             });
         }
     }
     figures
+}
+
+/// The interval of a latency of all runs of a point, as wide as that of one of them.
+fn bounds_of_all(value: f64, run: &Figure) -> Option<Bounds> {
+    let scale = value / run.value;
+    run.bounds.map(|bounds| Bounds {
+        low: bounds.low * scale,
+        high: bounds.high * scale,
+        ..bounds
+    })
 }
 
 fn pattern(result: &LoadResult) -> Pattern {
@@ -147,31 +160,48 @@ fn pattern(result: &LoadResult) -> Pattern {
     }
 }
 
-/// The capacity, and the rates up to which objectives are kept: nothing is known of how far those may be off.
+/// The capacity, of which nothing is known of how far it may be off, and the rates up to which objectives are kept.
 fn alone(result: &LoadResult, pattern: &Pattern) -> Vec<Part> {
     let subject = match result.options.mix.read_percent {
         100 => Subject::Read,
         0 => Subject::Write,
         _ => Subject::Mixed,
     };
-    let part = |name: String, iops: f64| Part {
+    let part = |name: String, iops: f64, bounds: Option<Bounds>| Part {
         name,
         pattern: pattern.clone(),
         figures: vec![Figure {
             subject,
             measure: Measure::Iops,
             value: iops,
-            bounds: None,
+            bounds,
             settled: None,
         }],
     };
     let capacity = result.capacity_iops.filter(|iops| *iops > 0.0);
-    let capacity = capacity.map(|iops| part("capacity in closed loop".to_owned(), iops));
+    let capacity = capacity.map(|iops| part("capacity in closed loop".to_owned(), iops, None));
     let objectives = result.objectives.iter().filter_map(|answer| {
         let held = answer.answer.held.filter(|iops| *iops > 0.0)?;
-        Some(part(format!("the most with {}", answer.objective), held))
+        let bounds = bounds_of_limit(answer, held);
+        Some(part(
+            format!("the most with {}", answer.objective),
+            held,
+            bounds,
+        ))
     });
     capacity.into_iter().chain(objectives).collect()
+}
+
+/// The interval of the highest rate that keeps an objective. Its lower end stands for it, as no rate inside is better known.
+fn bounds_of_limit(found: &ObjectiveAnswer, held: f64) -> Option<Bounds> {
+    let answer = found.answer;
+    let high = answer.failed.filter(|_| answer.is_interval)?;
+    Some(Bounds {
+        low: held,
+        high,
+        freedom: LIMIT_FREEDOM,
+        basis: Basis::Runs,
+    })
 }
 
 #[cfg(test)]

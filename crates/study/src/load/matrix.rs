@@ -133,8 +133,8 @@ pub(super) fn measure(study: &mut Study<'_>, options: MatrixOptions) -> Result<(
             writes_per_s: writes[write],
         };
         let point = match study.offer(offered) {
-            Ok(point) if point.interrupted => return None,
-            Ok(point) => point,
+            Ok(run) if run.point.interrupted => return None,
+            Ok(run) => run.point,
             Err(error) => {
                 outcome = Err(error);
                 return None;
@@ -154,7 +154,7 @@ pub(super) fn measure(study: &mut Study<'_>, options: MatrixOptions) -> Result<(
             share(offered.writes_per_s, &writes),
         )
     };
-    let curve = study.known().iter().filter(|point| point.kept_up);
+    let curve = study.known().filter(|point| point.kept_up);
     let curve: Vec<Known> = curve
         .filter_map(|point| {
             let (read, write) = place(point.offered);

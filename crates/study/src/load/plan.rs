@@ -68,6 +68,8 @@ pub(super) struct Ground<'a> {
     pub(super) bytes: u64,
     pub(super) direct: bool,
     pub(super) seed: u64,
+    /// Number of the run; 0 is what comes before the first load.
+    pub(super) run: u64,
     /// The simulated device, if it is one.
     pub(super) sim: Option<&'a str>,
     /// Consent to write to a device in use.
@@ -145,14 +147,24 @@ impl Ground<'_> {
             random: self.pattern.random,
         };
         job.workload.block_size = PerDirection::all(BlockSize::Fixed(self.pattern.block_bytes));
-        job.workload.randseed = Some(self.seed);
+        job.workload.randseed = Some(self.seed.wrapping_add(self.run << 32));
         job.io.direct = self.direct;
         job.io.engine = match self.sim {
             Some(_) => Engine::Sim,
             None => Engine::Auto,
         };
-        job.io.sim = self.sim.map(str::to_owned);
+        job.io.sim = self.sim.map(|device| of_run(device, self.run));
         job
+    }
+}
+
+/// A simulated device in one of the runs of a study.
+fn of_run(device: &str, run: u64) -> String {
+    let mut words = device.split(',');
+    let is_given = words.any(|word| word.trim().starts_with("run="));
+    match run > 0 && !is_given {
+        true => format!("{device},run={run}"),
+        false => device.to_owned(),
     }
 }
 
@@ -194,6 +206,7 @@ mod tests {
             bytes: 1 << 20,
             direct: true,
             seed: 1,
+            run: 0,
             sim: None,
             consent: false,
             pattern: Pattern {

@@ -1,5 +1,6 @@
 //! What was measured at one offered load.
 
+use super::step::loaded;
 use iosonde_job::plan::{Direction, Plan};
 use iosonde_result::histogram::Histogram;
 use iosonde_result::interval::Interval;
@@ -88,6 +89,10 @@ pub struct Side {
     pub latency: LoadLatency,
 }
 
+fn one() -> u32 {
+    1
+}
+
 /// One offered load and what became of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
@@ -97,6 +102,9 @@ pub struct Point {
     pub read: Option<Side>,
     /// Writes, where some were offered.
     pub write: Option<Side>,
+    /// Runs at this load that were put together.
+    #[serde(default = "one")]
+    pub runs: u32,
     /// Whether as much was completed as was offered, but for what chance explains. Where not, latencies grow for as long as
     /// the load lasts, and stand for that length only.
     pub kept_up: bool,
@@ -132,6 +140,13 @@ impl Point {
         all?.into_iter().reduce(f64::max)
     }
 
+    /// Whether both were made to offer the same rates.
+    pub(super) fn is_alike(&self, other: &Point) -> bool {
+        let rate = |side: &Option<Side>| side.as_ref().map(|side| side.offered_per_s);
+        let rates = |point: &Point| (rate(&point.read), rate(&point.write));
+        rates(self) == rates(other)
+    }
+
     /// Whether a plan offers the load that was measured here.
     pub fn is_of(&self, plan: &Plan, parties: u32) -> bool {
         let sides = [
@@ -152,8 +167,8 @@ impl Point {
     }
 
     /// What a run of [`super::plan::Ground::open`] says. Several who share a load cannot share it to the last I/O: what they were
-    /// told to offer is the load then.
-    pub(super) fn of(offered: Offered, parties: u32, result: &RunResult) -> Point {
+    /// told to offer is the load then. It was offered for so many `seconds`.
+    pub(super) fn of(offered: Offered, parties: u32, seconds: f64, result: &RunResult) -> Point {
         let side = |direction: Direction| {
             let offered_per_s = planned_rate(&result.plan, direction) * f64::from(parties.max(1));
             (offered_per_s > 0.0).then(|| side(offered_per_s, direction, result))
@@ -163,8 +178,6 @@ impl Point {
             .workers
             .iter()
             .find_map(|worker| worker.error.clone());
-        let seconds = loaded(&result.intervals).map(|interval| interval.length_ns as f64 / 1e9);
-        let seconds: f64 = seconds.sum();
         let keeps_up = |side: &Side| keeps_up(side, seconds);
         let kept_up = failure.is_none() && [&read, &write].into_iter().flatten().all(keeps_up);
         let verdicts = result.verdicts.iter();
@@ -183,6 +196,7 @@ impl Point {
             offered,
             read,
             write,
+            runs: 1,
             kept_up,
             interrupted: false,
             verdicts,
@@ -228,14 +242,6 @@ fn side(offered_per_s: f64, direction: Direction, result: &RunResult) -> Side {
     }
 }
 
-/// The intervals in which the load was offered from their beginning to their end.
-fn loaded(intervals: &[Interval]) -> impl Iterator<Item = &Interval> {
-    let measured = || intervals.iter().filter(|interval| !interval.ramp);
-    let whole_ns = measured().map(|interval| interval.length_ns).max();
-    let whole_ns = whole_ns.unwrap_or_default();
-    measured().filter(move |interval| interval.length_ns * 10 >= whole_ns * 9)
-}
-
 /// I/Os completed per second while the load was offered. The workers' own counts go by the start of an I/O, so with a
 /// backlog they hold what was completed only after the end.
 fn completed_per_s(direction: Direction, intervals: &[Interval]) -> f64 {
@@ -253,7 +259,7 @@ fn completed_per_s(direction: Direction, intervals: &[Interval]) -> f64 {
 
 /// Chance is that of the I/Os that were offered: of those that were completed there may be too few to tell just because they were not
 /// kept up with.
-fn keeps_up(side: &Side, seconds: f64) -> bool {
+pub(super) fn keeps_up(side: &Side, seconds: f64) -> bool {
     let chance = CHANCE / (side.offered_per_s * seconds).max(1.0).sqrt();
     side.achieved_per_s >= side.offered_per_s * (KEEPING_UP - chance)
 }

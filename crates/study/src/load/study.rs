@@ -1,10 +1,12 @@
 //! The study: layout, capacity, the curve, the objectives, the matrix.
 
+use super::decision::judged;
 use super::matrix::{self, Matrix, MatrixOptions};
-use super::objective::{Judgement, Objective};
+use super::objective::Objective;
 use super::plan::{Arrivals, Ground, Mix, Pattern};
 use super::point::{Offered, Point};
-use super::search::{Answer, Effort, highest};
+use super::search::{Answer, Effort, search};
+use super::step::{LoadRun, LoadStep};
 use crate::CutShort;
 use crate::probe::{
     Budget, ProbeTarget, TargetKind, WorkingSetError, is_direct_refused, planned_bytes,
@@ -14,7 +16,7 @@ use crate::words;
 use iosonde_job::plan::{Job, Plan};
 use iosonde_result::ceph::{self, CephSide};
 use iosonde_result::interval::Interval;
-use iosonde_result::observer::{Control, Observer, Progress};
+use iosonde_result::observer::{Control, INTERVAL_NS, Observer, Progress};
 use iosonde_result::run::{IoFailure, RunResult};
 use iosonde_result::session::{RunError, Session};
 use serde::{Deserialize, Serialize};
@@ -25,10 +27,13 @@ pub(super) const FORMAT: u32 = 1;
 const SHARES: [f64; 13] = [
     0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.1,
 ];
-/// An objective's border is found to this share.
-const PRECISION: f64 = 0.02;
-/// Most tries for one objective.
-const MOST_TRIES: usize = 8;
+/// An objective's border is known well enough where the ends of its interval are this near, as a share.
+const PRECISION: f64 = 0.05;
+/// Most further runs for one objective.
+const MOST_TRIES: usize = 12;
+/// Intervals of a run, as far as they are not too short or too long: they tell how slow I/Os come in clumps.
+const INTERVALS: u64 = 20;
+const SHORTEST_INTERVAL_NS: u64 = 100_000_000;
 
 /// How a load study is to be done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -242,7 +247,8 @@ pub fn load(
         bytes,
         direct: options.direct,
         capacity_iops: None,
-        points: Vec::new(),
+        steps: Vec::new(),
+        runs: 0,
         objectives: Vec::new(),
         matrix: None,
         ceph: None,
@@ -284,6 +290,11 @@ pub fn planned_ns(options: &LoadOptions) -> u64 {
     steps(options) as u64 * (options.ramp_ns + options.runtime_ns)
 }
 
+/// Length of the intervals of each run.
+fn interval_ns(options: &LoadOptions) -> u64 {
+    (options.runtime_ns / INTERVALS).clamp(SHORTEST_INTERVAL_NS, INTERVAL_NS)
+}
+
 pub(super) struct Study<'a> {
     session: &'a mut dyn Session,
     target: &'a ProbeTarget,
@@ -292,7 +303,10 @@ pub(super) struct Study<'a> {
     bytes: u64,
     direct: bool,
     capacity_iops: Option<f64>,
-    points: Vec<Point>,
+    /// The curve so far.
+    steps: Vec<LoadStep>,
+    /// Loads that were offered so far, those of the matrix included.
+    runs: u64,
     objectives: Vec<ObjectiveAnswer>,
     pub(super) matrix: Option<Matrix>,
     /// What the Ceph cluster was and did so far.
@@ -328,8 +342,8 @@ impl Study<'_> {
             if self.watcher.is_interrupted() {
                 break;
             }
-            let point = self.offer(self.options.mix.split(rate))?;
-            self.points.push(point);
+            let run = self.offer(self.options.mix.split(rate))?;
+            LoadStep::add(&mut self.steps, run);
         }
         self.answer_objectives()?;
         match self.options.matrix {
@@ -384,21 +398,22 @@ impl Study<'_> {
             .collect()
     }
 
-    /// Offers a load.
-    pub(super) fn offer(&mut self, offered: Offered) -> Result<Point, LoadError> {
+    /// Offers a load. Each run has random numbers of its own: what is offered twice must not be the same I/Os again.
+    pub(super) fn offer(&mut self, offered: Offered) -> Result<LoadRun, LoadError> {
+        self.runs += 1;
         self.watcher
             .step(Step::Offer(offered), Some(self.step_ns()));
         let (ramp_ns, runtime_ns) = (self.options.ramp_ns, self.options.runtime_ns);
         let result = self.run_plan(|ground| ground.open(offered, ramp_ns, runtime_ns))?;
-        let mut point = Point::of(offered, self.options.parties, &result);
-        point.interrupted = self.watcher.is_interrupted();
-        self.watcher.point(&point);
-        Ok(point)
+        let mut run = LoadRun::of(offered, self.options.parties, &result);
+        run.point.interrupted = self.watcher.is_interrupted();
+        self.watcher.point(&run.point);
+        Ok(run)
     }
 
     /// What was measured of the curve.
-    pub(super) fn known(&self) -> &[Point] {
-        &self.points
+    pub(super) fn known(&self) -> impl Iterator<Item = &Point> {
+        self.steps.iter().map(|step| &step.point)
     }
 
     /// Whether the user wants it to end.
@@ -408,26 +423,22 @@ impl Study<'_> {
 
     fn answer_objectives(&mut self) -> Result<(), LoadError> {
         for objective in self.options.objectives.clone() {
-            let known: Vec<_> = self
-                .points
-                .iter()
-                .filter_map(|point| Some((point.offered.total(), is_kept(&objective, point)?)))
-                .collect();
             let effort = Effort {
                 precision: PRECISION,
                 most: MOST_TRIES,
                 least: self.least_rate(&objective),
             };
             let mut failed = None;
-            let answer = highest(&known, effort, |rate| {
+            let tried = judged(&objective, &self.steps);
+            let answer = search(tried, effort, |rate| {
                 if self.watcher.is_interrupted() {
                     return None;
                 }
                 match self.offer(self.options.mix.split(rate)) {
-                    Ok(point) => {
-                        let kept = is_kept(&objective, &point);
-                        self.points.push(point);
-                        kept
+                    Ok(run) => {
+                        let is_whole = !run.point.interrupted;
+                        LoadStep::add(&mut self.steps, run);
+                        is_whole.then(|| judged(&objective, &self.steps))
                     }
                     Err(error) => {
                         failed = Some(error);
@@ -435,10 +446,7 @@ impl Study<'_> {
                     }
                 }
             });
-            self.objectives.push(ObjectiveAnswer {
-                objective,
-                answer: self.with_untold(&objective, answer),
-            });
+            self.objectives.push(ObjectiveAnswer { objective, answer });
             if let Some(error) = failed {
                 return Err(error);
             }
@@ -457,21 +465,6 @@ impl Study<'_> {
             false => 1.0,
         };
         objective.least_rate(self.options.runtime_ns, fewest)
-    }
-
-    /// With the highest rate that could be the answer, had it had more I/Os.
-    fn with_untold(&self, objective: &Objective, answer: Answer) -> Answer {
-        let untold = self
-            .points
-            .iter()
-            .filter(|point| objective.judge(point) == Some(Judgement::TooFew))
-            .map(|point| point.offered.total())
-            .filter(|rate| answer.held.is_none_or(|held| *rate > held))
-            .filter(|rate| answer.failed.is_none_or(|failed| *rate < failed));
-        Answer {
-            untold: untold.chain(answer.untold).reduce(f64::max),
-            ..answer
-        }
     }
 
     /// Runs a plan; without O_DIRECT where that is refused.
@@ -494,6 +487,7 @@ impl Study<'_> {
         let result = loop {
             let mut observer = Watched {
                 ends_at_stop: repeats > 0,
+                interval_ns: interval_ns(self.options),
                 watcher: self.watcher,
             };
             let result = self.session.run(&plan, &mut observer)?;
@@ -522,6 +516,7 @@ impl Study<'_> {
             bytes: self.bytes,
             direct: self.direct,
             seed: options.seed,
+            run: self.runs,
             sim: match &self.target.kind {
                 TargetKind::Simulated { options } => Some(options),
                 _ => None,
@@ -563,11 +558,11 @@ impl Study<'_> {
         }
     }
 
-    fn conclude(mut self, outcome: Result<(), LoadError>) -> Result<LoadResult, LoadError> {
+    fn conclude(self, outcome: Result<(), LoadError>) -> Result<LoadResult, LoadError> {
         let mut interrupted = self.watcher.is_interrupted();
         let (mut error, mut capacity_failure) = (None, None);
         match outcome {
-            outcome if self.points.is_empty() && self.matrix.is_none() => {
+            outcome if self.steps.is_empty() && self.matrix.is_none() => {
                 return Err(match outcome {
                     Err(error) => error,
                     Ok(()) => RunError::without_figures(interrupted).into(),
@@ -579,8 +574,9 @@ impl Study<'_> {
             Err(LoadError::Io { failure, .. }) => capacity_failure = Some(*failure),
             Err(refused) => return Err(refused),
         }
-        self.points
-            .sort_by(|a, b| a.offered.total().total_cmp(&b.offered.total()));
+        let steps = self.steps.into_iter();
+        let mut points: Vec<Point> = steps.map(|step| step.point).collect();
+        points.sort_by(|a, b| a.offered.total().total_cmp(&b.offered.total()));
         Ok(LoadResult {
             format: FORMAT,
             target: self.target.name.clone(),
@@ -589,7 +585,7 @@ impl Study<'_> {
             bytes: self.bytes,
             direct: self.direct,
             capacity_iops: self.capacity_iops,
-            points: self.points,
+            points,
             objectives: self.objectives,
             matrix: self.matrix,
             interrupted,
@@ -598,15 +594,6 @@ impl Study<'_> {
             ceph: self.ceph,
             notes: self.notes,
         })
-    }
-}
-
-/// Whether a point keeps an objective; `None` where it cannot tell.
-fn is_kept(objective: &Objective, point: &Point) -> Option<bool> {
-    match objective.judge(point)? {
-        Judgement::Kept => Some(true),
-        Judgement::Broken => Some(false),
-        Judgement::TooFew => None,
     }
 }
 
@@ -639,6 +626,7 @@ fn point_name(plan: &Plan) -> String {
 struct Watched<'a> {
     /// Whether a run in which the process was stopped ends, as it is measured again.
     ends_at_stop: bool,
+    interval_ns: u64,
     watcher: &'a mut dyn LoadWatcher,
 }
 
@@ -646,6 +634,10 @@ impl Observer for Watched<'_> {
     fn progress(&mut self, progress: &Progress<'_>) -> Control {
         self.watcher.progress(progress);
         self.control()
+    }
+
+    fn interval_ns(&self) -> u64 {
+        self.interval_ns
     }
 
     fn interval(&mut self, interval: &Interval) -> Control {

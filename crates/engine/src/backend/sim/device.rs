@@ -150,7 +150,11 @@ impl SimDevice {
     /// A spec that contradicts itself.
     pub fn new(spec: SimSpec) -> Result<SimDevice, SimSpecError> {
         spec.check()?;
-        let stream = |purpose: Stream| Rng::new(mix64(mix64(spec.seed) ^ purpose as u64));
+        let root = match spec.run {
+            0 => mix64(spec.seed),
+            run => mix64(mix64(spec.seed) ^ mix64(run)),
+        };
+        let stream = |purpose: Stream| Rng::new(mix64(root ^ purpose as u64));
         let cached = spec.cache.bytes > 0;
         Ok(SimDevice {
             files: Files::new(spec.lock_ns),

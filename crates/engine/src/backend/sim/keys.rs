@@ -61,6 +61,12 @@ macro_rules! store_key {
 pub const KEYS: &[Key] = &[
     key!("seed", COUNT, seed, "root of the device's random numbers"),
     key!(
+        "run",
+        COUNT,
+        run,
+        "number of a run of the device; each draws other random numbers. `load` counts its runs with it"
+    ),
+    key!(
         "capacity",
         SIZE_OR_NONE,
         capacity_bytes,

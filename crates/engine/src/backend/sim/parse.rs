@@ -308,7 +308,7 @@ mod tests {
         let unknown = error("red_us=80");
         assert!(unknown.contains("did you mean `read_us`?"), "{unknown}");
         assert!(
-            unknown.contains("its keys are seed, capacity, "),
+            unknown.contains("its keys are seed, run, capacity, "),
             "{unknown}"
         );
         assert!(error("nvm").contains("did you mean `nvme`?"));

@@ -8,6 +8,8 @@ use iosonde_job::plan::{Direction, PerDirection};
 pub struct SimSpec {
     /// Root of all random numbers of the device.
     pub seed: u64,
+    /// Number of the run among those of a study: each draws random numbers of its own.
+    pub run: u64,
     /// Size in bytes; `None` is endless. Writes behind the end get ENOSPC, reads nothing.
     pub capacity_bytes: Option<u64>,
     /// Service times of reads, writes and trims.
@@ -250,6 +252,7 @@ impl Default for SimSpec {
     fn default() -> Self {
         SimSpec {
             seed: 1,
+            run: 0,
             capacity_bytes: None,
             service: PerDirection::all(Service::fixed(100e3)),
             flush: Service::fixed(100e3),

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::report::comparison::runs_on;
 use crate::report::probe::row;
 use crate::store::{Document, KeptRun, KeptStudy, Loaded, Summary};
-use iosonde_result::compare::{Bounds, Measure, Measured, Subject};
+use iosonde_result::compare::{Bounds, Figure, Measure, Measured, Subject};
 use iosonde_result::storage::StorageUsed;
 use iosonde_study::load::{LatencyCurve, LoadResult, Point};
 use iosonde_study::probe::{ProbeResult, most};
@@ -247,7 +247,7 @@ fn loads(a: (&mut Chosen, Vec<LoadResult>), b: (&mut Chosen, Vec<LoadResult>)) -
         studies
             .map(|((study, _), found)| {
                 LatencyCurve::of(found, &|point, subject, measure| {
-                    bounds(&study.runs, point, subject, measure)
+                    latency_of_run(&study.runs, point, subject, measure)
                 })
             })
             .collect()
@@ -276,13 +276,18 @@ fn loads(a: (&mut Chosen, Vec<LoadResult>), b: (&mut Chosen, Vec<LoadResult>)) -
     }
 }
 
-/// The interval of a latency, from the run that offered this load. What was tried twice counts as it was measured last.
-fn bounds(runs: &[KeptRun], point: &Point, subject: Subject, measure: Measure) -> Option<Bounds> {
+/// A latency of the last run that offered this load.
+fn latency_of_run(
+    runs: &[KeptRun],
+    point: &Point,
+    subject: Subject,
+    measure: Measure,
+) -> Option<Figure> {
     let is_of = |run: &&KeptRun| match &run.document {
         Document::Run(result) => point.is_of(&result.plan, result.pods.len() as u32),
         Document::Fio(_) => false,
     };
     let run = runs.iter().rev().find(is_of)?;
     let mut parts = run.parts.iter();
-    parts.find_map(|part| part.figure(subject, measure)?.bounds)
+    parts.find_map(|part| part.figure(subject, measure).copied())
 }

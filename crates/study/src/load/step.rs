@@ -1,0 +1,328 @@
+//! All that was measured at one offered load: the runs of one step of the curve, put together.
+
+use super::point::{LoadLatency, Offered, Point, Side, keeps_up};
+use iosonde_result::histogram::{Histogram, middle};
+use iosonde_result::interval::Interval;
+use iosonde_result::run::RunResult;
+
+/// Parts of a run whose slow I/Os are counted apart, to see how far they come in clumps.
+const BATCHES: usize = 10;
+
+/// One run at one offered load.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct LoadRun {
+    /// What it says by itself.
+    pub(super) point: Point,
+    /// For how long the load was offered, in seconds.
+    pub(super) seconds: f64,
+    /// Latencies of all I/Os, part by part.
+    pub(super) batches: Vec<Histogram>,
+}
+
+impl LoadRun {
+    /// Of what a session measured.
+    pub(super) fn of(offered: Offered, parties: u32, result: &RunResult) -> LoadRun {
+        let intervals: Vec<&Interval> = loaded(&result.intervals).collect();
+        let seconds = intervals.iter().map(|interval| interval.length_ns);
+        let seconds = seconds.sum::<u64>() as f64 / 1e9;
+        let each = intervals.len().div_ceil(BATCHES).max(1);
+        let batches = intervals.chunks(each).map(|batch| {
+            let mut latency = Histogram::default();
+            batch
+                .iter()
+                .for_each(|interval| latency.merge(&interval.latency));
+            latency
+        });
+        LoadRun {
+            point: Point::of(offered, parties, seconds, result),
+            seconds,
+            batches: batches.collect(),
+        }
+    }
+}
+
+/// The intervals in which the load was offered from their beginning to their end.
+pub(super) fn loaded(intervals: &[Interval]) -> impl Iterator<Item = &Interval> {
+    let measured = || intervals.iter().filter(|interval| !interval.ramp);
+    let whole_ns = measured().map(|interval| interval.length_ns).max();
+    let whole_ns = whole_ns.unwrap_or_default();
+    measured().filter(move |interval| interval.length_ns * 10 >= whole_ns * 9)
+}
+
+/// The runs at one offered load.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct LoadStep {
+    /// All of them together, as it is shown.
+    pub(super) point: Point,
+    seconds: f64,
+    /// The parts of each run.
+    runs: Vec<Vec<Histogram>>,
+}
+
+impl LoadStep {
+    /// I/Os per second that were offered.
+    pub(super) fn rate(&self) -> f64 {
+        self.point.offered.total()
+    }
+
+    /// Puts a run to those at the same load. One that the user ended stays by itself: nothing is judged by it.
+    pub(super) fn add(steps: &mut Vec<LoadStep>, run: LoadRun) {
+        let is_same = |step: &&mut LoadStep| {
+            let is_whole = !step.point.interrupted && !run.point.interrupted;
+            is_whole && step.point.is_alike(&run.point)
+        };
+        match steps.iter_mut().find(is_same) {
+            Some(step) => step.merge(run),
+            None => steps.push(LoadStep {
+                point: run.point,
+                seconds: run.seconds,
+                runs: vec![run.batches],
+            }),
+        }
+    }
+
+    fn merge(&mut self, run: LoadRun) {
+        let seconds = (self.seconds, run.seconds);
+        self.seconds += run.seconds;
+        self.runs.push(run.batches);
+        let Point {
+            read,
+            write,
+            verdicts,
+            kinds,
+            failure,
+            ..
+        } = run.point;
+        let point = &mut self.point;
+        merge_sides(&mut point.read, read, seconds);
+        merge_sides(&mut point.write, write, seconds);
+        point.runs += 1;
+        for (index, told) in verdicts.into_iter().enumerate() {
+            let kind = kinds.get(index).copied();
+            let is_known = match kind {
+                Some(kind) => point.kinds.contains(&kind),
+                None => point.verdicts.contains(&told),
+            };
+            if !is_known {
+                point.verdicts.push(told);
+                point.kinds.extend(kind);
+            }
+        }
+        point.failure = point.failure.take().or(failure);
+        let keeps_up = |side: &Side| keeps_up(side, self.seconds);
+        point.kept_up = point.failure.is_none() && point.sides().all(keeps_up);
+    }
+
+    /// By how much the variance of the number of I/Os slower than `limit_ns` exceeds that of as many I/Os independent of each
+    /// other; at least 1. Slow I/Os come in clumps: those in one queue wait for each other.
+    ///
+    /// Where few are slower than the limit, the clumps of those that are slower than nine of ten say how large they may be.
+    pub(super) fn clumping(&self, limit_ns: f64) -> f64 {
+        let mut all = Histogram::default();
+        self.batches().for_each(|batch| all.merge(batch));
+        let tenth = all.percentile(90.0).unwrap_or_default() as f64;
+        let clumping = |limit_ns: f64| self.clumping_at(limit_ns);
+        clumping(limit_ns).max(clumping(tenth.min(limit_ns)))
+    }
+
+    fn clumping_at(&self, limit_ns: f64) -> f64 {
+        let runs = self.runs.iter();
+        let runs = runs.map(|run| {
+            run.iter()
+                .map(|batch| Counts::of(batch, limit_ns))
+                .collect()
+        });
+        let runs: Vec<Vec<Counts>> = runs.collect();
+        let sum = Counts::sum(runs.iter().flatten());
+        let share = sum.share();
+        let if_independent = sum.all * share * (1.0 - share);
+        if if_independent <= 0.0 {
+            return 1.0;
+        }
+        let sums: Vec<Counts> = runs.iter().map(|run| Counts::sum(run.iter())).collect();
+        let within = variance(runs.iter().flatten(), share);
+        // Of two runs the difference says too little.
+        let between = match sums.len() {
+            ..=2 => 0.0,
+            _ => variance(sums.iter(), share),
+        };
+        (within.max(between) / if_independent).max(1.0)
+    }
+
+    /// In how many runs an I/O was slower than this.
+    pub(super) fn runs_slower(&self, limit_ns: f64) -> usize {
+        let is_slow = |run: &&Vec<Histogram>| run.iter().any(|batch| slower(batch, limit_ns) > 0);
+        self.runs.iter().filter(is_slow).count()
+    }
+
+    /// Parts of all runs.
+    pub(super) fn batches(&self) -> impl Iterator<Item = &Histogram> {
+        self.runs.iter().flatten()
+    }
+}
+
+/// How many I/Os there were, and how many of them were slow.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    slow: f64,
+    all: f64,
+}
+
+impl Counts {
+    fn of(latency: &Histogram, limit_ns: f64) -> Counts {
+        Counts {
+            slow: slower(latency, limit_ns) as f64,
+            all: latency.total() as f64,
+        }
+    }
+
+    fn sum<'a>(all: impl Iterator<Item = &'a Counts>) -> Counts {
+        all.fold(Counts::default(), |sum, one| Counts {
+            slow: sum.slow + one.slow,
+            all: sum.all + one.all,
+        })
+    }
+
+    fn share(self) -> f64 {
+        self.slow / self.all.max(1.0)
+    }
+}
+
+/// Variance of the sum of slow I/Os, from how far the parts lie from the common share.
+fn variance<'a>(parts: impl Iterator<Item = &'a Counts>, share: f64) -> f64 {
+    let (mut squares, mut count) = (0.0, 0.0);
+    for part in parts {
+        squares += (part.slow - share * part.all).powi(2);
+        count += 1.0;
+    }
+    match count > 1.0 {
+        true => squares * count / (count - 1.0),
+        false => 0.0,
+    }
+}
+
+/// I/Os that were slower than this, by the middles of their buckets, as percentiles are.
+fn slower(latency: &Histogram, limit_ns: f64) -> u64 {
+    let buckets = latency.buckets();
+    let above = buckets.filter(|(bucket, _)| middle(*bucket) as f64 > limit_ns);
+    above.map(|(_, count)| count).sum()
+}
+
+fn merge_sides(mine: &mut Option<Side>, theirs: Option<Side>, seconds: (f64, f64)) {
+    let (Some(mine), Some(theirs)) = (mine.as_mut(), theirs) else {
+        return;
+    };
+    let all = (seconds.0 + seconds.1).max(f64::MIN_POSITIVE);
+    let sum = mine.achieved_per_s * seconds.0 + theirs.achieved_per_s * seconds.1;
+    mine.achieved_per_s = sum / all;
+    mine.latency.merge(&theirs.latency);
+}
+
+impl LoadLatency {
+    /// How many I/Os were slower than this.
+    pub(super) fn slower(&self, limit_ns: f64) -> u64 {
+        match self.max_ns <= limit_ns {
+            true => 0,
+            false => slower(&self.histogram, limit_ns),
+        }
+    }
+
+    fn merge(&mut self, other: &LoadLatency) {
+        let count = self.count + other.count;
+        let sum = self.mean_ns * self.count as f64 + other.mean_ns * other.count as f64;
+        self.mean_ns = sum / count.max(1) as f64;
+        self.count = count;
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.histogram.merge(&other.histogram);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run at 100 reads a second of which so many were done, all of the same latency.
+    fn run(achieved_per_s: f64, ns: u64) -> LoadRun {
+        let count = (4.0 * achieved_per_s) as u64;
+        let mut histogram = Histogram::default();
+        histogram.record_n(ns, count);
+        let latency = LoadLatency {
+            count,
+            mean_ns: ns as f64,
+            max_ns: ns as f64,
+            histogram: histogram.clone(),
+        };
+        let read = Side {
+            offered_per_s: 100.0,
+            achieved_per_s,
+            latency,
+        };
+        let offered = Offered {
+            reads_per_s: 100.0,
+            writes_per_s: 0.0,
+        };
+        LoadRun {
+            point: Point {
+                offered,
+                read: Some(read),
+                write: None,
+                runs: 1,
+                kept_up: true,
+                interrupted: false,
+                verdicts: vec!["others used the device".to_owned()],
+                kinds: vec![iosonde_result::run::VerdictKind::Interference],
+                failure: None,
+            },
+            seconds: 4.0,
+            batches: vec![histogram],
+        }
+    }
+
+    #[test]
+    fn runs_at_one_rate_are_one_step() {
+        let mut steps = Vec::new();
+        LoadStep::add(&mut steps, run(100.0, 1_000_000));
+        LoadStep::add(&mut steps, run(50.0, 4_000_000));
+        assert_eq!(steps.len(), 1);
+        let point = &steps[0].point;
+        let latency = &point.read.as_ref().unwrap().latency;
+        assert_eq!((point.runs, point.achieved_per_s()), (2, 75.0));
+        assert_eq!((latency.count, latency.max_ns), (600, 4e6));
+        assert!((latency.mean_ns - 2e6).abs() < 1e-6, "{latency:?}");
+        assert_eq!(latency.histogram.total(), 600);
+        // Together they did not keep up, and what both say is said once.
+        assert!(!point.kept_up);
+        assert_eq!(point.verdicts.len(), 1);
+    }
+
+    #[test]
+    fn run_that_the_user_ended_is_a_step_of_its_own() {
+        let mut steps = Vec::new();
+        LoadStep::add(&mut steps, run(100.0, 1_000_000));
+        let mut cut = run(100.0, 1_000_000);
+        cut.point.interrupted = true;
+        LoadStep::add(&mut steps, cut);
+        LoadStep::add(&mut steps, run(100.0, 1_000_000));
+        let runs: Vec<u32> = steps.iter().map(|step| step.point.runs).collect();
+        assert_eq!(runs, [2, 1]);
+    }
+
+    #[test]
+    fn slow_ios_that_come_together_are_clumped() {
+        let batch = |slow: u64| {
+            let mut latency = Histogram::default();
+            latency.record_n(1_000_000, 400);
+            latency.record_n(10_000_000, slow);
+            latency
+        };
+        let with = |slow: [u64; 10]| {
+            let mut run = run(100.0, 1_000_000);
+            run.batches = slow.map(batch).into();
+            let mut steps = Vec::new();
+            LoadStep::add(&mut steps, run);
+            steps[0].clumping(2e6)
+        };
+        assert_eq!(with([1; 10]), 1.0);
+        assert!(with([0, 0, 40, 0, 0, 0, 40, 0, 0, 0]) > 20.0);
+    }
+}
