@@ -2,6 +2,7 @@
 //!
 //! The run writes here and never waits for a client: a connection that is slow or gone must not change what is measured.
 
+use iosonde_job::Plan;
 use iosonde_result::observer::{Control, Observer, Progress, Start};
 use iosonde_result::run::Event;
 use iosonde_result::wire::{Message, ProgressReport, line};
@@ -223,7 +224,7 @@ impl Observer for &Feed {
         self.changed.notify_all();
     }
 
-    fn interval_ns(&self) -> u64 {
+    fn interval_ns(&self, _plan: &Plan) -> u64 {
         self.interval_ns.load(Relaxed)
     }
 

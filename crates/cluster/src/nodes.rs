@@ -10,6 +10,7 @@ use crate::options::{ClusterOptions, PodOptions, VolumeMode, toleration};
 use crate::runner::{ClusterRunner, Made};
 use crate::session::{TICK, Told, Watch};
 use crate::transport::{Connection, Heard};
+use iosonde_job::Plan;
 use iosonde_job::Target;
 use iosonde_result::interval::Interval;
 use iosonde_result::machine::{MachineSeries, MachineSlice};
@@ -389,8 +390,8 @@ impl Observer for Beside<'_, '_> {
         self.observer.status(so_far);
     }
 
-    fn interval_ns(&self) -> u64 {
-        self.observer.interval_ns()
+    fn interval_ns(&self, plan: &Plan) -> u64 {
+        self.observer.interval_ns(plan)
     }
 
     fn interval(&mut self, interval: &Interval) -> Control {

@@ -441,7 +441,7 @@ impl Session for PodsSession<'_> {
         let mut nodes = std::mem::take(&mut self.nodes);
         let outcome = nodes.beside(observer, |observer| {
             self.runs += 1;
-            self.ask_all(plan, observer.interval_ns());
+            self.ask_all(plan, observer.interval_ns(plan));
             self.follow(observer)?;
             self.gather().ok_or(RunError::Interrupted)
         });

@@ -414,7 +414,7 @@ impl ClusterSession<'_> {
         let begin = Request::Run {
             run: self.runs,
             plan: Box::new(plan.clone()),
-            interval_ns: observer.interval_ns(),
+            interval_ns: observer.interval_ns(plan),
             hold: false,
         };
         self.connection.ask(&begin);

@@ -13,7 +13,7 @@ const SECOND: &str =
 
 /// Lines that hold a figure and its verdict, their blanks put together.
 fn rows(text: &str) -> Vec<String> {
-    const VERDICTS: [&str; 4] = ["faster", "slower", "no difference shown", "cannot be told"];
+    const VERDICTS: [&str; 4] = ["faster", "slower", "no difference shown", "undecided"];
     let is_row = |line: &&str| {
         line.starts_with(' ') && VERDICTS.iter().any(|verdict| line.ends_with(verdict))
     };

@@ -174,25 +174,25 @@ fn why_the_only_run_fails_is_said_once() {
     }
 }
 
-/// A run of a second has no interval: neither that its figures are as expected is shown, nor that they are not.
+/// A run of 0.3 s has no interval: neither that its figures are as expected is shown, nor that they are not.
 #[test]
 fn expectation_of_a_run_without_interval_is_undecided_with_status_12() {
     let scratch = Scratch::new("undecided");
-    let suite = |runtime: u32, expect: &str| {
+    let suite = |runtime: &str, expect: &str| {
         format!(
             "[[workload]]\nname = \"a\"\nexpect = [\"{expect}\"]\n\
-             options = {{ rw = \"randread\", size = \"1g\", time_based = 1, runtime = {runtime}, direct = 1 }}\n"
+             options = {{ rw = \"randread\", size = \"1g\", time_based = 1, runtime = \"{runtime}\", direct = 1 }}\n"
         )
     };
-    scratch.file("short.toml", &suite(1, "iops >= 3000"));
+    scratch.file("short.toml", &suite("300ms", "iops >= 3000"));
     let said = scratch.text(12, &["run", "short.toml", NET]);
     assert!(said.contains("undecided"), "{said}");
     let words = ["run", "short.toml", NET, "--fail-if-unclear"];
     scratch.text(11, &words);
     // Ten times as far away, no interval is needed.
-    scratch.file("far.toml", &suite(1, "iops >= 1M"));
+    scratch.file("far.toml", &suite("300ms", "iops >= 1M"));
     scratch.text(11, &["run", "far.toml", NET]);
-    scratch.file("long.toml", &suite(8, "iops >= 3000"));
+    scratch.file("long.toml", &suite("8s", "iops >= 3000"));
     let said = scratch.text(11, &["run", "long.toml", NET]);
     assert!(said.contains("missed"), "{said}");
 }

@@ -131,6 +131,13 @@ impl Plan {
         }
     }
 
+    /// The longest time that a job is measured for, in nanoseconds; `None` where the amount of I/O ends a job.
+    pub fn longest_runtime_ns(&self) -> Option<u64> {
+        let runtimes = self.jobs.iter().map(|job| job.schedule.runtime_ns);
+        let all: Option<Vec<u64>> = runtimes.map(|ns| (ns > 0).then_some(ns)).collect();
+        all?.into_iter().max()
+    }
+
     /// Whether time in which the process is stopped counts.
     pub fn counts_stops(&self) -> bool {
         self.jobs.iter().any(|job| job.measure.counts_stops)

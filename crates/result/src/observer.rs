@@ -2,12 +2,26 @@
 
 use crate::interval::{Interval, IntervalCounts};
 use crate::run::{Event, RunResult};
-use iosonde_job::plan::PerDirection;
+use iosonde_job::plan::{PerDirection, Plan};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// Length of an interval where the observer asks for no other, as in fio.
-pub const INTERVAL_NS: u64 = 1_000_000_000;
+/// Longest interval where the observer asks for no other.
+pub const INTERVAL_NS_MAX: u64 = 1_000_000_000;
+/// Shortest interval where the observer asks for no other.
+pub const INTERVAL_NS_MIN: u64 = 100_000_000;
+/// Intervals in a run of known length, where that gives no interval beyond the limits.
+const INTERVALS_PER_RUN: u64 = 300;
+
+/// Length of the intervals of a plan, in nanoseconds: short runs have enough of them for a confidence interval.
+pub fn usual_interval_ns(plan: &Plan) -> u64 {
+    match plan.longest_runtime_ns() {
+        Some(ns) => (ns / INTERVALS_PER_RUN)
+            .next_multiple_of(INTERVAL_NS_MIN)
+            .clamp(INTERVAL_NS_MIN, INTERVAL_NS_MAX),
+        None => INTERVAL_NS_MAX,
+    }
+}
 
 /// Whether the run goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,10 +63,10 @@ pub trait Observer {
         let _ = so_far;
     }
 
-    /// How long the intervals of the run are to be. Asked once, when the run begins; a session may make them a little
+    /// Length of the intervals of a run of this plan. Asked once, when the run begins; a session may make them a little
     /// longer. Short ones tell sooner how much a rate varies, and are coarser where I/Os are few.
-    fn interval_ns(&self) -> u64 {
-        INTERVAL_NS
+    fn interval_ns(&self, plan: &Plan) -> u64 {
+        usual_interval_ns(plan)
     }
 
     /// A slice of the run is complete, as long as [`Observer::interval_ns`] asked: for studies.

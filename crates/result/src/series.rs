@@ -1,135 +1,257 @@
-//! Statistics of a series of samples taken at equal intervals, such as I/Os per second: how sure its mean is, and whether
-//! it had settled.
+//! Statistics of a series of samples taken at equal intervals, such as I/Os per second: how well its mean is known, and
+//! whether it had settled.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+mod spectrum;
 
-/// A mean and how sure it is.
+use spectrum::{Posterior, Spectra};
+
+/// A mean and how well it is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeanEstimate {
     /// Arithmetic mean.
     pub mean: f64,
     /// Half of the confidence interval's width: the interval is `mean - half_width ..= mean + half_width`.
     pub half_width: f64,
-    /// How many independent samples the series is worth.
+    /// Factor by which the interval is wider that holds for the mean of another run of the same length. At least 1. It
+    /// comes from slow variation that the series shows, or is too short to exclude.
+    pub repeat_factor: f64,
+    /// Number of independent samples that would give an interval of this width.
     pub effective_samples: f64,
-    /// Correlation of neighbouring samples, corrected for the bias of short series: from 0 to [`MOST_CORRELATED`].
-    pub autocorrelation: f64,
+    /// The property of the series that decides the width.
+    pub evidence: Evidence,
+}
+
+impl MeanEstimate {
+    /// Degrees of freedom of the Student's t whose quantiles have about the proportions of those of this estimate. The
+    /// correlation is estimated too, which costs half of them.
+    pub fn freedom(&self) -> f64 {
+        (self.effective_samples / 2.0).max(1.0)
+    }
+}
+
+/// The property of a series that decides how wide the interval of its mean is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Evidence {
+    /// The variation from sample to sample, with its correlation.
+    Series,
+    /// The series is too short for its correlation or its skewness: the spread of its thirds.
+    TooShort,
+    /// The series drifted: its slowest variation is as long as the series, or longer, or the series is too short and held
+    /// no steady state.
+    Drift,
 }
 
 /// Fewest samples for which [`mean_with_confidence`] has an answer.
 pub const FEWEST_SAMPLES: usize = 5;
 
-/// Autocorrelation is taken to be no higher: above it a series tells next to nothing about its mean.
-pub const MOST_CORRELATED: f64 = 0.99;
+/// Constants that were chosen by the coverage of simulated series (docs/decisions/intervals.md).
+#[derive(Debug, Clone, Copy)]
+struct Tuning {
+    /// Neighbours are joined while their correlation is higher, and twice as many samples as the least are left.
+    correlation_max: f64,
+    samples_min: usize,
+    /// A series with fewer effective samples is too short.
+    effective_samples_min: f64,
+    /// A correlated series whose squared skewness is more than this share of the effective samples is too short: a few rare
+    /// events decide its mean.
+    skewness_max: f64,
+    /// Inflation of the variance of the mean above which a series counts as correlated.
+    correlated_inflation: f64,
+    /// The same as a share of all samples, where that is less.
+    effective_share_min: f64,
+    /// With fewer effective samples the thirds of a series are correlated, and their interval is wider by the square root
+    /// of the ratio, up to a factor.
+    thirds_independent_from: f64,
+    thirds_factor_max: f64,
+    /// The mixture of spectra has longer tails than the truth. The share of errors asked of it is larger by this factor.
+    error_factor: f64,
+    /// Probability of slow spectra above which a series has drifted.
+    drift_probability: f64,
+}
 
-/// The mean of a stationary series with its confidence interval; `level` is 0.95 for 95 %. `None` for fewer than
-/// [`FEWEST_SAMPLES`] samples, or samples that are not finite.
+const TUNING: Tuning = Tuning {
+    correlation_max: 0.6,
+    samples_min: 24,
+    effective_samples_min: 7.0,
+    skewness_max: 0.1,
+    correlated_inflation: 2.0,
+    effective_share_min: 0.45,
+    thirds_independent_from: 6.0,
+    thirds_factor_max: 1.3,
+    error_factor: 1.25,
+    drift_probability: 0.5,
+};
+
+/// The normal distribution's 97.5 % quantile.
+const NORMAL_97_5: f64 = 1.96;
+/// Student's 97.5 % quantile for two degrees of freedom: three thirds.
+const STUDENT_97_5_OF_THIRDS: f64 = 4.303;
+/// Longer series are reduced to means of neighbouring samples, at most so many.
+const SAMPLES_MAX: usize = 300;
+
+/// The mean of a series with its confidence interval; `level` is 0.95 for 95 %. `None` for fewer than [`FEWEST_SAMPLES`]
+/// samples, or samples that are not finite.
 ///
-/// Neighbouring samples of a storage device resemble each other, so n of them are worth fewer than n. The series is
-/// treated as autoregressive of first order. Its correlation is estimated, corrected for bias (Kendall, Biometrika 41,
-/// 1954; Marriott and Pope, ibid.), and turned into the variance inflation of the mean of n correlated samples (von Storch
-/// and Zwiers, Statistical Analysis in Climate Research, 1999, section 6.6), which also corrects the sample variance. The
-/// interval is Student's with half as many degrees of freedom as effective samples, since the correlation too is only
-/// estimated: that choice was made by simulation. On series with correlations from 0 to 0.8 the true mean lies in the 95 %
-/// interval 93 to 97 times of 100 from 40 samples on, and up to 0.9 from 120 on; with fewer the interval is too optimistic.
-/// A negative correlation, which would narrow the interval, is taken as 0.
+/// Neighbouring samples of a storage device resemble each other, so n of them are worth fewer than n. The variance of their
+/// mean is the spectral density at frequency zero over n, and the density is found by Bayes' rule among a set of shapes: white
+/// noise, and white noise with autoregressive noise of first order of any correlation time and share (module `spectrum`). The
+/// interval is that of the posterior mixture of Student's distributions. A series with too few effective samples, or whose mean
+/// a few rare events decide, has the wider of that and Student's interval over its thirds.
+///
+/// Coverage and width on simulated series, and the alternatives, are in docs/decisions/intervals.md.
 pub fn mean_with_confidence(series: &[f64], level: f64) -> Option<MeanEstimate> {
     if series.len() < FEWEST_SAMPLES || series.iter().any(|sample| !sample.is_finite()) {
         return None;
     }
-    let n = series.len() as f64;
+    debug_assert!((0.5..1.0).contains(&level), "{level}");
     let mean = mean(series);
-    let squares: f64 = series.iter().map(|sample| (sample - mean).powi(2)).sum();
-    let autocorrelation = autocorrelation(series, mean, squares);
-    estimate(
-        Sample { n, mean, squares },
-        variance_inflation(n, autocorrelation),
-        autocorrelation,
-        (0.5, level),
-    )
-}
-
-/// As [`mean_with_confidence`], of a series whose correlated part may hide behind an independent one: the rate of a short
-/// interval, which is counted to the whole I/O, of a device whose speed changes slowly.
-///
-/// Such a series is autoregressive of first order with white noise on top: its correlations fall as a phi^k. Where the
-/// first is noticeable (above one and a half standard errors), phi is that of the next two to the first two, and a their
-/// share; otherwise the series is treated as by [`mean_with_confidence`]. Student's degrees of freedom are two fifths of the
-/// effective samples, since more is estimated: that too was chosen by simulation.
-pub fn mean_behind_noise(series: &[f64], level: f64) -> Option<MeanEstimate> {
-    let plain = mean_with_confidence(series, level)?;
-    let n = series.len() as f64;
-    let mean = plain.mean;
-    let squares: f64 = series.iter().map(|sample| (sample - mean).powi(2)).sum();
-    let [first, second, third] = [1, 2, 3].map(|lag| {
-        let pairs = series.iter().zip(series.iter().skip(lag));
-        let products: f64 = pairs.map(|(a, b)| (a - mean) * (b - mean)).sum();
-        ((n * products / squares + 1.0) / (n - 2.0 - lag as f64))
-            .clamp(-MOST_CORRELATED, MOST_CORRELATED)
-    });
-    // A series that does not vary has no correlation: the comparison is false for what is not a number.
-    let noticeable = first > 1.5 / n.sqrt();
-    let phi = ((second + third) / (first + second)).clamp(0.0, MOST_CORRELATED);
-    if !noticeable || phi <= first {
-        return Some(plain);
+    let reduced = reduce(series);
+    let moments = Moments::of(series);
+    if moments.variance <= f64::EPSILON * f64::EPSILON * mean * mean {
+        return Some(MeanEstimate {
+            mean,
+            half_width: 0.0,
+            repeat_factor: 1.0,
+            effective_samples: series.len() as f64,
+            evidence: Evidence::Series,
+        });
     }
-    let share = (first / phi).min(1.0);
-    let inflation = 1.0 + share * (variance_inflation(n, phi) - 1.0);
-    estimate(Sample { n, mean, squares }, inflation, first, (0.4, level))
-}
-
-/// What is known of a series but its correlation.
-struct Sample {
-    n: f64,
-    mean: f64,
-    squares: f64,
-}
-
-/// `freedom` is the share of the effective samples that are degrees of freedom.
-fn estimate(
-    sample: Sample,
-    inflation: f64,
-    autocorrelation: f64,
-    (freedom, level): (f64, f64),
-) -> Option<MeanEstimate> {
-    let Sample { n, mean, squares } = sample;
-    let effective_samples = n / inflation;
-    // E[squares] = variance * (n - inflation), hence the divisor; it is never taken smaller than for two samples.
-    let variance_of_mean = squares / (n - inflation).max(1.0) * inflation / n;
-    let freedom = (effective_samples * freedom).max(1.0);
-    let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
-    let quantile = student.inverse_cdf(0.5 + level / 2.0);
+    let posterior = Spectra::of(reduced.len()).posterior(&reduced);
+    let interval = |level: f64| interval(&reduced, &moments, &posterior, level);
+    let (half_width, repeat, evidence) = interval(level);
+    // By the 95 % interval, whatever the level.
+    let half_95 = if level == 0.95 {
+        half_width
+    } else {
+        interval(0.95).0
+    };
+    let effective_samples = moments.variance * (NORMAL_97_5 / half_95).powi(2);
     Some(MeanEstimate {
         mean,
-        half_width: quantile * variance_of_mean.sqrt(),
-        effective_samples,
-        autocorrelation,
+        half_width,
+        repeat_factor: (repeat / half_width).max(1.0),
+        effective_samples: effective_samples.min(series.len() as f64),
+        evidence,
     })
+}
+
+/// Half of the width for the mean of this series, the same for another one, and the evidence that decides.
+fn interval(
+    series: &[f64],
+    moments: &Moments,
+    posterior: &Posterior,
+    level: f64,
+) -> (f64, f64, Evidence) {
+    let errors = (1.0 - level) / 2.0;
+    let stationary = |factor: f64| posterior.half_width(1.0 - errors * factor, false);
+    let usual = stationary(TUNING.error_factor);
+    let effective_samples = moments.variance * (quantile_of(level) / usual).powi(2);
+    let is_skewed = moments.skewness.powi(2) > TUNING.skewness_max * effective_samples;
+    let factor = if is_skewed { 1.0 } else { TUNING.error_factor };
+    let half_width = if is_skewed { stationary(1.0) } else { usual };
+    let repeat = posterior.half_width(1.0 - errors * factor, true);
+    if posterior.drift_probability > TUNING.drift_probability {
+        let widest = repeat.max(half_width);
+        return (widest, widest, Evidence::Drift);
+    }
+    let is_correlated = moments.samples > TUNING.correlated_inflation * effective_samples;
+    let of_all = moments.samples * TUNING.effective_share_min;
+    let effective_samples_min = TUNING.effective_samples_min.min(of_all);
+    let is_too_short = effective_samples < effective_samples_min || is_correlated && is_skewed;
+    let of_thirds = half_width_of_thirds(series) * quantile_of(level) / NORMAL_97_5;
+    if !is_too_short {
+        return (half_width, repeat.max(half_width), Evidence::Series);
+    }
+    let evidence = match held_still(series) {
+        Some(false) => Evidence::Drift,
+        _ => Evidence::TooShort,
+    };
+    // The thirds are correlated where the correlation is as long as they are.
+    let correlated = (TUNING.thirds_independent_from / effective_samples).sqrt();
+    let half_width = half_width.max(of_thirds * correlated.clamp(1.0, TUNING.thirds_factor_max));
+    (half_width, repeat.max(half_width), evidence)
+}
+
+/// The normal distribution's quantile of a two-sided interval.
+fn quantile_of(level: f64) -> f64 {
+    spectrum::normal_quantile(0.5 + level / 2.0)
+}
+
+/// Means of neighbouring samples: at most [`SAMPLES_MAX`], and no more than show the correlation. Of a slowly varying series
+/// the high frequencies say how it moves from sample to sample, in steps or smoothly, and nothing of its mean; a spectrum that
+/// is made to fit them misses the low ones.
+fn reduce(series: &[f64]) -> Vec<f64> {
+    let mut reduced = group(series, series.len().div_ceil(SAMPLES_MAX));
+    while reduced.len() >= 2 * TUNING.samples_min && correlation(&reduced) > TUNING.correlation_max
+    {
+        reduced = group(&reduced, 2);
+    }
+    reduced
+}
+
+/// Means of so many neighbours. A remainder at the start is left out.
+fn group(series: &[f64], size: usize) -> Vec<f64> {
+    let mut grouped: Vec<f64> = series.rchunks_exact(size).map(mean).collect();
+    grouped.reverse();
+    grouped
+}
+
+/// Correlation of neighbouring samples; 0 where they do not vary.
+fn correlation(series: &[f64]) -> f64 {
+    let mean = mean(series);
+    let squares: f64 = series.iter().map(|sample| (sample - mean).powi(2)).sum();
+    let products = series
+        .windows(2)
+        .map(|pair| (pair[0] - mean) * (pair[1] - mean));
+    let products: f64 = products.sum();
+    if squares > 0.0 {
+        products / squares
+    } else {
+        0.0
+    }
+}
+
+/// Half of the width of Student's 95 % interval of the mean of three thirds.
+fn half_width_of_thirds(series: &[f64]) -> f64 {
+    let n = series.len();
+    let thirds = [0, 1, 2].map(|index| mean(&series[index * n / 3..(index + 1) * n / 3]));
+    let middle = mean(&thirds);
+    let squares: f64 = thirds.iter().map(|third| (third - middle).powi(2)).sum();
+    STUDENT_97_5_OF_THIRDS * (squares / 2.0 / 3.0).sqrt()
+}
+
+/// Number, variance and skewness of the samples as they were taken.
+struct Moments {
+    samples: f64,
+    variance: f64,
+    skewness: f64,
+}
+
+impl Moments {
+    fn of(series: &[f64]) -> Moments {
+        let n = series.len() as f64;
+        let mean = mean(series);
+        let sum = |power: i32| {
+            series
+                .iter()
+                .map(|sample| (sample - mean).powi(power))
+                .sum::<f64>()
+        };
+        let squares = sum(2);
+        let skewness = match squares > 0.0 {
+            true => sum(3) / n / (squares / n).powf(1.5),
+            false => 0.0,
+        };
+        Moments {
+            samples: n,
+            variance: squares / (n - 1.0),
+            skewness,
+        }
+    }
 }
 
 fn mean(series: &[f64]) -> f64 {
     series.iter().sum::<f64>() / series.len() as f64
-}
-
-/// Lag-1 autocorrelation, from the samples' mean and the sum of their squared deviations.
-fn autocorrelation(series: &[f64], mean: f64, squares: f64) -> f64 {
-    if squares <= 0.0 {
-        return 0.0;
-    }
-    let n = series.len() as f64;
-    let products = series
-        .windows(2)
-        .map(|pair| (pair[0] - mean) * (pair[1] - mean));
-    let biased = products.sum::<f64>() / squares;
-    // E[biased] is about phi - (1 + 3 phi) / n.
-    ((n * biased + 1.0) / (n - 3.0)).clamp(0.0, MOST_CORRELATED)
-}
-
-/// By how much the variance of the mean of `n` samples exceeds that of independent ones:
-/// 1 + 2 sum over k of (1 - k/n) phi^k.
-fn variance_inflation(n: f64, phi: f64) -> f64 {
-    let rest = 1.0 - phi;
-    (1.0 + phi) / rest - 2.0 * phi * (1.0 - phi.powf(n)) / (n * rest * rest)
 }
 
 /// The steady-state test of the SNIA Solid State Storage Performance Test Specification.
@@ -187,27 +309,8 @@ fn slope(window: &[f64], mean: f64) -> f64 {
     products / squares
 }
 
-/// Intervals are also looked at in groups of this many: noise that is slower than an interval hides behind noise that is
-/// as fast as one, and shows in the groups.
-const GROUP: usize = 4;
-/// Groups are used from this many on.
-const FEWEST_GROUPS: usize = 12;
 /// Rounds of SNIA's measurement window. A run is cut into as many: what varies faster is noise, not drift.
 const ROUNDS: usize = 5;
-
-/// Half the width of the confidence interval of the mean rate of a run, from the rates of its intervals; `None` for too few of
-/// them.
-///
-/// The wider of what the intervals say by [`mean_behind_noise`], and groups of four of them by [`mean_with_confidence`].
-pub fn half_width(rates: &[f64], level: f64) -> Option<f64> {
-    let fine = mean_behind_noise(rates, level)?.half_width;
-    if rates.len() / GROUP < FEWEST_GROUPS {
-        return Some(fine);
-    }
-    let groups: Vec<f64> = rates.rchunks_exact(GROUP).map(mean).collect();
-    let coarse = mean_with_confidence(&groups, level)?.half_width;
-    Some(fine.max(coarse))
-}
 
 /// Whether the rate of a run held still, by SNIA's test over its rounds; `None` when there are too few intervals to tell.
 pub fn held_still(rates: &[f64]) -> Option<bool> {
@@ -222,199 +325,4 @@ pub fn held_still(rates: &[f64]) -> Option<bool> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use rand::{RngExt, SeedableRng};
-    use rand_xoshiro::Xoshiro256PlusPlus;
-
-    /// A standard normal number (Box and Muller).
-    fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {
-        let radius = (-2.0 * (1.0 - random.random::<f64>()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * random.random::<f64>()).cos()
-    }
-
-    /// A stationary autoregressive series with mean 100 and innovations of variance 1.
-    fn autoregressive(length: usize, phi: f64, seed: u64) -> Vec<f64> {
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let mut deviation = normal(&mut random) / (1.0 - phi * phi).sqrt();
-        (0..length)
-            .map(|_| {
-                let sample = 100.0 + deviation;
-                deviation = phi * deviation + normal(&mut random);
-                sample
-            })
-            .collect()
-    }
-
-    /// Of 1000 seeded series, how many have the true mean in their 95 % interval.
-    fn covered(length: usize, phi: f64) -> usize {
-        let covers = |seed: &u64| {
-            let series = autoregressive(length, phi, seed * 7919 + 13);
-            let estimate = mean_with_confidence(&series, 0.95).unwrap();
-            (estimate.mean - 100.0).abs() <= estimate.half_width
-        };
-        (0..1000).filter(covers).count()
-    }
-
-    #[test]
-    fn the_interval_covers_the_true_mean_as_often_as_it_says() {
-        for (length, phi) in [
-            (40, 0.0),
-            (40, 0.3),
-            (40, 0.6),
-            (40, 0.8),
-            (60, 0.0),
-            (60, 0.6),
-            (120, 0.9),
-            (300, 0.3),
-            (300, 0.8),
-            (300, 0.9),
-        ] {
-            let covered = covered(length, phi);
-            assert!(
-                (930..=970).contains(&covered),
-                "{covered} of 1000 for {length} samples with correlation {phi}"
-            );
-        }
-    }
-
-    #[test]
-    fn independent_samples_give_nearly_the_textbook_interval() {
-        let series = autoregressive(1000, 0.0, 1);
-        let estimate = mean_with_confidence(&series, 0.95).unwrap();
-        let textbook = 1.96 / 1000f64.sqrt();
-        assert!(
-            (estimate.half_width / textbook - 1.0).abs() < 0.1,
-            "{estimate:?}"
-        );
-        assert!(estimate.effective_samples > 850.0, "{estimate:?}");
-    }
-
-    #[test]
-    fn correlated_samples_are_worth_fewer() {
-        let estimate = mean_with_confidence(&autoregressive(10_000, 0.8, 1), 0.95).unwrap();
-        // n (1 - phi) / (1 + phi)
-        assert!(
-            (estimate.effective_samples / 1111.0 - 1.0).abs() < 0.1,
-            "{estimate:?}"
-        );
-        assert!(
-            (estimate.autocorrelation - 0.8).abs() < 0.02,
-            "{estimate:?}"
-        );
-    }
-
-    #[test]
-    fn inflation_is_the_sum_it_stands_for() {
-        for (n, phi) in [(5, 0.5f64), (17, 0.9), (100, 0.0)] {
-            let terms = (1..n).map(|k| (1.0 - k as f64 / n as f64) * phi.powi(k));
-            let sum = 1.0 + 2.0 * terms.sum::<f64>();
-            assert!((variance_inflation(n as f64, phi) - sum).abs() < 1e-9);
-        }
-    }
-
-    #[test]
-    fn too_little_has_no_interval() {
-        assert_eq!(mean_with_confidence(&[1.0; FEWEST_SAMPLES - 1], 0.95), None);
-        assert_eq!(
-            mean_with_confidence(&[1.0, 2.0, f64::NAN, 1.0, 1.0], 0.95),
-            None
-        );
-        let constant = mean_with_confidence(&[7.0; 10], 0.95).unwrap();
-        assert_eq!((constant.mean, constant.half_width), (7.0, 0.0));
-    }
-
-    #[test]
-    fn steady_state_limits() {
-        let test = |window: &[f64]| SteadyStateTest::of(window).unwrap();
-        let flat = test(&[100.0, 91.0, 110.0, 91.0, 108.0]);
-        assert!(
-            (flat.range - 0.19).abs() < 1e-12 && flat.is_steady(),
-            "{flat:?}"
-        );
-        let wide = test(&[100.0, 90.0, 110.5, 90.0, 109.5]);
-        assert!(
-            wide.range > 0.2 && wide.excursion <= 0.1 && !wide.is_steady(),
-            "{wide:?}"
-        );
-        let rising = test(&[94.0, 97.0, 100.0, 103.0, 106.0]);
-        assert!((rising.excursion - 0.12).abs() < 1e-12 && rising.range <= 0.2);
-        assert!(!rising.is_steady(), "{rising:?}");
-        let falling = test(&[106.0, 103.0, 100.0, 97.0, 94.0]);
-        assert_eq!(falling.excursion, rising.excursion);
-        assert_eq!(SteadyStateTest::of(&[1.0]), None);
-        assert_eq!(SteadyStateTest::of(&[0.0, 0.0]), None);
-        assert_eq!(SteadyStateTest::of(&[1.0, f64::INFINITY]), None);
-    }
-
-    #[test]
-    fn slow_noise_is_seen_behind_fast_noise() {
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
-        let slow = |index: usize| if index % 20 < 10 { 2.0 } else { -2.0 };
-        let series: Vec<f64> = (0..200)
-            .map(|index| 100.0 + slow(index) + 2.0 * normal(&mut random))
-            .collect();
-        let plain = mean_with_confidence(&series, 0.95).unwrap();
-        let seen = mean_behind_noise(&series, 0.95).unwrap();
-        assert!(
-            seen.half_width > 1.2 * plain.half_width,
-            "{seen:?} {plain:?}"
-        );
-        // Where there is nothing to be seen, nothing changes.
-        let white: Vec<f64> = (0..200).map(|_| 100.0 + normal(&mut random)).collect();
-        assert_eq!(
-            mean_behind_noise(&white, 0.95),
-            mean_with_confidence(&white, 0.95)
-        );
-        let still = mean_behind_noise(&[5.0; 20], 0.95).unwrap();
-        assert_eq!(still.half_width, 0.0);
-        assert_eq!(mean_behind_noise(&[5.0; 4], 0.95), None);
-    }
-
-    proptest! {
-        #[test]
-        fn scaling_the_samples_scales_the_interval(
-            series in proptest::collection::vec(1.0f64..1e6, FEWEST_SAMPLES..100),
-            factor in 0.001f64..1000.0,
-        ) {
-            let scaled: Vec<f64> = series.iter().map(|sample| sample * factor).collect();
-            let one = mean_with_confidence(&series, 0.95).unwrap();
-            let other = mean_with_confidence(&scaled, 0.95).unwrap();
-            prop_assert!((other.half_width - one.half_width * factor).abs() <= 1e-6 * other.half_width.abs() + 1e-9);
-            prop_assert!((0.0..=MOST_CORRELATED).contains(&one.autocorrelation));
-            prop_assert!(one.effective_samples <= series.len() as f64 + 1e-9);
-            prop_assert!(one.half_width >= 0.0 && one.half_width.is_finite());
-            let surer = mean_with_confidence(&series, 0.99).unwrap();
-            prop_assert!(surer.half_width >= one.half_width);
-        }
-
-        #[test]
-        fn the_line_never_leaves_the_range_by_much(
-            window in proptest::collection::vec(1.0f64..1e6, 2..50),
-        ) {
-            let test = SteadyStateTest::of(&window).unwrap();
-            prop_assert!(test.range >= 0.0 && test.excursion >= 0.0);
-            // A least-squares line rises by at most 1.5 times the range of its samples.
-            prop_assert!(test.excursion <= 1.5 * test.range + 1e-9);
-        }
-    }
-
-    #[test]
-    fn drift_is_not_a_steady_state() {
-        assert_eq!(held_still(&[100.0; 8]), Some(true));
-        let falling: Vec<f64> = (0..10).map(|i| 100.0 - 2.0 * f64::from(i)).collect();
-        assert_eq!(held_still(&falling), Some(false));
-        assert_eq!(held_still(&[100.0, 70.0, 100.0, 100.0, 100.0]), Some(false));
-        assert_eq!(held_still(&[100.0; 4]), None);
-    }
-
-    #[test]
-    fn slow_noise_behind_fast_noise_widens_the_interval() {
-        let fast = |i: u32| f64::from(i * 7 % 11) - 5.0;
-        let slow = |i: u32| if i % 20 < 10 { 2.0 } else { -2.0 };
-        let rates: Vec<f64> = (0..80).map(|i| 100.0 + fast(i) + slow(i)).collect();
-        let fine = mean_with_confidence(&rates, 0.95).unwrap().half_width;
-        assert!(half_width(&rates, 0.95).unwrap() > 1.3 * fine);
-    }
-}
+mod tests;

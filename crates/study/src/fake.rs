@@ -236,7 +236,7 @@ impl Session for FakeSession {
         let end_ns = at_ns + job.schedule.runtime_ns;
         while at_ns < end_ns && left > 0 {
             let length_ns = (end_ns - at_ns)
-                .min(observer.interval_ns())
+                .min(observer.interval_ns(plan))
                 .min((left as f64 / rate * 1e9).ceil() as u64);
             let (mut ios, mut done_ns, mut stop) = (0, 0, Control::Continue);
             while done_ns < length_ns && stop == Control::Continue {

@@ -15,7 +15,6 @@ mod figure;
 mod knee;
 mod observer;
 mod outcome;
-mod percentile;
 mod phase;
 mod second_size;
 mod slow;

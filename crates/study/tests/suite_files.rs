@@ -344,8 +344,8 @@ fn judge_rate(
 fn figure_without_interval_near_its_bound_is_undecided() {
     for (value, verdict) in [
         (99.0, Verdict::Missed),
-        (200.0, Verdict::CannotBeTold),
-        (1_100.0, Verdict::CannotBeTold),
+        (200.0, Verdict::Undecided),
+        (1_100.0, Verdict::Undecided),
         (10_001.0, Verdict::Met),
     ] {
         let judged = judge_rate((value, None), None, false).0;

@@ -86,7 +86,7 @@ impl<'a> Crew<'a> {
         around: Around<'a>,
         observer: &'a mut dyn Observer,
     ) -> Crew<'a> {
-        let interval_ns = observer.interval_ns().max(1);
+        let interval_ns = observer.interval_ns(plan).max(1);
         let mut sampler = Sampler::new(interval_ns);
         let only_laid_out = |clone: &Member| plan.jobs[clone.job].files.create_only;
         let shared: Vec<_> = clones.iter().map(|_| Arc::new(Shared::default())).collect();

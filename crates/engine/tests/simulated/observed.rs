@@ -49,7 +49,18 @@ fn start_delay_and_intervals() {
     let mut late = job("read_us=1000,parallel=1,read_dist=fixed", 1);
     late.schedule.startdelay_ns = (2_000_000_000, 2_000_000_000);
     late.schedule.runtime_ns = 3_000_000_000;
-    let result = run(vec![late]);
+    let plan = Plan {
+        jobs: vec![late],
+        global_options: Vec::new(),
+    };
+    let mut observer = Sliced {
+        interval_ns: 1_000_000_000,
+        seen: Vec::new(),
+    };
+    let result = LocalRunner::default()
+        .open()
+        .run(&plan, &mut observer)
+        .unwrap();
     let per_second: Vec<u64> = result
         .intervals
         .iter()
@@ -76,7 +87,7 @@ struct Sliced {
 }
 
 impl Observer for Sliced {
-    fn interval_ns(&self) -> u64 {
+    fn interval_ns(&self, _plan: &Plan) -> u64 {
         self.interval_ns
     }
 

@@ -227,14 +227,14 @@ fn conclude(args: &RunArgs, results: &[SuiteResult]) -> Result<(), Failure> {
     }
     let is_missed = |judged: &&Judged| match judged.verdict {
         Verdict::Missed | Verdict::NotMeasured => true,
-        Verdict::CannotBeTold => args.fail_if_unclear,
+        Verdict::Undecided => args.fail_if_unclear,
         Verdict::Met => false,
     };
     let missed = lines_of(results, is_missed);
     if !missed.is_empty() {
         return Err(Failure::Missed(missed));
     }
-    let undecided = lines_of(results, |judged| judged.verdict == Verdict::CannotBeTold);
+    let undecided = lines_of(results, |judged| judged.verdict == Verdict::Undecided);
     match undecided.is_empty() {
         true => Ok(()),
         false => Err(Failure::Undecided(undecided)),

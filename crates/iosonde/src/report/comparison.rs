@@ -208,6 +208,8 @@ impl<'a> Document<'a> {
             .comparison
             .notes
             .iter()
+            .cloned()
+            .chain(self.comparison.what_would_decide())
             .map(|note| format!("{note}."))
             .collect();
         let is_sweep = !self.sweep.is_empty();
@@ -309,7 +311,7 @@ fn summary(comparison: &Comparison) -> String {
         (Verdict::Faster, "B is faster in"),
         (Verdict::Slower, "B is slower in"),
         (Verdict::NoDifferenceShown, "no difference is shown in"),
-        (Verdict::CannotBeTold, "it cannot be told in"),
+        (Verdict::Undecided, "it is undecided in"),
     ]
     .into_iter()
     .map(|(verdict, words)| (comparison.count(verdict), words))

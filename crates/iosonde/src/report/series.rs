@@ -16,7 +16,7 @@ use iosonde_study::words;
 pub(crate) use csv::csv;
 
 /// Characters of a sparkline.
-const WIDTH: usize = 32;
+const WIDTH: usize = 20;
 /// Fewer intervals than this have no course.
 const LEAST_INTERVALS: usize = 3;
 

@@ -171,7 +171,7 @@ pub(crate) fn summary(result: &SuiteResult) -> String {
     let all = [
         Verdict::Met,
         Verdict::Missed,
-        Verdict::CannotBeTold,
+        Verdict::Undecided,
         Verdict::NotMeasured,
     ];
     let count = |verdict| {

@@ -247,7 +247,7 @@ impl Store {
     fn parts(&self, study: &str) -> rusqlite::Result<Vec<(u32, Part)>> {
         let mut select = self.connection.prepare_cached(
             "SELECT run.number, part.number, part.name, rw, bs, iodepth, numjobs, \
-                    subject, measure, value, low, high, freedom, basis, settled \
+                    subject, measure, value, low, high, freedom, basis, settled, repeat_factor \
              FROM run JOIN part ON part.run = run.id \
              LEFT JOIN figure ON figure.run = part.run AND figure.part = part.number \
              WHERE run.study = ?1 ORDER BY run.number, part.number",
@@ -381,6 +381,8 @@ fn figure(row: &Row<'_>) -> rusqlite::Result<Option<Figure>> {
             low,
             high,
             freedom,
+            // Results of before this column were compared by their interval alone.
+            repeat_factor: row.get::<_, Option<f64>>(15)?.unwrap_or(1.0),
             basis,
         }),
         _ => None,

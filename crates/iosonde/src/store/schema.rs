@@ -6,7 +6,8 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 pub(super) const APPLICATION_ID: i64 = 0x696f_736f;
 
 /// What turns version n into n + 1. `PRAGMA user_version` counts how many have been done.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE study (
         id TEXT PRIMARY KEY,
         kind TEXT NOT NULL,
@@ -67,7 +68,11 @@ const MIGRATIONS: &[&str] = &["
         PRIMARY KEY (run, part, subject, measure),
         FOREIGN KEY (run, part) REFERENCES part (run, number) ON DELETE CASCADE
     ) STRICT, WITHOUT ROWID;
-    "];
+    ",
+    "
+    ALTER TABLE figure ADD COLUMN repeat_factor REAL;
+    ",
+];
 
 /// The version that this program writes.
 pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;

@@ -282,8 +282,8 @@ fn insert_parts(transaction: &Transaction<'_>, run: i64, parts: &[Part]) -> rusq
         "INSERT INTO part (run, number, name, rw, bs, iodepth, numjobs) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     let mut insert_figure = transaction.prepare_cached(
-        "INSERT INTO figure (run, part, subject, measure, value, low, high, freedom, basis, settled) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        "INSERT INTO figure (run, part, subject, measure, value, low, high, freedom, basis, settled, \
+         repeat_factor) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     )?;
     for (number, part) in (1i64..).zip(parts) {
         let pattern = &part.pattern;
@@ -308,7 +308,8 @@ fn insert_parts(transaction: &Transaction<'_>, run: i64, parts: &[Part]) -> rusq
                 bounds.map(|bounds| bounds.high),
                 bounds.map(|bounds| bounds.freedom),
                 bounds.map(|bounds| bounds.basis.name()),
-                figure.settled
+                figure.settled,
+                bounds.map(|bounds| bounds.repeat_factor)
             ])?;
         }
     }

@@ -79,6 +79,7 @@ mod tests {
             low: value * (1.0 - share),
             high: value * (1.0 + share),
             freedom: 20.0,
+            repeat_factor: 1.0,
             basis: Basis::Series,
         });
         Figure {
@@ -131,7 +132,7 @@ mod tests {
     #[test]
     fn rate_without_interval_has_that_of_its_latency() {
         let (before, after) = joined([None, Some(0.05)], 500e3 / 0.81);
-        assert_eq!(before[0].verdict, Verdict::CannotBeTold);
+        assert_eq!(before[0].verdict, Verdict::Undecided);
         assert_eq!(after[0].verdict, Verdict::Slower);
         assert_eq!(after[1], before[1]);
     }

@@ -58,7 +58,7 @@ pub struct Figure {
     pub measure: Measure,
     /// The number, in the unit of `measure`. Above zero.
     pub value: f64,
-    /// Its 95 % confidence interval; `None` where it cannot be told.
+    /// Its 95 % confidence interval; `None` where it is not known.
     pub bounds: Option<Bounds>,
     /// Whether the rate held still while it was measured; `None` where it cannot be told.
     pub settled: Option<bool>,
@@ -73,8 +73,27 @@ pub struct Bounds {
     pub high: f64,
     /// Degrees of freedom of the Student's t that it was made with.
     pub freedom: f64,
+    /// Factor by which the interval is wider that holds for another run of the same length: slow variation that this run
+    /// shows, or is too short to exclude. 1 where the interval is of several runs.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub repeat_factor: f64,
     /// What it was made from.
     pub basis: Basis,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn is_one(factor: &f64) -> bool {
+    *factor == 1.0
+}
+
+impl Bounds {
+    /// The interval where it says something: not one that reaches zero or twice the value. Such a figure is not known.
+    pub(super) fn if_telling(self, value: f64) -> Option<Bounds> {
+        (self.low > 0.0 && self.high <= 2.0 * value).then_some(self)
+    }
 }
 
 /// What an interval was made from.
@@ -83,8 +102,10 @@ pub struct Bounds {
 pub enum Basis {
     /// The run interval by interval.
     Series,
-    /// How far the thirds of a short run lie apart.
+    /// The spread of the thirds of a run that is too short for its correlation.
     Thirds,
+    /// The slowest variation of a run that drifted.
+    Drift,
     /// Number, mean and deviation of its samples only.
     Samples,
     /// Several runs on one machine.
@@ -101,6 +122,7 @@ impl Basis {
         match self {
             Basis::Series => "series",
             Basis::Thirds => "thirds",
+            Basis::Drift => "drift",
             Basis::Samples => "samples",
             Basis::Runs => "runs",
             Basis::Machines => "machines",
@@ -110,8 +132,8 @@ impl Basis {
 
     /// From [`Basis::name`].
     pub fn from_name(name: &str) -> Option<Basis> {
-        use Basis::{Machines, Predicted, Runs, Samples, Series, Thirds};
-        [Series, Thirds, Samples, Runs, Machines, Predicted]
+        use Basis::{Drift, Machines, Predicted, Runs, Samples, Series, Thirds};
+        [Series, Thirds, Drift, Samples, Runs, Machines, Predicted]
             .into_iter()
             .find(|basis| basis.name() == name)
     }

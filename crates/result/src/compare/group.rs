@@ -128,6 +128,7 @@ pub(super) fn bounds_of_logs(logs: &[f64], basis: Basis) -> Option<Bounds> {
         low: (mean - half).exp(),
         high: (mean + half).exp(),
         freedom,
+        repeat_factor: 1.0,
         basis,
     })
 }

@@ -2,7 +2,7 @@
 
 use super::figure::{Basis, Bounds};
 use crate::histogram::{Histogram, lowest, width};
-use crate::series::{FEWEST_SAMPLES, mean_with_confidence};
+use crate::series::{Evidence, FEWEST_SAMPLES, mean_with_confidence};
 use crate::stats::Moments;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -14,8 +14,8 @@ pub const LEVEL: f64 = 0.95;
 /// a device whose speed from second to second has a correlation of 0.5, rounded down.
 const ASSUMED_CORRELATION: f64 = 0.7;
 
-/// A run of this length or less may stand for a few moments of a device that drifts from minute to minute.
-const SHORT_S: f64 = 10.0;
+/// 95 % of a normal distribution lie within so many standard deviations.
+const NORMAL_95: f64 = 1.96;
 
 /// A ratio with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -45,8 +45,9 @@ pub(super) fn quantile(level: f64, freedom: f64) -> f64 {
 
 /// The ratio of two independent values, with an interval of confidence `level`.
 ///
-/// The intervals of both are taken to the scale of logarithms and joined by the method of variance estimates recovery
-/// (Zou and Donner, Statistics in Medicine 27, 2008), which keeps their asymmetry and needs no common degrees of freedom.
+/// The intervals of both are those that hold for another run ([`Bounds::repeat_factor`]). They are taken to the scale of
+/// logarithms and joined by the method of variance estimates recovery (Zou and Donner, Statistics in Medicine 27, 2008),
+/// which keeps their asymmetry and needs no common degrees of freedom.
 pub(super) fn ratio(
     first: (f64, Option<&Bounds>),
     second: (f64, Option<&Bounds>),
@@ -68,77 +69,50 @@ pub(super) fn ratio(
 
 /// How far an interval extends down and up on the scale of logarithms, widened from [`LEVEL`] to `level`.
 fn log_widths(value: f64, bounds: &Bounds, level: f64) -> (f64, f64) {
-    let wider = quantile(level, bounds.freedom) / quantile(LEVEL, bounds.freedom);
+    let level = quantile(level, bounds.freedom) / quantile(LEVEL, bounds.freedom);
+    let wider = level * bounds.repeat_factor;
     let down = value.ln() - bounds.low.ln();
     let up = bounds.high.ln() - value.ln();
     (down * wider, up * wider)
 }
 
-/// The interval of a mean rate, from the rates of the intervals it is the mean of, which took `measured_s` together.
-/// `value` is the rate of the whole run.
-pub(super) fn bounds_of_rates(
-    value: f64,
-    rates: &[f64],
-    ios: u64,
-    measured_s: f64,
-) -> Option<Bounds> {
-    let error = Error::of_mean(rates, measured_s)?;
+/// The interval of a mean rate, from the rates of the intervals it is the mean of. `value` is the rate of the whole run,
+/// `ios` its I/Os. `None` where the rate is not known.
+pub fn bounds_of_rates(value: f64, rates: &[f64], ios: u64) -> Option<Bounds> {
+    let error = Error::of_mean(rates)?;
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
     if mean <= 0.0 {
         return None;
     }
     // A rate is never known better than to one I/O of the run.
     let share = (error.half_width / mean).max(1.0 / ios.max(1) as f64);
-    Some(around(value, share, share, error))
+    around(value, share, share, error).if_telling(value)
 }
 
 /// How far a mean may be off.
 #[derive(Debug, Clone, Copy)]
 struct Error {
     half_width: f64,
+    repeat_factor: f64,
     freedom: f64,
     basis: Basis,
 }
 
 impl Error {
-    /// Of the mean of a series that took `measured_s`.
-    ///
-    /// What happens from interval to interval says nothing of what happens from minute to minute. Noise of such devices
-    /// is much like flicker noise, of which the means of long stretches vary as those of short ones do. So a run of
-    /// [`SHORT_S`] or less is known no better than a single one of its thirds, by Student's t over the three; that counts
-    /// less with the square of the length. Of quick probes of one disk on a shared virtual machine, 15 % of the figures were
-    /// called different without that, and 3 % with it.
-    fn of_mean(series: &[f64], measured_s: f64) -> Option<Error> {
+    /// Of the mean of a series.
+    fn of_mean(series: &[f64]) -> Option<Error> {
         let estimate = mean_with_confidence(series, LEVEL)?;
-        let steady = Error {
+        Some(Error {
             half_width: estimate.half_width,
-            // As in `mean_with_confidence`.
-            freedom: (estimate.effective_samples / 2.0).max(1.0),
-            basis: Basis::Series,
-        };
-        let shortness = (SHORT_S / measured_s.max(SHORT_S)).powi(2);
-        let drifting = Error {
-            half_width: shortness * quantile(LEVEL, 2.0) * deviation_of_thirds(series),
-            freedom: 2.0,
-            basis: Basis::Thirds,
-        };
-        Some(match drifting.half_width > steady.half_width {
-            true => drifting,
-            false => steady,
+            repeat_factor: estimate.repeat_factor,
+            freedom: estimate.freedom(),
+            basis: match estimate.evidence {
+                Evidence::Series => Basis::Series,
+                Evidence::TooShort => Basis::Thirds,
+                Evidence::Drift => Basis::Drift,
+            },
         })
     }
-}
-
-/// Standard deviation of the means of a series' thirds.
-fn deviation_of_thirds(series: &[f64]) -> f64 {
-    let third = |index: usize| {
-        let part = &series[index * series.len() / 3..(index + 1) * series.len() / 3];
-        part.iter().sum::<f64>() / part.len().max(1) as f64
-    };
-    let thirds = [third(0), third(1), third(2)];
-    let mean = thirds.iter().sum::<f64>() / 3.0;
-    let squares = thirds.iter().map(|third| (third - mean).powi(2));
-    (squares.sum::<f64>() / 2.0).sqrt()
 }
 
 fn around(value: f64, down: f64, up: f64, error: Error) -> Bounds {
@@ -146,6 +120,7 @@ fn around(value: f64, down: f64, up: f64, error: Error) -> Bounds {
         low: (value * (1.0 - down)).max(0.0),
         high: value * (1.0 + up),
         freedom: error.freedom,
+        repeat_factor: error.repeat_factor,
         basis: error.basis,
     }
 }
@@ -162,34 +137,27 @@ pub(crate) fn bounds_of_samples(value: f64, samples: &Moments) -> Option<Bounds>
     let share = error * quantile(LEVEL, freedom);
     let error = Error {
         half_width: share,
+        repeat_factor: 1.0,
         freedom,
         basis: Basis::Samples,
     };
-    Some(around(value, share, share, error))
+    around(value, share, share, error).if_telling(value)
 }
 
 /// The interval of a mean latency: that of the ratio of two sums, latency and I/Os, over the intervals' histograms.
-pub(super) fn bounds_of_mean(
-    value: f64,
-    latencies: &[&Histogram],
-    measured_s: f64,
-) -> Option<Bounds> {
+pub(super) fn bounds_of_mean(value: f64, latencies: &[&Histogram]) -> Option<Bounds> {
     let sums: Vec<(f64, f64)> = latencies.iter().map(|each| sum_and_count(each)).collect();
-    let (mean, error) = ratio_of_sums(&sums, measured_s)?;
+    let (mean, error) = ratio_of_sums(&sums)?;
     let share = error.half_width / mean;
-    Some(around(value, share, share, error))
+    around(value, share, share, error).if_telling(value)
 }
 
 /// The interval of a percentile (Woodruff, Journal of the American Statistical Association 47, 1952): the share of values
 /// at or below it is a mean with an interval of its own; the percentiles at the ends of that are the ends of this. Where
 /// those reach 0 or 100 there is no interval: the slowest value of a run is no bound for those of the next, and where a
-/// single slow second makes the percentile, it would be taken for one.
-pub(super) fn bounds_of_percentile(
-    value: f64,
-    percent: f64,
-    latencies: &[&Histogram],
-    measured_s: f64,
-) -> Option<Bounds> {
+/// single slow second makes the percentile, it would be taken for one. The share is never known better than that of
+/// independent I/Os.
+pub fn bounds_of_percentile(value: f64, percent: f64, latencies: &[&Histogram]) -> Option<Bounds> {
     let mut all = Histogram::default();
     latencies.iter().for_each(|each| all.merge(each));
     let middle = all.percentile(percent)?;
@@ -204,8 +172,9 @@ pub(super) fn bounds_of_percentile(
             (under + part * within, each.total() as f64)
         })
         .collect();
-    let (_, error) = ratio_of_sums(&below, measured_s)?;
-    let half = 100.0 * error.half_width;
+    let (share, error) = ratio_of_sums(&below)?;
+    let independent = (share * (1.0 - share).max(0.0) / all.total() as f64).sqrt();
+    let half = 100.0 * error.half_width.max(NORMAL_95 * independent);
     let ends = (percent - half, percent + half);
     if ends.0 <= 0.0 || ends.1 >= 100.0 {
         return None;
@@ -217,12 +186,7 @@ pub(super) fn bounds_of_percentile(
     let low = low.0.saturating_sub(low.1) as f64;
     let high = (high.0 + 2 * high.1) as f64;
     let middle = middle.max(1) as f64;
-    Some(around(
-        value,
-        1.0 - low / middle,
-        high / middle - 1.0,
-        error,
-    ))
+    around(value, 1.0 - low / middle, high / middle - 1.0, error).if_telling(value)
 }
 
 /// Lowest value of a value's bucket, and its width.
@@ -254,7 +218,7 @@ fn around_value(histogram: &Histogram, value: u64) -> (f64, f64) {
 
 /// Sum over sum, from pairs that belong together, and how far it may be off: the error is that of the mean of the residuals
 /// (linearisation).
-fn ratio_of_sums(pairs: &[(f64, f64)], measured_s: f64) -> Option<(f64, Error)> {
+fn ratio_of_sums(pairs: &[(f64, f64)]) -> Option<(f64, Error)> {
     let over: f64 = pairs.iter().map(|pair| pair.0).sum();
     let under: f64 = pairs.iter().map(|pair| pair.1).sum();
     if under <= 0.0 || over <= 0.0 {
@@ -266,5 +230,5 @@ fn ratio_of_sums(pairs: &[(f64, f64)], measured_s: f64) -> Option<(f64, Error)> 
         .iter()
         .map(|(over, under)| (over - ratio * under) / usual)
         .collect();
-    Some((ratio, Error::of_mean(&residuals, measured_s)?))
+    Some((ratio, Error::of_mean(&residuals)?))
 }

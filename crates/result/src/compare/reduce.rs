@@ -156,11 +156,7 @@ fn part(result: &RunResult, workers: &[&WorkerResult], intervals: &[&Interval]) 
         .iter()
         .filter_map(|each| each.sync_latency.as_ref());
     let syncs: Vec<&Histogram> = syncs.collect();
-    let course = Course {
-        latencies: &syncs,
-        measured_s: measured_s(intervals),
-    };
-    latencies(Subject::Sync, &sync.lat, TOTAL, course, &mut figures);
+    latencies(Subject::Sync, &sync.lat, TOTAL, &syncs, &mut figures);
     Part {
         name: job.name.clone(),
         pattern: pattern(job),
@@ -239,9 +235,8 @@ impl Context<'_> {
             }
             let value = amount as f64 / seconds;
             let rates = rates(self.intervals, directions, count);
-            let bounds =
-                bounds_of_rates(value, &rates, stats.total_ios, measured_s(self.intervals))
-                    .or_else(|| bounds_of_samples(value, &sum.samples));
+            let bounds = bounds_of_rates(value, &rates, stats.total_ios)
+                .or_else(|| bounds_of_samples(value, &sum.samples));
             figures.push(Figure {
                 subject,
                 measure,
@@ -256,12 +251,9 @@ impl Context<'_> {
         };
         // The intervals hold total latencies if those were recorded.
         let recorded = stats.lat.moments.count > 0;
-        let course = |is_of_it: bool| Course {
-            latencies: if is_of_it { &histograms } else { &[] },
-            measured_s: measured_s(self.intervals),
-        };
-        latencies(subject, &stats.lat, TOTAL, course(recorded), figures);
-        latencies(subject, &stats.clat, COMPLETION, course(!recorded), figures);
+        let slices = |is_of_it: bool| -> &[&Histogram] { if is_of_it { &histograms } else { &[] } };
+        latencies(subject, &stats.lat, TOTAL, slices(recorded), figures);
+        latencies(subject, &stats.clat, COMPLETION, slices(!recorded), figures);
     }
 
     fn settled(&self, rates: &[f64]) -> Option<bool> {
@@ -281,21 +273,6 @@ fn rates(
         each.sum::<u64>() as f64 * 1e9 / interval.length_ns as f64
     };
     intervals.iter().map(rate).collect()
-}
-
-/// How long these intervals took together.
-fn measured_s(intervals: &[&Interval]) -> f64 {
-    intervals
-        .iter()
-        .map(|each| each.length_ns as f64 / 1e9)
-        .sum()
-}
-
-/// Latencies from interval to interval; none where it is not known whose they are.
-#[derive(Clone, Copy, Default)]
-struct Course<'a> {
-    latencies: &'a [&'a Histogram],
-    measured_s: f64,
 }
 
 /// Mean and percentiles, as measures.
@@ -318,11 +295,12 @@ const COMPLETION: Latencies = (
     ],
 );
 
+/// Mean and percentiles of a latency. `slices` are the latencies of each interval; none where it is not known whose they are.
 fn latencies(
     subject: Subject,
     stats: &LatencyStats,
     (mean, percentiles): Latencies,
-    course: Course<'_>,
+    slices: &[&Histogram],
     figures: &mut Vec<Figure>,
 ) {
     let count = stats.moments.count;
@@ -339,20 +317,12 @@ fn latencies(
         });
     };
     let value = stats.moments.mean;
-    let Course {
-        latencies,
-        measured_s,
-    } = course;
-    push(mean, value, bounds_of_mean(value, latencies, measured_s));
+    push(mean, value, bounds_of_mean(value, slices));
     for (percent, measure) in percentiles {
         let value = stats.percentile(percent);
         if let (true, Some(value @ 1..)) = (is_telling(count, percent), value) {
             let value = value as f64;
-            push(
-                measure,
-                value,
-                bounds_of_percentile(value, percent, latencies, measured_s),
-            );
+            push(measure, value, bounds_of_percentile(value, percent, slices));
         }
     }
 }

@@ -70,8 +70,8 @@ pub enum Verdict {
     Slower,
     /// The interval of the ratio holds 1.
     NoDifferenceShown,
-    /// There is no interval.
-    CannotBeTold,
+    /// One of both figures has no interval.
+    Undecided,
 }
 
 impl Verdict {
@@ -81,13 +81,13 @@ impl Verdict {
             Verdict::Faster => "faster",
             Verdict::Slower => "slower",
             Verdict::NoDifferenceShown => "no difference shown",
-            Verdict::CannotBeTold => "cannot be told",
+            Verdict::Undecided => "undecided",
         }
     }
 
     fn of(ratio: &Ratio, measure: Measure) -> Verdict {
         if ratio.interval.is_none() {
-            Verdict::CannotBeTold
+            Verdict::Undecided
         } else if !ratio.is_shown() {
             Verdict::NoDifferenceShown
         } else if (ratio.value > 1.0) == measure.more_is_faster() {
@@ -99,6 +99,23 @@ impl Verdict {
 }
 
 impl Row {
+    /// Whether the means of the two runs differ, but not by more than another run of each would.
+    fn is_decided_by_slow_variation(&self) -> bool {
+        let means = |side: &Side| {
+            side.bounds.map(|bounds| Bounds {
+                repeat_factor: 1.0,
+                ..bounds
+            })
+        };
+        let (a, b) = (means(&self.a), means(&self.b));
+        let of_means = ratio(
+            (self.a.value, a.as_ref()),
+            (self.b.value, b.as_ref()),
+            LEVEL,
+        );
+        !self.paired && !self.ratio.is_shown() && of_means.is_shown()
+    }
+
     /// By how much the second side is slower: 0.05 is a rate 5 % lower, or a latency 5 % higher. Negative if faster.
     pub fn slower_by(&self) -> f64 {
         if self.measure.more_is_faster() {
@@ -122,6 +139,31 @@ impl Comparison {
             is_slower && row.slower_by() >= share && !is_drawn(&row.a) && !is_drawn(&row.b)
         };
         self.rows.iter().filter(is_one).collect()
+    }
+
+    /// The least effort that would decide the rows that are undecided, or whose runs are too short: once for all of them.
+    pub fn what_would_decide(&self) -> Option<String> {
+        let rows = &self.rows;
+        let sides = || rows.iter().flat_map(|row| [&row.a, &row.b]);
+        let single = || sides().filter(|side| side.runs == 1);
+        let is_undecided = rows.iter().any(|row| row.verdict == Verdict::Undecided);
+        let short =
+            single().filter_map(|side| side.bounds.filter(|bounds| bounds.basis == Basis::Thirds));
+        let longer = short
+            .map(|bounds| EFFECTIVE_SAMPLES_WANTED / (2.0 * bounds.freedom))
+            .reduce(f64::max)
+            .map(|factor| factor.ceil().max(2.0));
+        match longer {
+            Some(factor) => Some(format!(
+                "Some runs are too short for a narrow interval. To decide: runs {factor:.0} times as long, or 3 runs of each side \
+                 with a label"
+            )),
+            None if is_undecided && single().next().is_some() => Some(
+                "To decide what is undecided: longer runs, or 3 runs of each side with a label"
+                    .to_owned(),
+            ),
+            None => None,
+        }
     }
 
     /// Rows with this verdict.
@@ -211,6 +253,9 @@ fn shared_measures(a: &Part, b: &Part, subject: Subject) -> Vec<Measure> {
         .filter(|measure| both(*measure).is_some() && says_more(*measure));
     shared.collect()
 }
+
+/// Effective samples of a run whose interval is no wider than its variation makes it.
+const EFFECTIVE_SAMPLES_WANTED: f64 = 16.0;
 
 /// A figure of both sides.
 struct Found<'a> {
@@ -308,13 +353,19 @@ fn notes(rows: &[Row], pairs: &[(&Part, &Part)]) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if any(&|side| basis(side) == Some(Basis::Thirds)) {
+    if any(&|side| basis(side) == Some(Basis::Drift)) {
         notes.push(
-            "Some runs are too short to see how far their device drifts from minute to minute: their \
-             intervals are those of a third of the run, and wide. Longer runs, or several with a label, \
-             tell more"
+            "Some runs drifted while they were measured: their intervals hold the drift, and are wide"
                 .to_owned(),
         );
+    }
+    if let Some(row) = rows.iter().find(|row| row.is_decided_by_slow_variation()) {
+        notes.push(format!(
+            "The runs vary slowly: how well another run would repeat the figure decides, not how well the mean of each \
+             run is known (first in {}, {})",
+            row.part,
+            row.measure.title()
+        ));
     }
     if rows.iter().any(|row| row.paired) {
         notes.push("Both sides ran on the same machines: each is compared with itself".to_owned());

@@ -71,7 +71,7 @@ fn one(value: f64) -> Measured {
 
 fn of_rates(rates: &[f64]) -> Measured {
     let value = rates.iter().sum::<f64>() / rates.len() as f64;
-    let bounds = bounds_of_rates(value, rates, 1 << 40, rates.len() as f64);
+    let bounds = bounds_of_rates(value, rates, 1 << 40);
     measured(
         None,
         vec![part("a", vec![figure(Measure::Iops, value, bounds)])],
@@ -85,7 +85,7 @@ fn called_different(ratio: f64, seed: u64) -> usize {
         let a = of_rates(&noisy(10_000.0, 0.03, 0.5, 60, &mut random));
         let b = of_rates(&noisy(10_000.0 * ratio, 0.03, 0.5, 60, &mut random));
         let verdict = compare(&[a], &[b]).rows[0].verdict;
-        assert_ne!(verdict, Verdict::CannotBeTold);
+        assert_ne!(verdict, Verdict::Undecided);
         verdict != Verdict::NoDifferenceShown
     };
     (0..1000).filter(is_called).count()
@@ -99,45 +99,64 @@ fn equal_devices_are_called_different_at_most_five_times_of_a_hundred() {
     }
 }
 
-/// A device whose level wanders: the same for seconds, another one a minute later.
-fn wandering(random: &mut Random) -> Vec<f64> {
+/// A device whose level wanders: much the same for seconds, another one a minute later. Two stretches of it.
+fn wandering(samples: usize, random: &mut Random) -> [Vec<f64>; 2] {
     // Sums of processes of 1, 4, 16, 64 and 256 intervals, each of the same size, are flicker noise over that range.
     let octaves = [1, 4, 16, 64, 256].map(|step| {
         let rho = (-1.0 / f64::from(step)).exp();
-        noisy(1.0, 0.15, rho, 16, random)
+        noisy(1.0, 0.02, rho, 2 * samples, random)
     });
     let level = |index: usize| octaves.iter().map(|octave| octave[index]).product::<f64>();
-    (0..16).map(|index| 10_000.0 * level(index)).collect()
+    let all: Vec<f64> = (0..2 * samples)
+        .map(|index| 10_000.0 * level(index))
+        .collect();
+    [all[..samples].to_vec(), all[samples..].to_vec()]
 }
 
+/// How well a mean is known says too little of how well the next run repeats it.
 #[test]
-fn short_runs_of_a_wandering_device_are_seldom_called_different() {
+fn runs_of_a_wandering_device_are_compared_by_how_they_repeat() {
     let mut random = Random::seed_from_u64(11);
-    let called = |measured_s: f64, random: &mut Random| {
-        let mut side = || {
-            let rates = wandering(random);
-            let value = rates.iter().sum::<f64>() / rates.len() as f64;
-            let bounds = bounds_of_rates(value, &rates, 1 << 40, measured_s);
-            measured(
-                None,
-                vec![part("a", vec![figure(Measure::Iops, value, bounds)])],
-            )
+    let (mut called, mut called_by_means) = (0, 0);
+    let trials = 300;
+    for _ in 0..trials {
+        let [a, b] = wandering(60, &mut random).map(|rates| of_rates(&rates));
+        let row = compare(std::slice::from_ref(&a), std::slice::from_ref(&b)).rows[0].clone();
+        called += u32::from(row.ratio.is_shown());
+        let by_means = |mut side: Measured| {
+            let bounds = side.parts[0].figures[0].bounds.as_mut().unwrap();
+            bounds.repeat_factor = 1.0;
+            side
         };
-        let comparison = compare(&[side()], &[side()]);
-        comparison.rows[0].verdict != Verdict::NoDifferenceShown
-    };
-    let short = (0..1000).filter(|_| called(1.6, &mut random)).count();
-    assert!(short <= 60, "{short} of 1000");
-    // As if the same values were a second each of a long run.
-    let long = (0..1000).filter(|_| called(1e6, &mut random)).count();
-    assert!(long > 2 * short, "{long} of 1000 without");
+        let row = compare(&[by_means(a)], &[by_means(b)]).rows[0].clone();
+        called_by_means += u32::from(row.ratio.is_shown());
+    }
+    assert!(called * 100 <= trials * 15, "{called} of {trials}");
+    assert!(
+        called_by_means * 10 >= called * 12,
+        "{called_by_means} and {called}"
+    );
 }
 
 #[test]
-fn a_difference_of_five_per_cent_is_found_in_95_of_100() {
+fn interval_that_reaches_zero_or_twice_the_value_is_not_known() {
+    let rates = [10.0, 300.0, 20.0, 950.0, 15.0];
+    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+    assert_eq!(bounds_of_rates(mean, &rates, 1000), None);
+    let comparison = compare(&[of_rates(&rates)], &[of_rates(&rates)]);
+    assert_eq!(comparison.rows[0].verdict, Verdict::Undecided);
+    let decides = comparison.what_would_decide().unwrap();
+    assert!(
+        decides.starts_with("To decide what is undecided"),
+        "{decides}"
+    );
+}
+
+#[test]
+fn a_difference_of_five_per_cent_is_found_in_85_of_100() {
     for (ratio, seed) in [(0.95, 4), (1.05, 5)] {
         let called = called_different(ratio, seed);
-        assert!(called >= 950, "{called} of 1000 with ratio {ratio}");
+        assert!(called >= 850, "{called} of 1000 with ratio {ratio}");
     }
 }
 
@@ -151,8 +170,8 @@ fn the_interval_of_a_ratio_covers_the_truth() {
         (low..=high).contains(&1.3)
     };
     let covered = (0..1000).filter(covers).count();
-    // Conservative at most: the noisier side decides.
-    assert!((930..=980).contains(&covered), "{covered} of 1000");
+    // Conservative at most: the noisier side decides, and the intervals hold for another run.
+    assert!((930..=985).contains(&covered), "{covered} of 1000");
 }
 
 /// Latencies of one run: each interval's level is noisy, and within it they are exponential.
@@ -186,13 +205,13 @@ fn intervals_of_latencies_cover_the_truth() {
         let mut all = Histogram::default();
         run.iter().for_each(|each| all.merge(each));
         let value = all.percentile(99.0).unwrap() as f64;
-        let bounds = bounds_of_percentile(value, 99.0, &run, 60.0).unwrap();
+        let bounds = bounds_of_percentile(value, 99.0, &run).unwrap();
         percentiles += usize::from((bounds.low..=bounds.high).contains(&truth));
         let sum: f64 = all
             .buckets()
             .map(|(index, count)| crate::histogram::middle(index) as f64 * count as f64)
             .sum();
-        let bounds = bounds_of_mean(sum / all.total() as f64, &run, 60.0).unwrap();
+        let bounds = bounds_of_mean(sum / all.total() as f64, &run).unwrap();
         means += usize::from((bounds.low..=bounds.high).contains(&1e6));
     }
     assert!((136..=149).contains(&means), "{means} of 150 means");
@@ -232,6 +251,7 @@ fn a_latency_that_rises_is_slower() {
             low,
             high,
             freedom: 10.0,
+            repeat_factor: 1.0,
             basis: Basis::Series,
         })
     };
@@ -377,7 +397,7 @@ fn parts_are_matched_by_name_then_by_pattern() {
         comparison.notes
     );
     assert_eq!(comparison.notes[1], "old of A is held against new of B");
-    assert_eq!(comparison.rows[0].verdict, Verdict::CannotBeTold);
+    assert_eq!(comparison.rows[0].verdict, Verdict::Undecided);
     // A single part of each belongs together whatever it is called.
     let comparison = compare(
         &[measured(None, vec![with("a", 1)])],
@@ -397,9 +417,11 @@ proptest! {
         let back = compare(&[b], &[a]);
         let (there, back) = (there.rows[0].ratio, back.rows[0].ratio);
         prop_assert!((there.value * back.value - 1.0).abs() < 1e-9);
-        let ((low, high), (back_low, back_high)) = (there.interval.unwrap(), back.interval.unwrap());
-        prop_assert!(low <= there.value && there.value <= high);
-        prop_assert!(low == 0.0 || (low * back_high - 1.0).abs() < 1e-6);
-        prop_assert!(high.is_infinite() || (high * back_low - 1.0).abs() < 1e-6);
+        prop_assert_eq!(there.interval.is_some(), back.interval.is_some());
+        if let (Some((low, high)), Some((back_low, back_high))) = (there.interval, back.interval) {
+            prop_assert!(0.0 < low && low <= there.value && there.value <= high);
+            prop_assert!((low * back_high - 1.0).abs() < 1e-6);
+            prop_assert!((high * back_low - 1.0).abs() < 1e-6);
+        }
     }
 }

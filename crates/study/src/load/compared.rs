@@ -103,6 +103,7 @@ fn between(a: &Figure, b: &Figure, share: f64) -> Figure {
             low: line(a.low, b.low),
             high: line(a.high, b.high),
             freedom: a.freedom.min(b.freedom),
+            repeat_factor: a.repeat_factor.max(b.repeat_factor),
             basis: Basis::Predicted,
         }),
         ..*a
@@ -200,6 +201,7 @@ fn bounds_of_limit(found: &ObjectiveAnswer, held: f64) -> Option<Bounds> {
         low: held,
         high,
         freedom: LIMIT_FREEDOM,
+        repeat_factor: 1.0,
         basis: Basis::Runs,
     })
 }
@@ -217,6 +219,7 @@ mod tests {
                 low: value * 0.9,
                 high: value * 1.1,
                 freedom: 5.0,
+                repeat_factor: 1.0,
                 basis: Basis::Series,
             }),
             settled: None,

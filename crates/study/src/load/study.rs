@@ -16,7 +16,7 @@ use crate::words;
 use iosonde_job::plan::{Job, Plan};
 use iosonde_result::ceph::{self, CephSide};
 use iosonde_result::interval::Interval;
-use iosonde_result::observer::{Control, INTERVAL_NS, Observer, Progress};
+use iosonde_result::observer::{Control, INTERVAL_NS_MAX, Observer, Progress};
 use iosonde_result::run::{IoFailure, RunResult};
 use iosonde_result::session::{RunError, Session};
 use serde::{Deserialize, Serialize};
@@ -292,7 +292,7 @@ pub fn planned_ns(options: &LoadOptions) -> u64 {
 
 /// Length of the intervals of each run.
 fn interval_ns(options: &LoadOptions) -> u64 {
-    (options.runtime_ns / INTERVALS).clamp(SHORTEST_INTERVAL_NS, INTERVAL_NS)
+    (options.runtime_ns / INTERVALS).clamp(SHORTEST_INTERVAL_NS, INTERVAL_NS_MAX)
 }
 
 pub(super) struct Study<'a> {
@@ -636,7 +636,7 @@ impl Observer for Watched<'_> {
         self.control()
     }
 
-    fn interval_ns(&self) -> u64 {
+    fn interval_ns(&self, _plan: &Plan) -> u64 {
         self.interval_ns
     }
 

@@ -57,6 +57,7 @@ pub(crate) fn figure(
         low: low.max(0.0),
         high,
         freedom: FREEDOM,
+        repeat_factor: 1.0,
         basis,
     });
     (value > 0.0).then_some(Figure {

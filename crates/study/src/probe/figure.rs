@@ -1,14 +1,13 @@
 //! One figure for each phase: rate, bandwidth and latency, with what is known about their error.
 
-use super::percentile::between;
 use super::phase::Phase;
-use super::sure::LEVEL;
 use crate::little::SlotTime;
 use iosonde_job::plan::{Direction, Engine};
+use iosonde_result::compare::{bounds_of_percentile, bounds_of_rates};
 use iosonde_result::histogram::Histogram;
 use iosonde_result::interval::Interval;
 use iosonde_result::run::{IoFailure, RunResult, VerdictKind};
-use iosonde_result::series::{half_width, held_still};
+use iosonde_result::series::held_still;
 use iosonde_result::stats::{LatencyStats, Moments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,7 +51,8 @@ pub struct Figure {
 pub struct Estimate {
     /// The mean over the whole phase.
     pub mean: f64,
-    /// Half the width of the 95 % confidence interval; `None` when there are too few intervals to tell.
+    /// Half the width of the 95 % confidence interval; `None` where the mean is not known: too few intervals, or an
+    /// interval that reaches zero.
     pub error: Option<f64>,
     /// Standard deviation from interval to interval, as a share of the mean; `None` as above.
     pub spread: Option<f64>,
@@ -109,10 +109,13 @@ impl Latency {
 
     /// The same with the confidence intervals of percentiles, from the latencies of each interval of the run.
     fn with_intervals(self, stats: &LatencyStats, slices: &[&Histogram]) -> Latency {
-        let Some(all) = &stats.histogram else {
+        if stats.histogram.is_none() {
             return self;
+        }
+        let between = |percent, known: Option<u64>| {
+            let bounds = bounds_of_percentile(known? as f64, percent, slices)?;
+            Some((bounds.low as u64, bounds.high as u64))
         };
-        let between = |percent, known: Option<u64>| known.and(between(all, slices, percent));
         Latency {
             p50_between_ns: between(50.0, self.p50_ns),
             p99_between_ns: between(99.0, self.p99_ns),
@@ -142,7 +145,7 @@ impl Figure {
         let ios = stats.total_ios as f64 / seconds;
         let bytes = stats.io_bytes as f64 / seconds;
         let unexplained = SlotTime::of(result).unexplained_share();
-        let iops = Estimate::of(ios, &rates).at_least(unexplained);
+        let iops = Estimate::of(ios, &rates, stats.total_ios).at_least(unexplained);
         let latencies: Vec<&Histogram> = complete.iter().map(|each| &each.latency).collect();
         let syncs = complete
             .iter()
@@ -155,8 +158,12 @@ impl Figure {
             engine: worker.backend.engine,
             direct: worker.backend.direct,
             iops,
-            bytes_per_s: Estimate::of(bytes, &self::rates(&complete, direction, |c| c.bytes))
-                .at_least(unexplained),
+            bytes_per_s: Estimate::of(
+                bytes,
+                &self::rates(&complete, direction, |c| c.bytes),
+                stats.total_ios,
+            )
+            .at_least(unexplained),
             latency: Latency::of(&stats.lat).with_intervals(&stats.lat, &latencies),
             sync_latency: (worker.sync.total_ios > 0)
                 .then(|| Latency::of(&worker.sync.lat).with_intervals(&worker.sync.lat, &syncs)),
@@ -191,9 +198,9 @@ fn rates(
 }
 
 impl Estimate {
-    /// A mean and the rates of the intervals it is the mean of.
-    pub fn of(mean: f64, rates: &[f64]) -> Estimate {
-        let error = half_width(rates, LEVEL).filter(|_| mean > 0.0);
+    /// A mean, the rates of the intervals it is the mean of, and the I/Os of all of them.
+    pub fn of(mean: f64, rates: &[f64], ios: u64) -> Estimate {
+        let error = bounds_of_rates(mean, rates, ios).map(|bounds| bounds.high - mean);
         let mut moments = Moments::default();
         rates.iter().for_each(|rate| moments.record(*rate));
         Estimate {
@@ -225,12 +232,14 @@ mod tests {
 
     #[test]
     fn too_few_intervals_give_no_error() {
-        assert_eq!(Estimate::of(10.0, &[9.0, 11.0]).error, None);
-        let even = Estimate::of(10.0, &[10.0; 8]);
-        assert_eq!((even.error, even.spread), (Some(0.0), Some(0.0)));
-        assert!(
-            Estimate::of(10.0, &[9.0, 10.0, 11.0, 10.0, 9.0, 11.0, 10.0, 10.0]).error > Some(0.1)
-        );
+        let of = |rates: &[f64]| Estimate::of(10.0, rates, 1000);
+        assert_eq!(of(&[9.0, 11.0]).error, None);
+        let even = of(&[10.0; 8]);
+        // To one I/O of a thousand.
+        assert!((even.error.unwrap() - 0.01).abs() < 1e-9, "{even:?}");
+        assert_eq!(even.spread, Some(0.0));
+        assert!(of(&[9.0, 10.0, 11.0, 10.0, 9.0, 11.0, 10.0, 10.0]).error > Some(0.1));
+        assert_eq!(of(&[0.0, 1.0, 90.0, 0.0, 20.0]).error, None);
     }
 
     #[test]

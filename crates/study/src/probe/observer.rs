@@ -3,6 +3,7 @@
 use super::phase::{Budget, Phase};
 use super::sure::Stopping;
 use super::watcher::Watcher;
+use iosonde_job::plan::Plan;
 use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer, Progress};
 
@@ -47,7 +48,7 @@ impl<'a> PhaseObserver<'a> {
 }
 
 impl Observer for PhaseObserver<'_> {
-    fn interval_ns(&self) -> u64 {
+    fn interval_ns(&self, _plan: &Plan) -> u64 {
         self.interval_ns
     }
 

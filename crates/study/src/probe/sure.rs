@@ -5,7 +5,7 @@
 //! stricter level for stopping ([`STOPPING_LEVEL`]) than for what is reported. `coverage.rs` counts over many seeds of
 //! simulated devices how often the truth lies within the interval, with the rule in force.
 
-use iosonde_result::series::{half_width, held_still};
+use iosonde_result::series::{Evidence, held_still, mean_with_confidence};
 
 /// Confidence level of what is reported.
 pub(super) const LEVEL: f64 = 0.95;
@@ -13,12 +13,10 @@ pub(super) const LEVEL: f64 = 0.95;
 const STOPPING_LEVEL: f64 = 0.99;
 /// No phase ends with fewer intervals.
 pub(super) const LEAST_SAMPLES: usize = 30;
+/// No phase ends with fewer effective samples: a series that looks steady by chance is ended by it too often.
+const EFFECTIVE_SAMPLES_MIN: f64 = 12.0;
 /// From one look to the next the series grows by this factor.
 const GROWTH: f64 = 1.3;
-
-fn mean(rates: &[f64]) -> f64 {
-    rates.iter().sum::<f64>() / rates.len() as f64
-}
 
 /// Decides when a phase has seen enough.
 #[derive(Debug)]
@@ -46,18 +44,20 @@ impl Stopping {
             return false;
         }
         self.next_look = (self.next_look as f64 * GROWTH).ceil() as usize;
-        let mean = mean(&self.rates);
-        let narrow = half_width(&self.rates, STOPPING_LEVEL)
-            .is_some_and(|half| mean > 0.0 && half <= self.width * mean);
-        narrow && held_still(&self.rates) == Some(true)
+        let is_narrow = mean_with_confidence(&self.rates, STOPPING_LEVEL).is_some_and(|estimate| {
+            estimate.evidence == Evidence::Series
+                && estimate.effective_samples >= EFFECTIVE_SAMPLES_MIN
+                && estimate.mean > 0.0
+                && estimate.half_width <= self.width * estimate.mean
+        });
+        is_narrow && held_still(&self.rates) == Some(true)
     }
 
     /// What is known so far: half the width of the interval as a share of the mean.
     pub(super) fn relative_error(&self) -> Option<f64> {
-        let mean = mean(&self.rates);
-        half_width(&self.rates, LEVEL)
-            .filter(|_| mean > 0.0)
-            .map(|half| half / mean)
+        mean_with_confidence(&self.rates, LEVEL)
+            .filter(|estimate| estimate.mean > 0.0)
+            .map(|estimate| estimate.half_width / estimate.mean)
     }
 }
 

@@ -91,6 +91,7 @@ pub(super) fn measure(
         let mut observer = UntilSure {
             samples: &mut samples,
             taken: 0,
+            next_look: 0,
             ended: false,
             ends_at_stop: repeats > 0,
             effort,
@@ -241,6 +242,8 @@ struct UntilSure<'a> {
     samples: &'a mut Samples,
     /// Looks since all workers are being measured.
     taken: u64,
+    /// Samples of the cell at which it is next asked whether they are enough.
+    next_look: usize,
     /// No more I/O is being started.
     ended: bool,
     /// Whether a run in which the process was stopped ends, as it is measured again.
@@ -249,6 +252,8 @@ struct UntilSure<'a> {
     watcher: &'a mut dyn Watcher,
 }
 
+/// Growth of the samples from one question whether they are enough to the next.
+const LOOK_GROWTH: f64 = 1.1;
 /// Looks come so often.
 const LOOK_NS: u64 = (SAMPLE_S * 1e9) as u64;
 
@@ -270,12 +275,15 @@ impl UntilSure<'_> {
         self.taken += 1;
     }
 
-    fn is_enough(&self) -> bool {
-        self.taken * LOOK_NS >= self.effort.least_ns
-            && self
-                .samples
-                .relative_error()
-                .is_some_and(|error| error <= self.effort.enough)
+    /// Asked ever more rarely: each look costs time, and many looks end a cell by chance.
+    fn is_enough(&mut self) -> bool {
+        if self.taken * LOOK_NS < self.effort.least_ns || self.samples.len() < self.next_look {
+            return false;
+        }
+        self.next_look = (self.samples.len() as f64 * LOOK_GROWTH).ceil() as usize;
+        self.samples
+            .relative_error()
+            .is_some_and(|error| error <= self.effort.enough)
     }
 }
 

@@ -5,10 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// Length of a sample in seconds.
 pub(super) const SAMPLE_S: f64 = 0.1;
-/// Samples that are summed up to see what changes more slowly than from sample to sample.
-const BLOCK: usize = 10;
-/// Fewer blocks say less about slow changes than they cost in certainty.
-const FEWEST_BLOCKS: usize = 8;
+/// Confidence of the intervals.
+const LEVEL: f64 = 0.95;
 
 /// Fewer I/Os at once are no lump: any rate rounds to so few.
 const LEAST_LUMP: f64 = 4.0;
@@ -19,9 +17,6 @@ const FEWEST_COUNTS: usize = 2;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Samples {
     rates: Vec<f64>,
-    blocks: Vec<f64>,
-    /// Where the block begins that is not full.
-    open: usize,
     /// Runs that have ended.
     runs: u32,
 }
@@ -30,32 +25,22 @@ impl Samples {
     /// Takes in one more, of the same run as the last.
     pub(super) fn push(&mut self, rate: f64) {
         self.rates.push(rate);
-        if self.rates.len() - self.open == BLOCK {
-            let block = &self.rates[self.open..];
-            self.blocks.push(block.iter().sum::<f64>() / BLOCK as f64);
-            self.open = self.rates.len();
-        }
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.rates.len()
     }
 
     /// The next sample belongs to another run.
     pub(super) fn next_run(&mut self) {
-        self.open = self.rates.len();
         self.runs += 1;
     }
 
-    /// Half the width of the mean's 95 % interval as a share of the mean. The rate may change from sample to sample, and
-    /// more slowly: of the intervals of single samples and of blocks the wider one holds.
+    /// Half the width of the mean's 95 % interval as a share of the mean; never less than [`Samples::edges`].
     pub(super) fn relative_error(&self) -> Option<f64> {
-        let relative = |series: &[f64]| {
-            mean_with_confidence(series, 0.95)
-                .filter(|estimate| estimate.mean > 0.0)
-                .map(|estimate| estimate.half_width / estimate.mean)
-        };
-        let fine = relative(&self.rates)?.max(self.edges());
-        if self.blocks.len() < FEWEST_BLOCKS {
-            return Some(fine);
-        }
-        Some(relative(&self.blocks).map_or(fine, |coarse| coarse.max(fine)))
+        let estimate = mean_with_confidence(&self.rates, LEVEL).filter(|each| each.mean > 0.0)?;
+        Some((estimate.half_width / estimate.mean).max(self.edges()))
     }
 
     /// How far the mean may be off, as a share of it, because each run begins and ends somewhere: an I/O more or less is
@@ -183,20 +168,5 @@ mod tests {
                 .is_some_and(|error| (0.03..0.06).contains(&error))
         );
         assert_eq!(samples.relative_error(), None);
-    }
-
-    #[test]
-    fn blocks_do_not_span_runs() {
-        let mut samples = Samples::default();
-        for _ in 0..15 {
-            samples.push(1.0);
-        }
-        samples.next_run();
-        for _ in 0..9 {
-            samples.push(2.0);
-        }
-        assert_eq!(samples.blocks, [1.0]);
-        samples.push(2.0);
-        assert_eq!(samples.blocks, [1.0, 2.0]);
     }
 }

@@ -5,7 +5,7 @@ use super::cell::{Found, Record, Warmup};
 use super::measure::{CellRun, Effort, plan, tell_stop};
 use crate::little::SlotTime;
 use crate::warmup::truncation;
-use iosonde_job::plan::{Direction, Job};
+use iosonde_job::plan::{Direction, Job, Plan};
 use iosonde_result::histogram::{Histogram, lowest, middle};
 use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer, Progress};
@@ -202,7 +202,7 @@ impl Observer for UntilWarm<'_> {
         self.control()
     }
 
-    fn interval_ns(&self) -> u64 {
+    fn interval_ns(&self, _plan: &Plan) -> u64 {
         let most_ns = self.times.runtime_ns + self.times.most_warmup_ns;
         (most_ns / INTERVALS).clamp(SHORTEST_NS, LONGEST_NS)
     }

@@ -364,7 +364,7 @@ fn verdict(known: Known, least: bool, bound: f64) -> Verdict {
     match (met, missed) {
         (true, _) => Verdict::Met,
         (_, true) => Verdict::Missed,
-        _ => Verdict::CannotBeTold,
+        _ => Verdict::Undecided,
     }
 }
 

@@ -103,7 +103,7 @@ pub enum Verdict {
     /// Shown not to be as expected.
     Missed,
     /// Neither is shown: the interval holds the bound, or is not known.
-    CannotBeTold,
+    Undecided,
     /// There is no such figure: the run failed, was too short for it, or was not reached.
     NotMeasured,
 }
@@ -114,7 +114,7 @@ impl Verdict {
         match self {
             Verdict::Met => "met",
             Verdict::Missed => "missed",
-            Verdict::CannotBeTold => "undecided",
+            Verdict::Undecided => "undecided",
             Verdict::NotMeasured => "not measured",
         }
     }

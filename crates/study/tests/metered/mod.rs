@@ -72,8 +72,8 @@ impl Observer for Timed<'_> {
         self.observer.progress(progress)
     }
 
-    fn interval_ns(&self) -> u64 {
-        self.observer.interval_ns()
+    fn interval_ns(&self, plan: &Plan) -> u64 {
+        self.observer.interval_ns(plan)
     }
 
     fn interval(&mut self, interval: &Interval) -> Control {

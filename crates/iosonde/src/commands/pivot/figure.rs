@@ -251,6 +251,7 @@ fn of_found(
             low,
             high,
             freedom: f64::INFINITY,
+            repeat_factor: 1.0,
             basis: Basis::Series,
         }),
         rw: highest.rw.clone(),

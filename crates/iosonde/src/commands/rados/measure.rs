@@ -8,7 +8,7 @@ use iosonde_job::Plan;
 use iosonde_job::parse;
 use iosonde_job::plan::{BufferFill, Ceph, Verify, VerifyMethod};
 use iosonde_result::interval::Interval;
-use iosonde_result::observer::{Control, Observer, Progress};
+use iosonde_result::observer::{Control, INTERVAL_NS_MAX, Observer, Progress};
 use iosonde_result::run::RunResult;
 use std::ffi::OsString;
 
@@ -149,6 +149,11 @@ impl<'a> Live<'a> {
 }
 
 impl Observer for Live<'_> {
+    /// A line for each second, as `rados bench` has.
+    fn interval_ns(&self, _plan: &Plan) -> u64 {
+        INTERVAL_NS_MAX
+    }
+
     fn progress(&mut self, _: &Progress<'_>) -> Control {
         self.begin();
         Control::Continue

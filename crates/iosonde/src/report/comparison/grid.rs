@@ -12,7 +12,7 @@ const FIRST: usize = 7;
 const CELL: usize = 20;
 
 /// What the marks mean.
-pub(super) const LEGEND: &str = "+ B is faster, - slower, = no difference shown, ? cannot be told";
+pub(super) const LEGEND: &str = "+ B is faster, - slower, = no difference shown, ? undecided";
 
 /// The tables of a sweep's comparison: of each measure, none wider than a terminal.
 pub(super) fn text(comparison: &Comparison, parts: &[ComparedPart]) -> String {
@@ -102,6 +102,6 @@ fn mark(verdict: Verdict) -> &'static str {
         Verdict::Faster => "+",
         Verdict::Slower => "-",
         Verdict::NoDifferenceShown => "=",
-        Verdict::CannotBeTold => "?",
+        Verdict::Undecided => "?",
     }
 }

@@ -3,14 +3,11 @@
 use super::curve;
 use super::document::{Figure, Rate};
 use iosonde_job::plan::{BlockSize, Direction, Engine, Job};
-use iosonde_result::compare::{Measure, Part, Subject, parts};
+use iosonde_result::compare::{Measure, Part, Subject, bounds_of_rates, parts};
 use iosonde_result::interval::{Interval, IntervalCounts};
 use iosonde_result::run::{DirectionStats, RunResult, VerdictKind, WorkerResult};
-use iosonde_result::series::{half_width, held_still};
+use iosonde_result::series::held_still;
 use iosonde_result::stats::LatencyStats;
-
-/// Level of the confidence intervals.
-const CONFIDENCE: f64 = 0.95;
 
 /// All figures of a run. Rates, their intervals and whether they held still are those of the run's parts, as every other view has
 /// them. A sum of jobs that ran side by side is no part: its interval comes from the intervals of the run, which hold all workers.
@@ -216,10 +213,13 @@ fn estimate(figure: &mut Figure, result: &RunResult) {
             .map(|slice| count(&slice.directions[direction]) as f64 * 1e9 / slice.length_ns as f64)
             .collect()
     };
-    let error = |rates: &[f64]| half_width(rates, CONFIDENCE);
+    let error = |rate: Rate, rates: &[f64]| {
+        bounds_of_rates(rate.mean, rates, figure.ios).map(|bounds| bounds.high - rate.mean)
+    };
     let ios = rates(|counts| counts.ios);
-    figure.iops.error = error(&ios);
-    figure.bytes_per_s.error = error(&rates(|counts| counts.bytes));
+    let bytes = rates(|counts| counts.bytes);
+    let errors = (error(figure.iops, &ios), error(figure.bytes_per_s, &bytes));
+    (figure.iops.error, figure.bytes_per_s.error) = errors;
     let unsteady = result
         .verdicts
         .iter()

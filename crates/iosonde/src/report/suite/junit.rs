@@ -58,7 +58,7 @@ fn head(id: usize, result: &SuiteResult, ran: &Ran) -> String {
         result.judged.len() + broken(result).count(),
         count(Verdict::Missed),
         count(Verdict::NotMeasured) + broken(result).count(),
-        count(Verdict::CannotBeTold),
+        count(Verdict::Undecided),
         seconds(elapsed_ns),
     )
 }
@@ -116,7 +116,7 @@ fn case(result: &SuiteResult, judged: &Judged) -> String {
         Verdict::Met => format!("{case}/>\n"),
         Verdict::Missed => told("failure"),
         Verdict::NotMeasured => told("error"),
-        Verdict::CannotBeTold => told("skipped"),
+        Verdict::Undecided => told("skipped"),
     }
 }
 

@@ -1,0 +1,378 @@
+//! The variance of the mean of a correlated series, from its periodogram.
+//!
+//! The periodogram of n samples at the Fourier frequencies is compared with that of a set of spectra by Whittle's likelihood
+//! (P. Whittle, Estimation and information in stationary time series, Arkiv foer Matematik 2, 1953), with the expected
+//! periodogram of n samples in place of the spectral density (A. M. Sykulski and others, The debiased Whittle likelihood,
+//! Biometrika 106, 2019), which matters where a correlation is about as long as the series. The scale of each spectrum is
+//! integrated out, so that the error of the mean is a mixture of Student's distributions, with the posterior probabilities
+//! of the spectra as weights.
+
+use statrs::distribution::{ContinuousCDF, Normal};
+use statrs::function::erf::erfc;
+use std::f64::consts::{SQRT_2, TAU};
+
+/// Which spectra there are, and how probable each is before a series is seen.
+struct Prior {
+    /// White noise.
+    white: f64,
+    /// Slow spectra, beside all others: noise of a correlation time of the length of the series and of three times that, and
+    /// flicker noise.
+    slow: f64,
+    /// Correlation times of the stationary spectra, from the shortest in samples to the longest as a share of the series.
+    shortest_samples: f64,
+    longest_share: f64,
+    /// How many correlation times there are in between.
+    times: usize,
+    /// The weight of a correlation time falls with this power of it.
+    decay: f64,
+}
+
+const PRIOR: Prior = Prior {
+    white: 0.5,
+    slow: 0.06,
+    shortest_samples: 1.4,
+    longest_share: 0.5,
+    times: 10,
+    decay: 0.5,
+};
+
+/// Shares of the variance that the correlated part of a spectrum has.
+const SHARES: [f64; 6] = [0.1, 0.25, 0.45, 0.7, 0.85, 1.0];
+const SLOW_SHARES: [f64; 3] = [0.2, 0.5, 0.95];
+const FLICKER_SHARES: [f64; 4] = [0.3, 0.6, 0.8, 1.0];
+/// From one correlation time of flicker noise to the next.
+const FLICKER_STEP: f64 = 3.0;
+/// Correlation times of slow spectra, in lengths of the series.
+const SLOW_LENGTHS: [f64; 2] = [1.0, 3.0];
+/// Components of a mixture that are less probable are left out.
+const PROBABILITY_MIN: f64 = 1e-4;
+
+/// The spectra for series of one length.
+pub(super) struct Spectra {
+    samples: usize,
+    /// Expected periodograms of noise of variance 1 at all Fourier frequencies but zero, and at zero.
+    noises: Vec<Noise>,
+    shapes: Vec<Shape>,
+}
+
+/// Noise of variance 1, by its expected periodogram.
+struct Noise {
+    /// At frequency zero: n times the variance of the mean.
+    at_zero: f64,
+    at_frequencies: Vec<f64>,
+}
+
+/// White noise with a share of correlated noise.
+struct Shape {
+    /// The correlated noise, by its place in the list.
+    noise: usize,
+    share: f64,
+    log_prior: f64,
+    is_slow: bool,
+}
+
+impl Spectra {
+    /// Those for series of this length.
+    pub(super) fn of(samples: usize) -> Spectra {
+        let mut spectra = Spectra {
+            samples,
+            noises: Vec::new(),
+            shapes: Vec::new(),
+        };
+        let length = samples as f64;
+        let white = spectra.add_noise(&[1.0]);
+        spectra.add_shape(white, 0.0, PRIOR.white, false);
+        let longest = (PRIOR.longest_share * length).max(2.0);
+        let times = (0..PRIOR.times).map(|index| {
+            let step = index as f64 / (PRIOR.times - 1) as f64;
+            PRIOR.shortest_samples * (longest / PRIOR.shortest_samples).powf(step)
+        });
+        let times: Vec<f64> = times.collect();
+        let weights: f64 = times.iter().map(|time| time.powf(-PRIOR.decay)).sum();
+        for time in times {
+            let noise = spectra.add_noise(&[time]);
+            let weight = (1.0 - PRIOR.white) * time.powf(-PRIOR.decay) / weights;
+            for share in SHARES {
+                spectra.add_shape(noise, share, weight / SHARES.len() as f64, false);
+            }
+        }
+        let each = PRIOR.slow / 2.0 / (SLOW_LENGTHS.len() * SLOW_SHARES.len()) as f64;
+        for lengths in SLOW_LENGTHS {
+            let noise = spectra.add_noise(&[lengths * length]);
+            for share in SLOW_SHARES {
+                spectra.add_shape(noise, share, each, true);
+            }
+        }
+        let longest = SLOW_LENGTHS[SLOW_LENGTHS.len() - 1] * length;
+        let times = std::iter::successors(Some(2.0), |time| Some(time * FLICKER_STEP));
+        let times: Vec<f64> = times.take_while(|time| *time < longest).collect();
+        let noise = spectra.add_noise(&times);
+        for share in FLICKER_SHARES {
+            let each = PRIOR.slow / 2.0 / FLICKER_SHARES.len() as f64;
+            spectra.add_shape(noise, share, each, true);
+        }
+        spectra
+    }
+
+    /// Adds the mean of autoregressive noises with these integrated correlation times, in samples. Its place in the list.
+    fn add_noise(&mut self, times: &[f64]) -> usize {
+        let length = self.samples as f64;
+        let at = |frequency: f64| {
+            let each = times.iter().map(|time| {
+                let phi = (time - 1.0) / (time + 1.0);
+                expected_periodogram(phi, length, frequency)
+            });
+            each.sum::<f64>() / times.len() as f64
+        };
+        let frequencies = 1..=frequencies(self.samples);
+        self.noises.push(Noise {
+            at_zero: at(0.0),
+            at_frequencies: frequencies.map(|k| at(TAU * k as f64 / length)).collect(),
+        });
+        self.noises.len() - 1
+    }
+
+    fn add_shape(&mut self, noise: usize, share: f64, prior: f64, is_slow: bool) {
+        self.shapes.push(Shape {
+            noise,
+            share,
+            log_prior: prior.ln(),
+            is_slow,
+        });
+    }
+
+    /// What the mean of a series may be off by. The series has the length of these spectra and varies.
+    pub(super) fn posterior(&self, series: &[f64]) -> Posterior {
+        debug_assert_eq!(series.len(), self.samples);
+        let periodogram = periodogram(series);
+        let half_freedom = periodogram.len() as f64;
+        let components = self.shapes.iter().map(|shape| {
+            let noise = &self.noises[shape.noise];
+            let density = |noise: f64| 1.0 - shape.share + shape.share * noise;
+            let (mut sum, mut logs) = (0.0, LogOfProduct::default());
+            for (power, noise) in periodogram.iter().zip(&noise.at_frequencies) {
+                let expected = density(*noise);
+                sum += power / expected;
+                logs.multiply(expected);
+            }
+            let variance = density(noise.at_zero) * sum / half_freedom / self.samples as f64;
+            Component {
+                log_weight: shape.log_prior
+                    - logs.total()
+                    - half_freedom * (sum / half_freedom).ln(),
+                scale: variance.sqrt(),
+                is_slow: shape.is_slow,
+            }
+        });
+        let components: Vec<Component> = components.collect();
+        let of_slow = log_sum(components.iter().filter(|each| each.is_slow));
+        Posterior {
+            drift_probability: (of_slow - log_sum(components.iter())).exp(),
+            components,
+            freedom: 2.0 * half_freedom,
+        }
+    }
+}
+
+/// Fourier frequencies between zero and half of the sampling frequency.
+fn frequencies(samples: usize) -> usize {
+    (samples - 1) / 2
+}
+
+/// Expected periodogram of n samples of autoregressive noise of first order with variance 1, at a frequency of zero or
+/// 2 pi k / n: the sum over lags of (1 - |lag| / n) phi^|lag| cos(frequency lag), in closed form.
+fn expected_periodogram(phi: f64, samples: f64, frequency: f64) -> f64 {
+    let (sine, cosine) = frequency.sin_cos();
+    let (z_real, z_imaginary) = (phi * cosine, phi * sine);
+    // With z = phi e^(i frequency), z^n = phi^n: 2 Re[1 / (1 - z) - z (1 - z^n) / (n (1 - z)^2)] - 1.
+    let (real, imaginary) = (1.0 - z_real, -z_imaginary);
+    let square = (real * real - imaginary * imaginary, 2.0 * real * imaginary);
+    let norm = real * real + imaginary * imaginary;
+    let first = real / norm;
+    let second = (z_real * square.0 + z_imaginary * square.1) / (norm * norm);
+    2.0 * (first - second * (1.0 - phi.powf(samples)) / samples) - 1.0
+}
+
+/// Squared amplitudes over n at the Fourier frequencies but zero.
+fn periodogram(series: &[f64]) -> Vec<f64> {
+    let n = series.len();
+    let mean = series.iter().sum::<f64>() / n as f64;
+    let waves: Vec<(f64, f64)> = (0..n)
+        .map(|k| (TAU * k as f64 / n as f64).sin_cos())
+        .collect();
+    let power = |frequency: usize| {
+        let (mut real, mut imaginary, mut place) = (0.0, 0.0, 0);
+        for sample in series {
+            let (sine, cosine) = waves[place];
+            real += (sample - mean) * cosine;
+            imaginary += (sample - mean) * sine;
+            place += frequency;
+            if place >= n {
+                place -= n;
+            }
+        }
+        (real * real + imaginary * imaginary) / n as f64
+    };
+    (1..=frequencies(n)).map(power).collect()
+}
+
+/// Logarithm of a product of many factors, which would overflow by itself.
+struct LogOfProduct {
+    product: f64,
+    logs: f64,
+}
+
+impl Default for LogOfProduct {
+    fn default() -> LogOfProduct {
+        LogOfProduct {
+            product: 1.0,
+            logs: 0.0,
+        }
+    }
+}
+
+impl LogOfProduct {
+    fn multiply(&mut self, factor: f64) {
+        self.product *= factor;
+        if !(1e-100..1e100).contains(&self.product) {
+            self.logs += self.product.ln();
+            self.product = 1.0;
+        }
+    }
+
+    fn total(&self) -> f64 {
+        self.logs + self.product.ln()
+    }
+}
+
+/// One Student's distribution of the mixture.
+struct Component {
+    log_weight: f64,
+    scale: f64,
+    is_slow: bool,
+}
+
+fn log_sum<'a>(components: impl Iterator<Item = &'a Component> + Clone) -> f64 {
+    let most = components
+        .clone()
+        .map(|each| each.log_weight)
+        .fold(f64::MIN, f64::max);
+    most + components
+        .map(|each| (each.log_weight - most).exp())
+        .sum::<f64>()
+        .ln()
+}
+
+/// How far the mean of a series may be off: a mixture of Student's distributions.
+pub(super) struct Posterior {
+    components: Vec<Component>,
+    freedom: f64,
+    /// Probability of the slow spectra.
+    pub(super) drift_probability: f64,
+}
+
+impl Posterior {
+    /// The quantile of the mixture, above one half; with slow spectra it is that of another series' mean.
+    pub(super) fn half_width(&self, probability: f64, with_slow: bool) -> f64 {
+        let used = || {
+            self.components
+                .iter()
+                .filter(|each| with_slow || !each.is_slow)
+        };
+        let total = log_sum(used());
+        let weighted = used().map(|each| ((each.log_weight - total).exp(), each.scale));
+        let weighted: Vec<(f64, f64)> = weighted.filter(|each| each.0 > PROBABILITY_MIN).collect();
+        let kept: f64 = weighted.iter().map(|each| each.0).sum();
+        let beyond = |width: f64| {
+            let each = weighted
+                .iter()
+                .map(|(weight, scale)| weight * self.tail(width / scale));
+            each.sum::<f64>() / kept
+        };
+        let widest = weighted.iter().map(|each| each.1).fold(0.0, f64::max);
+        let (mut low, mut high) = (0.0, WIDEST_QUANTILE * widest);
+        for _ in 0..BISECTIONS {
+            let middle = (low + high) / 2.0;
+            if beyond(middle) > 1.0 - probability {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        (low + high) / 2.0
+    }
+
+    /// Probability of Student's t above a value, by the normal distribution (D. L. Wallace, Bounds on normal approximations
+    /// to Student's and the chi-square distributions, Annals of Mathematical Statistics 30, 1959).
+    fn tail(&self, value: f64) -> f64 {
+        let freedom = self.freedom;
+        let factor = (8.0 * freedom + 1.0) / (8.0 * freedom + 3.0);
+        let normal = factor * (freedom * (value * value / freedom).ln_1p()).sqrt();
+        erfc(normal / SQRT_2) / 2.0
+    }
+}
+
+/// Scales beyond which no quantile of a mixture is looked for.
+const WIDEST_QUANTILE: f64 = 20.0;
+const BISECTIONS: usize = 30;
+
+/// The normal distribution's quantile.
+pub(super) fn normal_quantile(probability: f64) -> f64 {
+    Normal::standard().inverse_cdf(probability)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expected_periodogram_is_the_sum_it_stands_for() {
+        for (samples, phi) in [(5, 0.5f64), (17, 0.9), (100, 0.0)] {
+            for frequency in 0..=frequencies(samples) {
+                let frequency = TAU * frequency as f64 / samples as f64;
+                let terms = (1..samples).map(|lag| {
+                    let weight = 1.0 - lag as f64 / samples as f64;
+                    weight * phi.powi(lag as i32) * (frequency * lag as f64).cos()
+                });
+                let sum = 1.0 + 2.0 * terms.sum::<f64>();
+                let closed = expected_periodogram(phi, samples as f64, frequency);
+                assert!((closed - sum).abs() < 1e-9, "{samples} {phi} {frequency}");
+            }
+        }
+    }
+
+    #[test]
+    fn periodogram_holds_the_variance() {
+        let series: Vec<f64> = (0..101).map(|index| f64::from(index * 37 % 101)).collect();
+        let mean = 50.0;
+        let squares: f64 = series
+            .iter()
+            .map(|sample| (sample - mean) * (sample - mean))
+            .sum();
+        let power: f64 = periodogram(&series).iter().sum();
+        assert!(
+            (2.0 * power / squares - 1.0).abs() < 1e-9,
+            "{power} {squares}"
+        );
+    }
+
+    #[test]
+    fn tail_is_close_to_students() {
+        use statrs::distribution::StudentsT;
+        for freedom in [4.0, 10.0, 28.0, 300.0] {
+            let student = StudentsT::new(0.0, 1.0, freedom).unwrap();
+            let posterior = Posterior {
+                components: Vec::new(),
+                freedom,
+                drift_probability: 0.0,
+            };
+            for value in [0.5, 2.0, 3.0] {
+                let (near, exact) = (posterior.tail(value), 1.0 - student.cdf(value));
+                assert!(
+                    (near / exact - 1.0).abs() < 0.02,
+                    "{freedom} {value}: {near} {exact}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! How often intervals hold the truth and how wide they are, on series whose truth is known.
+
+use super::*;
+use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+type Random = Xoshiro256PlusPlus;
+
+/// The mean of all families.
+const TRUTH: f64 = 100.0;
+/// A run of at least so many integrated autocorrelation times is long.
+const LONG_TIMES: f64 = 30.0;
+
+fn uniform(random: &mut Random) -> f64 {
+    random.random::<f64>()
+}
+
+/// A standard normal number (Box and Muller).
+fn normal(random: &mut Random) -> f64 {
+    let radius = (-2.0 * (1.0 - uniform(random)).ln()).sqrt();
+    radius * (std::f64::consts::TAU * uniform(random)).cos()
+}
+
+/// A stationary process with mean [`TRUTH`].
+#[derive(Debug, Clone, Copy)]
+enum Family {
+    /// Independent samples.
+    White,
+    /// Autoregressive of first order with this correlation.
+    Correlated(f64),
+    /// The same behind white noise; the share of the variance that is correlated.
+    Hidden(f64, f64),
+    /// Slow for 15 % of the time, in bursts of this many samples.
+    Bursts(f64),
+    /// Two levels, each held for this many samples.
+    Levels(f64),
+    /// Independent samples with a long tail.
+    HeavyTail,
+}
+
+impl Family {
+    /// Integrated autocorrelation time, in samples.
+    fn time(self) -> f64 {
+        let of = |phi: f64| (1.0 + phi) / (1.0 - phi);
+        let shared = |share: f64, phi: f64| 1.0 + share * (of(phi) - 1.0);
+        match self {
+            Family::White | Family::HeavyTail => 1.0,
+            Family::Correlated(phi) => of(phi),
+            Family::Hidden(phi, share) => shared(share, phi),
+            Family::Bursts(length) => {
+                let slow = 0.15 * 0.85 * 1600.0;
+                shared(slow / (slow + 25.0), 1.0 - (1.0 + 0.15 / 0.85) / length)
+            }
+            Family::Levels(length) => shared(100.0 / 125.0, 1.0 - 2.0 / length),
+        }
+    }
+
+    fn draw(self, samples: usize, random: &mut Random) -> Vec<f64> {
+        let all = 0..samples;
+        match self {
+            Family::White => all.map(|_| TRUTH + 5.0 * normal(random)).collect(),
+            Family::Correlated(phi) => Family::Hidden(phi, 1.0).draw(samples, random),
+            Family::Hidden(phi, share) => {
+                let mut slow = normal(random);
+                let sample = |_| {
+                    let fast = normal(random);
+                    let sample = share.sqrt() * slow + (1.0 - share).sqrt() * fast;
+                    slow = phi * slow + (1.0 - phi * phi).sqrt() * normal(random);
+                    TRUTH + 5.0 * sample
+                };
+                all.map(sample).collect()
+            }
+            Family::Bursts(length) => {
+                let mut is_slow = uniform(random) < 0.15;
+                let sample = |_| {
+                    let level = if is_slow { TRUTH - 34.0 } else { TRUTH + 6.0 };
+                    let stays = if is_slow {
+                        1.0 - 1.0 / length
+                    } else {
+                        0.15 / 0.85 / length
+                    };
+                    is_slow = uniform(random) < stays;
+                    level + 5.0 * normal(random)
+                };
+                all.map(sample).collect()
+            }
+            Family::Levels(length) => {
+                let mut level = if uniform(random) < 0.5 { 10.0 } else { -10.0 };
+                let sample = |_| {
+                    let sample = TRUTH + level + 5.0 * normal(random);
+                    if uniform(random) < 1.0 / length {
+                        level = -level;
+                    }
+                    sample
+                };
+                all.map(sample).collect()
+            }
+            Family::HeavyTail => {
+                let mean = (0.32f64).exp();
+                all.map(|_| TRUTH + 5.0 * ((0.8 * normal(random)).exp() - mean))
+                    .collect()
+            }
+        }
+    }
+}
+
+/// What the intervals of many draws did.
+#[derive(Debug)]
+struct Coverage {
+    /// Share that holds the truth.
+    covered: f64,
+    /// Mean width over that of an estimator which knows the process.
+    width: f64,
+    /// Share that holds the truth, or says that the series is too short or drifted.
+    covered_or_declined: f64,
+}
+
+fn coverage(family: Family, samples: usize, draws: usize) -> Coverage {
+    let mut random = Random::seed_from_u64(samples as u64 * 7919 + 13);
+    let (mut covered, mut either) = (0, 0);
+    let (mut squares, mut widths) = (0.0, 0.0);
+    for _ in 0..draws {
+        let series = family.draw(samples, &mut random);
+        let estimate = mean_with_confidence(&series, 0.95).unwrap();
+        let error = estimate.mean - TRUTH;
+        let is_covered = error.abs() <= estimate.half_width;
+        let is_declined = estimate.evidence != Evidence::Series;
+        covered += usize::from(is_covered);
+        either += usize::from(is_covered || is_declined);
+        squares += error * error;
+        widths += estimate.half_width;
+    }
+    let share = |count: usize| count as f64 / draws as f64;
+    Coverage {
+        covered: share(covered),
+        width: widths / draws as f64 / (NORMAL_97_5 * (squares / draws as f64).sqrt()),
+        covered_or_declined: share(either),
+    }
+}
+
+/// 2,000 draws of each cell with `./test --full`, else fewer.
+fn draws() -> usize {
+    match std::env::var("IOSONDE_TEST_FULL").as_deref() {
+        Ok("yes") => 2000,
+        _ => 150,
+    }
+}
+
+/// What so few draws may stray by chance: three standard deviations beyond the limits.
+fn stray(draws: usize) -> f64 {
+    match draws {
+        2000 => 0.005,
+        few => 3.0 * (0.05 * 0.95 / few as f64).sqrt(),
+    }
+}
+
+const FAMILIES: [Family; 10] = [
+    Family::White,
+    Family::Correlated(0.3),
+    Family::Correlated(0.5),
+    Family::Correlated(0.7),
+    Family::Correlated(0.9),
+    Family::Hidden(0.8, 0.3),
+    Family::Bursts(3.0),
+    Family::Levels(5.0),
+    Family::Levels(20.0),
+    Family::HeavyTail,
+];
+
+#[test]
+fn interval_of_a_long_stationary_series_is_calibrated_and_sharp() {
+    let draws = draws();
+    for family in FAMILIES {
+        for samples in [30, 100, 300] {
+            let times = samples as f64 / family.time();
+            if times < LONG_TIMES {
+                continue;
+            }
+            let found = coverage(family, samples, draws);
+            println!("{family:?} {samples} samples, {times:.0} times: {found:?}");
+            let limits = 0.93 - stray(draws)..=0.97 + stray(draws);
+            assert!(
+                limits.contains(&found.covered),
+                "{family:?} {samples}: {found:?}"
+            );
+            assert!(found.width <= 1.30, "{family:?} {samples}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn interval_of_a_short_series_is_wide_or_says_that_it_is_short() {
+    let draws = draws();
+    for family in FAMILIES {
+        for samples in [30, 100, 300] {
+            let times = samples as f64 / family.time();
+            if !(SHORT_TIMES..LONG_TIMES).contains(&times) {
+                continue;
+            }
+            let found = coverage(family, samples, draws);
+            println!("{family:?} {samples} samples, {times:.1} times: {found:?}");
+            let least = 0.85 - stray(draws);
+            assert!(
+                found.covered_or_declined >= least,
+                "{family:?} {samples}: {found:?}"
+            );
+        }
+    }
+}
+
+/// Shorter series see none of the slow variation, as a rule, and cannot know of it.
+const SHORT_TIMES: f64 = 7.0;
+
+#[test]
+fn series_that_drifts_says_so_and_stays_wide() {
+    let mut random = Random::seed_from_u64(5);
+    let drifting: Vec<f64> = (0..100)
+        .map(|index| 100.0 + 0.4 * f64::from(index) + 2.0 * normal(&mut random))
+        .collect();
+    let estimate = mean_with_confidence(&drifting, 0.95).unwrap();
+    assert_eq!(estimate.evidence, Evidence::Drift);
+    assert!(estimate.half_width > 10.0, "{estimate:?}");
+    let still = Family::White.draw(100, &mut random);
+    let estimate = mean_with_confidence(&still, 0.95).unwrap();
+    assert_eq!(estimate.evidence, Evidence::Series);
+    assert!(estimate.half_width < 1.5, "{estimate:?}");
+}
+
+#[test]
+fn another_run_of_a_wandering_series_is_known_less_well() {
+    let mut random = Random::seed_from_u64(6);
+    let mut factor = |time: f64, share: f64| {
+        let phi = (time - 1.0) / (time + 1.0);
+        let factors = (0..40).map(|_| {
+            let series = Family::Hidden(phi, share).draw(200, &mut random);
+            mean_with_confidence(&series, 0.95).unwrap().repeat_factor
+        });
+        factors.sum::<f64>() / 40.0
+    };
+    let (still, wandering) = (factor(1.0, 0.0), factor(150.0, 0.5));
+    assert!(still < 1.2, "{still}");
+    assert!(wandering > 1.15 * still, "{wandering} {still}");
+}
+
+#[test]
+fn independent_samples_give_nearly_the_textbook_interval() {
+    let series = Family::White.draw(300, &mut Random::seed_from_u64(1));
+    let estimate = mean_with_confidence(&series, 0.95).unwrap();
+    let textbook = NORMAL_97_5 * 5.0 / 300f64.sqrt();
+    assert!(
+        (estimate.half_width / textbook - 1.0).abs() < 0.2,
+        "{estimate:?} {textbook}"
+    );
+}
+
+#[test]
+fn correlated_samples_are_worth_fewer() {
+    let series = Family::Correlated(0.8).draw(10_000, &mut Random::seed_from_u64(1));
+    let estimate = mean_with_confidence(&series, 0.95).unwrap();
+    // n (1 - phi) / (1 + phi)
+    assert!(
+        (estimate.effective_samples / 1111.0 - 1.0).abs() < 0.3,
+        "{estimate:?}"
+    );
+}
+
+#[test]
+fn too_little_has_no_interval() {
+    assert_eq!(mean_with_confidence(&[1.0; FEWEST_SAMPLES - 1], 0.95), None);
+    assert_eq!(
+        mean_with_confidence(&[1.0, 2.0, f64::NAN, 1.0, 1.0], 0.95),
+        None
+    );
+    let constant = mean_with_confidence(&[7.0; 10], 0.95).unwrap();
+    assert_eq!((constant.mean, constant.half_width), (7.0, 0.0));
+}
+
+#[test]
+fn steady_state_limits() {
+    let test = |window: &[f64]| SteadyStateTest::of(window).unwrap();
+    let flat = test(&[100.0, 91.0, 110.0, 91.0, 108.0]);
+    assert!(
+        (flat.range - 0.19).abs() < 1e-12 && flat.is_steady(),
+        "{flat:?}"
+    );
+    let wide = test(&[100.0, 90.0, 110.5, 90.0, 109.5]);
+    assert!(
+        wide.range > 0.2 && wide.excursion <= 0.1 && !wide.is_steady(),
+        "{wide:?}"
+    );
+    let rising = test(&[94.0, 97.0, 100.0, 103.0, 106.0]);
+    assert!((rising.excursion - 0.12).abs() < 1e-12 && rising.range <= 0.2);
+    assert!(!rising.is_steady(), "{rising:?}");
+    let falling = test(&[106.0, 103.0, 100.0, 97.0, 94.0]);
+    assert_eq!(falling.excursion, rising.excursion);
+    assert_eq!(SteadyStateTest::of(&[1.0]), None);
+    assert_eq!(SteadyStateTest::of(&[0.0, 0.0]), None);
+    assert_eq!(SteadyStateTest::of(&[1.0, f64::INFINITY]), None);
+}
+
+#[test]
+fn drift_is_not_a_steady_state() {
+    assert_eq!(held_still(&[100.0; 8]), Some(true));
+    let falling: Vec<f64> = (0..10).map(|i| 100.0 - 2.0 * f64::from(i)).collect();
+    assert_eq!(held_still(&falling), Some(false));
+    assert_eq!(held_still(&[100.0, 70.0, 100.0, 100.0, 100.0]), Some(false));
+    assert_eq!(held_still(&[100.0; 4]), None);
+}
+
+proptest! {
+    #[test]
+    fn scaling_the_samples_scales_the_interval(
+        series in proptest::collection::vec(1.0f64..1e6, FEWEST_SAMPLES..400),
+        factor in 0.001f64..1000.0,
+    ) {
+        let scaled: Vec<f64> = series.iter().map(|sample| sample * factor).collect();
+        let one = mean_with_confidence(&series, 0.95).unwrap();
+        let other = mean_with_confidence(&scaled, 0.95).unwrap();
+        prop_assert!((other.half_width - one.half_width * factor).abs() <= 1e-6 * other.half_width.abs() + 1e-9);
+        prop_assert!(one.effective_samples <= series.len() as f64 + 1e-9);
+        prop_assert!(one.half_width >= 0.0 && one.half_width.is_finite());
+        prop_assert!(one.repeat_factor >= 1.0);
+        let surer = mean_with_confidence(&series, 0.99).unwrap();
+        prop_assert!(surer.half_width >= one.half_width);
+    }
+
+    #[test]
+    fn the_line_never_leaves_the_range_by_much(
+        window in proptest::collection::vec(1.0f64..1e6, 2..50),
+    ) {
+        let test = SteadyStateTest::of(&window).unwrap();
+        prop_assert!(test.range >= 0.0 && test.excursion >= 0.0);
+        // A least-squares line rises by at most 1.5 times the range of its samples.
+        prop_assert!(test.excursion <= 1.5 * test.range + 1e-9);
+    }
+}
