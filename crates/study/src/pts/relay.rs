@@ -1,11 +1,11 @@
-//! What a run tells goes to whoever watches the test.
+//! Passes the events of a run to the observer of the test.
 
 use super::study::PtsWatcher;
 use crate::layout_time::LayoutTime;
 use crate::saturation::Watcher;
 use iosonde_result::observer::{Control, Observer, Progress};
 
-/// Between runs and whoever watches the test.
+/// Passes the progress of runs to the observer of the test.
 pub(super) struct Relay<'a> {
     pub(super) watcher: &'a mut dyn PtsWatcher,
 }
@@ -30,7 +30,7 @@ impl Watcher for Relay<'_> {
     }
 }
 
-/// Between a fill and whoever watches the test.
+/// Passes the progress of a fill to the observer of the test.
 pub(super) struct FillRelay<'a> {
     pub(super) relay: Relay<'a>,
     pub(super) time: LayoutTime,
