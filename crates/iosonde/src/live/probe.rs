@@ -149,9 +149,9 @@ impl Watcher for ProbeLive {
         }
     }
 
-    fn interval(&mut self, _phase: Phase, interval: &Interval) {
+    fn interval(&mut self, phase: Phase, interval: &Interval) {
         if self.bar.is_some() {
-            self.moment.interval(interval);
+            self.moment.interval(phase, interval);
         }
     }
 

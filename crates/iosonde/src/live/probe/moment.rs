@@ -5,7 +5,7 @@ use iosonde_engine::device::watching::{Watched, Watching};
 use iosonde_result::histogram::Histogram;
 use iosonde_result::interval::{Interval, IntervalCounts};
 use iosonde_result::machine::DeviceRates;
-use iosonde_study::probe::{ProbeTarget, TargetKind};
+use iosonde_study::probe::{Phase, ProbeTarget, TargetKind};
 use iosonde_study::words;
 use std::time::{Duration, Instant};
 
@@ -57,11 +57,14 @@ impl Moment {
         self.percentiles.clear();
     }
 
-    /// A slice of the run is complete.
-    pub(super) fn interval(&mut self, interval: &Interval) {
-        // Where each write is made durable, the latency of that counts, as in the table.
-        let latency = interval.sync_latency.as_ref();
-        self.latency.merge(latency.unwrap_or(&interval.latency));
+    /// A slice of the run is complete. The latency is that of the operation in the row of the phase: of fdatasync where each
+    /// write is followed by one, also in a slice in which none ended.
+    pub(super) fn interval(&mut self, phase: Phase, interval: &Interval) {
+        match (phase, &interval.sync_latency) {
+            (Phase::SyncedWrite, Some(syncs)) => self.latency.merge(syncs),
+            (Phase::SyncedWrite, None) => {}
+            _ => self.latency.merge(&interval.latency),
+        }
         self.latency_ns += u128::from(interval.length_ns);
         if !self.percentiles.is_empty() && self.latency_ns < MOMENT.as_nanos() {
             return;
@@ -138,20 +141,20 @@ mod tests {
     #[test]
     fn latency_is_that_of_the_last_second() {
         let mut moment = Moment::default();
-        moment.interval(&tenth(1_000_000));
+        moment.interval(Phase::ReadLatency, &tenth(1_000_000));
         let first = moment.words(&RATE);
         assert_eq!(
             first,
             ["1.00k IOPS", "4.00 MiB/s", "p50 1.00 ms", "p99 1.00 ms"]
         );
         for _ in 0..9 {
-            moment.interval(&tenth(1_000_000));
+            moment.interval(Phase::ReadLatency, &tenth(1_000_000));
         }
         for _ in 0..9 {
-            moment.interval(&tenth(5_000_000));
+            moment.interval(Phase::ReadLatency, &tenth(5_000_000));
         }
         assert_eq!(moment.words(&RATE), first, "the second is not over");
-        moment.interval(&tenth(5_000_000));
+        moment.interval(Phase::ReadLatency, &tenth(5_000_000));
         assert!(
             moment.words(&RATE)[2].starts_with("p50 5.0"),
             "{:?}",
@@ -168,10 +171,29 @@ mod tests {
         let mut flushes = Histogram::default();
         flushes.record_n(300_000, 1000);
         synced.sync_latency = Some(flushes);
-        moment.interval(&synced);
+        moment.interval(Phase::SyncedWrite, &synced);
         let words = moment.words(&RATE);
         assert!(
             words[2].starts_with("p50 30") && words[2].ends_with("us"),
+            "{words:?}"
+        );
+    }
+
+    /// A slow fdatasync takes longer than a slice of the run, in which only its write ended.
+    #[test]
+    fn moment_of_synced_writes_shows_no_latency_of_write() {
+        let mut moment = Moment::default();
+        moment.interval(Phase::SyncedWrite, &tenth(5_000));
+        let rate_only = ["1.00k IOPS", "4.00 MiB/s"];
+        assert_eq!(moment.words(&RATE), rate_only);
+        let mut synced = tenth(5_000);
+        let mut flushes = Histogram::default();
+        flushes.record_n(300_000_000, 1);
+        synced.sync_latency = Some(flushes);
+        moment.interval(Phase::SyncedWrite, &synced);
+        let words = moment.words(&RATE);
+        assert!(
+            words[2].starts_with("p50 30") && words[2].ends_with("ms"),
             "{words:?}"
         );
     }
