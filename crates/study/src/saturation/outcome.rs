@@ -104,13 +104,17 @@ fn within(relative_error: f64) -> String {
     }
 }
 
-/// How well a figure that is claimed no more than this is known.
-fn uncertainty(relative_error: Option<f64>) -> String {
-    match relative_error {
-        Some(error) if error <= 1.0 => format!("known to {} only", within(error)),
-        Some(_) => "uncertain by more than 100 %".to_owned(),
-        None => "measured too shortly to tell how exactly".to_owned(),
-    }
+/// Why the fastest rate that was measured is no known maximum.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Doubt {
+    /// It was measured too shortly to have an interval.
+    TooShort,
+    /// Its own interval is wide: half the width, as a share of it.
+    Wide(f64),
+    /// Its own interval is narrow, but the search measured this many I/Os per second at most.
+    SlowerSearch { error: f64, searched: f64 },
+    /// Its own interval is narrow, but depths that may have the same rate were slower by more than that.
+    OtherDepths { error: f64 },
 }
 
 impl Saturation {
@@ -188,12 +192,60 @@ impl Saturation {
     }
 
     /// The highest rate that was measured, how well it is known, and at which depth.
-    fn fastest_measured(&self) -> Option<(f64, Option<f64>, u32)> {
-        let of_cell = |cell: &Cell| (cell.iops.mean, cell.iops.relative_error(), cell.iodepth);
-        let of_run = |run: LongerRun| (run.iops.mean, run.iops.relative_error(), run.iodepth);
-        let cell = self.fastest().map(of_cell);
-        let all = cell.into_iter().chain(self.longer_run.map(of_run));
-        all.max_by(|a, b| a.0.total_cmp(&b.0))
+    fn fastest_measured(&self) -> Option<(Estimate, u32)> {
+        let cell = self.fastest().map(|cell| (cell.iops, cell.iodepth));
+        let run = self.longer_run.map(|run| (run.iops, run.iodepth));
+        let all = cell.into_iter().chain(run);
+        all.max_by(|a, b| a.0.mean.total_cmp(&b.0.mean))
+    }
+
+    /// Why the figures do not carry a maximum although this is the fastest that was measured.
+    fn doubt(&self, fastest: Estimate) -> Doubt {
+        let own = match fastest.relative_error() {
+            None => return Doubt::TooShort,
+            Some(error) if error > MAXIMUM_KNOWN => return Doubt::Wide(error),
+            Some(error) => error,
+        };
+        let searched = self.fastest().map_or(0.0, |cell| cell.iops.mean);
+        if searched < fastest.mean {
+            return Doubt::SlowerSearch {
+                error: own,
+                searched,
+            };
+        }
+        if self.rival().is_some() || self.is_plateau_uneven() {
+            return Doubt::OtherDepths { error: own };
+        }
+        // The search knows the rate less well than its few samples agree.
+        let error = self.maximum.relative_error();
+        error.map_or(Doubt::TooShort, |error| Doubt::Wide(error.max(own)))
+    }
+
+    /// Whether depths that the maximum is the mean of differ from it by more than it may be unknown by.
+    fn is_plateau_uneven(&self) -> bool {
+        let Some((from, to)) = self.plateau else {
+            return false;
+        };
+        let of_plateau =
+            |cell: &&Cell| cell.jobs == self.jobs && (from..=to).contains(&cell.iodepth);
+        let most = self.maximum.mean;
+        let is_apart = |cell: &Cell| (cell.iops.mean - most).abs() > MAXIMUM_KNOWN * most;
+        self.cells.iter().filter(of_plateau).any(is_apart)
+    }
+
+    fn doubt_in_words(&self, doubt: Doubt, large: bool) -> String {
+        match doubt {
+            Doubt::TooShort => "measured too shortly to tell how exactly".to_owned(),
+            Doubt::Wide(error) if error > 1.0 => "uncertain by more than 100 %".to_owned(),
+            Doubt::Wide(error) => format!("known to {} only", within(error)),
+            Doubt::SlowerSearch { error, searched } => {
+                let searched = self.rate_in_words(searched, large);
+                format!("{}, but the search measured {searched}", within(error))
+            }
+            Doubt::OtherDepths { error } => {
+                format!("{}, but other depths disagree", within(error))
+            }
+        }
     }
 
     fn rate_in_words(&self, iops: f64, large: bool) -> String {
@@ -212,24 +264,22 @@ impl Saturation {
         self.plateau.filter(|_| rate > most && is_shown)
     }
 
-    /// The highest rate with its interval, as far as that is known, and where: `84.2k IOPS`, `(+-0.4 %)`, `depth 16`.
+    /// The highest rate with its interval, or why it is no known maximum, and where: `84.2k IOPS`, `(+-0.4 %)`,
+    /// `depth 16`.
     pub fn most_in_words(&self, large: bool) -> (String, String, String) {
-        let claims = self.claims();
-        let (rate, error, iodepth) = match self.fastest_measured() {
-            Some(fastest) if !claims.maximum => fastest,
-            _ => (
-                self.maximum.mean,
-                self.maximum.relative_error(),
-                self.knee.iodepth,
-            ),
+        let is_known = self.claims().maximum;
+        let (rate, iodepth) = match self.fastest_measured() {
+            Some(fastest) if !is_known => fastest,
+            _ => (self.maximum, self.knee.iodepth),
         };
-        let most = self.rate_in_words(rate, large);
-        let known = match (claims.maximum, error, self.exceeded_plateau(large)) {
-            (true, Some(error), Some((from, to))) => {
+        let most = self.rate_in_words(rate.mean, large);
+        let error = rate.relative_error().filter(|_| is_known);
+        let known = match (error, self.exceeded_plateau(large)) {
+            (Some(error), Some((from, to))) => {
                 format!("({}, the mean of depths {from} to {to})", within(error))
             }
-            (true, Some(error), None) => format!("({})", within(error)),
-            _ => format!("({})", uncertainty(error)),
+            (Some(error), None) => format!("({})", within(error)),
+            (None, _) => format!("({})", self.doubt_in_words(self.doubt(rate), large)),
         };
         let at = match self.jobs {
             1 => format!("depth {iodepth}"),
@@ -421,7 +471,27 @@ mod tests {
         found.raise_to(longer(8.08e3, 0.12));
         assert_eq!(
             found.sentence(false),
-            "has no known maximum; the fastest was depth 64 with 8.08k IOPS (known to +-12 % only)"
+            "has no known maximum; the fastest was depth 64 with 8.08k IOPS (+-12 %, but the search measured 6.93k IOPS)"
+        );
+    }
+
+    /// Sweeps said "known to +-0.1 % only" of cells whose own interval is no reason for doubt.
+    #[test]
+    fn doubt_of_a_well_measured_rate_is_its_reason() {
+        let cells = vec![cell(8, 13e3, Some(0.001)), cell(16, 9e3, Some(0.3))];
+        let disagreeing = Saturation {
+            plateau: Some((8, 16)),
+            ..found(cells, 0, (13e3, Some(0.31)))
+        };
+        let ending = "depth 8 with 13.0k IOPS (+-0.1 %, but other depths disagree)";
+        let said = disagreeing.sentence(false);
+        assert!(said.ends_with(ending), "{said}");
+        // Few samples that agree by luck: the search knows the rate as well as its longer cells.
+        let lucky = found(vec![cell(8, 13e3, Some(0.001))], 0, (13e3, Some(0.4)));
+        let said = lucky.sentence(false);
+        assert!(
+            said.ends_with("depth 8 with 13.0k IOPS (known to +-40 % only)"),
+            "{said}"
         );
     }
 }
