@@ -3,8 +3,12 @@
 //! The rows of a comparison have intervals of their own, symmetric on their own scales: a rate 0.811 times as high was "slower"
 //! (0.649 to 0.999), and its mean latency, 1.233 times as long, showed no difference (0.985 to 1.520). Where the ratios of
 //! both are reciprocal they get one interval and one verdict.
+//!
+//! Where each write is followed by an fsync or fdatasync and nothing else is in flight, the period of a write is its latency and
+//! that of its sync: rate = clones / (write + sync). That is one fact in two rows as well, but only nearly: the write is in
+//! one of them alone. [`join_rates_and_syncs`] says how both get one verdict.
 
-use super::{Measure, Ratio, Row};
+use super::{Measure, Part, Ratio, Row, Subject, Verdict};
 
 /// Ratios whose product differs from 1 by less than this share are of one fact.
 const RECIPROCAL_WITHIN: f64 = 0.005;
@@ -35,6 +39,77 @@ pub(super) fn join_rates_and_latencies(rows: &mut [Row]) {
         target.joint.interval = reciprocal(&source.joint);
         target.verdict = source.verdict;
     }
+}
+
+/// The mean latencies of writes and syncs make up the period of a write where they differ from it by less than this share.
+const PERIOD_WITHIN: f64 = 0.05;
+/// The sync decides the rate where it takes at least this share of the period.
+const SYNC_SHARE_MIN: f64 = 0.5;
+/// Factors between the logarithms of both ratios that are no chance: 1 where the write changes as the sync does, more where
+/// it stays as it is, less where it changes more.
+const POWERS: std::ops::RangeInclusive<f64> = 0.8..=2.0;
+
+/// Gives the rate of writes and the mean latency of the sync behind each of them one verdict: the interval is that of the
+/// rate, or of the sync where the rate has none.
+///
+/// Both are one fact where, on both sides, one I/O is in flight, write and sync make up the period and the sync is most of
+/// it. If each write had several syncs, or several writes one, the period would not be their sum.
+/// As the write has a part in the period, the ratios are not reciprocal: `ln sync = -c ln rate`, with `c` near 1. The
+/// interval is raised to the power `c`, so that its end reaches 1 where that of the other reaches 1. Of ratios near
+/// 1 `c` is chance; then the interval keeps its width, widened by the share of the sync, around the other ratio.
+pub(super) fn join_rates_and_syncs(rows: &mut [Row], pairs: &[(&Part, &Part)]) {
+    for (mine, theirs) in pairs {
+        let place = |subject, measure| {
+            let is_it = |row: &Row| {
+                row.part == mine.name && row.subject == subject && row.measure == measure
+            };
+            rows.iter().position(is_it)
+        };
+        let rate = place(Subject::Write, Measure::Iops);
+        let sync = place(Subject::Sync, Measure::LatMean);
+        let write = place(Subject::Write, Measure::LatMean)
+            .or_else(|| place(Subject::Write, Measure::ClatMean));
+        let (Some(rate), Some(write), Some(sync)) = (rate, write, sync) else {
+            continue;
+        };
+        let values = |row: usize| [rows[row].a.value, rows[row].b.value];
+        let (rates, writes, syncs) = (values(rate), values(write), values(sync));
+        let share = |side: usize, part: &Part| {
+            let period_ns = f64::from(part.pattern.numjobs) * 1e9 / rates[side];
+            let is_sum = ((writes[side] + syncs[side]) / period_ns - 1.0).abs() < PERIOD_WITHIN;
+            let share = syncs[side] / period_ns;
+            let is_it = part.pattern.iodepth == 1 && is_sum && share >= SYNC_SHARE_MIN;
+            is_it.then_some(share.min(1.0))
+        };
+        let (Some(of_mine), Some(of_theirs)) = (share(0, mine), share(1, theirs)) else {
+            continue;
+        };
+        let (from, to) = match rows[rate].ratio.interval {
+            Some(_) => (rate, sync),
+            None => (sync, rate),
+        };
+        let source = rows[from].clone();
+        if !is_bounded(&source.ratio) {
+            continue;
+        }
+        let share = of_mine.min(of_theirs);
+        let target = &mut rows[to];
+        let value = target.ratio.value;
+        target.ratio.interval = interval_around(value, &source.ratio, share);
+        target.joint.interval = interval_around(value, &source.joint, share);
+        target.verdict = Verdict::of(&target.ratio, target.measure);
+    }
+}
+
+/// The interval of a ratio that is nearly the reciprocal of this one.
+fn interval_around(value: f64, source: &Ratio, share: f64) -> Option<(f64, f64)> {
+    let (low, high) = reciprocal(source)?;
+    let power = -value.ln() / source.value.ln();
+    if POWERS.contains(&power) {
+        return Some((low.powf(power), high.powf(power)));
+    }
+    let around = |end: f64| value * (end * source.value).powf(1.0 / share);
+    Some((around(low), around(high)))
 }
 
 fn is_rate(row: &Row) -> bool {
@@ -135,6 +210,83 @@ mod tests {
         assert_eq!(before[0].verdict, Verdict::Undecided);
         assert_eq!(after[0].verdict, Verdict::Slower);
         assert_eq!(after[1], before[1]);
+    }
+
+    /// Writes of 50 us, each with a sync of this many microseconds, one after the other: the rows of rate and sync with their own
+    /// intervals, and as `compare` has them.
+    fn joined_syncs(shares: [Option<f64>; 2], sync_us: [f64; 2], change: f64) -> [[Row; 2]; 2] {
+        let side = |sync_us: f64| {
+            let mut side = measured(change * 1e6 / (50.0 + sync_us), 50e3, [shares[0], None]);
+            let part = &mut side[0].parts[0];
+            (part.pattern.iodepth, part.pattern.numjobs) = (1, 1);
+            for figure in &mut part.figures {
+                figure.subject = Subject::Write;
+            }
+            part.figures.push(Figure {
+                subject: Subject::Sync,
+                ..figure(Measure::LatMean, sync_us * 1e3, shares[1])
+            });
+            side
+        };
+        let (a, b) = (side(sync_us[0]), side(sync_us[1]));
+        let both = |rows: Vec<Row>| {
+            let find = |subject, measure| {
+                let is_it = |row: &&Row| row.subject == subject && row.measure == measure;
+                rows.iter().find(is_it).cloned().unwrap()
+            };
+            [
+                find(Subject::Write, Measure::Iops),
+                find(Subject::Sync, Measure::LatMean),
+            ]
+        };
+        let apart = rows(&a, &b, &matching(&a, &b).pairs);
+        [both(apart), both(compare(&a, &b).rows)]
+    }
+
+    fn verdicts(rows: &[Row; 2]) -> [Verdict; 2] {
+        [rows[0].verdict, rows[1].verdict]
+    }
+
+    #[test]
+    fn rate_and_sync_of_each_write_have_one_verdict() {
+        let [before, after] = joined_syncs([Some(0.16), Some(0.12)], [950.0, 760.0], 1.0);
+        assert_eq!(
+            verdicts(&before),
+            [Verdict::NoDifferenceShown, Verdict::Faster]
+        );
+        assert_eq!(verdicts(&after), [Verdict::NoDifferenceShown; 2]);
+        assert_eq!(after[0], before[0]);
+        // 46.5 times the rate, of which a sync that takes a fiftieth is not the reciprocal.
+        let [_, after] = joined_syncs([Some(0.16), Some(0.9)], [9950.0, 165.0], 1.0);
+        assert_eq!(verdicts(&after), [Verdict::Faster; 2]);
+        let (low, high) = after[1].ratio.interval.unwrap();
+        let value = after[1].ratio.value;
+        assert!(low < value && value < high && high < 0.03, "{low} {high}");
+    }
+
+    #[test]
+    fn rate_without_interval_has_that_of_its_sync() {
+        let [before, after] = joined_syncs([None, Some(0.05)], [950.0, 760.0], 1.0);
+        assert_eq!(before[0].verdict, Verdict::Undecided);
+        assert_eq!(verdicts(&after), [Verdict::Faster; 2]);
+        assert_eq!(after[1], before[1]);
+    }
+
+    /// Of equals the ratios say nothing of each other, but the width of their intervals does.
+    #[test]
+    fn sync_of_equals_has_the_width_of_the_rate() {
+        let [before, after] = joined_syncs([Some(0.16), Some(0.001)], [950.0, 955.0], 1.0);
+        assert_eq!(before[1].verdict, Verdict::Slower);
+        assert_eq!(verdicts(&after), [Verdict::NoDifferenceShown; 2]);
+    }
+
+    /// 32 writes for each sync, or time between the calls: the rate does not follow from the sync.
+    #[test]
+    fn sync_that_is_not_the_period_keeps_its_own() {
+        for change in [32.0, 0.8] {
+            let [before, after] = joined_syncs([Some(0.16), Some(0.12)], [950.0, 760.0], change);
+            assert_eq!(before, after, "{change}");
+        }
     }
 
     /// At an offered rate, and where jobs think between their I/Os, they are two facts.

@@ -1,6 +1,6 @@
 //! Two sides held against each other.
 
-use super::closed_loop::join_rates_and_latencies;
+use super::closed_loop::{join_rates_and_latencies, join_rates_and_syncs};
 use super::figure::{Basis, Bounds, Measure, Part, Subject};
 use super::group::{Group, Measured, Spread, bounds_of_logs};
 use super::interval::{LEVEL, Ratio, quantile, ratio};
@@ -85,7 +85,7 @@ impl Verdict {
         }
     }
 
-    fn of(ratio: &Ratio, measure: Measure) -> Verdict {
+    pub(super) fn of(ratio: &Ratio, measure: Measure) -> Verdict {
         if ratio.interval.is_none() {
             Verdict::Undecided
         } else if !ratio.is_shown() {
@@ -178,6 +178,7 @@ pub fn compare(a: &[Measured], b: &[Measured]) -> Comparison {
     let matching = matching(a, b);
     let mut rows = rows(a, b, &matching.pairs);
     join_rates_and_latencies(&mut rows);
+    join_rates_and_syncs(&mut rows, &matching.pairs);
     let names = |parts: &[&Part]| parts.iter().map(|part| part.name.clone()).collect();
     Comparison {
         notes: notes(&rows, &matching.pairs),
