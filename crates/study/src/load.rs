@@ -15,6 +15,7 @@ mod point;
 mod search;
 mod step;
 mod study;
+mod times;
 
 pub use compared::{Known, LatencyCurve};
 pub use matrix::{Cell, CellState, Matrix, MatrixOptions};
@@ -23,6 +24,6 @@ pub use plan::{Arrivals, Mix, Pattern};
 pub use point::{LoadLatency, Offered, Point, Side};
 pub use search::Answer;
 pub use study::{
-    LoadError, LoadOptions, LoadResult, LoadWatcher, ObjectiveAnswer, Step, load, planned_ns,
-    working_set,
+    LoadError, LoadOptions, LoadResult, LoadWatcher, ObjectiveAnswer, Step, load, working_set,
 };
+pub use times::{LoadAnnouncement, StepRange, planned_time};

@@ -7,7 +7,10 @@ use iosonde_job::env::FakeEnv;
 use iosonde_result::session::Session;
 use iosonde_study::TimeRange;
 use iosonde_study::limits::Limits;
-use iosonde_study::load::load;
+use iosonde_study::load::{
+    Arrivals, LoadAnnouncement, LoadOptions, LoadWatcher, MatrixOptions, Mix, Objective, Pattern,
+    load,
+};
 use iosonde_study::probe::{
     Announcement, Budget, ProbeOptions, ProbeTarget, TargetKind, Watcher, probe,
 };
@@ -267,6 +270,97 @@ fn sweep_of_all_cells_takes_the_time_that_it_announces() {
             options: device.to_owned(),
         };
         broken.extend(sweep_promises(device, kind, &sweep_options(true)).broken());
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+// --- load ---
+
+impl LoadWatcher for Promises {
+    fn begin(&mut self, _target: &ProbeTarget, announcement: &LoadAnnouncement) {
+        // Before the layout nobody knows how fast the target is.
+        if announcement.layout_bytes == 0 {
+            self.take(announcement.planned);
+        }
+    }
+
+    fn left(&mut self, left: TimeRange) {
+        self.take(left);
+    }
+}
+
+fn load_options() -> LoadOptions {
+    LoadOptions {
+        pattern: Pattern {
+            block_bytes: 4096,
+            random: true,
+        },
+        mix: Mix::READ,
+        arrivals: Arrivals::Poisson,
+        rates: Vec::new(),
+        objectives: Vec::new(),
+        matrix: None,
+        runtime_ns: 2_000_000_000,
+        ramp_ns: 200_000_000,
+        numjobs: 1,
+        parties: 1,
+        iodepth: 1024,
+        size_bytes: Some(512 << 20),
+        direct: true,
+        seed: 1,
+    }
+}
+
+fn load_promises(name: &str, device: &str, kind: TargetKind, options: &LoadOptions) -> Promises {
+    let mut session = Metered::new(device);
+    let mut promises = Promises::new(&format!("load with {name} on {device}"), &session);
+    load(&mut session, &target(kind), options, &mut promises).unwrap();
+    promises
+}
+
+#[test]
+fn load_ends_in_the_range_that_it_announces() {
+    let objective = |text: &str| -> Objective { text.parse().unwrap() };
+    let kinds = [
+        ("a curve", load_options()),
+        (
+            "given rates",
+            LoadOptions {
+                rates: vec![50.0, 100.0, 200.0],
+                ..load_options()
+            },
+        ),
+        (
+            "objectives",
+            LoadOptions {
+                objectives: vec![objective("p99=50ms"), objective("p90=20ms")],
+                ..load_options()
+            },
+        ),
+        (
+            "a matrix",
+            LoadOptions {
+                matrix: Some(MatrixOptions { steps: 4 }),
+                ..load_options()
+            },
+        ),
+    ];
+    let mut broken = Vec::new();
+    for device in SLOWER {
+        for (name, options) in &kinds {
+            let promises = load_promises(name, device, directory(), options);
+            assert!(!promises.all.is_empty(), "{name} on {device}");
+            broken.extend(promises.broken());
+            // Without a layout.
+            if !options.objectives.is_empty() {
+                let kind = TargetKind::Existing {
+                    bytes: 1 << 30,
+                    device: true,
+                    consent: false,
+                };
+                broken.extend(load_promises(name, device, kind, options).broken());
+            }
+        }
     }
     assert!(broken.is_empty(), "{broken:#?}");
 }

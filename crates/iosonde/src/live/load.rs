@@ -1,14 +1,15 @@
 //! A load study while it runs: one line that is redrawn on a terminal, and a line for each point.
 
+use super::left::TimeLeft;
 use super::lost;
 use crate::output::is_live_terminal;
 use crate::report::load::{one_line, what};
 use crate::signals::Stop;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use iosonde_result::observer::Progress;
-use iosonde_study::load::{LoadWatcher, Point, Step};
+use iosonde_study::load::{LoadAnnouncement, LoadWatcher, Point, Step, StepRange};
 use iosonde_study::probe::{ProbeTarget, TargetKind};
-use iosonde_study::words;
+use iosonde_study::{TimeRange, words};
 use std::io::Write;
 
 /// Where there is no terminal, laying out is told of this often.
@@ -19,8 +20,11 @@ pub(crate) struct LoadLive {
     stop: Stop,
     bar: Option<ProgressBar>,
     step: Option<Step>,
-    number: usize,
-    steps: usize,
+    number: u64,
+    steps: StepRange,
+    /// Announced of all steps.
+    planned: TimeRange,
+    left: TimeLeft,
     planned_ns: Option<u64>,
     next_line_ns: u64,
 }
@@ -31,7 +35,7 @@ impl LoadLive {
         let bar = is_live_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(4));
             // A template without colour: nothing is lost where colours are unwanted.
-            if let Ok(style) = ProgressStyle::with_template("{msg:56!} [{bar:16}]") {
+            if let Ok(style) = ProgressStyle::with_template("{msg:66!} [{bar:8}]") {
                 bar.set_style(style.progress_chars("=> "));
             }
             bar
@@ -41,7 +45,9 @@ impl LoadLive {
             bar,
             step: None,
             number: 0,
-            steps: 0,
+            steps: StepRange::default(),
+            planned: TimeRange::default(),
+            left: TimeLeft::default(),
             planned_ns: None,
             next_line_ns: 0,
         }
@@ -68,50 +74,57 @@ impl LoadLive {
         match self.step {
             None => String::new(),
             Some(Step::Layout) => "writing the working set".to_owned(),
-            Some(Step::Capacity) => format!("[{}/{}] capacity", self.number, self.steps),
-            Some(Step::Offer(offered)) => {
-                format!(
-                    "[{}/{}] offering {}",
-                    self.number,
-                    self.steps,
-                    what(offered)
-                )
-            }
+            Some(Step::Capacity) => format!("{} capacity", self.place()),
+            Some(Step::Offer(offered)) => format!("{} offering {}", self.place(), what(offered)),
         }
+    }
+
+    /// `[3/14 to 26]`
+    fn place(&self) -> String {
+        format!("[{}/{}]", self.number, range(self.steps))
+    }
+
+    /// What goes on, for the line that is redrawn.
+    fn message(&self, rate: &str) -> String {
+        format!("{}  {rate}{}", self.title(), self.left.words())
     }
 }
 
 impl LoadWatcher for LoadLive {
-    fn begin(&mut self, target: &ProbeTarget, bytes: u64, steps: usize, planned_ns: u64) {
-        self.steps = steps;
+    fn begin(&mut self, target: &ProbeTarget, announcement: &LoadAnnouncement) {
+        (self.steps, self.planned) = (announcement.steps, announcement.planned);
         let name = &target.name;
+        let size = words::bytes(announcement.bytes);
         match target.kind {
             TargetKind::Directory { .. } | TargetKind::Pool { .. } => self.line(&format!(
-                "{name}: writes a working file of {} and removes it at the end:\n{}",
-                words::bytes(bytes),
+                "{name}: writes a working file of {size} and removes it at the end:\n{}",
                 target.path
             )),
             TargetKind::Existing { consent: true, .. } => {
-                self.line(&format!(
-                    "{name}: overwrites its first {}",
-                    words::bytes(bytes)
-                ));
+                self.line(&format!("{name}: overwrites its first {size}"));
                 lost(&target.path).inspect(|text| self.line(text));
             }
             TargetKind::Existing { .. } => self.line(&format!("{name}: is only read")),
             TargetKind::Simulated { .. } => self.line(&format!("{name}: a simulated device")),
         }
-        self.line(&format!(
-            "{}, {} beside layout and searches; Ctrl-C ends it early and prints what\nis known by then",
-            words::counted(steps, "step"),
-            words::wait(planned_ns)
-        ));
+        self.line(&length(announcement));
+        self.line("Ctrl-C ends it early and prints what is known by then");
+    }
+
+    fn left(&mut self, left: TimeRange) {
+        if let Some(line) = self.left.take(left) {
+            self.line(&line);
+        }
     }
 
     fn step(&mut self, step: Step, planned_ns: Option<u64>) {
-        self.number += usize::from(step != Step::Layout);
-        // Searches add steps that nobody knows beforehand.
-        self.steps = self.steps.max(self.number);
+        if step != Step::Layout {
+            if self.number == 0 {
+                self.left.announce(self.planned);
+            }
+            self.number += 1;
+        }
+        self.steps.least = self.steps.least.max(self.number);
         (self.step, self.planned_ns, self.next_line_ns) = (Some(step), planned_ns, LINE_EVERY_NS);
         if let Some(bar) = &self.bar {
             bar.set_length(planned_ns.unwrap_or(0));
@@ -144,10 +157,10 @@ impl LoadWatcher for LoadLive {
                 }
                 (None, None) => 0,
             });
-            bar.set_message(format!("{}  {rate}", self.title()));
+            bar.set_message(self.message(&rate));
         } else if self.step == Some(Step::Layout) && progress.at_ns >= self.next_line_ns {
             self.next_line_ns = progress.at_ns + LINE_EVERY_NS;
-            self.line(&format!("{}  {rate}", self.title()));
+            self.line(&self.message(&rate));
         }
     }
 
@@ -168,5 +181,54 @@ impl LoadWatcher for LoadLive {
 
     fn is_interrupted(&self) -> bool {
         self.stop.interrupt.is_requested()
+    }
+}
+
+/// How many steps there are and how long they take.
+fn length(announcement: &LoadAnnouncement) -> String {
+    let unit = match announcement.steps.most {
+        1 => "step",
+        _ => "steps",
+    };
+    let layout = match announcement.layout_bytes {
+        0 => "",
+        _ => ", plus layout",
+    };
+    format!(
+        "{} {unit}, {}{layout}",
+        range(announcement.steps),
+        announcement.planned.words()
+    )
+}
+
+/// `14`, or `14 to 26`.
+fn range(steps: StepRange) -> String {
+    match steps.least == steps.most {
+        true => steps.most.to_string(),
+        false => format!("{} to {}", steps.least, steps.most),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn length_is_a_range_where_searches_follow() {
+        let announcement = |least, most, layout_bytes| LoadAnnouncement {
+            bytes: 1 << 30,
+            layout_bytes,
+            steps: StepRange { least, most },
+            planned: TimeRange::of_steps(least, most, 5_000_000_000),
+        };
+        assert_eq!(
+            length(&announcement(14, 26, 1 << 30)),
+            "14 to 26 steps, 1 min 10 s to 2 min 10 s, plus layout"
+        );
+        assert_eq!(
+            length(&announcement(14, 14, 0)),
+            "14 steps, about 1 min 10 s"
+        );
+        assert_eq!(length(&announcement(1, 1, 0)), "1 step, about 5 s");
     }
 }

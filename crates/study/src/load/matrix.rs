@@ -7,6 +7,7 @@
 use super::plan::Mix;
 use super::point::{Offered, Point};
 use super::study::{LoadError, Study};
+use super::times::StepRange;
 use serde::{Deserialize, Serialize};
 
 /// How fine the matrix is.
@@ -17,10 +18,21 @@ pub struct MatrixOptions {
 }
 
 impl MatrixOptions {
-    /// Most cells that are measured, the two capacities included.
-    pub fn most_cells(self) -> usize {
-        let border = self.most_of_border();
-        CAPACITIES + border + self.most_inside(border)
+    /// Cells that are measured, the two capacities included.
+    pub(super) fn steps(self) -> StepRange {
+        StepRange::exactly(CAPACITIES) + self.border_left(0, self.steps, 0)
+    }
+
+    /// Cells that are left where the border has come to this one after so many others, and those inside it. From each cell the
+    /// border goes one step down or to the right, until it has left the matrix.
+    fn border_left(self, read: usize, write: usize, asked: usize) -> StepRange {
+        debug_assert!(read <= self.steps && write <= self.steps);
+        let right = self.steps - read + 1;
+        let longest = right + write;
+        StepRange::new(
+            right.min(write + 1),
+            longest + self.most_inside(asked + longest),
+        )
     }
 
     /// The longest that the border can be: each cell of it is one step down or to the right.
@@ -121,13 +133,15 @@ impl Matrix {
 /// Measures the border and a few cells inside it. What was measured before an error is in the study too.
 pub(super) fn measure(study: &mut Study<'_>, options: MatrixOptions) -> Result<(), LoadError> {
     let reads = axis(study.capacity(Mix::READ)?, options.steps);
+    study.left.matrix = study.left.matrix.after_one();
     let writes = axis(study.capacity(Mix::WRITE)?, options.steps);
     let mut points = Vec::new();
     let mut outcome = Ok(());
-    let mut cells = fill(options, |read, write| {
+    let mut cells = fill(options, |read, write, left| {
         if study.is_over() {
             return None;
         }
+        study.left.matrix = left;
         let offered = Offered {
             reads_per_s: reads[read],
             writes_per_s: writes[write],
@@ -190,10 +204,10 @@ fn axis(capacity: f64, steps: usize) -> Vec<f64> {
 }
 
 /// Asks for cells (column, row) along the border, from no reads and all writes to all reads and no writes, then for the
-/// few inside. `None` ends it.
+/// few inside, and says each time how many are left. `None` ends it.
 fn fill(
     options: MatrixOptions,
-    mut ask: impl FnMut(usize, usize) -> Option<Cell>,
+    mut ask: impl FnMut(usize, usize, StepRange) -> Option<Cell>,
 ) -> Vec<Vec<Cell>> {
     let steps = options.steps;
     let unknown = Cell {
@@ -211,7 +225,8 @@ fn fill(
             read += 1;
             continue;
         }
-        let Some(cell) = ask(read, write) else {
+        let left = options.border_left(read, write, asked);
+        let Some(cell) = ask(read, write, left) else {
             complete = false;
             break;
         };
@@ -242,7 +257,7 @@ fn inside(
     highest: &[Option<usize>],
     cells: &mut [Vec<Cell>],
     most: usize,
-    ask: &mut impl FnMut(usize, usize) -> Option<Cell>,
+    ask: &mut impl FnMut(usize, usize, StepRange) -> Option<Cell>,
 ) -> bool {
     let steps = highest.len() - 1;
     let mut asked = 0;
@@ -254,7 +269,7 @@ fn inside(
         if asked == most || is_known || (read, write) == (0, 0) {
             continue;
         }
-        match ask(read, write) {
+        match ask(read, write, StepRange::new(1, most - asked)) {
             Some(cell) => cells[write][read] = cell,
             None => return false,
         }
@@ -337,7 +352,9 @@ mod tests {
         #[test]
         fn the_border_is_exact_and_cheap(steps in 2usize..24, bend in 0.3f64..3.0) {
             let mut asked = HashSet::new();
-            let cells = fill(MatrixOptions { steps }, |read, write| {
+            let mut promises = Vec::new();
+            let cells = fill(MatrixOptions { steps }, |read, write, left| {
+                promises.push((asked.len(), left));
                 assert!(asked.insert((read, write)), "asked twice");
                 let state = match sustains(steps, bend, read, write) {
                     true => CellState::Measured,
@@ -356,8 +373,13 @@ mod tests {
                     prop_assert_eq!(told, expected, "({}, {})", read, write);
                 }
             }
-            let most = MatrixOptions { steps }.most_cells();
-            prop_assert!(asked.len() + CAPACITIES <= most);
+            let all = MatrixOptions { steps }.steps();
+            let took = (asked.len() + CAPACITIES) as u64;
+            prop_assert!(all.least <= took && took <= all.most, "{} of {:?}", took, all);
+            for (before, left) in promises {
+                let took = (asked.len() - before) as u64;
+                prop_assert!(left.least <= took && took <= left.most, "{} of {:?}", took, left);
+            }
             if steps >= 20 {
                 prop_assert!(10 * (asked.len() + CAPACITIES) <= (steps + 1).pow(2));
             }
@@ -383,7 +405,7 @@ mod tests {
     #[test]
     fn what_an_end_leaves_open_is_unknown() {
         let mut left = 3;
-        let cells = fill(MatrixOptions { steps: 4 }, |_, _| {
+        let cells = fill(MatrixOptions { steps: 4 }, |_, _, _| {
             left -= 1;
             let cell = Cell {
                 state: CellState::NotReached,

@@ -7,12 +7,14 @@ use super::plan::{Arrivals, Ground, Mix, Pattern};
 use super::point::{Offered, Point};
 use super::search::{Answer, Effort, search};
 use super::step::{LoadRun, LoadStep};
-use crate::CutShort;
+use super::times::{LoadAnnouncement, Overrun, StepsLeft, planned_time, searches, step_ns};
+use crate::layout_time::LayoutTime;
 use crate::probe::{
     Budget, ProbeTarget, TargetKind, WorkingSetError, is_direct_refused, planned_bytes,
 };
 use crate::stopped::{self, MOST_REPEATS, stopped_ns};
 use crate::words;
+use crate::{CutShort, TimeRange};
 use iosonde_job::plan::{Job, Plan};
 use iosonde_result::ceph::{self, CephSide};
 use iosonde_result::interval::Interval;
@@ -24,13 +26,13 @@ use serde::{Deserialize, Serialize};
 /// Version of [`LoadResult`] as JSON; counts up when a field changes its meaning.
 pub(super) const FORMAT: u32 = 1;
 /// The offered rates of a curve, as shares of the capacity.
-const SHARES: [f64; 13] = [
+pub(super) const SHARES: [f64; 13] = [
     0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.1,
 ];
 /// An objective's border is known well enough where the ends of its interval are this near, as a share.
 const PRECISION: f64 = 0.05;
 /// Most further runs for one objective.
-const MOST_TRIES: usize = 12;
+pub(super) const MOST_TRIES: usize = 12;
 /// Intervals of a run, as far as they are not too short or too long: they tell how slow I/Os come in clumps.
 const INTERVALS: u64 = 20;
 const SHORTEST_INTERVAL_NS: u64 = 100_000_000;
@@ -100,9 +102,14 @@ pub enum Step {
 
 /// Sees a study while it goes on.
 pub trait LoadWatcher {
-    /// Nothing has been written yet. Steps and time without layout and searches.
-    fn begin(&mut self, target: &ProbeTarget, bytes: u64, steps: usize, planned_ns: u64) {
-        let _ = (target, bytes, steps, planned_ns);
+    /// Nothing has been written yet.
+    fn begin(&mut self, target: &ProbeTarget, announcement: &LoadAnnouncement) {
+        let _ = (target, announcement);
+    }
+
+    /// How long all of it will still take, once the target has shown how fast it is: during the layout, and as a step begins.
+    fn left(&mut self, left: TimeRange) {
+        let _ = left;
     }
 
     /// A step begins, which takes this long at most, if that is known.
@@ -253,6 +260,8 @@ pub fn load(
         matrix: None,
         ceph: None,
         notes: Vec::new(),
+        left: StepsLeft::of(options),
+        overrun: Overrun::default(),
     };
     study.announce();
     study.run()
@@ -274,20 +283,6 @@ pub fn working_set(target: &ProbeTarget, options: &LoadOptions) -> Result<u64, L
         target: target.name.clone(),
         source,
     })
-}
-
-/// Steps without layout and searches.
-fn steps(options: &LoadOptions) -> usize {
-    let curve = match options.rates.len() {
-        0 => 1 + SHARES.len(),
-        given => given,
-    };
-    curve + options.matrix.map_or(0, |matrix| matrix.most_cells())
-}
-
-/// Time of all steps but layout and searches, in nanoseconds.
-pub fn planned_ns(options: &LoadOptions) -> u64 {
-    steps(options) as u64 * (options.ramp_ns + options.runtime_ns)
 }
 
 /// Length of the intervals of each run.
@@ -312,17 +307,34 @@ pub(super) struct Study<'a> {
     /// What the Ceph cluster was and did so far.
     ceph: Option<CephSide>,
     notes: Vec<String>,
+    /// Steps that are left, the one that runs included.
+    pub(super) left: StepsLeft,
+    /// What offered loads take beyond their plan.
+    overrun: Overrun,
 }
 
 impl Study<'_> {
     fn announce(&mut self) {
-        let planned_ns = planned_ns(self.options);
-        self.watcher
-            .begin(self.target, self.bytes, steps(self.options), planned_ns);
+        let is_laid_out = self.target.kind.is_writable();
+        let announcement = LoadAnnouncement {
+            bytes: self.bytes,
+            layout_bytes: if is_laid_out { self.bytes } else { 0 },
+            steps: self.left.total(),
+            planned: planned_time(self.options),
+        };
+        self.watcher.begin(self.target, &announcement);
     }
 
-    fn step_ns(&self) -> u64 {
-        self.options.ramp_ns + self.options.runtime_ns
+    /// Announces a step after the layout, and the time left with it.
+    fn begin_step(&mut self, step: Step) {
+        let step_ns = step_ns(self.options);
+        self.watcher.step(step, Some(step_ns));
+        let mut steps = self.left.total();
+        // A search may end at any step, but not before this one.
+        steps.least = steps.least.max(1);
+        debug_assert!(steps.most >= steps.least);
+        let left = steps.time(step_ns + self.overrun.mean_ns());
+        self.watcher.left(left);
     }
 
     fn run(mut self) -> Result<LoadResult, LoadError> {
@@ -337,6 +349,7 @@ impl Study<'_> {
     fn measure(&mut self) -> Result<(), LoadError> {
         if self.options.rates.is_empty() {
             self.capacity_iops = Some(self.capacity(self.options.mix)?);
+            self.left.curve = self.left.curve.after_one();
         }
         for rate in self.rates() {
             if self.watcher.is_interrupted() {
@@ -344,6 +357,7 @@ impl Study<'_> {
             }
             let run = self.offer(self.options.mix.split(rate))?;
             LoadStep::add(&mut self.steps, run);
+            self.left.curve = self.left.curve.after_one();
         }
         self.answer_objectives()?;
         match self.options.matrix {
@@ -360,7 +374,7 @@ impl Study<'_> {
 
     /// I/Os per second in closed loop.
     pub(super) fn capacity(&mut self, mix: Mix) -> Result<f64, LoadError> {
-        self.watcher.step(Step::Capacity, Some(self.step_ns()));
+        self.begin_step(Step::Capacity);
         let (ramp_ns, runtime_ns) = (self.options.ramp_ns, self.options.runtime_ns);
         let result = self.run_plan(|ground| ground.closed(mix, ramp_ns, runtime_ns))?;
         self.fail_on_error(&result)?;
@@ -401,10 +415,10 @@ impl Study<'_> {
     /// Offers a load. Each run has random numbers of its own: what is offered twice must not be the same I/Os again.
     pub(super) fn offer(&mut self, offered: Offered) -> Result<LoadRun, LoadError> {
         self.runs += 1;
-        self.watcher
-            .step(Step::Offer(offered), Some(self.step_ns()));
+        self.begin_step(Step::Offer(offered));
         let (ramp_ns, runtime_ns) = (self.options.ramp_ns, self.options.runtime_ns);
         let result = self.run_plan(|ground| ground.open(offered, ramp_ns, runtime_ns))?;
+        self.overrun.take(step_ns(self.options), result.elapsed_ns);
         let mut run = LoadRun::of(offered, self.options.parties, &result);
         run.point.interrupted = self.watcher.is_interrupted();
         self.watcher.point(&run.point);
@@ -422,14 +436,16 @@ impl Study<'_> {
     }
 
     fn answer_objectives(&mut self) -> Result<(), LoadError> {
-        for objective in self.options.objectives.clone() {
+        let objectives = self.options.objectives.clone();
+        for (index, objective) in objectives.iter().enumerate() {
+            self.left.searches = searches(objectives.len() - index);
             let effort = Effort {
                 precision: PRECISION,
                 most: MOST_TRIES,
-                least: self.least_rate(&objective),
+                least: self.least_rate(objective),
             };
             let mut failed = None;
-            let tried = judged(&objective, &self.steps);
+            let tried = judged(objective, &self.steps);
             let answer = search(tried, effort, |rate| {
                 if self.watcher.is_interrupted() {
                     return None;
@@ -438,7 +454,8 @@ impl Study<'_> {
                     Ok(run) => {
                         let is_whole = !run.point.interrupted;
                         LoadStep::add(&mut self.steps, run);
-                        is_whole.then(|| judged(&objective, &self.steps))
+                        self.left.searches = self.left.searches.after_one();
+                        is_whole.then(|| judged(objective, &self.steps))
                     }
                     Err(error) => {
                         failed = Some(error);
@@ -446,11 +463,15 @@ impl Study<'_> {
                     }
                 }
             });
-            self.objectives.push(ObjectiveAnswer { objective, answer });
+            self.objectives.push(ObjectiveAnswer {
+                objective: *objective,
+                answer,
+            });
             if let Some(error) = failed {
                 return Err(error);
             }
         }
+        self.left.searches = searches(0);
         Ok(())
     }
 
@@ -484,8 +505,10 @@ impl Study<'_> {
         let plan = plan(&self.ground());
         let is_layout = plan.jobs.iter().all(|job| !job.schedule.time_based);
         let mut repeats = if is_layout { 0 } else { MOST_REPEATS };
+        let planned = planned_time(self.options);
         let result = loop {
             let mut observer = Watched {
+                layout: is_layout.then(|| LayoutTime::new(self.bytes, 0, Some(planned))),
                 ends_at_stop: repeats > 0,
                 interval_ns: interval_ns(self.options),
                 watcher: self.watcher,
@@ -624,6 +647,8 @@ fn point_name(plan: &Plan) -> String {
 }
 
 struct Watched<'a> {
+    /// What it takes to see how long all of it lasts, during the layout.
+    layout: Option<LayoutTime>,
     /// Whether a run in which the process was stopped ends, as it is measured again.
     ends_at_stop: bool,
     interval_ns: u64,
@@ -633,6 +658,10 @@ struct Watched<'a> {
 impl Observer for Watched<'_> {
     fn progress(&mut self, progress: &Progress<'_>) -> Control {
         self.watcher.progress(progress);
+        let layout = self.layout.as_mut();
+        if let Some(left) = layout.and_then(|layout| layout.left(progress)) {
+            self.watcher.left(left);
+        }
         self.control()
     }
 

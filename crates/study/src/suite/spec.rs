@@ -210,7 +210,7 @@ impl SuiteStep {
         match &self.what {
             What::Jobs(plan) => workload::jobs_time(plan),
             What::Sweep(step) => Some(step.planned),
-            What::Load(options) => Some(TimeRange::exactly(load::planned_ns(options))),
+            What::Load(options) => Some(load::planned_time(options)),
             What::Probe(options) => Some(options.budget.total_time(&Phase::MEASURED)),
         }
     }
