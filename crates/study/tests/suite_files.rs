@@ -76,11 +76,13 @@ fn mistakes_of_all_parts_of_a_suite_are_told_at_once() {
     let expected = [
         "there is no `repititions` in the suite",
         "there is no option `iodpeth`",
+        "nothing is called `snyc`",
     ];
-    assert_eq!(
-        told, expected,
-        "an unknown name of the suite may hide a workload"
-    );
+    assert_eq!(told, expected);
+    // Where the unknown name may hide a workload, nothing is said of names.
+    let hidden = text.replace("[[workload]]", "[[wrokload]]");
+    let hidden = hidden.replace("repititions = 2\n", "");
+    assert_eq!(mistakes(&hidden), ["there is no `wrokload` in the suite"]);
     // An unknown key within a workload hides no other mistake of that workload.
     let text = text.replace("repititions = 2\n", "");
     let text = text.replace("name = \"disk\"\n", "name = \"disk\"\nrepititions = 2\n");
@@ -97,6 +99,20 @@ fn mistakes_of_all_parts_of_a_suite_are_told_at_once() {
             "{told}"
         );
     }
+}
+
+#[test]
+fn mistakes_of_all_members_of_a_study_are_told_at_once() {
+    let told = mistakes(
+        "[[workload]]\nname = \"a\"\n\
+         load = { rw = \"sideways\", bs = \"4y\", runtime = \"0\", slo = \"p99\", rates = [0.1] }\n",
+    );
+    assert_eq!(told.len(), 5, "{told:?}");
+    let told = mistakes(
+        "[[workload]]\nname = \"a\"\noptions = { rw = \"randraed\" }\n\
+         sweep = { runtime = \"0\", size = \"4y\" }\n",
+    );
+    assert_eq!(told.len(), 3, "{told:?}");
 }
 
 #[test]

@@ -343,11 +343,10 @@ impl Maker<'_> {
     ) -> Option<Vec<(String, What, Vec<PartSpec>)>> {
         let at = node.get("sweep").map_or(node.span, |node| node.span);
         let runtime_ns = self.time(sweep.runtime.as_ref(), at);
-        let size_bytes = self.size(sweep.size.as_ref(), at)?;
-        let runtime_ns = runtime_ns?.unwrap_or(60_000_000_000);
+        let size_bytes = self.size(sweep.size.as_ref(), at);
         let options = SweepOptions {
             exhaustive: sweep.exhaustive,
-            runtime_ns,
+            runtime_ns: runtime_ns.flatten().unwrap_or(60_000_000_000),
             budget_ns: None,
             seed: 1,
             most_warmup_ns: None,
@@ -357,15 +356,19 @@ impl Maker<'_> {
             variables: &self.variables,
         };
         let at = node.get("axes").map_or(node.span, |axes| axes.span);
-        let (step, parts) = workload::swept(
+        let swept = workload::swept(
             &workload.name,
             base,
             axes,
-            (options, size_bytes, self.most_runs),
+            (options, size_bytes.flatten(), self.most_runs),
             at,
             &vars,
             &mut self.all,
-        )?;
+        );
+        // What is wrong with the time or the size has been told.
+        runtime_ns?;
+        size_bytes?;
+        let (step, parts) = swept?;
         Some(vec![(
             workload.name.clone(),
             What::Sweep(Box::new(step)),
@@ -382,10 +385,14 @@ impl Maker<'_> {
         let at = node.get("load").map_or(node.span, |node| node.span);
         let runtime_ns = self.time(load.runtime.as_ref(), at);
         let size_bytes = self.size(load.size.as_ref(), at);
-        let block = self.size(load.bs.as_ref(), at)?;
-        let (runtime_ns, size_bytes) = (runtime_ns?, size_bytes?);
-        match workload::load_options(load, runtime_ns, size_bytes, block.unwrap_or(4096)) {
+        let block = self.size(load.bs.as_ref(), at);
+        let sizes = (size_bytes.flatten(), block.flatten().unwrap_or(4096));
+        match workload::load_options(load, runtime_ns.flatten(), sizes.0, sizes.1) {
             Ok(options) => {
+                // What is wrong with a time or a size has been told.
+                runtime_ns?;
+                size_bytes?;
+                block?;
                 let parts = vec![PartSpec {
                     name: workload.name.clone(),
                     workload: workload.name.clone(),
@@ -397,10 +404,13 @@ impl Maker<'_> {
                 }];
                 Some(vec![(workload.name.clone(), What::Load(options), parts)])
             }
-            Err((key, problem, help)) => {
-                let at = node.get("load").and_then(|load| load.get(key));
-                let at = at.map_or(node.span, |node| node.span);
-                self.all.push(Diagnostic::error(problem).at(at).help(help));
+            Err(wrong) => {
+                for one in wrong {
+                    let at = node.get("load").and_then(|load| load.get(one.key));
+                    let at = at.map_or(node.span, |node| node.span);
+                    let told = Diagnostic::error(one.problem).at(at).help(one.help);
+                    self.all.push(told);
+                }
                 None
             }
         }

@@ -101,10 +101,9 @@ impl Reader<'_> {
         let before = self.all.list.len();
         let items = node.get("workload").map_or(&[][..], Node::items);
         let workloads: Vec<Span> = items.iter().map(Node::extent).collect();
-        let nameless = ["targets", "expect", "labels"];
+        let nameless = node.entries().iter().filter(|entry| !may_name(entry));
         let nameless: Vec<Span> = nameless
-            .iter()
-            .filter_map(|key| Some(node.get(key)?.extent()))
+            .flat_map(|entry| [entry.key_span, entry.node.extent()])
             .collect();
         let is_left = shape::check(&mut node, &suite_schema(), self.all);
         let wrong = &self.all.list[before..];
@@ -204,6 +203,28 @@ impl Reader<'_> {
         let outer = &mut self.written.file;
         outer.about = outer.about.take().or(inner.about);
         outer.repetitions = outer.repetitions.or(inner.repetitions);
+    }
+}
+
+/// Whether a member of a suite may bring names that other parts of it use: workloads, variables, or files with some.
+fn may_name(entry: &Entry) -> bool {
+    /// The members of a suite, with whether they bring names.
+    const MEMBERS: [(&str, bool); 9] = [
+        ("workload", true),
+        ("variables", true),
+        ("include", true),
+        ("targets", false),
+        ("expect", false),
+        ("labels", false),
+        ("repetitions", false),
+        ("name", false),
+        ("about", false),
+    ];
+    let meant = nearest(&entry.key, MEMBERS.iter().map(|(name, _)| *name));
+    let is_meant = |(name, _): &&(&str, bool)| *name == entry.key || Some(*name) == meant;
+    match MEMBERS.iter().find(is_meant) {
+        Some((_, brings_names)) => *brings_names,
+        None => !matches!(entry.node.value, Value::Number(_) | Value::Switch(_)),
     }
 }
 

@@ -407,23 +407,32 @@ pub(super) fn probe_parts(workload: &str) -> Vec<PartSpec> {
     Phase::MEASURED.into_iter().map(part).collect()
 }
 
+/// A member of a study whose value is wrong.
+pub(super) struct WrongMember {
+    pub(super) key: &'static str,
+    pub(super) problem: String,
+    pub(super) help: String,
+}
+
 /// The options of a load study; else the member that is wrong, what is wrong, and what to write.
 pub(super) fn load_options(
     load: &Load,
     runtime_ns: Option<u64>,
     size_bytes: Option<u64>,
     block_bytes: u64,
-) -> Result<LoadOptions, (&'static str, String, String)> {
+) -> Result<LoadOptions, Vec<WrongMember>> {
+    let mut wrong = Vec::new();
+    let mut tell = |key, problem, help| wrong.push(WrongMember { key, problem, help });
     let rw = load.rw.as_deref().unwrap_or("randread");
     let known = ["read", "write", "randread", "randwrite", "rw", "randrw"];
     if !known.contains(&rw) {
         let problem = format!("`{rw}` cannot be offered as a load");
-        return Err(("rw", problem, format!("write {}", known.join(", "))));
+        tell("rw", problem, format!("write {}", known.join(", ")));
     }
     let read_percent = load.rwmixread.unwrap_or(50);
     if !(1..=99).contains(&read_percent) {
         let problem = format!("rwmixread is {read_percent}");
-        return Err(("rwmixread", problem, "write 1 to 99".to_owned()));
+        tell("rwmixread", problem, "write 1 to 99".to_owned());
     }
     if load
         .rates
@@ -431,19 +440,21 @@ pub(super) fn load_options(
         .any(|rate| !rate.is_finite() || *rate < 1.0)
     {
         let problem = "a rate is below 1 per second".to_owned();
-        return Err((
-            "rates",
-            problem,
-            "write I/Os per second, e.g. [500, 1000]".to_owned(),
-        ));
+        let help = "write I/Os per second, e.g. [500, 1000]".to_owned();
+        tell("rates", problem, help);
     }
-    let objectives: Vec<Objective> = match &load.slo {
-        None => Vec::new(),
-        Some(text) => vec![text.parse().map_err(|error: crate::load::ObjectiveError| {
+    let mut objectives: Vec<Objective> = Vec::new();
+    match load.slo.as_ref().map(|text| text.parse::<Objective>()) {
+        Some(Ok(objective)) => objectives.push(objective),
+        Some(Err(error)) => {
             let help = "write for example p99=2ms".to_owned();
-            ("slo", error.to_string(), help)
-        })?],
-    };
+            tell("slo", error.to_string(), help);
+        }
+        None => {}
+    }
+    if !wrong.is_empty() {
+        return Err(wrong);
+    }
     let mix = match rw {
         "read" | "randread" => Mix::READ,
         "write" | "randwrite" => Mix::WRITE,
