@@ -7,6 +7,7 @@ pub(crate) mod facts;
 pub(crate) mod figures;
 pub(crate) mod history;
 pub(crate) mod html;
+pub(crate) mod intervals;
 pub(crate) mod k8s;
 pub(crate) mod load;
 pub(crate) mod nodes;

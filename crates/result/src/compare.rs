@@ -19,7 +19,7 @@ mod matching;
 mod reduce;
 mod sides;
 
-pub use figure::{Basis, Bounds, Figure, Measure, Part, Pattern, Subject};
+pub use figure::{Basis, Bounds, Figure, Measure, Part, Pattern, Subject, telling_interval};
 pub use group::{Measured, Spread};
 pub(crate) use interval::bounds_of_samples;
 pub use interval::{LEVEL, Ratio, bounds_of_percentile, bounds_of_rates};

@@ -112,7 +112,7 @@ impl ProbeLive {
         }
         self.next_line_ns = at_ns + LINE_EVERY_NS;
         let known = self.known.map_or(String::new(), |error| {
-            format!(", +- {} so far", row::share(error))
+            format!(", {} so far", row::within(error))
         });
         self.line(&format!("{:<28} {rate}, provisional{known}", phase.title()));
     }

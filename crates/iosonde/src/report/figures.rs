@@ -1,6 +1,7 @@
 //! Figures of parts, whatever measured them: tables, CSV, Markdown.
 
-use super::probe::table::{plain, render, right};
+use super::intervals;
+use super::probe::table::{plain, render, right, wrapped};
 use comfy_table::Cell;
 use iosonde_result::compare::{Figure, Measure, Part};
 use iosonde_study::words;
@@ -37,10 +38,8 @@ pub(crate) fn percent(share: f64) -> String {
 
 /// The ends of the interval, from zero up.
 fn interval(figure: &Figure) -> String {
-    figure.bounds.map_or("-".to_owned(), |bounds| {
-        let end = |at| value(figure.measure, at);
-        format!("{} to {}", end(bounds.low), end(bounds.high))
-    })
+    let bounds = figure.bounds.map(|bounds| (bounds.low, bounds.high));
+    intervals::ends(figure.value, bounds, |end| value(figure.measure, end))
 }
 
 fn mark(figure: &Figure) -> &'static str {
@@ -81,6 +80,12 @@ pub(crate) fn table(parts: &[Part]) -> String {
         .any(|figure| figure.settled == Some(false))
     {
         text.push_str("* did not settle: the rate drifted or jumped while it was measured.\n");
+    }
+    let mut figures = parts.iter().flat_map(|part| &part.figures);
+    if figures.any(|figure| interval(figure) == intervals::NOT_KNOWN) {
+        text.push_str(&wrapped(
+            "A longer run, kept with its series, decides the intervals that are not known.",
+        ));
     }
     text
 }

@@ -5,6 +5,7 @@ mod junit;
 pub(crate) use junit::{Ran, junit};
 
 use super::figures::value;
+use super::intervals;
 use super::probe::table::{plain, render, right, wrapped};
 use super::sweep::{advice_lines, advice_text};
 use crate::commands::sweep::quiet::most_waited;
@@ -306,7 +307,7 @@ fn found(result: &SuiteResult) -> Vec<&Found> {
     result.steps.iter().flat_map(|step| &step.found).collect()
 }
 
-fn studies(found: &[&Found]) -> Table {
+pub(super) fn studies(found: &[&Found]) -> Table {
     let mut table = plain();
     table.set_header([
         Cell::new(""),
@@ -316,9 +317,7 @@ fn studies(found: &[&Found]) -> Table {
     ]);
     for one in found {
         let unit = unit(one.kind);
-        let interval = one.interval.map_or("-".to_owned(), |(low, high)| {
-            format!("{} to {}", unit.show(low), unit.show(high))
-        });
+        let interval = intervals::ends(one.value, one.interval, |end| unit.show(end));
         table.add_row([
             Cell::new(&one.part),
             Cell::new(title(one.kind)),

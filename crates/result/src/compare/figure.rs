@@ -92,8 +92,15 @@ fn is_one(factor: &f64) -> bool {
 impl Bounds {
     /// The interval where it says something: not one that reaches zero or twice the value. Such a figure is not known.
     pub(super) fn if_telling(self, value: f64) -> Option<Bounds> {
-        (self.low > 0.0 && self.high <= 2.0 * value).then_some(self)
+        let ends = telling_interval(value, (self.low, self.high));
+        ends.map(|_| self)
     }
+}
+
+/// The ends of an interval where they say something: not those of one that reaches zero, or twice the value that it is around.
+/// Such a value is not known, and nothing that people read shows its interval.
+pub fn telling_interval(value: f64, (low, high): (f64, f64)) -> Option<(f64, f64)> {
+    (low > 0.0 && high <= 2.0 * value).then_some((low, high))
 }
 
 /// What an interval was made from.

@@ -216,6 +216,16 @@ impl Estimate {
             error: self.error.map(|error| error.max(share * self.mean)),
             ..self
         }
+        .if_telling()
+    }
+
+    /// The same without an error that reaches the mean: the mean is not known then.
+    pub fn if_telling(self) -> Estimate {
+        let is_telling = |error: &f64| *error < self.mean;
+        Estimate {
+            error: self.error.filter(is_telling),
+            ..self
+        }
     }
 
     /// The error as a share of the mean.
@@ -229,6 +239,17 @@ impl Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn estimate_with_an_error_that_reaches_the_mean_is_not_known() {
+        let known = Estimate {
+            mean: 10.0,
+            error: Some(1.0),
+            spread: None,
+        };
+        assert_eq!(known.at_least(0.3).error, Some(3.0));
+        assert_eq!(known.at_least(1.2).error, None);
+    }
 
     #[test]
     fn too_few_intervals_give_no_error() {

@@ -109,7 +109,7 @@ impl Screen {
     /// How well the rate is known by now.
     pub(super) fn confidence(&mut self, relative_error: f64) {
         if let Some(step) = self.steps.get_mut(self.current) {
-            step.shown.known = format!("+- {}", row::share(relative_error));
+            step.shown.known = row::within(relative_error);
         }
     }
 

@@ -322,10 +322,7 @@ impl<T: Serialize> Table<T> {
 /// What the probe says of its phase holds; it may know more than the run alone.
 fn adopt(figures: &mut [Figure], found: &probe::Figure) {
     let name = found.phase.direction().name();
-    let rate = |estimate: probe::Estimate| Rate {
-        mean: estimate.mean,
-        error: estimate.error,
-    };
+    let rate = |estimate: probe::Estimate| Rate::of(estimate.mean, estimate.error);
     for figure in figures.iter_mut().filter(|figure| figure.direction == name) {
         figure.iops = rate(found.iops);
         figure.bytes_per_s = rate(found.bytes_per_s);

@@ -294,6 +294,16 @@ pub(super) struct Rate {
     pub(super) error: Option<f64>,
 }
 
+impl Rate {
+    /// A mean with half of its interval, where that does not reach zero.
+    pub(super) fn of(mean: f64, error: Option<f64>) -> Rate {
+        Rate {
+            mean,
+            error: error.filter(|error| *error < mean),
+        }
+    }
+}
+
 /// Latencies in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Latency {

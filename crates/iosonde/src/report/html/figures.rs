@@ -69,10 +69,8 @@ fn adopt(figure: &mut Figure, part: &Part) {
 /// A rate of a part with half of its interval.
 pub(super) fn rate(part: &Part, subject: Subject, measure: Measure) -> Option<Rate> {
     let figure = part.figure(subject, measure)?;
-    Some(Rate {
-        mean: figure.value,
-        error: figure.bounds.map(|bounds| bounds.high - figure.value),
-    })
+    let error = figure.bounds.map(|bounds| bounds.high - figure.value);
+    Some(Rate::of(figure.value, error))
 }
 
 fn of_job(result: &RunResult, job: usize) -> impl Iterator<Item = &WorkerResult> {

@@ -70,10 +70,7 @@ fn cell(cell: &Cell) -> SweepCell {
     SweepCell {
         iodepth: cell.iodepth,
         basis: Basis::Measured,
-        iops: Some(Rate {
-            mean: cell.iops.mean,
-            error: cell.iops.error,
-        }),
+        iops: Some(Rate::of(cell.iops.mean, cell.iops.error)),
         bytes_per_s: Some(cell.bytes_per_s.mean),
         mean_ns: Some(latency.mean_ns),
         percentiles_ns: [latency.p50_ns, latency.p99_ns, latency.p99_9_ns],

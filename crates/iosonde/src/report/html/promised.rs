@@ -35,10 +35,7 @@ pub(super) fn of(promise: &limits::Promise, runs: &[Run]) -> Vec<Promise> {
 pub(super) fn held(held: &Held, place: &str) -> Promise {
     let row = |row: &HeldFigure| {
         let judged = &row.judged;
-        let rate = Rate {
-            mean: judged.measured_per_s,
-            error: row.error_per_s,
-        };
+        let rate = Rate::of(judged.measured_per_s, row.error_per_s);
         let doubts = row.doubts.iter().filter(|doubt| **doubt != Doubt::NotFirm);
         let words: Vec<&str> = std::iter::once(verdict(judged))
             .chain(doubts.map(|doubt| doubt.words()))

@@ -88,10 +88,10 @@ fn curve(result: &SweepResult, curve: &CurveResult) -> SweepCurve {
     let cells = curve.cells.iter().map(|cell| SweepCell {
         iodepth: cell.iodepth,
         basis: cell.basis,
-        iops: cell.iops.filter(|_| !is_anything(cell)).map(|iops| Rate {
-            mean: iops.mean,
-            error: iops.error,
-        }),
+        iops: cell
+            .iops
+            .filter(|_| !is_anything(cell))
+            .map(|iops| Rate::of(iops.mean, iops.error)),
         bytes_per_s: shown(cell, cell.bytes_per_s),
         mean_ns: shown(cell, cell.mean_latency_ns),
         percentiles_ns: cell.latency.map_or([None; 3], |latency| {

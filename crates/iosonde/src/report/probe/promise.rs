@@ -1,6 +1,7 @@
 //! What was promised beside what was measured.
 
 use super::table::{plain, render, right, wrapped};
+use crate::report::intervals::NOT_KNOWN;
 use comfy_table::Cell;
 use iosonde_study::limits::{Doubt, Held, HeldFigure, Judged, Promise, Unit, Verdict, exact};
 
@@ -120,7 +121,10 @@ pub(super) fn error(row: &HeldFigure) -> String {
     let share = row
         .error_per_s
         .map(|error| error / row.judged.measured_per_s);
-    share.map_or("-".to_owned(), |share| format!("{:.1} %", share * 100.0))
+    let telling = share.filter(|share| *share < 1.0);
+    telling.map_or(NOT_KNOWN.to_owned(), |share| {
+        format!("{:.1} %", share * 100.0)
+    })
 }
 
 pub(crate) fn share(judged: &Judged) -> String {

@@ -1,5 +1,6 @@
 //! One figure in words.
 
+use crate::report::intervals::NOT_KNOWN;
 use iosonde_job::plan::Direction;
 use iosonde_study::probe::{Figure, Knee, Latency, Phase, ProbeResult, most_of};
 use iosonde_study::words;
@@ -84,7 +85,16 @@ pub(crate) fn intervals(figure: &Figure) -> [Option<(u64, u64)>; 3] {
 
 /// The rate's confidence interval: `0.4 %`; `-` where it is not known.
 pub(crate) fn error(figure: &Figure) -> String {
-    figure.iops.relative_error().map_or("-".to_owned(), share)
+    let telling = figure.iops.if_telling();
+    telling.relative_error().map_or("-".to_owned(), share)
+}
+
+/// Half an interval around what it is a share of: `+- 0.4 %`, or `not known` where it reaches zero.
+pub(crate) fn within(error: f64) -> String {
+    match error {
+        error if error < 1.0 => format!("+- {}", share(error)),
+        _ => NOT_KNOWN.to_owned(),
+    }
 }
 
 /// An error as a share of what it is of: `0.4 %`.
@@ -100,7 +110,7 @@ pub(crate) fn share(error: f64) -> String {
 pub(crate) fn doubts(figure: &Figure) -> Vec<String> {
     let mut doubts = Vec::new();
     if is_unsure(figure) {
-        doubts.push(match figure.iops.error {
+        doubts.push(match figure.iops.if_telling().error {
             Some(_) => format!("not sure: +- {}", error(figure)),
             None => "not sure: too short to tell".to_owned(),
         });
@@ -159,7 +169,7 @@ pub(crate) fn one_line(figure: &Figure) -> String {
 /// What is known of a figure besides: how sure it is, and its latency, or what speaks against believing it.
 pub(crate) fn details(figure: &Figure) -> String {
     let mut details = doubts(figure);
-    if !is_unsure(figure) && figure.iops.error.is_some() {
+    if !is_unsure(figure) && figure.iops.if_telling().error.is_some() {
         details.insert(0, format!("+- {}", error(figure)));
     }
     let p99 = latency(figure).p99_ns.filter(|_| details.len() < 2);

@@ -3,6 +3,7 @@
 use super::{Head, MB, Row, Seconds, general};
 use crate::report::facts;
 use iosonde_result::ceph::CephSide;
+use iosonde_result::compare::telling_interval;
 use iosonde_result::run::{DirectionStats, RunResult};
 use iosonde_result::series::mean_with_confidence;
 use iosonde_result::stats::Moments;
@@ -66,12 +67,10 @@ impl Summary {
             ops,
             mb,
             mbs: moments(rates.iter().copied()),
-            interval: estimate.map(|estimate| {
+            interval: estimate.and_then(|estimate| {
                 // Around the rate of the whole run, which the seconds' mean differs from by the last, cut one.
-                (
-                    (mb - estimate.half_width).max(0.0),
-                    mb + estimate.half_width,
-                )
+                let half = estimate.half_width;
+                telling_interval(mb, (mb - half, mb + half))
             }),
             iops: moments(seconds.measured().iter().map(|row| row.iops)),
             latency: side.lat.moments,
@@ -145,7 +144,10 @@ impl Summary {
                 general(low),
                 general(high)
             ),
-            None => format!("{:<width$}not known: too few seconds\n", "Confidence:"),
+            None => format!(
+                "{:<width$}not known: too few or too uneven seconds\n",
+                "Confidence:"
+            ),
         };
         if let Some(side) = &self.cluster {
             for (name, value) in facts::ceph(side) {

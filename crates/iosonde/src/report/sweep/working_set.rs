@@ -2,6 +2,7 @@
 
 use super::named;
 use crate::report::probe::table::wrapped;
+use iosonde_result::compare::telling_interval;
 use iosonde_study::saturation::Warmup;
 use iosonde_study::sweep::{
     Between, CacheAnswer, CacheFinding, SweepCell, SweepResult, WORKING_SET,
@@ -204,8 +205,9 @@ fn sentence(answer: &CacheAnswer) -> String {
 
 fn took(latency: Between) -> String {
     let mean = words::latency(latency.mean);
-    match (latency.low, latency.high) {
-        (Some(low), Some(high)) => {
+    let ends = latency.low.zip(latency.high);
+    match ends.and_then(|ends| telling_interval(latency.mean, ends)) {
+        Some((low, high)) => {
             let (low, high) = (words::latency(low), words::latency(high));
             if low == high {
                 mean
@@ -213,7 +215,7 @@ fn took(latency: Between) -> String {
                 format!("{mean} ({low} to {high})")
             }
         }
-        _ => format!("about {mean}"),
+        None => format!("about {mean}"),
     }
 }
 
