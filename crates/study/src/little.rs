@@ -8,6 +8,7 @@
 
 use iosonde_job::plan::{Direction, Job};
 use iosonde_result::run::{RunResult, WorkerResult};
+use iosonde_result::stats::Moments;
 use serde::{Deserialize, Serialize};
 
 /// What rate and latency may disagree by, as a share of the depth. Refilling in batches lowers the depth by up to a
@@ -71,6 +72,37 @@ impl SlotTime {
         Some(time)
     }
 
+    /// Of a part of a run that lasts so long, from the latencies of its I/Os; nothing where the run is not judged.
+    pub(crate) fn of_part(result: &RunResult, length_ns: u64, latency: &Moments) -> SlotTime {
+        let workers = result.workers.iter();
+        let runtime_ns = workers.clone().map(|worker| worker.runtime_ns).max();
+        let ios_of = |worker: &WorkerResult| {
+            let all = worker.directions.iter();
+            all.map(|(_, stats)| stats.total_ios).sum::<u64>()
+        };
+        let whole = Whole {
+            runtime_ns: runtime_ns.unwrap_or(0),
+            ios: workers.map(ios_of).sum(),
+        };
+        SlotTime::of(result).part(whole, length_ns, latency)
+    }
+
+    /// Processor time is known of the whole run only: a part has as much of it as it has of the I/Os.
+    fn part(&self, whole: Whole, length_ns: u64, latency: &Moments) -> SlotTime {
+        if whole.runtime_ns == 0 || whole.ios == 0 {
+            return SlotTime::default();
+        }
+        let ios = latency.count as f64;
+        let slots = self.expected_ns / whole.runtime_ns as f64;
+        let expected_ns = slots * length_ns as f64;
+        SlotTime {
+            expected_ns,
+            in_flight_ns: ios * latency.mean,
+            generator_ns: (self.generator_ns * ios / whole.ios as f64).min(expected_ns),
+            edges_ns: slots * (latency.mean + latency.stddev()),
+        }
+    }
+
     /// Adds another run of the same workload.
     pub(crate) fn add(&mut self, other: &SlotTime) {
         self.expected_ns += other.expected_ns;
@@ -92,6 +124,13 @@ impl SlotTime {
         let share = (missing_ns.abs() - explained_ns) / self.expected_ns;
         if share > TOLERATED_SHARE { share } else { 0.0 }
     }
+}
+
+/// The run that a part is of.
+#[derive(Debug, Clone, Copy)]
+struct Whole {
+    runtime_ns: u64,
+    ios: u64,
 }
 
 /// Whether the job begins the next I/O as soon as one has ended.
@@ -151,6 +190,30 @@ mod tests {
     fn slot_time_beyond_the_depth_is_unexplained() {
         let share = second(98_000.0, 163e3, 0.9).unexplained_share();
         assert!((0.9..1.1).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn slot_time_of_a_part_has_its_share_of_the_processor_time() {
+        // Half of a second, with half of its I/Os or a quarter of them.
+        let whole = Whole {
+            runtime_ns: 1_000_000_000,
+            ios: 400_000,
+        };
+        let latency = |count: u64| Moments {
+            count,
+            mean: 10e3,
+            ..Moments::default()
+        };
+        let busy = second(400_000.0, 10e3, 0.55);
+        let share = |ios: u64| {
+            let part = busy.part(whole, 500_000_000, &latency(ios));
+            part.unexplained_share()
+        };
+        assert_eq!(share(200_000), 0.0);
+        // 2 of 8 slots hold an I/O, and the processor time of 100,000 I/Os explains 2.2 more.
+        assert!((0.47..0.48).contains(&share(100_000)), "{}", share(100_000));
+        let unjudged = SlotTime::default().part(whole, 500_000_000, &latency(100_000));
+        assert_eq!(unjudged.unexplained_share(), 0.0);
     }
 
     #[test]

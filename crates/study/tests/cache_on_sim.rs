@@ -3,9 +3,13 @@
 use iosonde_engine::local::LocalRunner;
 use iosonde_job::diagnostic::Diagnostics;
 use iosonde_job::env::FakeEnv;
+use iosonde_job::plan::Plan;
+use iosonde_result::observer::Observer;
+use iosonde_result::run::RunResult;
+use iosonde_result::session::{RunError, Session};
 use iosonde_study::probe::TargetKind;
 use iosonde_study::sweep::{
-    Base, CacheAnswer, Grid, SweepOptions, SweepResult, SweepTarget, parse_axes, sweep,
+    Base, CacheAnswer, Grid, SweepCell, SweepOptions, SweepResult, SweepTarget, parse_axes, sweep,
 };
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -13,6 +17,16 @@ const MIB: f64 = 1048576.0;
 
 /// 64 KiB at a time: a cache is filled by few I/Os.
 fn swept(device: &str, axes: &[(&str, &str)], warmup_s: u64) -> SweepResult {
+    let mut session = LocalRunner::default().open();
+    swept_in(&mut session, device, axes, warmup_s)
+}
+
+fn swept_in(
+    session: &mut dyn Session,
+    device: &str,
+    axes: &[(&str, &str)],
+    warmup_s: u64,
+) -> SweepResult {
     let targets = [SweepTarget {
         name: format!("sim:{device}"),
         path: "sim".into(),
@@ -40,8 +54,7 @@ fn swept(device: &str, axes: &[(&str, &str)], warmup_s: u64) -> SweepResult {
         seed: 1,
         most_warmup_ns: Some(warmup_s * SECOND_NS),
     };
-    let mut session = LocalRunner::default().open();
-    sweep(&mut session, &targets, &grid, &options, Vec::new(), &mut ()).unwrap()
+    sweep(session, &targets, &grid, &options, Vec::new(), &mut ()).unwrap()
 }
 
 /// A device that takes a millisecond behind a cache that takes 100 us.
@@ -187,4 +200,44 @@ fn what_did_not_get_warm_is_not_counted() {
         result.caches[0].answer,
         CacheAnswer::Unknown { .. }
     ));
+}
+
+/// Loses half of the time in a way that no latency shows: the same I/Os in intervals twice as long.
+struct Stretched<S>(S);
+
+impl<S: Session> Session for Stretched<S> {
+    fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        let mut result = self.0.run(plan, observer)?;
+        for interval in &mut result.intervals {
+            interval.start_ns *= 2;
+            interval.length_ns *= 2;
+        }
+        for worker in &mut result.workers {
+            worker.runtime_ns *= 2;
+        }
+        Ok(result)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), RunError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn warm_cell_whose_rate_breaks_littles_law_has_a_wide_interval() {
+    let axes = [("size", "8m,64m"), ("iodepth", "4")];
+    let errors = |result: SweepResult| -> Vec<f64> {
+        let cells = result.curves.iter().flat_map(|curve| &curve.cells);
+        let of_cell = |cell: &SweepCell| {
+            assert!(cell.warmup.is_some());
+            cell.iops.unwrap().relative_error().unwrap()
+        };
+        cells.map(of_cell).collect()
+    };
+    let agreed = errors(swept(&device(16), &axes, 60));
+    assert!(agreed.iter().all(|error| *error < 0.05), "{agreed:?}");
+    let mut session = Stretched(LocalRunner::default().open());
+    let disagreed = errors(swept_in(&mut session, &device(16), &axes, 60));
+    assert_eq!(disagreed.len(), 2);
+    assert!(disagreed.iter().all(|error| *error > 0.4), "{disagreed:?}");
 }

@@ -141,16 +141,16 @@ fn take(record: &mut Record, result: &RunResult, times: WarmTimes) {
             .push(slice.ios as f64 * 1e9 / slice.length_ns as f64);
     }
     let rest = &slices[cut..];
+    let (rest_ns, moments) = (length_ns(rest), moments(&latency));
     record.take(&Found {
         ios: rest.iter().map(|slice| slice.ios).sum(),
         bytes: rest.iter().map(|slice| slice.bytes).sum(),
-        measured_ns: length_ns(rest),
+        measured_ns: rest_ns,
         latency: LatencyStats {
-            moments: moments(&latency),
+            moments,
             histogram: Some(latency),
         },
-        // The intervals do not tell how much processor time each of them took.
-        slots: SlotTime::default(),
+        slots: SlotTime::of_part(result, rest_ns, &moments),
     });
 }
 
