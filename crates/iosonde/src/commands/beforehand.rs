@@ -1,4 +1,9 @@
 //! What goes on at this machine before something is measured, in one line: what `iosonde doctor` sees in a second.
+//!
+//! The study waits for the watch and does nothing meanwhile. A layout at the same time would be seen as processors that are busy and
+//! as I/O of others on the device, and a layout beside others' I/O would be no better than one after it. Arguments, suites and
+//! targets are checked before: that takes milliseconds, so a watch beside it would end no sooner, but it would count the writes
+//! to the history.
 
 use super::{ceph, cluster};
 use crate::args::ClusterArgs;
