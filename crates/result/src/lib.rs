@@ -11,6 +11,7 @@ pub mod fio;
 pub mod histogram;
 pub mod host;
 pub mod interval;
+pub mod littles_law;
 pub mod machine;
 pub mod nfs;
 pub mod nodes;

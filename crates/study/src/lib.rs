@@ -10,7 +10,6 @@ pub mod doctor;
 pub mod fake;
 mod layout_time;
 pub mod limits;
-mod little;
 pub mod load;
 pub mod probe;
 pub mod pts;

@@ -2,6 +2,7 @@
 
 use super::figure::{Basis, Bounds};
 use crate::histogram::{Histogram, lowest, width};
+use crate::littles_law::SlotTime;
 use crate::series::{Evidence, FEWEST_SAMPLES, mean_with_confidence};
 use crate::stats::Moments;
 use serde::{Deserialize, Serialize};
@@ -77,15 +78,17 @@ fn log_widths(value: f64, bounds: &Bounds, level: f64) -> (f64, f64) {
 }
 
 /// The interval of a mean rate, from the rates of the intervals it is the mean of. `value` is the rate of the whole run,
-/// `ios` its I/Os. `None` where the rate is not known.
-pub fn bounds_of_rates(value: f64, rates: &[f64], ios: u64) -> Option<Bounds> {
+/// `ios` its I/Os and `slots` its slot time. `None` where the rate is not known.
+pub fn bounds_of_rates(value: f64, rates: &[f64], ios: u64, slots: &SlotTime) -> Option<Bounds> {
     let error = Error::of_mean(rates)?;
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
     if mean <= 0.0 {
         return None;
     }
-    // A rate is never known better than to one I/O of the run.
-    let share = (error.half_width / mean).max(1.0 / ios.max(1) as f64);
+    // A rate is never known better than to one I/O of the run, or than it agrees with its latency.
+    let share = (error.half_width / mean)
+        .max(1.0 / ios.max(1) as f64)
+        .max(slots.unexplained_share());
     around(value, share, share, error).if_telling(value)
 }
 
@@ -126,7 +129,8 @@ fn around(value: f64, down: f64, up: f64, error: Error) -> Bounds {
 }
 
 /// The interval of a mean of `value`, known by number, mean and deviation of samples of it taken twice a second.
-pub(crate) fn bounds_of_samples(value: f64, samples: &Moments) -> Option<Bounds> {
+/// `slots` is the slot time of the run, as for [`bounds_of_rates`].
+pub(crate) fn bounds_of_samples(value: f64, samples: &Moments, slots: &SlotTime) -> Option<Bounds> {
     if (samples.count as usize) < FEWEST_SAMPLES || samples.mean <= 0.0 {
         return None;
     }
@@ -134,7 +138,7 @@ pub(crate) fn bounds_of_samples(value: f64, samples: &Moments) -> Option<Bounds>
     let effective = (samples.count as f64 / inflation).max(1.0);
     let freedom = (effective / 2.0).max(1.0);
     let error = samples.stddev() / samples.mean / effective.sqrt();
-    let share = error * quantile(LEVEL, freedom);
+    let share = (error * quantile(LEVEL, freedom)).max(slots.unexplained_share());
     let error = Error {
         half_width: share,
         repeat_factor: 1.0,

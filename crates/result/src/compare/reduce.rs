@@ -4,6 +4,7 @@ use super::figure::{Figure, Measure, Part, Pattern, Subject};
 use super::interval::{bounds_of_mean, bounds_of_percentile, bounds_of_rates, bounds_of_samples};
 use crate::histogram::Histogram;
 use crate::interval::{Interval, IntervalCounts};
+use crate::littles_law::SlotTime;
 use crate::run::{DirectionStats, RunResult, SyncStats, VerdictKind, WorkerResult};
 use crate::series::{FEWEST_SAMPLES, held_still};
 use crate::stats::{LatencyStats, Moments};
@@ -120,6 +121,7 @@ fn part(result: &RunResult, workers: &[&WorkerResult], intervals: &[&Interval]) 
         .any(|verdict| verdict.kind == VerdictKind::Unsteady);
     let context = Context {
         intervals,
+        slots: SlotTime::of_workers(&result.plan, workers.iter().copied()),
         unsteady,
     };
     let sums = PerDirection::from_fn(|direction| {
@@ -207,6 +209,7 @@ type Count = fn(&IntervalCounts) -> u64;
 
 struct Context<'a> {
     intervals: &'a [&'a Interval],
+    slots: SlotTime,
     unsteady: bool,
 }
 
@@ -235,8 +238,11 @@ impl Context<'_> {
             }
             let value = amount as f64 / seconds;
             let rates = rates(self.intervals, directions, count);
-            let bounds = bounds_of_rates(value, &rates, stats.total_ios)
-                .or_else(|| bounds_of_samples(value, &sum.samples));
+            // A series that gives no interval is not replaced by samples of the same run.
+            let bounds = match rates.is_empty() {
+                true => bounds_of_samples(value, &sum.samples, &self.slots),
+                false => bounds_of_rates(value, &rates, stats.total_ios, &self.slots),
+            };
             figures.push(Figure {
                 subject,
                 measure,

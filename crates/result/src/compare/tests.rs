@@ -3,6 +3,7 @@
 use super::interval::{bounds_of_mean, bounds_of_percentile, bounds_of_rates, bounds_of_samples};
 use super::*;
 use crate::histogram::Histogram;
+use crate::littles_law::SlotTime;
 use crate::stats::Moments;
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
@@ -71,7 +72,7 @@ fn one(value: f64) -> Measured {
 
 fn of_rates(rates: &[f64]) -> Measured {
     let value = rates.iter().sum::<f64>() / rates.len() as f64;
-    let bounds = bounds_of_rates(value, rates, 1 << 40);
+    let bounds = bounds_of_rates(value, rates, 1 << 40, &SlotTime::default());
     measured(
         None,
         vec![part("a", vec![figure(Measure::Iops, value, bounds)])],
@@ -142,7 +143,10 @@ fn runs_of_a_wandering_device_are_compared_by_how_they_repeat() {
 fn interval_that_reaches_zero_or_twice_the_value_is_not_known() {
     let rates = [10.0, 300.0, 20.0, 950.0, 15.0];
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-    assert_eq!(bounds_of_rates(mean, &rates, 1000), None);
+    assert_eq!(
+        bounds_of_rates(mean, &rates, 1000, &SlotTime::default()),
+        None
+    );
     let comparison = compare(&[of_rates(&rates)], &[of_rates(&rates)]);
     assert_eq!(comparison.rows[0].verdict, Verdict::Undecided);
     let decides = comparison.what_would_decide().unwrap();
@@ -233,7 +237,7 @@ fn samples_without_their_order_are_not_trusted_too_far() {
                 samples.record(rate);
                 samples.record(rate);
             }
-            let bounds = bounds_of_samples(samples.mean, &samples);
+            let bounds = bounds_of_samples(samples.mean, &samples, &SlotTime::default());
             let figures = vec![figure(Measure::Iops, samples.mean, bounds)];
             measured(None, vec![part("a", figures)])
         };

@@ -7,6 +7,7 @@
 use crate::compare::{
     Bounds, Figure, Measure, Part, Pattern, Subject, bounds_of_samples, is_telling, tell_apart,
 };
+use crate::littles_law::SlotTime;
 use crate::stats::Moments;
 use serde_json::{Map, Value};
 
@@ -280,7 +281,7 @@ fn rates(
                 subject,
                 measure,
                 value,
-                bounds: bounds_of_samples(value, &samples),
+                bounds: bounds_of_samples(value, &samples, &SlotTime::default()),
                 settled: None,
             });
         }

@@ -1,11 +1,11 @@
 //! One figure for each phase: rate, bandwidth and latency, with what is known about their error.
 
 use super::phase::Phase;
-use crate::little::SlotTime;
 use iosonde_job::plan::{Direction, Engine};
 use iosonde_result::compare::{bounds_of_percentile, bounds_of_rates};
 use iosonde_result::histogram::Histogram;
 use iosonde_result::interval::Interval;
+use iosonde_result::littles_law::SlotTime;
 use iosonde_result::run::{IoFailure, RunResult, VerdictKind};
 use iosonde_result::series::held_still;
 use iosonde_result::stats::{LatencyStats, Moments};
@@ -144,8 +144,8 @@ impl Figure {
         let rates = rates(&complete, direction, |counts| counts.ios);
         let ios = stats.total_ios as f64 / seconds;
         let bytes = stats.io_bytes as f64 / seconds;
-        let unexplained = SlotTime::of(result).unexplained_share();
-        let iops = Estimate::of(ios, &rates, stats.total_ios).at_least(unexplained);
+        let slots = SlotTime::of(result);
+        let iops = Estimate::of(ios, &rates, stats.total_ios, &slots);
         let latencies: Vec<&Histogram> = complete.iter().map(|each| &each.latency).collect();
         let syncs = complete
             .iter()
@@ -162,8 +162,8 @@ impl Figure {
                 bytes,
                 &self::rates(&complete, direction, |c| c.bytes),
                 stats.total_ios,
-            )
-            .at_least(unexplained),
+                &slots,
+            ),
             latency: Latency::of(&stats.lat).with_intervals(&stats.lat, &latencies),
             sync_latency: (worker.sync.total_ios > 0)
                 .then(|| Latency::of(&worker.sync.lat).with_intervals(&worker.sync.lat, &syncs)),
@@ -198,9 +198,9 @@ fn rates(
 }
 
 impl Estimate {
-    /// A mean, the rates of the intervals it is the mean of, and the I/Os of all of them.
-    pub fn of(mean: f64, rates: &[f64], ios: u64) -> Estimate {
-        let error = bounds_of_rates(mean, rates, ios).map(|bounds| bounds.high - mean);
+    /// A mean, the rates of the intervals it is the mean of, and the I/Os and slot time of all of them.
+    pub fn of(mean: f64, rates: &[f64], ios: u64, slots: &SlotTime) -> Estimate {
+        let error = bounds_of_rates(mean, rates, ios, slots).map(|bounds| bounds.high - mean);
         let mut moments = Moments::default();
         rates.iter().for_each(|rate| moments.record(*rate));
         Estimate {
@@ -208,15 +208,6 @@ impl Estimate {
             error,
             spread: error.map(|_| moments.stddev() / mean),
         }
-    }
-
-    /// The same, known no better than to this share: rate and latency disagree by so much.
-    fn at_least(self, share: f64) -> Estimate {
-        Estimate {
-            error: self.error.map(|error| error.max(share * self.mean)),
-            ..self
-        }
-        .if_telling()
     }
 
     /// The same without an error that reaches the mean: the mean is not known then.
@@ -239,6 +230,9 @@ impl Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::probe::{Budget, ProbeOptions, ProbeTarget, TargetKind, probe};
+    use iosonde_engine::local::LocalRunner;
+    use iosonde_result::compare::{Measure, parts};
 
     #[test]
     fn estimate_with_an_error_that_reaches_the_mean_is_not_known() {
@@ -247,13 +241,17 @@ mod tests {
             error: Some(1.0),
             spread: None,
         };
-        assert_eq!(known.at_least(0.3).error, Some(3.0));
-        assert_eq!(known.at_least(1.2).error, None);
+        assert_eq!(known.if_telling().error, Some(1.0));
+        let unknown = Estimate {
+            error: Some(10.0),
+            ..known
+        };
+        assert_eq!(unknown.if_telling().error, None);
     }
 
     #[test]
     fn too_few_intervals_give_no_error() {
-        let of = |rates: &[f64]| Estimate::of(10.0, rates, 1000);
+        let of = |rates: &[f64]| Estimate::of(10.0, rates, 1000, &SlotTime::default());
         assert_eq!(of(&[9.0, 11.0]).error, None);
         let even = of(&[10.0; 8]);
         // To one I/O of a thousand.
@@ -261,6 +259,86 @@ mod tests {
         assert_eq!(even.spread, Some(0.0));
         assert!(of(&[9.0, 10.0, 11.0, 10.0, 9.0, 11.0, 10.0, 10.0]).error > Some(0.1));
         assert_eq!(of(&[0.0, 1.0, 90.0, 0.0, 20.0]).error, None);
+    }
+
+    /// The runs of a quick probe of a simulated device, and the figure and interval that `compare` has of the rate of each.
+    fn probed_runs() -> Vec<RunResult> {
+        let target = ProbeTarget {
+            name: "sim".into(),
+            path: "sim".into(),
+            kind: TargetKind::Simulated {
+                options: "read_us=400,write_us=300,parallel=4,read_dist=exp,noise=0.02".into(),
+            },
+        };
+        let options = ProbeOptions {
+            budget: Budget::QUICK,
+            size_bytes: Some(1 << 30),
+            direct: true,
+            seed: 1,
+        };
+        let mut session = LocalRunner::default().open();
+        let probed = probe(&mut session, &target, &options, &mut ()).unwrap();
+        let runs = probed.runs.into_iter();
+        runs.filter(|run| run.phase != Phase::Layout)
+            .map(|run| run.result)
+            .collect()
+    }
+
+    fn random_read(runs: &mut [RunResult]) -> &mut RunResult {
+        let is_it = |run: &&mut RunResult| run.plan.jobs[0].name == Phase::RandomRead.key();
+        runs.iter_mut().find(is_it).unwrap()
+    }
+
+    /// Half of the interval of the rate of a run: of a probe's figure, and of the part that `compare` makes of the run.
+    fn rate_errors(result: &RunResult) -> [Option<f64>; 2] {
+        let phase = Phase::of_key(&result.plan.jobs[0].name).unwrap();
+        let figure = Figure::of(phase, result, 0.0).unwrap();
+        let part = parts(result).remove(0);
+        let compared = part
+            .figure(phase.direction().into(), Measure::Iops)
+            .unwrap();
+        let bounds = compared.bounds;
+        [
+            figure.iops.error,
+            bounds.map(|bounds| bounds.high - compared.value),
+        ]
+    }
+
+    #[test]
+    fn rate_has_the_interval_that_compare_gives_it() {
+        let runs = probed_runs();
+        assert!(runs.len() >= 5, "{}", runs.len());
+        for run in &runs {
+            let [probe, compare] = rate_errors(run);
+            assert!(probe.is_some());
+            assert_eq!(probe, compare, "{}", run.plan.jobs[0].name);
+        }
+    }
+
+    /// Half of the slot time is missing: the rate is known no better than that.
+    #[test]
+    fn rate_that_disagrees_with_its_latency_has_one_wide_interval() {
+        let mut runs = probed_runs();
+        let run = random_read(&mut runs);
+        let rate = Figure::of(Phase::RandomRead, run, 0.0).unwrap().iops.mean;
+        run.workers[0].directions[Direction::Read].lat.moments.mean /= 2.0;
+        let [probe, compare] = rate_errors(run);
+        assert!(probe > Some(0.4 * rate), "{probe:?} of {rate}");
+        assert_eq!(probe, compare);
+    }
+
+    /// Rates so uneven that their interval reaches zero: neither view has one, though the run has samples of half a second.
+    #[test]
+    fn rate_that_is_not_known_has_no_interval_in_either_view() {
+        let mut runs = probed_runs();
+        let run = random_read(&mut runs);
+        let middle = run.intervals.len() / 2;
+        for (index, interval) in run.intervals.iter_mut().enumerate() {
+            let ios = if index == middle { 10_000 } else { 1 };
+            interval.directions[Direction::Read].ios = ios;
+        }
+        run.workers[0].directions[Direction::Read].iops.count = 20;
+        assert_eq!(rate_errors(run), [None, None]);
     }
 
     #[test]

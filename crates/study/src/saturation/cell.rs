@@ -1,8 +1,8 @@
 //! One cell: a depth and a number of jobs, and all that was measured of them.
 
 use super::series::Samples;
-use crate::little::SlotTime;
 use crate::probe::{Estimate, Latency};
+use iosonde_result::littles_law::SlotTime;
 use iosonde_result::stats::LatencyStats;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -3,10 +3,10 @@
 use super::Watcher;
 use super::cell::{Found, Record};
 use super::series::{SAMPLE_S, Samples};
-use crate::little::SlotTime;
 use crate::stopped::{self, MOST_REPEATS, stopped_ns};
 use iosonde_job::plan::{Direction, Extent, GivenOption, Job, Plan};
 use iosonde_result::interval::Interval;
+use iosonde_result::littles_law::SlotTime;
 use iosonde_result::observer::{Control, Observer, Progress, WorkerState};
 use iosonde_result::run::{Event, IoFailure, RunResult};
 use iosonde_result::session::{RunError, Session};

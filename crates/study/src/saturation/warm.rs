@@ -3,11 +3,11 @@
 use super::Watcher;
 use super::cell::{Found, Record, Warmup};
 use super::measure::{CellRun, Effort, plan, tell_stop};
-use crate::little::SlotTime;
 use crate::warmup::truncation;
 use iosonde_job::plan::{Direction, Job, Plan};
 use iosonde_result::histogram::{Histogram, lowest, middle};
 use iosonde_result::interval::Interval;
+use iosonde_result::littles_law::SlotTime;
 use iosonde_result::observer::{Control, Observer, Progress};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};

@@ -5,6 +5,7 @@ use super::document::{Figure, Rate};
 use iosonde_job::plan::{BlockSize, Direction, Engine, Job};
 use iosonde_result::compare::{Measure, Part, Subject, bounds_of_rates, parts};
 use iosonde_result::interval::{Interval, IntervalCounts};
+use iosonde_result::littles_law::SlotTime;
 use iosonde_result::run::{DirectionStats, RunResult, VerdictKind, WorkerResult};
 use iosonde_result::series::held_still;
 use iosonde_result::stats::LatencyStats;
@@ -211,8 +212,9 @@ fn estimate(figure: &mut Figure, result: &RunResult) {
             .map(|slice| count(&slice.directions[direction]) as f64 * 1e9 / slice.length_ns as f64)
             .collect()
     };
+    let slots = SlotTime::of(result);
     let error = |rate: Rate, rates: &[f64]| {
-        bounds_of_rates(rate.mean, rates, figure.ios).map(|bounds| bounds.high - rate.mean)
+        bounds_of_rates(rate.mean, rates, figure.ios, &slots).map(|bounds| bounds.high - rate.mean)
     };
     let ios = rates(|counts| counts.ios);
     let bytes = rates(|counts| counts.bytes);

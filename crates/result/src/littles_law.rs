@@ -6,9 +6,9 @@
 //! worker that waited for a processor), or a latency counts that the rate does not. Such a rate is known no better than
 //! the two agree.
 
-use iosonde_job::plan::{Direction, Job};
-use iosonde_result::run::{RunResult, WorkerResult};
-use iosonde_result::stats::Moments;
+use crate::run::{RunResult, WorkerResult};
+use crate::stats::Moments;
+use iosonde_job::plan::{Direction, Job, Plan};
 use serde::{Deserialize, Serialize};
 
 /// What rate and latency may disagree by, as a share of the depth. Refilling in batches lowers the depth by up to a
@@ -17,7 +17,7 @@ const TOLERATED_SHARE: f64 = 0.05;
 
 /// Time of I/O slots in nanoseconds: one slot of a worker for one second is 1e9.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct SlotTime {
+pub struct SlotTime {
     /// Slots times measured time.
     expected_ns: f64,
     /// The sum of all latencies.
@@ -30,11 +30,20 @@ pub(crate) struct SlotTime {
 }
 
 impl SlotTime {
-    /// Of a run; nothing where its jobs do not keep their depth on purpose.
-    pub(crate) fn of(result: &RunResult) -> SlotTime {
+    /// Of a run: see [`SlotTime::of_workers`].
+    pub fn of(result: &RunResult) -> SlotTime {
+        SlotTime::of_workers(&result.plan, &result.workers)
+    }
+
+    /// Of some workers of a run of `plan`. Zero, which leaves nothing unexplained, where a job does not keep its depth on
+    /// purpose, a worker failed, or not all latencies were recorded.
+    pub fn of_workers<'a>(
+        plan: &Plan,
+        workers: impl IntoIterator<Item = &'a WorkerResult>,
+    ) -> SlotTime {
         let mut sum = SlotTime::default();
-        for worker in &result.workers {
-            let job = &result.plan.jobs[worker.job];
+        for worker in workers {
+            let job = &plan.jobs[worker.job];
             if !keeps_its_depth(job) || worker.sync.total_ios > 0 || worker.error.is_some() {
                 return SlotTime::default();
             }
@@ -73,7 +82,7 @@ impl SlotTime {
     }
 
     /// Of a part of a run that lasts so long, from the latencies of its I/Os; nothing where the run is not judged.
-    pub(crate) fn of_part(result: &RunResult, length_ns: u64, latency: &Moments) -> SlotTime {
+    pub fn of_part(result: &RunResult, length_ns: u64, latency: &Moments) -> SlotTime {
         let workers = result.workers.iter();
         let runtime_ns = workers.clone().map(|worker| worker.runtime_ns).max();
         let ios_of = |worker: &WorkerResult| {
@@ -104,7 +113,7 @@ impl SlotTime {
     }
 
     /// Adds another run of the same workload.
-    pub(crate) fn add(&mut self, other: &SlotTime) {
+    pub fn add(&mut self, other: &SlotTime) {
         self.expected_ns += other.expected_ns;
         self.in_flight_ns += other.in_flight_ns;
         self.generator_ns += other.generator_ns;
@@ -112,7 +121,7 @@ impl SlotTime {
     }
 
     /// By how much rate and latency disagree without an explanation, as a share of the depth; 0 where they agree.
-    pub(crate) fn unexplained_share(&self) -> f64 {
+    pub fn unexplained_share(&self) -> f64 {
         if self.expected_ns <= 0.0 {
             return 0.0;
         }
