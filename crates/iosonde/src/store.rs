@@ -11,6 +11,7 @@
 
 mod aside;
 mod blob;
+mod earlier_runs;
 mod error;
 mod headline;
 mod id;

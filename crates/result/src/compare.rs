@@ -8,10 +8,12 @@
 //! * several machines on a side: the spread of their means. Where both sides ran on the same machines, each machine is
 //!   compared with itself;
 //! * several runs on one machine: the spread of the runs;
-//! * one run with its series: the spread from interval to interval, with their correlation;
+//! * one run with its series: the spread from interval to interval, with their correlation; and the spread of earlier runs of the
+//!   same plan on the same target, where that is wider;
 //! * one result with only moments of its samples (fio's JSON): those, with a correlation that is assumed.
 
 mod closed_loop;
+mod earlier_runs;
 mod figure;
 mod group;
 mod interval;
@@ -19,6 +21,10 @@ mod matching;
 mod reduce;
 mod sides;
 
+pub use earlier_runs::{
+    BetweenRuns, EARLIER_RUNS_MAX, EARLIER_RUNS_MIN, compare_with_earlier_runs,
+    is_same_plan_and_target,
+};
 pub use figure::{Basis, Bounds, Figure, Measure, Part, Pattern, Subject, telling_interval};
 pub use group::{Measured, Spread};
 pub(crate) use interval::bounds_of_samples;

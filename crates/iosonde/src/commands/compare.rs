@@ -10,9 +10,9 @@ use crate::report::comparison::{Document, Expected, beside};
 use crate::report::figures::{label, percent};
 use crate::report::history::time;
 use crate::store::KeptStudy;
-use iosonde_result::compare::{Comparison, compare};
+use iosonde_result::compare::{Comparison, compare_with_earlier_runs};
 use jiff::tz::TimeZone;
-use sides::{Chosen, Studies};
+use sides::{Chosen, Studies, earlier_runs};
 
 /// Prints the comparison; fails if it is asked to and B is slower.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
@@ -27,7 +27,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     let mut a = Chosen::of(&args.a, store)?;
     let mut b = Chosen::of(&args.b, store)?;
     let studies = Studies::of(&mut a, &mut b);
-    let mut comparison = compare(&a.results, &b.results);
+    let earlier = earlier_runs(&a, &b, store)?;
+    let earlier = earlier.each_ref().map(Vec::as_slice);
+    let mut comparison = compare_with_earlier_runs(&a.results, &b.results, earlier);
     comparison.notes.extend(studies.notes);
     comparison.notes.extend(a.other_way(&b));
     let mut document = Document::of(&a.name, &b.name, &comparison);

@@ -244,7 +244,7 @@ impl Store {
     }
 
     /// The parts of all runs of a study, each with the number of its run.
-    fn parts(&self, study: &str) -> rusqlite::Result<Vec<(u32, Part)>> {
+    pub(super) fn parts(&self, study: &str) -> rusqlite::Result<Vec<(u32, Part)>> {
         let mut select = self.connection.prepare_cached(
             "SELECT run.number, part.number, part.name, rw, bs, iodepth, numjobs, \
                     subject, measure, value, low, high, freedom, basis, settled, repeat_factor \
@@ -409,7 +409,7 @@ fn unreadable(what: &str, problem: &dyn fmt::Display) -> StoreError {
 }
 
 /// A run as the table has it.
-struct RawRun {
+pub(super) struct RawRun {
     number: u32,
     name: String,
     started_at_ms: i64,
@@ -420,7 +420,13 @@ struct RawRun {
 }
 
 impl RawRun {
-    fn of(row: &Row<'_>) -> rusqlite::Result<RawRun> {
+    /// Its number within the study, from 1.
+    pub(super) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The columns `number, name, started_at_ms, elapsed_ns, format, document, series`.
+    pub(super) fn of(row: &Row<'_>) -> rusqlite::Result<RawRun> {
         Ok(RawRun {
             number: row.get(0)?,
             name: row.get(1)?,
@@ -432,7 +438,11 @@ impl RawRun {
         })
     }
 
-    fn unpacked(self, study: &str, parts: Vec<Part>) -> Result<(u32, KeptRun), StoreError> {
+    pub(super) fn unpacked(
+        self,
+        study: &str,
+        parts: Vec<Part>,
+    ) -> Result<(u32, KeptRun), StoreError> {
         let what = format!("{study}.{}", self.number);
         let damaged = |error: serde_json::Error| unreadable(&what, &error);
         let document = match self.format.as_str() {

@@ -1,6 +1,7 @@
 //! Two sides held against each other.
 
 use super::closed_loop::{join_rates_and_latencies, join_rates_and_syncs};
+use super::earlier_runs::BetweenRuns;
 use super::figure::{Basis, Bounds, Measure, Part, Subject};
 use super::group::{Group, Measured, Spread, bounds_of_logs};
 use super::interval::{LEVEL, Ratio, quantile, ratio};
@@ -58,6 +59,9 @@ pub struct Side {
     pub spread: Option<Spread>,
     /// Whether one of them had not settled.
     pub unsettled: bool,
+    /// How far earlier runs of a single result's plan and target lie apart, where those are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier_runs: Option<BetweenRuns>,
 }
 
 /// The second side beside the first.
@@ -327,6 +331,7 @@ fn side(group: &Group) -> Side {
         machines: group.machines.len(),
         spread: group.spread,
         unsettled: group.unsettled,
+        earlier_runs: None,
     }
 }
 

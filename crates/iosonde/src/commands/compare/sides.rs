@@ -5,8 +5,8 @@ use crate::commands::named::Named;
 use crate::failure::Failure;
 use crate::report::comparison::runs_on;
 use crate::report::probe::row;
-use crate::store::{Document, KeptRun, KeptStudy, Loaded, Summary};
-use iosonde_result::compare::{Bounds, Figure, Measure, Measured, Subject};
+use crate::store::{Document, KeptRun, KeptStudy, Loaded, Place, Store, Summary};
+use iosonde_result::compare::{Bounds, Figure, Measure, Measured, Part, Subject};
 use iosonde_result::storage::StorageUsed;
 use iosonde_study::load::{LatencyCurve, LoadResult, Point};
 use iosonde_study::probe::{ProbeResult, most};
@@ -22,6 +22,8 @@ pub(super) struct Chosen {
     studies: Vec<(KeptStudy, Option<u32>)>,
     /// How the runs came to their storage, where that is known.
     ways: Vec<StorageUsed>,
+    /// The result, where it is a single one of the history.
+    stored: Option<Box<Loaded>>,
 }
 
 impl Chosen {
@@ -64,6 +66,7 @@ impl Chosen {
             results: vec![study.measured(word)],
             ways: storage(&study, None),
             studies: vec![(study, None)],
+            stored: None,
         })
     }
 
@@ -74,6 +77,7 @@ impl Chosen {
             results: vec![study.measured(name)],
             ways: storage(&study, None),
             studies: vec![(study, None)],
+            stored: None,
         }
     }
 
@@ -82,7 +86,8 @@ impl Chosen {
             name: format!("{}: {}", loaded.name(), described(&loaded.study)),
             results: vec![loaded.measured()],
             ways: storage(&loaded.study, loaded.run),
-            studies: vec![(loaded.study, loaded.run)],
+            studies: vec![(loaded.study.clone(), loaded.run)],
+            stored: Some(Box::new(loaded)),
         }
     }
 
@@ -93,7 +98,16 @@ impl Chosen {
             results: studies.iter().map(|study| study.measured()).collect(),
             studies: Vec::new(),
             ways: Vec::new(),
+            stored: None,
         }
+    }
+
+    /// Whether the parts of the side are those of its runs, so that they can be held against other runs of the same plan.
+    fn is_of_runs(&self) -> bool {
+        let kind = |loaded: &Loaded| {
+            loaded.run.is_some() || matches!(loaded.study.kind.as_str(), "fio" | "probe")
+        };
+        self.stored.as_ref().is_some_and(|loaded| kind(loaded))
     }
 
     /// The probe, if the side is a single one.
@@ -127,6 +141,33 @@ impl Chosen {
         let found: Option<Vec<Found>> = found.collect();
         found.filter(|found| !found.is_empty())
     }
+}
+
+/// The parts of earlier runs in the history with the plans and targets of the two sides, where both are single stored results.
+/// Of one target only runs before both sides count: what was changed between the two is what is asked about.
+pub(super) fn earlier_runs(
+    a: &Chosen,
+    b: &Chosen,
+    store: Option<&Path>,
+) -> Result<[Vec<Part>; 2], Failure> {
+    let (Some(mine), Some(theirs), true) = (&a.stored, &b.stored, a.is_of_runs() && b.is_of_runs())
+    else {
+        return Ok([Vec::new(), Vec::new()]);
+    };
+    let target = |loaded: &Loaded| {
+        let summary = &loaded.summary;
+        (summary.target.clone(), summary.machine.clone())
+    };
+    let started = [mine, theirs].map(|loaded| loaded.summary.started_at_ms);
+    let before = match target(mine) == target(theirs) {
+        true => [started[0].min(started[1]); 2],
+        false => started,
+    };
+    let store = Store::open(&Place::find(store)?)?;
+    Ok([
+        store.earlier_runs(mine, before[0])?,
+        store.earlier_runs(theirs, before[1])?,
+    ])
 }
 
 /// The ways to storage of a study's runs, or of the one that is meant; what prepared it is not counted.

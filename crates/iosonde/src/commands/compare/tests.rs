@@ -3,10 +3,10 @@
 use super::*;
 use crate::args::TextFormat;
 use crate::report::comparison::Document;
-use crate::store::{Place, Store};
+use crate::store::{Filter, Place, Store};
 use iosonde_engine::local::LocalRunner;
 use iosonde_job::{env::FakeEnv, parse};
-use iosonde_result::compare::{Measured, Verdict, parts};
+use iosonde_result::compare::{Measured, Verdict, compare, is_same_plan_and_target, parts};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::Session;
 use iosonde_study::probe::{Budget, ProbeOptions, ProbeResult, ProbeTarget, TargetKind, probe};
@@ -221,6 +221,98 @@ fn other_ways_to_storage_are_not_taken_for_the_same() {
     let side = |label| Chosen::of(label, Some(&file)).unwrap();
     let note = side("way=krbd").other_way(&side("way=librbd")).unwrap();
     assert!(note.contains("A is mapped RBD image"), "{note}");
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+/// A history with a run for each of these latencies, all of one plan on one target, the oldest first; and another depth.
+fn history_of_runs(file: &std::path::Path, latencies_us: &[u32]) -> Vec<String> {
+    let mut studies = Vec::new();
+    for (index, read_us) in latencies_us.iter().enumerate() {
+        let mut result = ran(&format!("read_us={read_us}"), index as u64);
+        result.host.hostname = Some("n1".into());
+        result.started_at_ms = 1000 * (1 + index as u64);
+        let job = &mut result.plan.jobs[0];
+        job.io.sim = Some("the same device".into());
+        job.workload.randseed = Some(index as u64);
+        studies.push((KeptStudy::of_run(result), String::new()));
+    }
+    let mut store = Store::open_or_make(&Place::find(Some(file)).unwrap())
+        .unwrap()
+        .store;
+    store.import(&studies).unwrap();
+    let list = store.list(&Filter::default()).unwrap();
+    list.into_iter().map(|study| study.id).collect()
+}
+
+/// The first row of two results of a history, with what it says of earlier runs.
+fn compare_stored(file: &std::path::Path, a: &str, b: &str) -> Comparison {
+    let [a, b] = [a, b].map(|id| Chosen::of(id, Some(file)).unwrap());
+    let earlier = earlier_runs(&a, &b, Some(file)).unwrap();
+    compare_with_earlier_runs(
+        &a.results,
+        &b.results,
+        earlier.each_ref().map(Vec::as_slice),
+    )
+}
+
+#[test]
+fn earlier_runs_of_the_target_decide_and_are_named() {
+    let dir = std::env::temp_dir().join(format!("iosonde-earlier-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let file = dir.join("history.db");
+    let ids = history_of_runs(&file, &[4600, 5400, 5000, 4700, 5000, 5400]);
+    let [a, b] = [&ids[4], &ids[5]];
+    let found = compare_stored(&file, a, b);
+    let row = &found.rows[0];
+    assert_eq!(row.verdict, Verdict::NoDifferenceShown);
+    assert_eq!(row.a.earlier_runs.unwrap().runs, 4);
+    let named = found
+        .notes
+        .iter()
+        .any(|note| note.starts_with("4 earlier runs"));
+    assert!(named, "{:?}", found.notes);
+    // Only runs before both count, and three of them at least.
+    let early = compare_stored(&file, &ids[2], b);
+    assert_eq!(early.rows[0].a.earlier_runs, None);
+    assert_eq!(early.rows[0].verdict, Verdict::Slower);
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
+fn runs_of_other_plans_targets_and_machines_are_no_earlier_runs() {
+    let run = |change: &dyn Fn(&mut RunResult)| {
+        let mut result = ran("read_us=5ms", 1);
+        result.targets = vec![iosonde_result::host::TargetInfo::default()];
+        change(&mut result);
+        result
+    };
+    let same = run(&|_| ());
+    let others: [&dyn Fn(&mut RunResult); 5] = [
+        &|run| run.plan.jobs[0].io.iodepth = 7,
+        &|run| run.plan.jobs[0].schedule.runtime_ns += 1,
+        &|run| run.targets[0].size_bytes = Some(1 << 30),
+        &|run| run.targets[0].path = "/elsewhere".into(),
+        &|run| run.workers[0].backend.direct ^= true,
+    ];
+    assert!(is_same_plan_and_target(&same, &run(&|_| ())));
+    let seed: &dyn Fn(&mut RunResult) = &|run| run.plan.jobs[0].workload.randseed = Some(9);
+    assert!(is_same_plan_and_target(&same, &run(seed)));
+    for change in others {
+        assert!(!is_same_plan_and_target(&same, &run(change)));
+    }
+    let dir = std::env::temp_dir().join(format!("iosonde-others-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let file = dir.join("history.db");
+    let ids = history_of_runs(&file, &[4600, 5400, 5000, 4700, 5000, 5400]);
+    let place = Place::find(Some(&file)).unwrap();
+    let store = Store::open(&place).unwrap();
+    let mut loaded = store.load(&ids[5]).unwrap();
+    let earlier = |loaded: &crate::store::Loaded| store.earlier_runs(loaded, 6000).unwrap().len();
+    assert_eq!(earlier(&loaded), 5);
+    loaded.summary.machine = Some("n2".into());
+    assert_eq!(earlier(&loaded), 0);
+    loaded.summary.machine = None;
+    assert_eq!(earlier(&loaded), 0);
     std::fs::remove_dir_all(dir).unwrap();
 }
 

@@ -58,6 +58,7 @@ fn side(results: &[(&Summary, Measured)], value: f64, bounds: Option<Bounds>) ->
         machines: machines.len(),
         spread: None,
         unsettled: false,
+        earlier_runs: None,
     }
 }
 

@@ -1,0 +1,366 @@
+//! Earlier runs of the same plan on the same target as evidence of how well another run repeats a figure.
+//!
+//! The interval of one run says how well its own mean is known. Runs of a day ago may differ by more: the spread of a target's
+//! earlier runs beyond their own intervals is a variance that no single run shows. It is estimated by the random-effects model of
+//! one way (DerSimonian and Laird, Controlled Clinical Trials 7, 1986) and widens the interval for another run; it never narrows it.
+
+use super::figure::{Bounds, Figure, Measure, Part, Subject};
+use super::group::Measured;
+use super::interval::{LEVEL, quantile};
+use super::sides::{Comparison, Row, Side, compare};
+use crate::run::RunResult;
+use iosonde_job::plan::Plan;
+use serde::{Deserialize, Serialize};
+
+/// Fewest earlier runs whose spread counts.
+pub const EARLIER_RUNS_MIN: usize = 3;
+/// Most earlier runs that are looked at: the latest ones.
+pub const EARLIER_RUNS_MAX: usize = 30;
+
+/// How far earlier runs of a target lie apart.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct BetweenRuns {
+    /// Earlier runs that have the figure with an interval.
+    pub runs: usize,
+    /// Standard deviation from run to run beyond what the intervals of the runs explain, as a share of the figure.
+    pub spread: f64,
+}
+
+impl BetweenRuns {
+    /// Of a figure of earlier runs; `None` for fewer than [`EARLIER_RUNS_MIN`] with an interval.
+    fn of<'a>(figures: impl Iterator<Item = &'a Figure>) -> Option<BetweenRuns> {
+        let known: Vec<(f64, f64)> = figures
+            .filter_map(|figure| {
+                let variance = standard_error(&figure.bounds?).powi(2);
+                Some((figure.value.ln(), variance.max(VARIANCE_MIN)))
+            })
+            .collect();
+        if known.len() < EARLIER_RUNS_MIN {
+            return None;
+        }
+        Some(BetweenRuns {
+            runs: known.len(),
+            spread: variance_between(&known).sqrt(),
+        })
+    }
+
+    fn freedom(&self) -> f64 {
+        (self.runs - 1) as f64
+    }
+
+    /// The bounds with the factor that holds for another run: error of the mean and spread between runs together, with the
+    /// degrees of freedom of Welch and Satterthwaite.
+    fn widen(&self, bounds: &Bounds) -> Bounds {
+        let of_mean = standard_error(bounds).powi(2);
+        let between = self.spread.powi(2);
+        let half = quantile(LEVEL, bounds.freedom) * of_mean.sqrt();
+        if between <= 0.0 || half <= 0.0 {
+            return *bounds;
+        }
+        let variance = of_mean + between;
+        let freedom = variance.powi(2)
+            / (of_mean.powi(2) / bounds.freedom.max(1.0) + between.powi(2) / self.freedom());
+        let factor = quantile(LEVEL, freedom) * variance.sqrt() / half;
+        if factor <= bounds.repeat_factor {
+            return *bounds;
+        }
+        Bounds {
+            repeat_factor: factor,
+            freedom: freedom.min(bounds.freedom),
+            ..*bounds
+        }
+    }
+}
+
+/// Variance of a run whose interval has no width: a millionth of the figure.
+const VARIANCE_MIN: f64 = 1e-12;
+
+/// Standard error of the logarithm of a figure.
+fn standard_error(bounds: &Bounds) -> f64 {
+    let half = (bounds.high.ln() - bounds.low.ln()) / 2.0;
+    half / quantile(LEVEL, bounds.freedom)
+}
+
+/// The variance between runs of these means and variances of means; 0 where the latter explain all of the spread.
+fn variance_between(runs: &[(f64, f64)]) -> f64 {
+    let weights: f64 = runs.iter().map(|(_, variance)| 1.0 / variance).sum();
+    let squares: f64 = runs.iter().map(|(_, variance)| variance.powi(-2)).sum();
+    let mean = runs
+        .iter()
+        .map(|(mean, variance)| mean / variance)
+        .sum::<f64>()
+        / weights;
+    let q: f64 = runs
+        .iter()
+        .map(|(value, variance)| (value - mean).powi(2) / variance)
+        .sum();
+    let freedom = (runs.len() - 1) as f64;
+    ((q - freedom) / (weights - squares / weights)).max(0.0)
+}
+
+/// Whether two runs are of the same plan on the same target, up to their random numbers.
+pub fn is_same_plan_and_target(a: &RunResult, b: &RunResult) -> bool {
+    let backends = |run: &RunResult| -> Vec<_> {
+        let each = run.workers.iter().map(|worker| &worker.backend);
+        each.map(|used| (used.engine, used.direct)).collect()
+    };
+    let targets = |run: &RunResult| -> Vec<_> {
+        let each = run.targets.iter().map(|target| {
+            let devices = target.all_devices().into_iter();
+            let devices: Vec<_> = devices
+                .map(|device| (device.name.clone(), device.model.clone(), device.size_bytes))
+                .collect();
+            (target.path.clone(), target.kind, target.size_bytes, devices)
+        });
+        each.collect()
+    };
+    comparable_plan(&a.plan) == comparable_plan(&b.plan)
+        && backends(a) == backends(b)
+        && targets(a) == targets(b)
+}
+
+/// A plan without its seeds, and without the words that it was given by: what they mean is in its other members.
+fn comparable_plan(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    plan.global_options.clear();
+    for job in &mut plan.jobs {
+        job.given.clear();
+        job.workload.randseed = None;
+    }
+    plan
+}
+
+/// As [`compare`], of two single results with the parts of earlier runs of their plans and targets: the spread between those
+/// widens the intervals, and a note says where that decides.
+pub fn compare_with_earlier_runs(
+    a: &[Measured],
+    b: &[Measured],
+    earlier: [&[Part]; 2],
+) -> Comparison {
+    let without = compare(a, b);
+    let (wide_a, evidence_a) = widen(a, earlier[0]);
+    let (wide_b, evidence_b) = widen(b, earlier[1]);
+    let mut found = compare(&wide_a, &wide_b);
+    // What the notes say of the runs themselves is said of their own intervals.
+    found.notes = without.notes;
+    for row in &mut found.rows {
+        row.a.earlier_runs = evidence_of(&evidence_a, row, &row.a);
+        row.b.earlier_runs = evidence_of(&evidence_b, row, &row.b);
+    }
+    let mut pairs = without.rows.iter().zip(&found.rows);
+    let decided = pairs.find(|(before, after)| before.ratio.is_shown() && !after.ratio.is_shown());
+    if let Some((_, row)) = decided {
+        found.notes.push(note(row));
+    }
+    found
+}
+
+/// The evidence for one figure, and the bounds of the figure that go with it.
+struct Evidence {
+    subject: Subject,
+    measure: Measure,
+    bounds: Bounds,
+    between: BetweenRuns,
+}
+
+/// A single result with the intervals for another run that its target's earlier runs give, and the evidence for each.
+fn widen(side: &[Measured], earlier: &[Part]) -> (Vec<Measured>, Vec<Evidence>) {
+    let mut side = side.to_vec();
+    let mut evidence = Vec::new();
+    let [only] = &mut side[..] else {
+        return (side, evidence);
+    };
+    for part in &mut only.parts {
+        let is_same = |each: &&Part| each.name == part.name && each.pattern == part.pattern;
+        let same: Vec<&Part> = earlier.iter().filter(is_same).collect();
+        for figure in &mut part.figures {
+            let (subject, measure) = (figure.subject, figure.measure);
+            let of_it = same.iter().filter_map(|each| each.figure(subject, measure));
+            let Some((between, bounds)) = BetweenRuns::of(of_it).zip(figure.bounds.as_mut()) else {
+                continue;
+            };
+            *bounds = between.widen(bounds);
+            evidence.push(Evidence {
+                subject,
+                measure,
+                bounds: *bounds,
+                between,
+            });
+        }
+    }
+    (side, evidence)
+}
+
+/// The evidence for a side of a row. Both sides of a row may have other names, so that it is found by its bounds.
+fn evidence_of(evidence: &[Evidence], row: &Row, side: &Side) -> Option<BetweenRuns> {
+    let is_of_side = |each: &&Evidence| {
+        (each.subject, each.measure) == (row.subject, row.measure)
+            && side.bounds == Some(each.bounds)
+    };
+    evidence.iter().find(is_of_side).map(|each| each.between)
+}
+
+fn note(row: &Row) -> String {
+    let spread = |side: &Side| side.earlier_runs.map_or(0.0, |between| between.spread);
+    let widest = if spread(&row.a) >= spread(&row.b) {
+        &row.a
+    } else {
+        &row.b
+    };
+    let runs = widest.earlier_runs.map_or(0, |between| between.runs);
+    format!(
+        "{runs} earlier runs of this target differ by {:.1} % (standard deviation beyond their intervals): how well another run \
+         would repeat the figure decides, not how well the mean of each run is known (first in {}, {})",
+        100.0 * spread(widest),
+        row.part,
+        row.measure.title()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::{Pattern, Verdict};
+    use proptest::prelude::*;
+    use rand::{Rng, SeedableRng};
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
+    /// Standard error of each run, as a share.
+    const ERROR: f64 = 0.01;
+    const FREEDOM: f64 = 30.0;
+
+    /// Standard normal, by Box and Muller.
+    fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {
+        let mut uniform = || (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+        let radius = (-2.0 * (1.0 - uniform()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * uniform()).cos()
+    }
+
+    fn part_of(value: f64) -> Part {
+        let half = ERROR * quantile(LEVEL, FREEDOM);
+        let bounds = Bounds {
+            low: value * (-half).exp(),
+            high: value * half.exp(),
+            freedom: FREEDOM,
+            repeat_factor: 1.0,
+            basis: crate::compare::Basis::Series,
+        };
+        Part {
+            name: "read".into(),
+            pattern: Pattern::default(),
+            figures: vec![Figure {
+                subject: Subject::Read,
+                measure: Measure::Iops,
+                value,
+                bounds: Some(bounds),
+                settled: None,
+            }],
+        }
+    }
+
+    fn side_of(value: f64) -> [Measured; 1] {
+        [Measured {
+            name: "run".into(),
+            machine: None,
+            parts: vec![part_of(value)],
+        }]
+    }
+
+    /// Runs of a target whose speed differs from run to run by `between`.
+    fn runs(count: usize, between: f64, random: &mut Xoshiro256PlusPlus) -> Vec<f64> {
+        let run = |_| 1000.0 * (between * normal(random) + ERROR * normal(random)).exp();
+        (0..count).map(run).collect()
+    }
+
+    /// Of 1,000 pairs of equal devices, how many are called different: with the evidence of earlier runs, and without.
+    fn called_different(earlier: usize, between: f64) -> [usize; 2] {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(earlier as u64);
+        let mut called = [0; 2];
+        for _ in 0..1000 {
+            let all = runs(earlier + 2, between, &mut random);
+            let (a, b) = (side_of(all[0]), side_of(all[1]));
+            let earlier: Vec<Part> = all[2..].iter().map(|value| part_of(*value)).collect();
+            let with = compare_with_earlier_runs(&a, &b, [&earlier; 2]);
+            let without = compare(&a, &b);
+            for (count, comparison) in called.iter_mut().zip([with, without]) {
+                *count += usize::from(comparison.rows[0].ratio.is_shown());
+            }
+        }
+        called
+    }
+
+    #[test]
+    fn runs_that_differ_from_run_to_run_are_equal_with_their_history() {
+        for between in [0.0, 0.01, 0.03] {
+            for (earlier, most) in [(3, 130), (5, 90), (10, 80), (30, 70)] {
+                let [with, without] = called_different(earlier, between);
+                println!("{between} {earlier}: {with} {without}");
+                assert!(with <= most, "{between}, {earlier} runs: {with} of 1000");
+                assert!(between < 0.02 || without > 500, "{without}");
+            }
+        }
+    }
+
+    #[test]
+    fn spread_of_earlier_runs_decides_and_is_named() {
+        let (a, b) = (side_of(1000.0), side_of(1080.0));
+        assert_eq!(compare(&a, &b).rows[0].verdict, Verdict::Faster);
+        let earlier: Vec<Part> = [930.0, 1000.0, 1075.0, 980.0].map(part_of).to_vec();
+        let found = compare_with_earlier_runs(&a, &b, [&earlier; 2]);
+        assert_eq!(found.rows[0].verdict, Verdict::NoDifferenceShown);
+        let between = found.rows[0].a.earlier_runs.unwrap();
+        assert_eq!(between.runs, 4);
+        assert!((0.05..0.07).contains(&between.spread), "{between:?}");
+        let note = found.notes.last().unwrap();
+        assert!(
+            note.starts_with("4 earlier runs of this target differ by"),
+            "{note}"
+        );
+    }
+
+    #[test]
+    fn few_or_equal_earlier_runs_change_nothing() {
+        let (a, b) = (side_of(1000.0), side_of(1080.0));
+        let before = compare(&a, &b);
+        let two: Vec<Part> = [500.0, 1000.0].map(part_of).to_vec();
+        assert_eq!(compare_with_earlier_runs(&a, &b, [&two; 2]), before);
+        let equal: Vec<Part> = [1000.0, 1001.0, 999.0].map(part_of).to_vec();
+        let found = compare_with_earlier_runs(&a, &b, [&equal; 2]);
+        assert_eq!(found.rows[0].ratio, before.rows[0].ratio);
+        assert_eq!(found.rows[0].a.earlier_runs.unwrap().spread, 0.0);
+    }
+
+    #[test]
+    fn runs_of_another_pattern_are_no_evidence() {
+        let (a, b) = (side_of(1000.0), side_of(1080.0));
+        let mut earlier: Vec<Part> = [500.0, 1000.0, 2000.0].map(part_of).to_vec();
+        for part in &mut earlier {
+            part.pattern.iodepth = 7;
+        }
+        assert_eq!(
+            compare_with_earlier_runs(&a, &b, [&earlier; 2]),
+            compare(&a, &b)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn earlier_runs_never_narrow_an_interval(
+            values in proptest::collection::vec(100.0f64..10_000.0, 0..12),
+            ratio in 0.5f64..2.0,
+        ) {
+            let (a, b) = (side_of(1000.0), side_of(1000.0 * ratio));
+            let earlier: Vec<Part> = values.iter().map(|value| part_of(*value)).collect();
+            let with = compare_with_earlier_runs(&a, &b, [&earlier, &[]]);
+            let without = compare(&a, &b);
+            for (with, without) in [
+                (with.rows[0].ratio, without.rows[0].ratio),
+                (with.rows[0].joint, without.rows[0].joint),
+            ] {
+                let (with, without) = (with.interval.unwrap(), without.interval.unwrap());
+                prop_assert!(with.0 <= without.0 * (1.0 + 1e-9));
+                prop_assert!(with.1 >= without.1 * (1.0 - 1e-9));
+            }
+        }
+    }
+}
