@@ -122,7 +122,7 @@ impl PtsWatcher for Promises {
     }
 }
 
-fn pts_promises(device: &str, test: PtsTest) -> Promises {
+fn pts_promises(device: &str, kind: TargetKind, test: PtsTest) -> Promises {
     let mut session = Metered::new(device);
     let mut promises = Promises::new(&format!("pts {test:?} on {device}"), &session);
     let options = PtsOptions {
@@ -136,7 +136,7 @@ fn pts_promises(device: &str, test: PtsTest) -> Promises {
         size_bytes: Some(512 << 20),
         seed: 1,
     };
-    pts(&mut session, &target(directory()), &options, &mut promises).unwrap();
+    pts(&mut session, &target(kind), &options, &mut promises).unwrap();
     promises
 }
 
@@ -149,12 +149,26 @@ fn pts_time_left_holds_from_its_fill_on() {
             PtsTest::Throughput,
             PtsTest::WriteSaturation,
         ] {
-            let promises = pts_promises(device, test);
+            let promises = pts_promises(device, directory(), test);
             let is_one_round = test == PtsTest::WriteSaturation;
             assert!(is_one_round || !promises.all.is_empty(), "{device}");
             broken.extend(promises.broken());
         }
     }
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[test]
+fn pts_time_left_includes_the_purges_of_later_series() {
+    let device = format!("{STEADY},trim_us=20s");
+    let kind = TargetKind::Existing {
+        bytes: 1 << 30,
+        device: true,
+        consent: true,
+    };
+    let promises = pts_promises(&device, kind, PtsTest::Throughput);
+    assert!(!promises.all.is_empty());
+    let broken = promises.broken();
     assert!(broken.is_empty(), "{broken:#?}");
 }
 

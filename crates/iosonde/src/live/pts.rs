@@ -155,9 +155,17 @@ fn length(announcement: &PtsAnnouncement) -> String {
             announcement.rounds.words()
         ),
     };
-    match announcement.fill_bytes {
-        0 => rounds,
-        bytes => format!("{rounds}; before them {} are filled", words::bytes(bytes)),
+    let parts = [
+        (announcement.purge_bytes, "discarded"),
+        (announcement.fill_bytes, "filled"),
+    ];
+    let before = parts.into_iter().filter(|(bytes, _)| *bytes > 0);
+    let before: Vec<String> = before
+        .map(|(bytes, how)| format!("{} are {how}", words::bytes(bytes)))
+        .collect();
+    match before.is_empty() {
+        true => rounds,
+        false => format!("{rounds}; before them {}", before.join(" and ")),
     }
 }
 
@@ -166,9 +174,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn length_names_rounds_and_fill() {
+    fn length_names_rounds_purge_and_fill() {
         let latency = PtsAnnouncement {
             bytes: 1 << 30,
+            purge_bytes: 0,
             fill_bytes: 2 << 30,
             rounds: TimeRange::of_steps(45, 225, 60_000_000_000),
             most_written_bytes: None,
@@ -176,6 +185,14 @@ mod tests {
         assert_eq!(
             length(&latency),
             "45 min to 3 h 45 min of rounds, which end when five agree; before them 2 GiB are filled"
+        );
+        let purged = PtsAnnouncement {
+            purge_bytes: 1 << 30,
+            ..latency
+        };
+        assert_eq!(
+            length(&purged),
+            "45 min to 3 h 45 min of rounds, which end when five agree; before them 1 GiB are discarded and 2 GiB are filled"
         );
         let saturation = PtsAnnouncement {
             fill_bytes: 0,

@@ -255,6 +255,10 @@ impl Study<'_> {
         let rounds = series.iter().filter_map(|one| rounds_of(one, options));
         let announcement = PtsAnnouncement {
             bytes: self.bytes,
+            purge_bytes: match self.discards() {
+                true => series.len() as u64 * self.capacity,
+                false => 0,
+            },
             fill_bytes: series.iter().map(|one| self.fill_bytes_of(one)).sum(),
             rounds: match saturates {
                 true => {
@@ -290,7 +294,11 @@ impl Study<'_> {
     /// What the series that come later take.
     fn later(&self) -> Ahead {
         let all = self.later.iter();
-        all.fold(Ahead::default(), |ahead, series| {
+        let purges = match self.discards() {
+            true => self.later.len() as u64,
+            false => 0,
+        };
+        all.fold(Ahead::default().with_purges(purges), |ahead, series| {
             ahead.with(self.fill_bytes_of(series), rounds_of(series, self.options))
         })
     }
@@ -345,18 +353,23 @@ impl Study<'_> {
         Ok(())
     }
 
-    /// Whether the target has got rid of what it held before a series.
-    fn purge(&mut self, is_first: bool) -> Result<bool, RunError> {
-        let can = match self.target.kind {
+    /// Whether every block is discarded before each series.
+    fn discards(&self) -> bool {
+        let is_device = match self.target.kind {
             TargetKind::Directory { .. } | TargetKind::Pool { .. } => false,
             TargetKind::Existing { device, .. } => device,
             TargetKind::Simulated { .. } => true,
         };
+        self.options.purge == Purge::Discard && is_device
+    }
+
+    /// Whether the target has got rid of what it held before a series.
+    fn purge(&mut self, is_first: bool) -> Result<bool, RunError> {
         match self.options.purge {
             Purge::None => return Ok(false),
             // By somebody else, before the first series only.
             Purge::Done => return Ok(is_first),
-            Purge::Discard if !can => {
+            Purge::Discard if !self.discards() => {
                 self.note("only devices can be purged: this one was not".to_owned());
                 return Ok(false);
             }
@@ -365,6 +378,7 @@ impl Study<'_> {
         self.watcher.step("discarding everything", None);
         let plan = self.ground().purge(self.capacity);
         let result = self.run(&plan)?;
+        self.pace.take_purge(result.elapsed_ns);
         match failure_of(&result) {
             None => Ok(!self.watcher.is_interrupted()),
             Some(failure) => {
@@ -425,7 +439,7 @@ impl Study<'_> {
             relay: Relay {
                 watcher: self.watcher,
             },
-            time: ahead.after_fill(bytes),
+            time: ahead.after_fill(bytes, &self.pace),
         };
         let result = self.session.run(plan, &mut observer)?;
         self.note_run(plan, &result);

@@ -11,7 +11,9 @@ use crate::layout_time::LayoutTime;
 pub struct PtsAnnouncement {
     /// Bytes of the active range.
     pub bytes: u64,
-    /// Bytes that are written to fill it, before the rounds of each series.
+    /// Bytes that are discarded, before the fills of all series together; 0 where nothing is purged.
+    pub purge_bytes: u64,
+    /// Bytes that are written to fill it, before the rounds of all series together.
     pub fill_bytes: u64,
     /// Time of all rounds, purge and fill not included.
     pub rounds: TimeRange,
@@ -24,6 +26,8 @@ pub struct PtsAnnouncement {
 pub(super) struct Pace {
     /// What a byte of the fill takes, in nanoseconds.
     fill_ns_per_byte: Option<f64>,
+    /// What the last purge took, in nanoseconds.
+    purge_ns: Option<u64>,
 }
 
 impl Pace {
@@ -31,6 +35,19 @@ impl Pace {
     pub(super) fn take_fill(&mut self, bytes: u64, elapsed_ns: u64) {
         if bytes > 0 {
             self.fill_ns_per_byte = Some(elapsed_ns as f64 / bytes as f64);
+        }
+    }
+
+    /// A purge takes so long.
+    pub(super) fn take_purge(&mut self, elapsed_ns: u64) {
+        self.purge_ns = Some(elapsed_ns);
+    }
+
+    /// Time of so many purges; `None` as long as nothing is known.
+    fn purges_ns(&self, purges: u64) -> Option<u64> {
+        match purges {
+            0 => Some(0),
+            _ => Some(self.purge_ns?.saturating_mul(purges)),
         }
     }
 
@@ -46,6 +63,8 @@ impl Pace {
 /// What is still to be done after what runs now.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ahead {
+    /// Purges, each of all that the target holds.
+    purges: u64,
     /// Bytes that are filled.
     fill_bytes: u64,
     /// Time of the rounds; `None` where it cannot be told.
@@ -55,6 +74,7 @@ pub(super) struct Ahead {
 impl Default for Ahead {
     fn default() -> Ahead {
         Ahead {
+            purges: 0,
             fill_bytes: 0,
             rounds: Some(TimeRange::default()),
         }
@@ -67,18 +87,33 @@ impl Ahead {
         Ahead {
             fill_bytes: self.fill_bytes + fill_bytes,
             rounds: self.rounds.zip(rounds).map(|(one, other)| one + other),
+            ..self
+        }
+    }
+
+    /// The same with so many more purges.
+    pub(super) fn with_purges(self, purges: u64) -> Ahead {
+        Ahead {
+            purges: self.purges + purges,
+            ..self
         }
     }
 
     /// What it takes to see how long all of it lasts while a fill of so many bytes runs before it.
-    pub(super) fn after_fill(self, bytes: u64) -> LayoutTime {
-        LayoutTime::new(bytes, self.fill_bytes, self.rounds)
+    pub(super) fn after_fill(self, bytes: u64, pace: &Pace) -> LayoutTime {
+        LayoutTime::new(bytes, self.fill_bytes, self.rest(pace))
+    }
+
+    /// How long all but the fills takes, if that can be told.
+    fn rest(self, pace: &Pace) -> Option<TimeRange> {
+        let purges_ns = pace.purges_ns(self.purges)?;
+        Some(TimeRange::exactly(purges_ns) + self.rounds?)
     }
 
     /// How long it takes, if that can be told.
     pub(super) fn time(self, pace: &Pace) -> Option<TimeRange> {
         let fill_ns = pace.fill_ns(self.fill_bytes)?;
-        Some(TimeRange::exactly(fill_ns) + self.rounds?)
+        Some(TimeRange::exactly(fill_ns) + self.rest(pace)?)
     }
 }
 
