@@ -160,6 +160,7 @@ files! {
     clones_over_directories "" "[a]\nrw=write\ndirectory=one:two\nnumjobs=3\nsize=64k\n"
     files_are_named_after_the_section "" "[a]\nname=b\nrw=write\nsize=64k\n[c]\nname=d\nrw=write\nfilename_format=$jobname.x\nsize=4k\n"
     commands_of_all_jobs "" "[global]\nexec_prerun=echo one\nsize=4k\n[a]\nrw=write\n[b]\nexec_postrun=false\nrw=write\nstonewall\n"
+    a_command_comes_after_the_delay "" "[a]\nrw=write\nsize=4k\nexec_postrun=touch done\n[b]\nrw=write\nsize=4k\nstartdelay=1\nexec_prerun=test -e done\n"
     one_file_in_two_directories "" "[a]\nrw=write\ndirectory=one:two\nfilename=x\nnumjobs=2\nsize=64k\n"
     directories_are_made_for_names "" "[a]\nrw=write\nfilename=new/x\nsize=64k\n"
     chosen_sections "--section=b --section=c" "[a]\nrw=write\nsize=64k\n[b]\nrw=write\nsize=32k\n[c]\nrw=write\nsize=16k\n"

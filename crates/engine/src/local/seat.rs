@@ -121,27 +121,56 @@ impl Seat<'_> {
 
     /// Runs the worker. `ready` is called when it waits at the gate, with the reason if it cannot run.
     pub(super) fn work(&self, ready: impl FnOnce(Option<RunError>)) -> WorkerResult {
-        let prepared = self.prepare();
+        let prepared = (!self.prepares_after_delay()).then(|| self.prepare());
         self.shared.enter(WorkerState::Ready);
-        ready(prepared.as_ref().err().cloned());
+        let refused = prepared
+            .as_ref()
+            .and_then(|prepared| prepared.as_ref().err());
+        ready(refused.cloned());
         let result = match self.gate.wait() {
             NEVER => Err(RunError::Interrupted),
-            start_ns => prepared.and_then(|prepared| {
-                let result = match prepared {
-                    Some(ready) => self.run(ready, start_ns),
-                    None => Ok(WorkerResult {
-                        latency_depth: 0,
-                        ..self.without_io()
-                    }),
-                };
+            gate_ns => {
+                let result = self.run_after_delay(prepared, gate_ns);
                 self.estate().forget(self.job(), self.clone.files());
                 result
-            }),
+            }
         };
         self.shared.open_files.store(0, Relaxed);
         let result = result.unwrap_or_else(|error| self.failed(&error));
         self.shared.enter(report::last_state(&result));
         result
+    }
+
+    /// Whether files are opened only once `startdelay` is over: as in fio, `exec_prerun` comes after it and before them.
+    fn prepares_after_delay(&self) -> bool {
+        let schedule = &self.job().schedule;
+        schedule.exec_prerun.is_some() && schedule.startdelay_ns.1 > 0
+    }
+
+    fn run_after_delay(
+        &self,
+        prepared: Option<Result<Option<Ready>, RunError>>,
+        gate_ns: u64,
+    ) -> Result<WorkerResult, RunError> {
+        let prepared = prepared.transpose()?;
+        let start_ns = gate_ns.saturating_add(self.delay_ns());
+        self.sleep_until(start_ns);
+        let (prepared, start_ns) = match prepared {
+            Some(prepared) => (prepared, start_ns),
+            // A run that was stopped in the delay runs no command.
+            None if self.shared.stop.load(Relaxed) => (None, start_ns),
+            None => {
+                let prepared = self.prepare()?;
+                (prepared, self.clock.now_ns())
+            }
+        };
+        match prepared {
+            Some(ready) => self.run(ready, start_ns),
+            None => Ok(WorkerResult {
+                latency_depth: 0,
+                ..self.without_io()
+            }),
+        }
     }
 
     /// `None`: the command before the I/O failed, and there will be no I/O.
@@ -229,10 +258,8 @@ impl Seat<'_> {
         Ok(())
     }
 
-    fn run(&self, mut ready: Ready, gate_ns: u64) -> Result<WorkerResult, RunError> {
+    fn run(&self, mut ready: Ready, start_ns: u64) -> Result<WorkerResult, RunError> {
         let job = self.job();
-        let start_ns = gate_ns.saturating_add(self.delay_ns());
-        self.sleep_until(start_ns);
         let start_delay_ns = self.clock.now_ns().saturating_sub(start_ns);
         let counted_ms = epoch_ms() + job.schedule.ramp_time_ns / 1_000_000;
         let logs = ready.logs.take().map(|logs| logs.counted_from(counted_ms));
