@@ -12,6 +12,6 @@ mod traced;
 pub use keeper::{Access, FileKeeper};
 pub use layout::{Layout, Made, lay_out};
 pub use open::{CachedFiles, OpenSet, open_files, pre_read};
-pub use resolve::{FileKind, FileUse, WorkerFiles, resolve};
+pub use resolve::{FileKind, FileUse, WorkerFiles, resolve, resolve_beside};
 pub(crate) use resolve::{fills_all, needs_data, target_error};
 pub use to_be::ToBe;

@@ -9,7 +9,7 @@ use super::traces::Traced;
 use super::{LocalRunner, ToBe, guard};
 use crate::interrupt::Interrupt;
 use crate::prepare::{
-    FileKind, Layout, Made, WorkerFiles, fills_all, lay_out, needs_data, resolve,
+    FileKind, Layout, Made, WorkerFiles, fills_all, lay_out, needs_data, resolve, resolve_beside,
 };
 use iosonde_job::plan::{Direction, Extent, Job, Plan};
 use iosonde_result::observer::{Control, Observer};
@@ -153,7 +153,7 @@ impl<'a> Search<'a> {
             Some(trace) => WorkerFiles::of_trace(job, clone, trace),
             // Its files are known when an earlier job has written the trace.
             None if self.traced.late(number).is_some() => Ok(WorkerFiles::NONE),
-            None => resolve(job, clone),
+            None => resolve_beside(job, clone, &|path| self.layout.size_at_start(path)),
         };
         let files = match found {
             Ok(files) => {

@@ -86,7 +86,7 @@ impl Layout {
         }
         let regular = |file: &&FileUse| file.kind == FileKind::Regular;
         for file in worker.files.iter().filter(regular) {
-            let data = needs_data(job) && !job.files.file_append;
+            let data = needs_data(job);
             let enough = file.size_now.is_some_and(|size| size >= file.size_needed);
             // What is there in its size is used as it is, holes or not.
             let may_run_full = fills_device(job) || self.may_find_no_room(job, &file.path, data);
@@ -103,12 +103,20 @@ impl Layout {
                 continue;
             }
             let mapped = job.io.engine == Engine::Mmap;
-            let later =
-                job.files.file_append || !data && (job.files.create_on_open || fills_device(job));
+            let later = !data && (job.files.create_on_open || fills_device(job));
             if !enough && (!later || mapped) {
                 self.need(job, number, file, data);
             }
         }
+    }
+
+    /// How long a file will be when the jobs start, if it is made longer before; a file that only gets blocks is not.
+    pub fn size_at_start(&self, path: &Path) -> Option<u64> {
+        let grows = |need: &&Need| {
+            let sets_size = !matches!(need.fallocate, Fallocate::None | Fallocate::Keep);
+            need.data || need.mapped || sets_size
+        };
+        self.needs.get(path).filter(grows).map(|need| need.size)
     }
 
     fn need(&mut self, job: &Job, number: u32, file: &FileUse, data: bool) {

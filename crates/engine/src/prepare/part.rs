@@ -26,8 +26,10 @@ impl Held<'_> {
         wanted: Option<u64>,
     ) -> Result<(u64, u64), RunError> {
         let mut start = self.start(job, clone, wanted);
-        if job.files.file_append && self.kind == FileKind::Regular {
-            start += self.bytes;
+        // As in fio, whatever the offset.
+        let is_file = self.kind == FileKind::Regular && job.io.engine.has_paths();
+        if job.files.file_append && is_file {
+            start = self.bytes;
         }
         if start > 0 && wanted.is_none() && start >= self.bytes {
             return Err(RunError::Target {
@@ -76,7 +78,7 @@ impl Held<'_> {
 
 /// Whether the length wanted is that of the whole file, not of the part behind the offset.
 fn is_of_whole(job: &Job) -> bool {
-    job.files.filesize.is_some() && !job.files.file_append
+    job.files.filesize.is_some()
 }
 
 /// The share that `size` in per cent leaves of a part: of the whole file, in whole blocks, and never past its end.

@@ -90,6 +90,16 @@ impl WorkerFiles {
 
 /// Finds the files of clone `clone` of a job and their sizes.
 pub fn resolve(job: &Job, clone: u32) -> Result<WorkerFiles, RunError> {
+    resolve_beside(job, clone, &|_| None)
+}
+
+/// The same beside workers before this one. As in fio, one that appends begins where the layout for those will have ended
+/// a file: `laid_out` returns its size.
+pub fn resolve_beside(
+    job: &Job,
+    clone: u32,
+    laid_out: &dyn Fn(&Path) -> Option<u64>,
+) -> Result<WorkerFiles, RunError> {
     let paths = paths(job, clone)?;
     if matches!(job.io.engine, Engine::Null | Engine::Sim) {
         return without_files(job, clone, &paths);
@@ -97,7 +107,8 @@ pub fn resolve(job: &Job, clone: u32) -> Result<WorkerFiles, RunError> {
     let mut files = Vec::with_capacity(paths.len());
     let count = paths.len() as u64;
     for (path, index) in paths.into_iter().zip(0u64..) {
-        files.push(one_file(job, clone, path, index, count)?);
+        let end = laid_out(&path).filter(|_| job.files.file_append);
+        files.push(one_file(job, clone, path, (index, count), end)?);
     }
     let regions: u64 = files.iter().map(|file| file.region.size_bytes).sum();
     if regions == 0 {
@@ -293,11 +304,11 @@ fn one_file(
     job: &Job,
     clone: u32,
     path: PathBuf,
-    index: u64,
-    count: u64,
+    (index, count): (u64, u64),
+    laid_out: Option<u64>,
 ) -> Result<FileUse, RunError> {
     let (size_now, kind) = found(job, &path)?;
-    let known = size_now.unwrap_or(0);
+    let known = size_now.max(laid_out).unwrap_or(0);
     let wanted = wanted_size(job, known, kind, index, count, &path)?;
     let file = Held {
         path: &path,

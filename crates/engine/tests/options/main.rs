@@ -115,6 +115,40 @@ fn file_append_works_behind_the_end() {
 }
 
 #[test]
+fn file_append_lays_out_what_is_read_behind_the_end() {
+    let dir = directory();
+    std::fs::write(dir.path().join("f"), [7; 8192]).unwrap();
+    let text = "[x]\nfilename=f\nfile_append=1\nsize=64k\noffset=4k\nrw=read\n";
+    assert_eq!(counts(&run(dir.path(), text)), (16, 0));
+    let data = std::fs::read(dir.path().join("f")).unwrap();
+    assert_eq!(data.len(), 8192 + 65536, "whatever the offset");
+    assert_eq!(data[..8192], [7; 8192], "what was there is left alone");
+}
+
+#[test]
+fn file_append_of_clones_begins_where_the_layout_ended() {
+    for (extra, bytes) in [("", 2 * 65536), ("fallocate=none", 65536)] {
+        let dir = directory();
+        std::fs::write(dir.path().join("f"), [7; 8192]).unwrap();
+        let text =
+            format!("[x]\nfilename=f\nfile_append=1\nsize=64k\nrw=write\nnumjobs=2\n{extra}\n");
+        run(dir.path(), &text);
+        let file = std::fs::metadata(dir.path().join("f")).unwrap();
+        assert_eq!(file.len(), 8192 + bytes, "{extra}");
+    }
+}
+
+#[test]
+fn file_append_with_filesize_ends_at_that_size() {
+    let dir = directory();
+    std::fs::write(dir.path().join("f"), [7; 8192]).unwrap();
+    let text = "[x]\nfilename=f\nfile_append=1\nsize=64k\nfilesize=32k\nrw=write\n";
+    assert_eq!(counts(&run(dir.path(), text)), (0, 6));
+    let refused = refusal(dir.path(), &text.replace("32k", "16k"));
+    assert!(refused.contains("is not below filesize=16384"), "{refused}");
+}
+
+#[test]
 fn directories_in_names_are_made_and_removed_again() {
     let dir = directory();
     let text = "[x]\nfilename=a/b/c:d/e\nsize=64k\nrw=write\n";
