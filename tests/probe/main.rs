@@ -1,5 +1,6 @@
 //! `iosonde probe` as a user meets it: on a directory, a file and a device, on a full disk, and with Ctrl-C in each phase.
 
+mod equal_runs;
 mod faults;
 mod history;
 mod knee;
