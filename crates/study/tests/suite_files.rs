@@ -200,6 +200,19 @@ expect = ["one.sync.p99 <= 10ms"]
 }
 
 #[test]
+fn load_step_of_a_suite_plans_the_range_of_its_search() {
+    let text = "[[workload]]\nname = \"l\"\nload = { slo = \"p99=2ms\", size = \"1g\", runtime = \"9\" }\n";
+    let suite = read("s.toml", text, &FakeEnv::new()).unwrap();
+    let What::Load(options) = &suite.steps[0].what else {
+        panic!("not a load");
+    };
+    // The capacity, thirteen rates, and up to twelve steps of the search.
+    let step_ns = options.ramp_ns + options.runtime_ns;
+    let planned = TimeRange::of_steps(14, 26, step_ns);
+    assert_eq!(suite.steps[0].planned_time(), Some(planned));
+}
+
+#[test]
 fn includes_are_taken_first_and_yaml_says_the_same() {
     let env = FakeEnv::new().file(
         "dir/common.toml",
