@@ -73,10 +73,9 @@ fn equals_are_hardly_ever_called_different_and_five_per_cent_mostly() {
     for measure in [Measure::Iops, Measure::LatMean] {
         let (different, told) = slower[&(Subject::Read, measure)];
         assert_eq!(told, trials());
-        // A test that knows the variance finds all of them. The noise comes in steps of a second, which the shape of no
-        // spectrum fits: intervals are wide on such a device.
+        // A test that knows the variance finds all of them.
         assert!(
-            different * 5 >= told * 3,
+            different * 10 >= told * 9,
             "{measure:?}: {different} of {told}"
         );
     }

@@ -4,6 +4,7 @@
 mod spectrum;
 
 use spectrum::{Posterior, Spectra};
+use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// A mean and how well it is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,16 +18,10 @@ pub struct MeanEstimate {
     pub repeat_factor: f64,
     /// Number of independent samples that would give an interval of this width.
     pub effective_samples: f64,
+    /// Degrees of freedom of the Student's t whose 95 and 99 % intervals have the proportion of those of this mean.
+    pub freedom: f64,
     /// The property of the series that decides the width.
     pub evidence: Evidence,
-}
-
-impl MeanEstimate {
-    /// Degrees of freedom of the Student's t whose quantiles have about the proportions of those of this estimate. The
-    /// correlation is estimated too, which costs half of them.
-    pub fn freedom(&self) -> f64 {
-        (self.effective_samples / 2.0).max(1.0)
-    }
 }
 
 /// The property of a series that decides how wide the interval of its mean is.
@@ -59,10 +54,6 @@ struct Tuning {
     correlated_inflation: f64,
     /// The same as a share of all samples, where that is less.
     effective_share_min: f64,
-    /// With fewer effective samples the thirds of a series are correlated, and their interval is wider by the square root
-    /// of the ratio, up to a factor.
-    thirds_independent_from: f64,
-    thirds_factor_max: f64,
     /// The mixture of spectra has longer tails than the truth. The share of errors asked of it is larger by this factor.
     error_factor: f64,
     /// Probability of slow spectra above which a series has drifted.
@@ -72,13 +63,11 @@ struct Tuning {
 const TUNING: Tuning = Tuning {
     correlation_max: 0.6,
     samples_min: 24,
-    effective_samples_min: 7.0,
+    effective_samples_min: 5.0,
     skewness_max: 0.1,
     correlated_inflation: 2.0,
     effective_share_min: 0.45,
-    thirds_independent_from: 6.0,
-    thirds_factor_max: 1.3,
-    error_factor: 1.25,
+    error_factor: 1.12,
     drift_probability: 0.5,
 };
 
@@ -113,6 +102,7 @@ pub fn mean_with_confidence(series: &[f64], level: f64) -> Option<MeanEstimate> 
             half_width: 0.0,
             repeat_factor: 1.0,
             effective_samples: series.len() as f64,
+            freedom: FREEDOM_MAX,
             evidence: Evidence::Series,
         });
     }
@@ -131,6 +121,7 @@ pub fn mean_with_confidence(series: &[f64], level: f64) -> Option<MeanEstimate> 
         half_width,
         repeat_factor: (repeat / half_width).max(1.0),
         effective_samples: effective_samples.min(series.len() as f64),
+        freedom: freedom_of(interval(0.99).0 / half_95),
         evidence,
     })
 }
@@ -166,10 +157,27 @@ fn interval(
         Some(false) => Evidence::Drift,
         _ => Evidence::TooShort,
     };
-    // The thirds are correlated where the correlation is as long as they are.
-    let correlated = (TUNING.thirds_independent_from / effective_samples).sqrt();
-    let half_width = half_width.max(of_thirds * correlated.clamp(1.0, TUNING.thirds_factor_max));
+    let half_width = half_width.max(of_thirds);
     (half_width, repeat.max(half_width), evidence)
+}
+
+/// Most degrees of freedom that are told apart from a normal distribution.
+const FREEDOM_MAX: f64 = 1e3;
+
+/// Degrees of freedom of the Student's t whose 99 % interval is wider than its 95 % interval by this ratio.
+fn freedom_of(ratio: f64) -> f64 {
+    let (mut low, mut high) = (1.0, FREEDOM_MAX);
+    while high / low > 1.01 {
+        let middle = f64::sqrt(low * high);
+        let is_wider = StudentsT::new(0.0, 1.0, middle)
+            .is_ok_and(|t| t.inverse_cdf(0.995) / t.inverse_cdf(0.975) > ratio);
+        if is_wider {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    high
 }
 
 /// The normal distribution's quantile of a two-sided interval.
@@ -188,6 +196,26 @@ fn reduce(series: &[f64]) -> Vec<f64> {
     }
     reduced
 }
+
+/// Rates of intervals, joined while the counting of whole I/Os makes more than a tenth of their variation. `one` is the rate
+/// of one I/O in an interval.
+///
+/// An I/O that ends just after an interval is counted in the next one. That makes neighbours differ, by a variance of `one`
+/// squared over 6 where I/Os end evenly, and nothing of it is left in the mean: taken for noise, it hides how slowly the
+/// device's speed varies.
+pub fn join_counts(rates: &[f64], mut one: f64) -> Vec<f64> {
+    let mut rates = rates.to_vec();
+    while rates.len() >= 2 * TUNING.samples_min
+        && Moments::of(&rates).variance < COUNTING_SHARE * one * one / 6.0
+    {
+        rates = group(&rates, 2);
+        one /= 2.0;
+    }
+    rates
+}
+
+/// The variance of rates is at least so many times that of counting.
+const COUNTING_SHARE: f64 = 10.0;
 
 /// Means of so many neighbours. A remainder at the start is left out.
 fn group(series: &[f64], size: usize) -> Vec<f64> {

@@ -6,10 +6,13 @@ mod promised;
 pub(crate) use promised::{Expected, beside};
 
 use super::figures::{label, percent, quoted, value};
+use super::intervals::NOT_KNOWN;
 use super::probe::table::{plain, render, right, wrapped};
 use crate::args::TextFormat;
 use comfy_table::Cell;
-use iosonde_result::compare::{Comparison, Measure, Ratio, Row, Side, Spread, Verdict};
+use iosonde_result::compare::{
+    Comparison, Measure, Ratio, Row, Side, Spread, Verdict, telling_interval,
+};
 use iosonde_study::probe::{MOST_SUFFIX, Phase};
 use iosonde_study::sweep::{ComparedPart, LARGE_BYTES};
 use serde::Serialize;
@@ -292,10 +295,17 @@ fn number(ratio: f64) -> String {
     }
 }
 
+/// Ends of a ratio's interval. Of one that is too wide to tell how much, the end that shows which side is faster is left.
 fn interval(ratio: &Ratio) -> String {
-    ratio.interval.map_or("-".to_owned(), |(low, high)| {
-        format!("{}-{}", number(low), number(high))
-    })
+    let Some((low, high)) = ratio.interval else {
+        return "-".to_owned();
+    };
+    match telling_interval(ratio.value, (low, high)) {
+        Some((low, high)) => format!("{}-{}", number(low), number(high)),
+        None if low > 1.0 => format!("above {}", number(low)),
+        None if high < 1.0 => format!("below {}", number(high)),
+        None => NOT_KNOWN.to_owned(),
+    }
 }
 
 /// All rows in one sentence or two.
@@ -363,4 +373,24 @@ fn csv_line(row: &Row) -> String {
         between(&row.b),
     ]
     .join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interval_of_a_ratio_says_how_much_or_which_side_or_nothing() {
+        let shown = |value: f64, ends: Option<(f64, f64)>| {
+            interval(&Ratio {
+                value,
+                interval: ends,
+            })
+        };
+        assert_eq!(shown(1.0, Some((0.9, 1.1))), "0.900-1.100");
+        assert_eq!(shown(46.5, Some((2.5, 60_000.0))), "above 2.500");
+        assert_eq!(shown(0.02, Some((0.0, 0.5))), "below 0.500");
+        assert_eq!(shown(1.0, Some((0.000_001, 582.0))), "not known");
+        assert_eq!(shown(1.0, None), "-");
+    }
 }

@@ -3,7 +3,7 @@
 use super::figure::{Basis, Bounds};
 use crate::histogram::{Histogram, lowest, width};
 use crate::littles_law::SlotTime;
-use crate::series::{Evidence, FEWEST_SAMPLES, mean_with_confidence};
+use crate::series::{Evidence, FEWEST_SAMPLES, join_counts, mean_with_confidence};
 use crate::stats::Moments;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -80,8 +80,9 @@ fn log_widths(value: f64, bounds: &Bounds, level: f64) -> (f64, f64) {
 /// The interval of a mean rate, from the rates of the intervals it is the mean of. `value` is the rate of the whole run,
 /// `ios` its I/Os and `slots` its slot time. `None` where the rate is not known.
 pub fn bounds_of_rates(value: f64, rates: &[f64], ios: u64, slots: &SlotTime) -> Option<Bounds> {
-    let error = Error::of_mean(rates)?;
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+    let one = mean * rates.len() as f64 / ios.max(1) as f64;
+    let error = Error::of_mean(&join_counts(rates, one))?;
     if mean <= 0.0 {
         return None;
     }
@@ -108,7 +109,7 @@ impl Error {
         Some(Error {
             half_width: estimate.half_width,
             repeat_factor: estimate.repeat_factor,
-            freedom: estimate.freedom(),
+            freedom: estimate.freedom,
             basis: match estimate.evidence {
                 Evidence::Series => Basis::Series,
                 Evidence::TooShort => Basis::Thirds,
@@ -187,8 +188,8 @@ pub fn bounds_of_percentile(value: f64, percent: f64, latencies: &[&Histogram]) 
     let high = all.percentile(ends.1)?;
     // Nothing is known better than to one bucket.
     let (low, high) = (bucket(low), bucket(high));
-    let low = low.0.saturating_sub(low.1) as f64;
-    let high = (high.0 + 2 * high.1) as f64;
+    let low = low.0 as f64;
+    let high = (high.0 + high.1) as f64;
     let middle = middle.max(1) as f64;
     around(value, 1.0 - low / middle, high / middle - 1.0, error).if_telling(value)
 }

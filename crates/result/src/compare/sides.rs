@@ -2,7 +2,7 @@
 
 use super::closed_loop::{join_rates_and_latencies, join_rates_and_syncs};
 use super::earlier_runs::BetweenRuns;
-use super::figure::{Basis, Bounds, Measure, Part, Subject};
+use super::figure::{Basis, Bounds, Measure, Part, Subject, telling_interval};
 use super::group::{Group, Measured, Spread, bounds_of_logs};
 use super::interval::{LEVEL, Ratio, quantile, ratio};
 use super::matching::matching;
@@ -74,7 +74,7 @@ pub enum Verdict {
     Slower,
     /// The interval of the ratio holds 1.
     NoDifferenceShown,
-    /// One of both figures has no interval.
+    /// One of both figures has no interval, or that of the ratio holds 1 and is too wide to tell anything.
     Undecided,
 }
 
@@ -90,10 +90,12 @@ impl Verdict {
     }
 
     pub(super) fn of(ratio: &Ratio, measure: Measure) -> Verdict {
-        if ratio.interval.is_none() {
-            Verdict::Undecided
-        } else if !ratio.is_shown() {
-            Verdict::NoDifferenceShown
+        let Some(ends) = ratio.interval else {
+            return Verdict::Undecided;
+        };
+        if !ratio.is_shown() {
+            telling_interval(ratio.value, ends)
+                .map_or(Verdict::Undecided, |_| Verdict::NoDifferenceShown)
         } else if (ratio.value > 1.0) == measure.more_is_faster() {
             Verdict::Faster
         } else {

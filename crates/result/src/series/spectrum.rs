@@ -23,17 +23,33 @@ struct Prior {
     longest_share: f64,
     /// How many correlation times there are in between.
     times: usize,
-    /// The weight of a correlation time falls with this power of it.
+    /// The weight of a correlation time falls with this power of it, for noise that is half of the variance; with a higher
+    /// one by `decay_by_share` for each unit of its share. Long correlations show where they are all of the variance, and
+    /// hide behind white noise where they are a small part of it.
     decay: f64,
+    decay_by_share: f64,
+}
+
+impl Prior {
+    /// The weights of all correlation times for noise of this share, which sum up to those of all stationary spectra but
+    /// white noise, over the number of shares.
+    fn weights(&self, times: &[f64], share: f64) -> Vec<f64> {
+        let decay = self.decay + self.decay_by_share * (share - 0.5);
+        let weights: Vec<f64> = times.iter().map(|time| time.powf(-decay)).collect();
+        let total = weights.iter().sum::<f64>() * SHARES.len() as f64;
+        let scale = (1.0 - self.white) / total;
+        weights.into_iter().map(|weight| weight * scale).collect()
+    }
 }
 
 const PRIOR: Prior = Prior {
     white: 0.5,
-    slow: 0.06,
+    slow: 0.035,
     shortest_samples: 1.4,
     longest_share: 0.5,
     times: 10,
-    decay: 0.5,
+    decay: 0.3,
+    decay_by_share: 0.9,
 };
 
 /// Shares of the variance that the correlated part of a spectrum has.
@@ -88,12 +104,13 @@ impl Spectra {
             PRIOR.shortest_samples * (longest / PRIOR.shortest_samples).powf(step)
         });
         let times: Vec<f64> = times.collect();
-        let weights: f64 = times.iter().map(|time| time.powf(-PRIOR.decay)).sum();
-        for time in times {
-            let noise = spectra.add_noise(&[time]);
-            let weight = (1.0 - PRIOR.white) * time.powf(-PRIOR.decay) / weights;
-            for share in SHARES {
-                spectra.add_shape(noise, share, weight / SHARES.len() as f64, false);
+        let noises: Vec<usize> = times
+            .iter()
+            .map(|time| spectra.add_noise(&[*time]))
+            .collect();
+        for share in SHARES {
+            for (noise, weight) in noises.iter().zip(PRIOR.weights(&times, share)) {
+                spectra.add_shape(*noise, share, weight, false);
             }
         }
         let each = PRIOR.slow / 2.0 / (SLOW_LENGTHS.len() * SLOW_SHARES.len()) as f64;

@@ -56,6 +56,17 @@ impl Family {
         }
     }
 
+    /// Least share of short series whose interval holds the truth, or that say to be too short.
+    fn least_of_short(self) -> f64 {
+        match self {
+            // Slow noise that is a third of the variance shows in few of them.
+            Family::Hidden(..) => 0.85,
+            // One in seven meets no burst at all, and knows of none.
+            Family::Bursts(_) => 0.72,
+            _ => 0.90,
+        }
+    }
+
     fn draw(self, samples: usize, random: &mut Random) -> Vec<f64> {
         let all = 0..samples;
         match self {
@@ -155,6 +166,14 @@ fn stray(draws: usize) -> f64 {
     }
 }
 
+/// Widest that an interval may be as a share of the best. The best is known by the spread of so many draws.
+fn width_max(draws: usize) -> f64 {
+    match draws {
+        2000 => 1.25,
+        few => 1.25 * (1.0 + 3.0 / (2.0 * few as f64).sqrt()),
+    }
+}
+
 const FAMILIES: [Family; 10] = [
     Family::White,
     Family::Correlated(0.3),
@@ -184,7 +203,10 @@ fn interval_of_a_long_stationary_series_is_calibrated_and_sharp() {
                 limits.contains(&found.covered),
                 "{family:?} {samples}: {found:?}"
             );
-            assert!(found.width <= 1.30, "{family:?} {samples}: {found:?}");
+            assert!(
+                found.width <= width_max(draws),
+                "{family:?} {samples}: {found:?}"
+            );
         }
     }
 }
@@ -200,7 +222,7 @@ fn interval_of_a_short_series_is_wide_or_says_that_it_is_short() {
             }
             let found = coverage(family, samples, draws);
             println!("{family:?} {samples} samples, {times:.1} times: {found:?}");
-            let least = 0.85 - stray(draws);
+            let least = family.least_of_short() - stray(draws);
             assert!(
                 found.covered_or_declined >= least,
                 "{family:?} {samples}: {found:?}"
@@ -263,6 +285,55 @@ fn correlated_samples_are_worth_fewer() {
         (estimate.effective_samples / 1111.0 - 1.0).abs() < 0.3,
         "{estimate:?}"
     );
+}
+
+/// I/Os that end at even times, counted in intervals of 100 ms, on a device whose speed changes each second.
+fn counted(per_interval: f64, seconds: usize, random: &mut Random) -> Vec<f64> {
+    let mut counts = vec![0.0; 10 * seconds];
+    let (mut now, mut speed, mut second) = (uniform(random) / per_interval, 1.0, -1.0);
+    while now < counts.len() as f64 {
+        counts[now as usize] += 1.0;
+        if (now / 10.0).floor() > second {
+            second = (now / 10.0).floor();
+            speed = 1.0 + 0.03 * normal(random);
+        }
+        now += 1.0 / per_interval / speed;
+    }
+    counts
+}
+
+#[test]
+fn counting_of_whole_ios_makes_no_interval_wider() {
+    let mut random = Random::seed_from_u64(8);
+    let mut width_of = |per_interval: f64| {
+        let widths = (0..30).map(|_| {
+            let counts = counted(per_interval, 60, &mut random);
+            let joined = join_counts(&counts, 1.0);
+            let estimate = mean_with_confidence(&joined, 0.95).unwrap();
+            estimate.half_width * estimate.repeat_factor / estimate.mean
+        });
+        widths.sum::<f64>() / 30.0
+    };
+    let (few, many) = (width_of(10.0), width_of(1000.0));
+    assert!(few < 1.15 * many, "{few} {many}");
+}
+
+#[test]
+fn counts_that_vary_by_themselves_are_not_joined() {
+    let mut random = Random::seed_from_u64(9);
+    let rates = Family::White.draw(100, &mut random);
+    assert_eq!(join_counts(&rates, 1.0), rates);
+    assert_eq!(join_counts(&[10.0; 100], 1.0).len(), 25);
+}
+
+#[test]
+fn freedom_has_the_proportion_of_its_intervals() {
+    for freedom in [2.0, 4.7, 30.0] {
+        let t = StudentsT::new(0.0, 1.0, freedom).unwrap();
+        let found = freedom_of(t.inverse_cdf(0.995) / t.inverse_cdf(0.975));
+        assert!((found / freedom - 1.0).abs() < 0.02, "{found} {freedom}");
+    }
+    assert!(freedom_of(1.2) > 900.0);
 }
 
 #[test]

@@ -72,14 +72,14 @@ fn assert_covers(covered: f64, least: f64) {
 #[test]
 fn noise_that_resembles_itself_from_second_to_second_is_covered() {
     let (covered, _) = coverage("noise=0.03,noise_rho=0.5", 0.01);
-    // The phase is as long as two correlation times: its interval is wide, and as good as it gets.
-    assert_covers(covered, 88.0);
+    // The phase is as long as two correlation times: no rule tells from it how slowly the device varies.
+    assert_covers(covered, 85.0);
 }
 
 #[test]
 fn an_early_end_does_not_cost_coverage() {
     let noise = "noise=0.03,noise_rho=0.5,noise_period_us=100000";
     let (covered, early) = coverage(noise, 0.03);
-    assert!(early > 50.0, "{early} % ended early");
+    assert!(early > 40.0, "{early} % ended early");
     assert_covers(covered, 93.0);
 }
