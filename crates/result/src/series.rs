@@ -353,4 +353,6 @@ pub fn held_still(rates: &[f64]) -> Option<bool> {
 }
 
 #[cfg(test)]
+pub(crate) mod families;
+#[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! `iosonde pts`: preconditioning and steady state, after SNIA's specification.
 
 use super::places::{Place, Places, tells};
-use super::{Measured, consent, discard, end, found, keep_study};
+use super::{Measured, beforehand, consent, discard, end, found, keep_study};
 use crate::args::{PresetKind, PtsArgs, PtsKind, PurgeKind, TextFormat};
 use crate::failure::Failure;
 use crate::live::pts::PtsLive;
@@ -46,6 +46,7 @@ fn measure(
     let mut live = PtsLive::new(stop.clone());
     let names = [args.target.clone()];
     consent::refuse_unmatched(&args.written.allow_overwrite, &names, false)?;
+    beforehand::warn(&names, &args.cluster);
     let (mut tells, interrupts) = (tells(&names), || stop.interrupt.count());
     let mut places = Places::open(
         &names,

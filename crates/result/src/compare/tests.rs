@@ -4,22 +4,10 @@ use super::interval::{bounds_of_mean, bounds_of_percentile, bounds_of_rates, bou
 use super::*;
 use crate::histogram::Histogram;
 use crate::littles_law::SlotTime;
+use crate::series::families::{FAMILIES, Family, Random, draws, normal, stray, uniform};
 use crate::stats::Moments;
 use proptest::prelude::*;
-use rand::{Rng, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
-
-type Random = Xoshiro256PlusPlus;
-
-fn uniform(random: &mut Random) -> f64 {
-    (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
-}
-
-/// Standard normal, by Box and Muller.
-fn normal(random: &mut Random) -> f64 {
-    let radius = (-2.0 * (1.0 - uniform(random)).ln()).sqrt();
-    radius * (std::f64::consts::TAU * uniform(random)).cos()
-}
+use rand::SeedableRng;
 
 /// A rate around `mean` with relative noise and lag-1 correlation `rho`, second by second.
 fn noisy(mean: f64, noise: f64, rho: f64, seconds: usize, random: &mut Random) -> Vec<f64> {
@@ -223,6 +211,71 @@ fn intervals_of_latencies_cover_the_truth() {
         (136..=150).contains(&percentiles),
         "{percentiles} of 150 percentiles"
     );
+}
+
+/// A run whose mean latency varies from interval to interval as `family` does, around 1 ms; within each, latencies are
+/// exponential.
+fn varying_latencies(family: Family, intervals: usize, random: &mut Random) -> Vec<Histogram> {
+    let levels = family.draw(intervals, random);
+    let of_level = |level: f64| {
+        let mut histogram = Histogram::default();
+        for _ in 0..100 {
+            histogram.record((1e4 * level * -(1.0 - uniform(random)).ln()) as u64);
+        }
+        histogram
+    };
+    levels.into_iter().map(of_level).collect()
+}
+
+/// The latency that a share of all of them does not exceed, from many levels.
+fn true_percentile(family: Family, share: f64) -> f64 {
+    let levels = family.draw(30_000, &mut Random::seed_from_u64(1));
+    let (mut low, mut high) = (0.0, 1e8);
+    for _ in 0..50 {
+        let middle = (low + high) / 2.0;
+        let below = levels
+            .iter()
+            .map(|level| 1.0 - (-middle / (1e4 * level)).exp());
+        match below.sum::<f64>() < share * levels.len() as f64 {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    low
+}
+
+#[test]
+fn intervals_of_percentiles_cover_the_truth_of_each_family() {
+    let draws = draws() / 5;
+    // Half the width of a bucket, as a share: a percentile is known no better.
+    let mut random = Random::seed_from_u64(9);
+    for family in FAMILIES {
+        let is_long = |intervals: &usize| *intervals as f64 >= 30.0 * family.time();
+        let Some(intervals) = [100, 300].into_iter().find(is_long) else {
+            continue;
+        };
+        let run = |_| varying_latencies(family, intervals, &mut random);
+        let runs: Vec<Vec<Histogram>> = (0..draws).map(run).collect();
+        for percent in [50.0, 99.0] {
+            let truth = true_percentile(family, percent / 100.0);
+            let covered = runs.iter().filter(|run| {
+                let run: Vec<&Histogram> = run.iter().collect();
+                let mut all = Histogram::default();
+                run.iter().for_each(|each| all.merge(each));
+                let value = all.percentile(percent).unwrap() as f64;
+                let bounds = bounds_of_percentile(value, percent, &run).unwrap();
+                (bounds.low..=bounds.high).contains(&truth)
+            });
+            let covered = covered.count() as f64 / draws as f64;
+            println!("{family:?} p{percent}: {covered}");
+            // Whole buckets cover some too often.
+            let limits = 0.93 - stray(draws)..=0.99 + stray(draws);
+            assert!(
+                limits.contains(&covered),
+                "{family:?} p{percent}: {covered}"
+            );
+        }
+    }
 }
 
 #[test]
