@@ -45,9 +45,10 @@ pub(super) fn join_rates_and_latencies(rows: &mut [Row]) {
 const PERIOD_WITHIN: f64 = 0.05;
 /// The sync decides the rate where it takes at least this share of the period.
 const SYNC_SHARE_MIN: f64 = 0.5;
-/// Factors between the logarithms of both ratios that are no chance: 1 where the write changes as the sync does, more where
-/// it stays as it is, less where it changes more.
-const POWERS: std::ops::RangeInclusive<f64> = 0.8..=2.0;
+/// Factors between the logarithms of the ratios of rate and sync that are no chance: 1 where the write changes as the sync
+/// does, more where it stays as it is, less where it changes more.
+const POWER_MIN: f64 = 0.8;
+const POWER_MAX: f64 = 2.0;
 
 /// Gives the rate of writes and the mean latency of the sync behind each of them one verdict: the interval is that of the
 /// rate, or of the sync where the rate has none.
@@ -56,7 +57,7 @@ const POWERS: std::ops::RangeInclusive<f64> = 0.8..=2.0;
 /// it. If each write had several syncs, or several writes one, the period would not be their sum.
 /// As the write has a part in the period, the ratios are not reciprocal: `ln sync = -c ln rate`, with `c` near 1. The
 /// interval is raised to the power `c`, so that its end reaches 1 where that of the other reaches 1. Of ratios near
-/// 1 `c` is chance; then the interval keeps its width, widened by the share of the sync, around the other ratio.
+/// 1 `c` is chance; then the interval of the sync is wider than that of the rate by the share of the sync in the period.
 pub(super) fn join_rates_and_syncs(rows: &mut [Row], pairs: &[(&Part, &Part)]) {
     for (mine, theirs) in pairs {
         let place = |subject, measure| {
@@ -84,32 +85,56 @@ pub(super) fn join_rates_and_syncs(rows: &mut [Row], pairs: &[(&Part, &Part)]) {
         let (Some(of_mine), Some(of_theirs)) = (share(0, mine), share(1, theirs)) else {
             continue;
         };
-        let (from, to) = match rows[rate].ratio.interval {
-            Some(_) => (rate, sync),
-            None => (sync, rate),
+        let share = of_mine.min(of_theirs);
+        let (from, to, link) = match rows[rate].ratio.interval {
+            Some(_) => (rate, sync, Link::to_sync(share)),
+            None => (sync, rate, Link::to_rate(share)),
         };
         let source = rows[from].clone();
         if !is_bounded(&source.ratio) {
             continue;
         }
-        let share = of_mine.min(of_theirs);
         let target = &mut rows[to];
         let value = target.ratio.value;
-        target.ratio.interval = interval_around(value, &source.ratio, share);
-        target.joint.interval = interval_around(value, &source.joint, share);
+        target.ratio.interval = link.interval_around(value, &source.ratio);
+        target.joint.interval = link.interval_around(value, &source.joint);
         target.verdict = Verdict::of(&target.ratio, target.measure);
     }
 }
 
-/// The interval of a ratio that is nearly the reciprocal of this one.
-fn interval_around(value: f64, source: &Ratio, share: f64) -> Option<(f64, f64)> {
-    let (low, high) = reciprocal(source)?;
-    let power = -value.ln() / source.value.ln();
-    if POWERS.contains(&power) {
-        return Some((low.powf(power), high.powf(power)));
+/// How the ratio of a row follows from the reciprocal of another: it is that to a power.
+struct Link {
+    /// Powers that are no chance.
+    powers: std::ops::RangeInclusive<f64>,
+    /// The power where the write is the same on both sides.
+    usual: f64,
+}
+
+impl Link {
+    fn to_sync(share: f64) -> Link {
+        Link {
+            powers: POWER_MIN..=POWER_MAX,
+            usual: 1.0 / share,
+        }
     }
-    let around = |end: f64| value * (end * source.value).powf(1.0 / share);
-    Some((around(low), around(high)))
+
+    fn to_rate(share: f64) -> Link {
+        Link {
+            powers: 1.0 / POWER_MAX..=1.0 / POWER_MIN,
+            usual: share,
+        }
+    }
+
+    /// The interval of a ratio of this value, from that of the other row.
+    fn interval_around(&self, value: f64, source: &Ratio) -> Option<(f64, f64)> {
+        let (low, high) = reciprocal(source)?;
+        let power = -value.ln() / source.value.ln();
+        if self.powers.contains(&power) {
+            return Some((low.powf(power), high.powf(power)));
+        }
+        let around = |end: f64| value * (end * source.value).powf(self.usual);
+        Some((around(low), around(high)))
+    }
 }
 
 fn is_rate(row: &Row) -> bool {
@@ -212,11 +237,22 @@ mod tests {
         assert_eq!(after[1], before[1]);
     }
 
-    /// Writes of 50 us, each with a sync of this many microseconds, one after the other: the rows of rate and sync with their own
-    /// intervals, and as `compare` has them.
+    /// Writes of 50 us, each with a sync of this many microseconds, as [`joined_writes`].
     fn joined_syncs(shares: [Option<f64>; 2], sync_us: [f64; 2], change: f64) -> [[Row; 2]; 2] {
+        joined_writes(50.0, shares, sync_us, change)
+    }
+
+    /// Writes of these microseconds, each with a sync, one after the other: the rows of rate and sync with their own
+    /// intervals, and as `compare` has them.
+    fn joined_writes(
+        write_us: f64,
+        shares: [Option<f64>; 2],
+        sync_us: [f64; 2],
+        change: f64,
+    ) -> [[Row; 2]; 2] {
         let side = |sync_us: f64| {
-            let mut side = measured(change * 1e6 / (50.0 + sync_us), 50e3, [shares[0], None]);
+            let rate = change * 1e6 / (write_us + sync_us);
+            let mut side = measured(rate, write_us * 1e3, [shares[0], None]);
             let part = &mut side[0].parts[0];
             (part.pattern.iodepth, part.pattern.numjobs) = (1, 1);
             for figure in &mut part.figures {
@@ -270,6 +306,10 @@ mod tests {
         assert_eq!(before[0].verdict, Verdict::Undecided);
         assert_eq!(verdicts(&after), [Verdict::Faster; 2]);
         assert_eq!(after[1], before[1]);
+        // The write is a quarter of the period, and half of it at last.
+        let [before, after] = joined_writes(400.0, [None, Some(0.22)], [1100.0, 450.0], 1.0);
+        assert_eq!(before[1].verdict, Verdict::Faster);
+        assert_eq!(verdicts(&after), [Verdict::Faster; 2]);
     }
 
     /// Of equals the ratios say nothing of each other, but the width of their intervals does.
