@@ -33,12 +33,15 @@ impl Store {
             let found = self.candidates(result, machine, &run.name, before_ms);
             let mut same = 0;
             for (study, raw) in found.map_err(|error| self.wrong(&error))? {
+                if same == EARLIER_RUNS_MAX {
+                    break;
+                }
                 let number = raw.number();
                 // A run that cannot be read is no evidence.
                 let Ok((_, candidate)) = raw.unpacked(&study, Vec::new()) else {
                     continue;
                 };
-                if same == EARLIER_RUNS_MAX || !has_same_plan_and_target(run, &candidate) {
+                if !has_same_plan_and_target(run, &candidate) {
                     continue;
                 }
                 same += 1;

@@ -110,7 +110,8 @@ pub fn is_same_plan_and_target(a: &RunResult, b: &RunResult) -> bool {
             let devices: Vec<_> = devices
                 .map(|device| (device.name.clone(), device.model.clone(), device.size_bytes))
                 .collect();
-            (target.path.clone(), target.kind, target.size_bytes, devices)
+            let path = comparable_path(&target.path.to_string_lossy());
+            (path, target.kind, target.size_bytes, devices)
         });
         each.collect()
     };
@@ -119,16 +120,36 @@ pub fn is_same_plan_and_target(a: &RunResult, b: &RunResult) -> bool {
         && targets(a) == targets(b)
 }
 
-/// A plan without its seeds, and without the words that it was given by: what they mean is in its other members.
+/// A plan without its seeds and the names of working files, and without the words that it was given by: what they mean is in
+/// its other members.
 fn comparable_plan(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     plan.global_options.clear();
     for job in &mut plan.jobs {
         job.given.clear();
         job.workload.randseed = None;
+        for name in &mut job.files.filenames {
+            *name = comparable_path(name);
+        }
     }
     plan
 }
+
+/// A path without what is different in the name of each working file.
+fn comparable_path(path: &str) -> String {
+    let components = path.split('/').map(|component| {
+        let is_working_file = component.starts_with(WORKING_FILES);
+        if is_working_file {
+            WORKING_FILES
+        } else {
+            component
+        }
+    });
+    components.collect::<Vec<_>>().join("/")
+}
+
+/// What the names of files begin with that a study makes in a directory and removes.
+const WORKING_FILES: &str = ".iosonde-";
 
 /// As [`compare`], of two single results with the parts of earlier runs of their plans and targets: the spread between those
 /// widens the intervals, and a note says where that decides.
@@ -148,7 +169,10 @@ pub fn compare_with_earlier_runs(
         row.b.earlier_runs = evidence_of(&evidence_b, row, &row.b);
     }
     let mut pairs = without.rows.iter().zip(&found.rows);
-    let decided = pairs.find(|(before, after)| before.ratio.is_shown() && !after.ratio.is_shown());
+    let has_evidence = |row: &Row| row.a.earlier_runs.or(row.b.earlier_runs).is_some();
+    let decided = pairs.find(|(before, after)| {
+        before.ratio.is_shown() && !after.ratio.is_shown() && has_evidence(after)
+    });
     if let Some((_, row)) = decided {
         found.notes.push(note(row));
     }
@@ -341,6 +365,13 @@ mod tests {
             compare_with_earlier_runs(&a, &b, [&earlier; 2]),
             compare(&a, &b)
         );
+    }
+
+    #[test]
+    fn names_of_working_files_do_not_matter() {
+        let of = |name: &str| comparable_path(&format!("/mnt/a/{name}"));
+        assert_eq!(of(".iosonde-probe-41-0"), of(".iosonde-probe-7-1"));
+        assert_ne!(of("data-1"), of("data-2"));
     }
 
     proptest! {
