@@ -207,7 +207,7 @@ impl Saturation {
             Some(error) => error,
         };
         let searched = self.fastest().map_or(0.0, |cell| cell.iops.mean);
-        if searched < fastest.mean {
+        if searched < fastest.mean * (1.0 - own) {
             return Doubt::SlowerSearch {
                 error: own,
                 searched,

@@ -112,7 +112,7 @@ pub(crate) fn doubts(figure: &Figure) -> Vec<String> {
     if is_unsure(figure) {
         doubts.push(match figure.iops.if_telling().error {
             Some(_) => format!("not sure: +- {}", error(figure)),
-            None => "not sure: too short to tell".to_owned(),
+            None => "not sure: interval not known".to_owned(),
         });
     }
     if figure.settled == Some(false) {
