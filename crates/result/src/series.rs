@@ -73,8 +73,6 @@ const TUNING: Tuning = Tuning {
 
 /// The normal distribution's 97.5 % quantile.
 const NORMAL_97_5: f64 = 1.96;
-/// Student's 97.5 % quantile for two degrees of freedom: three thirds.
-const STUDENT_97_5_OF_THIRDS: f64 = 4.303;
 /// Longer series are reduced to means of neighbouring samples, at most so many.
 const SAMPLES_MAX: usize = 300;
 
@@ -96,7 +94,9 @@ pub fn mean_with_confidence(series: &[f64], level: f64) -> Option<MeanEstimate> 
     let mean = mean(series);
     let reduced = reduce(series);
     let moments = Moments::of(series);
-    if moments.variance <= f64::EPSILON * f64::EPSILON * mean * mean {
+    let is_constant = |variance: f64| variance <= f64::EPSILON * f64::EPSILON * mean * mean;
+    // What is left out to make groups of equal size may be all that varies.
+    if is_constant(moments.variance) || is_constant(Moments::of(&reduced).variance) {
         return Some(MeanEstimate {
             mean,
             half_width: 0.0,
@@ -126,6 +126,39 @@ pub fn mean_with_confidence(series: &[f64], level: f64) -> Option<MeanEstimate> 
     })
 }
 
+/// The mean of rates of equal intervals with its confidence interval, as by [`mean_with_confidence`]. It is known to one of
+/// the `ios` that ended at best.
+pub fn rate_with_confidence(rates: &[f64], ios: u64, level: f64) -> Option<MeanEstimate> {
+    let ios = ios.max(1) as f64;
+    let one = mean(rates) * rates.len() as f64 / ios;
+    let estimate = mean_with_confidence(&join_counts(rates, one), level)?;
+    let half_width = estimate.half_width.max(mean(rates) / ios);
+    let repeat = estimate.half_width * estimate.repeat_factor;
+    Some(MeanEstimate {
+        mean: mean(rates),
+        half_width,
+        repeat_factor: (repeat / half_width).max(1.0),
+        ..estimate
+    })
+}
+
+/// Rates of intervals, joined while the counting of whole I/Os makes more than a tenth of their variation. `one` is the rate
+/// of one I/O in an interval.
+///
+/// An I/O that ends just after an interval is counted in the next one. That makes neighbours differ, by a variance of `one`
+/// squared over 6 where I/Os end evenly, and nothing of it is left in the mean: taken for noise, it hides how slowly the
+/// device's speed varies.
+fn join_counts(rates: &[f64], mut one: f64) -> Vec<f64> {
+    let mut rates = rates.to_vec();
+    while rates.len() >= 2 * TUNING.samples_min
+        && Moments::of(&rates).variance < COUNTING_VARIANCES_MIN * one * one / 6.0
+    {
+        rates = group(&rates, 2);
+        one /= 2.0;
+    }
+    rates
+}
+
 /// Half of the width for the mean of this series, the same for another one, and the evidence that decides.
 fn interval(
     series: &[f64],
@@ -149,7 +182,7 @@ fn interval(
     let of_all = moments.samples * TUNING.effective_share_min;
     let effective_samples_min = TUNING.effective_samples_min.min(of_all);
     let is_too_short = effective_samples < effective_samples_min || is_correlated && is_skewed;
-    let of_thirds = half_width_of_thirds(series) * quantile_of(level) / NORMAL_97_5;
+    let of_thirds = half_width_of_thirds(series, level);
     if !is_too_short {
         return (half_width, repeat.max(half_width), Evidence::Series);
     }
@@ -197,25 +230,8 @@ fn reduce(series: &[f64]) -> Vec<f64> {
     reduced
 }
 
-/// Rates of intervals, joined while the counting of whole I/Os makes more than a tenth of their variation. `one` is the rate
-/// of one I/O in an interval.
-///
-/// An I/O that ends just after an interval is counted in the next one. That makes neighbours differ, by a variance of `one`
-/// squared over 6 where I/Os end evenly, and nothing of it is left in the mean: taken for noise, it hides how slowly the
-/// device's speed varies.
-pub fn join_counts(rates: &[f64], mut one: f64) -> Vec<f64> {
-    let mut rates = rates.to_vec();
-    while rates.len() >= 2 * TUNING.samples_min
-        && Moments::of(&rates).variance < COUNTING_SHARE * one * one / 6.0
-    {
-        rates = group(&rates, 2);
-        one /= 2.0;
-    }
-    rates
-}
-
 /// The variance of rates is at least so many times that of counting.
-const COUNTING_SHARE: f64 = 10.0;
+const COUNTING_VARIANCES_MIN: f64 = 10.0;
 
 /// Means of so many neighbours. A remainder at the start is left out.
 fn group(series: &[f64], size: usize) -> Vec<f64> {
@@ -239,13 +255,16 @@ fn correlation(series: &[f64]) -> f64 {
     }
 }
 
-/// Half of the width of Student's 95 % interval of the mean of three thirds.
-fn half_width_of_thirds(series: &[f64]) -> f64 {
+/// Half of the width of Student's interval of the mean of three thirds.
+fn half_width_of_thirds(series: &[f64], level: f64) -> f64 {
     let n = series.len();
     let thirds = [0, 1, 2].map(|index| mean(&series[index * n / 3..(index + 1) * n / 3]));
     let middle = mean(&thirds);
     let squares: f64 = thirds.iter().map(|third| (third - middle).powi(2)).sum();
-    STUDENT_97_5_OF_THIRDS * (squares / 2.0 / 3.0).sqrt()
+    // Student's quantile for two degrees of freedom, in closed form.
+    let errors = 1.0 - level;
+    let student = level * (2.0 / (errors * (2.0 - errors))).sqrt();
+    student * (squares / 2.0 / 3.0).sqrt()
 }
 
 /// Number, variance and skewness of the samples as they were taken.

@@ -3,7 +3,9 @@
 use super::figure::{Basis, Bounds};
 use crate::histogram::{Histogram, lowest, width};
 use crate::littles_law::SlotTime;
-use crate::series::{Evidence, FEWEST_SAMPLES, join_counts, mean_with_confidence};
+use crate::series::{
+    Evidence, FEWEST_SAMPLES, MeanEstimate, mean_with_confidence, rate_with_confidence,
+};
 use crate::stats::Moments;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -80,16 +82,15 @@ fn log_widths(value: f64, bounds: &Bounds, level: f64) -> (f64, f64) {
 /// The interval of a mean rate, from the rates of the intervals it is the mean of. `value` is the rate of the whole run,
 /// `ios` its I/Os and `slots` its slot time. `None` where the rate is not known.
 pub fn bounds_of_rates(value: f64, rates: &[f64], ios: u64, slots: &SlotTime) -> Option<Bounds> {
-    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-    let one = mean * rates.len() as f64 / ios.max(1) as f64;
-    let error = Error::of_mean(&join_counts(rates, one))?;
-    if mean <= 0.0 {
-        return None;
-    }
-    // A rate is never known better than to one I/O of the run, or than it agrees with its latency.
-    let share = (error.half_width / mean)
-        .max(1.0 / ios.max(1) as f64)
-        .max(slots.unexplained_share());
+    let estimate = rate_with_confidence(rates, ios, LEVEL).filter(|each| each.mean > 0.0)?;
+    let error = Error::from(estimate);
+    // A rate is never known better than it agrees with its latency.
+    let own = error.half_width / estimate.mean;
+    let share = own.max(slots.unexplained_share());
+    let error = Error {
+        repeat_factor: (own * error.repeat_factor / share).max(1.0),
+        ..error
+    };
     around(value, share, share, error).if_telling(value)
 }
 
@@ -105,8 +106,13 @@ struct Error {
 impl Error {
     /// Of the mean of a series.
     fn of_mean(series: &[f64]) -> Option<Error> {
-        let estimate = mean_with_confidence(series, LEVEL)?;
-        Some(Error {
+        mean_with_confidence(series, LEVEL).map(Error::from)
+    }
+}
+
+impl From<MeanEstimate> for Error {
+    fn from(estimate: MeanEstimate) -> Error {
+        Error {
             half_width: estimate.half_width,
             repeat_factor: estimate.repeat_factor,
             freedom: estimate.freedom,
@@ -115,7 +121,7 @@ impl Error {
                 Evidence::TooShort => Basis::Thirds,
                 Evidence::Drift => Basis::Drift,
             },
-        })
+        }
     }
 }
 
@@ -186,10 +192,11 @@ pub fn bounds_of_percentile(value: f64, percent: f64, latencies: &[&Histogram]) 
     }
     let low = all.percentile(ends.0)?;
     let high = all.percentile(ends.1)?;
-    // Nothing is known better than to one bucket.
+    // Nothing is known better than to one bucket. A quarter more at each end, so that values on both sides of an edge, which
+    // may be alike, are not told apart: intervals of one and a half buckets make that of a ratio two wide.
     let (low, high) = (bucket(low), bucket(high));
-    let low = low.0 as f64;
-    let high = (high.0 + high.1) as f64;
+    let low = low.0 as f64 - low.1 as f64 / 4.0;
+    let high = high.0 as f64 + 1.25 * high.1 as f64;
     let middle = middle.max(1) as f64;
     around(value, 1.0 - low / middle, high / middle - 1.0, error).if_telling(value)
 }

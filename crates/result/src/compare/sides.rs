@@ -168,6 +168,9 @@ impl Comparison {
                 "To decide what is undecided: longer runs, or 3 runs of each side with a label"
                     .to_owned(),
             ),
+            None if is_undecided => {
+                Some("To decide what is undecided: more runs of each side".to_owned())
+            }
             None => None,
         }
     }

@@ -279,6 +279,24 @@ fn intervals_of_percentiles_cover_the_truth_of_each_family() {
 }
 
 #[test]
+fn percentiles_on_both_sides_of_an_edge_are_not_told_apart() {
+    let index = crate::histogram::index_of(100_000);
+    let side = |index: usize| {
+        let mut interval = Histogram::default();
+        interval.add_bucket(index, 1000);
+        let value = interval.percentile(50.0).unwrap() as f64;
+        let bounds = bounds_of_percentile(value, 50.0, &[&interval; 30]);
+        measured(
+            None,
+            vec![part("a", vec![figure(Measure::LatP50, value, bounds)])],
+        )
+    };
+    let verdict = |other: usize| compare(&[side(index)], &[side(other)]).rows[0].verdict;
+    assert_eq!(verdict(index + 1), Verdict::NoDifferenceShown);
+    assert_eq!(verdict(index + 3), Verdict::Slower);
+}
+
+#[test]
 fn samples_without_their_order_are_not_trusted_too_far() {
     let mut random = Random::seed_from_u64(8);
     let mut called = 0;

@@ -211,6 +211,39 @@ fn freedom_has_the_proportion_of_its_intervals() {
 }
 
 #[test]
+fn interval_of_thirds_has_two_degrees_of_freedom() {
+    let series: Vec<f64> = (0..100)
+        .map(|index| {
+            if (20..55).contains(&index) {
+                90.0
+            } else {
+                104.0
+            }
+        })
+        .zip(Family::White.draw(100, &mut Random::seed_from_u64(3)))
+        .map(|(level, noise)| level + 0.05 * noise)
+        .collect();
+    let estimate = mean_with_confidence(&series, 0.95).unwrap();
+    assert_eq!(estimate.evidence, Evidence::TooShort);
+    assert!((1.8..4.0).contains(&estimate.freedom), "{estimate:?}");
+}
+
+#[test]
+fn series_that_varies_only_where_it_is_cut_off_is_constant() {
+    let mut series = [100.0; 601];
+    series[0] = 90.0;
+    let estimate = mean_with_confidence(&series, 0.95).unwrap();
+    assert_eq!((estimate.half_width, estimate.repeat_factor), (0.0, 1.0));
+}
+
+#[test]
+fn rate_is_known_to_one_io_at_best() {
+    let estimate = rate_with_confidence(&[20.0; 30], 60, 0.95).unwrap();
+    assert!((estimate.half_width - 20.0 / 60.0).abs() < 1e-9);
+    assert_eq!(estimate.repeat_factor, 1.0);
+}
+
+#[test]
 fn too_little_has_no_interval() {
     assert_eq!(mean_with_confidence(&[1.0; FEWEST_SAMPLES - 1], 0.95), None);
     assert_eq!(

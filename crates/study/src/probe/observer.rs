@@ -67,7 +67,7 @@ impl Observer for PhaseObserver<'_> {
         }
         let moved = interval.directions[self.phase.direction()];
         let rate = moved.ios as f64 * 1e9 / interval.length_ns.max(1) as f64;
-        let sure = self.stopping.is_sure_with(rate);
+        let sure = self.stopping.is_sure_with(rate, moved.ios);
         if let Some(error) = self.stopping.relative_error() {
             self.watcher.confidence(self.phase, error);
         }

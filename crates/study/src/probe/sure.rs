@@ -5,7 +5,7 @@
 //! stricter level for stopping ([`STOPPING_LEVEL`]) than for what is reported. `coverage.rs` counts over many seeds of
 //! simulated devices how often the truth lies within the interval, with the rule in force.
 
-use iosonde_result::series::{Evidence, held_still, mean_with_confidence};
+use iosonde_result::series::{Evidence, held_still, rate_with_confidence};
 
 /// Confidence level of what is reported.
 pub(super) const LEVEL: f64 = 0.95;
@@ -24,6 +24,7 @@ pub(super) struct Stopping {
     /// Half width that is narrow enough, as a share of the mean; 0 never is.
     width: f64,
     rates: Vec<f64>,
+    ios: u64,
     next_look: usize,
 }
 
@@ -33,18 +34,21 @@ impl Stopping {
         Stopping {
             width,
             rates: Vec::new(),
+            ios: 0,
             next_look: LEAST_SAMPLES,
         }
     }
 
-    /// One more rate. Whether it was the last one needed.
-    pub(super) fn is_sure_with(&mut self, rate: f64) -> bool {
+    /// The rate of one more interval, and the I/Os that ended in it. Whether it was the last one needed.
+    pub(super) fn is_sure_with(&mut self, rate: f64, ios: u64) -> bool {
         self.rates.push(rate);
+        self.ios += ios;
         if self.rates.len() < self.next_look || self.width <= 0.0 {
             return false;
         }
         self.next_look = (self.next_look as f64 * GROWTH).ceil() as usize;
-        let is_narrow = mean_with_confidence(&self.rates, STOPPING_LEVEL).is_some_and(|estimate| {
+        let estimate = rate_with_confidence(&self.rates, self.ios, STOPPING_LEVEL);
+        let is_narrow = estimate.is_some_and(|estimate| {
             estimate.evidence == Evidence::Series
                 && estimate.effective_samples >= EFFECTIVE_SAMPLES_MIN
                 && estimate.mean > 0.0
@@ -55,7 +59,7 @@ impl Stopping {
 
     /// What is known so far: half the width of the interval as a share of the mean.
     pub(super) fn relative_error(&self) -> Option<f64> {
-        mean_with_confidence(&self.rates, LEVEL)
+        rate_with_confidence(&self.rates, self.ios, LEVEL)
             .filter(|estimate| estimate.mean > 0.0)
             .map(|estimate| estimate.half_width / estimate.mean)
     }
@@ -65,10 +69,13 @@ impl Stopping {
 mod tests {
     use super::*;
 
+    /// I/Os in each interval.
+    const IOS: u64 = 1000;
+
     /// After how many of these rates a phase ends.
     fn ends_after(width: f64, rates: impl Iterator<Item = f64>) -> Option<usize> {
         let mut stopping = Stopping::at(width);
-        let sure = rates.map(|rate| stopping.is_sure_with(rate));
+        let sure = rates.map(|rate| stopping.is_sure_with(rate, IOS));
         sure.zip(1..).find(|(sure, _)| *sure).map(|(_, seen)| seen)
     }
 
@@ -80,6 +87,14 @@ mod tests {
         let later = ends_after(0.01, swing(1.5)).unwrap();
         assert!(later > LEAST_SAMPLES, "{later}");
         assert_eq!(ends_after(0.0, swing(0.1)), None);
+    }
+
+    #[test]
+    fn a_rate_of_few_ios_is_known_to_one_of_them_at_best() {
+        let mut stopping = Stopping::at(0.01);
+        let ends = (1..200).find(|_| stopping.is_sure_with(20.0, 2));
+        assert_eq!(ends.map(|seen| seen * 2 >= 100), Some(true));
+        assert!(stopping.relative_error().unwrap() <= 0.01);
     }
 
     #[test]

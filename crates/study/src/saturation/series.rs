@@ -1,6 +1,6 @@
 //! Samples of a rate from several runs of one cell, and how sure their mean is.
 
-use iosonde_result::series::mean_with_confidence;
+use iosonde_result::series::rate_with_confidence;
 use serde::{Deserialize, Serialize};
 
 /// Length of a sample in seconds.
@@ -39,15 +39,20 @@ impl Samples {
 
     /// Half the width of the mean's 95 % interval as a share of the mean; never less than [`Samples::edges`].
     pub(super) fn relative_error(&self) -> Option<f64> {
-        let estimate = mean_with_confidence(&self.rates, LEVEL).filter(|each| each.mean > 0.0)?;
+        let estimate = rate_with_confidence(&self.rates, self.ios() as u64, LEVEL)
+            .filter(|each| each.mean > 0.0)?;
         Some((estimate.half_width / estimate.mean).max(self.edges()))
     }
 
     /// How far the mean may be off, as a share of it, because each run begins and ends somewhere: an I/O more or less is
     /// counted there, or a lump of them where they come in lumps.
     pub(super) fn edges(&self) -> f64 {
-        let counted = self.rates.iter().sum::<f64>() * SAMPLE_S;
-        f64::from(self.runs.max(1)) * self.lump() / counted.max(1.0)
+        f64::from(self.runs.max(1)) * self.lump() / self.ios().max(1.0)
+    }
+
+    /// I/Os that were counted.
+    fn ios(&self) -> f64 {
+        self.rates.iter().sum::<f64>() * SAMPLE_S
     }
 
     /// I/Os that come at once. A throttle lets through as many as it owes, ten times a second or so: then every sample holds a
