@@ -245,20 +245,13 @@ fn note(row: &Row) -> String {
 mod tests {
     use super::*;
     use crate::compare::{Pattern, Verdict};
+    use crate::series::families::{Random, normal};
     use proptest::prelude::*;
-    use rand::{Rng, SeedableRng};
-    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand::SeedableRng;
 
     /// Standard error of each run, as a share.
     const ERROR: f64 = 0.01;
     const FREEDOM: f64 = 30.0;
-
-    /// Standard normal, by Box and Muller.
-    fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {
-        let mut uniform = || (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-        let radius = (-2.0 * (1.0 - uniform()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * uniform()).cos()
-    }
 
     fn part_of(value: f64) -> Part {
         let half = ERROR * quantile(LEVEL, FREEDOM);
@@ -291,14 +284,14 @@ mod tests {
     }
 
     /// Runs of a target whose speed differs from run to run by `between`.
-    fn runs(count: usize, between: f64, random: &mut Xoshiro256PlusPlus) -> Vec<f64> {
+    fn runs(count: usize, between: f64, random: &mut Random) -> Vec<f64> {
         let run = |_| 1000.0 * (between * normal(random) + ERROR * normal(random)).exp();
         (0..count).map(run).collect()
     }
 
     /// Of 1,000 pairs of equal devices, how many are called different: with the evidence of earlier runs, and without.
     fn called_different(earlier: usize, between: f64) -> [usize; 2] {
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(earlier as u64);
+        let mut random = Random::seed_from_u64(earlier as u64);
         let mut called = [0; 2];
         for _ in 0..1000 {
             let all = runs(earlier + 2, between, &mut random);

@@ -71,7 +71,7 @@ pub struct Bounds {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Degrees of freedom of the Student's t that it was made with.
+    /// Degrees of freedom of the Student's t by which it is widened to another level of confidence.
     pub freedom: f64,
     /// Factor by which the interval is wider that holds for another run of the same length: slow variation that this run
     /// shows, or is too short to exclude. 1 where the interval is of several runs.

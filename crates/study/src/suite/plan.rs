@@ -264,9 +264,9 @@ impl Maker<'_> {
                     at.span,
                 ))),
                 Err(error) => {
-                    let told = Diagnostic::error(format!("{path}: {error}")).at(at.span);
+                    let diagnostic = Diagnostic::error(format!("{path}: {error}")).at(at.span);
                     self.all
-                        .push(told.help("name a job file relative to the suite"));
+                        .push(diagnostic.help("name a job file relative to the suite"));
                     None
                 }
             };
@@ -365,7 +365,7 @@ impl Maker<'_> {
             &vars,
             &mut self.all,
         );
-        // What is wrong with the time or the size has been told.
+        // A wrong time or size is reported already.
         runtime_ns?;
         size_bytes?;
         let (step, parts) = swept?;
@@ -389,7 +389,7 @@ impl Maker<'_> {
         let sizes = (size_bytes.flatten(), block.flatten().unwrap_or(4096));
         match workload::load_options(load, runtime_ns.flatten(), sizes.0, sizes.1) {
             Ok(options) => {
-                // What is wrong with a time or a size has been told.
+                // A wrong time or size is reported already.
                 runtime_ns?;
                 size_bytes?;
                 block?;
@@ -408,8 +408,8 @@ impl Maker<'_> {
                 for one in wrong {
                     let at = node.get("load").and_then(|load| load.get(one.key));
                     let at = at.map_or(node.span, |node| node.span);
-                    let told = Diagnostic::error(one.problem).at(at).help(one.help);
-                    self.all.push(told);
+                    let diagnostic = Diagnostic::error(one.problem).at(at);
+                    self.all.push(diagnostic.help(one.help));
                 }
                 None
             }
@@ -446,7 +446,7 @@ impl Maker<'_> {
         Some(vec![(workload.name.clone(), What::Probe(options), parts)])
     }
 
-    /// `None`: it is wrong, and that is told.
+    /// `None`: it is wrong, and that is reported.
     fn time(&mut self, text: Option<&Scalar>, at: Span) -> Option<Option<u64>> {
         use iosonde_job::value::{TimeUnit, time_ns};
         let Some(text) = text.map(Scalar::text) else {

@@ -414,7 +414,7 @@ pub(super) struct WrongMember {
     pub(super) help: String,
 }
 
-/// The options of a load study; else the member that is wrong, what is wrong, and what to write.
+/// The options of a load study; else each member that is wrong, why, and its remedy.
 pub(super) fn load_options(
     load: &Load,
     runtime_ns: Option<u64>,

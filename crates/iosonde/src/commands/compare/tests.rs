@@ -224,7 +224,7 @@ fn other_ways_to_storage_are_not_taken_for_the_same() {
     std::fs::remove_dir_all(dir).unwrap();
 }
 
-/// A history with a run for each of these latencies, all of one plan on one target, the oldest first; and another depth.
+/// A history with a run for each of these latencies, all of one plan on one target, the oldest first.
 fn history_of_runs(file: &std::path::Path, latencies_us: &[u32]) -> Vec<String> {
     let mut studies = Vec::new();
     for (index, read_us) in latencies_us.iter().enumerate() {
@@ -244,7 +244,7 @@ fn history_of_runs(file: &std::path::Path, latencies_us: &[u32]) -> Vec<String> 
     list.into_iter().map(|study| study.id).collect()
 }
 
-/// The first row of two results of a history, with what it says of earlier runs.
+/// Compares two results of a history, with their earlier runs as evidence.
 fn compare_stored(file: &std::path::Path, a: &str, b: &str) -> Comparison {
     let [a, b] = [a, b].map(|id| Chosen::of(id, Some(file)).unwrap());
     let earlier = earlier_runs(&a, &b, Some(file)).unwrap();
