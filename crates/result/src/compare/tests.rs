@@ -4,7 +4,7 @@ use super::interval::{bounds_of_mean, bounds_of_percentile, bounds_of_rates, bou
 use super::*;
 use crate::histogram::Histogram;
 use crate::littles_law::SlotTime;
-use crate::series::families::{FAMILIES, Family, Random, draws, normal, stray, uniform};
+use crate::series::families::{FAMILIES, Family, Random, TRUTH, draws, normal, stray, uniform};
 use crate::stats::Moments;
 use proptest::prelude::*;
 use rand::SeedableRng;
@@ -149,6 +149,60 @@ fn a_difference_of_five_per_cent_is_found_in_95_of_100() {
     for (ratio, seed) in [(0.95, 4), (1.05, 5)] {
         let called = called_different(ratio, seed);
         assert!(called >= 950, "{called} of 1000 with ratio {ratio}");
+    }
+}
+
+/// Pairs of runs of each family, long enough for it, whose truths differ by so many standard errors: how many of them `compare`
+/// calls different, and how many a test does that knows the standard error.
+fn called_of_family(family: Family, errors: f64, pairs: usize) -> (usize, usize) {
+    let mut random = Random::seed_from_u64(10);
+    let runs: Vec<Vec<f64>> = (0..2 * pairs)
+        .map(|_| family.draw(300, &mut random))
+        .collect();
+    let mean = |run: &[f64]| run.iter().sum::<f64>() / run.len() as f64;
+    let squares = runs.iter().map(|run| (mean(run) - TRUTH).powi(2));
+    let error = (2.0 * squares.sum::<f64>() / runs.len() as f64).sqrt();
+    let (mut found, mut known) = (0, 0);
+    for pair in runs.chunks_exact(2) {
+        let other: Vec<f64> = pair[1].iter().map(|rate| rate + errors * error).collect();
+        let row = compare(&[of_rates(&pair[0])], &[of_rates(&other)]).rows[0].clone();
+        found += usize::from(matches!(row.verdict, Verdict::Faster | Verdict::Slower));
+        known += usize::from((mean(&other) - mean(&pair[0])).abs() > 1.96 * error);
+    }
+    (found, known)
+}
+
+#[test]
+fn differences_are_found_on_each_family_and_equals_are_not() {
+    let pairs = draws() / 2;
+    for family in FAMILIES {
+        if 300.0 < 30.0 * family.time() {
+            continue;
+        }
+        let (different, _) = called_of_family(family, 0.0, pairs);
+        let limit = match pairs {
+            1000 => 0.064,
+            few => 0.064 + stray(few),
+        };
+        assert!(
+            different as f64 <= limit * pairs as f64,
+            "{family:?}: {different} of {pairs} equals"
+        );
+        // Noise that is a third of the variance, behind white noise, may be slower than the run shows.
+        let least = match family {
+            Family::Hidden(..) => 0.6,
+            _ => 0.8,
+        };
+        for errors in [2.8, 4.0] {
+            let (found, known) = called_of_family(family, errors, pairs);
+            println!(
+                "{family:?}, {errors} standard errors: {found} found, {known} known; {different} of {pairs} equals"
+            );
+            assert!(
+                found as f64 >= (least - stray(pairs)) * known as f64,
+                "{family:?}, {errors} standard errors: {found} of {known}"
+            );
+        }
     }
 }
 
