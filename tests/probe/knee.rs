@@ -64,7 +64,7 @@ fn the_most_is_what_the_throttle_allows_from_a_shallow_queue_on() {
         .urgent()
         .ok();
     assert!(table.stdout.contains("a throttle"), "{table}");
-    assert!(table.stdout.contains("not tried"), "{table}");
+    assert!(table.stdout.contains("not searched"), "{table}");
 }
 
 #[test]
