@@ -84,7 +84,7 @@ pub(crate) fn table(parts: &[Part]) -> String {
     let mut figures = parts.iter().flat_map(|part| &part.figures);
     if figures.any(|figure| interval(figure) == intervals::NOT_KNOWN) {
         text.push_str(&wrapped(
-            "A longer run, kept with its series, decides the intervals that are not known.",
+            "A longer run of one kind of I/O, kept with its series, decides the intervals that are not known.",
         ));
     }
     text
