@@ -3,11 +3,12 @@
 //!
 //! With `IOSONDE_TEST_FULL=yes` 40 seeds of five queues are tried, else 12 of one.
 
-use iosonde_engine::local::LocalRunner;
-use iosonde_study::load::{Arrivals, LoadOptions, Mix, Pattern, load};
-use iosonde_study::probe::{ProbeTarget, TargetKind};
+mod loads;
 
-const SECOND_NS: u64 = 1_000_000_000;
+use iosonde_engine::local::LocalRunner;
+use iosonde_study::load::{LoadOptions, load};
+use iosonde_study::probe::{ProbeTarget, TargetKind};
+use loads::{SECOND_NS, load_options};
 
 /// A queue with Poisson arrivals and exponential service: M/M/c.
 #[derive(Debug, Clone, Copy)]
@@ -66,23 +67,10 @@ impl Queue {
         };
         let objective = format!("p{}={}us", self.percentile, self.limit_s * 1e6);
         let options = LoadOptions {
-            pattern: Pattern {
-                block_bytes: 4096,
-                random: true,
-            },
-            mix: Mix::READ,
-            arrivals: Arrivals::Poisson,
-            rates: Vec::new(),
             objectives: vec![objective.parse().unwrap()],
-            matrix: None,
             runtime_ns: 4 * SECOND_NS,
-            ramp_ns: SECOND_NS,
-            numjobs: 1,
-            parties: 1,
-            iodepth: 1024,
-            size_bytes: Some(64 << 20),
-            direct: true,
             seed,
+            ..load_options()
         };
         let mut session = LocalRunner::default().open();
         let result = load(&mut session, &target, &options, &mut ()).unwrap();

@@ -1,5 +1,6 @@
 //! Load studies on simulated queues, whose latency over load is known in closed form.
 
+mod loads;
 mod lost;
 
 use iosonde_engine::backend::sim::drawn::Family;
@@ -11,34 +12,11 @@ use iosonde_result::pods::{PodRun, combined};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
 use iosonde_study::load::{
-    Arrivals, CellState, LoadError, LoadOptions, LoadResult, MatrixOptions, Mix, Pattern, load,
+    Arrivals, CellState, LoadError, LoadOptions, LoadResult, MatrixOptions, load,
 };
 use iosonde_study::probe::{ProbeTarget, TargetKind};
+use loads::{SECOND_NS, load_options as options};
 use lost::{Lost, lost};
-
-const SECOND_NS: u64 = 1_000_000_000;
-
-fn options() -> LoadOptions {
-    LoadOptions {
-        pattern: Pattern {
-            block_bytes: 4096,
-            random: true,
-        },
-        mix: Mix::READ,
-        arrivals: Arrivals::Poisson,
-        rates: Vec::new(),
-        objectives: Vec::new(),
-        matrix: None,
-        runtime_ns: 5 * SECOND_NS,
-        ramp_ns: SECOND_NS,
-        numjobs: 1,
-        parties: 1,
-        iodepth: 1024,
-        size_bytes: Some(64 << 20),
-        direct: true,
-        seed: 1,
-    }
-}
 
 fn measure(device: &str, options: &LoadOptions) -> LoadResult {
     outcome(device, options).unwrap()

@@ -1,5 +1,6 @@
 //! The times that studies promise before they begin and while they go on, beside those that they take on simulated devices.
 
+mod loads;
 mod metered;
 
 use iosonde_job::diagnostic::Diagnostics;
@@ -8,8 +9,7 @@ use iosonde_result::session::Session;
 use iosonde_study::TimeRange;
 use iosonde_study::limits::Limits;
 use iosonde_study::load::{
-    Arrivals, LoadAnnouncement, LoadOptions, LoadWatcher, MatrixOptions, Mix, Objective, Pattern,
-    load,
+    LoadAnnouncement, LoadOptions, LoadWatcher, MatrixOptions, Objective, load,
 };
 use iosonde_study::probe::{
     Announcement, Budget, ProbeOptions, ProbeTarget, TargetKind, Watcher, probe,
@@ -20,6 +20,7 @@ use iosonde_study::sweep::{
     Announcement as SweepAnnouncement, Base, Grid, SweepOptions, SweepTarget, SweepWatcher,
     parse_axes, sweep,
 };
+use loads::SECOND_NS;
 use metered::{Clock, Metered};
 use std::collections::BTreeMap;
 
@@ -305,23 +306,10 @@ impl LoadWatcher for Promises {
 
 fn load_options() -> LoadOptions {
     LoadOptions {
-        pattern: Pattern {
-            block_bytes: 4096,
-            random: true,
-        },
-        mix: Mix::READ,
-        arrivals: Arrivals::Poisson,
-        rates: Vec::new(),
-        objectives: Vec::new(),
-        matrix: None,
-        runtime_ns: 2_000_000_000,
-        ramp_ns: 200_000_000,
-        numjobs: 1,
-        parties: 1,
-        iodepth: 1024,
+        runtime_ns: 2 * SECOND_NS,
+        ramp_ns: SECOND_NS / 5,
         size_bytes: Some(512 << 20),
-        direct: true,
-        seed: 1,
+        ..loads::load_options()
     }
 }
 

@@ -79,7 +79,7 @@ fn mistakes_of_all_parts_of_a_suite_are_told_at_once() {
         "nothing is called `snyc`",
     ];
     assert_eq!(told, expected);
-    // Where the unknown name may hide a workload, nothing is said of names.
+    // The member without a name may be the workload that an expectation names: names are not checked then.
     let hidden = text.replace("[[workload]]", "[[wrokload]]");
     let hidden = hidden.replace("repititions = 2\n", "");
     assert_eq!(mistakes(&hidden), ["there is no `wrokload` in the suite"]);
