@@ -194,7 +194,7 @@ fn interval(
     (half_width, repeat.max(half_width), evidence)
 }
 
-/// Most degrees of freedom that are told apart from a normal distribution.
+/// With more degrees of freedom Student's t is taken for the normal distribution.
 const FREEDOM_MAX: f64 = 1e3;
 
 /// Degrees of freedom of the Student's t whose 99 % interval is wider than its 95 % interval by this ratio.

@@ -162,7 +162,7 @@ pub fn compare_with_earlier_runs(
     let (wide_a, evidence_a) = widen(a, earlier[0]);
     let (wide_b, evidence_b) = widen(b, earlier[1]);
     let mut found = compare(&wide_a, &wide_b);
-    // What the notes say of the runs themselves is said of their own intervals.
+    // The notes are about each run's own interval, which earlier runs do not change.
     found.notes = without.notes;
     for row in &mut found.rows {
         row.a.earlier_runs = evidence_of(&evidence_a, row, &row.a);
