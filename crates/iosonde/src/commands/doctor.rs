@@ -109,7 +109,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
         return told_at_once(unusable);
     }
     let (paths, targets): (Vec<PathBuf>, Vec<TargetInfo>) = named.into_iter().unzip();
-    let mut output = Output::open(args.output.as_deref(), false)?;
+    let output = Output::open(args.output.as_deref())?;
     let before = Moment::now(&system);
     std::thread::sleep(WATCHED);
     let activity = Moment::now(&system).since(&before);
@@ -145,7 +145,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
         DoctorFormat::Table => report::doctor::text(&examination),
         DoctorFormat::Json => report::doctor::json(&examination),
     };
-    output.write(text.as_bytes())?;
+    output.save(text.as_bytes())?;
     told_at_once(unusable)?;
     count_findings(&examination.findings, args.fail_on)
 }

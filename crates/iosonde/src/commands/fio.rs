@@ -50,8 +50,8 @@ fn run_here_or_elsewhere(words: &[OsString], keep: &KeepArgs) -> Result<(), Fail
         return Output::Standard.write(lines.as_bytes());
     }
     if command.parse_only {
-        let mut output = Output::open(command.output.as_deref().map(Path::new), false)?;
-        return output.write(notes::text(&notes, Formats::asked(command)).as_bytes());
+        let output = Output::open(command.output.as_deref().map(Path::new))?;
+        return output.save(notes::text(&notes, Formats::asked(command)).as_bytes());
     }
     if parsed.plan.jobs.is_empty() {
         return Err(Failure::usage(
@@ -111,7 +111,7 @@ fn measure(
     let missing = no_device::missing_in(Path::new("/dev"), plan);
     let stop = Stop::listen_as_fio()?;
     let mut keeper = Keeper::open(keep)?;
-    let mut output = Output::open(command.output.as_deref().map(Path::new), false)?;
+    let mut output = Output::open(command.output.as_deref().map(Path::new))?;
     let agreed = command.allow_overwrite.iter().map(PathBuf::from);
     let mut session = LocalRunner {
         consent: runner.consent.into_iter().chain(agreed).collect(),
@@ -129,7 +129,7 @@ fn measure(
     let mut result = notes::into_result(outcome, notes.into_iter().chain(made).collect())?;
     let name = target_here(&result);
     keeper.cut_off(stop.signal().is_some());
-    report(&mut result, &name, formats, &mut keeper, &mut output)?;
+    report(&mut result, &name, formats, &mut keeper, output)?;
     shown?;
     match (closed, conclude(&result, &stop)) {
         // Why the run failed is the news; what it could not remove comes on top.
@@ -169,7 +169,7 @@ pub(super) fn report(
     target: &str,
     formats: Formats,
     keeper: &mut Keeper,
-    output: &mut Output,
+    mut output: Output,
 ) -> Result<(), Failure> {
     keeper.begin("fio", target);
     keeper.keep(result);
@@ -182,7 +182,7 @@ pub(super) fn report(
     if formats.normal {
         output.write(crate::report::nodes::text(&result.nodes).as_bytes())?;
     }
-    output.write(notes::text(&notes::of_result(result), formats).as_bytes())
+    output.save(notes::text(&notes::of_result(result), formats).as_bytes())
 }
 
 /// The result in all formats that are asked for.

@@ -18,26 +18,26 @@ use iosonde_study::load::{
 pub(crate) fn run(args: &LoadArgs) -> Result<(), Failure> {
     let stop = Stop::listen()?;
     let mut keeper = Keeper::open(&args.keep)?;
-    let mut output = Output::open(args.written.output.as_deref(), false)?;
+    let output = Output::open(args.written.output.as_deref())?;
     let Measured {
         result,
         kept,
         closed,
     } = measure(args, &stop, &mut keeper)?;
-    let written = print(args, &result, &mut output);
+    let written = print(args, &result, output);
     let failure = result.failure().map(|failure| failure.message.clone());
     let concluded = stop.conclude_study(result.error, failure);
     end([written, kept, concluded], closed)
 }
 
-fn print(args: &LoadArgs, result: &LoadResult, output: &mut Output) -> Result<(), Failure> {
+fn print(args: &LoadArgs, result: &LoadResult, output: Output) -> Result<(), Failure> {
     let text = match args.written.format {
         TextFormat::Table => report::load::table(result),
         TextFormat::Json => report::load::json(result)?,
         TextFormat::Csv => report::load::csv(result),
         TextFormat::Markdown => report::load::markdown(result),
     };
-    output.write(text.as_bytes())
+    output.save(text.as_bytes())
 }
 
 fn measure(

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
     consent::refuse_unmatched(&args.allow_overwrite, &args.targets, false)?;
     let promises = promises(&args.expect)?;
     let keeper = Keeper::open(&args.keep)?;
-    let mut output = Output::open(args.output.as_deref(), false)?;
+    let output = Output::open(args.output.as_deref())?;
     consent::to_root(&args.targets, &args.cluster, &|| stop.interrupt.count())?;
     // All targets are looked at before the first is measured: a mistake in the last one should not take minutes to show.
     for name in &args.targets {
@@ -63,19 +63,19 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
     };
     beforehand::warn(&args.targets, &args.cluster);
     let (results, failed, closed) = probes.all(keeper)?;
-    let written = print(args, &results, &mut output);
+    let written = print(args, &results, output);
     let concluded = concluded(args, &stop, &results, failed);
     end([written, concluded], closed)
 }
 
-fn print(args: &ProbeArgs, results: &[ProbeResult], output: &mut Output) -> Result<(), Failure> {
+fn print(args: &ProbeArgs, results: &[ProbeResult], mut output: Output) -> Result<(), Failure> {
     for result in results.iter().filter(|_| args.format == Format::Table) {
         let text = report::probe::table::text_among(result, results);
         output.write(text.as_bytes())?;
     }
     match results.is_empty() {
-        true => Ok(()),
-        false => output.write(report::probe::rest(results, args.format)?.as_bytes()),
+        true => output.finish(),
+        false => output.save(report::probe::rest(results, args.format)?.as_bytes()),
     }
 }
 

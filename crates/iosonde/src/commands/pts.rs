@@ -16,26 +16,26 @@ use iosonde_study::pts::{Preset, PtsOptions, PtsResult, PtsTest, Purge, pts};
 pub(crate) fn run(args: &PtsArgs) -> Result<(), Failure> {
     let stop = Stop::listen()?;
     let mut keeper = Keeper::open(&args.keep)?;
-    let mut output = Output::open(args.written.output.as_deref(), false)?;
+    let output = Output::open(args.written.output.as_deref())?;
     let Measured {
         result,
         kept,
         closed,
     } = measure(args, &stop, &mut keeper)?;
-    let written = print(args, &result, &mut output);
+    let written = print(args, &result, output);
     let failure = result.failure.map(|failure| failure.message);
     let concluded = stop.conclude_study(result.error, failure);
     end([written, kept, concluded], closed)
 }
 
-fn print(args: &PtsArgs, result: &PtsResult, output: &mut Output) -> Result<(), Failure> {
+fn print(args: &PtsArgs, result: &PtsResult, output: Output) -> Result<(), Failure> {
     let text = match args.written.format {
         TextFormat::Table => report::pts::table(result),
         TextFormat::Json => report::pts::json(result)?,
         TextFormat::Csv => report::pts::csv(result),
         TextFormat::Markdown => report::pts::markdown(result),
     };
-    output.write(text.as_bytes())
+    output.save(text.as_bytes())
 }
 
 fn measure(

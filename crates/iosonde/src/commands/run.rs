@@ -33,9 +33,9 @@ use std::path::Path;
 
 /// Runs a suite and prints what was found.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
-    let mut output = Output::open(args.written.output.as_deref(), false)?;
+    let output = Output::open(args.written.output.as_deref())?;
     if let Some(text) = told(args)? {
-        return output.write(text.as_bytes());
+        return output.save(text.as_bytes());
     }
     let limits = limits::read(args.limits_file.as_deref())?;
     let suite = read(args, &limits)?;
@@ -52,17 +52,17 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     told_at_once(failures)?;
     if args.check {
         let text = format!("{}: all is well\n", suite.name);
-        return output.write(text.as_bytes());
+        return output.save(text.as_bytes());
     }
     if args.dry_run {
-        return output.write(report::suite::plan(&suite, &targets).as_bytes());
+        return output.save(report::suite::plan(&suite, &targets).as_bytes());
     }
-    let mut junit = match &args.junit {
-        Some(path) => Some(Output::open(Some(path), false)?),
+    let junit = match &args.junit {
+        Some(path) => Some(Output::open(Some(path))?),
         None => None,
     };
-    let mut report = match &args.report {
-        Some(path) => Some(Output::open(Some(path), false)?),
+    let report = match &args.report {
+        Some(path) => Some(Output::open(Some(path))?),
         None => None,
     };
     let ran = ran();
@@ -75,15 +75,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         closed,
     } = measure::measure(args, &suite, &targets, (&expected, &baselines), &stop)?;
     // A pipeline reads it whatever came of the suite; a full disk is no reason not to print the rest.
-    let told = match &mut junit {
-        Some(junit) => junit.write(report::suite::junit(&results, &ran).as_bytes()),
+    let told = match junit {
+        Some(junit) => junit.save(report::suite::junit(&results, &ran).as_bytes()),
         None => Ok(()),
     };
     if let Some(failure) = failed {
         return end([told, Err(failure)], closed);
     }
-    let drawn = match &mut report {
-        Some(file) => draw(args, &results, &kept).and_then(|page| file.write(page.as_bytes())),
+    let drawn = match report {
+        Some(file) => draw(args, &results, &kept).and_then(|page| file.save(page.as_bytes())),
         None => Ok(()),
     };
     let text = match args.written.format {
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         TextFormat::Csv => report::suite::csv(&results),
         TextFormat::Markdown => report::suite::markdown(&results),
     };
-    let written = output.write(text.as_bytes());
+    let written = output.save(text.as_bytes());
     let concluded = match stop.signal() {
         Some(signal) => Err(Failure::Interrupted(signal)),
         None => conclude(args, &results),

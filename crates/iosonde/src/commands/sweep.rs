@@ -70,7 +70,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
     }
     let stop = Stop::listen()?;
     let mut keeper = Keeper::open(&args.keep)?;
-    let mut output = Output::open(args.written.output.as_deref(), false)?;
+    let output = Output::open(args.written.output.as_deref())?;
     let (
         Measured {
             result,
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
         },
         mut live,
     ) = measure(args, &asked, &stop, &mut keeper)?;
-    let written = print(args, &result, &mut output);
+    let written = print(args, &result, output);
     // A budget that was spent is no end: with more of it the rest can be measured.
     let is_spent = args.budget.is_some() && !result.is_complete();
     live.conclude(&result, is_spent || written.is_err());
@@ -87,14 +87,14 @@ pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
     end([written, kept, concluded], closed)
 }
 
-fn print(args: &SweepArgs, result: &SweepResult, output: &mut Output) -> Result<(), Failure> {
+fn print(args: &SweepArgs, result: &SweepResult, output: Output) -> Result<(), Failure> {
     let text = match args.written.format {
         TextFormat::Table => report::sweep::table(result),
         TextFormat::Json => report::sweep::json(result)?,
         TextFormat::Csv => report::sweep::csv(result),
         TextFormat::Markdown => report::sweep::markdown(result),
     };
-    output.write(text.as_bytes())
+    output.save(text.as_bytes())
 }
 
 /// Shows what would be measured. Nothing is made, read or written.
@@ -109,8 +109,8 @@ fn dry_run(args: &SweepArgs, asked: &Asked) -> Result<(), Failure> {
     told_at_once(failures)?;
     let grid = asked.grid(&targets)?;
     let announcement = announcement(&targets, &grid, &options(args))?;
-    let mut output = Output::open(args.written.output.as_deref(), false)?;
-    output.write(report::sweep::dry_run(&announcement).as_bytes())
+    let output = Output::open(args.written.output.as_deref())?;
+    output.save(report::sweep::dry_run(&announcement).as_bytes())
 }
 
 /// A target as a sweep would find it, without the file or the pod that would be made for it.

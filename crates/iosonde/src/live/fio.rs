@@ -188,8 +188,11 @@ impl Observer for FioLive<'_> {
         self.clear();
         // By the clock of reports.
         let left_ns = self.left_ns.map(|ns| ns.saturating_sub(LEAD_OF_REPORTS_NS));
-        let written = document_so_far(so_far, &self.formats, left_ns)
-            .and_then(|text| self.output.write(&text));
+        // Tools wait for these reports.
+        let written = document_so_far(so_far, &self.formats, left_ns).and_then(|text| {
+            self.output.stream()?;
+            self.output.write(&text)
+        });
         self.note(written);
     }
 

@@ -22,7 +22,7 @@ const TRIAL_NS: u64 = 60_000_000_000;
 
 pub(super) fn run(args: &DoctorArgs) -> Result<(), Failure> {
     cluster::one_cluster(&args.place)?;
-    let mut output = Output::open(args.output.as_deref(), false)?;
+    let output = Output::open(args.output.as_deref())?;
     // The target of these options is not used.
     let options = args.place.options(Target::EmptyDir);
     let mut found = survey(&options)?;
@@ -45,7 +45,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), Failure> {
         DoctorFormat::Table => report::cluster::text(&found),
         DoctorFormat::Json => report::cluster::json(&found),
     };
-    output.write(text.as_bytes())?;
+    output.save(text.as_bytes())?;
     if let Some(held) = held {
         return Err(held.into());
     }

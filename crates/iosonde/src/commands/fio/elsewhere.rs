@@ -185,7 +185,7 @@ impl InPods {
             job_file: &text,
         };
         let path = parsed.command.output.as_deref().map(Path::new);
-        Output::open(path, false)?.write(rendering.yaml()?.as_bytes())
+        Output::open(path)?.save(rendering.yaml()?.as_bytes())
     }
 
     /// Runs a job there, and prints its result as if it had run here.
@@ -200,7 +200,7 @@ impl InPods {
         let formats = Formats::asked(command);
         let stop = Stop::listen()?;
         let mut keeper = Keeper::open(keep)?;
-        let mut output = Output::open(command.output.as_deref().map(Path::new), false)?;
+        let mut output = Output::open(command.output.as_deref().map(Path::new))?;
         let name = self.target.to_string();
         consent::to_root(std::slice::from_ref(&name), &self.args, &|| {
             stop.interrupt.count()
@@ -218,7 +218,7 @@ impl InPods {
         keeper.cut_off(stop.signal().is_some());
         noted.extend(pod_live.notes());
         let mut result = notes::into_result(outcome, noted)?;
-        report(&mut result, &name, formats, &mut keeper, &mut output)?;
+        report(&mut result, &name, formats, &mut keeper, output)?;
         shown?;
         closed?;
         conclude(&result, &stop)

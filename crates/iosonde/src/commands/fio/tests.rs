@@ -120,7 +120,7 @@ fn reports_on_the_way_say_how_long_it_still_takes() {
     let words = "--name=a --ioengine=sim --size=1g --rw=randread --time_based --runtime=4 --status-interval=1 --output-format=json";
     let parsed = parsed(words);
     let path = std::env::temp_dir().join(format!("iosonde-eta-{}", std::process::id()));
-    let mut output = Output::open(Some(&path), false).unwrap();
+    let mut output = Output::open(Some(&path)).unwrap();
     let formats = Formats::asked(&parsed.command);
     let mut live = FioLive::new(&parsed.plan, &parsed.command, formats, &mut output);
     let mut session = LocalRunner::default().open();

@@ -40,7 +40,7 @@ pub(super) fn run(args: &AttachArgs) -> Result<(), Failure> {
     one_cluster(&args.cluster)?;
     let stop = Stop::listen()?;
     let mut keeper = Keeper::open(&args.keep)?;
-    let mut output = Output::open(args.output.as_deref(), false)?;
+    let output = Output::open(args.output.as_deref())?;
     let mut pod_live = PodLive::new(&args.run);
     let watch = Watch {
         tell: &mut |told: Told<'_>| pod_live.tell(told),
@@ -66,7 +66,7 @@ pub(super) fn run(args: &AttachArgs) -> Result<(), Failure> {
         target.as_ref().unwrap_or(&args.run),
         args.output_format,
         &mut keeper,
-        &mut output,
+        output,
     )?;
     closed?;
     conclude(&result, &stop)

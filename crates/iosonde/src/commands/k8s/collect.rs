@@ -36,7 +36,7 @@ pub(super) fn run(args: &CollectArgs) -> Result<(), Failure> {
     one_cluster(&args.cluster)?;
     let stop = Stop::listen()?;
     let mut keeper = Keeper::open(&args.keep)?;
-    let mut output = Output::open(args.output.as_deref(), false)?;
+    let output = Output::open(args.output.as_deref())?;
     let mut pod_live = PodLive::new(args.run.as_deref().unwrap_or("rendered run"));
     let watch = Watch {
         tell: &mut |told: Told<'_>| pod_live.tell(told),
@@ -55,7 +55,7 @@ pub(super) fn run(args: &CollectArgs) -> Result<(), Failure> {
         &collected.target,
         args.output_format,
         &mut keeper,
-        &mut output,
+        output,
     )?;
     // An error of one pod's job makes the cluster end the others.
     conclude(&result, &stop)?;

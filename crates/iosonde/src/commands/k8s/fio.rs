@@ -138,7 +138,7 @@ pub(crate) fn run(args: &K8sFioArgs) -> Result<(), Failure> {
     }
     let stop = Stop::listen()?;
     let mut keeper = Keeper::open(&args.keep)?;
-    let mut output = Output::open(args.outfile.as_deref(), false)?;
+    let output = Output::open(args.outfile.as_deref())?;
     let mut runs = Vec::new();
     let mut outcome = Ok(());
     let classes = args.cluster.in_each_context(&targets(args));
@@ -157,7 +157,7 @@ pub(crate) fn run(args: &K8sFioArgs) -> Result<(), Failure> {
             Written::Text => k8s::text(&runs),
             Written::Json => k8s::json(&runs),
         };
-        output.write(text.as_bytes())?;
+        output.save(text.as_bytes())?;
     }
     outcome?;
     stop.conclude(runs.iter().find_map(|run| run.error.clone()))

@@ -29,7 +29,7 @@ pub(super) fn run(args: &BenchArgs, access: &AccessArgs) -> Result<(), Failure> 
     let sizes = args.sizes()?;
     let stop = Stop::listen()?;
     let mut keeper = Keeper::open(&args.keep)?;
-    let mut output = Output::open(args.output.as_deref(), false)?;
+    let mut output = Output::open(args.output.as_deref())?;
     let pool = Pool::open(access)?;
     let benchmark = Benchmark::new(args, sizes, &pool)?;
     let place = Place::Pool(Box::new(Ceph {
@@ -50,7 +50,7 @@ pub(super) fn run(args: &BenchArgs, access: &AccessArgs) -> Result<(), Failure> 
     keeper.keep(&mut result);
     keeper.cut_off(stop.signal().is_some());
     keeper.finish(None);
-    benchmark.print(&seconds, &result, cpu_ns, &mut output)?;
+    benchmark.print(&seconds, &result, cpu_ns, output)?;
     keeper.tell_notes();
     let concluded = conclude(&result, &stop);
     match cleaned {
@@ -119,7 +119,13 @@ impl<'a> Benchmark<'a> {
             ..LocalRunner::default()
         }
         .open();
-        let lines = (self.args.format == Format::Plain).then_some(output);
+        let lines = match self.args.format {
+            Format::Plain => {
+                output.stream()?;
+                Some(output)
+            }
+            Format::Json | Format::JsonPretty => None,
+        };
         let mut live = Live::new(&self.head, self.ops, lines, self.args.show_time, now);
         let outcome = session.run(&plan, &mut live);
         let closed = Box::new(session).close();
@@ -166,7 +172,7 @@ impl<'a> Benchmark<'a> {
         seconds: &Seconds,
         result: &RunResult,
         cpu_ns: u64,
-        output: &mut Output,
+        output: Output,
     ) -> Result<(), Failure> {
         let summary = Summary::new(&self.head, seconds, result, Some(cpu_ns));
         let text = match self.args.format {
@@ -174,7 +180,7 @@ impl<'a> Benchmark<'a> {
             Format::Json => rados::json(&self.head, seconds, &summary, false),
             Format::JsonPretty => rados::json(&self.head, seconds, &summary, true),
         };
-        output.write(text.as_bytes())
+        output.save(text.as_bytes())
     }
 }
 

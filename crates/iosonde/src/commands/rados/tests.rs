@@ -23,9 +23,10 @@ fn head(mode: Mode, op_bytes: u64, seconds: u64) -> Head {
 fn run(head: &Head, ops: Option<u64>, device: &str) -> (RunResult, Seconds, String) {
     let name = format!("iosonde-rados-{}-{:?}", std::process::id(), head.mode);
     let path = std::env::temp_dir().join(name);
-    let mut output = Output::open(Some(&path), false).unwrap();
+    let mut output = Output::open(Some(&path)).unwrap();
     let plan = plan(head, ops, true, Place::Simulated(device.to_owned())).unwrap();
     let now = || "2026-01-02T03:04:05.678901+0000".to_owned();
+    output.stream().unwrap();
     let mut live = Live::new(head, ops, Some(&mut output), false, now);
     let result = LocalRunner::default().open().run(&plan, &mut live).unwrap();
     let seconds = live.end(Some(&result)).unwrap();

@@ -23,7 +23,9 @@ impl AggregateLog {
     pub(super) fn create(prefix: &str) -> Result<AggregateLog, Failure> {
         let file = |direction: Direction| {
             let name = format!("{prefix}-{}_bw.log", direction.name());
-            Ok::<_, Failure>((direction, Output::open(Some(Path::new(&name)), false)?))
+            let mut output = Output::open(Some(Path::new(&name)))?;
+            output.stream()?;
+            Ok::<_, Failure>((direction, output))
         };
         Ok(AggregateLog {
             files: Direction::ALL

@@ -1,0 +1,160 @@
+use super::*;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+/// An empty directory, removed at the end.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Directory {
+        let path = std::env::temp_dir().join(format!("iosonde-out-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Directory(path)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn file_is_replaced_at_the_end_and_keeps_its_mode() {
+    let directory = Directory::new("replaced");
+    let path = directory.path("result");
+    fs::write(&path, "old").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let reader = File::open(&path).unwrap();
+    let mut output = Output::open(Some(&path)).unwrap();
+    output.write(b"n").unwrap();
+    assert_eq!(read(&path), "old");
+    output.save(b"ew").unwrap();
+    assert_eq!(read(&path), "new");
+    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o640);
+    // Who had the old file open has it whole.
+    assert_eq!(io::read_to_string(&reader).unwrap(), "old");
+    assert_eq!(directory.names(), ["result"]);
+}
+
+#[test]
+fn document_that_is_not_finished_leaves_the_old_file_and_makes_no_new_one() {
+    let directory = Directory::new("unfinished");
+    let (old, new) = (directory.path("old"), directory.path("new"));
+    fs::write(&old, "old").unwrap();
+    for path in [&old, &new] {
+        let mut output = Output::open(Some(path)).unwrap();
+        output.write(b"half of it").unwrap();
+    }
+    assert_eq!(read(&old), "old");
+    assert_eq!(directory.names(), ["old"]);
+}
+
+#[test]
+fn links_stay_and_their_target_is_replaced() {
+    let directory = Directory::new("links");
+    fs::create_dir(directory.path("below")).unwrap();
+    symlink("below/second", directory.path("first")).unwrap();
+    symlink("file", directory.path("below/second")).unwrap();
+    for document in ["made", "replaced"] {
+        let output = Output::open(Some(&directory.path("first"))).unwrap();
+        output.save(document.as_bytes()).unwrap();
+        assert_eq!(read(&directory.path("below/file")), document);
+    }
+    for link in ["first", "below/second"] {
+        assert!(directory.path(link).is_symlink());
+    }
+    symlink("round", directory.path("round")).unwrap();
+    assert!(Output::open(Some(&directory.path("round"))).is_err());
+}
+
+#[test]
+fn fifo_is_written_to() {
+    let directory = Directory::new("fifo");
+    let path = directory.path("fifo");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let reader = {
+        let path = path.clone();
+        std::thread::spawn(move || read(&path))
+    };
+    let output = Output::open(Some(&path)).unwrap();
+    output.save(b"through it").unwrap();
+    assert_eq!(reader.join().unwrap(), "through it");
+    assert_eq!(directory.names(), ["fifo"]);
+}
+
+#[test]
+fn descriptor_of_a_process_is_written_to_behind_what_it_holds() {
+    let directory = Directory::new("descriptor");
+    let path = directory.path("redirected");
+    fs::write(&path, "before ").unwrap();
+    let file = File::options().append(true).open(&path).unwrap();
+    let descriptor = {
+        use std::os::fd::AsRawFd;
+        format!("/dev/fd/{}", file.as_raw_fd())
+    };
+    let inode = file.metadata().unwrap().ino();
+    let output = Output::open(Some(Path::new(&descriptor))).unwrap();
+    output.save(b"behind").unwrap();
+    assert_eq!(read(&path), "before behind");
+    assert_eq!(fs::metadata(&path).unwrap().ino(), inode);
+}
+
+#[test]
+fn streamed_file_holds_each_part_at_once() {
+    let directory = Directory::new("streamed");
+    let path = directory.path("result");
+    fs::write(&path, "a longer old one").unwrap();
+    let mut output = Output::open(Some(&path)).unwrap();
+    output.write(b"1").unwrap();
+    output.stream().unwrap();
+    assert_eq!(read(&path), "1");
+    output.write(b"2").unwrap();
+    assert_eq!(read(&path), "12");
+    output.save(b"3").unwrap();
+    assert_eq!(read(&path), "123");
+}
+
+#[test]
+fn file_that_cannot_be_renamed_is_overwritten() {
+    let directory = Directory::new("overwritten");
+    let path = directory.path("result");
+    fs::write(&path, "old").unwrap();
+    let inode = fs::metadata(&path).unwrap().ino();
+    // No name is free beside it, as in a directory that this user cannot write.
+    let pid = std::process::id();
+    let taken = |number: u32| directory.path(&format!(".iosonde-output-{pid}-{number}"));
+    (0..MOST_NAMES).for_each(|number| drop(File::create(taken(number)).unwrap()));
+    let output = Output::open(Some(&path)).unwrap();
+    output.save(b"new").unwrap();
+    assert_eq!(read(&path), "new");
+    assert_eq!(fs::metadata(&path).unwrap().ino(), inode);
+    assert!(Output::open(Some(&directory.path("another"))).is_err());
+}
+
+#[test]
+fn what_cannot_be_written_is_refused_when_it_is_opened() {
+    let directory = Directory::new("refused");
+    assert!(Output::open(Some(&directory.0)).is_err());
+    assert!(Output::open(Some(&directory.path("none/result"))).is_err());
+    let mut full = Output::open(Some(Path::new("/dev/full"))).unwrap();
+    assert!(full.write(b"x").is_err());
+}

@@ -1,0 +1,119 @@
+//! The files that results go to.
+
+mod common;
+
+use common::{Scratch, error};
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const DEVICE: &str = "sim:nvme";
+
+/// A run that fails leaves the result of the one before it.
+#[test]
+fn failed_run_leaves_the_old_result() {
+    let scratch = Scratch::new("outputs-failed");
+    scratch.file(
+        "suite.toml",
+        "format = 1\nname = \"s\"\n[[test]]\nname = \"t\"\nnonsense = 1\n",
+    );
+    let study = |words: &[&str]| {
+        for name in ["result", "junit", "report"] {
+            scratch.file(name, "old");
+        }
+        let output = scratch.run(words);
+        assert!(!output.status.success(), "{words:?}");
+        for name in ["result", "junit", "report"] {
+            let text = fs::read_to_string(scratch.path(name)).unwrap();
+            assert_eq!(text, "old", "{words:?}: {name}: {}", error(&output));
+        }
+    };
+    study(&["probe", "-o", "result", "none/such"]);
+    study(&["pts", "iops", "-o", "result", "none/such"]);
+    study(&["load", "-o", "result", "none/such", "--rate", "1"]);
+    study(&["sweep", "-o", "result", "none/such"]);
+    let written = ["-o", "result", "--junit", "junit", "--report", "report"];
+    study(&[&["run", "suite.toml", DEVICE], &written[..]].concat());
+    study(&[
+        "fio",
+        "--output=result",
+        "--name=a",
+        "--rw=read",
+        "--filename=none/such",
+    ]);
+    study(&["limits", "no-such-type", "-o", "result"]);
+}
+
+/// What is killed has not touched it either.
+#[test]
+fn killed_run_leaves_the_old_result() {
+    let scratch = Scratch::new("outputs-killed");
+    scratch.file("result", "old");
+    let words = "fio --name=a --ioengine=null --size=1g --rw=read --time_based --runtime=600 --output=result --output-format=json";
+    let words: Vec<&str> = words.split(' ').collect();
+    let mut child = scratch
+        .command(&words)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    let tasks = format!("/proc/{}/task", child.id());
+    // Beside the main thread and the one that waits for signals.
+    let is_running = || fs::read_dir(&tasks).is_ok_and(|tasks| tasks.count() > 2);
+    while !is_running() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "no worker has begun"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(fs::read_to_string(scratch.path("result")).unwrap(), "old");
+}
+
+/// Reports on the way can be read before the run is over.
+#[test]
+fn status_reports_are_written_as_they_come() {
+    let scratch = Scratch::new("outputs-status");
+    scratch.file("result", "old");
+    let words = "fio --name=a --ioengine=null --size=1g --rw=read --rate_iops=10 --time_based --runtime=600 --output=result --output-format=json --status-interval=1";
+    let words: Vec<&str> = words.split(' ').collect();
+    let mut child = scratch
+        .command(&words)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    let text = || fs::read_to_string(scratch.path("result")).unwrap();
+    while !text().contains("\"jobs\"") {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "no report: {}",
+            text()
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(child.try_wait().unwrap().is_none());
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Standard output is written to, also where it is a file.
+#[test]
+fn redirected_standard_output_keeps_what_it_holds() {
+    let scratch = Scratch::new("outputs-stdout");
+    scratch.file("log", "before\n");
+    let program = env!("CARGO_BIN_EXE_iosonde");
+    let line = format!("'{program}' doctor --format json -o /dev/stdout . >> log");
+    let status = Command::new("sh")
+        .args(["-c", &line])
+        .current_dir(&scratch.0)
+        .status();
+    assert!(status.unwrap().success());
+    let text = fs::read_to_string(scratch.path("log")).unwrap();
+    assert!(
+        text.starts_with("before\n{") && text.ends_with("}\n"),
+        "{text}"
+    );
+}
