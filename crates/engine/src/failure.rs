@@ -82,6 +82,21 @@ pub fn of_io(slot: &Slot, errno: i32, file: Option<String>) -> IoFailure {
     told(slot, errno, file, remedy)
 }
 
+/// The kernel or a library does not say any more which of the I/Os in flight are over.
+pub fn of_wait(errno: i32, in_flight: u32) -> IoFailure {
+    let name = errno_name(errno);
+    IoFailure {
+        errno,
+        operation: "wait".to_owned(),
+        file: None,
+        offset: None,
+        message: format!(
+            "waiting for completions failed with {name}, with {in_flight} I/Os in flight that are not counted: see the kernel log (dmesg), \
+             or try another ioengine="
+        ),
+    }
+}
+
 /// The failure of an I/O that took longer than its job allows.
 pub fn too_slow(slot: &Slot, file: Option<String>) -> IoFailure {
     let remedy = "it took longer than max_latency= allows, or than latency_target= with nothing else in flight";

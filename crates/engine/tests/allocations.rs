@@ -1,31 +1,25 @@
 //! The hot loop allocates nothing: a counting allocator watches a worker from its first step to its last.
 
+#[path = "common/worker_parts.rs"]
+mod worker_parts;
+
 use iosonde_engine::backend::aio::Aio;
 use iosonde_engine::backend::at_once::AtOnce;
 use iosonde_engine::backend::mmap::Mmap;
 use iosonde_engine::backend::null::Null;
 use iosonde_engine::backend::sync::{Sync, Vsync};
 use iosonde_engine::backend::uring::Uring;
-use iosonde_engine::backend::{Backend, Handle, Slab, Slot};
-use iosonde_engine::clock::{Clock, RealClock};
-use iosonde_engine::contents::Contents;
-use iosonde_engine::iolog::IoLog;
-use iosonde_engine::pacing::Pacer;
-use iosonde_engine::recorder::Recorder;
-use iosonde_engine::sys::memory::{IoMemory, MemoryKind};
+use iosonde_engine::backend::{Backend, Handle};
+use iosonde_engine::clock::RealClock;
 use iosonde_engine::sys::ring::RingOptions;
 use iosonde_engine::sys::rw::Call;
-use iosonde_engine::tally::Shared;
-use iosonde_engine::verifying::Verification;
-use iosonde_engine::worker::{DepthRules, Limits, Parts, Refill, Step, Worker};
-use iosonde_engine::workload::rng::Stream;
-use iosonde_engine::workload::{FileLayout, Generator, Seeds};
+use iosonde_engine::worker::{Parts, Step, Worker};
 use iosonde_job::plan::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::sync::Arc;
+use worker_parts::{DEPTH, FILE_BYTES, parts};
 
 /// The system's allocator, counting each thread's requests.
 struct Counting;
@@ -63,77 +57,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-const FILE_BYTES: u64 = 1 << 20;
-const DEPTH: u32 = 16;
 /// Passes over the file: enough that whatever grows, grows.
 const LOOPS: u32 = 12;
-
-/// A worker's parts over one file, for a backend that keeps `depth` I/Os in flight.
-fn parts(job: &Job, depth: u32, clock: &RealClock) -> Parts {
-    let seeds = Seeds::new(&job.workload, 0, 1);
-    let layout = FileLayout::whole_file(FILE_BYTES);
-    let generator = Generator::new(job, &layout, seeds).unwrap();
-    let bytes = generator.buffer_bytes() as usize;
-    let mut memory = IoMemory::map(depth as usize, bytes, 4096, MemoryKind::Pages).unwrap();
-    let unit_bytes = job.workload.block_size.write.min();
-    let mut contents = Contents::new(&job.workload.buffers, unit_bytes, FILE_BYTES, &seeds);
-    contents.prepare(&mut memory);
-    let shared = Arc::new(Shared::default());
-    let start_ns = clock.now_ns();
-    let logs = &job.measure.logs;
-    Parts {
-        slab: Slab {
-            slots: vec![Slot::IDLE; depth as usize].into(),
-            memory,
-        },
-        verifier: Verification::new(job, &[(0, FILE_BYTES)], &generator).unwrap(),
-        generator,
-        contents,
-        pacer: Pacer::new(job, start_ns, seeds.stream(Stream::Arrival, 0)),
-        depth_control: None,
-        flow: None,
-        log: (*logs != Logs::default()).then(|| log(logs, start_ns)),
-        recorder: Recorder::new(&job.measure, 0, shared.clone()),
-        shared,
-        rules: DepthRules {
-            iodepth: depth,
-            batch_submit: depth,
-            call_limit: u32::MAX,
-            complete_min: 1,
-            complete_max: u32::MAX,
-            refill: Refill::AT_ONCE,
-            low: depth,
-            serialize_overlap: false,
-        },
-        limits: Limits {
-            start_ns,
-            deadline_ns: u64::MAX,
-            max_latency_ns: PerDirection::default(),
-            fill_device: false,
-        },
-        errors: job.errors.clone(),
-        file_names: vec!["file".to_owned()],
-        end_sync_files: vec![0],
-        timed: true,
-        cmdprio: None,
-        replayer: None,
-        keeper: None,
-        cache: None,
-        dump_directory: Default::default(),
-        verifies_each_pass: false,
-    }
-}
-
-/// A log, and a thread that takes what the worker writes to it.
-fn log(logs: &Logs, start_ns: u64) -> IoLog {
-    let (log, from_worker) = IoLog::new(logs, 0, start_ns);
-    std::thread::spawn(move || {
-        while let Some(batch) = from_worker.take() {
-            from_worker.give_back(batch);
-        }
-    });
-    log
-}
 
 /// Runs the job to its end and returns how often memory was asked for on the way, and how many I/Os that were.
 fn run<B: Backend>(backend: B, parts: Parts, clock: &RealClock) -> (u64, u64) {
@@ -199,12 +124,7 @@ fn assert_allocates_nothing(job: &Job) {
 }
 
 fn job(mode: Mode, random: bool) -> Job {
-    let mut job = Job::new("counted");
-    job.workload.rw = ReadWrite { mode, random };
-    job.workload.percentage_random = PerDirection::all(100);
-    job.schedule.loops = LOOPS;
-    job.io.iodepth = DEPTH;
-    job
+    worker_parts::job(mode, random, LOOPS)
 }
 
 #[test]

@@ -63,7 +63,7 @@ impl Backend for Rbd {
         self.requests
             .collect(min, timeout_ns.map(Duration::from_nanos), done);
         if self.requests.gave_up() {
-            slab.memory.leave();
+            slab.memory.left_mapped().leave();
         }
         Ok(())
     }

@@ -26,7 +26,7 @@ impl Uring {
         buffers: bool,
         slab: &Slab,
     ) -> io::Result<Uring> {
-        let mut ring = Ring::new(depth, options, slab.slots.len())?;
+        let mut ring = Ring::new(depth, options, &slab.memory)?;
         let mut refused = Vec::new();
         if buffers
             && !options.vectored
@@ -63,15 +63,12 @@ impl Uring {
     }
 
     #[cold]
-    fn submit_with_trims(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
+    fn submit_with_trims(&mut self, slab: &Slab, batch: &[u32]) {
         let is_trim = |index: &&u32| slab.slots[**index as usize].op == Op::Trim;
         self.rest.clear();
         self.rest
             .extend(batch.iter().filter(|index| !is_trim(index)));
-        // First what may be refused as a whole: then nothing of the batch has been done.
-        if !self.rest.is_empty() {
-            self.ring.submit(slab, &self.rest)?;
-        }
+        self.ring.submit(slab, &self.rest);
         for index in batch.iter().filter(is_trim) {
             let slot = &slab.slots[*index as usize];
             let handle = self.handles[slot.file as usize];
@@ -80,7 +77,6 @@ impl Uring {
                 result: trim(handle, slot.offset, slot.len),
             });
         }
-        Ok(batch.len())
     }
 }
 
@@ -102,9 +98,10 @@ impl Backend for Uring {
             .iter()
             .any(|index| slab.slots[*index as usize].op == Op::Trim)
         {
-            return self.submit_with_trims(slab, batch);
+            self.submit_with_trims(slab, batch);
+            return Ok(batch.len());
         }
-        self.ring.submit(slab, batch)
+        Ok(self.ring.submit(slab, batch))
     }
 
     #[inline]

@@ -1,8 +1,9 @@
 //! I/O buffers: one mapping, cut into slots.
 
-use std::cell::Cell;
 use std::io;
 use std::os::fd::RawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Where I/O buffers come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +32,19 @@ pub struct IoMemory {
     lead: usize,
     stride: usize,
     slots: usize,
-    /// Somebody may write to it until this process ends.
-    is_left: Cell<bool>,
+    left_mapped: LeftMapped,
+}
+
+/// Whether buffers stay mapped for as long as this process lives, because something that cannot be made to let go of a request may still
+/// write to them: a kernel worker, or a library.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LeftMapped(Arc<AtomicBool>);
+
+impl LeftMapped {
+    /// Leaves them mapped.
+    pub(crate) fn leave(&self) {
+        self.0.store(true, Relaxed);
+    }
 }
 
 // SAFETY: the mapping is owned by this value alone and is not tied to the thread that made it.
@@ -90,7 +102,7 @@ impl IoMemory {
             lead,
             stride,
             slots: slots.max(1),
-            is_left: Cell::new(false),
+            left_mapped: LeftMapped::default(),
         })
     }
 
@@ -141,11 +153,9 @@ impl IoMemory {
         };
     }
 
-    /// Leaves the memory mapped for as long as this process lives: a library that cannot be made to let go of a request may still write
-    /// to its buffer.
-    #[cfg(feature = "ceph")]
-    pub(crate) fn leave(&self) {
-        self.is_left.set(true);
+    /// For backends that may have to leave the memory mapped.
+    pub(crate) fn left_mapped(&self) -> LeftMapped {
+        self.left_mapped.clone()
     }
 
     /// The whole area of all slots, for registration with the kernel.
@@ -159,10 +169,10 @@ impl IoMemory {
 
 impl Drop for IoMemory {
     fn drop(&mut self) {
-        if self.is_left.get() {
+        if self.left_mapped.0.load(Relaxed) {
             return;
         }
-        // SAFETY: exactly the mapping made in `map`; backends are dropped, and with them all I/O in flight, before this.
+        // SAFETY: exactly the mapping made in `map`; backends are dropped before this, and wait for their I/O or have it left mapped.
         unsafe { libc::munmap(self.base.cast(), self.length) };
     }
 }

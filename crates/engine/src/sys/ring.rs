@@ -1,15 +1,21 @@
 //! An io_uring: one submission queue, one completion queue, registered files and buffers.
 
 use crate::backend::{Completion, Op, Slab, Slot};
-use crate::sys::memory::IoMemory;
+use crate::sys::memory::{IoMemory, LeftMapped};
 use io_uring::squeue::{PushError, SubmissionQueue};
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 use std::io;
 use std::os::fd::RawFd;
+use std::time::{Duration, Instant};
+
+/// How long the end of a ring waits for I/O in flight.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// IORING_ENTER_GETEVENTS.
 const GETEVENTS: u32 = 1;
+/// IORING_ENTER_EXT_ARG.
+const EXT_ARG: u32 = 8;
 
 /// What is asked of the ring itself.
 #[derive(Debug, Clone, Copy, Default)]
@@ -87,10 +93,13 @@ macro_rules! operation {
 
 /// An io_uring of one thread.
 pub struct Ring {
-    /// Dropped first: closing the ring ends all I/O in flight before `vectors` and, in the owner, the buffers go away.
     ring: IoUring,
     deferred: bool,
     maker: EntryMaker,
+    /// Entries put into the queue whose completions have not been taken from theirs.
+    in_flight: usize,
+    /// Leaves the buffers mapped where I/O is still in flight at the end.
+    memory: LeftMapped,
 }
 
 /// What entries are made of.
@@ -99,14 +108,15 @@ struct EntryMaker {
     files: Vec<RawFd>,
     registered_files: bool,
     fixed_buffers: bool,
-    issued: u64,
+    /// Entries since the last one that was forced to a kernel worker.
+    turn: u32,
     /// One I/O vector for each slot, for vectored opcodes.
     vectors: Box<[libc::iovec]>,
 }
 
 impl Ring {
-    /// A ring for `depth` I/Os in flight. Falls back to what older kernels know.
-    pub fn new(depth: u32, options: RingOptions, vectors: usize) -> io::Result<Ring> {
+    /// A ring for `depth` I/Os in flight, whose buffers are the slots of `memory`. Falls back to what older kernels know.
+    pub fn new(depth: u32, options: RingOptions, memory: &IoMemory) -> io::Result<Ring> {
         let entries = depth.next_power_of_two();
         let (ring, deferred) = match build(entries, options, true) {
             Ok(ring) => (ring, true),
@@ -129,9 +139,11 @@ impl Ring {
                 files: Vec::new(),
                 registered_files: false,
                 fixed_buffers: false,
-                issued: 0,
-                vectors: vec![empty; vectors].into_boxed_slice(),
+                turn: 0,
+                vectors: vec![empty; memory.slots()].into_boxed_slice(),
             },
+            in_flight: 0,
+            memory: memory.left_mapped(),
         })
     }
 
@@ -167,29 +179,28 @@ impl Ring {
         self.maker.registered_files
     }
 
-    /// Queues and submits a batch. The number taken.
+    /// Queues and submits a batch. The number queued, all of which is in flight from then on: what the kernel did not consume, whatever its
+    /// error, stays queued and goes with the next call. An error that persists is found by the next wait.
     #[inline]
-    pub fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
+    pub fn submit(&mut self, slab: &Slab, batch: &[u32]) -> usize {
         let mut queue = self.ring.submission();
+        let mut pushed = 0;
         for index in batch {
             if self.maker.push(&mut queue, slab, *index).is_err() {
                 break;
             }
+            pushed += 1;
         }
         let queued = queue.len() as u32;
         drop(queue);
-        let entered = if self.deferred {
+        self.in_flight += pushed;
+        let _ = if self.deferred {
             // GETEVENTS without waiting runs deferred completions on the way, which often saves a call to wait for them.
             self.enter(queued, 0)
         } else {
             self.ring.submitter().submit().map(|_| ())
         };
-        match entered {
-            // Entries that the kernel did not consume stay queued and go with the next call; to the worker all are in flight.
-            Ok(()) => Ok(batch.len()),
-            Err(error) if retry(&error) => Ok(batch.len()),
-            Err(error) => Err(error),
-        }
+        pushed
     }
 
     #[inline]
@@ -259,11 +270,53 @@ impl Ring {
 
     #[inline]
     fn drain(&mut self, done: &mut Vec<Completion>) {
+        let before = done.len();
         for entry in self.ring.completion() {
             done.push(Completion {
                 slot: entry.user_data() as u32,
                 result: entry.result(),
             });
+        }
+        self.in_flight -= done.len() - before;
+    }
+
+    /// Waits for what the kernel has in hand, without giving it what is still queued. Whether nothing is left.
+    fn await_in_flight(&mut self) -> bool {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let completed = self.ring.completion().count();
+            self.in_flight = self.in_flight.saturating_sub(completed);
+            // A thread of the kernel takes from the queue by itself.
+            let queued = match self.maker.options.sqpoll {
+                true => 0,
+                false => self.ring.submission().len(),
+            };
+            let left = deadline.saturating_duration_since(Instant::now());
+            if self.in_flight <= queued || left.is_zero() {
+                return self.in_flight <= queued;
+            }
+            let time = Timespec::from(left);
+            let arguments = SubmitArgs::new().timespec(&time);
+            // SAFETY: the time lives through the call, and no signal mask is passed.
+            let waited = unsafe {
+                let flags = GETEVENTS | EXT_ARG;
+                self.ring.submitter().enter(0, 1, flags, Some(&arguments))
+            };
+            match waited {
+                Err(error) if error.raw_os_error() != Some(libc::ETIME) && !retry(&error) => {
+                    return false;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Closing a ring does not wait for I/O in flight: the kernel ends it later, and its workers may write to the buffers meanwhile.
+impl Drop for Ring {
+    fn drop(&mut self) {
+        if self.in_flight > 0 && !self.await_in_flight() {
+            self.memory.leave();
         }
     }
 }
@@ -279,9 +332,7 @@ impl EntryMaker {
         index: u32,
     ) -> Result<(), PushError> {
         let slot = &slab.slots[index as usize];
-        self.issued += 1;
-        let force = u64::from(self.options.force_async);
-        let forced = force > 0 && self.issued.is_multiple_of(force);
+        let forced = self.is_forced();
         let plain = self.fixed_buffers || !self.options.vectored;
         if plain && matches!(slot.op, Op::Read | Op::Write) {
             let entry = self.transfer(slab, slot, index, forced);
@@ -292,6 +343,17 @@ impl EntryMaker {
             // SAFETY: as above, and vectors live as long as the ring.
             unsafe { queue.push(&entry) }
         }
+    }
+
+    /// Whether it is the turn of an entry that a kernel worker carries out.
+    #[inline(always)]
+    fn is_forced(&mut self) -> bool {
+        let every = self.options.force_async;
+        if every == 0 {
+            return false;
+        }
+        self.turn = (self.turn + 1) % every;
+        self.turn == 0
     }
 
     #[inline(always)]
@@ -404,4 +466,120 @@ fn retry(error: &io::Error) -> bool {
         error.raw_os_error(),
         Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::memory::MemoryKind;
+    use std::fs::File;
+    use std::os::fd::AsRawFd;
+
+    const DEPTH: u32 = 4;
+    const BYTES: usize = 4096;
+
+    struct Fixture {
+        ring: Ring,
+        slab: Slab,
+        file: File,
+    }
+
+    impl Fixture {
+        /// A ring over a file of ones.
+        fn new() -> Fixture {
+            let mut slots = vec![Slot::IDLE; DEPTH as usize];
+            for slot in &mut slots {
+                (slot.op, slot.len) = (Op::Read, BYTES as u32);
+            }
+            let slab = Slab {
+                slots: slots.into(),
+                memory: IoMemory::map(DEPTH as usize, BYTES, 0, MemoryKind::Pages).unwrap(),
+            };
+            let mut ring = Ring::new(DEPTH, RingOptions::default(), &slab.memory).unwrap();
+            // Calls go by the descriptor then. Refused where it was not registered.
+            let _ = ring.ring.submitter().unregister_ring_fd();
+            let mut file = tempfile::tempfile().unwrap();
+            std::io::Write::write_all(&mut file, &[1; BYTES]).unwrap();
+            ring.set_files(&[file.as_raw_fd()], false).unwrap();
+            Fixture { ring, slab, file }
+        }
+
+        fn submit(&mut self, slots: &[u32]) {
+            assert_eq!(self.ring.submit(&self.slab, slots), slots.len());
+        }
+
+        /// The slots that are over, when `min` of them are.
+        fn reap(&mut self, min: usize) -> io::Result<Vec<u32>> {
+            let mut done = Vec::new();
+            self.ring.reap(min, None, &mut done)?;
+            assert!(done.iter().all(|over| over.result == BYTES as i32));
+            let mut slots: Vec<_> = done.iter().map(|over| over.slot).collect();
+            slots.sort_unstable();
+            Ok(slots)
+        }
+
+        fn holds_ones(&self, slot: u32) -> bool {
+            *self.slab.memory.slot(slot, BYTES) == [1; BYTES]
+        }
+
+        /// Puts a file in the place of the ring's descriptor, so that the kernel refuses each call. What was there.
+        fn break_ring(&self) -> RawFd {
+            let fd = self.ring.ring.as_raw_fd();
+            // SAFETY: no memory is passed, and both descriptors belong to this fixture.
+            let kept = unsafe { libc::dup(fd) };
+            self.replace(self.file.as_raw_fd());
+            kept
+        }
+
+        fn replace(&self, with: RawFd) {
+            // SAFETY: as above.
+            let replaced = unsafe { libc::dup2(with, self.ring.ring.as_raw_fd()) };
+            assert!(replaced >= 0);
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_did_not_take_goes_with_the_next_call_and_is_done_once() {
+        let mut fixture = Fixture::new();
+        let kept = fixture.break_ring();
+        fixture.submit(&[0, 1]);
+        fixture.replace(kept);
+        fixture.submit(&[2]);
+        assert_eq!(fixture.reap(3).unwrap(), [0, 1, 2]);
+        assert!((0..3).all(|slot| fixture.holds_ones(slot)) && !fixture.holds_ones(3));
+        assert_eq!(fixture.ring.in_flight, 0);
+    }
+
+    #[test]
+    fn an_error_that_persists_is_found_by_the_wait() {
+        let mut fixture = Fixture::new();
+        fixture.break_ring();
+        fixture.submit(&[0, 1]);
+        let error = fixture.reap(1).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP));
+        // Nothing reached the kernel, so that nothing is waited for and nothing left.
+        assert!(fixture.ring.await_in_flight());
+    }
+
+    #[test]
+    fn buffers_stay_mapped_where_nobody_says_whether_they_are_written() {
+        let mut fixture = Fixture::new();
+        let address = fixture.slab.memory.slot(0, BYTES).as_ptr();
+        fixture.submit(&[0]);
+        fixture.ring.in_flight += 1;
+        fixture.break_ring();
+        let Fixture { ring, slab, .. } = fixture;
+        drop(ring);
+        drop(slab);
+        assert!(is_mapped(address));
+        let slab = Fixture::new().slab;
+        let address = slab.memory.slot(0, BYTES).as_ptr();
+        drop(slab);
+        assert!(!is_mapped(address), "what nobody uses is unmapped");
+    }
+
+    fn is_mapped(address: *const u8) -> bool {
+        // SAFETY: mincore(2) writes one byte for the one page, and fails where it is not mapped.
+        unsafe { libc::mincore(address.cast_mut().cast(), BYTES, &mut 0) == 0 }
+    }
 }

@@ -41,9 +41,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                 .backend
                 .reap(&self.parts.slab, min, timeout_ns, &mut self.done)
         {
-            let slot = Slot::IDLE;
-            self.fail(&slot, error.raw_os_error().unwrap_or(libc::EIO));
-            return Step::Again;
+            return self.lose_sight(&error);
         }
         if self.done.is_empty() {
             return self.nothing_reaped(min, wake_ns);
@@ -51,6 +49,19 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         self.now_ns = self.clock.now_ns();
         self.record();
         Step::Again
+    }
+
+    /// Completions cannot be had any more: the end of the worker, whatever errors its job survives. Its slots stay taken, as the kernel
+    /// may still use their buffers.
+    #[cold]
+    fn lose_sight(&mut self, error: &std::io::Error) -> Step {
+        let errno = error.raw_os_error().unwrap_or(libc::EIO);
+        let lost = std::mem::take(&mut self.in_flight);
+        self.failure
+            .get_or_insert(crate::failure::of_wait(errno, lost));
+        self.batch.clear();
+        self.batched = [0; 3];
+        self.next_phase()
     }
 
     #[cold]

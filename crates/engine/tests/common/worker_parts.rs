@@ -1,0 +1,96 @@
+//! What a worker is made of, over one file.
+
+use iosonde_engine::backend::{Slab, Slot};
+use iosonde_engine::clock::{Clock, RealClock};
+use iosonde_engine::contents::Contents;
+use iosonde_engine::iolog::IoLog;
+use iosonde_engine::pacing::Pacer;
+use iosonde_engine::recorder::Recorder;
+use iosonde_engine::sys::memory::{IoMemory, MemoryKind};
+use iosonde_engine::tally::Shared;
+use iosonde_engine::verifying::Verification;
+use iosonde_engine::worker::{DepthRules, Limits, Parts, Refill};
+use iosonde_engine::workload::rng::Stream;
+use iosonde_engine::workload::{FileLayout, Generator, Seeds};
+use iosonde_job::plan::*;
+use std::sync::Arc;
+
+pub(crate) const FILE_BYTES: u64 = 1 << 20;
+pub(crate) const DEPTH: u32 = 16;
+
+/// A worker's parts over one file, for a backend that keeps `depth` I/Os in flight.
+pub(crate) fn parts(job: &Job, depth: u32, clock: &RealClock) -> Parts {
+    let seeds = Seeds::new(&job.workload, 0, 1);
+    let layout = FileLayout::whole_file(FILE_BYTES);
+    let generator = Generator::new(job, &layout, seeds).unwrap();
+    let bytes = generator.buffer_bytes() as usize;
+    let mut memory = IoMemory::map(depth as usize, bytes, 4096, MemoryKind::Pages).unwrap();
+    let unit_bytes = job.workload.block_size.write.min();
+    let mut contents = Contents::new(&job.workload.buffers, unit_bytes, FILE_BYTES, &seeds);
+    contents.prepare(&mut memory);
+    let shared = Arc::new(Shared::default());
+    let start_ns = clock.now_ns();
+    let logs = &job.measure.logs;
+    Parts {
+        slab: Slab {
+            slots: vec![Slot::IDLE; depth as usize].into(),
+            memory,
+        },
+        verifier: Verification::new(job, &[(0, FILE_BYTES)], &generator).unwrap(),
+        generator,
+        contents,
+        pacer: Pacer::new(job, start_ns, seeds.stream(Stream::Arrival, 0)),
+        depth_control: None,
+        flow: None,
+        log: (*logs != Logs::default()).then(|| log(logs, start_ns)),
+        recorder: Recorder::new(&job.measure, 0, shared.clone()),
+        shared,
+        rules: DepthRules {
+            iodepth: depth,
+            batch_submit: depth,
+            call_limit: u32::MAX,
+            complete_min: 1,
+            complete_max: u32::MAX,
+            refill: Refill::AT_ONCE,
+            low: depth,
+            serialize_overlap: false,
+        },
+        limits: Limits {
+            start_ns,
+            deadline_ns: u64::MAX,
+            max_latency_ns: PerDirection::default(),
+            fill_device: false,
+        },
+        errors: job.errors.clone(),
+        file_names: vec!["file".to_owned()],
+        end_sync_files: vec![0],
+        timed: true,
+        cmdprio: None,
+        replayer: None,
+        keeper: None,
+        cache: None,
+        dump_directory: Default::default(),
+        verifies_each_pass: false,
+    }
+}
+
+/// A log, and a thread that takes what the worker writes to it.
+fn log(logs: &Logs, start_ns: u64) -> IoLog {
+    let (log, from_worker) = IoLog::new(logs, 0, start_ns);
+    std::thread::spawn(move || {
+        while let Some(batch) = from_worker.take() {
+            from_worker.give_back(batch);
+        }
+    });
+    log
+}
+
+/// A job of `loops` passes over the file.
+pub(crate) fn job(mode: Mode, random: bool, loops: u32) -> Job {
+    let mut job = Job::new("of_tests");
+    job.workload.rw = ReadWrite { mode, random };
+    job.workload.percentage_random = PerDirection::all(100);
+    job.schedule.loops = loops;
+    job.io.iodepth = DEPTH;
+    job
+}

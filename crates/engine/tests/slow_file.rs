@@ -1,0 +1,115 @@
+//! A ring that is dropped by a panic while a slow file is read: afterwards, nothing is written to the memory of its buffers.
+
+use iosonde_engine::backend::uring::Uring;
+use iosonde_engine::backend::{Backend, Handle, Op, Slab, Slot};
+use iosonde_engine::sys::memory::{IoMemory, MemoryKind};
+use iosonde_engine::sys::ring::RingOptions;
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const BYTES: usize = 4096;
+
+/// A file of which no page is zero, each read of which takes a second.
+struct SlowFile {
+    path: PathBuf,
+    server: Child,
+    _directory: tempfile::TempDir,
+}
+
+impl SlowFile {
+    fn serve() -> SlowFile {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("slow");
+        File::create(&path).unwrap();
+        let server = Command::new("nbdfuse")
+            .arg(&path)
+            .args(["[", "nbdkit", "--exit-with-parent", "--filter=delay"])
+            .args(["pattern", "1M", "rdelay=1", "]"])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while std::fs::metadata(&path).is_ok_and(|file| file.len() == 0) {
+            assert!(Instant::now() < deadline, "nbdfuse does not start");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        SlowFile {
+            path,
+            server,
+            _directory: directory,
+        }
+    }
+}
+
+impl Drop for SlowFile {
+    fn drop(&mut self) {
+        // Lazily: the ring may still have the file open.
+        let unmount = Command::new("fusermount3")
+            .arg("-uz")
+            .arg(&self.path)
+            .status();
+        drop(unmount);
+        drop(self.server.kill());
+        drop(self.server.wait());
+    }
+}
+
+/// Reads the file's first page into the only slot and panics meanwhile. The address of the slot.
+fn panic_while_reading(path: &Path) -> usize {
+    let file = File::open(path).unwrap();
+    let slot = Slot {
+        op: Op::Read,
+        len: BYTES as u32,
+        ..Slot::IDLE
+    };
+    let slab = Slab {
+        slots: vec![slot].into(),
+        memory: IoMemory::map(1, BYTES, 0, MemoryKind::Pages).unwrap(),
+    };
+    let address = slab.memory.slot(0, BYTES).as_ptr().addr();
+    let ended = catch_unwind(AssertUnwindSafe(move || {
+        let options = RingOptions {
+            force_async: 1,
+            ..RingOptions::default()
+        };
+        let mut uring = Uring::new(1, options, false, false, &slab).unwrap();
+        let handle = Handle {
+            fd: file.as_raw_fd(),
+            block_device: false,
+            size: BYTES as u64,
+        };
+        uring.set_files(&[handle]).unwrap();
+        uring.submit(&slab, &[0]).unwrap();
+        // A kernel worker has it by then.
+        std::thread::sleep(Duration::from_millis(200));
+        let _dropped_in_this_order = (uring, slab, file);
+        panic!("in the middle of an I/O");
+    }));
+    assert!(ended.is_err());
+    address
+}
+
+#[test]
+#[ignore = "needs FUSE"]
+#[expect(unsafe_code, reason = "looks at memory that is not owned any more")]
+fn is_not_written_to_memory_of_others() {
+    let slow = SlowFile::serve();
+    let address = panic_while_reading(&slow.path);
+    // SAFETY: nothing that is mapped is replaced (MAP_FIXED_NOREPLACE).
+    let taken = unsafe {
+        let flags = MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE;
+        let wanted = std::ptr::without_provenance_mut(address);
+        mmap_anonymous(wanted, BYTES, ProtFlags::READ | ProtFlags::WRITE, flags)
+    };
+    // Where the buffers were left mapped, no one else can have their memory.
+    let Ok(memory) = taken else { return };
+    std::thread::sleep(Duration::from_millis(1500));
+    // SAFETY: the page has just been mapped, and is this test's alone.
+    let bytes = unsafe { std::slice::from_raw_parts(memory.cast::<u8>(), BYTES) };
+    assert!(bytes.iter().all(|byte| *byte == 0), "written from behind");
+}
