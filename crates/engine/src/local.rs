@@ -16,6 +16,7 @@ mod layout_progress;
 mod logfiles;
 mod machine;
 mod member;
+mod permissions;
 mod rates;
 mod report;
 mod scheduler;
@@ -46,6 +47,7 @@ use iosonde_result::session::{RunError, Session};
 #[cfg(feature = "ceph")]
 pub(crate) use layout_progress::LayoutProgress;
 pub(crate) use member::Member;
+pub use permissions::Permissions;
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -74,8 +76,8 @@ pub struct LocalRunner {
     /// Files and devices that nobody has agreed to lose: a job that would write to one or remove it, or that needs more of it than
     /// there is, is refused, whatever it says.
     pub only_read: Vec<PathBuf>,
-    /// A file, device or directory outside of which no file is touched, whatever a job or a trace names.
-    pub within: Option<PathBuf>,
+    /// What jobs and traces may touch, whatever they name; `None` is everything, as with fio.
+    pub permissions: Option<Permissions>,
 }
 
 impl LocalRunner {
@@ -87,6 +89,7 @@ impl LocalRunner {
     /// What [`LocalSession::run`] would refuse.
     pub fn check(&self, plan: &Plan, to_be: &mut ToBe) -> Result<(), RunError> {
         let plan = placed(plan, &self.ceph)?;
+        self.check_permitted(plan.as_ref())?;
         let traced = Traced::read(plan.as_ref(), self.readonly)?;
         if simulate::is_simulated(plan.as_ref())? {
             files::find(&traced)?;
@@ -95,6 +98,14 @@ impl LocalRunner {
         let memory = memory_to_take(&device::system::System::live());
         buffers::check(&traced.plan, memory)?;
         files::check(&traced, self, to_be)
+    }
+
+    /// Refuses what its jobs are not permitted to touch.
+    fn check_permitted(&self, plan: &Plan) -> Result<(), RunError> {
+        match &self.permissions {
+            Some(permissions) => permissions.check_plan(plan, &self.ceph),
+            None => Ok(()),
+        }
     }
 
     /// Regular files and block devices that a plan would use and that are there already. What cannot be read of it, a run will tell.
@@ -150,9 +161,10 @@ impl LocalSession {
         self.runner.only_read.push(path);
     }
 
-    /// From now on all files are within this one ([`LocalRunner::within`]).
-    pub fn within(&mut self, path: Option<PathBuf>) {
-        self.runner.within = path;
+    /// From now on jobs may touch these targets and nothing else ([`Permissions::targets`]).
+    pub fn permit_targets(&mut self, targets: Vec<String>) {
+        let permissions = self.runner.permissions.get_or_insert_default();
+        permissions.targets = Some(targets);
     }
 
     fn estate(&self) -> MutexGuard<'_, Estate> {
@@ -165,6 +177,7 @@ impl Session for LocalSession {
         let begun = Instant::now();
         let plan = placed(plan, &self.runner.ceph)?;
         let plan = plan.as_ref();
+        self.runner.check_permitted(plan)?;
         let traced = Traced::read(plan, self.runner.readonly)?;
         if simulate::is_simulated(plan)? {
             return simulated(

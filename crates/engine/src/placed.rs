@@ -5,6 +5,7 @@
 //! `rbd://POOL/IMAGE`.
 
 use iosonde_job::Target;
+use iosonde_job::place::relocate_to_file;
 use iosonde_job::plan::{Ceph, CephAccess, Engine, Job, Plan};
 use iosonde_result::session::RunError;
 use std::borrow::Cow;
@@ -138,10 +139,8 @@ fn merged(job: &Job, meaning: &Meaning, access: &CephAccess) -> Result<Ceph, Run
 /// A job that contradicts its target.
 pub fn placed<'a>(plan: &'a Plan, access: &CephAccess) -> Result<Cow<'a, Plan>, RunError> {
     let is_ours = |job: &Job| {
-        let files = &job.files;
-        let names = files.filenames.iter().chain(&files.filename_format);
         let has_uri = |name: &String| name.starts_with("rados://") || name.starts_with("rbd://");
-        !matches!(job.io.engine, Engine::Null | Engine::Sim) && names.into_iter().any(has_uri)
+        !matches!(job.io.engine, Engine::Null | Engine::Sim) && names(job).any(has_uri)
     };
     if !plan.jobs.iter().any(is_ours) {
         return Ok(Cow::Borrowed(plan));
@@ -153,9 +152,16 @@ pub fn placed<'a>(plan: &'a Plan, access: &CephAccess) -> Result<Cow<'a, Plan>, 
     Ok(Cow::Owned(plan))
 }
 
+/// What names the files of a job. As in fio, `filename_format` counts only where `filename` names none.
+fn names(job: &Job) -> impl DoubleEndedIterator<Item = &String> {
+    let files = &job.files;
+    let format = files.filename_format.as_ref();
+    let format = format.filter(|_| files.filenames.is_empty());
+    files.filenames.iter().chain(format)
+}
+
 fn place(job: &mut Job, access: &CephAccess) -> Result<(), RunError> {
-    let names = job.files.filenames.iter().chain(&job.files.filename_format);
-    let Some(last) = names.filter_map(|name| meaning(name)).next_back() else {
+    let Some(last) = names(job).filter_map(|name| meaning(name)).next_back() else {
         return Ok(());
     };
     let ceph = merged(job, &last, access)?;
@@ -178,13 +184,13 @@ pub fn put(plan: &mut Plan, target: &Target, prefix: &str) {
         if matches!(job.io.engine, Engine::Null | Engine::Sim) {
             continue;
         }
+        if let Target::Rbd { .. } = target {
+            relocate_to_file(job, &target.to_string());
+            continue;
+        }
         let files = &mut job.files;
         files.directories.clear();
         files.opendir.clear();
-        if let Target::Rbd { .. } = target {
-            files.filenames = vec![target.to_string()];
-            continue;
-        }
         let within = |name: &str| {
             let base = name.rsplit('/').next().unwrap_or_default();
             file_in(target, &format!("{prefix}{base}"))
@@ -192,6 +198,8 @@ pub fn put(plan: &mut Plan, target: &Target, prefix: &str) {
         if files.filenames.is_empty() {
             let format = files.filename_format.as_deref();
             files.filename_format = within(format.unwrap_or("$jobname.$jobnum.$filenum"));
+        } else {
+            files.filename_format = None;
         }
         files.filenames = files
             .filenames
@@ -261,6 +269,27 @@ mod tests {
             Some("iosonde-7-$jobname.$jobnum.$filenum")
         );
         assert_eq!(unnamed.jobs[0].io.engine, Engine::Rados);
+    }
+
+    /// `filename_format` names no file where `filename` does.
+    #[test]
+    fn uri_in_an_unused_format_changes_no_engine() {
+        let named = |target: &str, format: &str| {
+            let mut plan = job(target);
+            plan.jobs[0].files.filename_format = Some(format.to_owned());
+            let placed = placed(&plan, &CephAccess::default()).unwrap();
+            placed.jobs[0].clone()
+        };
+        let file = named("/mnt/x", "rbd://p/precious");
+        assert!(!file.io.engine.is_ceph());
+        let image = named("rbd://p/i", "rbd://p/precious");
+        assert_eq!(image.io.ceph.unwrap().image.as_deref(), Some("i"));
+        let mut plan = job("x");
+        plan.jobs[0].files.filename_format = Some("rbd://p/precious".to_owned());
+        put(&mut plan, &"rados://p".parse().unwrap(), "iosonde-7-");
+        assert_eq!(plan.jobs[0].files.filename_format, None);
+        put(&mut plan, &"rbd://p/i".parse().unwrap(), "iosonde-7-");
+        assert_eq!(plan.jobs[0].files.filenames, ["rbd://p/i"]);
     }
 
     fn with_options(filename: &str, set: impl FnOnce(&mut Ceph)) -> Plan {

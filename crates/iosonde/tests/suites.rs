@@ -604,11 +604,32 @@ fn nothing_beside_the_target_is_touched() {
         "fio version 2 iolog\n{elsewhere} add\n{elsewhere} open\n{elsewhere} write 0 4096\n{elsewhere} close\n"
     );
     scratch.file("trace", &trace);
-    scratch.file("file", "mine");
     let job = "[../victim]\nname=ok\nfilename_format=$jobname\nrw=write\nsize=1m\n";
     scratch.file("job.fio", job);
     let outside = "which is not in";
-    for (target, workload, status, told) in [
+    let writes =
+        |options: &str| format!("options = {{ rw = \"write\", size = \"1m\", {options} }}");
+    let named = [
+        "filename_format = \"rbd://rbd/precious\"",
+        "filename_format = \"rados://pool/precious\"",
+        "filename_format = \"../victim\"",
+        "filename = \"rbd://rbd/precious\"",
+        "filename = \"../victim\", filename_format = \"rbd://rbd/precious\"",
+        "directory = \"..\", filename = \"victim\"",
+    ];
+    let named = named.map(writes);
+    let on_both = named.iter().flat_map(|workload| {
+        let of = |target| (target, workload.as_str(), 0, "");
+        [of("target"), of("file")]
+    });
+    let redirected =
+        format!("options = {{ read_iolog = \"trace\", replay_redirect = \"{elsewhere}\" }}");
+    let simulated = writes("ioengine = \"sim\"");
+    for (target, workload, status, told) in on_both.chain([
+        ("target", redirected.as_str(), 0, ""),
+        ("file", &redirected, 0, ""),
+        ("target", &simulated, 3, "ioengine=sim"),
+        ("file", &simulated, 3, "ioengine=sim"),
         ("target", "file = \"job.fio\"", 0, ""),
         ("target", "options = { read_iolog = \"trace\" }", 3, outside),
         ("file", "options = { read_iolog = \"trace\" }", 3, outside),
@@ -618,7 +639,8 @@ fn nothing_beside_the_target_is_touched() {
             3,
             "ioengine=rbd",
         ),
-    ] {
+    ]) {
+        scratch.file("file", &"mine".repeat(1 << 18));
         for path in &beside {
             fs::write(path, "mine").unwrap();
         }

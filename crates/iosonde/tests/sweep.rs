@@ -113,6 +113,58 @@ fn a_file_that_is_only_read_keeps_its_length_and_its_content() {
     }
 }
 
+/// Whatever options of a job name a file, an image or an engine.
+#[test]
+fn sweep_with_a_target_touches_nothing_else() {
+    let scratch = Scratch::new("sweep-names");
+    fs::create_dir(scratch.path("target")).unwrap();
+    let sweep = |options: &str, target: &str| {
+        scratch.file("victim", "mine");
+        scratch.file("file", &"mine".repeat(6 << 20));
+        let job = format!("[a]\nioengine=libaio\nrw=randwrite\nbs=4k\nsize=16m\n{options}\n");
+        scratch.file("job.fio", &job);
+        let words = format!(
+            "sweep job.fio {target} --iodepth 1 --runtime 1 --exhaustive --no-save --allow-overwrite file"
+        );
+        let words: Vec<&str> = words.split(' ').collect();
+        let output = scratch.run(&words);
+        let told = error(&output);
+        assert_eq!(
+            fs::read(scratch.path("victim")).unwrap(),
+            b"mine",
+            "{options}: {told}"
+        );
+        assert!(scratch.is_empty("target"), "{options}: {told}");
+        (output.status.code(), told)
+    };
+    for options in [
+        "filename_format=rbd://rbd/precious",
+        "filename_format=rados://pool/precious",
+        "filename_format=victim",
+        "filename=rbd://rbd/precious",
+        "filename=victim\nfilename_format=rbd://rbd/precious",
+        "directory=.\nfilename=victim",
+        "opendir=.",
+    ] {
+        for target in ["target", "file"] {
+            let (status, told) = sweep(options, target);
+            assert_eq!(status, Some(0), "{options} on {target}: {told}");
+        }
+    }
+    for options in [
+        "ioengine=rbd\npool=rbd\nrbdname=precious",
+        "ioengine=rados\npool=rbd",
+        "ioengine=sim",
+    ] {
+        for target in ["target", "file"] {
+            let (status, told) = sweep(options, target);
+            assert_eq!(status, Some(2), "{options} on {target}: {told}");
+            let engine = options.lines().next().unwrap();
+            assert!(told.contains(engine), "{options}: {told}");
+        }
+    }
+}
+
 /// Without a target as well, where the jobs say which files they take.
 #[test]
 fn files_that_jobs_name_are_only_read_if_they_were_there() {

@@ -2,7 +2,7 @@
 //!
 //! The target says where, the job says what: directories and files of this machine become files of the volume.
 
-use crate::plan::{Direction, Extent, Job, Plan};
+use crate::plan::{Direction, Engine, Extent, Job, Plan};
 
 /// Where a pod has its block volume.
 pub const DEVICE: &str = "/dev/iosonde";
@@ -24,6 +24,30 @@ pub fn vary(plan: &mut Plan, index: u64) {
     }
 }
 
+/// Gives a job one file, device or URI instead of every name that its options have for one.
+pub fn relocate_to_file(job: &mut Job, path: &str) {
+    let files = &mut job.files;
+    files.filenames = vec![path.to_owned()];
+    files.filename_format = None;
+    files.section = None;
+    files.directories.clear();
+    files.opendir.clear();
+    if let Some(redirect) = job.replay.as_mut().and_then(|it| it.redirect.as_mut()) {
+        path.clone_into(redirect);
+    }
+}
+
+/// The engine of a job that does not do I/O on the files of this machine, or of a Ceph cluster where `is_ceph` says that the
+/// target is there. The null engine does no I/O at all, so it does none elsewhere.
+pub fn engine_of_elsewhere(job: &Job, is_ceph: bool) -> Option<Engine> {
+    let is_elsewhere = match job.io.engine {
+        Engine::Rados | Engine::Rbd => !is_ceph,
+        Engine::Sim => true,
+        _ => false,
+    };
+    is_elsewhere.then_some(job.io.engine)
+}
+
 /// Moves all files of a plan into a volume. Returns what the user should know about it.
 ///
 /// `scratch` is the directory for files; `None` means that the volume is a block device.
@@ -33,13 +57,14 @@ pub fn into_volume(plan: &mut Plan, scratch: Option<&str>) -> Vec<String> {
         if !job.io.engine.has_paths() {
             continue;
         }
-        let files = &mut job.files;
         let Some(scratch) = scratch else {
-            files.directories.clear();
-            files.opendir.clear();
-            files.filenames = vec![DEVICE.to_owned()];
+            relocate_to_file(job, DEVICE);
             continue;
         };
+        if let Some(redirect) = job.replay.as_mut().and_then(|it| it.redirect.as_mut()) {
+            *redirect = format!("{scratch}/{}", downward(redirect));
+        }
+        let files = &mut job.files;
         for directory in &files.directories {
             if directory.starts_with('/') {
                 notes.push(format!("directory={directory} is the volume"));
@@ -216,6 +241,41 @@ mod tests {
         assert_eq!(plan.jobs[0].files.filenames, [DEVICE]);
         assert!(plan.jobs[0].files.directories.is_empty());
         assert!(plan.jobs[1].files.filenames.is_empty(), "null has no file");
+    }
+
+    #[test]
+    fn every_name_of_a_job_becomes_the_target() {
+        let mut plan = plan(
+            "--name=a --size=1m --filename=x --directory=/mnt --opendir=/mnt --filename_format=rbd://p/i --read_iolog=t \
+             --replay_redirect=/dev/sdb",
+        );
+        let job = &mut plan.jobs[0];
+        relocate_to_file(job, "/dev/sda");
+        let files = &job.files;
+        assert_eq!(files.filenames, ["/dev/sda"]);
+        assert!(files.directories.is_empty() && files.opendir.is_empty());
+        assert_eq!((&files.filename_format, &files.section), (&None, &None));
+        let redirect = |job: &Job| job.replay.clone().and_then(|replay| replay.redirect);
+        assert_eq!(redirect(job).as_deref(), Some("/dev/sda"));
+        into_volume(&mut plan, Some("/data/s"));
+        let redirect = redirect(&plan.jobs[0]);
+        assert_eq!(redirect.as_deref(), Some("/data/s/dev/sda"));
+    }
+
+    #[test]
+    fn engine_that_says_itself_where_it_goes_is_elsewhere() {
+        let mut job = Job::new("a");
+        for (engine, here, on_ceph) in [
+            (Engine::IoUring, None, None),
+            (Engine::Null, None, None),
+            (Engine::Rbd, Some(Engine::Rbd), None),
+            (Engine::Rados, Some(Engine::Rados), None),
+            (Engine::Sim, Some(Engine::Sim), Some(Engine::Sim)),
+        ] {
+            job.io.engine = engine;
+            assert_eq!(engine_of_elsewhere(&job, false), here);
+            assert_eq!(engine_of_elsewhere(&job, true), on_ceph);
+        }
     }
 
     /// Start, step and size.

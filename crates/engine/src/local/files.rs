@@ -200,7 +200,9 @@ impl<'a> Search<'a> {
             let members = self.members.iter();
             members.map(|member| (&self.plan.jobs[member.job], member.expected()))
         };
-        guard::stay(workers(), runner.within.as_deref())?;
+        if let Some(permissions) = &runner.permissions {
+            permissions.check_files(workers())?;
+        }
         guard::keep(workers(), &runner.only_read)?;
         if runner.readonly {
             self.layout.refuse_writes()?;

@@ -4,7 +4,7 @@ use crate::device::guard::check_writable;
 use crate::prepare::{FileUse, WorkerFiles};
 use iosonde_job::plan::{Direction, Job};
 use iosonde_result::session::RunError;
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 
 /// Checks all that a job would write and that is there already. What consent overrides comes back as warnings.
 pub(super) fn check(
@@ -75,49 +75,6 @@ pub(super) fn keep<'a>(
         }
     }
     Ok(())
-}
-
-/// Refuses files outside of a file, device or directory, whether they are there or not.
-pub(super) fn stay<'a>(
-    workers: impl Iterator<Item = (&'a Job, &'a WorkerFiles)>,
-    within: Option<&Path>,
-) -> Result<(), RunError> {
-    let Some(within) = within else {
-        return Ok(());
-    };
-    let bounds = real(within);
-    for (job, files) in workers.filter(|(job, _)| job.io.engine.has_paths()) {
-        let outside = files.files.iter().find(|file| {
-            let path = real(&file.path);
-            !path.starts_with(&bounds) || path.components().any(|step| step == Component::ParentDir)
-        });
-        if let Some(file) = outside {
-            return Err(RunError::Target {
-                path: file.path.display().to_string(),
-                problem: format!(
-                    "the job {} names this file, which is not in {}",
-                    job.name,
-                    within.display()
-                ),
-                remedy:
-                    "only the target is touched here; `iosonde fio` takes files wherever they are"
-                        .to_owned(),
-            });
-        }
-    }
-    Ok(())
-}
-
-/// A path without symbolic links, as far as there is something.
-fn real(path: &Path) -> PathBuf {
-    let is_there = |path: &&Path| path.exists();
-    let nearest = path.ancestors().find(is_there).unwrap_or(Path::new("."));
-    let found = nearest.canonicalize();
-    match (found, path.strip_prefix(nearest)) {
-        (Ok(found), Ok(rest)) if rest.as_os_str().is_empty() => found,
-        (Ok(found), Ok(rest)) => found.join(rest),
-        _ => path.to_owned(),
-    }
 }
 
 /// What a job would do to a file.

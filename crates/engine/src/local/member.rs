@@ -132,7 +132,9 @@ impl Member {
         let files = WorkerFiles::of_trace(&job, self.clone, &trace)?;
         let warnings = guard::check(&job, &files, &runner.consent)?;
         let worker = || [(&job, &files)].into_iter();
-        guard::stay(worker(), runner.within.as_deref())?;
+        if let Some(permissions) = &runner.permissions {
+            permissions.check_files(worker())?;
+        }
         guard::keep(worker(), &runner.only_read)?;
         let alone = Plan {
             jobs: vec![job.clone()],

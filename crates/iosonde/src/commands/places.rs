@@ -102,6 +102,11 @@ impl<'a> Places<'a> {
                 }
             }
         }
+        // Where none is named, the jobs of a file say themselves where they go.
+        if !names.is_empty() {
+            let permitted = places.all.iter().flat_map(|place| place.target.permitted());
+            places.local.permit_targets(permitted.collect());
+        }
         Ok(places)
     }
 

@@ -21,6 +21,16 @@ pub struct ProbeTarget {
     pub kind: TargetKind,
 }
 
+impl ProbeTarget {
+    /// What runs on it may touch, by path or URI: nothing of this machine where it is simulated.
+    pub fn permitted(&self) -> Vec<String> {
+        match self.kind {
+            TargetKind::Simulated { .. } => Vec::new(),
+            _ => vec![self.path.clone()],
+        }
+    }
+}
+
 /// The kinds of target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

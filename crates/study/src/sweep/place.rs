@@ -3,7 +3,7 @@
 use super::target::{Reach, SweepTarget};
 use crate::probe::TargetKind;
 use crate::words;
-use iosonde_job::place::confine;
+use iosonde_job::place::{confine, engine_of_elsewhere, relocate_to_file};
 use iosonde_job::plan::{Engine, Extent, Job};
 
 /// How much of a target a job says that it uses.
@@ -74,7 +74,7 @@ impl Misplaced {
         match self {
             Misplaced::Behind { .. } => "use a smaller offset=, or give size= to use more of it",
             Misplaced::Engine { .. } => {
-                "leave ioengine= out, or sweep rados://POOL or rbd://POOL/IMAGE"
+                "leave ioengine= out, or sweep rados://POOL, rbd://POOL/IMAGE or sim:MODEL"
             }
             Misplaced::Trace { .. } => "replay it with `iosonde fio`, or leave read_iolog out",
         }
@@ -96,11 +96,12 @@ pub(super) fn place(job: &mut Job, target: &SweepTarget) -> Result<(), Misplaced
     let is_ceph = ["rados://", "rbd://"]
         .iter()
         .any(|scheme| target.path.starts_with(scheme));
-    if matches!(job.io.engine, Engine::Rados | Engine::Rbd) && !is_ceph && simulated.is_none() {
+    let elsewhere = engine_of_elsewhere(job, is_ceph).filter(|_| simulated.is_none());
+    if let Some(engine) = elsewhere {
         return Err(Misplaced::Engine {
             job: job.name.clone(),
             target: target.name.clone(),
-            engine: job.io.engine.name(),
+            engine: engine.name(),
         });
     }
     confine(job, target.bytes, target.is_device()).map_err(|start_bytes| Misplaced::Behind {
@@ -109,9 +110,7 @@ pub(super) fn place(job: &mut Job, target: &SweepTarget) -> Result<(), Misplaced
         start_bytes,
         bytes: target.bytes,
     })?;
-    job.files.filenames = vec![target.path.clone()];
-    job.files.directories.clear();
-    job.files.opendir.clear();
+    relocate_to_file(job, &target.path);
     job.files.allow_mounted_write |=
         matches!(target.kind, TargetKind::Existing { consent: true, .. });
     // Whatever engine the job names: on a simulated device nothing of this machine is touched.

@@ -5,7 +5,7 @@ use crate::args::RunArgs;
 use crate::commands::target::check;
 use crate::commands::{ceph, cluster};
 use crate::failure::Failure;
-use iosonde_engine::local::{LocalRunner, ToBe};
+use iosonde_engine::local::{LocalRunner, Permissions, ToBe};
 use iosonde_job::plan::{Engine, Extent, Job, Plan};
 use iosonde_result::session::RunError;
 use iosonde_study::load::{self, LoadOptions};
@@ -71,7 +71,9 @@ impl Look {
             runner: LocalRunner {
                 consent: args.written.allow_overwrite.clone(),
                 only_read: ground.only_read().into_iter().collect(),
-                within: ground.bounds(),
+                permissions: Some(Permissions {
+                    targets: Some(ground.permitted()),
+                }),
                 ..LocalRunner::default()
             },
             target: ProbeTarget {

@@ -392,7 +392,7 @@ impl Runner<'_> {
             for note in on.site.put(&mut plan)? {
                 self.live.line(&format!("note: {note}"));
             }
-            self.session.within(on.site.bounds());
+            self.session.permit_targets(on.site.permitted());
             let mut keeping = on.keeping(self.session, self.stop, about, &mut self.lines);
             let run = keeping.run(&plan, self.live)?;
             if keeping.is_cut {
@@ -400,12 +400,12 @@ impl Runner<'_> {
             }
             return Ok((StepOutcome::Run(Box::new(run)), None));
         }
-        self.session.within(None);
         // A study has a working file of its own.
         self.live.end();
         let live = &self.live;
         let note = &mut |note: &str| live.line(note);
         let studied = on.site.studied(&on.target.name, self.args, note)?;
+        self.session.permit_targets(studied.target.permitted());
         let within = Within {
             args: self.args,
             suite: &self.suite.name,

@@ -2,9 +2,9 @@
 
 use crate::commands::ceph;
 use crate::failure::Failure;
-use iosonde_engine::placed::put;
+use iosonde_engine::placed::{file_in, put};
 use iosonde_job::Target;
-use iosonde_job::place::{confine, into_volume};
+use iosonde_job::place::{confine, engine_of_elsewhere, into_volume, relocate_to_file};
 use iosonde_job::plan::{Direction, Engine, Extent, Job, Plan};
 use iosonde_result::session::RunError;
 use iosonde_study::probe::TargetKind;
@@ -60,12 +60,12 @@ impl Ground {
 
     /// Puts a plan on the target; what it must not do there is an error. Returns what the user should know.
     pub(super) fn put(&self, plan: &mut Plan) -> Result<Vec<String>, RunError> {
+        if !matches!(self.kind, TargetKind::Simulated { .. }) {
+            self.refuse_other_places(plan)?;
+        }
         if let (Some((target, prefix)), TargetKind::Pool { .. }) = (&self.ceph, &self.kind) {
             put(plan, target, prefix);
             return Ok(Vec::new());
-        }
-        if self.ceph.is_none() && !matches!(self.kind, TargetKind::Simulated { .. }) {
-            self.refuse_other_places(plan)?;
         }
         match (&self.kind, &self.scratch) {
             (TargetKind::Simulated { options }, _) => {
@@ -100,31 +100,36 @@ impl Ground {
 
     /// Jobs whose engine says itself where they go.
     fn refuse_other_places(&self, plan: &Plan) -> Result<(), RunError> {
-        let is_elsewhere = |job: &&Job| matches!(job.io.engine, Engine::Rados | Engine::Rbd);
-        match plan.jobs.iter().find(is_elsewhere) {
-            Some(job) => Err(RunError::Target {
+        let mut engines = plan.jobs.iter().filter_map(|job| {
+            let engine = engine_of_elsewhere(job, self.ceph.is_some())?;
+            Some((job, engine))
+        });
+        match engines.next() {
+            Some((job, engine)) => Err(RunError::Target {
                 path: self.name.clone(),
                 problem: format!(
                     "the job {} has ioengine={}, which does not go there",
                     job.name,
-                    job.io.engine.name()
+                    engine.name()
                 ),
-                remedy: "leave ioengine= out, or name rados://POOL or rbd://POOL/IMAGE".to_owned(),
+                remedy: "leave ioengine= out, or name rados://POOL, rbd://POOL/IMAGE or sim:MODEL"
+                    .to_owned(),
             }),
             None => Ok(()),
         }
     }
 
-    /// Outside of this no file is touched by the jobs that are put on it.
-    pub(super) fn bounds(&self) -> Option<PathBuf> {
-        match (&self.kind, &self.scratch) {
-            (_, Some(scratch)) => Some(scratch.path.clone()),
-            (TargetKind::Existing { .. } | TargetKind::Directory { .. }, None)
-                if self.ceph.is_none() =>
-            {
-                Some(PathBuf::from(&self.name))
+    /// What the jobs that are put on it may touch.
+    pub(super) fn permitted(&self) -> Vec<String> {
+        match (&self.kind, &self.ceph) {
+            (TargetKind::Simulated { .. }, _) => Vec::new(),
+            (TargetKind::Pool { .. }, Some((target, prefix))) => {
+                file_in(target, prefix).into_iter().collect()
             }
-            _ => None,
+            _ => match &self.scratch {
+                Some(scratch) => vec![scratch.path.to_string_lossy().into_owned()],
+                None => vec![self.name.clone()],
+            },
         }
     }
 
@@ -165,10 +170,8 @@ impl Ground {
                     ),
                 });
             }
+            relocate_to_file(job, &self.name);
             let files = &mut job.files;
-            files.filenames = vec![self.name.clone()];
-            files.directories.clear();
-            files.opendir.clear();
             // A trace names the devices that it goes to itself, which nobody has agreed to lose.
             files.allow_mounted_write |= consent && job.replay.is_none();
             if matches!(files.size, Some(Extent::Bytes(size)) if size > bytes) {

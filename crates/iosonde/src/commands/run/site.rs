@@ -73,11 +73,11 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// Outside of this no file is touched by jobs that are put on it.
-    pub(super) fn bounds(&self) -> Option<PathBuf> {
+    /// What jobs that are put on it may touch here.
+    pub(super) fn permitted(&self) -> Vec<String> {
         match self {
-            Site::Here(ground) => ground.bounds(),
-            Site::Pod(_) => None,
+            Site::Here(ground) => ground.permitted(),
+            Site::Pod(_) => Vec::new(),
         }
     }
 
