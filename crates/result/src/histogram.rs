@@ -52,12 +52,16 @@ pub const fn middle(index: usize) -> u64 {
 
 /// Counts of values by bucket. Serialised sparsely as `[[index, count], ...]`.
 ///
-/// One that is made to count into has all its buckets from the start, so that counting allocates nothing. One that was read ends
-/// with its last bucket in use: a stored run has hundreds, most of them of directions that moved nothing.
+/// One that is made to count into has all its buckets from the start, so that counting allocates nothing. [`Histogram::compact`]
+/// and reading leave the buckets in use alone, in a few bytes each: a run has one for each interval. Counting into such a
+/// histogram gives it all its buckets back.
 #[derive(Clone)]
 pub struct Histogram {
+    /// All buckets, or none.
     counts: Box<[u64]>,
     total: u64,
+    /// The buckets in use while `counts` is empty.
+    compact: CompactBuckets,
 }
 
 impl PartialEq for Histogram {
@@ -73,6 +77,7 @@ impl Default for Histogram {
         Histogram {
             counts: vec![0; BUCKETS].into_boxed_slice(),
             total: 0,
+            compact: CompactBuckets::default(),
         }
     }
 }
@@ -107,20 +112,37 @@ impl Histogram {
 
     /// Adds all counts of `other`.
     pub fn merge(&mut self, other: &Histogram) {
-        if other.counts.len() > self.counts.len() {
+        if self.counts.is_empty() {
             self.complete();
         }
-        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
-            *mine += theirs;
+        if other.counts.is_empty() {
+            for (index, count) in other.compact.buckets() {
+                self.counts[index] += count;
+            }
+        } else {
+            for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
+                *mine += theirs;
+            }
         }
         self.total += other.total;
     }
 
-    /// Gives one that was read the rest of the buckets.
+    /// Keeps the buckets in use alone. The histogram stays equal to what it was.
+    pub fn compact(&mut self) {
+        if !self.counts.is_empty() {
+            self.compact = CompactBuckets::new(self.buckets());
+            self.counts = Box::default();
+        }
+    }
+
+    /// Gives a compact histogram all its buckets.
     #[cold]
     fn complete(&mut self) {
-        let mut counts = std::mem::take(&mut self.counts).into_vec();
-        counts.resize(BUCKETS, 0);
+        debug_assert!(self.counts.is_empty());
+        let mut counts = vec![0; BUCKETS];
+        for (index, count) in std::mem::take(&mut self.compact).buckets() {
+            counts[index] = count;
+        }
         self.counts = counts.into_boxed_slice();
     }
 
@@ -131,11 +153,11 @@ impl Histogram {
 
     /// Non-empty buckets in ascending order: index and count.
     pub fn buckets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        self.counts
-            .iter()
-            .enumerate()
+        let counts = self.counts.iter().enumerate();
+        counts
             .filter(|(_, count)| **count > 0)
             .map(|(index, count)| (index, *count))
+            .chain(self.compact.buckets())
     }
 
     /// The value below or at which `percent` per cent of the values lie: the middle of the bucket in which the running
@@ -153,7 +175,11 @@ impl Histogram {
     /// The share of values that lie above the bucket of this one, 0 to 1. `None` when empty.
     pub fn share_above(&self, value: u64) -> Option<f64> {
         let bound = index_of(value);
-        let above: u64 = self.counts.iter().skip(bound + 1).sum();
+        let above: u64 = self
+            .buckets()
+            .filter(|(index, _)| *index > bound)
+            .map(|(_, count)| count)
+            .sum();
         (self.total > 0).then(|| above as f64 / self.total as f64)
     }
 
@@ -204,26 +230,79 @@ impl JsonSchema for Histogram {
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let pairs = Vec::<(usize, u64)>::deserialize(deserializer)?;
-        let needed = pairs
-            .iter()
-            .map(|(index, _)| index.saturating_add(1))
-            .max()
-            .unwrap_or(0);
-        if needed > BUCKETS {
+        if let Some((index, _)) = pairs.iter().find(|(index, _)| *index >= BUCKETS) {
             return Err(serde::de::Error::custom(format!(
-                "histogram bucket {} is not below {BUCKETS}",
-                needed - 1
+                "histogram bucket {index} is not below {BUCKETS}"
             )));
         }
-        let mut histogram = Histogram {
-            counts: vec![0; needed].into_boxed_slice(),
-            total: 0,
-        };
+        if pairs.is_sorted_by(|(before, _), (after, _)| before < after) {
+            return Ok(Histogram {
+                counts: Box::default(),
+                total: pairs.iter().map(|(_, count)| count).sum(),
+                compact: CompactBuckets::new(pairs.into_iter()),
+            });
+        }
+        let mut histogram = Histogram::default();
         for (index, count) in pairs {
             histogram.add_bucket(index, count);
         }
+        histogram.compact();
         Ok(histogram)
     }
+}
+
+/// Non-empty buckets in ascending order: for each the distance from the bucket before and the count, both in LEB128.
+#[derive(Clone, Default)]
+struct CompactBuckets(Box<[u8]>);
+
+impl CompactBuckets {
+    /// Buckets in ascending order. Empty ones are left out.
+    fn new(buckets: impl Iterator<Item = (usize, u64)>) -> CompactBuckets {
+        let mut bytes = Vec::new();
+        let mut before = 0;
+        for (index, count) in buckets.filter(|(_, count)| *count > 0) {
+            debug_assert!(index >= before && index < BUCKETS);
+            write_leb128(&mut bytes, (index - before) as u64);
+            write_leb128(&mut bytes, count);
+            before = index;
+        }
+        CompactBuckets(bytes.into_boxed_slice())
+    }
+
+    fn buckets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let mut rest = &*self.0;
+        let mut index = 0;
+        std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            index += read_leb128(&mut rest) as usize;
+            Some((index, read_leb128(&mut rest)))
+        })
+    }
+}
+
+/// Seven bits to a byte, the lowest first; the top bit says that more follow.
+fn write_leb128(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+fn read_leb128(bytes: &mut &[u8]) -> u64 {
+    let mut value = 0;
+    let mut shift = 0;
+    while let Some((byte, rest)) = bytes.split_first() {
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            break;
+        }
+        shift += 7;
+    }
+    value
 }
 
 #[cfg(test)]
@@ -256,24 +335,59 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_read_takes_no_more_than_it_holds_and_counts_on() {
+    fn compact_histogram_equals_the_whole_one_and_counts_on() {
+        let mut made = Histogram::default();
+        let values = [0, 3, 70, 70, 300, 1 << 20, 1 << 30, MAX_VALUE];
+        values.into_iter().for_each(|value| made.record(value));
+        made.record_n(5_000, u64::MAX >> 1);
+        let mut compact = made.clone();
+        compact.compact();
+        assert!(compact.counts.is_empty() && compact.compact.0.len() < 40);
+        assert_eq!(compact, made);
+        assert!(compact.buckets().eq(made.buckets()));
+        for percent in [0.0, 1.0, 50.0, 99.9, 100.0] {
+            assert_eq!(compact.percentile(percent), made.percentile(percent));
+            assert_eq!(
+                compact.percentile_bounds(percent),
+                made.percentile_bounds(percent)
+            );
+        }
+        for value in values {
+            assert_eq!(compact.share_above(value), made.share_above(value));
+        }
+        let json = |histogram: &Histogram| serde_json::to_string(histogram).unwrap();
+        assert_eq!(json(&compact), json(&made));
+        let mut twice = compact.clone();
+        twice.compact();
+        assert_eq!(twice, made);
+        // Counting, and merging either way.
+        for histogram in [&mut compact, &mut made] {
+            histogram.record(4_000);
+        }
+        assert_eq!(compact, made);
+        let (mut into_compact, mut into_made) = (twice.clone(), Histogram::default());
+        into_made.merge(&twice);
+        assert_eq!(into_made, twice);
+        let mut small = Histogram::default();
+        small.record(9);
+        for histogram in [&mut into_compact, &mut into_made] {
+            histogram.merge(&small);
+        }
+        assert_eq!(into_compact, into_made);
+    }
+
+    #[test]
+    fn histogram_that_was_read_is_compact() {
         let mut made = Histogram::default();
         [3, 70, 70].into_iter().for_each(|value| made.record(value));
-        let mut read: Histogram = serde_json::from_str("[[3,1],[70,2]]").unwrap();
-        assert_eq!(read.counts.len(), 71);
+        let read: Histogram = serde_json::from_str("[[3,1],[70,2]]").unwrap();
+        assert!(read.counts.is_empty());
         assert_eq!((&read, read.percentile(90.0)), (&made, Some(70)));
         assert_eq!(read.share_above(1 << 30), Some(0.0));
         let empty: Histogram = serde_json::from_str("[]").unwrap();
-        assert!(empty.counts.is_empty() && empty == Histogram::default());
-        // Values beyond its end, and a longer one.
-        let mut merged = empty;
-        merged.merge(&read);
-        assert_eq!(merged, made);
-        read.record(1 << 30);
-        made.record(1 << 30);
-        assert_eq!(read, made);
-        merged.merge(&read);
-        assert_eq!(merged.total(), 7);
+        assert_eq!((&empty, empty.total()), (&Histogram::default(), 0));
+        let unsorted: Histogram = serde_json::from_str("[[70,1],[3,1],[70,1],[9,0]]").unwrap();
+        assert_eq!(unsorted, made);
         assert!(serde_json::from_str::<Histogram>(&format!("[[{BUCKETS},1]]")).is_err());
         assert!(serde_json::from_str::<Histogram>(&format!("[[{},1]]", usize::MAX)).is_err());
     }

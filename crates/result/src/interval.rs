@@ -31,6 +31,15 @@ fn is_zero(value: &u64) -> bool {
 }
 
 impl Interval {
+    /// With the buckets in use of its histograms alone: see [`Histogram::compact`].
+    pub fn compacted(mut self) -> Interval {
+        self.latency.compact();
+        if let Some(latency) = &mut self.sync_latency {
+            latency.compact();
+        }
+        self
+    }
+
     /// Adds what was counted in another one. Times stay as they are.
     pub fn add(&mut self, other: &Interval) {
         self.latency.merge(&other.latency);

@@ -273,7 +273,8 @@ fn intervals(pods: &[PodRun]) -> Vec<Interval> {
         .min()
         .unwrap_or(0);
     let at = |index: usize| pods.iter().map(move |pod| &pod.result.intervals[index]);
-    (0..complete).map(|index| interval(at(index))).collect()
+    let sums = (0..complete).map(|index| interval(at(index)));
+    sums.map(Interval::compacted).collect()
 }
 
 /// The same slice of all pods as one.

@@ -435,7 +435,8 @@ impl<'a> Crew<'a> {
         if let Some(watch) = &mut self.around.watch {
             watch.machine().sample(&interval);
         }
-        self.outcome.intervals.push(interval);
+        // A run of days has too many of them for all their buckets.
+        self.outcome.intervals.push(interval.compacted());
     }
 
     /// Shows what workers have to say.
