@@ -6,7 +6,8 @@
 //! for users.
 //!
 //! The file is safe against a crash at any moment (write-ahead log, every commit synchronised) and against several programs
-//! at once (transactions that wait for one another). A file that is damaged is put aside under another name, never
+//! at once (transactions that wait for one another). On file systems that several hosts share, each host has a file of its own
+//! (`hosts`). A file that is damaged is put aside under another name, never
 //! overwritten.
 
 mod aside;
@@ -14,6 +15,7 @@ mod blob;
 mod earlier_runs;
 mod error;
 mod headline;
+mod hosts;
 mod id;
 mod incoming;
 mod keeper;
@@ -46,6 +48,8 @@ use rusqlite::Connection;
 pub(crate) struct Store {
     connection: Connection,
     place: Place,
+    /// Whether it is a copy of the files of several hosts, which nothing can be written to.
+    is_merged: bool,
 }
 
 #[cfg(test)]

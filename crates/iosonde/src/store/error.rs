@@ -39,6 +39,9 @@ pub(crate) enum StoreError {
     /// The operating system has one.
     #[error("{0}: {1}")]
     Io(PathBuf, std::io::Error),
+    /// Another host writes the file that it is in.
+    #[error("{id} is in {path}, which this host does not write")]
+    OtherHost { id: String, path: PathBuf },
     /// What is kept cannot be read.
     #[error("{what}: what is kept cannot be read: {problem}")]
     Unreadable { what: String, problem: String },
@@ -139,6 +142,9 @@ impl StoreError {
             }
             StoreError::ReadOnly(..) | StoreError::Sqlite { .. } | StoreError::Io(..) => {
                 "name another file with --store, or measure with --no-save"
+            }
+            StoreError::OtherHost { .. } => {
+                "remove it on the host that the file is named after; a file without a host in its name can be copied to a local disk and named with --store"
             }
             StoreError::Unreadable { .. } => "use the iosonde that kept it, or a newer one",
             StoreError::Unknown { .. }

@@ -1,7 +1,7 @@
 //! Opening the history: what kind of file it is, and what is done about a damaged one.
 
 use super::error::is_damage;
-use super::{Place, Store, StoreError, aside, schema, unwritable};
+use super::{Place, Store, StoreError, aside, hosts, schema, unwritable};
 use rusqlite::{Connection, OpenFlags};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -42,25 +42,35 @@ impl Store {
         })
     }
 
-    fn open_to_write(place: &Place) -> Result<Store, StoreError> {
+    /// Opens a healthy history to write to it.
+    pub(super) fn open_to_write(place: &Place) -> Result<Store, StoreError> {
         let path = &place.path;
         refuse_other_files(place)?;
         let wrong = |error: rusqlite::Error| StoreError::sqlite(path, &error);
         let mut connection = connect(path, OpenFlags::SQLITE_OPEN_CREATE).map_err(wrong)?;
         refuse_other_databases(&connection, path)?;
         if size(path) <= CHECKED_BYTES {
-            check(&connection, path)?;
+            quick_check(&connection, path)?;
         }
-        prepare(&connection).map_err(wrong)?;
+        // Where hosts share the file system, they share no memory, which the write-ahead log takes.
+        let journal_mode = match place.shared {
+            Some(_) => "DELETE",
+            None => "WAL",
+        };
+        prepare(&connection, journal_mode).map_err(wrong)?;
         schema::migrate(&mut connection).map_err(wrong)?;
         Ok(Store {
             connection,
             place: place.clone(),
+            is_merged: false,
         })
     }
 
     /// Opens the history to read from it, or to remove from it.
     pub(crate) fn open(place: &Place) -> Result<Store, StoreError> {
+        if let Some(shared) = &place.shared {
+            return hosts::open_merged(place, shared);
+        }
         let path = &place.path;
         if !path.exists() {
             return Err(StoreError::Empty(path.clone()));
@@ -84,6 +94,7 @@ impl Store {
         Ok(Store {
             connection,
             place: place.clone(),
+            is_merged: false,
         })
     }
 
@@ -93,8 +104,20 @@ impl Store {
     }
 }
 
+#[cfg(test)]
+thread_local! {
+    /// Whether locks of files have no effect, as on file systems that do not pass them on to other hosts.
+    pub(super) static WITHOUT_LOCKS: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
 pub(super) fn connect(path: &Path, more: OpenFlags) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
+    #[cfg(test)]
+    let connection = match WITHOUT_LOCKS.get() {
+        true => Connection::open_with_flags_and_vfs(path, flags, "unix-none")?,
+        false => Connection::open_with_flags(path, flags)?,
+    };
+    #[cfg(not(test))]
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
     Ok(connection)
@@ -124,7 +147,10 @@ fn refuse_other_files(place: &Place) -> Result<(), StoreError> {
 }
 
 /// SQLite files of other programs, and histories of newer ones.
-fn refuse_other_databases(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+pub(super) fn refuse_other_databases(
+    connection: &Connection,
+    path: &Path,
+) -> Result<(), StoreError> {
     let (id, found, is_empty) =
         identity(connection).map_err(|error| StoreError::sqlite(path, &error))?;
     if id != schema::APPLICATION_ID && !(id == 0 && found == 0 && is_empty) {
@@ -156,7 +182,7 @@ fn size(path: &Path) -> u64 {
 }
 
 /// Reads the file through.
-fn check(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+pub(super) fn quick_check(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let first = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
     match first {
         Ok(found) if found == "ok" => Ok(()),
@@ -168,16 +194,18 @@ fn check(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Write-ahead log, and every commit on the disk before it counts.
-fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+/// Every commit is on the disk before it counts.
+fn prepare(connection: &Connection, journal_mode: &str) -> rusqlite::Result<()> {
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     let begun = Instant::now();
     loop {
-        // Where the file system cannot do it (some network ones), the old journal stays, which is as safe. The change
-        // needs the file for itself, and SQLite does not wait for that.
-        let changed = connection
-            .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0));
+        // Where the file system has no memory to share, the old journal stays, which is as safe. The change needs the file for
+        // itself, and SQLite does not wait for that.
+        let changed =
+            connection.pragma_update_and_check(None, "journal_mode", journal_mode, |row| {
+                row.get::<_, String>(0)
+            });
         match changed {
             Ok(_) => return Ok(()),
             Err(error) if is_damage(&error) || begun.elapsed() > PATIENCE => return Err(error),

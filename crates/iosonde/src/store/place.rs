@@ -1,6 +1,6 @@
 //! Where the history is.
 
-use super::StoreError;
+use super::{StoreError, hosts};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -11,12 +11,30 @@ pub(crate) struct Place {
     pub(crate) path: PathBuf,
     /// Whether the user named it. Such a file is only touched if it is a history.
     pub(crate) is_named: bool,
+    /// Where several hosts share the file system: the name without this host's. The files of all hosts are beside it, and are
+    /// read as one history.
+    pub(crate) shared: Option<PathBuf>,
 }
 
 impl Place {
     /// The file that `--store` names, else `IOSONDE_STORE`, else one in the XDG data directory.
+    /// On a file system that several hosts share it is the file of this host.
     pub(crate) fn find(named: Option<&Path>) -> Result<Place, StoreError> {
-        Place::from_env(named, |name| std::env::var_os(name))
+        let place = Place::from_env(named, |name| std::env::var_os(name))?;
+        Ok(match hosts::is_on_shared_file_system(&place.path) {
+            true => place.written_by(&hosts::this_host()),
+            false => place,
+        })
+    }
+
+    /// The file of a host beside a history that hosts share.
+    pub(super) fn written_by(self, host: &str) -> Place {
+        debug_assert!(self.shared.is_none());
+        Place {
+            path: hosts::file_of_host(&self.path, host),
+            shared: Some(self.path),
+            ..self
+        }
     }
 
     fn from_env(
@@ -33,6 +51,7 @@ impl Place {
             return Ok(Place {
                 path,
                 is_named: true,
+                shared: None,
             });
         }
         // As the XDG base directory specification has it, a relative path does not count.
@@ -43,6 +62,7 @@ impl Place {
         Ok(Place {
             path: data.join("iosonde/history.db"),
             is_named: false,
+            shared: None,
         })
     }
 
@@ -102,6 +122,7 @@ mod tests {
             let place = Place {
                 path: PathBuf::from(path),
                 is_named: false,
+                shared: None,
             };
             place.obstacle().map(|error| error.kind())
         };

@@ -28,6 +28,7 @@ impl Scratch {
         let place = Place {
             path: directory.join("history.db"),
             is_named: true,
+            shared: None,
         };
         Scratch { directory, place }
     }
@@ -519,6 +520,10 @@ fn errors_of_the_history_are_told_with_a_remedy() {
         StoreError::ReadOnly(path(), rustix::io::Errno::ROFS.into()),
         StoreError::Unfinished(path()),
         StoreError::Full(path()),
+        StoreError::OtherHost {
+            id: "3fa9c1".to_owned(),
+            path: PathBuf::from("/h/history.n2-7be001.db"),
+        },
     ];
     let told: Vec<String> = errors
         .into_iter()

@@ -93,6 +93,9 @@ impl Store {
 
     /// Removes studies, all or none.
     pub(crate) fn remove(&mut self, ids: &[String]) -> Result<(), StoreError> {
+        if self.is_merged {
+            return self.own_file_of(ids)?.remove(ids);
+        }
         self.transaction(|transaction| {
             for id in ids {
                 transaction.execute("DELETE FROM study WHERE id = ?1", [id])?;
