@@ -167,6 +167,15 @@ impl LocalSession {
         permissions.targets = Some(targets);
     }
 
+    /// From now on logs, and blocks that fail verification, are saved below this directory, and jobs may run commands or not
+    /// ([`Permissions`]).
+    pub fn permit_outside(&mut self, logs: PathBuf, commands: bool) {
+        self.runner.dump_directory.clone_from(&logs);
+        let permissions = self.runner.permissions.get_or_insert_default();
+        permissions.logs = Some(logs);
+        permissions.commands = commands;
+    }
+
     fn estate(&self) -> MutexGuard<'_, Estate> {
         self.estate.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -178,15 +187,12 @@ impl Session for LocalSession {
         let plan = placed(plan, &self.runner.ceph)?;
         let plan = plan.as_ref();
         self.runner.check_permitted(plan)?;
+        if let Some(permissions) = &self.runner.permissions {
+            permissions.make_log_directories(plan)?;
+        }
         let traced = Traced::read(plan, self.runner.readonly)?;
         if simulate::is_simulated(plan)? {
-            return simulated(
-                plan,
-                &traced,
-                &mut self.worn,
-                &self.runner.interrupt,
-                observer,
-            );
+            return simulated(plan, &traced, &mut self.worn, &self.runner, observer);
         }
         let started_at_ms = epoch_ms();
         raise_open_files();
@@ -259,11 +265,12 @@ fn simulated(
     plan: &Plan,
     traced: &Traced,
     worn: &mut simulate::Worn,
-    interrupt: &Interrupt,
+    runner: &LocalRunner,
     observer: &mut dyn Observer,
 ) -> Result<RunResult, RunError> {
     let clones = files::find(traced)?;
-    let outcome = simulate::run(&traced.plan, &clones, worn, interrupt, observer)?;
+    let bounds = (&*runner.interrupt, runner.dump_directory.as_path());
+    let outcome = simulate::run(&traced.plan, &clones, worn, bounds, observer)?;
     let elapsed_ns = outcome.elapsed_ns;
     Ok(result(plan, outcome, 0, elapsed_ns))
 }

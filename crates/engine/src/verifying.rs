@@ -256,6 +256,9 @@ impl Verification {
             let name = format!("{}.{}.{what}", name.display(), slot.offset);
             directory.join(name)
         };
+        if !directory.as_os_str().is_empty() {
+            std::fs::create_dir_all(directory)?;
+        }
         std::fs::write(path("received"), buffer)?;
         std::fs::write(path("expected"), self.expected(slot, buffer))
     }

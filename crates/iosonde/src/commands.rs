@@ -17,6 +17,7 @@ pub(crate) mod limits;
 pub(crate) mod list;
 pub(crate) mod load;
 mod named;
+mod outside;
 mod pivot;
 mod places;
 pub(crate) mod probe;

@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 
-use common::{NET, SLOWER, SUITE, Scratch};
+use common::{NET, SLOWER, SUITE, Scratch, text};
 
 /// A user who may do little.
 const NOBODY: u32 = 65534;
@@ -654,6 +654,85 @@ fn nothing_beside_the_target_is_touched() {
             assert_eq!(fs::read(path).unwrap(), b"mine", "{workload}: {said}");
         }
     }
+}
+
+/// Jobs of a suite run no commands and write no files elsewhere, unless whoever runs it says so.
+#[test]
+fn suite_runs_no_command_and_writes_logs_in_their_directory() {
+    let scratch = Scratch::new("outside");
+    fs::create_dir_all(scratch.0.join("target")).unwrap();
+    let suite = |options: &str| {
+        let text = format!(
+            "[[workload]]\nname = \"w\"\noptions = {{ rw = \"write\", size = \"1m\", {options} }}\n"
+        );
+        scratch.file("suite.toml", &text);
+    };
+    let run = |words: &[&str]| {
+        let ran = scratch.run(&[&["run", "suite.toml", "target"], words].concat());
+        let told = text(&ran.stdout) + &text(&ran.stderr);
+        (ran.status.code(), told)
+    };
+    for (options, told) in [
+        ("exec_prerun = \"touch pwned\"", "exec_prerun=touch pwned"),
+        ("exec_postrun = \"touch pwned\"", "exec_postrun=touch pwned"),
+        ("ioscheduler = \"none\"", "ioscheduler=none"),
+        ("mem = \"mmap:pwned\"", "mem=mmap:pwned"),
+        ("allow_mounted_write = 1", "allow_mounted_write=1"),
+    ] {
+        suite(options);
+        for words in [&[][..], &["--check"], &["--dry-run"]] {
+            let (status, said) = run(words);
+            assert_eq!(status, Some(2), "{options} {words:?}: {said}");
+            assert!(said.contains(told), "{options}: {said}");
+        }
+        assert!(!scratch.path("pwned").exists(), "{options}");
+    }
+    suite("exec_prerun = \"touch pwned\"");
+    let trusted = ["--allow-commands", "--logs", "logs"];
+    for looks in ["--check", "--dry-run"] {
+        let (status, said) = run(&[&trusted[..], &[looks]].concat());
+        assert_eq!(status, Some(0), "{said}");
+        let line = "the job `w` runs a command outside of its target: exec_prerun=touch pwned";
+        assert!(said.contains(line), "{said}");
+        assert!(!scratch.path("pwned").exists() && !scratch.path("logs").exists());
+    }
+    let (status, said) = run(&trusted);
+    assert_eq!(status, Some(0), "{said}");
+    assert!(scratch.path("pwned").exists());
+    assert!(scratch.path("logs/w.prerun.txt").exists(), "{said}");
+    let victim = scratch.path("victim");
+    fs::write(&victim, "mine").unwrap();
+    let shown = victim.display();
+    suite(&format!(
+        "write_iolog = \"{shown}\", write_bw_log = \"../deep/bw\", write_lat_log = \"\""
+    ));
+    for looks in ["--check", "--dry-run"] {
+        let (status, said) = run(&["--logs", "records", looks]);
+        assert_eq!(status, Some(0), "{said}");
+        let records = scratch.path("records");
+        for line in [
+            format!("write_iolog={}{shown}", records.display()),
+            format!("write_bw_log={}/deep/bw*", records.display()),
+        ] {
+            assert!(said.contains(&line), "{line}: {said}");
+        }
+        assert!(!records.exists());
+    }
+    for words in [&["--logs", "records"][..], &[]] {
+        let (status, said) = run(words);
+        assert_eq!(status, Some(0), "{said}");
+        assert_eq!(fs::read(&victim).unwrap(), b"mine", "{said}");
+    }
+    assert!(scratch.path("records/deep/bw_bw.1.log").exists());
+    let trace = format!("records{shown}");
+    assert!(scratch.path(&trace).exists(), "{trace}");
+    // Without a name for it the directory is one of this run, where it was started.
+    let names = fs::read_dir(&scratch.0).unwrap().flatten();
+    let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let own: Vec<String> = names.filter(|name| name.starts_with("iosonde-")).collect();
+    assert_eq!(own.len(), 1, "{own:?}");
+    assert!(scratch.path(&own[0]).join("deep/bw_bw.1.log").exists());
+    assert!(scratch.is_empty("target"));
 }
 
 /// A look must not refuse what runs: files live on from step to step.

@@ -165,6 +165,50 @@ fn sweep_with_a_target_touches_nothing_else() {
     }
 }
 
+/// With a target and without one.
+#[test]
+fn sweep_runs_no_command_and_writes_logs_in_their_directory() {
+    let scratch = Scratch::new("sweep-outside");
+    fs::create_dir(scratch.path("target")).unwrap();
+    let sweep = |options: &str, words: &str| {
+        let job = format!("[a]\nfilename=file\nrw=read\nsize=16m\n{options}\n");
+        scratch.file("job.fio", &job);
+        let words = format!("sweep job.fio {words} --bs 64k --runtime 1 --exhaustive --no-save");
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let output = scratch.run(&words);
+        let told = common::text(&output.stdout) + &error(&output);
+        (output.status.code(), told)
+    };
+    for target in ["", "target"] {
+        for option in [
+            "exec_prerun=touch pwned",
+            "exec_postrun=touch pwned",
+            "ioscheduler=none",
+            "allow_mounted_write=1",
+        ] {
+            for words in [target.to_owned(), format!("{target} --dry-run")] {
+                let (status, told) = sweep(option, &words);
+                assert_eq!(status, Some(2), "{option} {words}: {told}");
+                assert!(told.contains(option), "{option}: {told}");
+            }
+        }
+        assert!(!scratch.path("pwned").exists());
+        let trusted = format!("{target} --allow-commands --logs logs");
+        let option = "exec_prerun=touch pwned\nwrite_bw_log=../bw";
+        let (status, told) = sweep(option, &format!("{trusted} --dry-run"));
+        assert_eq!(status, Some(0), "{told}");
+        assert!(told.contains("exec_prerun=touch pwned"), "{told}");
+        assert!(told.contains("logs/bw*"), "{told}");
+        assert!(!scratch.path("pwned").exists() && !scratch.path("logs").exists());
+        let (status, told) = sweep(option, &trusted);
+        assert_eq!(status, Some(0), "{told}");
+        assert!(scratch.path("pwned").exists(), "{told}");
+        assert!(scratch.path("logs/bw_bw.1.log").exists(), "{told}");
+        fs::remove_file(scratch.path("pwned")).unwrap();
+        fs::remove_dir_all(scratch.path("logs")).unwrap();
+    }
+}
+
 /// Without a target as well, where the jobs say which files they take.
 #[test]
 fn files_that_jobs_name_are_only_read_if_they_were_there() {

@@ -12,6 +12,7 @@ pub mod diagnostic;
 pub mod env;
 pub mod help;
 pub mod options;
+pub mod outside_access;
 pub mod parse;
 pub mod place;
 pub mod plan;

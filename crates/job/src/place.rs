@@ -173,7 +173,7 @@ fn within(scratch: &str, directory: &str) -> String {
 }
 
 /// A path without the steps that lead nowhere or up: what else is in the volume is not ours.
-fn downward(path: &str) -> String {
+pub(crate) fn downward(path: &str) -> String {
     let steps = path
         .split('/')
         .filter(|step| !matches!(*step, "" | "." | ".."));

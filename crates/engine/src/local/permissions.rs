@@ -1,11 +1,12 @@
-//! What the jobs of a session may touch: the targets that the user named.
+//! What the jobs of a session may touch: the targets that the user named, and a directory for logs.
 //!
 //! Whoever puts a job on a target replaces its names and its engine. This is the one place that checks what came of it, for
 //! every option that can name a file, a device or an image, before anything is opened.
 
 use crate::placed::file_in;
-use crate::prepare::WorkerFiles;
+use crate::prepare::{WorkerFiles, target_error};
 use iosonde_job::Target;
+use iosonde_job::outside_access::{AccessKind, OutsideAccess, outside_accesses};
 use iosonde_job::plan::{CephAccess, Engine, Job, Plan};
 use iosonde_result::session::RunError;
 use std::path::{Component, Path, PathBuf};
@@ -16,14 +17,48 @@ pub struct Permissions {
     /// Files, devices and directories, images (`rbd://POOL/IMAGE`), and objects of pools (`rados://POOL/FILE`, or where such
     /// names begin, up to a `-`). `None` permits whatever the jobs name.
     pub targets: Option<Vec<String>>,
+    /// Where logs are written. `None` permits none.
+    pub logs: Option<PathBuf>,
+    /// Whether jobs may run commands, change settings of the machine, and make files for their buffers.
+    pub commands: bool,
 }
 
 impl Permissions {
     /// Refuses jobs whose engine or options lead out of the targets. [`Permissions::check_files`] does so for their files.
     pub(super) fn check_plan(&self, plan: &Plan, access: &CephAccess) -> Result<(), RunError> {
-        plan.jobs
-            .iter()
-            .try_for_each(|job| self.check_ceph(job, access))
+        for job in &plan.jobs {
+            let accesses = outside_accesses(job);
+            if let Some(refused) = accesses.iter().find(|access| !self.permits(access)) {
+                return Err(RunError::Unsupported {
+                    problem: refused.to_string(),
+                    remedy: "leave it out, or run the job with `iosonde fio`".to_owned(),
+                });
+            }
+            self.check_ceph(job, access)?;
+        }
+        Ok(())
+    }
+
+    fn permits(&self, access: &OutsideAccess) -> bool {
+        if access.needs_trust() {
+            return self.commands;
+        }
+        let path = Path::new(&access.value);
+        let is_upward = path.components().any(|step| step == Component::ParentDir);
+        let is_below = |logs: &PathBuf| path.starts_with(logs) && !is_upward;
+        access.kind == AccessKind::Read || self.logs.as_ref().is_some_and(is_below)
+    }
+
+    /// Makes the directories of logs.
+    pub(super) fn make_log_directories(&self, plan: &Plan) -> Result<(), RunError> {
+        let accesses = plan.jobs.iter().flat_map(outside_accesses);
+        for access in accesses.filter(|access| access.kind == AccessKind::Log) {
+            let directory = Path::new(&access.value).parent();
+            let directory = directory.unwrap_or(Path::new("."));
+            std::fs::create_dir_all(directory)
+                .map_err(|error| target_error(directory, "make", &error))?;
+        }
+        Ok(())
     }
 
     /// Refuses objects and images of Ceph beside the targets, and other clusters than theirs.
@@ -142,7 +177,7 @@ fn real(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
     use crate::placed::placed;
-    use iosonde_job::plan::{Ceph, CephAccess};
+    use iosonde_job::plan::{Ceph, Memory};
 
     fn refused(targets: &[&str], names: &[&str], ceph: Option<Ceph>) -> Option<String> {
         let mut job = Job::new("a");
@@ -156,6 +191,7 @@ mod tests {
         let plan = placed(&plan, &access).unwrap();
         let permissions = Permissions {
             targets: Some(targets.iter().map(|&target| target.to_owned()).collect()),
+            ..Permissions::default()
         };
         let checked = permissions.check_plan(&plan, &access);
         checked.err().map(|error| error.to_string())
@@ -237,6 +273,7 @@ mod tests {
         std::os::unix::fs::symlink(path("missing"), path("target/dangling")).unwrap();
         let permissions = Permissions {
             targets: Some(vec![path("target").to_string_lossy().into_owned()]),
+            ..Permissions::default()
         };
         for (name, is_permitted) in [
             ("target/new", true),
@@ -254,6 +291,51 @@ mod tests {
             let files = WorkerFiles::by_name(&job, 0).unwrap();
             let checked = permissions.check_files([(&job, &files)].into_iter());
             assert_eq!(checked.is_ok(), is_permitted, "{name}: {checked:?}");
+        }
+    }
+
+    #[test]
+    fn commands_and_logs_elsewhere_are_refused_unless_permitted() {
+        let default = Permissions::default();
+        let with_logs = Permissions {
+            logs: Some("/logs".into()),
+            ..Permissions::default()
+        };
+        let trusting = Permissions {
+            commands: true,
+            ..with_logs.clone()
+        };
+        let checked = |permissions: &Permissions, set: &dyn Fn(&mut Job)| {
+            let mut job = Job::new("a");
+            set(&mut job);
+            let plan = Plan {
+                jobs: vec![job],
+                ..Plan::default()
+            };
+            permissions
+                .check_plan(&plan, &CephAccess::default())
+                .is_ok()
+        };
+        let trusted: [&dyn Fn(&mut Job); 4] = [
+            &|job| job.schedule.exec_prerun = Some("true".to_owned()),
+            &|job| job.schedule.exec_postrun = Some("true".to_owned()),
+            &|job| job.io.scheduler = Some("none".to_owned()),
+            &|job| job.io.mem = Memory::Mmap(Some("/m".to_owned())),
+        ];
+        for set in trusted {
+            assert!(!checked(&default, set) && !checked(&with_logs, set));
+            assert!(checked(&trusting, set));
+        }
+        for (name, is_permitted) in [
+            ("/logs/x", true),
+            ("/logs/deep/x", true),
+            ("/logs/../x", false),
+            ("/logs2/x", false),
+            ("x", false),
+        ] {
+            let set = |job: &mut Job| job.measure.logs.trace = Some(name.to_owned());
+            assert_eq!(checked(&with_logs, &set), is_permitted, "{name}");
+            assert!(!checked(&default, &set), "{name}");
         }
     }
 }

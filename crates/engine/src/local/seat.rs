@@ -31,6 +31,7 @@ use iosonde_job::plan::{Job, Plan};
 use iosonde_result::observer::WorkerState;
 use iosonde_result::run::{BackendUsed, CpuUse, WorkerResult};
 use iosonde_result::session::RunError;
+use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -141,6 +142,13 @@ impl Seat<'_> {
         result
     }
 
+    /// Where the output of commands goes: the current directory, as in fio, unless logs have one of their own.
+    fn output_directory(&self) -> &Path {
+        let permissions = self.session.runner.permissions.as_ref();
+        let logs = permissions.and_then(|permissions| permissions.logs.as_deref());
+        logs.unwrap_or(Path::new(""))
+    }
+
     /// Whether files are opened only once `startdelay` is over: as in fio, `exec_prerun` comes after it and before them.
     fn prepares_after_delay(&self) -> bool {
         let schedule = &self.job().schedule;
@@ -183,7 +191,7 @@ impl Seat<'_> {
         self.schedulers.switch(job, self.clone)?;
         settle(job, self.clone.clone)?;
         // As in fio, before the files are opened and read ahead: the command may change them, or drop the caches.
-        if let Some(command) = commands::run_before(job)? {
+        if let Some(command) = commands::run_before(job, self.output_directory())? {
             self.shared.note(command.note);
             if command.has_failed {
                 return Ok(None);
@@ -319,7 +327,7 @@ impl Seat<'_> {
                 let failure = crate::failure::of_target(&error);
                 driven.outcome.failure.get_or_insert(failure);
             }
-            if let Some(said) = commands::run_after(job) {
+            if let Some(said) = commands::run_after(job, self.output_directory()) {
                 self.shared.note(said);
             }
             let mut result = WorkerResult {

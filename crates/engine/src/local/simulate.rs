@@ -23,7 +23,7 @@ use iosonde_result::session::RunError;
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -79,6 +79,8 @@ struct Stage<'a> {
     /// What earlier runs of the session have made of devices.
     worn: Worn,
     actors: BTreeMap<usize, Actor>,
+    /// Where blocks that fail verification are saved.
+    dump_directory: &'a Path,
     /// When whom to step next.
     agenda: BinaryHeap<Reverse<(u64, usize)>>,
 }
@@ -114,7 +116,7 @@ pub(super) fn run(
     plan: &Plan,
     clones: &[Member],
     worn: &mut Worn,
-    interrupt: &Interrupt,
+    (interrupt, dump_directory): (&Interrupt, &Path),
     observer: &mut dyn Observer,
 ) -> Result<CrewOutcome, RunError> {
     let clock = SimClock::default();
@@ -133,6 +135,7 @@ pub(super) fn run(
         devices: BTreeMap::new(),
         worn: worn.clone(),
         actors: BTreeMap::new(),
+        dump_directory,
         agenda: BinaryHeap::new(),
     };
     std::thread::scope(|scope| {
@@ -195,7 +198,7 @@ impl Stage<'_> {
             log,
             keeper: None,
             cache: None,
-            dump_directory: PathBuf::new(),
+            dump_directory: self.dump_directory.to_owned(),
         };
         let parts = assemble::parts(job, clone.files(), kit, start_ns, company);
         let measure_from_ns = parts.recorder.measure_from_ns();

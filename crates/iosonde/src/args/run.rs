@@ -1,6 +1,6 @@
 //! Arguments of `iosonde run`.
 
-use super::{CephArgs, ClusterArgs, KeepArgs, WrittenArgs};
+use super::{CephArgs, ClusterArgs, KeepArgs, OutsideArgs, WrittenArgs};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -62,6 +62,8 @@ pub(crate) struct RunArgs {
     pub(crate) fail_if_unclear: bool,
     #[command(flatten)]
     pub(crate) written: WrittenArgs,
+    #[command(flatten)]
+    pub(crate) outside: OutsideArgs,
     /// A limits file of your own, beside the published one; docs/limits.md describes it
     #[arg(long, value_name = "FILE")]
     pub(crate) limits_file: Option<PathBuf>,

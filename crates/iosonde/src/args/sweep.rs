@@ -1,6 +1,6 @@
 //! Arguments of `iosonde sweep`: its own, and every option of fio as an axis.
 
-use super::{CephArgs, ClusterArgs, KeepArgs, PodsArgs, WrittenArgs, seconds};
+use super::{CephArgs, ClusterArgs, KeepArgs, OutsideArgs, PodsArgs, WrittenArgs, seconds};
 use clap::{Args, CommandFactory};
 use iosonde_job::options::{self, Kind};
 use std::ffi::OsString;
@@ -65,6 +65,8 @@ pub(crate) struct SweepArgs {
     pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) written: WrittenArgs,
+    #[command(flatten)]
+    pub(crate) outside: OutsideArgs,
     /// Also write fio's JSON and logs of every measured cell, named as fio-plot expects them
     #[arg(long, value_name = "DIR")]
     pub(crate) export_fio: Option<PathBuf>,

@@ -1,5 +1,6 @@
 //! Where the runs of one study go: all targets on this machine share a session, each target in a cluster has pods of its own.
 
+use super::outside::Outside;
 use super::target::Opened;
 use super::{cluster, consent};
 use crate::args::{CephArgs, ClusterArgs};
@@ -7,7 +8,7 @@ use crate::failure::{Failure, told_at_once};
 use crate::live::cluster::PodLive;
 use crate::signals::Stop;
 use iosonde_cluster::{AnySession, Pods, Told, Watch};
-use iosonde_engine::local::{LocalRunner, LocalSession};
+use iosonde_engine::local::{LocalRunner, LocalSession, Permissions};
 use iosonde_job::Target;
 use iosonde_job::plan::{Job, Plan};
 use iosonde_result::observer::Observer;
@@ -73,6 +74,7 @@ impl<'a> Places<'a> {
                 consent: consent.to_vec(),
                 ceph: ceph.access(),
                 interrupt: stop.interrupt.clone(),
+                permissions: Some(Permissions::default()),
                 ..LocalRunner::default()
             }
             .open(),
@@ -132,6 +134,19 @@ impl<'a> Places<'a> {
                 self.local.only_read(path);
             }
         }
+    }
+
+    /// What jobs of a file may do outside of their targets. In a pod they find no place for logs.
+    pub(super) fn permit_outside(&mut self, outside: &Outside, grid: &Grid) -> Result<(), Failure> {
+        self.local
+            .permit_outside(outside.logs(), outside.commands());
+        for curve in grid.curves.iter().filter(|_| !self.pods.is_empty()) {
+            cluster::refuse_what_stays_behind(&Plan {
+                jobs: vec![curve.job.clone()],
+                global_options: Vec::new(),
+            })?;
+        }
+        Ok(())
     }
 
     /// How many pods run each plan at the same time.

@@ -9,6 +9,7 @@ pub(super) mod place;
 mod site;
 mod study;
 
+use super::outside::Outside;
 use super::report::input::take_all;
 use super::sweep::{depths_are_the_same, keeps_engine};
 use super::{beforehand, consent, end, limits};
@@ -23,6 +24,7 @@ use crate::store::absolute;
 use iosonde_engine::system_env::SystemEnv;
 use iosonde_job::Env;
 use iosonde_job::diagnostic::nearest;
+use iosonde_job::plan::Job;
 use iosonde_study::limits::{Limits, LimitsError};
 use iosonde_study::suite::{
     BUILTIN, Expected, Judged, MOST_RUNS, Suite, SuiteResult, SuiteTarget, Verdict, What, builtin,
@@ -47,15 +49,22 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let (baselines, mut failures) = baseline::find(&suite, args.keep.store.as_deref());
     let targets = targets(args, &suite);
     failures.extend(refuse_depths_without_effect(&suite, &targets).err());
-    let (expected, wrong) = check_targets(args, &suite, &limits, &targets)?;
+    let outside = Outside::of(&args.outside, jobs(&suite))?;
+    failures.extend(outside.refused(jobs(&suite)));
+    let (expected, wrong) = check_targets(args, &suite, &limits, &targets, &outside)?;
     failures.extend(wrong);
     told_at_once(failures)?;
     if args.check {
-        let text = format!("{}: all is well\n", suite.name);
+        let text = format!(
+            "{}{}: all is well\n",
+            outside.listed(jobs(&suite)),
+            suite.name
+        );
         return output.save(text.as_bytes());
     }
     if args.dry_run {
-        return output.save(report::suite::plan(&suite, &targets).as_bytes());
+        let text = report::suite::plan(&suite, &targets) + &outside.listed(jobs(&suite));
+        return output.save(text.as_bytes());
     }
     let junit = match &args.junit {
         Some(path) => Some(Output::open(Some(path))?),
@@ -73,7 +82,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         kept,
         failed,
         closed,
-    } = measure::measure(args, &suite, &targets, (&expected, &baselines), &stop)?;
+    } = measure::measure(
+        args,
+        (&suite, &targets, &outside),
+        (&expected, &baselines),
+        &stop,
+    )?;
     // A pipeline reads it whatever came of the suite; a full disk is no reason not to print the rest.
     let told = match junit {
         Some(junit) => junit.save(report::suite::junit(&results, &ran).as_bytes()),
@@ -133,6 +147,17 @@ fn draw(
     )))
 }
 
+/// All jobs of a suite, those of its sweeps too.
+fn jobs(suite: &Suite) -> impl Iterator<Item = &Job> {
+    suite.steps.iter().flat_map(|step| -> Vec<&Job> {
+        match &step.what {
+            What::Jobs(plan) => plan.jobs.iter().collect(),
+            What::Sweep(wanted) => wanted.grid.curves.iter().map(|curve| &curve.job).collect(),
+            What::Load(_) | What::Probe(_) => Vec::new(),
+        }
+    })
+}
+
 /// Refuses sweeps over depths that are all the same, whatever they are.
 fn refuse_depths_without_effect(suite: &Suite, targets: &[SuiteTarget]) -> Result<(), Failure> {
     if !targets.iter().any(|target| keeps_engine(&target.name)) {
@@ -160,6 +185,7 @@ fn check_targets(
     suite: &Suite,
     limits: &Limits,
     targets: &[SuiteTarget],
+    outside: &Outside,
 ) -> Result<(Vec<Vec<Expected>>, Vec<Failure>), Failure> {
     let (mut expected, mut failures, mut usable) = (Vec::new(), Vec::new(), Vec::new());
     for target in targets {
@@ -185,7 +211,7 @@ fn check_targets(
         }
     }
     if args.check {
-        failures.extend(look::all(&usable, suite, args)?);
+        failures.extend(look::all(&usable, suite, args, outside)?);
     }
     Ok((expected, failures))
 }

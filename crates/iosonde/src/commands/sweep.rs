@@ -6,6 +6,7 @@ pub(crate) mod journal;
 pub(crate) mod quiet;
 
 use super::journal::Beginning;
+use super::outside::Outside;
 use super::places::{Places, tells};
 use super::{
     Measured, beforehand, ceph, cluster, consent, discard, end, found, keep_study, target,
@@ -110,7 +111,9 @@ fn dry_run(args: &SweepArgs, asked: &Asked) -> Result<(), Failure> {
     let grid = asked.grid(&targets)?;
     let announcement = announcement(&targets, &grid, &options(args))?;
     let output = Output::open(args.written.output.as_deref())?;
-    output.save(report::sweep::dry_run(&announcement).as_bytes())
+    let jobs = grid.curves.iter().map(|curve| &curve.job);
+    let text = report::sweep::dry_run(&announcement) + &asked.outside.listed(jobs);
+    output.save(text.as_bytes())
 }
 
 /// A target as a sweep would find it, without the file or the pod that would be made for it.
@@ -165,6 +168,8 @@ struct Asked {
     axes: Vec<Axis>,
     /// How much the jobs of the file say they use of a target.
     reach: Reach,
+    /// What the jobs may do outside of the targets.
+    outside: Outside,
     /// Errors of the axes, told with those of the grid.
     errors: Diagnostics,
 }
@@ -220,6 +225,7 @@ impl Asked {
                 device_bytes: 0,
                 is_open: true,
             },
+            outside: Outside::of(&args.outside, std::iter::empty())?,
             errors,
         };
         // The axes alone may be too much to go on with; then the jobs of a file come in, before anything is made for a target.
@@ -230,6 +236,9 @@ impl Asked {
             args.yes,
         )?;
         asked.refuse_depth_without_effect(&grid)?;
+        let jobs = || grid.curves.iter().map(|curve| &curve.job);
+        told_at_once(asked.outside.refused(jobs()))?;
+        asked.outside = Outside::of(&args.outside, jobs())?;
         asked.reach = grid.reach();
         Ok(asked)
     }
@@ -353,7 +362,11 @@ fn measure(
             SweepTarget::of_jobs(&place.target, asked.reach, asked.size(), place.size_bytes)
         })
         .collect::<Result<_, _>>()?;
-    let grid = asked.grid(&targets)?;
+    let mut grid = asked.grid(&targets)?;
+    places.permit_outside(&asked.outside, &grid)?;
+    for curve in &mut grid.curves {
+        asked.outside.relocate(&mut curve.job);
+    }
     if targets.is_empty() {
         places.keep_what_is_there(&grid, &args.written.allow_overwrite);
     }

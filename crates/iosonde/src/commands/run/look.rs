@@ -2,10 +2,11 @@
 
 use super::place::Ground;
 use crate::args::RunArgs;
+use crate::commands::outside::Outside;
 use crate::commands::target::check;
 use crate::commands::{ceph, cluster};
 use crate::failure::Failure;
-use iosonde_engine::local::{LocalRunner, Permissions, ToBe};
+use iosonde_engine::local::{LocalRunner, ToBe};
 use iosonde_job::plan::{Engine, Extent, Job, Plan};
 use iosonde_result::session::RunError;
 use iosonde_study::load::{self, LoadOptions};
@@ -18,11 +19,16 @@ use std::io;
 use std::path::Path;
 
 /// Everything that steps of a suite would be refused for on targets, each once. Clusters are asked elsewhere.
-pub(super) fn all(names: &[&str], suite: &Suite, args: &RunArgs) -> Result<Vec<Failure>, Failure> {
+pub(super) fn all(
+    names: &[&str],
+    suite: &Suite,
+    args: &RunArgs,
+    outside: &Outside,
+) -> Result<Vec<Failure>, Failure> {
     let mut failures: Vec<Failure> = Vec::new();
     let mut looks = Vec::new();
     for (index, name) in names.iter().enumerate() {
-        let Some(look) = Look::at(name, index, args)? else {
+        let Some(look) = Look::at(name, index, args, outside)? else {
             continue;
         };
         // No step could do without them.
@@ -57,11 +63,17 @@ struct Look {
     runner: LocalRunner,
     ground: Ground,
     target: ProbeTarget,
+    outside: Outside,
 }
 
 impl Look {
     /// A look at one of the targets, if it is on this machine.
-    fn at(name: &str, index: usize, args: &RunArgs) -> Result<Option<Look>, Failure> {
+    fn at(
+        name: &str,
+        index: usize,
+        args: &RunArgs,
+        outside: &Outside,
+    ) -> Result<Option<Look>, Failure> {
         if cluster::target_within(name, &args.cluster)?.is_some() || ceph::target(name)?.is_some() {
             return Ok(None);
         }
@@ -71,9 +83,7 @@ impl Look {
             runner: LocalRunner {
                 consent: args.written.allow_overwrite.clone(),
                 only_read: ground.only_read().into_iter().collect(),
-                permissions: Some(Permissions {
-                    targets: Some(ground.permitted()),
-                }),
+                permissions: Some(outside.permissions(Some(ground.permitted()))),
                 ..LocalRunner::default()
             },
             target: ProbeTarget {
@@ -82,6 +92,7 @@ impl Look {
                 kind,
             },
             ground,
+            outside: outside.clone(),
         }))
     }
 
@@ -156,7 +167,14 @@ impl Look {
         // What is in a trace or in a directory is known when its turn comes: a step before may make them, and a pipe is read once.
         let is_open = |job: &Job| job.replay.is_some() || !job.files.opendir.is_empty();
         let is_unknown = plan.jobs.iter().any(is_open);
+        // What jobs must not do anywhere is an error of the suite, not of each target.
+        if !self.outside.refused(plan.jobs.iter()).is_empty() {
+            return Ok(());
+        }
         self.ground.put(&mut plan)?;
+        plan.jobs
+            .iter_mut()
+            .for_each(|job| self.outside.relocate(job));
         if is_unknown {
             return Ok(());
         }

@@ -7,6 +7,7 @@ use super::study::{Within, study};
 use crate::args::RunArgs;
 use crate::commands::consent;
 use crate::commands::journal::{Beginning, Lines, directory};
+use crate::commands::outside::Outside;
 use crate::commands::places::tells;
 use crate::commands::sweep::journal::Journal;
 use crate::failure::Failure;
@@ -70,8 +71,7 @@ pub(super) struct Ran {
 /// Runs all of it. Steps that were measured count, also where another fails; why the first did is told where none is left.
 pub(super) fn measure(
     args: &RunArgs,
-    suite: &Suite,
-    targets: &[SuiteTarget],
+    (suite, targets, outside): (&Suite, &[SuiteTarget], &Outside),
     (expected, baselines): (&[Vec<Expected>], &Baselines),
     stop: &Stop,
 ) -> Result<Ran, Failure> {
@@ -120,12 +120,15 @@ pub(super) fn measure(
         ceph: args.ceph.access(),
         interrupt: stop.interrupt.clone(),
         only_read: only_read.collect(),
+        permissions: Some(outside.permissions(None)),
+        dump_directory: outside.logs(),
         ..LocalRunner::default()
     }
     .open();
     let mut runner = Runner {
         args,
         suite,
+        outside,
         stop,
         session: &mut session,
         lines,
@@ -254,6 +257,7 @@ fn conclude(
 struct Runner<'a> {
     args: &'a RunArgs,
     suite: &'a Suite,
+    outside: &'a Outside,
     stop: &'a Stop,
     session: &'a mut LocalSession,
     lines: Lines,
@@ -392,6 +396,9 @@ impl Runner<'_> {
             for note in on.site.put(&mut plan)? {
                 self.live.line(&format!("note: {note}"));
             }
+            plan.jobs
+                .iter_mut()
+                .for_each(|job| self.outside.relocate(job));
             self.session.permit_targets(on.site.permitted());
             let mut keeping = on.keeping(self.session, self.stop, about, &mut self.lines);
             let run = keeping.run(&plan, self.live)?;
@@ -408,6 +415,7 @@ impl Runner<'_> {
         self.session.permit_targets(studied.target.permitted());
         let within = Within {
             args: self.args,
+            outside: self.outside,
             suite: &self.suite.name,
             target: &on.target.name,
             step,

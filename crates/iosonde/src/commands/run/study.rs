@@ -3,6 +3,7 @@
 use super::site::Studied;
 use crate::args::RunArgs;
 use crate::commands::journal::{Beginning, directory};
+use crate::commands::outside::Outside;
 use crate::commands::sweep::around::Around;
 use crate::commands::sweep::journal::Journal;
 use crate::commands::sweep::quiet::Gate;
@@ -20,6 +21,7 @@ use iosonde_study::sweep::{SweepTarget, sweep};
 /// A step that is a study, and its place in the suite.
 pub(super) struct Within<'a> {
     pub(super) args: &'a RunArgs,
+    pub(super) outside: &'a Outside,
     pub(super) suite: &'a str,
     pub(super) target: &'a str,
     pub(super) step: &'a SuiteStep,
@@ -62,7 +64,9 @@ pub(super) fn study(
             let (asked, usual) = (wanted.size_bytes, studied.size_bytes);
             let reach = wanted.grid.reach();
             let target = SweepTarget::of_jobs(&studied.target, reach, asked, usual)?;
-            let grid = wanted.grid.on(&target)?;
+            let mut grid = wanted.grid.on(&target)?;
+            let jobs = grid.curves.iter_mut().map(|curve| &mut curve.job);
+            jobs.for_each(|job| within.outside.relocate(job));
             let mut live = SweepLive::new(stop.clone());
             let journal = within.journal(grid.curves.len(), &live)?;
             let so_far = journal.so_far();
