@@ -6,6 +6,7 @@ mod command_line;
 mod disagreement;
 mod observation;
 mod self_test;
+mod targets_kept;
 mod values;
 
 use std::collections::BTreeMap;
