@@ -5,10 +5,13 @@
 use std::fs;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::process::Command;
 
 use iosonde_e2e::device::{Loop, tool};
 use iosonde_e2e::mount::Mount;
+use iosonde_e2e::program::{Invocation, iosonde};
 use iosonde_e2e::{Program, Scratch, ours, require};
+use rustix::process::Signal;
 
 const SIZE_BYTES: usize = 64 << 20;
 
@@ -147,6 +150,138 @@ fn the_consent_that_a_refusal_asks_for_is_enough_for_that_device_alone() {
         let done = run(&consent);
         assert!(done.status.success(), "{done}");
     }
+}
+
+/// The bytes of a device itself, without those that a file system has cached on it.
+fn stored(device: &Loop) -> Vec<u8> {
+    let image = fs::OpenOptions::new().read(true).open(device.path());
+    let mut bytes = vec![0; SIZE_BYTES];
+    let image = image.expect("a device to read");
+    image.read_exact_at(&mut bytes, 0).expect("all of it");
+    bytes
+}
+
+#[test]
+fn consent_to_overwrite_a_device_leaves_it_alone_while_it_is_mounted() {
+    require!(Root);
+    ours!();
+    let scratch = Scratch::shared();
+    let device = blank(&scratch);
+    let mount = Mount::ext4(scratch.out().join("mounted"), device.path());
+    tool(&["mount", "-o", "remount,ro", &mount.dir().to_string_lossy()]);
+    let path = device.path().to_string_lossy().into_owned();
+    let consent = format!("--allow-overwrite={path}");
+    let line = format!("{consent} --name=job --filename={path} --rw=write --bs=64k --size=16m");
+    let before = stored(&device);
+    let run = Program::subject().line(&scratch, &line).run();
+    run.refused_with(&["is mounted at", &mount.dir().to_string_lossy(), "umount"]);
+    assert!(!run.stderr.contains("--allow-in-use"), "{run}");
+    let study = format!("pts iops {path} --allow-overwrite {path} --time-scale 0.01");
+    let study = Invocation::new(&scratch, vec![iosonde().into()])
+        .and(&study)
+        .run();
+    study.refused_with(&["is mounted at", "umount"]);
+    assert!(stored(&device) == before, "the device has changed");
+    // One without the other is a mistake.
+    let alone = line.replace("--allow-overwrite", "--allow-in-use");
+    let alone = Program::subject().line(&scratch, &alone).run();
+    alone.refused_with(&["--allow-in-use", &consent.replace('=', " ")]);
+    let both = format!("--allow-in-use={path} {line}");
+    let _ = Program::subject().line(&scratch, &both).ok();
+    assert!(stored(&device) != before, "the device was not written");
+}
+
+#[test]
+fn device_that_is_written_cannot_be_mounted_before_the_run_ends() {
+    require!(Root);
+    ours!();
+    let scratch = Scratch::shared();
+    let device = blank(&scratch);
+    tool(&["mkfs.ext4", "-q", "-F", &device.path().to_string_lossy()]);
+    let path = device.path().to_string_lossy().into_owned();
+    let dir = scratch.out().join("mounted");
+    fs::create_dir(&dir).expect("a directory to mount on");
+    let mount = || {
+        let mut mount = Command::new("mount");
+        mount.arg(device.path()).arg(&dir);
+        mount.output().expect("mount starts")
+    };
+    // Behind the file system's first blocks, and by several workers, which share the hold.
+    let line = format!(
+        "--allow-overwrite={path} --name=job --filename={path} --rw=randwrite --bs=4k --offset=63m \
+         --size=512k --numjobs=3 --rate_iops=200 --time_based --runtime=60"
+    );
+    let mut running = Program::subject().line(&scratch, &line).start();
+    let stat = format!("/sys/block/{}/stat", path.trim_start_matches("/dev/"));
+    let written = || {
+        let counters = fs::read_to_string(&stat).expect("counters");
+        let writes = counters.split_whitespace().nth(4).map(str::to_owned);
+        writes
+            .and_then(|text| text.parse::<u64>().ok())
+            .unwrap_or(0)
+    };
+    let before = written();
+    running.must_reach("writes", |_| written() > before + 50);
+    let refused = mount();
+    running.signal(Signal::INT);
+    let run = running.wait();
+    let reason = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success(), "it was mounted: {run}");
+    assert!(
+        reason.contains("already mounted or") || reason.contains("busy"),
+        "{reason}"
+    );
+    let mounted = mount();
+    assert!(mounted.status.success(), "{mounted:?}");
+    tool(&["umount", &dir.to_string_lossy()]);
+}
+
+#[test]
+fn device_mounted_before_a_later_job_starts_is_not_written() {
+    require!(Root);
+    ours!();
+    let scratch = Scratch::shared();
+    let device = blank(&scratch);
+    let path = device.path().to_string_lossy().into_owned();
+    let line = format!(
+        "--name=first --filename=file --size=1m --rw=randread --rate_iops=100 --time_based \
+         --runtime=8 --name=second --stonewall --filename={path} --size=16m --rw=write"
+    );
+    let mut running = Program::subject().line(&scratch, &line).start();
+    // The second job is checked before the file of the first is laid out.
+    let file = scratch.work().join("file");
+    running.must_reach("the first job", |_| {
+        fs::metadata(&file).is_ok_and(|file| file.len() == 1 << 20)
+    });
+    let mount = Mount::ext4(scratch.out().join("mounted"), device.path());
+    tool(&["mount", "-o", "remount,ro", &mount.dir().to_string_lossy()]);
+    let before = stored(&device);
+    let run = running.wait();
+    run.refused_with(&["is mounted at", &mount.dir().to_string_lossy()]);
+    assert!(stored(&device) == before, "the device has changed");
+}
+
+#[test]
+fn character_devices_are_not_written_but_for_those_that_discard() {
+    require!(Root);
+    let scratch = Scratch::shared();
+    for program in Program::both() {
+        let size = "--size=64k --bs=4k";
+        let write = format!("--name=job --filename=/dev/null --rw=write {size}");
+        let document = program.line(&scratch, &write).json();
+        assert_eq!(document["jobs"][0]["write"]["total_ios"], 16, "{program:?}");
+        let read = format!("--name=job --filename=/dev/zero --rw=read {size}");
+        let document = program.line(&scratch, &read).json();
+        assert_eq!(document["jobs"][0]["read"]["total_ios"], 16, "{program:?}");
+    }
+    ours!();
+    // Harmless, should it be written.
+    let write = "--name=job --filename=/dev/random --rw=write --size=64k --bs=4k";
+    let run = Program::subject().line(&scratch, write).run();
+    run.refused_with(&["character device", "--allow-overwrite=/dev/random"]);
+    let agreed = format!("--allow-overwrite=/dev/random {write}");
+    let document = Program::subject().line(&scratch, &agreed).json();
+    assert_eq!(document["jobs"][0]["write"]["total_ios"], 16);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use iosonde_e2e::device::Zram;
+use iosonde_e2e::device::{Loop, Zram, tool};
 use iosonde_e2e::need::fio_plot;
 use iosonde_e2e::program::{Invocation, iosonde};
 use iosonde_e2e::scratch::lay_out;
@@ -260,6 +260,37 @@ fn resume_without_a_match_lists_what_could_be_resumed() {
     assert_eq!(scratch.files(), ["data"]);
     let suite = run(&scratch, "run etcd . --resume").run();
     suite.refused_with(&["no stopped suite", "leave out --resume"]);
+}
+
+/// Consent was given for the disk that the name meant when the sweep began.
+#[test]
+fn sweep_is_not_resumed_on_another_disk_of_the_same_name() {
+    require!(Root);
+    let scratch = Scratch::shared();
+    let image = |name: &str| {
+        let path = scratch.out().join(name);
+        lay_out(&path, 32 * MIB);
+        path
+    };
+    let (one, other) = (image("one"), image("other"));
+    let device = Loop::new(&one);
+    let path = device.path().to_string_lossy().into_owned();
+    let line = format!(
+        "sweep {path} --allow-overwrite {path} --size 16m --rw randwrite --bs 4k,64k --iodepth 1,2,4,8 \
+         --runtime 1 --exhaustive"
+    );
+    let mut running = run(&scratch, &line).start();
+    let journals = scratch.out().join("sweeps");
+    let has_measured = running.until(|_| holds_something(&journals));
+    running.signal(Signal::INT);
+    let stopped = running.wait();
+    assert!(has_measured, "{stopped}");
+    tool(&["losetup", "--detach", &path]);
+    tool(&["losetup", &path, &other.to_string_lossy()]);
+    let before = fs::read(&other).expect("the other disk");
+    let resumed = run(&scratch, &format!("{line} --resume")).run();
+    resumed.refused_with(&[&path, "the disk was detached", "without --resume"]);
+    assert!(fs::read(&other).expect("the other disk") == before);
 }
 
 /// Of a sweep that has no result nothing stays, neither in the history nor to be resumed.

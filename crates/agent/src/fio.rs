@@ -1,6 +1,7 @@
 //! As fio: its command line and its outputs, without a status line.
 
 use crate::Failure;
+use iosonde_engine::device::consent::Consent;
 use iosonde_engine::local::LocalRunner;
 use iosonde_engine::system_env::SystemEnv;
 use iosonde_job::cmdline::Action;
@@ -62,6 +63,10 @@ fn measure(plan: &Plan, command: &CommandLine) -> Result<(), Failure> {
     }
     let interrupt = crate::serve::signals()?;
     let runner = LocalRunner {
+        consent: Consent {
+            by_jobs: true,
+            ..Consent::to_overwrite(&command.allow_overwrite).and_in_use(&command.allow_in_use)
+        },
         interrupt: interrupt.clone(),
         keep_files: true,
         ..LocalRunner::default()

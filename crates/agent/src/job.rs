@@ -1,6 +1,7 @@
 //! A job file on the pod's volume, by itself: nobody is connected, and the result is in what the pod has written.
 
 use crate::{Failure, fio};
+use iosonde_engine::device::consent::Consent;
 use iosonde_engine::interrupt::Interrupt;
 use iosonde_engine::local::LocalRunner;
 use iosonde_engine::system_env::SystemEnv;
@@ -27,6 +28,8 @@ struct Options {
     scratch: Option<PathBuf>,
     /// Wait for a signal when the job has ended: who keeps pods running would start it again.
     stay: bool,
+    /// Devices that others may use meanwhile: other pods of the same run.
+    in_use: Vec<PathBuf>,
     file: OsString,
 }
 
@@ -41,6 +44,12 @@ impl Options {
                     let path = words.next().map(PathBuf::from);
                     let path = path.ok_or_else(|| Failure::new(2, "--scratch needs a value"))?;
                     options.scratch = Some(own(&path, index()));
+                }
+                "--allow-in-use" => {
+                    let path = words.next().map(PathBuf::from);
+                    let path =
+                        path.ok_or_else(|| Failure::new(2, "--allow-in-use needs a value"))?;
+                    options.in_use.push(path);
                 }
                 name if name.starts_with("--") => {
                     return Err(Failure::new(2, format!("there is no option {name}")));
@@ -167,8 +176,8 @@ fn on_volume(
     }
     let runner = LocalRunner {
         consent: match options.scratch {
-            Some(_) => Vec::new(),
-            None => vec![DEVICE.into()],
+            Some(_) => Consent::default(),
+            None => Consent::to_overwrite([DEVICE]).and_in_use(&options.in_use),
         },
         interrupt: interrupt.clone(),
         ..LocalRunner::default()
@@ -214,9 +223,13 @@ mod tests {
         let expected = Options {
             scratch: Some("/data/x".into()),
             stay: true,
+            in_use: vec!["/dev/x".into()],
             file: "job.fio".into(),
         };
-        assert_eq!(read("--scratch /data/x --stay job.fio").unwrap(), expected);
+        assert_eq!(
+            read("--scratch /data/x --allow-in-use /dev/x --stay job.fio").unwrap(),
+            expected
+        );
         let message = |line| read(line).unwrap_err().message;
         assert!(message("--stay").contains("name a job file"));
         assert!(message("a b").contains("one job file"));

@@ -16,11 +16,12 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: iosonde-agent serve [--socket PATH] [--idle SECONDS] [--first SECONDS] [--scratch DIRECTORY] [--allow-overwrite DEVICE]...
+                                 [--allow-in-use DEVICE]...
                                     keep a session for clients, until one closes it or none asks for anything
        iosonde-agent call [--socket PATH]
                                     connect standard input and output with it
        iosonde-agent run [FILE]     run one plan, JSON from the file or from standard input
-       iosonde-agent job [--scratch DIRECTORY] [--stay] FILE
+       iosonde-agent job [--scratch DIRECTORY] [--allow-in-use DEVICE]... [--stay] FILE
                                     run a job file on the pod's volume, by itself; the result is the last line but one
        iosonde-agent fio ARGS...    behave as fio; so does a link to it of that name
        iosonde-agent version";

@@ -7,6 +7,7 @@
 use crate::feed::{Feed, Position};
 use crate::look::look;
 use crate::{Failure, program};
+use iosonde_engine::device::consent::Consent;
 use iosonde_engine::device::system::System;
 use iosonde_engine::device::watching::MachineSampler;
 use iosonde_engine::interrupt::Interrupt;
@@ -40,6 +41,7 @@ pub(crate) struct Options {
     /// How long the first client is waited for: it may need all of its pods before it says anything to one.
     first: Option<Duration>,
     consent: Vec<PathBuf>,
+    in_use: Vec<PathBuf>,
     /// Made at the start, and removed at the end with all that is in it.
     scratch: Option<PathBuf>,
 }
@@ -52,6 +54,7 @@ impl Options {
             idle: Duration::from_secs(120),
             first: None,
             consent: Vec::new(),
+            in_use: Vec::new(),
             scratch: None,
         };
         let mut words = words.iter();
@@ -64,6 +67,7 @@ impl Options {
                 "--socket" => options.socket = value.into(),
                 "--scratch" => options.scratch = Some(value.into()),
                 "--allow-overwrite" => options.consent.push(value.into()),
+                "--allow-in-use" => options.in_use.push(value.into()),
                 "--idle" => options.idle = seconds(&name, value)?,
                 "--first" => options.first = Some(seconds(&name, value)?),
                 _ => return Err(Failure::new(2, format!("there is no option {name}"))),
@@ -143,7 +147,7 @@ impl Shared {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let interrupt = signals()?;
     let runner = LocalRunner {
-        consent: options.consent.clone(),
+        consent: Consent::to_overwrite(&options.consent).and_in_use(&options.in_use),
         interrupt: interrupt.clone(),
         ..LocalRunner::default()
     };
@@ -392,6 +396,8 @@ mod tests {
             "60",
             "--allow-overwrite",
             "/dev/x",
+            "--allow-in-use",
+            "/dev/x",
         ])
         .unwrap();
         let expected = Options {
@@ -399,6 +405,7 @@ mod tests {
             idle: Duration::from_secs(5),
             first: Some(Duration::from_secs(60)),
             consent: vec!["/dev/x".into()],
+            in_use: vec!["/dev/x".into()],
             scratch: None,
         };
         assert_eq!(options, expected);

@@ -33,7 +33,9 @@ mod watch;
 
 use crate::ceph::{Estate, Terms, Watch};
 use crate::device;
+use crate::device::consent::Consent;
 use crate::device::host::memory_to_take;
+use crate::device::write_hold::DeviceHolds;
 use crate::interrupt::Interrupt;
 use crate::placed::placed;
 pub use crate::prepare::ToBe;
@@ -57,8 +59,8 @@ use traces::Traced;
 /// How sessions on this machine are made.
 #[derive(Debug, Clone, Default)]
 pub struct LocalRunner {
-    /// Block devices that may be overwritten whatever they carry.
-    pub consent: Vec<PathBuf>,
+    /// What may be overwritten whatever it carries, and which of it even while others use it.
+    pub consent: Consent,
     /// The user's wish to stop.
     pub interrupt: Arc<Interrupt>,
     /// Whether files that a run made stay after the session, also when it was interrupted (as with fio). A file whose layout
@@ -199,7 +201,9 @@ impl Session for LocalSession {
         let asked = plan;
         let plan = &traced.plan;
         buffers::check(plan, memory_to_take(&device::system::System::live()))?;
-        let (clones, mut made) = files::make_ready(&traced, &self.runner, begun, observer)?;
+        let holds = DeviceHolds::default();
+        let (clones, mut made, _hold) =
+            files::make_ready(&traced, (&self.runner, &holds), begun, observer)?;
         self.estate()
             .make_ready(plan, &clones, &self.runner.terms(), begun, observer)
             .inspect_err(|_| made.remove())?;
@@ -215,6 +219,7 @@ impl Session for LocalSession {
         let session = threads::Held {
             runner: &self.runner,
             estate: &self.estate,
+            holds: &holds,
         };
         let mut outcome = threads::run(plan, &clones, &session, around, observer)
             .inspect_err(|_| made.remove())?;

@@ -4,20 +4,25 @@
 mod loop_device;
 
 use iosonde_engine::device::cache::{Traffic, moved, served_from_cache};
+use iosonde_engine::device::consent::Consent;
 use iosonde_engine::device::disk_util::disk_util;
 use iosonde_engine::device::diskstats::Snapshot;
 use iosonde_engine::device::guard::{Obstacle, Refusal, check_writable, overridden};
 use iosonde_engine::device::identify::identify;
 use iosonde_engine::device::system::System;
+use iosonde_engine::device::write_hold::DeviceHolds;
+use iosonde_engine::local::LocalRunner;
+use iosonde_job::plan::{Extent, Job, Mode, Plan, ReadWrite};
 use iosonde_result::host::{DeviceKind, TargetInfo};
 use iosonde_result::run::VerdictKind;
+use iosonde_result::session::{RunError, Session};
 use loop_device::{Loop, run};
 use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
 fn refused(path: &Path) -> Vec<Obstacle> {
-    match check_writable(path, &[]).unwrap_err() {
+    match check_writable(path, &Consent::default()).unwrap_err() {
         Refusal::Obstacles { obstacles, .. } => obstacles,
         other => panic!("{other}"),
     }
@@ -27,9 +32,12 @@ fn refused(path: &Path) -> Vec<Obstacle> {
 #[ignore = "needs root and loop devices"]
 fn an_empty_device_may_be_written_and_one_with_a_file_system_may_not() {
     let device = Loop::new(&[]);
-    assert_eq!(check_writable(&device.device, &[]).unwrap(), []);
+    assert_eq!(
+        check_writable(&device.device, &Consent::default()).unwrap(),
+        []
+    );
     run("mkfs.ext4", &["-q", "-L", "precious", device.path()]);
-    let refusal = check_writable(&device.device, &[]).unwrap_err();
+    let refusal = check_writable(&device.device, &Consent::default()).unwrap_err();
     let text = refusal.to_string();
     assert!(
         text.starts_with(&format!(
@@ -53,9 +61,9 @@ fn consent_to_the_device_by_any_name_is_enough_and_to_another_is_not() {
     let dir = tempfile::tempdir().unwrap();
     let link = dir.path().join("by-id");
     std::os::unix::fs::symlink(&device.device, &link).unwrap();
-    let overridden = check_writable(&device.device, &[link]).unwrap();
+    let overridden = check_writable(&device.device, &Consent::to_overwrite([link])).unwrap();
     assert!(matches!(&overridden[..], [Obstacle::Carries(signature)] if signature.kind == "swap"));
-    assert!(check_writable(&device.device, std::slice::from_ref(&other.device)).is_err());
+    assert!(check_writable(&device.device, &Consent::to_overwrite([&other.device])).is_err());
 }
 
 #[test]
@@ -66,18 +74,150 @@ fn a_mounted_device_is_refused_with_its_mount_point() {
     let dir = tempfile::tempdir().unwrap();
     run("mount", &[device.path(), dir.path().to_str().unwrap()]);
     let obstacles = refused(&device.device);
-    let overridden = overridden(&device.device).unwrap();
+    // Consent to overwrite it does not change that, and is not proposed.
+    let consent = Consent::to_overwrite([&device.device]);
+    let refusal = check_writable(&device.device, &consent).unwrap_err();
+    assert_eq!(overridden(&device.device), None);
+    let in_use = consent.and_in_use([&device.device]);
+    let agreed = check_writable(&device.device, &in_use).unwrap();
     run("umount", &[dir.path().to_str().unwrap()]);
-    assert!(
-        overridden.contains("is mounted at") && overridden.contains("an ext4 file system"),
-        "{overridden}"
-    );
+    let lost = overridden(&device.device).unwrap();
+    assert!(lost.contains("an ext4 file system"), "{lost}");
+    assert!(!refusal.remedy().contains("--allow"), "{refusal:?}");
+    assert_eq!(agreed, obstacles);
     let mounted = Obstacle::Mounted {
         device: device.path().into(),
         mount_point: dir.path().canonicalize().unwrap(),
     };
     assert_eq!(obstacles[0], mounted);
     assert!(matches!(&obstacles[1..], [Obstacle::Carries(_)]));
+}
+
+/// A hold of a device keeps mounts away, is shared by the workers of a run, and ends with the last of them.
+#[test]
+#[ignore = "needs root and loop devices"]
+fn held_device_cannot_be_mounted_until_the_last_worker_lets_go() {
+    let device = Loop::new(&[]);
+    run("mkfs.ext4", &["-q", device.path()]);
+    let dir = tempfile::tempdir().unwrap();
+    let mount = || {
+        let mut mount = std::process::Command::new("mount");
+        let mount = mount.args([device.path(), dir.path().to_str().unwrap()]);
+        mount.output().unwrap().status.success()
+    };
+    let consent = Consent::to_overwrite([&device.device]);
+    let holds = DeviceHolds::default();
+    let (overridden, one) = holds.hold(&device.device, &consent, false).unwrap();
+    assert!(matches!(&overridden[..], [Obstacle::Carries(_)]));
+    let (_, two) = holds.hold(&device.device, &consent, false).unwrap();
+    drop(one);
+    // Another run is somebody else.
+    let other = DeviceHolds::default();
+    assert!(other.hold(&device.device, &consent, false).is_err());
+    assert!(!mount());
+    drop(two);
+    assert!(mount());
+    run("umount", &[dir.path().to_str().unwrap()]);
+}
+
+/// The kernel lets a disk or a partition of it be claimed, not both; a run that writes both is no other to itself.
+#[test]
+#[ignore = "needs root and loop devices"]
+fn run_that_writes_a_disk_and_its_partition_holds_the_first() {
+    let device = Loop::new(&["--partscan"]);
+    // By the kernel alone: it needs to know no format of partition tables.
+    for (number, start) in [("1", "2048"), ("2", "12288")] {
+        run("addpart", &[device.path(), number, start, "10240"]);
+    }
+    let part = |number: u32| std::path::PathBuf::from(format!("{}p{number}", device.path()));
+    assert!(part(1).exists() && part(2).exists());
+    let consent = Consent::to_overwrite([device.device.clone(), part(1), part(2)]);
+    let holds = DeviceHolds::default();
+    let (_, one) = holds.hold(&part(1), &consent, false).unwrap();
+    let (_, two) = holds.hold(&part(2), &consent, false).unwrap();
+    let (_, disk) = holds.hold(&device.device, &consent, false).unwrap();
+    drop((one, two, disk));
+    // A partition may be written while another one of its disk is in use.
+    run("mkfs.ext4", &["-q", part(1).to_str().unwrap()]);
+    let dir = tempfile::tempdir().unwrap();
+    run(
+        "mount",
+        &[part(1).to_str().unwrap(), dir.path().to_str().unwrap()],
+    );
+    let held = holds
+        .hold(&part(2), &consent, false)
+        .map(|(found, _)| found);
+    let whole = holds
+        .hold(&device.device, &consent, false)
+        .map(|(found, _)| found);
+    run("umount", &[dir.path().to_str().unwrap()]);
+    assert_eq!(held.unwrap(), []);
+    assert!(whole.unwrap_err().found().contains("is mounted at"));
+}
+
+#[test]
+#[ignore = "needs root and loop devices"]
+fn consent_to_a_disk_is_none_to_the_next_one_of_its_name() {
+    let device = Loop::new(&[]);
+    run("mkswap", &[device.path()]);
+    let consent = Consent::to_overwrite([&device.device]);
+    assert!(check_writable(&device.device, &consent).is_ok());
+    run("losetup", &["--detach", device.path()]);
+    let file = device.file().to_str().unwrap();
+    run("losetup", &[device.path(), file]);
+    let refusal = check_writable(&device.device, &consent).unwrap_err();
+    assert!(
+        refusal.found().contains("the disk was detached"),
+        "{refusal}"
+    );
+    assert!(
+        refusal
+            .remedy()
+            .contains("start anew with --allow-overwrite=")
+    );
+    let anew = Consent::to_overwrite([&device.device]);
+    assert!(check_writable(&device.device, &anew).is_ok());
+}
+
+/// A study runs its cells in one session, hours apart.
+#[test]
+#[ignore = "needs root and loop devices"]
+fn session_does_not_write_the_next_disk_of_a_name() {
+    let device = Loop::new(&[]);
+    run("mkswap", &[device.path()]);
+    let mut job = Job::new("cell");
+    job.files.filenames = vec![device.path().to_owned()];
+    job.files.size = Some(Extent::Bytes(1 << 20));
+    job.workload.rw = ReadWrite {
+        mode: Mode::Write,
+        random: false,
+    };
+    let plan = Plan {
+        jobs: vec![job],
+        ..Plan::default()
+    };
+    let mut session = LocalRunner {
+        consent: Consent::to_overwrite([&device.device]),
+        ..LocalRunner::default()
+    }
+    .open();
+    session.run(&plan, &mut ()).unwrap();
+    session.run(&plan, &mut ()).unwrap();
+    run("losetup", &["--detach", device.path()]);
+    let other = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    other.as_file().set_len(16 << 20).unwrap();
+    run("losetup", &[device.path(), other.path().to_str().unwrap()]);
+    let refused = session.run(&plan, &mut ());
+    assert!(
+        matches!(&refused, Err(RunError::Refused { found, .. }) if found.contains("the disk was detached")),
+        "{refused:?}"
+    );
+    assert!(
+        std::fs::read(other.path())
+            .unwrap()
+            .iter()
+            .all(|byte| *byte == 0)
+    );
 }
 
 #[test]
@@ -92,7 +232,10 @@ fn a_device_that_a_program_holds_is_refused() {
         .unwrap();
     assert_eq!(refused(&device.device), [Obstacle::Busy]);
     drop(holder);
-    assert_eq!(check_writable(&device.device, &[]).unwrap(), []);
+    assert_eq!(
+        check_writable(&device.device, &Consent::default()).unwrap(),
+        []
+    );
 }
 
 #[test]
@@ -110,7 +253,10 @@ fn a_program_that_lets_go_of_a_device_soon_does_not_use_it() {
             std::thread::sleep(Duration::from_millis(50));
             drop(looker);
         });
-        assert_eq!(check_writable(&device.device, &[]).unwrap(), []);
+        assert_eq!(
+            check_writable(&device.device, &Consent::default()).unwrap(),
+            []
+        );
     });
 }
 
@@ -123,7 +269,10 @@ fn looking_at_a_device_does_not_disturb_others_that_look() {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..200 {
-                    assert_eq!(check_writable(&device.device, &[]).unwrap(), []);
+                    assert_eq!(
+                        check_writable(&device.device, &Consent::default()).unwrap(),
+                        []
+                    );
                 }
             });
         }
@@ -158,7 +307,8 @@ fn a_device_and_a_file_under_a_loop_device_are_refused() {
 #[ignore = "needs root and loop devices"]
 fn consent_does_not_make_a_read_only_device_writable() {
     let device = Loop::new(&["--read-only"]);
-    let refusal = check_writable(&device.device, std::slice::from_ref(&device.device)).unwrap_err();
+    let refusal =
+        check_writable(&device.device, &Consent::to_overwrite([&device.device])).unwrap_err();
     assert_eq!(refusal.found(), "it is read-only");
 }
 

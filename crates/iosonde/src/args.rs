@@ -2,6 +2,7 @@
 
 mod ceph;
 mod cluster;
+mod consent;
 mod expect;
 mod history;
 mod load;
@@ -14,6 +15,7 @@ pub(crate) mod wrong;
 
 pub(crate) use ceph::*;
 pub(crate) use cluster::*;
+pub(crate) use consent::*;
 pub(crate) use expect::*;
 pub(crate) use history::*;
 pub(crate) use load::*;
@@ -172,9 +174,8 @@ pub(crate) struct ProbeArgs {
     /// File to write results to, instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Consent to overwrite this file or block device; may be repeated
-    #[arg(long, value_name = "PATH")]
-    pub(crate) allow_overwrite: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) consent: ConsentArgs,
     #[command(flatten)]
     pub(crate) expect: ExpectArgs,
     /// Exit with status 7 if a promise is shown to be broken

@@ -3,6 +3,7 @@
 //! docs/exit-status.md is the same table for users; a test holds the two together.
 
 use crate::store::StoreError;
+use iosonde_engine::device::guard::lasting_name;
 use iosonde_engine::failure::errno_name;
 use iosonde_job::diagnostic::Diagnostics;
 use iosonde_result::session::RunError;
@@ -13,7 +14,7 @@ use iosonde_study::sweep::SweepError;
 use signal_hook::consts::SIGPIPE;
 use std::collections::HashSet;
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why the program fails.
 #[derive(Debug)]
@@ -100,6 +101,16 @@ pub(crate) mod status {
     pub(crate) const UNDECIDED: u8 = 12;
     /// Added to the number of a signal: 130 is Ctrl-C.
     pub(crate) const SIGNAL: u8 = 128;
+}
+
+/// Targets as arguments of `--allow-overwrite`, devices by the names that stay with their disks.
+fn lasting_names(targets: &[String]) -> String {
+    let name = |target: &String| match target.contains("://") {
+        true => target.clone(),
+        false => lasting_name(Path::new(target)).display().to_string(),
+    };
+    let names: Vec<String> = targets.iter().map(name).collect();
+    names.join(" --allow-overwrite ")
 }
 
 impl Failure {
@@ -222,13 +233,15 @@ impl Failure {
             | Failure::Sweep(SweepError::Run(error)) => Some(error.remedy()),
             Failure::Sweep(SweepError::Consent { targets, .. }) => Some(format!(
                 "name a directory, sweep only reads, or consent to lose its contents with --allow-overwrite {}",
-                targets.join(" --allow-overwrite ")
+                lasting_names(targets)
             )),
             Failure::Load(LoadError::Consent { target }) => Some(format!(
-                "name a directory, only read, or consent to lose its contents with --allow-overwrite {target}"
+                "name a directory, only read, or consent to lose its contents with --allow-overwrite {}",
+                lasting_names(std::slice::from_ref(target))
             )),
             Failure::Pts(PtsError::Consent { target }) => Some(format!(
-                "name a directory, or consent to lose its contents with --allow-overwrite {target}"
+                "name a directory, or consent to lose its contents with --allow-overwrite {}",
+                lasting_names(std::slice::from_ref(target))
             )),
             Failure::Probe(ProbeError::WorkingSet { .. })
             | Failure::Load(LoadError::WorkingSet { .. })

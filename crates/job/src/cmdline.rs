@@ -53,6 +53,8 @@ pub struct CommandLine {
     pub aux_path: Option<String>,
     /// `--allow-overwrite`: block devices that may be overwritten whatever they carry.
     pub allow_overwrite: Vec<String>,
+    /// `--allow-in-use`: those of them that may be written even while others use them.
+    pub allow_in_use: Vec<String>,
 }
 
 /// What to do.
@@ -125,6 +127,7 @@ impl Default for CommandLine {
             max_jobs: None,
             aux_path: None,
             allow_overwrite: Vec::new(),
+            allow_in_use: Vec::new(),
         }
     }
 }

@@ -83,6 +83,9 @@ pub struct Access {
     pub direct: Option<bool>,
     /// Why it would not be overwritten without consent: who uses it, what it carries.
     pub obstacles: Vec<String>,
+    /// What to do before it can be overwritten; `None`: nothing is in the way.
+    #[serde(default)]
+    pub remedy: Option<String>,
 }
 
 /// What was going on at a machine.

@@ -2,6 +2,7 @@
 
 use super::{AGENT_DIRECTORY, DEVICE, JOB_DIRECTORY, JOB_FILE, RunSpec};
 use crate::image::AGENT_IN_IMAGE;
+use iosonde_job::Target;
 
 /// How long an agent waits for a client that is gone, in seconds.
 const IDLE_S: u32 = 120;
@@ -56,6 +57,7 @@ impl RunSpec<'_> {
                         self.own_scratch("$(JOB_COMPLETION_INDEX)"),
                     ]);
                 }
+                words.extend(self.shared_device().iter().map(ToString::to_string));
                 words.extend(stays.then(|| "--stay".to_owned()));
                 words.push(format!("{JOB_DIRECTORY}/{JOB_FILE}"));
                 words
@@ -82,13 +84,26 @@ impl RunSpec<'_> {
     /// What makes the agent serve; `index` is how the pod's own index is written.
     fn serve(&self, index: &str) -> String {
         let use_of_volume = match self.is_block() {
-            true => format!("--allow-overwrite {DEVICE}"),
+            true => {
+                let consent = ["--allow-overwrite", DEVICE];
+                [&consent[..], &self.shared_device()].concat().join(" ")
+            }
             false => format!("--scratch {}", self.own_scratch(index)),
         };
         let first = self
             .first_s()
             .map_or(String::new(), |seconds| format!(" --first {seconds}"));
         format!("serve --socket {AGENT_DIRECTORY}/socket --idle {IDLE_S}{first} {use_of_volume}")
+    }
+
+    /// Pods on one node that share a device are in each other's way when each holds it for itself.
+    fn shared_device(&self) -> Vec<&'static str> {
+        let is_existing = matches!(self.options.target, Target::Claim { .. });
+        let is_shared = self.is_shared() || (is_existing && self.pods > 1);
+        match self.is_block() && is_shared {
+            true => vec!["--allow-in-use", DEVICE],
+            false => Vec::new(),
+        }
     }
 
     fn own_scratch(&self, index: &str) -> String {

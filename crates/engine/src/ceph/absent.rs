@@ -1,5 +1,6 @@
 //! Stands for the Ceph engines in programs that are built without them.
 
+use crate::device::consent::Consent;
 use crate::interrupt::Interrupt;
 use crate::local::Member;
 use crate::prepare::WorkerFiles;
@@ -7,7 +8,6 @@ use iosonde_job::plan::{CephAccess, Job, Plan};
 use iosonde_result::host::TargetInfo;
 use iosonde_result::observer::Observer;
 use iosonde_result::session::RunError;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -35,7 +35,7 @@ impl Watch {
 /// What bounds the preparation of a run.
 #[allow(dead_code, reason = "nothing is prepared here")]
 pub(crate) struct Terms<'a> {
-    pub(crate) consent: &'a [PathBuf],
+    pub(crate) consent: &'a Consent,
     pub(crate) readonly: bool,
     pub(crate) interrupt: &'a Arc<Interrupt>,
 }

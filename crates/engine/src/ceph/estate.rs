@@ -3,6 +3,7 @@
 use super::backend::{of, uri, used};
 use super::image::{self, ImageUse};
 use super::pool::PoolUse;
+use crate::device::consent::Consent;
 use crate::interrupt::Interrupt;
 use crate::local::{LayoutProgress, Member};
 use crate::prepare::{WorkerFiles, needs_data};
@@ -10,14 +11,13 @@ use iosonde_job::plan::{Direction, Engine, Job, Mode, ObjectNames, Plan};
 use iosonde_result::observer::Observer;
 use iosonde_result::run::{CephUsed, Event};
 use iosonde_result::session::RunError;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// What bounds the preparation of a run.
 pub(crate) struct Terms<'a> {
     /// Images and objects that may be overwritten whatever they hold, by their URIs.
-    pub(crate) consent: &'a [PathBuf],
+    pub(crate) consent: &'a Consent,
     /// Whether nothing may be laid out.
     pub(crate) readonly: bool,
     /// The user's wish to stop.
@@ -27,11 +27,7 @@ pub(crate) struct Terms<'a> {
 impl Terms<'_> {
     /// Whether the owner of what this URI names agreed to lose it, or the job says so itself.
     pub(super) fn allow(&self, uri: &str, job: &Job) -> bool {
-        job.files.allow_mounted_write
-            || self
-                .consent
-                .iter()
-                .any(|known| known == uri.as_ref() as &std::path::Path)
+        job.files.allow_mounted_write || self.consent.names(uri)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What this process may do with a target, tried without leaving anything behind.
 
+use super::consent::Consent;
 use super::guard::{Refusal, check_writable};
 use crate::failure::in_words;
 use iosonde_result::doctor::Access;
@@ -49,6 +50,7 @@ fn of_directory(path: &Path) -> Access {
         write_error: told(written),
         direct,
         obstacles: Vec::new(),
+        remedy: None,
     }
 }
 
@@ -64,15 +66,17 @@ fn of_data(path: &Path, write_error: Option<String>) -> Access {
         Err(Errno::INVAL) if read.is_ok() => Some(false),
         Err(_) => None,
     };
-    let obstacles = match check_writable(path, &[]) {
-        Ok(obstacles) | Err(Refusal::Obstacles { obstacles, .. }) => obstacles,
-        Err(Refusal::Unreadable { .. }) => Vec::new(),
+    let refusal = check_writable(path, &Consent::default()).err();
+    let obstacles = match &refusal {
+        Some(Refusal::Obstacles { obstacles, .. }) => &obstacles[..],
+        Some(Refusal::Unreadable { .. } | Refusal::OtherDisk { .. }) | None => &[],
     };
     Access {
         read_error: told(read),
         write_error,
         direct,
         obstacles: obstacles.iter().map(ToString::to_string).collect(),
+        remedy: refusal.as_ref().map(Refusal::remedy),
     }
 }
 

@@ -161,7 +161,7 @@ pub fn describe(system: &System, node: &Node) -> DeviceInfo {
     }
 }
 
-fn kind(system: &System, node: &Node) -> DeviceKind {
+pub(super) fn kind(system: &System, node: &Node) -> DeviceKind {
     let stem = node.name.trim_end_matches(|c: char| c.is_ascii_digit());
     match stem {
         _ if node.name.starts_with("nvme") => DeviceKind::Nvme,
@@ -317,7 +317,7 @@ fn detail(system: &System, node: &Node, kind: DeviceKind) -> Option<String> {
 }
 
 /// The image that a device of krbd is. Its `config_info` is left alone: the key of the client may be in it.
-fn mapped_image(system: &System, node: &Node, kind: DeviceKind) -> Option<MappedImage> {
+pub(super) fn mapped_image(system: &System, node: &Node, kind: DeviceKind) -> Option<MappedImage> {
     if kind != DeviceKind::Rbd {
         return None;
     }

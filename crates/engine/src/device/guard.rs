@@ -1,14 +1,18 @@
 //! Whether a target may be written: what would be lost, who is using it, and whether its owner agreed.
 //!
 //! A block device is refused when it is mounted, swapped to, held by another device or program, or carries a
-//! signature; a file, when it is swap space or the store of a loop device. Only consent that names the very device
-//! changes that: consent to a disk is none to its partitions, nor the other way round.
+//! signature; a file, when it is swap space or the store of a loop device; a character device, unless it discards what is
+//! written. Only [consent](super::consent) that names the very device changes that: consent to a disk is none to its
+//! partitions, nor the other way round. Consent to overwrite is consent to lose what is stored. What is in use needs
+//! consent of its own, because whoever uses it would be broken too.
 
 use super::blockdev::Node;
+use super::consent::{Agreement, CONSENT_OPTION, Consent};
+use super::disk_identity::{IdentityChange, name_by_id};
 use super::identify::PathFacts;
 use super::mounts;
 use super::signature::{self, Signature};
-use super::system::System;
+use super::system::{System, device_number};
 use crate::sys::block;
 use iosonde_result::host::{DeviceNumber, Mount, TargetKind};
 use rustix::io::Errno;
@@ -21,8 +25,14 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The option by which consent is given.
-pub const CONSENT_OPTION: &str = "--allow-overwrite";
+/// Number of the character devices that discard what is written to them (`mem` of the kernel's device list).
+const MEMORY_MAJOR: u32 = 1;
+/// `/dev/null`, `/dev/zero` and `/dev/full`.
+const DISCARDING_MINORS: [u32; 3] = [3, 5, 7];
+/// Memory technology devices as character devices; two numbers each.
+const MTD_MAJOR: u32 = 90;
+/// The same as block devices.
+const MTD_BLOCK_MAJOR: u32 = 31;
 
 /// A reason not to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,8 +60,65 @@ pub enum Obstacle {
     Busy,
     /// It carries data.
     Carries(Signature),
+    /// It is a character device, which may be memory, a flash chip or a machine's ports.
+    CharacterDevice {
+        /// Its name in the kernel, e.g. `mem`.
+        name: Option<String>,
+    },
     /// The kernel does not let it be written.
     ReadOnly,
+}
+
+impl Obstacle {
+    /// Whether somebody uses the target now.
+    pub fn is_use(&self) -> bool {
+        match self {
+            Self::Mounted { .. } | Self::Swap { .. } | Self::Held { .. } | Self::Busy => true,
+            Self::Carries(_) | Self::CharacterDevice { .. } | Self::ReadOnly => false,
+        }
+    }
+
+    /// Whether the running system is on it.
+    fn is_below_root(&self) -> bool {
+        matches!(self, Self::Mounted { mount_point, .. } if mount_point == Path::new("/"))
+    }
+
+    /// How far consent must go to override it; `None`: no consent does.
+    fn needs(&self) -> Option<Agreement> {
+        match self {
+            Self::ReadOnly => None,
+            Self::Carries(_) | Self::CharacterDevice { .. } => Some(Agreement::Overwrite),
+            found if found.is_below_root() => Some(Agreement::Mounted),
+            Self::Mounted { .. } | Self::Swap { .. } | Self::Held { .. } | Self::Busy => {
+                Some(Agreement::InUse)
+            }
+        }
+    }
+
+    /// What to do about it, where it is not for consent to override.
+    fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Carries(_) | Self::CharacterDevice { .. } => None,
+            Self::ReadOnly => Some("name a target that can be written".to_owned()),
+            found if found.is_below_root() => {
+                Some("the running system is on this device: name another one".to_owned())
+            }
+            Self::Mounted { mount_point, .. } => Some(format!(
+                "make sure that nobody needs it, then unmount it: umount {}",
+                mount_point.display()
+            )),
+            Self::Swap { device } => Some(format!(
+                "make sure that nobody needs it, then stop using it: swapoff {device}"
+            )),
+            Self::Held { holder, .. } => Some(format!(
+                "make sure that nobody needs {holder}, then remove it; lsblk shows what is made of which device"
+            )),
+            Self::Busy => Some(
+                "end what uses it: `fuser -v DEVICE` lists programs, and lsblk what is made of it"
+                    .to_owned(),
+            ),
+        }
+    }
 }
 
 impl fmt::Display for Obstacle {
@@ -65,6 +132,12 @@ impl fmt::Display for Obstacle {
             Self::Held { device, holder } => write!(f, "{device} is part of {holder}"),
             Self::Busy => write!(f, "another program, or the kernel, is using it exclusively"),
             Self::Carries(signature) => write!(f, "it carries {signature}"),
+            Self::CharacterDevice { name: Some(name) } => {
+                write!(f, "it is the character device {name:?}, not a disk")
+            }
+            Self::CharacterDevice { name: None } => {
+                write!(f, "it is a character device, not a disk")
+            }
             Self::ReadOnly => write!(f, "it is read-only"),
         }
     }
@@ -89,6 +162,19 @@ pub enum Refusal {
         /// Why.
         source: io::Error,
     },
+    /// Consent was given for another disk.
+    #[error("refusing to write {}: {}", .path.display(), other_disk(.change))]
+    OtherDisk {
+        /// The target as it was named.
+        path: PathBuf,
+        /// How it differs from the disk that consent was given for.
+        change: IdentityChange,
+    },
+}
+
+/// What is wrong with consent for another disk.
+pub fn other_disk(change: &IdentityChange) -> String {
+    format!("this may not be the disk that {CONSENT_OPTION} was given for: {change}")
 }
 
 impl Refusal {
@@ -99,23 +185,50 @@ impl Refusal {
             Self::Unreadable { source, .. } => {
                 format!("it cannot be read to see whether it carries data: {source}")
             }
+            Self::OtherDisk { change, .. } => other_disk(change),
         }
     }
 
-    /// What the user can do.
+    /// What the user can do. Consent to write what is in use is never proposed.
     pub fn remedy(&self) -> String {
-        let (Self::Obstacles { path, .. } | Self::Unreadable { path, .. }) = self;
-        format!(
-            "to destroy what is on it, say so: {CONSENT_OPTION}={}",
-            path.display()
-        )
+        let path = match self {
+            Self::Obstacles { path, obstacles } => {
+                let is_below_root = |found: &&Obstacle| found.is_below_root();
+                let first = obstacles.iter().find(is_below_root);
+                let mut remedies = first.into_iter().chain(obstacles);
+                if let Some(remedy) = remedies.find_map(Obstacle::remedy) {
+                    return remedy;
+                }
+                path
+            }
+            Self::Unreadable { path, .. } => path,
+            Self::OtherDisk { path, .. } => {
+                return format!(
+                    "make sure that it is the right disk, then start anew with {}",
+                    consent_to(path)
+                );
+            }
+        };
+        format!("to destroy what is on it, say so: {}", consent_to(path))
     }
+}
+
+/// The option that consents to overwrite a target.
+fn consent_to(path: &Path) -> String {
+    format!("{CONSENT_OPTION}={}", lasting_name(path).display())
+}
+
+/// The name of a block device that stays with the disk, as one of `/dev/disk/by-id` does; of anything else, its own.
+pub fn lasting_name(path: &Path) -> PathBuf {
+    let number = PathFacts::of(path).ok().and_then(|facts| facts.is);
+    let by_id = number.and_then(|number| name_by_id(&System::live(), number));
+    by_id.unwrap_or_else(|| path.to_owned())
 }
 
 /// What consent to a target overrides, in words, for the announcement of what will be overwritten. `None` where nothing is in the
 /// way: then nothing is lost but what nobody knows of.
 pub fn overridden(path: &Path) -> Option<String> {
-    let obstacles = check_writable(path, &[path.to_owned()]).ok()?;
+    let obstacles = check_writable(path, &Consent::to_overwrite([path])).ok()?;
     (!obstacles.is_empty()).then(|| sentence(&obstacles))
 }
 
@@ -127,61 +240,148 @@ fn sentence(obstacles: &[Obstacle]) -> String {
         .join("; ")
 }
 
-/// Whether `path` may be written on this machine. `consent` lists the targets whose owner agreed.
+/// Whether `path` may be written on this machine.
 ///
-/// The answer holds for this moment: the caller asks immediately before it opens the target for writing. `Ok` holds the
-/// obstacles that consent overrides, to be shown as a warning; it is empty where there are none. A path that does not
-/// exist yet has none.
+/// The answer holds for this moment: the caller asks immediately before it opens the target for writing, or takes
+/// [`check`], which keeps the device. `Ok` holds the obstacles that consent overrides, to be shown as a warning; it is empty
+/// where there are none. A path that does not exist yet has none.
 ///
 /// # Errors
 ///
 /// [`Refusal`] with all that was found.
-pub fn check_writable(path: &Path, consent: &[PathBuf]) -> Result<Vec<Obstacle>, Refusal> {
+pub fn check_writable(path: &Path, consent: &Consent) -> Result<Vec<Obstacle>, Refusal> {
+    let question = Question {
+        consent,
+        is_mounted_allowed: false,
+        is_claimed: false,
+    };
+    check(path, &question).map(|checked| checked.overridden)
+}
+
+/// What a target is checked against.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// What may be overwritten.
+    pub consent: &'a Consent,
+    /// Whether the job has fio's `allow_mounted_write=1`, which counts where [`Consent::by_jobs`] says so.
+    pub is_mounted_allowed: bool,
+    /// Whether this run has claimed the disk of the target, or a partition of it: then nobody else has, and it cannot be
+    /// claimed once more.
+    pub is_claimed: bool,
+}
+
+/// A target that may be written.
+#[derive(Debug)]
+pub struct Checked {
+    /// The obstacles that consent overrides.
+    pub overridden: Vec<Obstacle>,
+    /// The block device.
+    pub device: Option<CheckedDevice>,
+}
+
+/// A block device that was looked at.
+#[derive(Debug)]
+pub struct CheckedDevice {
+    /// Its number.
+    pub number: DeviceNumber,
+    /// Open for reading, so that the number stays with this disk. With `O_EXCL`, unless consent is to write what is in use:
+    /// as long as it is open, nobody can mount the device. `None`: it cannot be read, and consent overrides that.
+    pub file: Option<File>,
+}
+
+/// Like [`check_writable`]; also returns the device that was looked at, which is still open.
+///
+/// # Errors
+///
+/// As of [`check_writable`].
+pub fn check(path: &Path, question: &Question<'_>) -> Result<Checked, Refusal> {
     let unreadable = |source| Refusal::Unreadable {
         path: path.to_owned(),
         source,
     };
     let facts = PathFacts::of(path).map_err(unreadable)?;
-    let agreed = consent.iter().any(|other| same_target(&facts, other));
     let system = System::live();
     let mut obstacles = match facts.kind {
         TargetKind::BlockDevice => facts
             .is
             .map_or_else(Vec::new, |number| device_in_use(&system, number)),
         TargetKind::File => file_in_use(&system, &facts.path),
-        _ => return Ok(Vec::new()),
+        TargetKind::CharacterDevice => {
+            character_device(&system, &facts.path).map_err(unreadable)?
+        }
+        _ => Vec::new(),
     };
+    let agreement = question
+        .consent
+        .agreement(&facts)
+        .map_err(|change| Refusal::OtherDisk {
+            path: path.to_owned(),
+            change,
+        })?;
+    let agreement = match question.is_mounted_allowed && question.consent.by_jobs {
+        true => Agreement::Mounted,
+        false => agreement,
+    };
+    let mut device = None;
     if facts.kind == TargetKind::BlockDevice {
-        match contents(&facts.path, &mut obstacles) {
-            Err(source) if !agreed => return Err(unreadable(source)),
-            _ => {}
+        match contents(&facts.path, question.is_claimed, &mut obstacles) {
+            Ok(found) => device = Some(found),
+            Err(source) if agreement == Agreement::None => return Err(unreadable(source)),
+            Err(_) => {
+                let unread = |number| CheckedDevice { number, file: None };
+                device = facts.is.map(unread);
+            }
         }
     }
-    // Nobody can consent to what the kernel forbids.
-    if obstacles.is_empty() || (agreed && !obstacles.contains(&Obstacle::ReadOnly)) {
-        Ok(obstacles)
-    } else {
-        Err(Refusal::Obstacles {
+    let is_overridden =
+        |obstacle: &Obstacle| obstacle.needs().is_some_and(|needed| agreement >= needed);
+    if !obstacles.iter().all(is_overridden) {
+        return Err(Refusal::Obstacles {
             path: path.to_owned(),
             obstacles,
-        })
+        });
     }
+    if let Some(device) = &mut device
+        && agreement >= Agreement::InUse
+    {
+        // Others may go on using it, and may begin to.
+        device.file = File::open(&facts.path).ok();
+    }
+    Ok(Checked {
+        overridden: obstacles,
+        device,
+    })
 }
 
-/// Whether consent to `other` is consent to the target: the same device by its number, or the same file.
-fn same_target(facts: &PathFacts, other: &Path) -> bool {
-    PathFacts::of(other).is_ok_and(|other| match (facts.is, other.is) {
-        (Some(one), Some(another)) => one == another,
-        (None, None) => facts.path == other.path,
-        _ => false,
-    })
+/// What speaks against writing to a character device: none of those that discard what is written. A flash chip is in use where
+/// its block device is.
+fn character_device(system: &System, path: &Path) -> io::Result<Vec<Obstacle>> {
+    let number = device_number(rustix::fs::stat(path)?.st_rdev);
+    if number.major == MEMORY_MAJOR && DISCARDING_MINORS.contains(&number.minor) {
+        return Ok(Vec::new());
+    }
+    let mut obstacles = Vec::new();
+    if number.major == MTD_MAJOR {
+        let block = DeviceNumber {
+            major: MTD_BLOCK_MAJOR,
+            minor: number.minor / 2,
+        };
+        obstacles = device_in_use(system, block);
+    }
+    let name = system.link_name(format!("/sys/dev/char/{number}"));
+    obstacles.push(Obstacle::CharacterDevice { name });
+    Ok(obstacles)
 }
 
 /// Who has a device for itself for longer than this, is using it.
 const MOMENT: Duration = Duration::from_millis(500);
 
 /// Looks at a device as a user of it would.
-fn contents(path: &Path, obstacles: &mut Vec<Obstacle>) -> io::Result<()> {
+fn contents(
+    path: &Path,
+    is_claimed: bool,
+    obstacles: &mut Vec<Obstacle>,
+) -> io::Result<CheckedDevice> {
     use rustix::fs::{Mode, OFlags};
     // Clones that start together look at the same device: while one has it for itself, the others wait.
     static LOOKING: Mutex<()> = Mutex::new(());
@@ -193,12 +393,16 @@ fn contents(path: &Path, obstacles: &mut Vec<Obstacle>) -> io::Result<()> {
             Mode::empty(),
         )
     };
-    let mut alone = open(OFlags::EXCL);
+    let exclusively = match is_claimed {
+        true => OFlags::empty(),
+        false => OFlags::EXCL,
+    };
+    let mut alone = open(exclusively);
     // A program that only looks soon lets go, and so does a child of this process that has not yet begun its own program.
     let deadline = Instant::now() + MOMENT;
     while obstacles.is_empty() && matches!(alone, Err(Errno::BUSY)) && Instant::now() < deadline {
         thread::sleep(Duration::from_millis(10));
-        alone = open(OFlags::EXCL);
+        alone = open(exclusively);
     }
     let device: File = match alone {
         Ok(device) => device.into(),
@@ -211,6 +415,7 @@ fn contents(path: &Path, obstacles: &mut Vec<Obstacle>) -> io::Result<()> {
         }
         Err(error) => return Err(error.into()),
     };
+    let number = device_number(rustix::fs::fstat(&device)?.st_rdev);
     let size = io::Seek::seek(&mut &device, io::SeekFrom::End(0))?;
     // What is read ahead of a mark is never looked at, and takes seconds where a throttle lets 100 kB/s through.
     block::advise_order(device.as_raw_fd(), 0, size, true);
@@ -219,7 +424,10 @@ fn contents(path: &Path, obstacles: &mut Vec<Obstacle>) -> io::Result<()> {
             .into_iter()
             .map(Obstacle::Carries),
     );
-    Ok(())
+    Ok(CheckedDevice {
+        number,
+        file: Some(device),
+    })
 }
 
 /// Who uses a block device, by the files of a system: mounts, swap space and other devices, of it, of its partitions,
@@ -340,6 +548,7 @@ impl Users<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::consent::is_same_target;
 
     fn signature() -> Signature {
         Signature {
@@ -365,11 +574,21 @@ mod tests {
             refusal.to_string(),
             "refusing to write /dev/sdb: /dev/sdb1 is mounted at /data; it carries an ext4 file system (label \"X\", at byte 1080)"
         );
+        // Consent to write what is in use is not proposed.
+        let remedy = refusal.remedy();
+        assert_eq!(
+            remedy,
+            "make sure that nobody needs it, then unmount it: umount /data"
+        );
+        assert!(refusal.to_string().ends_with(&refusal.found()));
+        let refusal = Refusal::Obstacles {
+            path: "/dev/sdb".into(),
+            obstacles: vec![Obstacle::Carries(signature())],
+        };
         assert_eq!(
             refusal.remedy(),
             "to destroy what is on it, say so: --allow-overwrite=/dev/sdb"
         );
-        assert!(refusal.to_string().ends_with(&refusal.found()));
     }
 
     #[test]
@@ -377,10 +596,57 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         std::fs::write(&file, "data").unwrap();
-        assert_eq!(check_writable(&file, &[]).unwrap(), []);
-        assert_eq!(check_writable(&dir.path().join("new"), &[]).unwrap(), []);
-        assert_eq!(check_writable(dir.path(), &[]).unwrap(), []);
-        assert_eq!(check_writable(Path::new("/dev/null"), &[]).unwrap(), []);
+        let new = dir.path().join("new");
+        for path in [&*file, &*new, dir.path()] {
+            assert_eq!(check_writable(path, &Consent::default()).unwrap(), []);
+        }
+    }
+
+    #[test]
+    fn character_devices_are_refused_but_for_those_that_discard() {
+        for name in ["/dev/null", "/dev/zero", "/dev/full"] {
+            let checked = check_writable(Path::new(name), &Consent::default());
+            assert_eq!(checked.unwrap(), []);
+        }
+        // Harmless, should it be written.
+        let random = Path::new("/dev/random");
+        let refusal = check_writable(random, &Consent::default()).unwrap_err();
+        assert_eq!(
+            refusal.to_string(),
+            "refusing to write /dev/random: it is the character device \"random\", not a disk"
+        );
+        assert_eq!(
+            refusal.remedy(),
+            "to destroy what is on it, say so: --allow-overwrite=/dev/random"
+        );
+        let agreed = check_writable(random, &Consent::to_overwrite([random])).unwrap();
+        assert!(matches!(agreed[..], [Obstacle::CharacterDevice { .. }]));
+    }
+
+    #[test]
+    fn consent_to_overwrite_does_not_reach_what_is_in_use() {
+        let mounted = |mount_point: &str| Obstacle::Mounted {
+            device: "/dev/sdb1".into(),
+            mount_point: mount_point.into(),
+        };
+        let held = Obstacle::Held {
+            device: "/dev/sdb".into(),
+            holder: "dm-0".into(),
+        };
+        let swap = Obstacle::Swap {
+            device: "/dev/sdb".into(),
+        };
+        for used in [mounted("/data"), held, swap, Obstacle::Busy] {
+            assert_eq!(used.needs(), Some(Agreement::InUse), "{used}");
+            let remedy = used.remedy().unwrap();
+            assert!(!remedy.contains("--allow"), "{remedy}");
+        }
+        // Only fio's own option reaches the device below `/`.
+        assert_eq!(mounted("/").needs(), Some(Agreement::Mounted));
+        assert!(Agreement::Mounted > Agreement::InUse);
+        let carries = Obstacle::Carries(signature());
+        assert_eq!(carries.needs(), Some(Agreement::Overwrite));
+        assert_eq!(Obstacle::ReadOnly.needs(), None);
     }
 
     #[test]
@@ -395,8 +661,8 @@ mod tests {
         std::fs::write(&other, "").unwrap();
         std::os::unix::fs::symlink(&one, &link).unwrap();
         let facts = PathFacts::of(&one).unwrap();
-        assert!(same_target(&facts, &one) && same_target(&facts, &link));
-        assert!(!same_target(&facts, &other) && !same_target(&facts, dir.path()));
-        assert!(!same_target(&facts, &dir.path().join("gone")));
+        assert!(is_same_target(&facts, &one) && is_same_target(&facts, &link));
+        assert!(!is_same_target(&facts, &other) && !is_same_target(&facts, dir.path()));
+        assert!(!is_same_target(&facts, &dir.path().join("gone")));
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! * [`identify`]: from a path to its mount and block devices; [`host`] and [`cloud`]: the machine
 //! * [`service`]: who serves a mounted file system; [`mountstats`]: what was asked of NFS servers meanwhile
-//! * [`guard`]: whether a device may be written, which [`signature`] helps to decide; [`space`]: whether data fits
+//! * [`guard`]: whether a device may be written, which [`signature`] helps to decide, and [`consent`] to the disk that
+//!   [`disk_identity`] knows, and [`write_hold`], which keeps it meanwhile; [`space`]: whether data fits
 //! * [`diskstats`]: what devices did meanwhile, as [`disk_util`] and [`sar`] show it; [`cache`] and [`extents`]:
 //!   whether I/O reached them
 //! * [`watching`]: what devices do now; [`machine`]: readings of all that is sampled during a run: devices, [`processors`],
@@ -20,6 +21,8 @@ pub mod cgroup;
 pub mod clocks;
 pub mod cloud;
 pub mod conditions;
+pub mod consent;
+pub mod disk_identity;
 pub mod disk_util;
 pub mod diskstats;
 pub mod extents;
@@ -37,3 +40,4 @@ pub mod signature;
 pub mod space;
 pub mod system;
 pub mod watching;
+pub mod write_hold;

@@ -3,10 +3,13 @@
 //! Nearly all of it is known before the first I/O, and what must not be written or will not fit is refused then. Only a job
 //! that says no size and starts after others of the run takes its files as those have left them.
 
+use super::guard::FileScope;
 use super::layout_progress::LayoutProgress;
 use super::member::Member;
 use super::traces::Traced;
 use super::{LocalRunner, ToBe, guard};
+use crate::device::consent::Consent;
+use crate::device::write_hold::{DeviceHolds, WriteHold};
 use crate::interrupt::Interrupt;
 use crate::prepare::{
     FileKind, Layout, Made, WorkerFiles, fills_all, lay_out, needs_data, resolve, resolve_beside,
@@ -35,6 +38,12 @@ pub(crate) fn expand(plan: &Plan) -> impl Iterator<Item = (usize, u32, u32)> + '
 pub(super) fn starts_later(plan: &Plan, job: usize) -> bool {
     let mut walls = plan.jobs[..=job].iter().skip(1);
     plan.jobs[job].schedule.wait_for.is_some() || walls.any(|job| job.schedule.stonewall)
+}
+
+/// Whether jobs run commands, before their I/O or after it.
+fn has_commands(plan: &Plan) -> bool {
+    let mut schedules = plan.jobs.iter().map(|job| &job.schedule);
+    schedules.any(|schedule| schedule.exec_prerun.is_some() || schedule.exec_postrun.is_some())
 }
 
 /// Whether the size of a job's files is the one that they have.
@@ -83,21 +92,22 @@ pub(super) fn check(
     to_be: &mut ToBe,
 ) -> Result<(), RunError> {
     let search = Search::of(traced, runner, to_be)?;
-    search.check(runner, to_be)?;
+    search.check(runner, to_be, &DeviceHolds::default())?;
     search.leave(to_be);
     Ok(())
 }
 
-/// Finds all files, refuses what must not be, and lays out what is missing.
+/// Finds all files, refuses what must not be, and lays out what is missing. Devices that are written from the start are held from
+/// now on, until the value that is returned with them is dropped.
 pub(super) fn make_ready(
     traced: &Traced,
-    runner: &LocalRunner,
+    (runner, holds): (&LocalRunner, &DeviceHolds),
     begun: Instant,
     observer: &mut dyn Observer,
-) -> Result<(Vec<Member>, Made), RunError> {
+) -> Result<(Vec<Member>, Made, WriteHold), RunError> {
     let nothing = ToBe::default();
     let mut search = Search::of(traced, runner, &nothing)?;
-    let mut warnings = search.check(runner, &nothing)?;
+    let (mut warnings, hold) = search.check(runner, &nothing, holds)?;
     warnings.dedup();
     for message in warnings.into_iter().chain(announcements(&search.layout)) {
         observer.event(&Event {
@@ -107,12 +117,12 @@ pub(super) fn make_ready(
     }
     let mut made = search.lay_out(runner, begun, observer)?;
     search
-        .look_again(&runner.consent)
+        .look_again(&runner.consent, holds)
         .and_then(|()| search.make_directories(&mut made))
         .inspect_err(|_| made.remove())?;
     made.created
         .extend(made_at_open(&traced.plan, &search.members));
-    Ok((search.members, made))
+    Ok((search.members, made, hold))
 }
 
 /// The files of a plan while they are looked for.
@@ -189,12 +199,24 @@ impl<'a> Search<'a> {
     }
 
     /// Refuses to write what is there and must not be written, and what will not fit beside what will be there by then. What consent
-    /// overrides comes back as warnings.
-    fn check(&self, runner: &LocalRunner, to_be: &ToBe) -> Result<Vec<String>, RunError> {
-        let mut warnings = Vec::new();
+    /// overrides comes back as warnings, with the devices that are held.
+    fn check(
+        &self,
+        runner: &LocalRunner,
+        to_be: &ToBe,
+        holds: &DeviceHolds,
+    ) -> Result<(Vec<String>, WriteHold), RunError> {
+        let (mut warnings, mut hold) = (Vec::new(), WriteHold::default());
+        let has_commands = has_commands(self.plan);
         for member in &self.members {
             let job = &self.plan.jobs[member.job];
-            warnings.extend(guard::check(job, member.expected(), &runner.consent)?);
+            let terms = (FileScope::All, &runner.consent, holds);
+            let (found, held) = guard::check(job, member.expected(), terms)?;
+            warnings.extend(found);
+            // A later job holds its devices when it starts. A command may be there to make a file system.
+            if !has_commands && !starts_later(self.plan, member.job) {
+                hold.extend(held);
+            }
         }
         let workers = || {
             let members = self.members.iter();
@@ -208,7 +230,7 @@ impl<'a> Search<'a> {
             self.layout.refuse_writes()?;
         }
         self.layout.check_space(to_be)?;
-        Ok(warnings)
+        Ok((warnings, hold))
     }
 
     /// Notes what will be there when the plan has been run, and what will not be there any more.
@@ -261,7 +283,7 @@ impl<'a> Search<'a> {
     }
 
     /// Takes sizes that the layout has changed as they are now.
-    fn look_again(&mut self, consent: &[PathBuf]) -> Result<(), RunError> {
+    fn look_again(&mut self, consent: &Consent, holds: &DeviceHolds) -> Result<(), RunError> {
         for index in 0..self.members.len() {
             let member = &self.members[index];
             let job = &self.plan.jobs[member.job];
@@ -273,7 +295,7 @@ impl<'a> Search<'a> {
                 Err(_) if self.comes_later(member.job, member.expected()) => continue,
                 Err(error) => return Err(error),
             };
-            guard::check(job, &files, consent)?;
+            guard::check(job, &files, (FileScope::All, consent, holds))?;
             self.members[index].expect(files);
         }
         Ok(())

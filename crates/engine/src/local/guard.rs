@@ -1,46 +1,54 @@
 //! Refusing to write where data of others may be.
 
-use crate::device::guard::check_writable;
-use crate::prepare::{FileUse, WorkerFiles};
+use crate::device::consent::Consent;
+use crate::device::guard::lasting_name;
+use crate::device::write_hold::{DeviceHolds, WriteHold};
+use crate::prepare::{FileKind, FileUse, WorkerFiles};
 use iosonde_job::plan::{Direction, Job};
 use iosonde_result::session::RunError;
 use std::path::PathBuf;
 
-/// Checks all that a job would write and that is there already. What consent overrides comes back as warnings.
+/// Which files are checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileScope {
+    All,
+    /// All but regular files.
+    Devices,
+}
+
+/// Checks all that a job would write and that is there already, and holds its block devices. What consent overrides comes back
+/// as warnings.
 pub(super) fn check(
     job: &Job,
     files: &WorkerFiles,
-    consent: &[PathBuf],
-) -> Result<Vec<String>, RunError> {
+    (which, consent, holds): (FileScope, &Consent, &DeviceHolds),
+) -> Result<(Vec<String>, WriteHold), RunError> {
     let rw = job.workload.rw;
     let changes = rw.has(Direction::Write) || rw.has(Direction::Trim);
-    let mut warnings = Vec::new();
-    for file in files
-        .files
-        .iter()
-        .filter(|file| changes && file.size_now.is_some() && job.io.engine.has_paths())
-    {
-        // allow_mounted_write is fio's consent: it is for the devices that the job itself names.
-        let own = [file.path.clone()];
-        let consent = if job.files.allow_mounted_write {
-            &own[..]
-        } else {
-            consent
-        };
-        let overridden =
-            check_writable(&file.path, consent).map_err(|refusal| RunError::Refused {
-                device: file.path.display().to_string(),
+    let (mut warnings, mut hold) = (Vec::new(), WriteHold::default());
+    if !changes || !job.io.engine.has_paths() {
+        return Ok((warnings, hold));
+    }
+    let is_checked = |file: &&FileUse| {
+        let is_regular = file.kind == FileKind::Regular;
+        file.size_now.is_some() && (which == FileScope::All || !is_regular)
+    };
+    for file in files.files.iter().filter(is_checked) {
+        let path = &file.path;
+        let (overridden, held) = holds
+            .hold(path, consent, job.files.allow_mounted_write)
+            .map_err(|refusal| RunError::Refused {
+                device: path.display().to_string(),
                 found: refusal.found(),
                 remedy: refusal.remedy(),
             })?;
+        hold.extend(held);
         warnings.extend(overridden.iter().map(|obstacle| {
-            format!(
-                "{}: overwriting by consent: {obstacle}",
-                file.path.display()
-            )
+            let path = path.display();
+            format!("{path}: overwriting by consent: {obstacle}")
         }));
     }
-    Ok(warnings)
+    Ok((warnings, hold))
 }
 
 /// Refuses to write to what is only read, to make it longer, or to remove it.
@@ -68,7 +76,7 @@ pub(super) fn keep<'a>(
                     problem: format!("the job {} {harm}, but it is only read", job.name),
                     remedy: format!(
                         "let the job do with what is there, or consent to lose it with --allow-overwrite {}",
-                        file.path.display()
+                        lasting_name(&file.path).display()
                     ),
                 });
             }

@@ -1,8 +1,10 @@
 //! One clone of a job, with the files and the trace that it finds when it starts.
 
+use super::guard::FileScope;
 use super::traces::{LateTrace, Traced};
 use super::{LocalRunner, buffers, files, guard, memory_to_take};
 use crate::device::system::System;
+use crate::device::write_hold::DeviceHolds;
 use crate::prepare::{Layout, Made, WorkerFiles, lay_out, resolve};
 use iosonde_job::plan::{Job, Plan};
 use iosonde_job::trace::Trace;
@@ -104,13 +106,15 @@ impl Member {
         &self,
         plan: &Plan,
         runner: &LocalRunner,
+        holds: &DeviceHolds,
     ) -> Result<Vec<String>, RunError> {
         let job = &plan.jobs[self.job];
         let (known, warnings) = if let Some(late) = &self.late {
-            self.read_trace(job, late, runner)?
+            self.read_trace(job, late, (runner, holds))?
         } else if files::starts_later(plan, self.job) && files::finds_size(job) {
             let files = resolve(job, self.clone)?;
-            let warnings = guard::check(job, &files, &runner.consent)?;
+            let terms = (FileScope::All, &runner.consent, holds);
+            let (warnings, _) = guard::check(job, &files, terms)?;
             let replay = None;
             (AtStart { files, replay }, warnings)
         } else {
@@ -126,11 +130,12 @@ impl Member {
         &self,
         job: &Job,
         late: &LateTrace,
-        runner: &LocalRunner,
+        (runner, holds): (&LocalRunner, &DeviceHolds),
     ) -> Result<(AtStart, Vec<String>), RunError> {
         let (trace, job) = late.read(job, runner.readonly)?;
         let files = WorkerFiles::of_trace(&job, self.clone, &trace)?;
-        let warnings = guard::check(&job, &files, &runner.consent)?;
+        let terms = (FileScope::All, &runner.consent, holds);
+        let (warnings, _) = guard::check(&job, &files, terms)?;
         let worker = || [(&job, &files)].into_iter();
         if let Some(permissions) = &runner.permissions {
             permissions.check_files(worker())?;

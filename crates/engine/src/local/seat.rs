@@ -3,6 +3,8 @@
 use super::assemble::{self, Kit};
 use super::choose::{self, AnyBackend};
 use super::commands;
+use super::files;
+use super::guard::{self, FileScope};
 use super::logfiles::{LogFiles, LogShelf, Writing};
 use super::report::{self, Measured};
 use super::scheduler::Schedulers;
@@ -17,6 +19,7 @@ use crate::backend::rados::Rados;
 use crate::ceph::CephBackend;
 use crate::ceph::Estate;
 use crate::clock::{Clock, RealClock};
+use crate::device::write_hold::WriteHold;
 use crate::failure::in_words;
 use crate::flow::FlowPool;
 use crate::iolog::IoLog;
@@ -112,6 +115,8 @@ struct Ready {
     logs: Option<LogFiles>,
     /// Kept open, and locked, for as long as the worker runs.
     files: Arc<OpenSet>,
+    /// Keeps others from the devices that the worker writes.
+    hold: WriteHold,
     _locked: Option<LockedMemory>,
 }
 
@@ -183,7 +188,8 @@ impl Seat<'_> {
 
     /// `None`: the command before the I/O failed, and there will be no I/O.
     fn prepare(&self) -> Result<Option<Ready>, RunError> {
-        for warning in self.clone.look_again(self.plan, self.session.runner)? {
+        let (runner, holds) = (self.session.runner, self.session.holds);
+        for warning in self.clone.look_again(self.plan, runner, holds)? {
             self.shared.note(warning);
         }
         let job = self.job();
@@ -197,15 +203,23 @@ impl Seat<'_> {
                 return Ok(None);
             }
         }
+        // The check of a moment ago may be hours old, where other jobs ran meanwhile, or a command.
+        let which = match files::starts_later(self.plan, self.clone.job) {
+            true => FileScope::All,
+            false => FileScope::Devices,
+        };
+        let terms = (which, &runner.consent, holds);
+        let (_, hold) = guard::check(job, self.clone.files(), terms)?;
         let without_files = !job.io.engine.has_paths();
         if job.files.pre_read && !without_files {
             pre_read(self.clone.files())?;
         }
-        let keeper = FileKeeper::new(job, self.clone.files(), self.shared.clone())?;
+        let shared = self.shared.clone();
+        let keeper = FileKeeper::new(job, self.clone.files(), &hold, shared)?;
         let files = if without_files || keeper.is_some() {
             OpenSet::default()
         } else {
-            open_files(job, self.clone.files())?
+            open_files(job, self.clone.files(), &hold)?
         };
         let kit = assemble::kit(self.plan, self.clone)?;
         let handles = keeper.as_ref().map_or(files.handles(), FileKeeper::handles);
@@ -242,6 +256,7 @@ impl Seat<'_> {
             // Last, so that a worker that is refused leaves no empty logs.
             logs: LogFiles::open(self.shelf, self.plan, self.clone)?,
             files: Arc::new(files),
+            hold,
             _locked: locked,
         }))
     }
@@ -289,6 +304,7 @@ impl Seat<'_> {
                 used,
                 keeper,
                 files: opened,
+                hold,
                 logs: _,
                 _locked,
             } = ready;
@@ -327,6 +343,8 @@ impl Seat<'_> {
                 let failure = crate::failure::of_target(&error);
                 driven.outcome.failure.get_or_insert(failure);
             }
+            // The command may be there to use the device.
+            drop(hold);
             if let Some(said) = commands::run_after(job, self.output_directory()) {
                 self.shared.note(said);
             }

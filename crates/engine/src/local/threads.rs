@@ -7,6 +7,7 @@ use super::seat::{Gate, Seat};
 use super::{CrewOutcome, LocalRunner, Member};
 use crate::ceph::Estate;
 use crate::clock::{Clock, RealClock};
+use crate::device::write_hold::DeviceHolds;
 use crate::failure::no_thread;
 use crate::stops::{Stops, WatchEnd, watch};
 use crate::tally::Shared;
@@ -99,6 +100,7 @@ impl Drop for LastWord {
 pub(super) struct Held<'a> {
     pub(super) runner: &'a LocalRunner,
     pub(super) estate: &'a Mutex<Estate>,
+    pub(super) holds: &'a DeviceHolds,
 }
 
 /// Runs all clones to their end. An error means that nothing was run, or that a thread was refused.

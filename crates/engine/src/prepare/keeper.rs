@@ -3,6 +3,7 @@
 use super::open::Opener;
 use super::resolve::{FileKind, FileUse, WorkerFiles, target_error};
 use crate::backend::Handle;
+use crate::device::write_hold::WriteHold;
 use crate::tally::Shared;
 use iosonde_job::plan::{Engine, Job};
 use iosonde_result::session::RunError;
@@ -55,6 +56,7 @@ impl FileKeeper {
     pub fn new(
         job: &Job,
         worker: &WorkerFiles,
+        hold: &WriteHold,
         shared: Arc<Shared>,
     ) -> Result<Option<FileKeeper>, RunError> {
         let count = worker.files.len();
@@ -82,7 +84,7 @@ impl FileKeeper {
             size: file.size_needed,
         };
         Ok(Some(FileKeeper {
-            opener: Opener::new(job),
+            opener: Opener::new(job).writing(hold),
             handles: worker.files.iter().map(closed).collect(),
             places: worker.files.iter().map(|_| Place::default()).collect(),
             files: worker.files.clone(),

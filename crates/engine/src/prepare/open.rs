@@ -3,12 +3,14 @@
 use super::layout::must_not_create;
 use super::resolve::{FileKind, FileUse, WorkerFiles, target_error};
 use crate::backend::Handle;
+use crate::device::system::device_number;
+use crate::device::write_hold::WriteHold;
 use crate::sys::block;
 use iosonde_job::plan::{Direction, Engine, Fadvise, Job, SyncMode};
 use iosonde_result::session::RunError;
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::sync::Arc;
 
 /// Bytes of one read of `pre_read`.
@@ -36,9 +38,9 @@ impl OpenSet {
     }
 }
 
-/// Opens all files of a worker.
-pub fn open_files(job: &Job, worker: &WorkerFiles) -> Result<OpenSet, RunError> {
-    let opener = Opener::new(job);
+/// Opens all files of a worker, which writes no block devices but those that it holds.
+pub fn open_files(job: &Job, worker: &WorkerFiles, hold: &WriteHold) -> Result<OpenSet, RunError> {
+    let opener = Opener::new(job).writing(hold);
     let mut set = OpenSet::default();
     for file in &worker.files {
         let opened = opener.open(file)?;
@@ -140,6 +142,8 @@ pub(super) struct Opener {
     fsync_on_close: bool,
     /// `write_hint` in the kernel's numbers.
     write_hint: Option<u64>,
+    /// The block devices that may be written.
+    hold: WriteHold,
 }
 
 impl Opener {
@@ -171,6 +175,15 @@ impl Opener {
             },
             fsync_on_close: changes && job.workload.fsync_on_close,
             write_hint: job.io.write_hint.map(|hint| hint as u64),
+            hold: WriteHold::default(),
+        }
+    }
+
+    /// Lets it write these block devices, which have been checked.
+    pub(super) fn writing(self, hold: &WriteHold) -> Opener {
+        Opener {
+            hold: hold.clone(),
+            ..self
         }
     }
 
@@ -196,6 +209,9 @@ impl Opener {
                 },
                 _ => target_error(&file.path, "open", &error),
             })?;
+        if self.write {
+            self.refuse_unchecked(file, &opened)?;
+        }
         self.ready_cache(file, opened.as_raw_fd())
             .map_err(|error| target_error(&file.path, "drop the cache of", &error))?;
         if let Some(hint) = self.write_hint {
@@ -203,6 +219,22 @@ impl Opener {
                 .map_err(|error| target_error(&file.path, "set write_hint of", &error))?;
         }
         Ok(opened)
+    }
+
+    /// Refuses a block device that was not checked: since the check the name has come to mean another one.
+    fn refuse_unchecked(&self, file: &FileUse, opened: &File) -> Result<(), RunError> {
+        let metadata = opened
+            .metadata()
+            .map_err(|error| target_error(&file.path, "look at", &error))?;
+        let number = device_number(metadata.rdev());
+        if metadata.file_type().is_block_device() && !self.hold.has(number) {
+            return Err(RunError::Refused {
+                device: file.path.display().to_string(),
+                found: "its name has come to mean another device since it was checked".to_owned(),
+                remedy: "find out what renames devices, and run it again".to_owned(),
+            });
+        }
+        Ok(())
     }
 
     /// Drops what the page cache holds of a file's region.

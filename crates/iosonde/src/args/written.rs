@@ -1,6 +1,6 @@
 //! What studies write: their result, and targets that hold something.
 
-use super::TextFormat;
+use super::{ConsentArgs, TextFormat};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -13,7 +13,6 @@ pub(crate) struct WrittenArgs {
     /// File to write the result to, instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Consent to overwrite this file or block device; may be repeated
-    #[arg(long, value_name = "PATH")]
-    pub(crate) allow_overwrite: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) consent: ConsentArgs,
 }

@@ -1,8 +1,9 @@
 //! What a pod needs beyond the restricted Pod Security Standard is asked for, where somebody is there to answer.
 
-use crate::args::ClusterArgs;
+use crate::args::{ClusterArgs, ConsentArgs};
 use crate::commands::cluster::target_within;
 use crate::failure::Failure;
+use iosonde_engine::device::consent::{CONSENT_OPTION, IN_USE_OPTION};
 use iosonde_result::session::RunError;
 use std::io::{IsTerminal, stderr, stdin};
 use std::path::{Path, PathBuf};
@@ -43,29 +44,50 @@ pub(crate) fn to_root(
 /// Refuses consent to overwrite what is no target: a name that is mistyped would be ignored. `may_be_within`: jobs name files
 /// of their own, so that one that exists may be meant.
 pub(crate) fn refuse_unmatched(
-    consent: &[PathBuf],
+    consent: &ConsentArgs,
     targets: &[String],
     may_be_within: bool,
 ) -> Result<(), Failure> {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let is_target = |path: &Path| {
         let mut targets = targets.iter().map(Path::new);
         targets.any(|target| real(target) == real(path))
     };
     let is_known = |path: &Path| is_target(path) || may_be_within && path.exists();
-    match consent.iter().find(|path| !is_known(path)) {
-        None => Ok(()),
-        Some(path) => Err(Failure::usage(
+    if let Some(path) = consent.allow_overwrite.iter().find(|path| !is_known(path)) {
+        return Err(Failure::usage(
             format!(
-                "--allow-overwrite {}: no target has this name",
+                "{CONSENT_OPTION} {}: no target has this name",
                 path.display()
             ),
             match targets {
                 [] => "name a file that exists".to_owned(),
                 targets => format!("name one of the targets: {}", targets.join(", ")),
             },
+        ));
+    }
+    refuse_in_use_alone(&consent.allow_overwrite, &consent.allow_in_use)
+}
+
+/// Refuses consent to write what is in use without consent to overwrite it.
+pub(crate) fn refuse_in_use_alone(
+    overwrite: &[PathBuf],
+    in_use: &[PathBuf],
+) -> Result<(), Failure> {
+    let is_agreed = |path: &Path| overwrite.iter().any(|other| real(other) == real(path));
+    match in_use.iter().find(|path| !is_agreed(path)) {
+        None => Ok(()),
+        Some(path) => Err(Failure::usage(
+            format!(
+                "{IN_USE_OPTION} {0}: there is no {CONSENT_OPTION} {0}",
+                path.display()
+            ),
+            "name the target in both options, or in neither",
         )),
     }
+}
+
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// The answer, for which nobody has to wait who wants to stop.
@@ -97,7 +119,11 @@ mod tests {
     fn consent_that_matches_no_target_is_refused() {
         let targets = ["/etc/hostname".to_owned(), "rbd://pool/image".to_owned()];
         let refused = |name: &str, may_be_within| {
-            refuse_unmatched(&[PathBuf::from(name)], &targets, may_be_within).err()
+            let consent = ConsentArgs {
+                allow_overwrite: vec![name.into()],
+                allow_in_use: Vec::new(),
+            };
+            refuse_unmatched(&consent, &targets, may_be_within).err()
         };
         for name in ["/etc/../etc/hostname", "rbd://pool/image"] {
             assert!(refused(name, false).is_none(), "{name}");
@@ -111,5 +137,16 @@ mod tests {
         );
         assert!(refused("/etc/passwd", false).is_some());
         assert!(refused("/etc/passwd", true).is_none());
+    }
+
+    #[test]
+    fn consent_to_write_in_use_wants_consent_to_overwrite() {
+        let one = [PathBuf::from("/etc/hostname")];
+        let same = [PathBuf::from("/etc/../etc/hostname")];
+        assert!(refuse_in_use_alone(&one, &same).is_ok());
+        let failure = refuse_in_use_alone(&one, &["/etc/passwd".into()]).unwrap_err();
+        assert_eq!(failure.status(), 2);
+        let text = failure.text(false);
+        assert!(text.contains("--allow-in-use /etc/passwd"), "{text}");
     }
 }

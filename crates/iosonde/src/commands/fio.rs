@@ -7,12 +7,14 @@ mod no_device;
 mod notes;
 
 use crate::args::KeepArgs;
+use crate::commands::consent;
 use crate::failure::Failure;
 use crate::live::fio::FioLive;
 use crate::output::{Output, is_reader_gone};
 use crate::signals::Stop;
 use crate::store::{Keeper, target_here};
 use elsewhere::Elsewhere;
+use iosonde_engine::device::consent::Consent;
 use iosonde_engine::local::LocalRunner;
 use iosonde_engine::system_env::SystemEnv;
 use iosonde_job::cmdline::Action;
@@ -59,6 +61,12 @@ fn run_here_or_elsewhere(words: &[OsString], keep: &KeepArgs) -> Result<(), Fail
             "name a job file, or define a job with --name=NAME and its options; --help lists them",
         ));
     }
+    if elsewhere.is_some() && !command.allow_in_use.is_empty() {
+        return Err(Failure::usage(
+            "--allow-in-use is for devices of this machine",
+            "leave it out: volumes and images elsewhere are refused while others use them",
+        ));
+    }
     match elsewhere {
         None => {
             let runner = LocalRunner::default();
@@ -69,7 +77,7 @@ fn run_here_or_elsewhere(words: &[OsString], keep: &KeepArgs) -> Result<(), Fail
             there.put(&mut plan)?;
             let runner = LocalRunner {
                 ceph: there.access,
-                consent: there.consent,
+                consent: Consent::to_overwrite(there.consent),
                 ..LocalRunner::default()
             };
             measure(&plan, command, keep, runner, notes)
@@ -108,13 +116,13 @@ fn measure(
     notes: Vec<String>,
 ) -> Result<(), Failure> {
     let formats = Formats::asked(command);
+    let consent = consent_of(command, runner.consent)?;
     let missing = no_device::missing_in(Path::new("/dev"), plan);
     let stop = Stop::listen_as_fio()?;
     let mut keeper = Keeper::open(keep)?;
     let mut output = Output::open(command.output.as_deref().map(Path::new))?;
-    let agreed = command.allow_overwrite.iter().map(PathBuf::from);
     let mut session = LocalRunner {
-        consent: runner.consent.into_iter().chain(agreed).collect(),
+        consent,
         interrupt: stop.interrupt.clone(),
         keep_files: true,
         may_run_full: true,
@@ -139,6 +147,21 @@ fn measure(
         }
         (closed, outcome) => closed.map_err(Failure::from).and(outcome),
     }
+}
+
+/// What may be overwritten: by the command line, and by `allow_mounted_write=1` as fio defines it.
+fn consent_of(command: &CommandLine, mut consent: Consent) -> Result<Consent, Failure> {
+    let paths = |names: &[String]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
+    let (overwrite, in_use) = (
+        paths(&command.allow_overwrite),
+        paths(&command.allow_in_use),
+    );
+    consent::refuse_in_use_alone(&overwrite, &in_use)?;
+    let given = Consent::to_overwrite(overwrite).and_in_use(in_use);
+    consent.targets.extend(given.targets);
+    consent.in_use.extend(given.in_use);
+    consent.by_jobs = true;
+    Ok(consent)
 }
 
 /// How a run ended, and whether what fio shows meanwhile could be written.

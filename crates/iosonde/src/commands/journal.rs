@@ -7,6 +7,10 @@
 use super::resumable::{Begun, CommandLine, resumable};
 use crate::failure::Failure;
 use crate::store::Place;
+use iosonde_engine::device::consent::ConsentedTarget;
+use iosonde_engine::device::disk_identity::IdentityChange;
+use iosonde_engine::device::guard::other_disk;
+use iosonde_result::session::RunError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
@@ -46,12 +50,13 @@ pub(crate) struct Lines {
 
 impl Lines {
     /// Opens the journal of the study that `question` describes. If the file cannot be written, a note says so and the study
-    /// cannot be resumed. A journal that another process writes is an error, and so is a missing one with `--resume`.
+    /// cannot be resumed. A journal that another process writes is an error, and so is a missing one with `--resume`, or
+    /// one of a study that had `consent` to overwrite another disk.
     pub(crate) fn open<L: DeserializeOwned>(
         directory: Option<&Path>,
         what: &'static str,
         question: &impl Serialize,
-        beginning: Beginning,
+        (beginning, consent): (Beginning, &[ConsentedTarget]),
         tell: &mut dyn FnMut(&str),
     ) -> Result<(Lines, Vec<L>), Failure> {
         let text = serde_json::to_vec(question).map_err(anyhow::Error::from)?;
@@ -76,7 +81,10 @@ impl Lines {
         };
         match opened {
             Ok(true) => {
-                let known = lines.begin(beginning != Beginning::Anew, tell);
+                if beginning != Beginning::Anew {
+                    lines.refuse_other_disk(consent)?;
+                }
+                let known = lines.begin(beginning != Beginning::Anew, consent, tell);
                 Ok((lines, known))
             }
             Ok(false) => Err(Failure::usage(
@@ -108,7 +116,38 @@ impl Lines {
         }
     }
 
-    fn begin<L: DeserializeOwned>(&mut self, resume: bool, tell: &mut dyn FnMut(&str)) -> Vec<L> {
+    /// Refuses to resume on a disk that was not consented to when the study began, whatever its name is.
+    fn refuse_other_disk(&self, consent: &[ConsentedTarget]) -> Result<(), Failure> {
+        let Some(noted) = self.file.as_ref().and_then(noted_consent) else {
+            return Ok(());
+        };
+        for target in consent {
+            let Some(now) = &target.disk else { continue };
+            let before = noted.iter().find(|other| other.path == target.path);
+            let change = match before.and_then(|before| before.disk.as_ref()) {
+                Some(before) => before.change(now),
+                None => Some(IdentityChange::Unknown),
+            };
+            if let Some(change) = change {
+                return Err(Failure::Run(RunError::Refused {
+                    device: target.path.display().to_string(),
+                    found: other_disk(&change),
+                    remedy: format!(
+                        "make sure that it is the right disk, then start this {} anew, without --resume",
+                        self.what
+                    ),
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    fn begin<L: DeserializeOwned>(
+        &mut self,
+        resume: bool,
+        consent: &[ConsentedTarget],
+        tell: &mut dyn FnMut(&str),
+    ) -> Vec<L> {
         let Some(file) = &self.file else {
             return Vec::new();
         };
@@ -133,6 +172,7 @@ impl Lines {
         }
         let begun = Begun {
             command: CommandLine::of_this_process(),
+            consent: Some(consent.to_vec()),
         };
         self.write(&begun, tell);
         Vec::new()
@@ -177,6 +217,16 @@ impl Lines {
 pub(crate) fn directory(store: Option<&Path>, name: &str) -> Option<PathBuf> {
     let place = Place::find(store).ok()?;
     Some(place.path.parent()?.join(name))
+}
+
+/// The consent that a journal was begun with, none where it does not say; `None`: the journal holds no result.
+fn noted_consent(mut file: &File) -> Option<Vec<ConsentedTarget>> {
+    file.seek(SeekFrom::Start(0)).ok()?;
+    let mut lines = BufReader::new(file).lines();
+    let first = lines.next()?.ok()?;
+    lines.next()?.ok()?;
+    let begun: Option<Begun> = serde_json::from_str(&first).ok();
+    Some(begun.and_then(|begun| begun.consent).unwrap_or_default())
 }
 
 /// All whole lines.

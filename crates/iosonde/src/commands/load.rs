@@ -47,13 +47,12 @@ fn measure(
 ) -> Result<Measured<LoadResult>, Failure> {
     let mut live = LoadLive::new(stop.clone());
     let names = [args.target.clone()];
-    consent::refuse_unmatched(&args.written.allow_overwrite, &names, false)?;
+    consent::refuse_unmatched(&args.written.consent, &names, false)?;
     beforehand::warn(&names, &args.cluster);
     let (mut tells, interrupts) = (tells(&names), || stop.interrupt.count());
-    let consent = &args.written.allow_overwrite;
     let mut places = Places::open(
         &names,
-        consent,
+        &args.written.consent.noted(),
         (&args.cluster, args.pods.pods(), &args.ceph),
         stop,
         &interrupts,

@@ -8,6 +8,7 @@ use crate::failure::{Failure, told_at_once};
 use crate::live::cluster::PodLive;
 use crate::signals::Stop;
 use iosonde_cluster::{AnySession, Pods, Told, Watch};
+use iosonde_engine::device::consent::Consent;
 use iosonde_engine::local::{LocalRunner, LocalSession, Permissions};
 use iosonde_job::Target;
 use iosonde_job::plan::{Job, Plan};
@@ -52,7 +53,7 @@ impl<'a> Places<'a> {
     /// Opens all targets, in order.
     pub(super) fn open(
         names: &[String],
-        consent: &[PathBuf],
+        consent: &Consent,
         (args, pods, ceph): (&ClusterArgs, Option<Pods>, &CephArgs),
         stop: &Stop,
         interrupts: &'a (dyn Fn() -> u32 + Send + Sync),
@@ -71,7 +72,7 @@ impl<'a> Places<'a> {
         let mut places = Places {
             all: Vec::new(),
             local: LocalRunner {
-                consent: consent.to_vec(),
+                consent: consent.clone(),
                 ceph: ceph.access(),
                 interrupt: stop.interrupt.clone(),
                 permissions: Some(Permissions::default()),
@@ -82,8 +83,9 @@ impl<'a> Places<'a> {
             pods: Vec::new(),
             notes: Vec::new(),
         };
+        let paths = consent.paths();
         let here = here(names, args, |name| {
-            Opened::open(name, consent, &ceph.access(), note)
+            Opened::open(name, &paths, &ceph.access(), note)
         })?;
         for ((name, tell), opened) in names.iter().zip(tells).zip(here) {
             match (cluster::target_within(name, args)?, opened) {
@@ -113,9 +115,9 @@ impl<'a> Places<'a> {
     }
 
     /// Files that the jobs of a file name themselves, and that are there already, are only read without consent.
-    pub(super) fn keep_what_is_there(&mut self, grid: &Grid, consent: &[PathBuf]) {
+    pub(super) fn keep_what_is_there(&mut self, grid: &Grid, consent: &Consent) {
         let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
-        let consent: Vec<PathBuf> = consent.iter().map(real).collect();
+        let consent: Vec<PathBuf> = consent.paths().iter().map(real).collect();
         let mut kept = BTreeSet::new();
         for curve in &grid.curves {
             // A pipe can be read once.

@@ -13,6 +13,7 @@ use crate::report;
 use crate::signals::Stop;
 use crate::store::{Keeper, KeepingSession, probe_document, random_id};
 use iosonde_cluster::{Told, Watch};
+use iosonde_engine::device::consent::Consent;
 use iosonde_engine::local::LocalRunner;
 use iosonde_job::Target;
 use iosonde_result::session::{RunError, Session};
@@ -26,7 +27,7 @@ use std::thread::ScopedJoinHandle;
 /// Probes each target and prints what was found.
 pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
     let stop = Stop::listen()?;
-    consent::refuse_unmatched(&args.allow_overwrite, &args.targets, false)?;
+    consent::refuse_unmatched(&args.consent, &args.targets, false)?;
     let promises = promises(&args.expect)?;
     let keeper = Keeper::open(&args.keep)?;
     let output = Output::open(args.output.as_deref())?;
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
             Some(_) => {}
             None if args.pods.pods().is_some() => return Err(cluster::no_pods_of(name)),
             None => {
-                let kind = target::check(name, &args.allow_overwrite, &args.ceph.access())?;
+                let kind = target::check(name, &args.consent.allow_overwrite, &args.ceph.access())?;
                 let target = ProbeTarget {
                     name: name.clone(),
                     path: name.clone(),
@@ -57,6 +58,7 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
     }
     let probes = Probes {
         args,
+        consent: args.consent.noted(),
         promises: &promises,
         stop: &stop,
         turns: Turns::new(args.targets.len(), args.seed),
@@ -124,6 +126,8 @@ fn fail_if_broken(results: &[ProbeResult]) -> Result<(), Failure> {
 /// The probes of one command line.
 struct Probes<'a> {
     args: &'a ProbeArgs,
+    /// With the disks that the names meant when the command began.
+    consent: Consent,
     promises: &'a [Promise],
     stop: &'a Stop,
     turns: Turns,
@@ -213,11 +217,11 @@ impl Probes<'_> {
         keeper: &mut Keeper,
     ) -> Result<Ended, Failure> {
         let name = &self.args.targets[who];
-        let consent = &self.args.allow_overwrite;
+        let consent = &self.args.consent.allow_overwrite;
         let kind = target::check(name, consent, &self.args.ceph.access())?;
         let only_read = (!kind.is_writable()).then(|| PathBuf::from(name));
         let mut session = LocalRunner {
-            consent: consent.clone(),
+            consent: self.consent.clone(),
             only_read: only_read.into_iter().collect(),
             ceph: self.args.ceph.access(),
             interrupt: self.stop.interrupt.clone(),

@@ -45,12 +45,12 @@ fn measure(
 ) -> Result<Measured<PtsResult>, Failure> {
     let mut live = PtsLive::new(stop.clone());
     let names = [args.target.clone()];
-    consent::refuse_unmatched(&args.written.allow_overwrite, &names, false)?;
+    consent::refuse_unmatched(&args.written.consent, &names, false)?;
     beforehand::warn(&names, &args.cluster);
     let (mut tells, interrupts) = (tells(&names), || stop.interrupt.count());
     let mut places = Places::open(
         &names,
-        &args.written.allow_overwrite,
+        &args.written.consent.noted(),
         (&args.cluster, None, &args.ceph),
         stop,
         &interrupts,

@@ -1,5 +1,6 @@
 //! What was stopped and could be resumed, as the commands that resume it.
 
+use iosonde_engine::device::consent::ConsentedTarget;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -14,6 +15,9 @@ const MOST_LISTED: usize = 5;
 pub(super) struct Begun {
     /// The command that began it.
     pub(super) command: CommandLine,
+    /// What it may overwrite. `None` in journals of versions that did not note it.
+    #[serde(default)]
+    pub(super) consent: Option<Vec<ConsentedTarget>>,
 }
 
 /// A command, and where it was given.

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         .into_iter()
         .map(|one| one.name)
         .collect();
-    consent::refuse_unmatched(&args.written.allow_overwrite, &names, true)?;
+    consent::refuse_unmatched(&args.written.consent, &names, true)?;
     let (baselines, mut failures) = baseline::find(&suite, args.keep.store.as_deref());
     let targets = targets(args, &suite);
     failures.extend(refuse_depths_without_effect(&suite, &targets).err());

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
         ));
     }
     let asked = Asked::of(args)?;
-    let (consent, targets) = (&args.written.allow_overwrite, &asked.targets);
+    let (consent, targets) = (&args.written.consent, &asked.targets);
     consent::refuse_unmatched(consent, targets, asked.job_file.is_some())?;
     if args.dry_run {
         return dry_run(args, &asked);
@@ -130,7 +130,7 @@ fn planned_target(name: &str, args: &SweepArgs, asked: &Asked) -> Result<SweepTa
             )
         }
         None => {
-            let (consent, access) = (&args.written.allow_overwrite, args.ceph.access());
+            let (consent, access) = (&args.written.consent.allow_overwrite, args.ceph.access());
             (target::check(name, consent, &access)?, None)
         }
     };
@@ -346,9 +346,10 @@ fn measure(
 ) -> Result<(Measured<SweepResult>, SweepLive), Failure> {
     let mut live = SweepLive::new(stop.clone());
     let (mut tells, interrupts) = (tells(&asked.targets), || stop.interrupt.count());
+    let consent = args.written.consent.noted();
     let mut places = Places::open(
         &asked.targets,
-        &args.written.allow_overwrite,
+        &consent,
         (&args.cluster, args.pods.pods(), &args.ceph),
         stop,
         &interrupts,
@@ -368,7 +369,7 @@ fn measure(
         asked.outside.relocate(&mut curve.job);
     }
     if targets.is_empty() {
-        places.keep_what_is_there(&grid, &args.written.allow_overwrite);
+        places.keep_what_is_there(&grid, &consent);
     }
     let options = options(args);
     let journal = Journal::open(
@@ -386,7 +387,7 @@ fn measure(
                 .map(|pods| (format!("{pods:?}"), places.parties())),
         ),
         grid.curves.len(),
-        Beginning::of_flag(args.resume),
+        (Beginning::of_flag(args.resume), &consent.targets),
         &mut |note| live.line(note),
     )?;
     let so_far = journal.so_far();

@@ -287,6 +287,17 @@ pub const OPTIONS: &[ProgramOption] = &[
         },
     ),
     ProgramOption::new(
+        "allow-in-use",
+        Arity::Required,
+        "DEVICE",
+        "Write to this device of `--allow-overwrite` even while it is mounted, swapped to, part of another device or open elsewhere. \
+         fio has no such option.",
+        |c, w| {
+            c.allow_in_use.extend(w.text());
+            Ok(())
+        },
+    ),
+    ProgramOption::new(
         "idle-prof",
         Arity::Required,
         "WHAT",

@@ -114,16 +114,17 @@ fn obstacles(name: &str, access: &Access) -> Option<Finding> {
     if access.obstacles.is_empty() {
         return None;
     }
-    Some(
-        found(
-            Note,
-            "in-use",
-            name,
-            access.obstacles.join("; "),
-            "it is only read, unless you consent to lose what is on it",
-        )
-        .remedy(format!("if it may be destroyed: --allow-overwrite {name}")),
-    )
+    let finding = found(
+        Note,
+        "in-use",
+        name,
+        access.obstacles.join("; "),
+        "it is only read, unless you consent to lose what is on it",
+    );
+    Some(match &access.remedy {
+        Some(remedy) => finding.remedy(remedy.as_str()),
+        None => finding,
+    })
 }
 
 fn no_direct_io(name: &str, access: &Access) -> Option<Finding> {

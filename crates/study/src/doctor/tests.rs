@@ -269,11 +269,13 @@ fn targets_that_cannot_be_used() {
         on_device(examined, |device| device.read_only = true);
         examined.targets[0].info.kind = TargetKind::BlockDevice;
     });
-    finds("in-use", Note, |examined| {
+    let in_use = finds("in-use", Note, |examined| {
         with_target(examined, |_, access| {
-            access.obstacles.push("it is mounted".into())
+            access.obstacles.push("it is mounted".into());
+            access.remedy = Some("umount /mnt".into());
         });
     });
+    assert_eq!(in_use.remedy, "umount /mnt");
     finds("no-direct-io", Warning, |examined| {
         with_target(examined, |_, access| access.direct = Some(false));
     });

@@ -77,11 +77,15 @@ impl Look {
         if cluster::target_within(name, &args.cluster)?.is_some() || ceph::target(name)?.is_some() {
             return Ok(None);
         }
-        let kind = check(name, &args.written.allow_overwrite, &args.ceph.access())?;
+        let kind = check(
+            name,
+            &args.written.consent.allow_overwrite,
+            &args.ceph.access(),
+        )?;
         let ground = Ground::without_scratch(name, index, kind.clone());
         Ok(Some(Look {
             runner: LocalRunner {
-                consent: args.written.allow_overwrite.clone(),
+                consent: args.written.consent.noted(),
                 only_read: ground.only_read().into_iter().collect(),
                 permissions: Some(outside.permissions(Some(ground.permitted()))),
                 ..LocalRunner::default()

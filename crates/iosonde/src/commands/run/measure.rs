@@ -82,11 +82,12 @@ pub(super) fn measure(
         .map(|step| (&step.name, format!("{:?}", step.what)))
         .collect();
     let names: Vec<String> = targets.iter().map(|target| target.name.clone()).collect();
+    let consent = args.written.consent.noted();
     let (lines, known) = Lines::open::<Line>(
         directory(args.keep.store.as_deref(), "suites").as_deref(),
         "suite",
         &(&suite.name, &names, steps),
-        Beginning::of_flag(args.resume),
+        (Beginning::of_flag(args.resume), &consent.targets),
         &mut |note| live.line(note),
     )?;
     eprint!("{}", plan(suite, targets));
@@ -116,7 +117,7 @@ pub(super) fn measure(
     take_up(&mut sites, &known, suite);
     let only_read = sites.iter().filter_map(|site| site.site.only_read());
     let mut session = LocalRunner {
-        consent: args.written.allow_overwrite.clone(),
+        consent,
         ceph: args.ceph.access(),
         interrupt: stop.interrupt.clone(),
         only_read: only_read.collect(),

@@ -2,6 +2,7 @@
 
 use crate::commands::ceph;
 use crate::failure::Failure;
+use iosonde_engine::device::guard::lasting_name;
 use iosonde_engine::placed::{file_in, put};
 use iosonde_job::Target;
 use iosonde_job::place::{confine, engine_of_elsewhere, into_volume, relocate_to_file};
@@ -166,7 +167,7 @@ impl Ground {
                     found: format!("what it holds would be overwritten by {}", rw.name()),
                     remedy: format!(
                         "name a directory, or consent to lose its contents with --allow-overwrite {}",
-                        self.name
+                        lasting_name(Path::new(&self.name)).display()
                     ),
                 });
             }

@@ -48,7 +48,11 @@ impl<'a> Site<'a> {
         note: &mut dyn FnMut(&str),
     ) -> Result<Site<'a>, Failure> {
         let Some((target, within)) = cluster::target_within(name, &args.cluster)? else {
-            let kind = check(name, &args.written.allow_overwrite, &args.ceph.access())?;
+            let kind = check(
+                name,
+                &args.written.consent.allow_overwrite,
+                &args.ceph.access(),
+            )?;
             return Ok(Site::Here(Ground::open(name, kind, note)?));
         };
         let options = within.options(target.clone());
@@ -103,7 +107,7 @@ impl<'a> Site<'a> {
             Site::Here(_) => {
                 let opened = Opened::open(
                     name,
-                    &args.written.allow_overwrite,
+                    &args.written.consent.allow_overwrite,
                     &args.ceph.access(),
                     note,
                 )?;
@@ -163,7 +167,11 @@ pub(super) fn checked(name: &str, args: &RunArgs) -> Result<Checked, Failure> {
             volume_bytes: found.volume_bytes,
         });
     }
-    let kind = check(name, &args.written.allow_overwrite, &args.ceph.access())?;
+    let kind = check(
+        name,
+        &args.written.consent.allow_overwrite,
+        &args.ceph.access(),
+    )?;
     let is_path = !name.contains("://");
     let volume_bytes = match kind {
         TargetKind::Directory { .. } | TargetKind::Existing { .. } if is_path => {

@@ -42,9 +42,10 @@ impl Within<'_> {
                 what,
             ),
             curves,
+            // The journal of the suite knows the disks.
             match self.args.resume {
-                true => Beginning::Known,
-                false => Beginning::Anew,
+                true => (Beginning::Known, &[]),
+                false => (Beginning::Anew, &[]),
             },
             &mut |note| live.line(note),
         )

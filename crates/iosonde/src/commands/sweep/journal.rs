@@ -2,6 +2,7 @@
 
 use crate::commands::journal::{Beginning, Lines};
 use crate::failure::Failure;
+use iosonde_engine::device::consent::ConsentedTarget;
 use iosonde_study::saturation::{Record, SoFar};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -26,10 +27,10 @@ impl Journal {
         directory: Option<&Path>,
         question: &impl Serialize,
         curves: usize,
-        beginning: Beginning,
+        begins: (Beginning, &[ConsentedTarget]),
         tell: &mut dyn FnMut(&str),
     ) -> Result<Journal, Failure> {
-        let (lines, known) = Lines::open::<Line>(directory, "sweep", question, beginning, tell)?;
+        let (lines, known) = Lines::open::<Line>(directory, "sweep", question, begins, tell)?;
         let mut journal = Journal {
             lines,
             known: vec![SoFar::default(); curves],
@@ -121,9 +122,13 @@ mod tests {
         let place = directory("torn");
         let open = |beginning| {
             let mut told = Vec::new();
-            let journal = Journal::open(Some(&place), &"question", 2, beginning, &mut |note| {
-                told.push(note.to_owned())
-            });
+            let journal = Journal::open(
+                Some(&place),
+                &"question",
+                2,
+                (beginning, &[]),
+                &mut |note| told.push(note.to_owned()),
+            );
             (journal.unwrap(), told)
         };
         let (mut journal, told) = open(Beginning::Anew);
@@ -132,7 +137,7 @@ mod tests {
             Some(&place),
             &"question",
             2,
-            Beginning::Resumed,
+            (Beginning::Resumed, &[]),
             &mut |_| {},
         );
         assert!(busy.is_err_and(|failure| failure.status() == 2));
@@ -165,9 +170,13 @@ mod tests {
     fn a_journal_that_cannot_be_written_is_told() {
         let mut told = Vec::new();
         let place = Path::new("/proc/nowhere");
-        let journal = Journal::open(Some(place), &"question", 1, Beginning::Anew, &mut |note| {
-            told.push(note.to_owned())
-        })
+        let journal = Journal::open(
+            Some(place),
+            &"question",
+            1,
+            (Beginning::Anew, &[]),
+            &mut |note| told.push(note.to_owned()),
+        )
         .unwrap();
         assert!(!journal.is_kept());
         assert!(told[0].contains("cannot be resumed"), "{told:?}");
@@ -177,7 +186,7 @@ mod tests {
     fn resume_without_a_match_is_refused_with_what_could_be_resumed() {
         let place = directory("unmatched");
         let open = |question: &str, beginning| {
-            Journal::open(Some(&place), &question, 1, beginning, &mut |_| {})
+            Journal::open(Some(&place), &question, 1, (beginning, &[]), &mut |_| {})
         };
         let refused = |question| {
             let failure = open(question, Beginning::Resumed).err();

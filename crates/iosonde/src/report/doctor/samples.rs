@@ -359,6 +359,7 @@ fn backup() -> ExaminedTarget {
             write_error: Some("Permission denied (EACCES)".into()),
             direct: None,
             obstacles: vec!["/dev/md127 is mounted at /backup".into()],
+            remedy: Some("make sure that nobody needs it, then unmount it: umount /backup".into()),
         },
     }
 }
