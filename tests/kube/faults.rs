@@ -3,6 +3,7 @@
 use super::{ENDLESS, IMAGE, JOB, Lab, begun, ended, kubectl, kubectl_with, run, signal};
 use iosonde_e2e::is_full;
 use rustix::process::Signal;
+use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -106,6 +107,67 @@ fn ctrl_c_prints_what_is_known_and_leaves_nothing() {
     assert_eq!(status, Some(130), "{stderr}");
     assert!(stdout.contains("read: IOPS="), "{stdout}");
     lab.assert_clean();
+}
+
+/// Something of the cluster may hold a pod for as long as it likes.
+#[test]
+#[ignore = "needs a cluster"]
+fn a_result_is_printed_before_its_pod_is_removed() {
+    let lab = Lab::new("held");
+    let scratch = tempfile::tempdir().expect("a directory");
+    let file = scratch.path().join("job.fio");
+    std::fs::write(
+        &file,
+        "[t]\nrw=randread\nsize=16m\nruntime=15\ntime_based\n",
+    )
+    .expect("a file");
+    let job = file.display();
+    let kubestr = format!(
+        "k8s fio -s local-path -z 100Mi -i {IMAGE} -n {} -f {job}",
+        lab.namespace
+    );
+    let fio = lab.fio("sc://local-path", &format!("--claim-size 100m {job}"));
+    let probe = lab.command(&format!(
+        "probe sc://local-path --quick --claim-size 100m --image {IMAGE} --namespace {}",
+        lab.namespace
+    ));
+    for (command, figure) in [
+        (fio, "read: IOPS="),
+        (lab.command(&kubestr), "IOPS="),
+        (probe, "IOPS"),
+    ] {
+        let mut child = begun(&lab, command);
+        let hold = r#"{"metadata":{"finalizers":["iosonde.test/held"]}}"#;
+        let pod = lab.kubectl(&["get", "pods", "-l", "iosonde/run", "-o", "name"]);
+        lab.kubectl(&["patch", &pod, "--type=merge", "-p", hold]);
+        let stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut lines = stdout.lines().map_while(Result::ok);
+        let printed = lines.any(|line| line.contains(figure));
+        let there = lab.ours();
+        // Once for the wish to stop, once for not to wait.
+        for _ in 0..2 {
+            signal(&child, Signal::INT);
+            std::thread::sleep(Duration::from_millis(500));
+        }
+        let (status, _, stderr) = ended(&child.wait_with_output().expect("it ends"));
+        lab.kubectl(&[
+            "patch",
+            &pod,
+            "--type=merge",
+            "-p",
+            r#"{"metadata":{"finalizers":null}}"#,
+        ]);
+        assert!(
+            printed && there.contains(&pod),
+            "{figure}: {there}: {stderr}"
+        );
+        assert_eq!(status, Some(9), "{stderr}");
+        assert!(
+            stderr.contains("was still there when you interrupted"),
+            "{stderr}"
+        );
+        lab.wait_until_gone("iosonde/run");
+    }
 }
 
 #[test]

@@ -38,7 +38,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::store::{Keeper, absolute};
 use clap::{CommandFactory, Parser};
-use iosonde_result::session::RunError;
+use iosonde_result::session::{RunError, Session};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::path::Path;
@@ -166,26 +166,17 @@ fn failed<const N: usize>(
     (failures.next(), failures.collect())
 }
 
-/// What a study found. Where it found nothing, what could not be removed is told here.
-fn found<T, E: Into<Failure>>(
-    outcome: Result<T, E>,
-    closed: &Result<(), RunError>,
-) -> Result<T, Failure> {
-    outcome.map_err(|error| {
-        if let Err(left) = closed {
-            Failure::from(left.clone()).print();
-        }
-        error.into()
-    })
-}
-
-/// A study that has something to print.
-struct Measured<T> {
-    result: T,
-    /// Whether it is in the history.
-    kept: Result<(), Failure>,
-    /// Whether what was made for it could be removed.
-    closed: Result<(), RunError>,
+/// Why a study found nothing. What was made for it is removed, and what could not be is told first.
+fn nothing_found(
+    error: impl Into<Failure>,
+    keeper: &mut Keeper,
+    session: Box<dyn Session + '_>,
+) -> Failure {
+    discard(keeper);
+    if let Err(left) = session.close() {
+        Failure::from(left).print();
+    }
+    error.into()
 }
 
 #[cfg(test)]
@@ -253,7 +244,5 @@ mod tests {
             statuses([Ok(()), Ok(()), Ok(())], Err(left())),
             (Some(9), vec![])
         );
-        let nothing: Result<(), RunError> = Err(RunError::NothingDone);
-        assert_eq!(found(nothing, &Err(left())).unwrap_err().status(), 1);
     }
 }

@@ -148,13 +148,6 @@ pub(crate) fn note_of_pods(session: &AnySession<'_>, options: &ClusterOptions) -
     })
 }
 
-/// What is left behind by a run that failed must be told beside why it failed.
-pub(crate) fn tell_what_is_left<T>(outcome: &Result<T, RunError>, closed: &Result<(), RunError>) {
-    if let (Err(_), Err(left)) = (outcome, closed) {
-        eprintln!("note: {left}; {}", left.remedy());
-    }
-}
-
 /// The agent that goes into pods.
 pub(crate) fn agent() -> Result<Cow<'static, [u8]>, Failure> {
     if let Some(path) = std::env::var_os("IOSONDE_AGENT") {

@@ -7,7 +7,7 @@ mod no_device;
 mod notes;
 
 use crate::args::KeepArgs;
-use crate::commands::consent;
+use crate::commands::{consent, end};
 use crate::failure::Failure;
 use crate::live::fio::FioLive;
 use crate::output::{Output, is_reader_gone};
@@ -132,21 +132,18 @@ fn measure(
     }
     .open();
     let (outcome, shown) = watched(&mut session, plan, command, formats, &mut output)?;
-    let closed = Box::new(session).close();
     let made = no_device::made(&missing);
-    let mut result = notes::into_result(outcome, notes.into_iter().chain(made).collect())?;
-    let name = target_here(&result);
+    let notes = notes.into_iter().chain(made).collect();
     keeper.cut_off(stop.signal().is_some());
-    report(&mut result, &name, formats, &mut keeper, output)?;
-    shown?;
-    match (closed, conclude(&result, &stop)) {
-        // Why the run failed is the news; what it could not remove comes on top.
-        (Err(left), Err(failure)) => {
-            eprintln!("warning: {left}\nhelp: {}", left.remedy());
-            Err(failure)
-        }
-        (closed, outcome) => closed.map_err(Failure::from).and(outcome),
-    }
+    let reported = notes::into_result(outcome, notes)
+        .map_err(Failure::from)
+        .and_then(|mut result| {
+            let name = target_here(&result);
+            report(&mut result, &name, formats, &mut keeper, output)?;
+            conclude(&result, &stop)
+        });
+    let closed = Box::new(session).close();
+    end([reported, shown], closed)
 }
 
 /// What may be overwritten: by the command line, and by `allow_mounted_write=1` as fio defines it.

@@ -1,7 +1,7 @@
 //! `iosonde load`: what latency at which load?
 
 use super::places::{Place, Places, tells};
-use super::{Measured, beforehand, consent, discard, end, found, keep_study};
+use super::{beforehand, consent, end, keep_study, nothing_found};
 use crate::args::{ArrivalKind, LoadArgs, LoadKind, TextFormat};
 use crate::failure::Failure;
 use crate::live::load::LoadLive;
@@ -19,32 +19,7 @@ pub(crate) fn run(args: &LoadArgs) -> Result<(), Failure> {
     let stop = Stop::listen()?;
     let mut keeper = Keeper::open(&args.keep)?;
     let output = Output::open(args.written.output.as_deref())?;
-    let Measured {
-        result,
-        kept,
-        closed,
-    } = measure(args, &stop, &mut keeper)?;
-    let written = print(args, &result, output);
-    let failure = result.failure().map(|failure| failure.message.clone());
-    let concluded = stop.conclude_study(result.error, failure);
-    end([written, kept, concluded], closed)
-}
 
-fn print(args: &LoadArgs, result: &LoadResult, output: Output) -> Result<(), Failure> {
-    let text = match args.written.format {
-        TextFormat::Table => report::load::table(result),
-        TextFormat::Json => report::load::json(result)?,
-        TextFormat::Csv => report::load::csv(result),
-        TextFormat::Markdown => report::load::markdown(result),
-    };
-    output.save(text.as_bytes())
-}
-
-fn measure(
-    args: &LoadArgs,
-    stop: &Stop,
-    keeper: &mut Keeper,
-) -> Result<Measured<LoadResult>, Failure> {
     let mut live = LoadLive::new(stop.clone());
     let names = [args.target.clone()];
     consent::refuse_unmatched(&args.written.consent, &names, false)?;
@@ -54,7 +29,7 @@ fn measure(
         &names,
         &args.written.consent.noted(),
         (&args.cluster, args.pods.pods(), &args.ceph),
-        stop,
+        &stop,
         &interrupts,
         &mut tells,
         &mut |note| live.note(note),
@@ -68,20 +43,32 @@ fn measure(
     keeper.begin("load", &target.name);
     let mut keeping = KeepingSession {
         session: &mut places,
-        keeper,
+        keeper: &mut keeper,
     };
     let outcome = load(&mut keeping, &target, &options, &mut live);
     live.end();
-    let notes = places.notes();
-    // What was made goes before anything is printed: whoever reads the result finds the target as it was.
+    let mut result = match outcome {
+        Ok(result) => result,
+        Err(error) => return Err(nothing_found(error, &mut keeper, Box::new(places))),
+    };
+    result.notes.extend(places.notes());
+    let kept = keep_study(&mut keeper, &result);
+    let written = print(args, &result, output);
+    // What was made goes last: that may take long, and fail.
     let closed = Box::new(places).close();
-    let mut result = found(outcome.inspect_err(|_| discard(keeper)), &closed)?;
-    result.notes.extend(notes);
-    Ok(Measured {
-        kept: keep_study(keeper, &result),
-        result,
-        closed,
-    })
+    let failure = result.failure().map(|failure| failure.message.clone());
+    let concluded = stop.conclude_study(result.error, failure);
+    end([written, kept, concluded], closed)
+}
+
+fn print(args: &LoadArgs, result: &LoadResult, output: Output) -> Result<(), Failure> {
+    let text = match args.written.format {
+        TextFormat::Table => report::load::table(result),
+        TextFormat::Json => report::load::json(result)?,
+        TextFormat::Csv => report::load::csv(result),
+        TextFormat::Markdown => report::load::markdown(result),
+    };
+    output.save(text.as_bytes())
 }
 
 fn options(args: &LoadArgs) -> LoadOptions {

@@ -22,6 +22,7 @@ use iosonde_study::probe::{
     Budget, ProbeError, ProbeOptions, ProbeResult, ProbeTarget, Turns, Watcher, probe, working_set,
 };
 use std::path::PathBuf;
+use std::sync::{RwLock, mpsc};
 use std::thread::ScopedJoinHandle;
 
 /// Probes each target and prints what was found.
@@ -64,10 +65,12 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
         turns: Turns::new(args.targets.len(), args.seed),
     };
     beforehand::warn(&args.targets, &args.cluster);
-    let (results, failed, closed) = probes.all(keeper)?;
-    let written = print(args, &results, output);
-    let concluded = concluded(args, &stop, &results, failed);
-    end([written, concluded], closed)
+    let mut concluded = Ok(());
+    let closed = probes.all(keeper, |results, failed| {
+        let written = print(args, results, output);
+        concluded = written.and(concluded_by(args, &stop, results, failed));
+    })?;
+    end([concluded], closed)
 }
 
 fn print(args: &ProbeArgs, results: &[ProbeResult], mut output: Output) -> Result<(), Failure> {
@@ -81,7 +84,7 @@ fn print(args: &ProbeArgs, results: &[ProbeResult], mut output: Output) -> Resul
     }
 }
 
-fn concluded(
+fn concluded_by(
     args: &ProbeArgs,
     stop: &Stop,
     results: &[ProbeResult],
@@ -134,36 +137,61 @@ struct Probes<'a> {
 }
 
 impl Probes<'_> {
-    /// Probes all targets. What has been measured counts, also where another target fails, or cannot be left as it was.
-    fn all(&self, mut keeper: Keeper) -> Result<Outcomes, Failure> {
-        let outcomes = if self.args.targets.len() == 1 {
-            vec![self.one(0, ProbeLive::new(self.stop.clone()), &mut keeper)]
-        } else {
-            self.in_turns(keeper)?
-        };
-        let (mut results, mut failed, mut closed) = (Vec::new(), None, Ok(()));
-        for outcome in outcomes {
-            match outcome {
-                Ok((result, left)) => {
-                    results.push(result);
-                    closed = closed.and(left);
+    /// Probes all targets: a thread for each, of which one runs at a time. What has been measured counts and is printed, also where another
+    /// target fails; only then is what was made for the targets removed.
+    fn all(
+        &self,
+        keeper: Keeper,
+        print: impl FnOnce(&[ProbeResult], Option<Failure>),
+    ) -> Result<Result<(), RunError>, Failure> {
+        let keepers = self.keepers(keeper)?;
+        let printed = RwLock::new(());
+        let is_printing = printed.write();
+        let closed = std::thread::scope(|scope| {
+            let (sender, ended) = mpsc::channel();
+            let begin = |(who, mut keeper): (usize, Keeper)| {
+                let mut sender = Some(sender.clone());
+                let printed = &printed;
+                let mut hand_on = move |outcome| {
+                    if let Some(sender) = sender.take() {
+                        // The receiver outlives all threads.
+                        let _ = sender.send((who, outcome));
+                        drop(sender);
+                        drop(printed.read());
+                    }
+                };
+                scope.spawn(move || self.one(who, &mut keeper, &mut hand_on))
+            };
+            let begun: Vec<_> = keepers.into_iter().enumerate().map(begin).collect();
+            drop(sender);
+            let mut outcomes: Vec<_> = ended.iter().collect();
+            outcomes.sort_by_key(|(who, _)| *who);
+            let (mut results, mut failed) = (Vec::new(), None);
+            for (_, outcome) in outcomes {
+                match outcome {
+                    Ok(result) => results.push(result),
+                    Err(failure) => failed = failed.or(Some(failure)),
                 }
-                Err(failure) => failed = failed.or(Some(failure)),
             }
-        }
-        Ok((results, failed, closed))
+            print(&results, failed);
+            drop(is_printing);
+            begun.into_iter().map(joined).fold(Ok(()), Result::and)
+        });
+        Ok(closed)
     }
 
-    /// A thread for each target, of which one runs at a time.
-    fn in_turns(&self, mut keeper: Keeper) -> Result<Vec<Result<Probed, Failure>>, Failure> {
+    /// One for each target: studies of several go on at once, so each has its own way into the history. All are open before the first
+    /// turn: whoever takes part must come to its turns.
+    fn keepers(&self, mut keeper: Keeper) -> Result<Vec<Keeper>, Failure> {
         let targets = &self.args.targets;
+        if targets.len() == 1 {
+            return Ok(vec![keeper]);
+        }
         eprintln!(
             "{} targets take turns, phase by phase, so that a drift of this machine favours none",
             targets.len()
         );
         keeper.tell_notes();
-        // Studies of several targets go on at once, so each has its own way into the history. All are open before the
-        // first turn: whoever takes part must come to its turns.
         let mut keepers = vec![keeper];
         for _ in 1..targets.len() {
             keepers.push(Keeper::open(&self.args.keep)?);
@@ -172,24 +200,41 @@ impl Probes<'_> {
         for keeper in &mut keepers {
             keeper.label(TOGETHER, &together);
         }
-        Ok(std::thread::scope(|scope| {
-            let begin = |(who, mut keeper): (usize, Keeper)| {
-                scope.spawn(move || {
-                    let live = ProbeLive::of_several(who + 1, self.stop.clone());
-                    self.one(who, live, &mut keeper)
-                })
-            };
-            let begun: Vec<_> = keepers.into_iter().enumerate().map(begin).collect();
-            begun.into_iter().map(joined).collect()
-        }))
+        Ok(keepers)
     }
 
-    fn one(&self, who: usize, mut live: ProbeLive, keeper: &mut Keeper) -> Result<Probed, Failure> {
-        let name = &self.args.targets[who];
-        let (outcome, closed) = match cluster::target_within(name, &self.args.cluster)? {
-            Some((target, args)) => self.in_cluster(who, target, &args, &mut live, keeper)?,
-            None => self.here(who, &mut live, keeper)?,
+    /// Probes one target and hands on what came of it, before what was made for it is removed. Whether that could be.
+    fn one(
+        &self,
+        who: usize,
+        keeper: &mut Keeper,
+        hand_on: &mut dyn FnMut(Result<ProbeResult, Failure>),
+    ) -> Result<(), RunError> {
+        let mut live = match self.args.targets.len() {
+            1 => ProbeLive::new(self.stop.clone()),
+            _ => ProbeLive::of_several(who + 1, self.stop.clone()),
         };
+        let name = &self.args.targets[who];
+        let closed =
+            cluster::target_within(name, &self.args.cluster).and_then(|place| match place {
+                Some((target, args)) => {
+                    self.in_cluster(who, (target, &args), &mut live, keeper, hand_on)
+                }
+                None => self.here(who, &mut live, keeper, hand_on),
+            });
+        closed.unwrap_or_else(|failure| {
+            hand_on(Err(failure));
+            Ok(())
+        })
+    }
+
+    /// Keeps what a probe found.
+    fn ended(
+        &self,
+        who: usize,
+        outcome: Result<ProbeResult, ProbeError>,
+        keeper: &mut Keeper,
+    ) -> Result<ProbeResult, Failure> {
         let mut result = match outcome {
             Ok(result) => result,
             Err(error) => {
@@ -205,9 +250,10 @@ impl Probes<'_> {
         let held: Vec<Held> = held.collect();
         result.expect(held);
         result.notes.extend(self.note_of_equals(who));
+        let name = &self.args.targets[who];
         self.kept(name, keeper.finish(probe_document(&mut result).as_ref()));
         keeper.tell_notes();
-        Ok((result, closed))
+        Ok(result)
     }
 
     fn here(
@@ -215,7 +261,8 @@ impl Probes<'_> {
         who: usize,
         live: &mut ProbeLive,
         keeper: &mut Keeper,
-    ) -> Result<Ended, Failure> {
+        hand_on: &mut dyn FnMut(Result<ProbeResult, Failure>),
+    ) -> Result<Result<(), RunError>, Failure> {
         let name = &self.args.targets[who];
         let consent = &self.args.consent.allow_overwrite;
         let kind = target::check(name, consent, &self.args.ceph.access())?;
@@ -241,20 +288,20 @@ impl Probes<'_> {
         let outcome = probe(&mut keeping, &opened.target, &options(self.args), live);
         live.end();
         drop(taking);
+        hand_on(self.ended(who, outcome, keeper));
         let closed = Box::new(session).close();
-        // The working file goes before anything is printed: whoever reads the result finds the directory as it was.
         drop(opened);
-        Ok((outcome, closed))
+        Ok(closed)
     }
 
     fn in_cluster(
         &self,
         who: usize,
-        target: Target,
-        args: &ClusterArgs,
+        (target, args): (Target, &ClusterArgs),
         live: &mut ProbeLive,
         keeper: &mut Keeper,
-    ) -> Result<Ended, Failure> {
+        hand_on: &mut dyn FnMut(Result<ProbeResult, Failure>),
+    ) -> Result<Result<(), RunError>, Failure> {
         // The pod is made in the first turn, not beside what another target measures.
         let _turn = self.turns.come(who);
         let name = &self.args.targets[who];
@@ -286,11 +333,9 @@ impl Probes<'_> {
             let pods = cluster::note_of_pods(&session, &place);
             result.notes.extend(pods);
         }
-        let closed = Box::new(session).close();
-        if let (Err(_), Err(left)) = (&outcome, &closed) {
-            live.note(&format!("{left}; {}", left.remedy()));
-        }
-        Ok((outcome, closed))
+        hand_on(self.ended(who, outcome, keeper));
+        // Removal may take long, and fail: the result is out by then.
+        Ok(Box::new(session).close())
     }
 
     /// What is to be said where an earlier target is the same.
@@ -316,15 +361,6 @@ impl Probes<'_> {
         }
     }
 }
-
-/// What was found, why a target failed, and whether all could be left as they were.
-type Outcomes = (Vec<ProbeResult>, Option<Failure>, Result<(), RunError>);
-
-/// What a probe found, and whether what was made for it could be removed.
-type Probed = (ProbeResult, Result<(), RunError>);
-
-/// The same where it may have found nothing.
-type Ended = (Result<ProbeResult, ProbeError>, Result<(), RunError>);
 
 /// The label that results of targets that were probed in turns have in common.
 const TOGETHER: &str = "together";

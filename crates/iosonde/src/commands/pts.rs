@@ -1,7 +1,7 @@
 //! `iosonde pts`: preconditioning and steady state, after SNIA's specification.
 
 use super::places::{Place, Places, tells};
-use super::{Measured, beforehand, consent, discard, end, found, keep_study};
+use super::{beforehand, consent, end, keep_study, nothing_found};
 use crate::args::{PresetKind, PtsArgs, PtsKind, PurgeKind, TextFormat};
 use crate::failure::Failure;
 use crate::live::pts::PtsLive;
@@ -17,12 +17,37 @@ pub(crate) fn run(args: &PtsArgs) -> Result<(), Failure> {
     let stop = Stop::listen()?;
     let mut keeper = Keeper::open(&args.keep)?;
     let output = Output::open(args.written.output.as_deref())?;
-    let Measured {
-        result,
-        kept,
-        closed,
-    } = measure(args, &stop, &mut keeper)?;
+    let mut live = PtsLive::new(stop.clone());
+    let names = [args.target.clone()];
+    consent::refuse_unmatched(&args.written.consent, &names, false)?;
+    beforehand::warn(&names, &args.cluster);
+    let (mut tells, interrupts) = (tells(&names), || stop.interrupt.count());
+    let mut places = Places::open(
+        &names,
+        &args.written.consent.noted(),
+        (&args.cluster, None, &args.ceph),
+        &stop,
+        &interrupts,
+        &mut tells,
+        &mut |note| live.line(note),
+    )?;
+    let Place { target, size_bytes } = places.all.remove(0);
+    let options = options(args, size_bytes);
+    keeper.begin("pts", &target.name);
+    let mut keeping = KeepingSession {
+        session: &mut places,
+        keeper: &mut keeper,
+    };
+    let outcome = pts(&mut keeping, &target, &options, &mut live);
+    live.end();
+    let result = match outcome {
+        Ok(result) => result,
+        Err(error) => return Err(nothing_found(error, &mut keeper, Box::new(places))),
+    };
+    let kept = keep_study(&mut keeper, &result);
     let written = print(args, &result, output);
+    // What was made goes last: that may take long, and fail.
+    let closed = Box::new(places).close();
     let failure = result.failure.map(|failure| failure.message);
     let concluded = stop.conclude_study(result.error, failure);
     end([written, kept, concluded], closed)
@@ -36,44 +61,6 @@ fn print(args: &PtsArgs, result: &PtsResult, output: Output) -> Result<(), Failu
         TextFormat::Markdown => report::pts::markdown(result),
     };
     output.save(text.as_bytes())
-}
-
-fn measure(
-    args: &PtsArgs,
-    stop: &Stop,
-    keeper: &mut Keeper,
-) -> Result<Measured<PtsResult>, Failure> {
-    let mut live = PtsLive::new(stop.clone());
-    let names = [args.target.clone()];
-    consent::refuse_unmatched(&args.written.consent, &names, false)?;
-    beforehand::warn(&names, &args.cluster);
-    let (mut tells, interrupts) = (tells(&names), || stop.interrupt.count());
-    let mut places = Places::open(
-        &names,
-        &args.written.consent.noted(),
-        (&args.cluster, None, &args.ceph),
-        stop,
-        &interrupts,
-        &mut tells,
-        &mut |note| live.line(note),
-    )?;
-    let Place { target, size_bytes } = places.all.remove(0);
-    let options = options(args, size_bytes);
-    keeper.begin("pts", &target.name);
-    let mut keeping = KeepingSession {
-        session: &mut places,
-        keeper,
-    };
-    let outcome = pts(&mut keeping, &target, &options, &mut live);
-    live.end();
-    // What was made goes before anything is printed: whoever reads the result finds the target as it was.
-    let closed = Box::new(places).close();
-    let result = found(outcome.inspect_err(|_| discard(keeper)), &closed)?;
-    Ok(Measured {
-        kept: keep_study(keeper, &result),
-        result,
-        closed,
-    })
 }
 
 fn options(args: &PtsArgs, size_bytes: Option<u64>) -> PtsOptions {

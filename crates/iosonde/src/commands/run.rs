@@ -74,27 +74,51 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         Some(path) => Some(Output::open(Some(path))?),
         None => None,
     };
-    let ran = ran();
+    let written = Written {
+        output,
+        junit,
+        report,
+        ran: ran(),
+    };
     let stop = Stop::listen()?;
     beforehand::warn(&names, &args.cluster);
+    let mut printed = Ok(());
+    let print = |ran| printed = print(args, ran, written, &stop);
+    let judged = (&expected[..], &baselines);
+    let what = (&suite, &targets[..], &outside);
+    let closed = measure::measure(args, what, judged, &stop, print)?;
+    end([printed], closed)
+}
+
+/// What is written when a suite has ended.
+struct Written {
+    output: Output,
+    junit: Option<Output>,
+    report: Option<Output>,
+    /// When and where it ran.
+    ran: report::suite::Ran,
+}
+
+/// Writes the result and the files that are asked for besides. All that could not be written is told, the first by the exit status.
+fn print(args: &RunArgs, ran: Ran, written: Written, stop: &Stop) -> Result<(), Failure> {
     let Ran {
         results,
         kept,
         failed,
-        closed,
-    } = measure::measure(
-        args,
-        (&suite, &targets, &outside),
-        (&expected, &baselines),
-        &stop,
-    )?;
+    } = ran;
+    let Written {
+        output,
+        junit,
+        report,
+        ran,
+    } = written;
     // A pipeline reads it whatever came of the suite; a full disk is no reason not to print the rest.
     let told = match junit {
         Some(junit) => junit.save(report::suite::junit(&results, &ran).as_bytes()),
         None => Ok(()),
     };
     if let Some(failure) = failed {
-        return end([told, Err(failure)], closed);
+        return end([told, Err(failure)], Ok(()));
     }
     let drawn = match report {
         Some(file) => draw(args, &results, &kept).and_then(|page| file.save(page.as_bytes())),
@@ -115,7 +139,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         Some(signal) => Err(Failure::Interrupted(signal)),
         None => conclude(args, &results),
     };
-    end([written, told, drawn, concluded], closed)
+    end([written, told, drawn, concluded], Ok(()))
 }
 
 /// The page of what was found on all targets. Single runs are drawn as well where they are kept.

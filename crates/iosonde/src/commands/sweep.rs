@@ -8,9 +8,7 @@ pub(crate) mod quiet;
 use super::journal::Beginning;
 use super::outside::Outside;
 use super::places::{Places, tells};
-use super::{
-    Measured, beforehand, ceph, cluster, consent, discard, end, found, keep_study, target,
-};
+use super::{beforehand, ceph, cluster, consent, end, keep_study, nothing_found, target};
 use crate::args::{SweepArgs, TextFormat};
 use crate::failure::{Failure, told_at_once};
 use crate::live::sweep::SweepLive;
@@ -72,20 +70,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let stop = Stop::listen()?;
     let mut keeper = Keeper::open(&args.keep)?;
     let output = Output::open(args.written.output.as_deref())?;
-    let (
-        Measured {
-            result,
-            kept,
-            closed,
-        },
-        mut live,
-    ) = measure(args, &asked, &stop, &mut keeper)?;
-    let written = print(args, &result, output);
-    // A budget that was spent is no end: with more of it the rest can be measured.
-    let is_spent = args.budget.is_some() && !result.is_complete();
-    live.conclude(&result, is_spent || written.is_err());
-    let concluded = stop.conclude_study(result.cause.map(CutShort::from), result.failure);
-    end([written, kept, concluded], closed)
+    measure(args, &asked, &stop, &mut keeper, output)
 }
 
 fn print(args: &SweepArgs, result: &SweepResult, output: Output) -> Result<(), Failure> {
@@ -337,13 +322,13 @@ fn read(name: &str, env: &dyn Env) -> Result<Base, Failure> {
     }
 }
 
-/// What was found, and what has shown it.
 fn measure(
     args: &SweepArgs,
     asked: &Asked,
     stop: &Stop,
     keeper: &mut Keeper,
-) -> Result<(Measured<SweepResult>, SweepLive), Failure> {
+    output: Output,
+) -> Result<(), Failure> {
     let mut live = SweepLive::new(stop.clone());
     let (mut tells, interrupts) = (tells(&asked.targets), || stop.interrupt.count());
     let consent = args.written.consent.noted();
@@ -420,21 +405,24 @@ fn measure(
     notes.extend(around.files.iter().flat_map(FioFiles::notes));
     live.end();
     notes.extend(places.notes());
-    // What was made goes before anything is printed: whoever reads the result finds the targets as they were.
-    let closed = Box::new(places).close();
-    let outcome = outcome.inspect_err(|_| {
-        live.give_up();
-        discard(keeper);
-    });
-    let mut result = found(outcome, &closed)?;
+    let mut result = match outcome {
+        Ok(result) => result,
+        Err(error) => {
+            live.give_up();
+            return Err(nothing_found(error, keeper, Box::new(places)));
+        }
+    };
     result.job_file.clone_from(&asked.job_file);
     result.notes.extend(notes);
-    let measured = Measured {
-        kept: keep_study(keeper, &result),
-        result,
-        closed,
-    };
-    Ok((measured, live))
+    let kept = keep_study(keeper, &result);
+    let written = print(args, &result, output);
+    // A budget that was spent is no end: with more of it the rest can be measured.
+    let is_spent = args.budget.is_some() && !result.is_complete();
+    live.conclude(&result, is_spent || written.is_err());
+    // What was made goes last: that may take long, and fail.
+    let closed = Box::new(places).close();
+    let concluded = stop.conclude_study(result.cause.map(CutShort::from), result.failure);
+    end([written, kept, concluded], closed)
 }
 
 fn base_text(base: &Base) -> &str {

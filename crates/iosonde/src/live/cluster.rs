@@ -3,7 +3,9 @@
 use crate::output::is_live_terminal;
 use indicatif::{ProgressBar, ProgressStyle};
 use iosonde_cluster::Told;
+use std::cell::RefCell;
 use std::io::Write;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// Shows what is waited for, on standard error.
@@ -13,7 +15,18 @@ pub(crate) struct PodLive {
     line: Option<ProgressBar>,
     last: String,
     /// Notes that the caller prints. `None`: they are printed at once, and so are steps where there is no terminal.
-    collected: Option<Vec<String>>,
+    collected: Option<Collected>,
+}
+
+/// Notes of a [`PodLive`] that its caller prints, which can be taken while a session still tells of itself.
+#[derive(Clone, Default)]
+pub(crate) struct Collected(Rc<RefCell<Vec<String>>>);
+
+impl Collected {
+    /// Takes the notes that there are.
+    pub(crate) fn take(&self) -> Vec<String> {
+        self.0.take()
+    }
 }
 
 impl PodLive {
@@ -29,18 +42,11 @@ impl PodLive {
     }
 
     /// As [`PodLive::new`], for a caller whose standard error stays empty: steps are shown on a terminal only.
-    pub(crate) fn collecting(name: &str) -> PodLive {
+    pub(crate) fn collecting(name: &str) -> (PodLive, Collected) {
         let mut live = PodLive::new(name);
-        live.collected = Some(Vec::new());
-        live
-    }
-
-    /// Takes the notes that were collected.
-    pub(crate) fn notes(&mut self) -> Vec<String> {
-        self.collected
-            .as_mut()
-            .map(std::mem::take)
-            .unwrap_or_default()
+        let collected = Collected::default();
+        live.collected = Some(collected.clone());
+        (live, collected)
     }
 
     /// Shows one thing.
@@ -53,8 +59,8 @@ impl PodLive {
             Told::Waiting(_) => {}
             Told::Note(note) => {
                 self.clear();
-                match &mut self.collected {
-                    Some(notes) => notes.push(note.to_owned()),
+                match &self.collected {
+                    Some(notes) => notes.0.borrow_mut().push(note.to_owned()),
                     None => say(&format!("note: {note}")),
                 }
             }

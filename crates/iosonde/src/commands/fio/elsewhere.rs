@@ -2,6 +2,7 @@
 
 use super::{conclude, notes, report, watched};
 use crate::args::{CephArgs, ClusterArgs, KeepArgs, PodsArgs};
+use crate::commands::end;
 use crate::commands::{ceph, cluster, consent};
 use crate::failure::Failure;
 use crate::live::cluster::PodLive;
@@ -205,7 +206,7 @@ impl InPods {
         consent::to_root(std::slice::from_ref(&name), &self.args, &|| {
             stop.interrupt.count()
         })?;
-        let mut pod_live = PodLive::collecting(&name);
+        let (mut pod_live, collected) = PodLive::collecting(&name);
         let watch = Watch {
             tell: &mut |told: Told<'_>| pod_live.tell(told),
             interrupts: &|| stop.interrupt.count(),
@@ -213,15 +214,19 @@ impl InPods {
         let mut session = cluster::open_any(self.target, &self.args, self.pods, watch)?;
         noted.extend(session.adopt(&mut plan));
         let (outcome, shown) = watched(&mut session, &plan, command, formats, &mut output)?;
-        let closed = Box::new(session).close();
-        cluster::tell_what_is_left(&outcome, &closed);
         keeper.cut_off(stop.signal().is_some());
-        noted.extend(pod_live.notes());
-        let mut result = notes::into_result(outcome, noted)?;
-        report(&mut result, &name, formats, &mut keeper, output)?;
-        shown?;
-        closed?;
-        conclude(&result, &stop)
+        noted.extend(collected.take());
+        let reported = notes::into_result(outcome, noted)
+            .map_err(Failure::from)
+            .and_then(|mut result| {
+                report(&mut result, &name, formats, &mut keeper, output)?;
+                conclude(&result, &stop)
+            });
+        // Removal may take long, and fail: the result is out by then.
+        let closed = Box::new(session).close();
+        let left = collected.take();
+        left.iter().for_each(|note| eprintln!("note: {note}"));
+        end([reported, shown], closed)
     }
 }
 

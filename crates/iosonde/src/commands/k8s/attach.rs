@@ -1,7 +1,8 @@
 //! `iosonde k8s attach`: a run whose client is gone.
 
 use crate::args::{ClusterArgs, KeepArgs};
-use crate::commands::cluster::{one_cluster, tell_what_is_left};
+use crate::commands::cluster::one_cluster;
+use crate::commands::end;
 use crate::commands::fio::{conclude, report};
 use crate::failure::Failure;
 use crate::live::cluster::PodLive;
@@ -58,18 +59,14 @@ pub(super) fn run(args: &AttachArgs) -> Result<(), Failure> {
     };
     let outcome = session.attend(&mut live);
     drop(live);
+    let reported = outcome.map_err(Failure::from).and_then(|mut result| {
+        let target = target.as_ref().unwrap_or(&args.run);
+        report(&mut result, target, args.output_format, &mut keeper, output)?;
+        conclude(&result, &stop)
+    });
+    // Removal may take long, and fail: the result is out by then.
     let closed = Box::new(session).close();
-    tell_what_is_left(&outcome, &closed);
-    let mut result = outcome?;
-    report(
-        &mut result,
-        target.as_ref().unwrap_or(&args.run),
-        args.output_format,
-        &mut keeper,
-        output,
-    )?;
-    closed?;
-    conclude(&result, &stop)
+    end([reported], closed)
 }
 
 /// Shows where the run stands, in one line, or one for each of several pods.

@@ -1,6 +1,7 @@
 //! `iosonde k8s fio`: kubestr's command, for those who know it.
 
 use crate::args::{ClusterArgs, KeepArgs};
+use crate::commands::end;
 use crate::commands::fio::document;
 use crate::commands::{cluster, consent};
 use crate::failure::Failure;
@@ -19,7 +20,7 @@ use iosonde_job::parse::Parsed;
 use iosonde_job::{Target, parse};
 use iosonde_result::fio::{Formats, output::Json};
 use iosonde_result::run::RunResult;
-use iosonde_result::session::Session;
+use iosonde_result::session::{RunError, Session};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -139,28 +140,56 @@ pub(crate) fn run(args: &K8sFioArgs) -> Result<(), Failure> {
     let stop = Stop::listen()?;
     let mut keeper = Keeper::open(&args.keep)?;
     let output = Output::open(args.outfile.as_deref())?;
-    let mut runs = Vec::new();
+    let mut printing = Printing {
+        output: Some(output),
+        runs: Vec::new(),
+        format: args.format,
+    };
+    let mut left = Ok(());
     let mut outcome = Ok(());
     let classes = args.cluster.in_each_context(&targets(args));
     consent::to_root(&classes, &args.cluster, &|| stop.interrupt.count())?;
-    for class in classes {
-        match measure(&class, &parsed, args, &stop, &mut keeper) {
-            Ok(run) => runs.push(run),
+    let mut written = Ok(());
+    for (index, class) in classes.iter().enumerate() {
+        let is_last = index + 1 == classes.len();
+        let ended = |run| {
+            printing.runs.push(run);
+            if is_last || stop.signal().is_some() {
+                written = printing.print();
+            }
+        };
+        match measure(class, &parsed, args, &stop, &mut keeper, ended) {
+            Ok(closed) => left = left.and(closed),
             Err(failure) => outcome = Err(failure),
         }
         if outcome.is_err() || stop.signal().is_some() {
             break;
         }
     }
-    if !runs.is_empty() {
-        let text = match args.format {
-            Written::Text => k8s::text(&runs),
-            Written::Json => k8s::json(&runs),
+    let written = written.and_then(|()| printing.print());
+    let mut runs = printing.runs.iter();
+    let concluded = stop.conclude(runs.find_map(|run| run.error.clone()));
+    end([written, outcome, concluded], left)
+}
+
+/// What the command prints: once, when the last class has been measured or none follows, and before its pod is removed.
+struct Printing {
+    output: Option<Output>,
+    runs: Vec<ClassRun>,
+    format: Written,
+}
+
+impl Printing {
+    fn print(&mut self) -> Result<(), Failure> {
+        let Some(output) = self.output.take_if(|_| !self.runs.is_empty()) else {
+            return Ok(());
         };
-        output.save(text.as_bytes())?;
+        let text = match self.format {
+            Written::Text => k8s::text(&self.runs),
+            Written::Json => k8s::json(&self.runs),
+        };
+        output.save(text.as_bytes())
     }
-    outcome?;
-    stop.conclude(runs.iter().find_map(|run| run.error.clone()))
 }
 
 /// The classes as targets.
@@ -171,13 +200,15 @@ fn targets(args: &K8sFioArgs) -> Vec<String> {
         .collect()
 }
 
+/// Measures a class and hands on what was found, before its pod is removed. Whether that could be.
 fn measure(
     name: &str,
     parsed: &Parsed,
     args: &K8sFioArgs,
     stop: &Stop,
     keeper: &mut Keeper,
-) -> Result<ClassRun, Failure> {
+    ended: impl FnOnce(ClassRun),
+) -> Result<Result<(), RunError>, Failure> {
     let Some((target, cluster)) = cluster::target_within(name, &args.cluster)? else {
         return Err(Failure::usage(
             format!("{name} is no storage class"),
@@ -209,22 +240,23 @@ fn measure(
     let mut live = FioLive::new(&plan, &parsed.command, formats, &mut unused);
     let outcome = session.run(&plan, &mut live);
     let shown = live.end();
+    let kept = outcome.map_err(Failure::from).and_then(|mut result| {
+        keeper.begin("fio", name);
+        keeper.keep(&mut result);
+        keeper.cut_off(stop.signal().is_some());
+        keeper.finish(None);
+        keeper.tell_notes();
+        let class = name.trim_start_matches("sc://");
+        let claim_bytes = cluster.claim_size.unwrap_or(args.size);
+        class_run(class, claim_bytes, &result, &formats)
+    });
+    let found = kept.map(ended).and(shown);
+    // Removal may take long, and fail: the result is out by then.
     let closed = Box::new(session).close();
-    cluster::tell_what_is_left(&outcome, &closed);
-    let mut result = outcome?;
-    shown?;
-    keeper.begin("fio", name);
-    keeper.keep(&mut result);
-    keeper.cut_off(stop.signal().is_some());
-    keeper.finish(None);
-    keeper.tell_notes();
-    closed?;
-    class_run(
-        name.trim_start_matches("sc://"),
-        cluster.claim_size.unwrap_or(args.size),
-        &result,
-        &formats,
-    )
+    if let (Err(_), Err(left)) = (&found, &closed) {
+        eprintln!("note: {left}; {}", left.remedy());
+    }
+    found.map(|()| closed)
 }
 
 fn class_run(

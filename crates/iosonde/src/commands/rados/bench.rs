@@ -4,6 +4,7 @@ use super::args::{AccessArgs, BenchArgs, Written as Format};
 use super::measure::{Live, Place, plan};
 use super::objects::{Written, prefix};
 use super::pool::Pool;
+use crate::commands::end;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::report::rados::{self, Head, Seconds, Summary};
@@ -12,7 +13,7 @@ use crate::store::Keeper;
 use iosonde_engine::local::LocalRunner;
 use iosonde_job::plan::{Ceph, ObjectNames};
 use iosonde_result::run::{IoFailure, RunResult, WorkerResult};
-use iosonde_result::session::Session;
+use iosonde_result::session::{RunError, Session};
 use rustix::io::Errno;
 
 /// What is to be done, with all that had to be asked of the pool.
@@ -23,6 +24,9 @@ struct Benchmark<'a> {
     ops: Option<u64>,
     pid: u32,
 }
+
+/// What was measured, whether its session could be closed, and what was done in each second.
+type Measured = (Result<RunResult, RunError>, Result<(), RunError>, Seconds);
 
 /// Measures, prints, and removes what it wrote.
 pub(super) fn run(args: &BenchArgs, access: &AccessArgs) -> Result<(), Failure> {
@@ -42,25 +46,23 @@ pub(super) fn run(args: &BenchArgs, access: &AccessArgs) -> Result<(), Failure> 
         ..Ceph::default()
     }));
     let cpu_before_ns = processor_ns();
-    let (outcome, seconds) = benchmark.measure(place, &stop, &mut output)?;
+    let (mut outcome, closed, seconds) = benchmark.measure(place, &stop, &mut output)?;
     let cpu_ns = processor_ns().saturating_sub(cpu_before_ns);
-    let cleaned = benchmark.leave(&pool, &seconds, outcome.as_ref().ok(), &stop);
-    let mut result = outcome?;
-    keeper.begin("rados bench", pool.target());
-    keeper.keep(&mut result);
-    keeper.cut_off(stop.signal().is_some());
-    keeper.finish(None);
-    benchmark.print(&seconds, &result, cpu_ns, output)?;
-    keeper.tell_notes();
-    let concluded = conclude(&result, &stop);
-    match cleaned {
-        // Whoever has interrupted it knows why, and an I/O error is why objects could not be removed: what is left is told beside that.
-        Err(Failure::Run(left)) if concluded.is_err() => {
-            eprintln!("warning: {left}\nhelp: {}", left.remedy());
+    let reported = match &mut outcome {
+        Ok(result) => {
+            keeper.begin("rados bench", pool.target());
+            keeper.keep(result);
+            keeper.cut_off(stop.signal().is_some());
+            keeper.finish(None);
+            let printed = benchmark.print(&seconds, result, cpu_ns, output);
+            keeper.tell_notes();
+            printed.and_then(|()| conclude(result, &stop))
         }
-        cleaned => cleaned?,
-    }
-    concluded
+        Err(error) => Err(Failure::Run(error.clone())),
+    };
+    // Removal may take long, and fail: the result is out by then.
+    let cleaned = benchmark.leave(&pool, &seconds, outcome.as_ref().ok(), &stop);
+    end([reported, cleaned], closed)
 }
 
 impl<'a> Benchmark<'a> {
@@ -105,12 +107,7 @@ impl<'a> Benchmark<'a> {
     }
 
     /// Runs it, with a line each second where the result is for people.
-    fn measure(
-        &self,
-        place: Place,
-        stop: &Stop,
-        output: &mut Output,
-    ) -> Result<(Result<RunResult, Failure>, Seconds), Failure> {
+    fn measure(&self, place: Place, stop: &Stop, output: &mut Output) -> Result<Measured, Failure> {
         let mut plan = plan(&self.head, self.ops, !self.args.no_verify, place)?;
         plan.count_stops();
         let mut session = LocalRunner {
@@ -130,8 +127,7 @@ impl<'a> Benchmark<'a> {
         let outcome = session.run(&plan, &mut live);
         let closed = Box::new(session).close();
         let seconds = live.end(outcome.as_ref().ok())?;
-        let outcome = outcome.and_then(|result| closed.map(|()| result));
-        Ok((outcome.map_err(Failure::Run), seconds))
+        Ok((outcome, closed, seconds))
     }
 
     /// Describes what was written for those who will read it, or removes it.

@@ -64,17 +64,17 @@ pub(super) struct Ran {
     pub(super) kept: Vec<Option<String>>,
     /// Why there is nothing in them.
     pub(super) failed: Option<Failure>,
-    /// Whether targets are as they were.
-    pub(super) closed: Result<(), RunError>,
 }
 
-/// Runs all of it. Steps that were measured count, also where another fails; why the first did is told where none is left.
+/// Runs all of it and has it printed; only then is what was made for it removed. Steps that were measured count, also where another
+/// fails; why the first did is told where none is left. Whether targets are as they were.
 pub(super) fn measure(
     args: &RunArgs,
     (suite, targets, outside): (&Suite, &[SuiteTarget], &Outside),
     (expected, baselines): (&[Vec<Expected>], &Baselines),
     stop: &Stop,
-) -> Result<Ran, Failure> {
+    print: impl FnOnce(Ran),
+) -> Result<Result<(), RunError>, Failure> {
     let mut live = SuiteLive::new(stop.clone());
     let steps: Vec<_> = suite
         .steps
@@ -144,21 +144,14 @@ pub(super) fn measure(
         ..
     } = runner;
     live.end();
-    let mut closed = Box::new(session).close();
     let interrupted = stop.interrupt.is_requested();
-    let (mut results, mut kept) = (Vec::new(), Vec::new());
+    let (mut results, mut kept, mut open) = (Vec::new(), Vec::new(), Vec::new());
     for (site, expected) in sites.into_iter().zip(expected) {
         let held = (&expected[..], baselines);
-        let (result, id, left) = conclude(site, args, suite, held, interrupted);
-        match (left, &closed) {
-            (Err(left), Err(_)) => {
-                eprintln!("warning: {}: {left}; {}", result.target, left.remedy());
-            }
-            (left, Ok(())) => closed = left,
-            (Ok(()), Err(_)) => {}
-        }
+        let (result, id, site) = conclude(site, args, suite, held, interrupted);
         results.push(result);
         kept.push(id);
+        open.push(site);
     }
     let steps = || results.iter().flat_map(|result| &result.steps);
     let some_failed = steps().any(|step| step.failure.is_some());
@@ -172,12 +165,20 @@ pub(super) fn measure(
     }
     let nothing = results.iter().all(|result| !has_figures(result));
     let failed = first_failure.filter(|_| nothing);
-    Ok(Ran {
+    print(Ran {
         results,
         kept,
         failed,
-        closed,
-    })
+    });
+    let mut closed = Box::new(session).close();
+    for (site, name) in open.into_iter().zip(names) {
+        match (site.close(), &closed) {
+            (Err(left), Err(_)) => eprintln!("warning: {name}: {left}; {}", left.remedy()),
+            (left, Ok(())) => closed = left,
+            (Ok(()), Err(_)) => {}
+        }
+    }
+    Ok(closed)
 }
 
 fn has_figures(result: &SuiteResult) -> bool {
@@ -217,16 +218,14 @@ fn take_up(sites: &mut [Measured<'_>], known: &[Line], suite: &Suite) {
     }
 }
 
-/// The result of one target, and whether it is as it was.
-fn conclude(
-    mut site: Measured<'_>,
+/// The result of one target, the name by which it is kept, and what is still to be closed.
+fn conclude<'a>(
+    mut site: Measured<'a>,
     args: &RunArgs,
     suite: &Suite,
     (expected, baselines): (&[Expected], &Baselines),
     interrupted: bool,
-) -> (SuiteResult, Option<String>, Result<(), RunError>) {
-    // What was made goes before anything is printed: whoever reads the result finds the target as it was.
-    let closed = site.site.close();
+) -> (SuiteResult, Option<String>, Site<'a>) {
     site.results
         .sort_by_key(|(step, result)| (*step, result.repetition));
     let steps: Vec<StepResult> = site.results.into_iter().map(|(_, result)| result).collect();
@@ -252,7 +251,7 @@ fn conclude(
         eprintln!("{}: kept in the history as {id}", result.target);
     }
     site.keeper.tell_notes();
-    (result, id, closed)
+    (result, id, site.site)
 }
 
 struct Runner<'a> {
