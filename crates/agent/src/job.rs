@@ -1,6 +1,6 @@
 //! A job file on the pod's volume, by itself: nobody is connected, and the result is in what the pod has written.
 
-use crate::{Failure, fio};
+use crate::{Failure, fio, scratch};
 use iosonde_engine::device::consent::Consent;
 use iosonde_engine::interrupt::Interrupt;
 use iosonde_engine::local::LocalRunner;
@@ -165,7 +165,7 @@ fn on_volume(
     interrupt: &Arc<Interrupt>,
 ) -> (Result<RunResult, RunError>, bool) {
     if let Some(scratch) = &options.scratch
-        && let Err(error) = std::fs::create_dir_all(scratch)
+        && let Err(error) = scratch::make(scratch)
     {
         let unusable = RunError::Target {
             path: scratch.display().to_string(),

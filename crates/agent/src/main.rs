@@ -8,6 +8,7 @@ mod fio;
 mod job;
 mod look;
 mod run;
+mod scratch;
 mod serve;
 
 use std::ffi::OsString;

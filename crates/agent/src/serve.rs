@@ -6,7 +6,7 @@
 
 use crate::feed::{Feed, Position};
 use crate::look::look;
-use crate::{Failure, program};
+use crate::{Failure, program, scratch};
 use iosonde_engine::device::consent::Consent;
 use iosonde_engine::device::system::System;
 use iosonde_engine::device::watching::MachineSampler;
@@ -15,11 +15,12 @@ use iosonde_engine::local::{LocalRunner, LocalSession};
 use iosonde_job::Plan;
 use iosonde_result::machine::MachineSlice;
 use iosonde_result::session::Session;
-use iosonde_result::wire::{Message, PROTOCOL, Request, Stop, line};
+use iosonde_result::wire::{LONGEST_REQUEST_BYTES, Message, PROTOCOL, Request, Stop, line};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -154,7 +155,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     // A socket that an agent before this one has left.
     let _ = std::fs::remove_file(&options.socket);
     if let Some(scratch) = &options.scratch {
-        std::fs::create_dir_all(scratch).map_err(|error| {
+        scratch::make(scratch).map_err(|error| {
             let path = scratch.display();
             Failure::new(3, format!("{path} cannot be made in the volume: {error}"))
         })?;
@@ -257,15 +258,30 @@ fn serve_client(shared: &Arc<Shared>, stream: UnixStream) {
     client.tell(&line(&hello));
     let telling = client.clone();
     thread::spawn(move || telling.follow());
-    for text in BufReader::new(read).lines() {
-        let Ok(text) = text else { break };
+    let mut requests = BufReader::new(read);
+    while let Ok(Some(text)) = next_line(&mut requests, LONGEST_REQUEST_BYTES) {
         shared.hear();
-        match serde_json::from_str(&text) {
+        if text.len() > LONGEST_REQUEST_BYTES {
+            let most_mib = LONGEST_REQUEST_BYTES >> 20;
+            client.refuse(format!("a request of more than {most_mib} MiB"));
+            break;
+        }
+        match serde_json::from_slice(&text) {
             Ok(request) => client.serve(request),
             Err(error) => client.refuse(format!("this is no request: {error}")),
         }
     }
     client.is_gone.store(true, Relaxed);
+    client.hang_up();
+}
+
+/// The next line, cut off one byte behind the longest that is taken; `None` at the end of the connection, whose half a line is none.
+fn next_line(from: &mut impl BufRead, longest: usize) -> io::Result<Option<Vec<u8>>> {
+    let mut text = Vec::new();
+    let most = longest as u64 + 1;
+    from.take(most).read_until(b'\n', &mut text)?;
+    let is_whole = text.last() == Some(&b'\n') || text.len() > longest;
+    Ok(is_whole.then_some(text))
 }
 
 /// One connection.
@@ -361,6 +377,13 @@ impl Client {
         }
     }
 
+    /// Whoever is at the other end hears that nobody listens any more.
+    fn hang_up(&self) {
+        let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        // It may be closed already.
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+
     fn refuse(&self, problem: String) {
         self.tell(&line(&Message::Refused(problem)));
     }
@@ -380,6 +403,15 @@ fn write(stream: &mut UnixStream, text: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_is_cut_off_behind_the_longest_and_half_a_line_is_none() {
+        let mut from = &b"abc\nabcd\nab"[..];
+        let mut next = || next_line(&mut from, 4).unwrap();
+        assert_eq!(next().as_deref(), Some(&b"abc\n"[..]));
+        assert_eq!(next().as_deref(), Some(&b"abcd\n"[..]));
+        assert_eq!(next(), None);
+    }
 
     #[test]
     fn options_are_read_or_named() {

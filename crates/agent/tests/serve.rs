@@ -153,6 +153,40 @@ fn endless(directory: &Path) -> String {
     )
 }
 
+/// What others send: the agent says what is wrong with it, and serves its next client.
+#[test]
+fn garbage_half_lines_and_endless_lines_harm_nobody() {
+    let agent = Agent::start(60);
+    let mut client = agent.client();
+    for garbage in [
+        &b"words\n"[..],
+        b"{\"run\":{}}\n",
+        b"\0\xff\xfe\n",
+        b"[[[[[[\n",
+    ] {
+        client.stream.write_all(garbage).unwrap();
+        let answer = client.next();
+        assert!(
+            matches!(&answer, Message::Refused(problem) if problem.contains("no request")),
+            "{answer:?}"
+        );
+    }
+    client.ask(&Request::Alive);
+    assert_eq!(client.next(), Message::Alive);
+    let mut half = agent.client();
+    half.stream.write_all(b"{\"alive").unwrap();
+    drop(half);
+    let mut endless = agent.client();
+    let megabyte = vec![b'x'; 1 << 20];
+    // At some point the agent hangs up.
+    let taken = (0..1024).take_while(|_| endless.stream.write_all(&megabyte).is_ok());
+    let taken = taken.count();
+    assert!(taken < 100, "{taken} MiB of one line were taken");
+    let mut last = agent.client();
+    last.ask(&Request::Alive);
+    assert_eq!(last.next(), Message::Alive);
+}
+
 #[test]
 fn plans_run_one_after_the_other_and_files_go_at_the_end() {
     let mut agent = Agent::start(60);

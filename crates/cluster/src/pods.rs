@@ -9,7 +9,7 @@ use crate::reconnect::{found_at, reconnected};
 use crate::runner::{ClusterRunner, Made};
 use crate::session::{ANSWER, TICK, Told, Watch, may_be_left, not_to_be_taken_up, remove};
 use crate::together::Together;
-use crate::transport::{Connection, Heard};
+use crate::transport::{Connection, Heard, unreadable};
 use iosonde_job::{Plan, place};
 use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer, PodProgress, Progress};
@@ -196,6 +196,7 @@ impl<'w> PodsSession<'w> {
                     Ok(Heard::Message(message)) => link
                         .hear(message, observer)
                         .map_err(|error| self.better(index, error))?,
+                    Ok(Heard::Unreadable(problem)) => return Err(unreadable(problem)),
                     Err(TryRecvError::Empty) => break,
                     Ok(Heard::Ended) | Err(TryRecvError::Disconnected) if link.result.is_some() => {
                         break;
@@ -281,6 +282,7 @@ impl<'w> PodsSession<'w> {
                         });
                     }
                 }
+                Ok(Heard::Unreadable(problem)) => return Err(unreadable(problem)),
                 Err(RecvTimeoutError::Timeout) if begun.elapsed() < ANSWER => {}
                 Err(RecvTimeoutError::Timeout) if is_second => return Err(mute(&link.name)),
                 broken => {

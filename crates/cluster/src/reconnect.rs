@@ -2,7 +2,7 @@
 
 use crate::lifecycle::{Objects, Stranded};
 use crate::session::{ANSWER, TICK};
-use crate::transport::{Connection, Heard};
+use crate::transport::{Connection, Heard, unreadable};
 use iosonde_result::observer::Observer;
 use iosonde_result::run::Event;
 use iosonde_result::session::RunError;
@@ -129,6 +129,7 @@ pub(crate) fn found_at(
         match connection.heard.recv_timeout(TICK) {
             Ok(Heard::Message(Message::Place(place))) => return Ok(place),
             Ok(Heard::Message(_)) => {}
+            Ok(Heard::Unreadable(problem)) => return Err(Some(unreadable(problem))),
             Err(RecvTimeoutError::Timeout) if begun.elapsed() < ANSWER => {}
             Ok(Heard::Ended) | Err(RecvTimeoutError::Disconnected) if !is_new => {
                 // No run goes on that could be left alone.

@@ -6,7 +6,7 @@ use crate::nodes::{Nodes, Wanted};
 use crate::options::VolumeMode;
 use crate::reconnect::{found_at, reconnected, resumed};
 use crate::runner::{ClusterRunner, Made};
-use crate::transport::{Connection, Heard};
+use crate::transport::{Connection, Heard, unreadable};
 use iosonde_job::{Plan, place};
 use iosonde_result::observer::{Control, Observer};
 use iosonde_result::run::RunResult;
@@ -249,6 +249,7 @@ impl<'w> ClusterSession<'w> {
                         other => pass_on(&other, observer),
                     }
                 }
+                Ok(Heard::Unreadable(problem)) => return Err(unreadable(problem)),
                 Err(RecvTimeoutError::Timeout) => Control::Continue,
                 Ok(Heard::Ended) | Err(_) => {
                     self.reconnect(observer)?;
@@ -333,7 +334,8 @@ pub(crate) fn remove(
             for agent in agents {
                 while begun.elapsed() < CLOSE && (watch.interrupts)() <= before.max(1) {
                     match agent.heard.recv_timeout(TICK) {
-                        Ok(Heard::Ended) | Err(RecvTimeoutError::Disconnected) => break,
+                        Ok(Heard::Ended | Heard::Unreadable(_))
+                        | Err(RecvTimeoutError::Disconnected) => break,
                         _ => {}
                     }
                 }

@@ -5,7 +5,7 @@ use crate::lifecycle::Objects;
 use crate::manifest::{AGENT_DIRECTORY, CONTAINER};
 use crate::options::AgentProgram;
 use iosonde_result::session::RunError;
-use iosonde_result::wire::{Message, PROTOCOL, Request, line};
+use iosonde_result::wire::{LONGEST_MESSAGE_BYTES, Message, PROTOCOL, Request, line};
 use kube::api::{AttachParams, AttachedProcess};
 use sha2::{Digest, Sha256};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -125,6 +125,8 @@ fn hex(bytes: &[u8]) -> String {
 #[derive(Debug)]
 pub(crate) enum Heard {
     Message(Message),
+    /// Something that is no message, and why. Nothing else follows.
+    Unreadable(String),
     /// The connection has ended.
     Ended,
 }
@@ -175,15 +177,7 @@ impl Connection {
         let mut first = String::new();
         let read = timeout(HELLO, from.read_line(&mut first)).await;
         let first = matches!(read, Ok(Ok(1..))).then_some(first);
-        match first.as_deref().map(serde_json::from_str) {
-            Some(Ok(Message::Hello {
-                protocol: PROTOCOL, ..
-            })) => {}
-            Some(Ok(Message::Hello { program, .. })) => {
-                return Err(mute(&format!("it is of another version: {program}")));
-            }
-            _ => return Err(mute("it does not answer")),
-        }
+        greeted(first.as_deref())?;
         let (objects, pod) = (objects.clone(), pod.to_owned());
         let hearing = tokio::spawn(async move {
             if listen(from, SILENCE, tell).await {
@@ -227,6 +221,34 @@ impl Drop for Connection {
     }
 }
 
+/// Whether the first line is of an agent that this client understands.
+fn greeted(first: Option<&str>) -> Result<(), RunError> {
+    match first.map(serde_json::from_str) {
+        Some(Ok(Message::Hello {
+            protocol: PROTOCOL, ..
+        })) => Ok(()),
+        Some(Ok(Message::Hello { program, .. })) => Err(RunError::Unready {
+            what: "the agent".to_owned(),
+            cause: format!("it is {program} of another build, whose messages differ from this one's"),
+            remedy: "use the iosonde that made the image, make the image anew with `iosonde k8s image`, or name one without an \
+                     agent with --image, which is sent then"
+                .to_owned(),
+        }),
+        _ => Err(mute("it does not answer")),
+    }
+}
+
+/// The agent said something that is no message.
+pub(crate) fn unreadable(problem: String) -> RunError {
+    RunError::Lost {
+        what: "the run".to_owned(),
+        cause: format!("the agent's answer cannot be read: {problem}"),
+        remedy: "run it again; if that does not help, see the agent's last words with `kubectl logs`, and whether the image has an \
+                 agent of another version of iosonde"
+            .to_owned(),
+    }
+}
+
 fn mute(why: &str) -> RunError {
     RunError::Unready {
         what: "the agent".to_owned(),
@@ -241,9 +263,19 @@ fn hear(text: &str, tell: &Sender<Heard>) -> bool {
     match serde_json::from_str(text) {
         Ok(Message::Alive) => true,
         Ok(message) => tell.send(Heard::Message(message)).is_ok(),
+        Err(error) if is_document(text) => {
+            // Whoever does not listen any more need not know.
+            let _ = tell.send(Heard::Unreadable(error.to_string()));
+            false
+        }
         // Not of the agent: a line that the runtime has mixed in.
         Err(_) => true,
     }
+}
+
+/// Whether a line looks like a message, whatever is in it.
+fn is_document(text: &str) -> bool {
+    text.starts_with(['{', '"', '\0']) || text.contains('\u{fffd}')
 }
 
 /// A session that waits for its turn listens to nobody, and an agent that hears of no client ends: over other connections it is
@@ -260,7 +292,7 @@ async fn stand_in(objects: &Objects, pod: &str) {
         let (_open, nothing) = unbounded_channel();
         tokio::select! {
             () = ask(stdin, nothing) => {}
-            _ = lines(BufReader::new(stdout), SILENCE, |_| true) => {}
+            _ = lines(BufReader::new(stdout), (SILENCE, LONGEST_MESSAGE_BYTES), |_| true) => {}
         }
     }
 }
@@ -268,31 +300,59 @@ async fn stand_in(objects: &Objects, pod: &str) {
 /// Tells what the agent says, and at last that the connection has ended; `false` if nobody wants to know before. Whoever listens
 /// after that finds nobody there.
 async fn listen(from: impl AsyncBufRead + Unpin, silence: Duration, tell: Sender<Heard>) -> bool {
-    let has_ended = lines(from, silence, |text| hear(text, &tell)).await;
     // Whoever does not listen any more need not know.
-    has_ended && tell.send(Heard::Ended).is_ok()
+    match lines(from, (silence, LONGEST_MESSAGE_BYTES), |text| {
+        hear(text, &tell)
+    })
+    .await
+    {
+        Lines::Ended => tell.send(Heard::Ended).is_ok(),
+        Lines::TooLong => {
+            let _ = tell.send(Heard::Unreadable(too_long(LONGEST_MESSAGE_BYTES)));
+            false
+        }
+        Lines::Unwanted => false,
+    }
+}
+
+/// Why no more lines are passed on.
+#[derive(Debug, PartialEq, Eq)]
+enum Lines {
+    /// The connection has ended, or was silent for too long.
+    Ended,
+    /// A line is longer than any message.
+    TooLong,
+    /// Nobody wants them.
+    Unwanted,
+}
+
+fn too_long(longest: usize) -> String {
+    format!("a line of more than {} MiB", longest >> 20)
 }
 
 /// Passes lines on until the connection ends, or is silent for so long that it has: a long line over a slow connection is not
-/// silence. `false` if nobody wants them before.
+/// silence.
 async fn lines(
     mut from: impl AsyncBufRead + Unpin,
-    silence: Duration,
+    (silence, longest): (Duration, usize),
     pass_on: impl Fn(&str) -> bool,
-) -> bool {
+) -> Lines {
     let mut line = Vec::new();
     loop {
         let bytes = match timeout(silence, from.fill_buf()).await {
             Ok(Ok(bytes @ [_, ..])) => bytes,
-            _ => return true,
+            _ => return Lines::Ended,
         };
         let end = bytes.iter().position(|byte| *byte == b'\n');
         let used = end.map_or(bytes.len(), |end| end + 1);
         line.extend_from_slice(&bytes[..used]);
         from.consume(used);
+        if line.len() > longest {
+            return Lines::TooLong;
+        }
         if end.is_some() {
             if !pass_on(String::from_utf8_lossy(&line).trim_end()) {
-                return false;
+                return Lines::Unwanted;
             }
             line.clear();
         }
@@ -348,6 +408,74 @@ mod tests {
         // Whoever has taken that, and asks again, is not left to wait.
         assert_eq!(heard.try_recv().unwrap_err(), TryRecvError::Disconnected);
         drop(agent);
+    }
+
+    /// What is heard of these bytes until their connection ends.
+    fn heard_of(bytes: &[u8]) -> Vec<Heard> {
+        let runtime = crate::runner::runtime().unwrap();
+        let (tell, heard) = channel();
+        runtime.block_on(listen(BufReader::new(bytes), Duration::from_secs(60), tell));
+        heard.try_iter().collect()
+    }
+
+    #[test]
+    fn a_message_that_cannot_be_read_is_heard_of_at_once() {
+        let ready = line(&Message::Ready);
+        for broken in [
+            "{\"done\":{\"Ok\":{}}}",
+            "{\"done\":{\"Ok\":",
+            "{\"of_another_version\":1}",
+            "\"of_another_version\"",
+            "\u{0}\u{1}",
+        ] {
+            let heard = heard_of(format!("{ready}{broken}\n{ready}").as_bytes());
+            let [Heard::Message(Message::Ready), Heard::Unreadable(problem)] = &heard[..] else {
+                panic!("{broken}: {heard:?}");
+            };
+            let told = unreadable(problem.clone()).to_string();
+            assert!(told.contains("cannot be read"), "{told}");
+        }
+        let noise: Vec<u8> = (0..=255).collect();
+        assert!(
+            matches!(heard_of(&noise)[..], [Heard::Unreadable(_)]),
+            "noise"
+        );
+        // Half a line is one whose connection broke: the agent is asked again.
+        let half = &ready[..ready.len() - 3];
+        assert!(matches!(heard_of(half.as_bytes())[..], [Heard::Ended]));
+    }
+
+    #[test]
+    fn a_line_longer_than_any_message_is_not_collected() {
+        let runtime = crate::runner::runtime().unwrap();
+        let endless = BufReader::new(tokio::io::repeat(b'x'));
+        let within = (Duration::from_secs(60), 1 << 20);
+        let ended = runtime.block_on(lines(endless, within, |_| true));
+        assert_eq!(ended, Lines::TooLong);
+        assert_eq!(too_long(1 << 20), "a line of more than 1 MiB");
+    }
+
+    /// As the agent of commit 1b19c80 says it.
+    const OLD_GREETING: &str = r#"{"hello":{"protocol":4,"program":"iosonde 0.1.0"}}"#;
+
+    #[test]
+    fn an_agent_of_another_version_is_named_in_one_line() {
+        let error = greeted(Some(OLD_GREETING)).unwrap_err();
+        let text = format!("{error}; {}", error.remedy());
+        assert!(
+            !text.contains('\n') && text.contains("iosonde 0.1.0 of another build"),
+            "{text}"
+        );
+        assert!(text.contains("`iosonde k8s image`"), "{text}");
+        let ours = Message::Hello {
+            protocol: PROTOCOL,
+            program: "iosonde 9".to_owned(),
+        };
+        assert_eq!(greeted(Some(&line(&ours))), Ok(()));
+        for mute in [None, Some("sh: agent: not found\n"), Some("")] {
+            let error = greeted(mute).unwrap_err().to_string();
+            assert!(error.contains("does not answer"), "{error}");
+        }
     }
 
     /// What the receiving script says of these bytes, in a directory of this machine.

@@ -3,6 +3,7 @@
 use crate::interval::{Interval, IntervalCounts};
 use crate::run::{Event, RunResult};
 use iosonde_job::plan::{PerDirection, Plan};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
@@ -127,7 +128,7 @@ pub struct PodProgress {
 }
 
 /// Where one worker stands.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerProgress {
     /// What it does.
     pub state: WorkerState,
@@ -140,7 +141,7 @@ pub struct WorkerProgress {
 }
 
 /// The life of a worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum WorkerState {

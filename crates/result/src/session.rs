@@ -3,6 +3,7 @@
 use crate::observer::Observer;
 use crate::run::RunResult;
 use iosonde_job::plan::Plan;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A place where plans can be run, as often as a study needs. Files laid out for one run are kept for the next.
@@ -15,7 +16,7 @@ pub trait Session {
 }
 
 /// Why there is no result.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RunError {

@@ -10,13 +10,19 @@ use crate::observer::{Progress, WorkerProgress};
 use crate::run::{Event, RunResult};
 use crate::session::RunError;
 use iosonde_job::plan::{PerDirection, Plan};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Version of this protocol. Both sides must have the same.
-pub const PROTOCOL: u32 = 4;
+/// Version of this protocol: a checksum over the names and types of all fields of [`Request`] and [`Message`], which a test holds to them.
+/// Both sides must have the same.
+pub const PROTOCOL: u32 = 0x0009_4cce;
+/// No message is longer: the result of a run of days, with all its intervals.
+pub const LONGEST_MESSAGE_BYTES: usize = 512 << 20;
+/// No request is longer: a plan with its traces.
+pub const LONGEST_REQUEST_BYTES: usize = 64 << 20;
 
 /// What a client asks of an agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
     /// What is at this path? Answered with [`Message::Place`].
@@ -72,7 +78,7 @@ pub enum Request {
 }
 
 /// How a run is ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
     /// As if its time were over.
@@ -82,7 +88,7 @@ pub enum Stop {
 }
 
 /// What an agent tells.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Message {
     /// The first word on every connection.
@@ -141,7 +147,7 @@ impl Message {
 }
 
 /// What is at a path.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
     /// A directory that can be written.
@@ -162,7 +168,7 @@ pub enum Place {
 }
 
 /// [`Progress`] on its way.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgressReport {
     /// Since the start of the run.
     pub at_ns: u64,
@@ -250,6 +256,99 @@ pub fn outcome_in(log: &str) -> Option<Result<RunResult, RunError>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::{Map, Value, json};
+
+    /// What a schema says of the text on the wire, without names of Rust's types and without words for people: each definition stands
+    /// where it is met first, and is its number after that.
+    fn shape<'a>(schema: &'a Value, definitions: &'a Value, met: &mut Vec<&'a str>) -> Value {
+        let reference = schema.get("$ref").and_then(Value::as_str);
+        if let Some(name) = reference.and_then(|path| path.strip_prefix("#/$defs/")) {
+            if let Some(number) = met.iter().position(|other| *other == name) {
+                return json!(number);
+            }
+            met.push(name);
+            return shape(&definitions[name], definitions, met);
+        }
+        match schema {
+            Value::Object(members) => {
+                let is_shape =
+                    |name: &str| !["title", "description", "$schema", "$defs"].contains(&name);
+                let members = members
+                    .iter()
+                    .filter(|(name, value)| is_shape(name) || value.is_object());
+                let members = members.filter(|(name, _)| *name != "$defs");
+                let shapes =
+                    members.map(|(name, value)| (name.clone(), shape(value, definitions, met)));
+                Value::Object(shapes.collect::<Map<_, _>>())
+            }
+            Value::Array(items) => items
+                .iter()
+                .map(|item| shape(item, definitions, met))
+                .collect(),
+            other => other.clone(),
+        }
+    }
+
+    fn checksum<T: JsonSchema>() -> u32 {
+        let schema = schemars::schema_for!(T).to_value();
+        let shape = shape(&schema, &schema["$defs"], &mut Vec::new());
+        crc32fast::hash(shape.to_string().as_bytes())
+    }
+
+    /// Types of one shape, and of others.
+    #[expect(dead_code, reason = "only their shapes are looked at")]
+    mod shapes {
+        use schemars::JsonSchema;
+
+        #[derive(JsonSchema)]
+        pub(super) struct One {
+            pub(super) title: u32,
+            pub(super) within: Inner,
+        }
+
+        /// Another name, and words.
+        #[derive(JsonSchema)]
+        pub(super) struct Renamed {
+            /// Words.
+            pub(super) title: u32,
+            pub(super) within: InnerRenamed,
+        }
+
+        #[derive(JsonSchema)]
+        pub(super) struct OtherType {
+            pub(super) title: u64,
+            pub(super) within: Inner,
+        }
+
+        #[derive(JsonSchema)]
+        pub(super) struct OtherName {
+            pub(super) title: u32,
+            pub(super) inside: Inner,
+        }
+
+        #[derive(JsonSchema)]
+        pub(super) struct Inner(pub(super) String);
+
+        #[derive(JsonSchema)]
+        pub(super) struct InnerRenamed(pub(super) String);
+    }
+
+    #[test]
+    fn names_of_types_do_not_change_the_protocol_and_those_of_fields_do() {
+        let one = checksum::<shapes::One>();
+        assert_eq!(one, checksum::<shapes::Renamed>());
+        assert_ne!(one, checksum::<shapes::OtherType>());
+        assert_ne!(one, checksum::<shapes::OtherName>());
+    }
+
+    #[test]
+    fn the_protocol_changes_with_each_field_of_its_messages() {
+        let now = checksum::<(Request, Message)>();
+        assert_eq!(
+            PROTOCOL, now,
+            "requests or messages have changed: write pub const PROTOCOL: u32 = {now:#010x};"
+        );
+    }
 
     #[test]
     fn a_document_is_one_line_and_comes_back_as_it_was() {
