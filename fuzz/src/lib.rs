@@ -3,7 +3,10 @@
 //! `cargo test -p iosonde-fuzz` runs them on the corpus and on mutations of it, on any toolchain. With nightly and cargo-fuzz,
 //! `cargo fuzz run job_file --features libfuzzer` lets coverage guide the search.
 
+pub mod documents;
 pub mod mutate;
+pub mod proc;
+pub mod words;
 
 use std::ffi::OsString;
 

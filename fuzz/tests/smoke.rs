@@ -76,3 +76,63 @@ fn values() {
 fn traces() {
     check("trace", iosonde_fuzz::trace);
 }
+
+#[test]
+fn suites_as_toml() {
+    check("suite_toml", iosonde_fuzz::documents::suite_toml);
+}
+
+#[test]
+fn suites_as_yaml() {
+    check("suite_yaml", iosonde_fuzz::documents::suite_yaml);
+}
+
+#[test]
+fn files_of_limits() {
+    check("limits", iosonde_fuzz::documents::limits);
+}
+
+#[test]
+fn json_of_fio() {
+    check("fio_json", iosonde_fuzz::documents::fio_json);
+}
+
+#[test]
+fn results() {
+    check("run_result", iosonde_fuzz::documents::run_result);
+}
+
+#[test]
+fn messages_and_requests() {
+    check("wire", iosonde_fuzz::documents::wire);
+}
+
+#[test]
+fn targets() {
+    check("target", iosonde_fuzz::words::target);
+}
+
+#[test]
+fn simulated_devices() {
+    check("sim", iosonde_fuzz::words::sim);
+}
+
+#[test]
+fn expectations() {
+    check("expectation", iosonde_fuzz::words::expectation);
+}
+
+#[test]
+fn quantities() {
+    check("quantity", iosonde_fuzz::words::quantity);
+}
+
+#[test]
+fn files_of_proc() {
+    check("proc", iosonde_fuzz::proc::proc);
+}
+
+#[test]
+fn bounds_of_control_groups() {
+    check("cgroup", iosonde_fuzz::proc::cgroup);
+}

@@ -1,0 +1,88 @@
+//! Files and messages: suites, limits, results, and what goes between client and agent.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use iosonde_result::wire::{Message, Request, line};
+use iosonde_result::document;
+use iosonde_result::fio::import::import;
+use iosonde_study::limits::Limits;
+use iosonde_study::suite::suite;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// More runs than a suite of the corpus has.
+const MOST_RUNS: usize = 10_000;
+
+/// A suite as TOML.
+pub fn suite_toml(data: &[u8]) {
+    read_suite("suite.toml", data);
+}
+
+/// A suite as YAML.
+pub fn suite_yaml(data: &[u8]) {
+    read_suite("suite.yaml", data);
+}
+
+/// It is read, or every error can be shown; a good one is the same each time.
+fn read_suite(name: &str, data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let env = crate::world().file(name, &text);
+    let limits = Limits::published();
+    let read = || suite(name, &text, &BTreeMap::new(), limits, MOST_RUNS, &env);
+    match (read(), read()) {
+        (Ok(first), Ok(again)) => assert_eq!(format!("{first:?}"), format!("{again:?}")),
+        (Err(diagnostics), Err(_)) => {
+            assert!(diagnostics.has_errors(), "refused without an error");
+            crate::readable(&diagnostics);
+        }
+        _ => panic!("read once only"),
+    }
+}
+
+/// A file of limits: it is read, or its error says what is wrong.
+pub fn limits(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    if let Err(error) = Limits::published().with_file("limits.toml", &text) {
+        assert!(!error.to_string().is_empty());
+    }
+}
+
+/// fio's JSON: it is imported, or the error says why not.
+pub fn fio_json(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    match import(&text) {
+        Ok(document) => assert!(document.json.is_object()),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// A result of ours: what is read is written as it was.
+pub fn run_result(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    match document::read(&text) {
+        Ok(result) => {
+            let written = serde_json::to_string(&result).expect("a result has a text");
+            let again = document::read(&written).expect("what was written is read");
+            assert_eq!(result, again);
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// A line between client and agent, in both directions.
+pub fn wire(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    comes_back::<Message>(&text);
+    comes_back::<Request>(&text);
+}
+
+fn comes_back<T: Serialize + DeserializeOwned + PartialEq + Debug>(text: &str) {
+    let Ok(message) = serde_json::from_str::<T>(text) else {
+        return;
+    };
+    let written = line(&message);
+    assert_eq!(written.find('\n'), Some(written.len() - 1), "one line");
+    let again = serde_json::from_str::<T>(&written).expect("what was written is read");
+    assert_eq!(message, again);
+}

@@ -1,0 +1,57 @@
+//! What the kernel says of itself: files of /proc and /sys.
+
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use iosonde_engine::device::cgroup;
+use iosonde_engine::device::diskstats::{DiskCounters, Snapshot};
+use iosonde_engine::device::mounts::{parse_mountinfo, parse_swaps};
+use iosonde_engine::device::mountstats;
+use iosonde_engine::device::pressure::Stalls;
+use iosonde_engine::device::processors::CpuTimes;
+use iosonde_engine::device::system::System;
+
+/// mountinfo, swaps, diskstats, stat, pressure and mountstats.
+pub fn proc(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let lines = text.lines().count();
+    assert!(parse_mountinfo(&text).len() <= lines);
+    assert!(parse_swaps(&text).len() <= lines);
+    let _ = Snapshot::parse(&text);
+    let _ = DiskCounters::parse(&text);
+    let _ = Stalls::parse(&text);
+    let _ = CpuTimes::parse(&text);
+    let _ = CpuTimes::parse_each(&text);
+    let _ = mountstats::parse(&text);
+}
+
+/// Bounds of control groups: files of version 2 and 1, the parts of the input in turn.
+pub fn cgroup(data: &[u8]) {
+    static TREE: LazyLock<tempfile::TempDir> =
+        LazyLock::new(|| tempfile::tempdir().expect("a directory"));
+    let root = TREE.path();
+    let mut parts = data.split(|byte| *byte == b'\x1e');
+    for file in FILES {
+        let path = root.join(file);
+        fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).expect("a directory");
+        fs::write(path, parts.next().unwrap_or_default()).expect("a file");
+    }
+    let limits = cgroup::limits(&System::captured(root));
+    if let Some(quota) = limits.cpu_quota {
+        assert!(quota.is_finite() && quota >= 0.0, "{quota}");
+    }
+}
+
+/// Where the parts of an input go.
+const FILES: [&str; 9] = [
+    "proc/self/mountinfo",
+    "proc/self/cgroup",
+    "sys/fs/cgroup/a/cpu.max",
+    "sys/fs/cgroup/a/memory.max",
+    "sys/fs/cgroup/a/memory.high",
+    "sys/fs/cgroup/a/io.max",
+    "sys/fs/cgroup/cpu/a/cpu.cfs_quota_us",
+    "sys/fs/cgroup/cpu/a/cpu.cfs_period_us",
+    "sys/fs/cgroup/a/cpuset.cpus.effective",
+];

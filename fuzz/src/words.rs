@@ -1,0 +1,57 @@
+//! Single words: targets, simulated devices, expectations, quantities.
+
+use iosonde_cluster::manifest::{Quantity, quantity_bytes};
+use iosonde_engine::backend::sim::spec::SimSpec;
+use iosonde_job::Target;
+use iosonde_study::limits::Query;
+use iosonde_study::load::Objective;
+use iosonde_study::suite::{Expectation, FigureName};
+
+/// A target's URI: what is read is written as it is read again.
+pub fn target(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    match text.parse::<Target>() {
+        Ok(target) => {
+            let written = target.to_string();
+            assert_eq!(written.parse::<Target>().ok(), Some(target), "{written}");
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// A simulated device.
+pub fn sim(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    match SimSpec::parse(&text) {
+        Ok(spec) => assert_eq!(SimSpec::parse(&text).ok(), Some(spec)),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// An expectation of a suite, a figure's name, an objective and a promise: an error says where and what.
+pub fn expectation(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    if let Err(wrong) = Expectation::parse(&text) {
+        assert!(
+            text.get(wrong.at.clone()).is_some(),
+            "{:?} of {text:?}",
+            wrong.at
+        );
+        assert!(!wrong.problem.is_empty() && !wrong.help.is_empty());
+    }
+    let _ = FigureName::parse(&text);
+    if let Err(error) = text.parse::<Objective>() {
+        assert!(!error.to_string().is_empty());
+    }
+    if let Err(error) = text.parse::<Query>() {
+        assert!(!error.to_string().is_empty() && !error.remedy().is_empty());
+    }
+}
+
+/// A quantity of Kubernetes.
+pub fn quantity(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let bytes = quantity_bytes(&Quantity(text.to_string()));
+    let again = quantity_bytes(&Quantity(format!(" {text} ")));
+    assert_eq!(bytes, again, "blanks around it mean nothing");
+}
