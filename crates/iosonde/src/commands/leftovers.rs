@@ -3,13 +3,15 @@
 //! A run holds a lock (flock(2)) on what it made for as long as it lives, also across containers, where process ids say
 //! nothing. What nobody holds is left over; what cannot be asked for a lock is left alone.
 
+pub(in crate::commands) mod lock;
+
 use super::run::place as suite;
 use super::target::working_file as probe;
 use crate::store::{Filter, Place, Store};
 use iosonde_result::doctor::{Holder, Leftover};
 use iosonde_result::host::TargetInfo;
 use std::collections::BTreeSet;
-use std::fs::{self, DirEntry, File, TryLockError};
+use std::fs::{self, DirEntry, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -81,7 +83,7 @@ pub(super) fn remove(found: &[Leftover]) -> Vec<String> {
 /// Whether it was removed: the lock is held meanwhile, so that nobody begins to use it.
 fn remove_one(path: &Path) -> io::Result<bool> {
     let is_directory = path.symlink_metadata()?.is_dir();
-    let (holder, _lock) = holder(&lock_of(path, is_directory));
+    let (holder, _lock) = holder(path, is_directory);
     if holder != Holder::Nobody {
         return Ok(false);
     }
@@ -90,14 +92,6 @@ fn remove_one(path: &Path) -> io::Result<bool> {
         false => fs::remove_file(path)?,
     }
     Ok(true)
-}
-
-/// The file that whoever uses it holds a lock on.
-fn lock_of(path: &Path, is_directory: bool) -> PathBuf {
-    match is_directory {
-        true => path.join(suite::LOCK),
-        false => path.to_owned(),
-    }
 }
 
 fn leftover(entry: &DirEntry) -> Option<Leftover> {
@@ -113,7 +107,7 @@ fn leftover(entry: &DirEntry) -> Option<Leftover> {
         return None;
     }
     let path = entry.path();
-    let (holder, _) = holder(&lock_of(&path, kind.is_dir()));
+    let (holder, _) = holder(&path, kind.is_dir());
     Some(Leftover {
         bytes: bytes(&path),
         path,
@@ -122,14 +116,15 @@ fn leftover(entry: &DirEntry) -> Option<Leftover> {
 }
 
 /// Who holds the lock; it is ours as long as the file lives, if nobody did.
-fn holder(lock: &Path) -> (Holder, Option<File>) {
-    let Ok(file) = File::open(lock) else {
-        return (Holder::Unknown, None);
+fn holder(path: &Path, is_directory: bool) -> (Holder, Option<File>) {
+    let taken = match is_directory {
+        true => lock::take_lock_within(path, suite::LOCK),
+        false => lock::take_lock(path),
     };
-    match file.try_lock() {
-        Ok(()) => (Holder::Nobody, Some(file)),
-        Err(TryLockError::WouldBlock) => (Holder::Process, None),
-        Err(TryLockError::Error(_)) => (Holder::Unknown, None),
+    match taken {
+        Ok(Some(file)) => (Holder::Nobody, Some(file)),
+        Ok(None) => (Holder::Process, None),
+        Err(_) => (Holder::Unknown, None),
     }
 }
 

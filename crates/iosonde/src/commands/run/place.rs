@@ -1,6 +1,7 @@
 //! Where the files of a suite's jobs are on a target: below a scratch directory of ours, or the file or device itself.
 
 use crate::commands::ceph;
+use crate::commands::leftovers::lock::take_lock_within;
 use crate::failure::Failure;
 use iosonde_engine::device::guard::lasting_name;
 use iosonde_engine::placed::{file_in, put};
@@ -9,7 +10,7 @@ use iosonde_job::place::{confine, engine_of_elsewhere, into_volume, relocate_to_
 use iosonde_job::plan::{Direction, Engine, Extent, Job, Plan};
 use iosonde_result::session::RunError;
 use iosonde_study::probe::TargetKind;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -251,16 +252,14 @@ fn scratch(name: &str, tell: &mut dyn FnMut(&str)) -> io::Result<Scratch> {
 
 fn remove_leftover(path: &Path, tell: &mut dyn FnMut(&str)) {
     let shown = path.display();
-    // On NFS only who may write can lock.
-    let lock = File::options().write(true).open(path.join(LOCK));
-    match lock.as_ref().map(File::try_lock) {
-        Ok(Err(TryLockError::WouldBlock)) => tell(&format!(
+    match take_lock_within(path, LOCK) {
+        Ok(None) => tell(&format!(
             "{shown}: another suite is running here, so both will see less than the target can do"
         )),
-        Err(_) | Ok(Err(TryLockError::Error(_))) => tell(&format!(
-            "{shown} may be a leftover of a killed suite; remove it if it is"
+        Err(error) => tell(&format!(
+            "{shown} may be a leftover of a killed suite ({error}); remove it if it is"
         )),
-        Ok(Ok(())) => match fs::remove_dir_all(path) {
+        Ok(Some(_lock)) => match fs::remove_dir_all(path) {
             Ok(()) => tell(&format!("removed {shown}, which a killed suite had left")),
             Err(error) => tell(&format!(
                 "{shown} was left by a killed suite and cannot be removed: {error}"

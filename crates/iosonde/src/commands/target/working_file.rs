@@ -3,6 +3,7 @@
 //! The file is locked (flock(2)) while its probe lives, so that a later probe can tell a file that a killed one has left
 //! from one in use, also across containers, where process ids say nothing.
 
+use crate::commands::leftovers::lock::take_lock;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -87,22 +88,19 @@ pub(super) fn sweep(directory: &Path) -> Vec<String> {
 
 fn remove_leftover(path: &Path) -> Option<String> {
     let name = path.display();
-    let locked = File::open(path).map(|file| (file.try_lock(), file));
-    Some(match locked {
-        Ok((Ok(()), _file)) => match fs::remove_file(path) {
+    Some(match take_lock(path) {
+        Ok(Some(_lock)) => match fs::remove_file(path) {
             Ok(()) => format!("removed {name}, which a killed probe had left"),
             Err(error) => {
                 format!("{name} was left by a killed probe and cannot be removed: {error}")
             }
         },
         // Probes of one process take turns.
-        Ok((Err(fs::TryLockError::WouldBlock), _)) if is_ours(path) => return None,
-        Ok((Err(fs::TryLockError::WouldBlock), _)) => {
-            format!(
-                "{name}: another probe is running here, so both will see less than the target can do"
-            )
-        }
-        Ok((Err(fs::TryLockError::Error(error)), _)) | Err(error) => {
+        Ok(None) if is_ours(path) => return None,
+        Ok(None) => format!(
+            "{name}: another probe is running here, so both will see less than the target can do"
+        ),
+        Err(error) => {
             format!("{name} is of another probe; whether that still runs cannot be told ({error})")
         }
     })

@@ -1,0 +1,120 @@
+//! The lock by which a run marks its working file or scratch directory as in use.
+//!
+//! Working files lie in directories that others can write to, such as /tmp, where anybody can give anything their names. So
+//! a lock file is opened only if it is a regular file of this user, never through a link, and never in a way that waits: a FIFO
+//! would block until somebody writes to it, and a device might act when it is opened.
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, open, openat, statat};
+use rustix::process::geteuid;
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+
+/// Takes the lock of a working file. It is held as long as the returned file is open; `None`: a live process holds it.
+///
+/// # Errors
+/// Whether a process holds it is unknown: this is no file of this user, or its file system has no locks.
+pub(in crate::commands) fn take_lock(file: &Path) -> io::Result<Option<File>> {
+    take_at(CWD, file)
+}
+
+/// As [`take_lock`], of the file `name` in a directory of this user.
+pub(in crate::commands) fn take_lock_within(
+    directory: &Path,
+    name: &str,
+) -> io::Result<Option<File>> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = open(directory, flags, Mode::empty())?;
+    refuse_foreign(&fstat(&directory)?)?;
+    take_at(directory.as_fd(), Path::new(name))
+}
+
+fn take_at(directory: BorrowedFd<'_>, name: &Path) -> io::Result<Option<File>> {
+    refuse_unusable(&statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?)?;
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let open = |access| openat(directory, name, flags | access, Mode::empty());
+    // On NFS only who may write can lock.
+    let file = File::from(open(OFlags::RDWR).or_else(|_| open(OFlags::RDONLY))?);
+    // The name may have come to mean something else since the check.
+    refuse_unusable(&fstat(&file)?)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+fn refuse_unusable(found: &Stat) -> io::Result<()> {
+    if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+        return Err(io::Error::other("its lock is no regular file"));
+    }
+    refuse_foreign(found)
+}
+
+fn refuse_foreign(found: &Stat) -> io::Result<()> {
+    match found.st_uid == geteuid().as_raw() {
+        true => Ok(()),
+        false => Err(io::Error::other(format!(
+            "it belongs to another user (uid {})",
+            found.st_uid
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::mknodat;
+    use std::fs;
+    use std::os::unix::fs::{chown, symlink};
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    /// The outcome as a word, within a time in which nothing that does not wait fails to answer.
+    fn taken(directory: &Path) -> String {
+        let (sender, answer) = channel();
+        let directory = directory.to_owned();
+        std::thread::spawn(move || {
+            let outcome = match take_lock_within(&directory, "in-use") {
+                Ok(Some(_)) => "taken".to_owned(),
+                Ok(None) => "held".to_owned(),
+                Err(error) => error.to_string(),
+            };
+            let _ = sender.send(outcome);
+        });
+        let patience = Duration::from_secs(20);
+        answer
+            .recv_timeout(patience)
+            .expect("opening does not wait")
+    }
+
+    #[test]
+    fn lock_that_is_no_regular_file_is_not_opened() {
+        let name = format!("iosonde-lock-{}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        fs::create_dir_all(&directory).unwrap();
+        let lock = directory.join("in-use");
+        mknodat(CWD, &lock, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        assert_eq!(taken(&directory), "its lock is no regular file");
+        fs::remove_file(&lock).unwrap();
+        let elsewhere = directory.join("elsewhere");
+        fs::write(&elsewhere, "").unwrap();
+        symlink(&elsewhere, &lock).unwrap();
+        assert_eq!(taken(&directory), "its lock is no regular file");
+        fs::remove_file(&lock).unwrap();
+        fs::write(&lock, "").unwrap();
+        assert_eq!(taken(&directory), "taken");
+        let held = take_lock_within(&directory, "in-use").unwrap();
+        assert_eq!(taken(&directory), "held");
+        drop(held);
+        let link = directory.join("link");
+        symlink(&directory, &link).unwrap();
+        assert!(taken(&link).contains("Not a directory"), "{}", taken(&link));
+        if geteuid().is_root() {
+            chown(&lock, Some(1), None).unwrap();
+            assert_eq!(taken(&directory), "it belongs to another user (uid 1)");
+        }
+        fs::remove_dir_all(&directory).unwrap();
+    }
+}
