@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use iosonde_result::wire::{Message, Request, line};
 use iosonde_result::document;
 use iosonde_result::fio::import::import;
+use iosonde_result::wire::{Message, Request, line};
 use iosonde_study::limits::Limits;
 use iosonde_study::suite::suite;
 use serde::Serialize;

@@ -5,6 +5,7 @@
 mod agent;
 mod cleanup;
 mod clients;
+mod confined;
 mod corners;
 mod counts;
 mod dialect;
