@@ -34,11 +34,11 @@ fn a_job_on_each_kind_of_volume() {
 fn who_sits_at_a_terminal_is_asked_before_a_pod_runs_as_root() {
     let lab = Lab::new("root");
     let words = "--volume-mode block --claim-size 100m --name=t --rw=randread --size=8m";
-    let (status, _, stderr) = run(lab.fio("sc://loop-ext4", words));
+    let (status, stdout, stderr) = run(lab.fio("sc://loop-ext4", words));
     assert_eq!(status, Some(0), "{stderr}");
     assert!(
-        stderr.contains("the pod runs as root, without capabilities: block devices belong to root"),
-        "{stderr}"
+        stdout.contains("the pod runs as root, without capabilities: block devices belong to root"),
+        "{stdout}"
     );
     for (keys, expected) in [("\r", 3), ("\x03", 130), ("y\r", 0)] {
         let scratch = Scratch::shared();

@@ -54,10 +54,10 @@ pub(crate) fn run(args: &LoadArgs) -> Result<(), Failure> {
     result.notes.extend(places.notes());
     let kept = keep_study(&mut keeper, &result);
     let written = print(args, &result, output);
-    // What was made goes last: that may take long, and fail.
-    let closed = Box::new(places).close();
     let failure = result.failure().map(|failure| failure.message.clone());
     let concluded = stop.conclude_study(result.error, failure);
+    // What was made goes last: that may take long, and fail.
+    let closed = Box::new(places).close();
     end([written, kept, concluded], closed)
 }
 

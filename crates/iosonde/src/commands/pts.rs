@@ -46,10 +46,10 @@ pub(crate) fn run(args: &PtsArgs) -> Result<(), Failure> {
     };
     let kept = keep_study(&mut keeper, &result);
     let written = print(args, &result, output);
-    // What was made goes last: that may take long, and fail.
-    let closed = Box::new(places).close();
     let failure = result.failure.map(|failure| failure.message);
     let concluded = stop.conclude_study(result.error, failure);
+    // What was made goes last: that may take long, and fail.
+    let closed = Box::new(places).close();
     end([written, kept, concluded], closed)
 }
 

@@ -419,9 +419,9 @@ fn measure(
     // A budget that was spent is no end: with more of it the rest can be measured.
     let is_spent = args.budget.is_some() && !result.is_complete();
     live.conclude(&result, is_spent || written.is_err());
+    let concluded = stop.conclude_study(result.cause.map(CutShort::from), result.failure);
     // What was made goes last: that may take long, and fail.
     let closed = Box::new(places).close();
-    let concluded = stop.conclude_study(result.cause.map(CutShort::from), result.failure);
     end([written, kept, concluded], closed)
 }
 

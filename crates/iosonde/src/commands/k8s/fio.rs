@@ -149,13 +149,13 @@ pub(crate) fn run(args: &K8sFioArgs) -> Result<(), Failure> {
     let mut outcome = Ok(());
     let classes = args.cluster.in_each_context(&targets(args));
     consent::to_root(&classes, &args.cluster, &|| stop.interrupt.count())?;
-    let mut written = Ok(());
+    let mut printed = Ok(());
     for (index, class) in classes.iter().enumerate() {
         let is_last = index + 1 == classes.len();
         let ended = |run| {
             printing.runs.push(run);
             if is_last || stop.signal().is_some() {
-                written = printing.print();
+                printed = printing.print(&stop);
             }
         };
         match measure(class, &parsed, args, &stop, &mut keeper, ended) {
@@ -166,10 +166,8 @@ pub(crate) fn run(args: &K8sFioArgs) -> Result<(), Failure> {
             break;
         }
     }
-    let written = written.and_then(|()| printing.print());
-    let mut runs = printing.runs.iter();
-    let concluded = stop.conclude(runs.find_map(|run| run.error.clone()));
-    end([written, outcome, concluded], left)
+    let printed = printed.and_then(|()| printing.print(&stop));
+    end([outcome, printed], left)
 }
 
 /// What the command prints: once, when the last class has been measured or none follows, and before its pod is removed.
@@ -180,7 +178,9 @@ struct Printing {
 }
 
 impl Printing {
-    fn print(&mut self) -> Result<(), Failure> {
+    /// Prints what there is. How the command ends is known by then: who does not want to wait for the removal that follows interrupts
+    /// nothing else.
+    fn print(&mut self, stop: &Stop) -> Result<(), Failure> {
         let Some(output) = self.output.take_if(|_| !self.runs.is_empty()) else {
             return Ok(());
         };
@@ -188,7 +188,9 @@ impl Printing {
             Written::Text => k8s::text(&self.runs),
             Written::Json => k8s::json(&self.runs),
         };
-        output.save(text.as_bytes())
+        output.save(text.as_bytes())?;
+        let mut runs = self.runs.iter();
+        stop.conclude(runs.find_map(|run| run.error.clone()))
     }
 }
 
