@@ -389,3 +389,40 @@ fn what_a_found_file_holds_is_left_when_it_is_made_larger() {
         .filter(|block| block.iter().all(|byte| *byte == 0));
     assert_eq!(holes.count(), 0, "the rest is data");
 }
+
+/// Starts a run, puts a file `b` there once the file `a` of its first job is, and waits for the end of the run.
+fn file_appears_beside(scratch: &Scratch, line: &str) {
+    let mut running = Program::subject().line(scratch, line).start();
+    let first = scratch.work().join("a");
+    assert!(running.until(|_| first.exists()), "{}", running.told());
+    let appeared = scratch.write("b", "precious");
+    let run = running.wait();
+    assert!(!run.status.success(), "{run}");
+    run.refused_with(&[
+        "b: another program has made a file of this name",
+        "help: name another file",
+    ]);
+    assert_eq!(fs::read(appeared).expect("the file of others"), b"precious");
+}
+
+#[test]
+fn file_that_appears_during_a_layout_is_left_alone() {
+    ours!();
+    let scratch = Scratch::shared();
+    let line = "--rw=read --bs=64k --name=a --filename=a --size=1g --name=b --filename=b --size=1m";
+    file_appears_beside(&scratch, line);
+    assert_eq!(
+        scratch.files(),
+        ["b"],
+        "the file that was laid out is removed"
+    );
+}
+
+#[test]
+fn file_that_appears_before_its_job_opens_it_is_left_alone() {
+    ours!();
+    let scratch = Scratch::shared();
+    let line = "--rw=write --bs=64k --size=1m --create_on_open=1 --name=a --filename=a --rate=512k \
+        --name=b --filename=b --stonewall";
+    file_appears_beside(&scratch, line);
+}

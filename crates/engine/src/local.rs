@@ -39,7 +39,7 @@ use crate::device::write_hold::DeviceHolds;
 use crate::interrupt::Interrupt;
 use crate::placed::placed;
 pub use crate::prepare::ToBe;
-use crate::prepare::{FileKind, FileUse, Made};
+use crate::prepare::{CreatedFiles, FileKind, FileUse, Made};
 use crate::sys::thread::raise_open_files;
 pub(crate) use files::expand;
 use iosonde_job::plan::{CephAccess, Plan};
@@ -202,8 +202,10 @@ impl Session for LocalSession {
         let plan = &traced.plan;
         buffers::check(plan, memory_to_take(&device::system::System::live()))?;
         let holds = DeviceHolds::default();
+        let created = CreatedFiles::after(self.made.created.ids());
         let (clones, mut made, _hold) =
-            files::make_ready(&traced, (&self.runner, &holds), begun, observer)?;
+            files::make_ready(&traced, (&self.runner, &holds), &created, begun, observer)?;
+        let created = created.with_commands(files::has_commands(plan));
         self.estate()
             .make_ready(plan, &clones, &self.runner.terms(), begun, observer)
             .inspect_err(|_| made.remove())?;
@@ -220,6 +222,7 @@ impl Session for LocalSession {
             runner: &self.runner,
             estate: &self.estate,
             holds: &holds,
+            created: &created,
         };
         let mut outcome = threads::run(plan, &clones, &session, around, observer)
             .inspect_err(|_| made.remove())?;
@@ -242,7 +245,7 @@ impl Session for LocalSession {
         let ceph = cluster.map(|cluster| cluster.end(given_up));
         let watched = watch.end(plan, &outcome, ceph.as_ref());
         outcome.series = watched.series;
-        unlink(plan, &clones);
+        unlink(plan, &clones, &self.made.created);
         let elapsed_ns = begun.elapsed().as_nanos() as u64;
         let elapsed_ns = elapsed_ns.saturating_sub(outcome.stopped_ns);
         Ok(RunResult {
@@ -306,7 +309,7 @@ fn result(plan: &Plan, outcome: CrewOutcome, started_at_ms: u64, elapsed_ns: u64
 }
 
 /// Removes the files of jobs that ask for it (`unlink`).
-fn unlink(plan: &Plan, clones: &[Member]) {
+fn unlink(plan: &Plan, clones: &[Member], created: &CreatedFiles) {
     for clone in clones {
         let job = &plan.jobs[clone.job];
         if job.files.unlink && job.io.engine.has_paths() {
@@ -314,6 +317,7 @@ fn unlink(plan: &Plan, clones: &[Member]) {
             for file in clone.files().files.iter().filter(regular) {
                 // Another clone may have removed it already.
                 let _ = std::fs::remove_file(&file.path);
+                created.forget(&file.path);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What must be true before the first I/O: which files a job uses, how large they are, and that they hold data.
 
+mod created;
 mod fill;
 mod keeper;
 mod layout;
@@ -9,9 +10,10 @@ mod resolve;
 mod to_be;
 mod traced;
 
+pub use created::{CreatedFiles, FileId};
 pub use keeper::{Access, FileKeeper};
 pub use layout::{Layout, Made, lay_out};
-pub use open::{CachedFiles, OpenSet, open_files, pre_read};
+pub use open::{CachedFiles, OpenSet, WriteAccess, open_files, pre_read};
 pub use resolve::{FileKind, FileUse, WorkerFiles, resolve, resolve_beside};
 pub(crate) use resolve::{fills_all, needs_data, target_error};
 pub use to_be::ToBe;

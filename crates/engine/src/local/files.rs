@@ -12,7 +12,8 @@ use crate::device::consent::Consent;
 use crate::device::write_hold::{DeviceHolds, WriteHold};
 use crate::interrupt::Interrupt;
 use crate::prepare::{
-    FileKind, Layout, Made, WorkerFiles, fills_all, lay_out, needs_data, resolve, resolve_beside,
+    CreatedFiles, FileKind, Layout, Made, WorkerFiles, fills_all, lay_out, needs_data, resolve,
+    resolve_beside,
 };
 use iosonde_job::plan::{Direction, Extent, Job, Plan};
 use iosonde_result::observer::{Control, Observer};
@@ -41,7 +42,7 @@ pub(super) fn starts_later(plan: &Plan, job: usize) -> bool {
 }
 
 /// Whether jobs run commands, before their I/O or after it.
-fn has_commands(plan: &Plan) -> bool {
+pub(super) fn has_commands(plan: &Plan) -> bool {
     let mut schedules = plan.jobs.iter().map(|job| &job.schedule);
     schedules.any(|schedule| schedule.exec_prerun.is_some() || schedule.exec_postrun.is_some())
 }
@@ -102,6 +103,7 @@ pub(super) fn check(
 pub(super) fn make_ready(
     traced: &Traced,
     (runner, holds): (&LocalRunner, &DeviceHolds),
+    created: &CreatedFiles,
     begun: Instant,
     observer: &mut dyn Observer,
 ) -> Result<(Vec<Member>, Made, WriteHold), RunError> {
@@ -115,13 +117,11 @@ pub(super) fn make_ready(
             message,
         });
     }
-    let mut made = search.lay_out(runner, begun, observer)?;
+    let mut made = search.lay_out(runner, created, begun, observer)?;
     search
         .look_again(&runner.consent, holds)
         .and_then(|()| search.make_directories(&mut made))
         .inspect_err(|_| made.remove())?;
-    made.created
-        .extend(made_at_open(&traced.plan, &search.members));
     Ok((search.members, made, hold))
 }
 
@@ -261,6 +261,7 @@ impl<'a> Search<'a> {
     fn lay_out(
         &self,
         runner: &LocalRunner,
+        created: &CreatedFiles,
         begun: Instant,
         observer: &mut dyn Observer,
     ) -> Result<Made, RunError> {
@@ -275,7 +276,7 @@ impl<'a> Search<'a> {
         let mut progress = LayoutProgress::new(layout.bytes(), &workers, begun);
         let stop = Interrupt::default();
         let stops = [runner.interrupt.as_ref(), &stop];
-        lay_out(layout, runner.keep_files, &stops, &mut |bytes| {
+        lay_out(layout, runner.keep_files, &stops, created, &mut |bytes| {
             if progress.tell(bytes, observer) == Control::Stop {
                 stop.request();
             }
@@ -325,16 +326,4 @@ fn announcements(layout: &Layout) -> impl Iterator<Item = String> {
             _ => format!("{job}: Laying out IO files ({files} files / total {mebibytes}MiB)"),
         }
     })
-}
-
-/// Files that workers will make when they open them.
-fn made_at_open(plan: &Plan, members: &[Member]) -> BTreeSet<PathBuf> {
-    let real = members
-        .iter()
-        .filter(|member| plan.jobs[member.job].io.engine.has_paths());
-    let files = real.flat_map(|member| &member.expected().files);
-    files
-        .filter(|file| file.kind == FileKind::Regular && !file.path.exists())
-        .map(|file| file.path.clone())
-        .collect()
 }

@@ -1,10 +1,10 @@
 //! One clone of a job, with the files and the trace that it finds when it starts.
 
 use super::guard::FileScope;
+use super::threads::Held;
 use super::traces::{LateTrace, Traced};
-use super::{LocalRunner, buffers, files, guard, memory_to_take};
+use super::{buffers, files, guard, memory_to_take};
 use crate::device::system::System;
-use crate::device::write_hold::DeviceHolds;
 use crate::prepare::{Layout, Made, WorkerFiles, lay_out, resolve};
 use iosonde_job::plan::{Job, Plan};
 use iosonde_job::trace::Trace;
@@ -105,12 +105,12 @@ impl Member {
     pub(super) fn look_again(
         &self,
         plan: &Plan,
-        runner: &LocalRunner,
-        holds: &DeviceHolds,
+        session: &Held<'_>,
     ) -> Result<Vec<String>, RunError> {
+        let (runner, holds) = (session.runner, session.holds);
         let job = &plan.jobs[self.job];
         let (known, warnings) = if let Some(late) = &self.late {
-            self.read_trace(job, late, (runner, holds))?
+            self.read_trace(job, late, session)?
         } else if files::starts_later(plan, self.job) && files::finds_size(job) {
             let files = resolve(job, self.clone)?;
             let terms = (FileScope::All, &runner.consent, holds);
@@ -130,8 +130,9 @@ impl Member {
         &self,
         job: &Job,
         late: &LateTrace,
-        (runner, holds): (&LocalRunner, &DeviceHolds),
+        session: &Held<'_>,
     ) -> Result<(AtStart, Vec<String>), RunError> {
+        let (runner, holds) = (session.runner, session.holds);
         let (trace, job) = late.read(job, runner.readonly)?;
         let files = WorkerFiles::of_trace(&job, self.clone, &trace)?;
         let terms = (FileScope::All, &runner.consent, holds);
@@ -152,7 +153,13 @@ impl Member {
             layout.refuse_writes()?;
         }
         let stops = [runner.interrupt.as_ref()];
-        let made = lay_out(&layout, runner.keep_files, &stops, &mut |_| {})?;
+        let made = lay_out(
+            &layout,
+            runner.keep_files,
+            &stops,
+            session.created,
+            &mut |_| {},
+        )?;
         let replay = Some(LateReplay {
             trace: Arc::new(trace),
             job: Box::new(job),

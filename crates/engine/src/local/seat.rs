@@ -23,7 +23,7 @@ use crate::device::write_hold::WriteHold;
 use crate::failure::in_words;
 use crate::flow::FlowPool;
 use crate::iolog::IoLog;
-use crate::prepare::{CachedFiles, FileKeeper, OpenSet, open_files, pre_read};
+use crate::prepare::{CachedFiles, FileKeeper, OpenSet, WriteAccess, open_files, pre_read};
 use crate::sys::memory::LockedMemory;
 use crate::sys::thread;
 use crate::tally::Shared;
@@ -189,7 +189,7 @@ impl Seat<'_> {
     /// `None`: the command before the I/O failed, and there will be no I/O.
     fn prepare(&self) -> Result<Option<Ready>, RunError> {
         let (runner, holds) = (self.session.runner, self.session.holds);
-        for warning in self.clone.look_again(self.plan, runner, holds)? {
+        for warning in self.clone.look_again(self.plan, self.session)? {
             self.shared.note(warning);
         }
         let job = self.job();
@@ -215,11 +215,15 @@ impl Seat<'_> {
             pre_read(self.clone.files())?;
         }
         let shared = self.shared.clone();
-        let keeper = FileKeeper::new(job, self.clone.files(), &hold, shared)?;
+        let access = WriteAccess {
+            hold: &hold,
+            created: self.session.created,
+        };
+        let keeper = FileKeeper::new(job, self.clone.files(), access, shared)?;
         let files = if without_files || keeper.is_some() {
             OpenSet::default()
         } else {
-            open_files(job, self.clone.files(), &hold)?
+            open_files(job, self.clone.files(), access)?
         };
         let kit = assemble::kit(self.plan, self.clone)?;
         let handles = keeper.as_ref().map_or(files.handles(), FileKeeper::handles);

@@ -9,6 +9,7 @@ use crate::ceph::Estate;
 use crate::clock::{Clock, RealClock};
 use crate::device::write_hold::DeviceHolds;
 use crate::failure::no_thread;
+use crate::prepare::CreatedFiles;
 use crate::stops::{Stops, WatchEnd, watch};
 use crate::tally::Shared;
 use iosonde_job::plan::Plan;
@@ -101,6 +102,7 @@ pub(super) struct Held<'a> {
     pub(super) runner: &'a LocalRunner,
     pub(super) estate: &'a Mutex<Estate>,
     pub(super) holds: &'a DeviceHolds,
+    pub(super) created: &'a CreatedFiles,
 }
 
 /// Runs all clones to their end. An error means that nothing was run, or that a thread was refused.

@@ -9,6 +9,7 @@ use iosonde_result::session::RunError;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
@@ -90,7 +91,8 @@ impl Filler {
             direct: OpenOptions::new()
                 .write(true)
                 .custom_flags(libc::O_DIRECT)
-                .open(path)
+                // By its name it might be another file by now.
+                .open(format!("/proc/self/fd/{}", file.as_raw_fd()))
                 .ok(),
         };
         self.make_buffers(until)

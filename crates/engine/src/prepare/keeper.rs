@@ -1,9 +1,8 @@
 //! Keeping no more files open than `openfiles` allows, and beginning each pass anew with `unlink_each_loop`.
 
-use super::open::Opener;
+use super::open::{Opener, WriteAccess};
 use super::resolve::{FileKind, FileUse, WorkerFiles, target_error};
 use crate::backend::Handle;
-use crate::device::write_hold::WriteHold;
 use crate::tally::Shared;
 use iosonde_job::plan::{Engine, Job};
 use iosonde_result::session::RunError;
@@ -56,7 +55,7 @@ impl FileKeeper {
     pub fn new(
         job: &Job,
         worker: &WorkerFiles,
-        hold: &WriteHold,
+        access: WriteAccess<'_>,
         shared: Arc<Shared>,
     ) -> Result<Option<FileKeeper>, RunError> {
         let count = worker.files.len();
@@ -84,7 +83,7 @@ impl FileKeeper {
             size: file.size_needed,
         };
         Ok(Some(FileKeeper {
-            opener: Opener::new(job).writing(hold),
+            opener: Opener::new(job).writing(access),
             handles: worker.files.iter().map(closed).collect(),
             places: worker.files.iter().map(|_| Place::default()).collect(),
             files: worker.files.clone(),

@@ -1,5 +1,6 @@
 //! Laying files out: every byte that will be read is written first, with data that do not compress.
 
+use super::created::{CreatedFiles, FileId};
 use super::fill::Filler;
 use super::open::ignore_unsupported;
 use super::resolve::{FileKind, FileUse, WorkerFiles, fills_device, needs_data, target_error};
@@ -12,6 +13,7 @@ use iosonde_result::session::RunError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// What one file needs.
@@ -57,7 +59,7 @@ struct Size {
 #[derive(Debug, Clone, Default)]
 pub struct Made {
     /// Files that were not there before.
-    pub created: Vec<PathBuf>,
+    pub created: CreatedFiles,
     /// Directories that were not there before, outer ones first.
     pub directories: Vec<PathBuf>,
 }
@@ -250,35 +252,44 @@ fn no_space(short: &Shortage, own: &[Room], to_be: &ToBe) -> RunError {
     }
 }
 
-/// Lays out all files. Those made are removed again when it fails or any of `stops` is requested; with `keep`, files that were
-/// laid out wholly stay when it is interrupted. `written` is told the bytes so far.
+/// Lays out all files, and adds those that it makes to `created`. They are removed again when it fails or any of `stops` is requested;
+/// with `keep`, files that were laid out wholly stay when it is interrupted. `written` is told the bytes so far.
 pub fn lay_out(
     layout: &Layout,
     keep: bool,
     stops: &[&Interrupt],
+    created: &CreatedFiles,
     written: &mut dyn FnMut(u64),
 ) -> Result<Made, RunError> {
-    let mut made = Made::default();
-    match lay_out_into(&mut made, layout, stops, written) {
+    let mut made = Made {
+        created: created.clone(),
+        directories: Vec::new(),
+    };
+    let mut finished = Vec::new();
+    match lay_out_into(&mut made, &mut finished, layout, stops, written) {
         Ok(()) => Ok(made),
         Err(error) => {
-            if keep && matches!(error, RunError::Interrupted) {
-                made.created.clear();
+            let is_kept = keep && matches!(error, RunError::Interrupted);
+            if !is_kept {
+                finished.into_iter().for_each(|path| created.remove(path));
             }
-            made.remove();
+            made.remove_directories();
             Err(error)
         }
     }
 }
 
-fn lay_out_into(
+fn lay_out_into<'a>(
     made: &mut Made,
-    layout: &Layout,
+    finished: &mut Vec<&'a Path>,
+    layout: &'a Layout,
     stops: &[&Interrupt],
     written: &mut dyn FnMut(u64),
 ) -> Result<(), RunError> {
     let mut filler = Filler::default();
     let mut done = 0;
+    // Files that were there and that this layout may have made longer, by this name or another one.
+    let mut extended = BTreeSet::new();
     for (path, need) in &layout.needs {
         if stops.iter().any(|stop| stop.is_requested()) {
             return Err(RunError::Interrupted);
@@ -287,21 +298,67 @@ fn lay_out_into(
             return Err(must_not_create(path));
         }
         made.parents_of(path)?;
+        let (file, is_new) = open_to_lay_out(path, need, &made.created, &mut extended)?;
         let before = done;
-        let outcome = one_file(path, need, &mut filler, stops, &mut |bytes| {
+        let outcome = one_file(path, &file, need, &mut filler, stops, &mut |bytes| {
             done = before + bytes;
             written(done);
         });
-        if !need.existed {
-            match outcome {
-                Ok(()) => made.created.push(path.clone()),
-                // A part of a file is of no use. Where not even that was made, there is nothing to remove.
-                Err(_) => remove_made(path),
+        match outcome {
+            Ok(()) if is_new => finished.push(path.as_path()),
+            Ok(()) => {}
+            Err(error) => {
+                // A part of a file is of no use.
+                if is_new {
+                    made.created.remove(path);
+                }
+                return Err(error);
             }
         }
-        outcome?;
     }
     Ok(())
+}
+
+/// Opens a file, which is as it was when it was looked up: missing, or of that length. Whether it was made now comes with it.
+fn open_to_lay_out(
+    path: &Path,
+    need: &Need,
+    created: &CreatedFiles,
+    extended: &mut BTreeSet<FileId>,
+) -> Result<(File, bool), RunError> {
+    let fail = |error: std::io::Error| target_error(path, "look at", &error);
+    let mut options = OpenOptions::new();
+    // What has come to be a FIFO is not waited for.
+    options.write(true).custom_flags(libc::O_NONBLOCK);
+    let (file, is_new) = match need.existed {
+        true => (created.open_existing(path, &options), false),
+        false => match created.open_missing(path, &options, false) {
+            Ok((file, is_new)) => (Ok(file), is_new),
+            Err(error) => (Err(error), false),
+        },
+    };
+    let doing = if need.existed { "open" } else { "make" };
+    let file = file.map_err(|failure| failure.into_error(path, doing))?;
+    if need.existed {
+        let found = file.metadata().map_err(fail)?;
+        let id = FileId::of(&found);
+        if found.len() != need.from && !extended.contains(&id) && !created.has(id) {
+            return Err(has_changed(path, need.from, found.len()));
+        }
+        extended.insert(id);
+    }
+    Ok((file, is_new))
+}
+
+/// Another program writes to a file.
+fn has_changed(path: &Path, before: u64, now: u64) -> RunError {
+    RunError::Target {
+        path: path.display().to_string(),
+        problem: format!(
+            "it had {before} bytes when the run began and has {now} bytes now, so another program uses it; it is left as it is"
+        ),
+        remedy: "name another file, or run it again once that program has ended".to_owned(),
+    }
 }
 
 /// `allow_file_create=0` and the file is not there.
@@ -331,15 +388,17 @@ impl Made {
 
     /// Takes over what another has made.
     pub fn extend(&mut self, other: Made) {
-        self.created.extend(other.created);
+        self.created.extend(&other.created);
         self.directories.extend(other.directories);
     }
 
     /// Removes what was made.
     pub fn remove(&self) {
-        for path in &self.created {
-            remove_made(path);
-        }
+        self.created.remove_all();
+        self.remove_directories();
+    }
+
+    fn remove_directories(&self) {
         for path in self.directories.iter().rev() {
             // One that holds files of others stays.
             let _ = std::fs::remove_dir(path);
@@ -347,40 +406,27 @@ impl Made {
     }
 }
 
-/// Removes a file that was made; where it was made through a link that pointed nowhere, the link is not ours.
-fn remove_made(path: &Path) {
-    if let Ok(made) = path.canonicalize() {
-        // A file that is gone already is what is wanted.
-        let _ = std::fs::remove_file(made);
-    }
-}
-
 fn one_file(
     path: &Path,
+    file: &File,
     need: &Need,
     filler: &mut Filler,
     stops: &[&Interrupt],
     written: &mut dyn FnMut(u64),
 ) -> Result<(), RunError> {
     let fail = |doing: &'static str| move |error: std::io::Error| target_error(path, doing, &error);
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
-        .map_err(fail("make"))?;
     if need.until_full {
-        filler.until_full(path, &file, need.from, stops, written)?;
+        filler.until_full(path, file, need.from, stops, written)?;
     } else {
-        match reserve(&file, need) {
+        match reserve(file, need) {
             Err(error) if need.may_run_full && error.raw_os_error() == Some(libc::ENOSPC) => {}
             reserved => reserved.map_err(fail("reserve space for"))?,
         }
         if need.data || need.mapped {
-            file.set_len(need.size).map_err(fail("size"))?;
+            grow(file, need.size).map_err(fail("size"))?;
         }
         if need.data {
-            filler.fill(path, &file, need.from..need.size, stops, written)?;
+            filler.fill(path, file, need.from..need.size, stops, written)?;
         }
     }
     if need.fsync && need.data {
@@ -403,7 +449,7 @@ fn reserve(file: &File, need: &Need) -> std::io::Result<()> {
     };
     match need.fallocate {
         Fallocate::Native => match block::fallocate(fd, 0, 0, need.size) {
-            Err(error) if unsupported(&error) => file.set_len(need.size),
+            Err(error) if unsupported(&error) => grow(file, need.size),
             other => other,
         },
         Fallocate::Keep => match block::fallocate(fd, libc::FALLOC_FL_KEEP_SIZE, 0, need.size) {
@@ -411,9 +457,17 @@ fn reserve(file: &File, need: &Need) -> std::io::Result<()> {
             other => other,
         },
         Fallocate::Posix => block::posix_fallocate(fd, need.size),
-        Fallocate::Truncate => file.set_len(need.size),
+        Fallocate::Truncate => grow(file, need.size),
         // Writes make the file grow by themselves.
         Fallocate::None => Ok(()),
+    }
+}
+
+/// Makes a file longer, never shorter.
+fn grow(file: &File, bytes: u64) -> std::io::Result<()> {
+    match file.metadata()?.len() < bytes {
+        true => file.set_len(bytes),
+        false => Ok(()),
     }
 }
 
@@ -421,19 +475,64 @@ fn reserve(file: &File, need: &Need) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_link_that_pointed_nowhere_stays_when_what_was_made_behind_it_goes() {
+    fn lay_out_after(change: impl Fn(&Path)) -> (tempfile::TempDir, Result<Made, RunError>) {
         let scratch = tempfile::tempdir().unwrap();
-        let (link, data) = (scratch.path().join("link"), scratch.path().join("data"));
-        std::os::unix::fs::symlink(&data, &link).unwrap();
-        let made = Made {
-            created: vec![link.clone()],
-            ..Made::default()
-        };
-        std::fs::write(&link, "laid out").unwrap();
-        made.remove();
-        assert!(!data.exists() && link.is_symlink());
-        made.remove();
-        assert!(link.is_symlink(), "there is nothing of ours");
+        let name = scratch.path().to_str().unwrap();
+        std::fs::write(scratch.path().join("there"), [1; 100]).unwrap();
+        let words = format!(
+            "--directory={name} --rw=read --bs=512 --size=4k --name=a --filename=missing --name=b --filename=there"
+        );
+        let words: Vec<std::ffi::OsString> = words.split(' ').map(Into::into).collect();
+        let plan = iosonde_job::parse(&words, &iosonde_job::env::FakeEnv::new());
+        let mut layout = Layout::new(false);
+        for (number, job) in (0..).zip(&plan.unwrap().plan.jobs) {
+            let files = super::super::resolve(job, 0).unwrap();
+            layout.add(job, number, &files);
+        }
+        change(scratch.path());
+        let made = lay_out(&layout, false, &[], &CreatedFiles::default(), &mut |_| {});
+        (scratch, made)
+    }
+
+    #[test]
+    fn file_that_appears_before_its_layout_is_left_alone() {
+        let (scratch, made) = lay_out_after(|_| {});
+        made.unwrap().remove();
+        assert!(!scratch.path().join("missing").exists());
+        assert_eq!(
+            std::fs::read(scratch.path().join("there")).unwrap()[..100],
+            [1; 100]
+        );
+        let (scratch, made) = lay_out_after(|directory| {
+            std::fs::write(directory.join("missing"), "precious").unwrap();
+        });
+        let error = made.unwrap_err().to_string();
+        assert!(
+            error.contains("missing") && error.contains("another program"),
+            "{error}"
+        );
+        assert_eq!(
+            std::fs::read(scratch.path().join("missing")).unwrap(),
+            b"precious"
+        );
+    }
+
+    #[test]
+    fn file_that_changes_before_its_layout_is_left_alone() {
+        for bytes in [50, 200, 8192] {
+            let (scratch, made) = lay_out_after(|directory| {
+                std::fs::write(directory.join("there"), vec![2; bytes]).unwrap();
+            });
+            let error = made.unwrap_err().to_string();
+            assert!(error.contains(&format!("has {bytes} bytes now")), "{error}");
+            assert_eq!(
+                std::fs::read(scratch.path().join("there")).unwrap(),
+                vec![2; bytes]
+            );
+            assert!(
+                !scratch.path().join("missing").exists(),
+                "the file made before it is removed"
+            );
+        }
     }
 }

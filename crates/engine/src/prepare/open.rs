@@ -1,5 +1,6 @@
 //! Opening a worker's files the way its job asks for.
 
+use super::created::{CreatedFiles, OpenFailure};
 use super::layout::must_not_create;
 use super::resolve::{FileKind, FileUse, WorkerFiles, target_error};
 use crate::backend::Handle;
@@ -9,12 +10,22 @@ use crate::sys::block;
 use iosonde_job::plan::{Direction, Engine, Fadvise, Job, SyncMode};
 use iosonde_result::session::RunError;
 use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::sync::Arc;
 
 /// Bytes of one read of `pre_read`.
 const PRE_READ_BYTES: usize = 1 << 20;
+
+/// What a worker may write.
+#[derive(Debug, Clone, Copy)]
+pub struct WriteAccess<'a> {
+    /// The block devices that it holds.
+    pub hold: &'a WriteHold,
+    /// The files that its run has made.
+    pub created: &'a CreatedFiles,
+}
 
 /// The open files of a worker.
 #[derive(Debug, Default)]
@@ -39,8 +50,12 @@ impl OpenSet {
 }
 
 /// Opens all files of a worker, which writes no block devices but those that it holds.
-pub fn open_files(job: &Job, worker: &WorkerFiles, hold: &WriteHold) -> Result<OpenSet, RunError> {
-    let opener = Opener::new(job).writing(hold);
+pub fn open_files(
+    job: &Job,
+    worker: &WorkerFiles,
+    access: WriteAccess<'_>,
+) -> Result<OpenSet, RunError> {
+    let opener = Opener::new(job).writing(access);
     let mut set = OpenSet::default();
     for file in &worker.files {
         let opened = opener.open(file)?;
@@ -144,6 +159,7 @@ pub(super) struct Opener {
     write_hint: Option<u64>,
     /// The block devices that may be written.
     hold: WriteHold,
+    created: CreatedFiles,
 }
 
 impl Opener {
@@ -176,13 +192,15 @@ impl Opener {
             fsync_on_close: changes && job.workload.fsync_on_close,
             write_hint: job.io.write_hint.map(|hint| hint as u64),
             hold: WriteHold::default(),
+            created: CreatedFiles::default(),
         }
     }
 
-    /// Lets it write these block devices, which have been checked.
-    pub(super) fn writing(self, hold: &WriteHold) -> Opener {
+    /// Lets it write the block devices that have been checked, and the files of the run.
+    pub(super) fn writing(self, access: WriteAccess<'_>) -> Opener {
         Opener {
-            hold: hold.clone(),
+            hold: access.hold.clone(),
+            created: access.created.clone(),
             ..self
         }
     }
@@ -194,20 +212,11 @@ impl Opener {
             .read(self.read)
             .write(self.write)
             .custom_flags(self.flags);
-        if self.create && file.kind == FileKind::Regular {
-            options.create(true).truncate(false);
-        }
-        let opened = options
-            .open(&file.path)
-            .map_err(|error| match error.raw_os_error() {
-                Some(libc::ENOENT) if self.write && !self.create => must_not_create(&file.path),
-                // Studies go on without it where they read this.
-                Some(libc::EINVAL) if self.flags & libc::O_DIRECT != 0 => RunError::Target {
-                    path: file.path.display().to_string(),
-                    problem: "it cannot be opened with O_DIRECT (EINVAL)".to_owned(),
-                    remedy: "this target does not accept it; use direct=0".to_owned(),
-                },
-                _ => target_error(&file.path, "open", &error),
+        let opened = self
+            .open_file(file, &mut options)
+            .map_err(|failure| match failure {
+                OpenFailure::Io(error) => self.open_error(file, &error),
+                others => others.into_error(&file.path, "open"),
             })?;
         if self.write {
             self.refuse_unchecked(file, &opened)?;
@@ -219,6 +228,39 @@ impl Opener {
                 .map_err(|error| target_error(&file.path, "set write_hint of", &error))?;
         }
         Ok(opened)
+    }
+
+    fn open_file(&self, file: &FileUse, options: &mut OpenOptions) -> Result<File, OpenFailure> {
+        let path = &file.path;
+        if !self.write || file.kind != FileKind::Regular {
+            return Ok(options.open(path)?);
+        }
+        if !self.create {
+            return self.created.open_existing(path, options);
+        }
+        if file.size_now.is_some() {
+            match self.created.open_existing(path, options) {
+                // `unlink_each_loop` has removed it.
+                Err(OpenFailure::Io(error)) if error.kind() == ErrorKind::NotFound => {}
+                opened => return opened,
+            }
+        }
+        let is_direct = self.flags & libc::O_DIRECT != 0;
+        let (file, _) = self.created.open_missing(path, options, is_direct)?;
+        Ok(file)
+    }
+
+    fn open_error(&self, file: &FileUse, error: &std::io::Error) -> RunError {
+        match error.raw_os_error() {
+            Some(libc::ENOENT) if self.write && !self.create => must_not_create(&file.path),
+            // Studies go on without it where they read this.
+            Some(libc::EINVAL) if self.flags & libc::O_DIRECT != 0 => RunError::Target {
+                path: file.path.display().to_string(),
+                problem: "it cannot be opened with O_DIRECT (EINVAL)".to_owned(),
+                remedy: "this target does not accept it; use direct=0".to_owned(),
+            },
+            _ => target_error(&file.path, "open", error),
+        }
     }
 
     /// Refuses a block device that was not checked: since the check the name has come to mean another one.

@@ -1,0 +1,312 @@
+//! Files that a run makes, known by device and inode.
+//!
+//! Between the check of a name and its use another program can put a file there. So a file that was missing is made with `O_EXCL`,
+//! a file that the run made is compared with its device and inode when it is opened again for writing, and nothing else is removed.
+
+use super::resolve::target_error;
+use iosonde_result::session::RunError;
+use std::collections::BTreeMap;
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Links that a name may lead through, as for the kernel.
+const LINKS_MAX: usize = 40;
+
+/// A file, whatever its names are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    /// That of an open file, or of what a name stands for.
+    pub fn of(metadata: &Metadata) -> FileId {
+        FileId {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct CreatedFile {
+    id: FileId,
+    /// Its name behind all links that the job's name for it may be.
+    behind_links: PathBuf,
+}
+
+/// The files that a run has made, by the names of its jobs. Clones of this value share them.
+#[derive(Debug, Clone, Default)]
+pub struct CreatedFiles {
+    files: Arc<Mutex<BTreeMap<PathBuf, CreatedFile>>>,
+    /// Files that were made for the run before it, which it does not remove.
+    before: Arc<BTreeMap<PathBuf, FileId>>,
+    /// Whether jobs run commands, which may make files of any name.
+    has_commands: bool,
+}
+
+impl CreatedFiles {
+    /// Nothing that this run has made, and what was made for it before.
+    pub fn after(before: BTreeMap<PathBuf, FileId>) -> CreatedFiles {
+        CreatedFiles {
+            before: Arc::new(before),
+            ..CreatedFiles::default()
+        }
+    }
+
+    /// The same files, for jobs that run commands or not.
+    pub fn with_commands(self, has_commands: bool) -> CreatedFiles {
+        CreatedFiles {
+            has_commands,
+            ..self
+        }
+    }
+
+    /// What a name stands for, as far as it was made for this run.
+    pub fn ids(&self) -> BTreeMap<PathBuf, FileId> {
+        let mut ids = (*self.before).clone();
+        let files = self.lock();
+        ids.extend(files.iter().map(|(path, file)| (path.clone(), file.id)));
+        ids
+    }
+
+    /// Opens a file that was missing when its name was looked up: makes it, or opens the one that this run has made since. Whether
+    /// it is made now comes with it. With `is_direct`, `options` include `O_DIRECT`.
+    ///
+    /// # Errors
+    /// Another program has made a file of this name meanwhile, which is left alone.
+    pub(super) fn open_missing(
+        &self,
+        path: &Path,
+        options: &OpenOptions,
+        is_direct: bool,
+    ) -> Result<(File, bool), OpenFailure> {
+        // Locked until the file is noted: clones that start together make one.
+        let mut files = self.lock();
+        if files.contains_key(path) {
+            match self.open_known(&files, path, options) {
+                Err(OpenFailure::Io(error)) if error.kind() == ErrorKind::NotFound => {}
+                opened => return Ok((opened?, false)),
+            }
+        }
+        let behind_links = behind_links(path);
+        // Where O_DIRECT is refused (EINVAL), the file has been made nevertheless.
+        let made = match is_direct {
+            true => File::create_new(&behind_links),
+            false => options.clone().create_new(true).open(&behind_links),
+        };
+        match made {
+            Ok(file) => {
+                let id = FileId::of(&file.metadata()?);
+                files.insert(path.to_owned(), CreatedFile { id, behind_links });
+                match is_direct {
+                    true => Ok((self.open_known(&files, path, options)?, true)),
+                    false => Ok((file, true)),
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                Ok((self.open_known(&files, path, options)?, false))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Opens a file that was there when its name was looked up.
+    ///
+    /// # Errors
+    /// The name was that of a file made for this run, and means another one by now.
+    pub(super) fn open_existing(
+        &self,
+        path: &Path,
+        options: &OpenOptions,
+    ) -> Result<File, OpenFailure> {
+        let files = self.lock();
+        let is_known = files.contains_key(path) || self.before.contains_key(path);
+        match is_known {
+            true => self.open_known(&files, path, options),
+            false => Ok(options.open(path)?),
+        }
+    }
+
+    /// Opens a file that was made for this run, by whatever name.
+    fn open_known(
+        &self,
+        files: &BTreeMap<PathBuf, CreatedFile>,
+        path: &Path,
+        options: &OpenOptions,
+    ) -> Result<File, OpenFailure> {
+        let is_known = |found: &Metadata| {
+            let id = FileId::of(found);
+            let by_name = files.get(path).map(|file| file.id);
+            let by_name = by_name.or_else(|| self.before.get(path).copied());
+            by_name == Some(id) || self.has_commands || self.is_among(files, id)
+        };
+        // Another program's file is not even opened: a FIFO would block.
+        if !is_known(&path.metadata()?) {
+            return Err(OpenFailure::MadeByOthers);
+        }
+        let file = options.open(path)?;
+        match is_known(&file.metadata()?) {
+            true => Ok(file),
+            false => Err(OpenFailure::MadeByOthers),
+        }
+    }
+
+    /// Whether a file is one of those made for this run.
+    pub(super) fn has(&self, id: FileId) -> bool {
+        self.is_among(&self.lock(), id)
+    }
+
+    fn is_among(&self, files: &BTreeMap<PathBuf, CreatedFile>, id: FileId) -> bool {
+        let mut created = files.values();
+        created.any(|file| file.id == id) || self.before.values().any(|before| *before == id)
+    }
+
+    /// Takes over what another run has made.
+    pub(super) fn extend(&self, other: &CreatedFiles) {
+        if Arc::ptr_eq(&self.files, &other.files) {
+            return;
+        }
+        let others = other.lock().clone();
+        self.lock().extend(others);
+    }
+
+    /// A file was removed by its job: a later file of this name, or of this inode, is another one.
+    pub(crate) fn forget(&self, path: &Path) {
+        self.lock().remove(path);
+    }
+
+    /// Removes a file that was made, if its name still means it.
+    pub(super) fn remove(&self, path: &Path) {
+        let Some(file) = self.lock().remove(path) else {
+            return;
+        };
+        let found = file.behind_links.symlink_metadata();
+        if found.is_ok_and(|found| FileId::of(&found) == file.id) {
+            // A file that is gone already is what is wanted.
+            let _ = std::fs::remove_file(&file.behind_links);
+        }
+    }
+
+    /// Removes all files that were made, as [`CreatedFiles::remove`] does.
+    pub(super) fn remove_all(&self) {
+        let paths: Vec<PathBuf> = self.lock().keys().cloned().collect();
+        paths.iter().for_each(|path| self.remove(path));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, CreatedFile>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why a file of a run cannot be opened.
+#[derive(Debug)]
+pub(super) enum OpenFailure {
+    /// Another program has put a file in its place.
+    MadeByOthers,
+    Io(std::io::Error),
+}
+
+impl From<std::io::Error> for OpenFailure {
+    fn from(error: std::io::Error) -> OpenFailure {
+        OpenFailure::Io(error)
+    }
+}
+
+impl OpenFailure {
+    /// The error of a run that was `doing` something with a file.
+    pub(super) fn into_error(self, path: &Path, doing: &str) -> RunError {
+        match self {
+            OpenFailure::Io(error) => target_error(path, doing, &error),
+            OpenFailure::MadeByOthers => RunError::Target {
+                path: path.display().to_string(),
+                problem: "another program has made a file of this name since the run began; it is left as it is".to_owned(),
+                remedy: "name another file; or, once that program has ended, run it again to use the file".to_owned(),
+            },
+        }
+    }
+}
+
+/// Where a name leads through links, the last of which may point to nothing.
+fn behind_links(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let Ok(target) = path.read_link() else {
+            break;
+        };
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn writing() -> OpenOptions {
+        let mut options = OpenOptions::new();
+        options.write(true);
+        options
+    }
+
+    #[test]
+    fn link_that_pointed_nowhere_stays_when_the_file_behind_it_goes() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (link, data) = (scratch.path().join("link"), scratch.path().join("data"));
+        std::os::unix::fs::symlink("data", &link).unwrap();
+        let created = CreatedFiles::default();
+        assert!(created.open_missing(&link, &writing(), false).unwrap().1);
+        assert!(data.is_file());
+        created.remove_all();
+        assert!(!data.exists() && link.is_symlink());
+        created.remove_all();
+        assert!(link.is_symlink(), "there is nothing of ours");
+    }
+
+    #[test]
+    fn file_made_meanwhile_is_neither_opened_nor_removed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("a");
+        std::fs::write(&path, "precious").unwrap();
+        let created = CreatedFiles::default();
+        let refused = created.open_missing(&path, &writing(), false).unwrap_err();
+        assert!(matches!(refused, OpenFailure::MadeByOthers), "{refused:?}");
+        created.remove_all();
+        assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+        let commands = created.with_commands(true);
+        assert!(!commands.open_missing(&path, &writing(), false).unwrap().1);
+    }
+
+    #[test]
+    fn file_put_in_place_of_a_created_one_is_neither_opened_nor_removed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let [path, other, alias] = ["a", "b", "c"].map(|name| scratch.path().join(name));
+        let created = CreatedFiles::default();
+        created.open_missing(&path, &writing(), false).unwrap();
+        std::fs::hard_link(&path, &alias).unwrap();
+        assert!(
+            !created.open_missing(&alias, &writing(), false).unwrap().1,
+            "ours by another name"
+        );
+        let later = CreatedFiles::after(created.ids());
+        later.open_existing(&path, &writing()).unwrap();
+        std::fs::write(&other, "precious").unwrap();
+        std::fs::rename(&other, &path).unwrap();
+        for refused in [
+            created.open_existing(&path, &writing()).err(),
+            created.open_missing(&path, &writing(), false).err(),
+            later.open_existing(&path, &writing()).err(),
+        ] {
+            assert!(
+                matches!(refused, Some(OpenFailure::MadeByOthers)),
+                "{refused:?}"
+            );
+        }
+        created.remove_all();
+        assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+    }
+}
