@@ -1,9 +1,15 @@
 //! What cannot be measured, or must not be written, is said in the right words.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
 
-use iosonde_e2e::Scratch;
 use iosonde_e2e::ceph::{Cluster, POOL};
+use iosonde_e2e::scratch::incompressible;
+use iosonde_e2e::{Scratch, is_full};
+use serde_json::Value;
+
+use crate::engines::{start, wait_for};
 
 /// The words of a run that is refused.
 fn refused(cluster: &Cluster, line: &str) -> String {
@@ -69,7 +75,7 @@ fn what_an_image_carries_is_not_overwritten_without_consent() {
     let scratch = Scratch::shared();
     let cluster = Cluster::shared();
     let file = scratch.out().join("ext4");
-    let made = std::process::Command::new("mkfs.ext4")
+    let made = Command::new("mkfs.ext4")
         .arg("-q")
         .arg(&file)
         .arg("8m")
@@ -115,4 +121,177 @@ fn an_object_of_others_is_neither_written_nor_removed() {
     let said = refused(&cluster, &format!("{job} --rw=read"));
     assert!(said.contains("job foreign needs 1048576"), "{said}");
     cluster.rados(&format!("-p {POOL} rm foreign.0.0"));
+}
+
+/// What an image holds.
+fn contents(cluster: &Cluster, scratch: &Scratch, image: &str) -> Vec<u8> {
+    let exported = scratch.out().join("exported");
+    cluster.rbd(&format!(
+        "export --no-progress {POOL}/{image} {}",
+        exported.display()
+    ));
+    let bytes = fs::read(&exported).expect("a file");
+    fs::remove_file(exported).expect("a file");
+    bytes
+}
+
+/// Bytes of an image that are there.
+fn used(cluster: &Cluster, image: &str) -> Option<u64> {
+    let told = cluster.rbd(&format!("du {POOL}/{image} --format json"));
+    let told: Value = serde_json::from_str(&told).expect("JSON");
+    told["images"][0]["used_size"].as_u64()
+}
+
+/// Makes an image of 16 MiB of which the first 4 are written, with data that no program knows.
+fn make_raw_image(cluster: &Cluster, scratch: &Scratch, image: &str) {
+    let file = scratch.write("raw", incompressible(4 << 20, 7));
+    let file = file.display();
+    cluster.rbd(&format!("import --no-progress {file} {POOL}/{image}"));
+    cluster.rbd(&format!("resize --no-progress {POOL}/{image} --size 16M"));
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn image_written_in_part_is_not_filled_for_jobs_that_read() {
+    let scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    make_raw_image(&cluster, &scratch, "raw");
+    let before = contents(&cluster, &scratch, "raw");
+    let target = format!("rbd://{POOL}/raw");
+    let reads = format!("fio --target={target} --name=a --rw=randread --bs=64k");
+    let said = refused(&cluster, &reads);
+    assert!(
+        said.contains("12582912 of the 16777216 bytes")
+            && said.contains("--allow-overwrite=rbd://"),
+        "{said}"
+    );
+    let sweep = format!("sweep {target} --rw randread --bs 64k --iodepth 1 --runtime 1");
+    let (status, stdout, stderr) = cluster.run(&sweep);
+    assert_ne!(status, Some(0), "{stdout}{stderr}");
+    assert!(stderr.contains("is only read"), "{stderr}");
+    // What is written can be read.
+    let (status, stdout, stderr) = cluster.run(&format!("{reads} --size=4m"));
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    assert!(contents(&cluster, &scratch, "raw") == before);
+    assert_eq!(used(&cluster, "raw"), Some(4 << 20));
+    // What a job writes anyhow is filled before it reads there, and the rest with consent.
+    let mixed = format!("fio --target={target} --name=a --rw=randrw --bs=64k --size=8m");
+    let (status, stdout, stderr) = cluster.run(&mixed);
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    assert_eq!(used(&cluster, "raw"), Some(8 << 20));
+    let (status, stdout, stderr) = cluster.run(&format!("{reads} --allow-overwrite={target}"));
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    assert_eq!(used(&cluster, "raw"), Some(16 << 20));
+    cluster.rbd(&format!("rm --no-progress {POOL}/raw"));
+}
+
+/// A program that has an image open, has written to it and has its exclusive lock, until it is dropped.
+struct Holder(Child);
+
+impl Holder {
+    fn of(cluster: &Cluster, image: &str) -> Holder {
+        let script = format!(
+            "import rados, rbd, sys\n\
+             cluster = rados.Rados(conffile='{}')\n\
+             cluster.connect()\n\
+             image = rbd.Image(cluster.open_ioctx('{POOL}'), '{image}')\n\
+             image.write(b'theirs!!' * (1 << 19), 0)\n\
+             image.flush()\n\
+             print('ready', flush=True)\n\
+             sys.stdin.read()\n\
+             image.close()\n",
+            cluster.conf().display()
+        );
+        let mut child = Command::new("/usr/bin/python3")
+            .args(["-c", &script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("python3 starts");
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("its output");
+        BufReader::new(stdout).read_line(&mut line).expect("a line");
+        assert_eq!(line, "ready\n");
+        Holder(child)
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn image_in_use_is_not_written_without_consent_to_that() {
+    let scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    cluster.rbd(&format!("create {POOL}/held --size 16M"));
+    let target = format!("rbd://{POOL}/held");
+    let overwrite = format!("--allow-overwrite={target}");
+    let on = |rw: &str| format!("fio --target={target} --name=a --rw={rw} --bs=64k --io_size=1m");
+    let study = format!("sweep {target} --rw randread --bs 64k --iodepth 1 --runtime 1");
+    let holder = Holder::of(&cluster, "held");
+    let before = contents(&cluster, &scratch, "held");
+    for line in [
+        on("randwrite"),
+        format!("{} {overwrite}", on("randwrite")),
+        format!("{} {overwrite}", on("randread")),
+        format!("{study} {overwrite}"),
+    ] {
+        let said = refused(&cluster, &line);
+        for words in ["has it open for writing", "rbd status testbench/held"] {
+            assert!(said.contains(words), "{line}: {said}");
+        }
+        assert!(!said.contains("--allow-in-use"), "{said}");
+    }
+    assert!(contents(&cluster, &scratch, "held") == before);
+    // Reading what is there disturbs nobody.
+    let (status, stdout, stderr) = cluster.run(&format!("{} --size=4m", on("randread")));
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    let in_use = format!("{} {overwrite} --allow-in-use={target}", on("randwrite"));
+    let (status, stdout, stderr) = cluster.run(&in_use);
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    drop(holder);
+
+    // Nobody has it open, and somebody says that it is used.
+    cluster.rbd(&format!("lock add {POOL}/held mine"));
+    let said = refused(&cluster, &format!("{} {overwrite}", on("randwrite")));
+    for words in [
+        "holds the lock \"mine\" on it",
+        "rbd lock ls testbench/held",
+    ] {
+        assert!(said.contains(words), "{said}");
+    }
+    let locks = cluster.rbd(&format!("lock ls {POOL}/held --format json"));
+    let locks: Value = serde_json::from_str(&locks).expect("JSON");
+    let locker = locks[0]["locker"].as_str().expect("a locker").to_owned();
+    cluster.rbd(&format!("lock rm {POOL}/held mine {locker}"));
+
+    // The lock that a killed client leaves is no use, once it is known to be gone.
+    if is_full() {
+        let endless = format!("{} {overwrite} --time_based --runtime=600", on("randwrite"));
+        let mut killed = start(cluster.iosonde(&endless));
+        wait_for("its lock", || {
+            let locks = cluster.rbd(&format!("lock ls {POOL}/held"));
+            locks.contains("auto ").then_some(())
+        });
+        killed.kill().expect("it runs");
+        killed.wait().expect("it ends");
+        refused(&cluster, &format!("{} {overwrite}", on("randwrite")));
+        wait_for("an image without watchers", || {
+            let watchers = cluster.rbd(&format!("status {POOL}/held"));
+            watchers.contains("Watchers: none").then_some(())
+        });
+        assert!(
+            cluster
+                .rbd(&format!("lock ls {POOL}/held"))
+                .contains("auto ")
+        );
+    }
+    let (status, stdout, stderr) = cluster.run(&format!("{} {overwrite}", on("randwrite")));
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    cluster.rbd(&format!("rm --no-progress {POOL}/held"));
 }

@@ -9,6 +9,7 @@ mod error;
 mod estate;
 mod fill;
 mod image;
+mod image_users;
 mod look;
 mod places;
 mod pool;

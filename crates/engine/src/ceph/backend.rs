@@ -118,6 +118,14 @@ pub fn open_image(ceph: &Ceph, writes: bool) -> Result<Image, RunError> {
     Ok(image)
 }
 
+/// The numbers of the clients by which this process has images open.
+pub(super) fn own_clients() -> Vec<u64> {
+    let images = IMAGES.lock().unwrap_or_else(PoisonError::into_inner);
+    let open = images.iter().filter_map(|(.., image)| image.upgrade());
+    open.map(|image| image.pool().cluster().instance_id())
+        .collect()
+}
+
 /// Length of a job's image.
 pub(crate) fn image_bytes(job: &Job) -> Result<u64, RunError> {
     let ceph = of(job)?;

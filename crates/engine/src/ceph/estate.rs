@@ -3,7 +3,7 @@
 use super::backend::{of, uri, used};
 use super::image::{self, ImageUse};
 use super::pool::PoolUse;
-use crate::device::consent::Consent;
+use crate::device::consent::{Agreement, Consent};
 use crate::interrupt::Interrupt;
 use crate::local::{LayoutProgress, Member};
 use crate::prepare::{WorkerFiles, needs_data};
@@ -25,9 +25,15 @@ pub(crate) struct Terms<'a> {
 }
 
 impl Terms<'_> {
-    /// Whether the owner of what this URI names agreed to lose it, or the job says so itself.
-    pub(super) fn allow(&self, uri: &str, job: &Job) -> bool {
-        job.files.allow_mounted_write || self.consent.names(uri)
+    /// How far the owner of what this URI names has agreed to lose it. A study sets `allow_mounted_write` of its jobs where it may
+    /// overwrite what it found; only where jobs speak for their users, it is consent to write what is in use.
+    pub(super) fn agreement(&self, uri: &str, job: &Job) -> Agreement {
+        let of_job = match (job.files.allow_mounted_write, self.consent.by_jobs) {
+            (true, true) => Agreement::Mounted,
+            (true, false) => Agreement::Overwrite,
+            (false, _) => Agreement::None,
+        };
+        of_job.max(self.consent.agreement_on_uri(uri))
     }
 }
 

@@ -4,8 +4,10 @@ use super::Image;
 use super::backend::{changes, open_image, uri, used_image};
 use super::estate::Terms;
 use super::fill::{self, Gap};
+use super::image_users::other_users;
 use super::ranges::{forget, sorted, total, without};
 use crate::backend::rbd::Rbd;
+use crate::device::consent::Agreement;
 use crate::device::signature::{self, ReadAt};
 use crate::interrupt::Interrupt;
 use crate::prepare::{FileUse, WorkerFiles, needs_data};
@@ -35,6 +37,10 @@ pub(super) struct ImageUse {
     /// What was written when it was first looked at, and what has been filled since, without what jobs have discarded. What the
     /// workload writes does not count: nobody knows which blocks of an object it has left out.
     written: Vec<Range<u64>>,
+    /// Whether nothing was ever written to it when it was first looked at.
+    was_unwritten: bool,
+    /// What jobs write or discard anyhow.
+    changed: Vec<Range<u64>>,
     missing: Vec<Range<u64>>,
 }
 
@@ -62,6 +68,8 @@ impl ImageUse {
                     ceph: ceph.clone(),
                     image,
                     is_writable: false,
+                    was_unwritten: written.is_empty(),
+                    changed: Vec::new(),
                     written,
                     missing: Vec::new(),
                 });
@@ -83,18 +91,16 @@ impl ImageUse {
         files: &WorkerFiles,
         terms: &Terms<'_>,
     ) -> Result<(), RunError> {
-        let uri = name(&self.ceph);
-        let agreed = terms.allow(&uri, job);
         if changes(job) {
-            if !agreed {
-                self.refuse_what_it_carries(&uri)?;
-            }
-            self.make_writable()?;
+            self.make_writable(terms.agreement(&name(&self.ceph), job))?;
+            self.changed.extend(files.files.iter().map(region));
+            self.changed = sorted(&self.changed);
         }
         self.want(job, files, terms)
     }
 
-    /// Takes note of what must be written before a worker reads, and refuses that where it must not be.
+    /// Takes note of what must be written before a worker reads, and refuses that where it must not be: what others have left
+    /// unwritten belongs to what they have written.
     pub(super) fn want(
         &mut self,
         job: &Job,
@@ -105,34 +111,37 @@ impl ImageUse {
             return Ok(());
         }
         let uri = name(&self.ceph);
-        let agreed = terms.allow(&uri, job);
+        let agreement = terms.agreement(&uri, job);
+        let mut missing = self.missing.clone();
         for file in &files.files {
             let gaps = without(&region(file), &self.written);
-            if gaps.is_empty() {
-                continue;
-            }
-            let unwritten = total(&gaps);
-            if terms.readonly || !(agreed || self.refuse_what_it_carries(&uri).is_ok()) {
+            let is_changed = |gap| without(gap, &self.changed).is_empty();
+            let may_fill = self.was_unwritten
+                || agreement >= Agreement::Overwrite
+                || gaps.iter().all(is_changed);
+            if !gaps.is_empty() && (terms.readonly || !may_fill) {
                 return Err(RunError::Target {
-                    path: uri,
                     problem: format!(
-                        "{unwritten} of the {} bytes that job {} reads were never written, or discarded: reading them would measure nothing",
-                        file.region.size_bytes, job.name
+                        "{} of the {} bytes that job {} reads were never written, or discarded: reading them would measure nothing",
+                        total(&gaps),
+                        file.region.size_bytes,
+                        job.name
                     ),
                     remedy: format!(
                         "choose a part that is written (offset=, size=), or consent to have the rest filled: \
-                         --allow-overwrite={} (in a job: allow_mounted_write=1)",
-                        name(&self.ceph)
+                         --allow-overwrite={uri} (in a job: allow_mounted_write=1)"
                     ),
+                    path: uri,
                 });
             }
             for gap in gaps {
-                self.missing.extend(without(&gap, &sorted(&self.missing)));
+                missing.extend(without(&gap, &sorted(&missing)));
             }
         }
-        if !self.missing.is_empty() {
-            self.make_writable()?;
+        if !missing.is_empty() {
+            self.make_writable(agreement)?;
         }
+        self.missing = missing;
         Ok(())
     }
 
@@ -145,38 +154,61 @@ impl ImageUse {
         }
     }
 
-    fn refuse_what_it_carries(&self, uri: &str) -> Result<(), RunError> {
-        let refused = |found: String| RunError::Refused {
-            device: uri.to_owned(),
-            found,
-            remedy: format!(
-                "to destroy what is on it, say so: --allow-overwrite={uri} (in a job: allow_mounted_write=1)"
-            ),
-        };
-        let size = self.image.size_bytes().map_err(|error| error.on(uri))?;
-        let found = signature::probe(&self.image, size).map_err(|error| {
-            refused(format!(
-                "it cannot be read to see whether it carries data: {error}"
-            ))
-        })?;
-        match found.is_empty() {
-            true => Ok(()),
-            false => {
-                let found: Vec<_> = found
-                    .iter()
-                    .map(|mark| format!("it carries {mark}"))
-                    .collect();
-                Err(refused(found.join("; ")))
-            }
-        }
-    }
-
-    fn make_writable(&mut self) -> Result<(), RunError> {
+    /// Opens it to be written, unless consent does not go as far as that takes.
+    fn make_writable(&mut self, agreement: Agreement) -> Result<(), RunError> {
+        self.refuse_obstacles(agreement)?;
         if !self.is_writable {
             self.image = open_image(&self.ceph, true)?;
             self.is_writable = true;
+            // Another client may have opened it at the same time: by now each of the two sees the other.
+            self.refuse_obstacles(agreement)?;
         }
         Ok(())
+    }
+
+    fn refuse_obstacles(&self, agreement: Agreement) -> Result<(), RunError> {
+        let uri = name(&self.ceph);
+        let (mut found, mut remedy) = (Vec::new(), None);
+        if agreement < Agreement::InUse {
+            let users = other_users(&self.image).map_err(|error| error.on(&uri))?;
+            found.extend(users.iter().map(ToString::to_string));
+            let image = uri.trim_start_matches("rbd://");
+            remedy = (!found.is_empty()).then(|| {
+                format!(
+                    "end what uses it: `rbd status {image}` lists the clients, `rbd lock ls {image}` the locks; a client that \
+                     was killed is listed for 30 s"
+                )
+            });
+        }
+        if agreement < Agreement::Overwrite {
+            found.extend(self.contents()?);
+        }
+        match found.is_empty() {
+            true => Ok(()),
+            false => Err(RunError::Refused {
+                found: found.join("; "),
+                remedy: remedy.unwrap_or_else(|| {
+                    format!(
+                        "to destroy what is on it, say so: --allow-overwrite={uri} (in a job: allow_mounted_write=1)"
+                    )
+                }),
+                device: uri,
+            }),
+        }
+    }
+
+    /// What it carries, in words.
+    fn contents(&self) -> Result<Vec<String>, RunError> {
+        let size = self.image.size_bytes();
+        let size = size.map_err(|error| error.on(&name(&self.ceph)))?;
+        Ok(match signature::probe(&self.image, size) {
+            Ok(marks) => (marks.iter())
+                .map(|mark| format!("it carries {mark}"))
+                .collect(),
+            Err(error) => vec![format!(
+                "it cannot be read to see whether it carries data: {error}"
+            )],
+        })
     }
 
     /// Bytes that must be written before the next run.

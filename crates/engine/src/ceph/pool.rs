@@ -7,6 +7,7 @@ use super::ranges::{forget, sorted, total, without};
 use super::stripes::names;
 use super::{CephError, IoCtx, Requests};
 use crate::backend::rados::Rados;
+use crate::device::consent::Agreement;
 use crate::interrupt::Interrupt;
 use crate::prepare::{FileUse, WorkerFiles, needs_data};
 use iosonde_job::plan::{Ceph, Engine, Job};
@@ -310,7 +311,7 @@ impl File {
         uri: &str,
         terms: &Terms<'_>,
     ) -> Result<(), RunError> {
-        if changes(job) && !terms.allow(uri, job) {
+        if changes(job) && terms.agreement(uri, job) == Agreement::None {
             return Err(RunError::Refused {
                 device: uri.to_owned(),
                 found: "there is an object of this name already".to_owned(),
@@ -350,7 +351,7 @@ impl File {
         if terms.readonly {
             return Err(readonly(uri, used.size_needed));
         }
-        if self.is_foreign && !terms.allow(uri, job) {
+        if self.is_foreign && terms.agreement(uri, job) == Agreement::None {
             return Err(RunError::Target {
                 path: uri.to_owned(),
                 problem: format!(

@@ -72,11 +72,15 @@ impl Consent {
         paths.cloned().collect()
     }
 
-    /// Whether the name itself is consented to, as the URIs of Ceph are.
-    pub fn names(&self, uri: &str) -> bool {
-        self.targets
-            .iter()
-            .any(|target| target.path == Path::new(uri))
+    /// How far consent to what a URI of Ceph names goes. Such a name is consented to as it is.
+    pub fn agreement_on_uri(&self, uri: &str) -> Agreement {
+        let uri = Path::new(uri);
+        let is_named = self.targets.iter().any(|target| target.path == uri);
+        match is_named {
+            true if self.in_use.iter().any(|path| path == uri) => Agreement::InUse,
+            true => Agreement::Overwrite,
+            false => Agreement::None,
+        }
     }
 
     /// How far consent to a target goes.

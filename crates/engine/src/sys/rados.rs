@@ -83,6 +83,7 @@ functions! {
         connect: unsafe extern "C" fn(Raw) -> c_int = b"rados_connect",
         shutdown: unsafe extern "C" fn(Raw) = b"rados_shutdown",
         fsid: unsafe extern "C" fn(Raw, *mut c_char, usize) -> c_int = b"rados_cluster_fsid",
+        instance_id: unsafe extern "C" fn(Raw) -> u64 = b"rados_get_instance_id",
         mon_command: Command = b"rados_mon_command",
         mgr_command: Command = b"rados_mgr_command",
         osd_command: OsdCommand = b"rados_osd_command",
@@ -298,6 +299,13 @@ impl Cluster {
         checked(got, || "ask for the cluster's identity".to_owned())?;
         let value = CStr::from_bytes_until_nul(&value).unwrap_or_default();
         Ok(value.to_string_lossy().into_owned())
+    }
+
+    /// The number that the cluster has given to this client, once it is connected.
+    pub fn instance_id(&self) -> u64 {
+        let (rados, raw) = self.rados();
+        // SAFETY: a handle of the library's.
+        unsafe { (rados.instance_id)(raw) }
     }
 
     /// Asks the monitors: a command in Ceph's JSON, e.g. `{"prefix": "health", "format": "json"}`. The answer as it comes.

@@ -21,6 +21,26 @@ const LIBRARY: (&str, &str) = ("librbd.so.1", "librbd1");
 
 type Callback = extern "C" fn(Raw, *mut c_void);
 type DiffCallback = extern "C" fn(u64, usize, c_int, *mut c_void) -> c_int;
+/// Whether the lock is exclusive; then four texts, each with its length: the tag, and of each locker the client, the cookie and the
+/// address, which end with a zero byte.
+type ListLockers = unsafe extern "C" fn(
+    Raw,
+    *mut c_int,
+    *mut c_char,
+    *mut usize,
+    *mut c_char,
+    *mut usize,
+    *mut c_char,
+    *mut usize,
+    *mut c_char,
+    *mut usize,
+) -> isize;
+
+/// Most watchers or bytes of lockers' names that are asked for before the library says how many there are.
+const FIRST_WATCHERS: usize = 16;
+const FIRST_LOCKER_BYTES: usize = 1024;
+/// Lists are asked for so many times, while they grow.
+const LIST_TRIES: usize = 8;
 
 functions! {
     /// What is called of librbd.
@@ -33,6 +53,9 @@ functions! {
         read: unsafe extern "C" fn(Raw, u64, usize, *mut c_char) -> isize = b"rbd_read",
         flush: unsafe extern "C" fn(Raw) -> c_int = b"rbd_flush",
         diff: unsafe extern "C" fn(Raw, *const c_char, u64, u64, u8, u8, DiffCallback, *mut c_void) -> c_int = b"rbd_diff_iterate2",
+        watchers: unsafe extern "C" fn(Raw, *mut RawWatcher, *mut usize) -> c_int = b"rbd_watchers_list",
+        free_watchers: unsafe extern "C" fn(*mut RawWatcher, usize) = b"rbd_watchers_list_cleanup",
+        lockers: ListLockers = b"rbd_list_lockers",
         aio_create: unsafe extern "C" fn(*mut c_void, Callback, *mut Raw) -> c_int = b"rbd_aio_create_completion",
         aio_release: unsafe extern "C" fn(Raw) = b"rbd_aio_release",
         aio_value: unsafe extern "C" fn(Raw) -> isize = b"rbd_aio_get_return_value",
@@ -41,6 +64,23 @@ functions! {
         aio_discard: unsafe extern "C" fn(Raw, u64, u64, Raw) -> c_int = b"rbd_aio_discard",
         aio_flush: unsafe extern "C" fn(Raw, Raw) -> c_int = b"rbd_aio_flush",
     }
+}
+
+/// A client that watches an image, as librbd tells it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct RawWatcher {
+    address: *mut c_char,
+    client: i64,
+    cookie: u64,
+}
+
+impl RawWatcher {
+    const NONE: RawWatcher = RawWatcher {
+        address: null_mut(),
+        client: 0,
+        cookie: 0,
+    };
 }
 
 /// A setting, as librbd tells it.
@@ -126,6 +166,24 @@ pub fn version() -> Result<String, CephError> {
     // SAFETY: three places to write to.
     unsafe { (rbd.version)(&mut major, &mut minor, &mut extra) };
     Ok(format!("{major}.{minor}.{extra}"))
+}
+
+/// A client that has an image open for writing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Watcher {
+    /// Its number, as of [`Cluster::instance_id`](super::rados::Cluster::instance_id).
+    pub client: u64,
+    /// Where it is, e.g. `10.0.0.7:0/3207`.
+    pub address: String,
+}
+
+/// A lock on an image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lock {
+    /// Whose it is, e.g. `client.4123`.
+    pub client: String,
+    /// Its name.
+    pub id: String,
 }
 
 struct Opened {
@@ -253,6 +311,76 @@ impl Image {
         checked(unsafe { (rbd.flush)(raw) }, || "flush the image".to_owned()).map(|_| ())
     }
 
+    /// The clients that have it open for writing, this one too if it has. A client that was killed is among them for half a minute.
+    pub fn watchers(&self) -> Result<Vec<Watcher>, CephError> {
+        let (rbd, raw) = self.raw();
+        let doing = || "list the clients that have the image open".to_owned();
+        let mut room = FIRST_WATCHERS;
+        for _ in 0..LIST_TRIES {
+            let mut list = vec![RawWatcher::NONE; room];
+            let mut count = room;
+            // SAFETY: an open image, and a list of the length that is told.
+            let listed = unsafe { (rbd.watchers)(raw, list.as_mut_ptr(), &mut count) };
+            if listed == -libc::ERANGE {
+                room = count.max(room + 1);
+                continue;
+            }
+            checked(listed, doing)?;
+            let watcher = |raw: &RawWatcher| Watcher {
+                client: raw.client.cast_unsigned(),
+                address: match raw.address.is_null() {
+                    true => String::new(),
+                    // SAFETY: the library has made this text, which is freed below.
+                    false => unsafe { CStr::from_ptr(raw.address) }
+                        .to_string_lossy()
+                        .into_owned(),
+                },
+            };
+            let watchers = list.iter().take(count).map(watcher).collect();
+            // SAFETY: so many of the list were written by the library, and nobody holds a part of them any more.
+            unsafe { (rbd.free_watchers)(list.as_mut_ptr(), count.min(room)) };
+            return Ok(watchers);
+        }
+        checked(-libc::ERANGE, doing).map(|_| Vec::new())
+    }
+
+    /// The locks on it: those of users (`rbd lock add`), and the one that librbd takes of itself where the image has the feature
+    /// `exclusive-lock`.
+    pub fn locks(&self) -> Result<Vec<Lock>, CephError> {
+        let (rbd, raw) = self.raw();
+        let doing = || "list the locks on the image".to_owned();
+        let mut lengths = [FIRST_LOCKER_BYTES; 4];
+        for _ in 0..LIST_TRIES {
+            let [mut tag, mut clients, mut cookies, mut addresses] =
+                lengths.map(|length| vec![0u8; length]);
+            let mut is_exclusive = 0;
+            let [tag_len, clients_len, cookies_len, addresses_len] = &mut lengths;
+            // SAFETY: an open image, a place for the kind, and four buffers of the lengths that are told.
+            let listed = unsafe {
+                (rbd.lockers)(
+                    raw,
+                    &mut is_exclusive,
+                    tag.as_mut_ptr().cast(),
+                    tag_len,
+                    clients.as_mut_ptr().cast(),
+                    clients_len,
+                    cookies.as_mut_ptr().cast(),
+                    cookies_len,
+                    addresses.as_mut_ptr().cast(),
+                    addresses_len,
+                )
+            };
+            let listed = listed.clamp(i32::MIN as isize, i32::MAX as isize) as c_int;
+            if listed == -libc::ERANGE {
+                continue;
+            }
+            let count = checked(listed, doing)? as usize;
+            let locks = texts(&clients).zip(texts(&cookies)).take(count);
+            return Ok(locks.map(|(client, id)| Lock { client, id }).collect());
+        }
+        checked(-libc::ERANGE, doing).map(|_| Vec::new())
+    }
+
     /// Which parts of a range were ever written, in order, parents of a clone included. As fine as objects are: what lies
     /// before the end of an object that exists counts as written.
     pub fn written(&self, range: Range<u64>) -> Result<Vec<Range<u64>>, CephError> {
@@ -269,6 +397,12 @@ impl Image {
         found.sort_by_key(|range| range.start);
         Ok(found)
     }
+}
+
+/// Texts that each end with a zero byte.
+fn texts(buffer: &[u8]) -> impl Iterator<Item = String> + '_ {
+    let texts = buffer.split(|byte| *byte == 0);
+    texts.map(|text| String::from_utf8_lossy(text).into_owned())
 }
 
 /// Notes a range that exists.

@@ -61,10 +61,10 @@ fn run_here_or_elsewhere(words: &[OsString], keep: &KeepArgs) -> Result<(), Fail
             "name a job file, or define a job with --name=NAME and its options; --help lists them",
         ));
     }
-    if elsewhere.is_some() && !command.allow_in_use.is_empty() {
+    if matches!(elsewhere, Some(Elsewhere::Pods(_))) && !command.allow_in_use.is_empty() {
         return Err(Failure::usage(
-            "--allow-in-use is for devices of this machine",
-            "leave it out: volumes and images elsewhere are refused while others use them",
+            "--allow-in-use is for devices of this machine and images of Ceph",
+            "leave it out: volumes of pods are refused while others use them",
         ));
     }
     match elsewhere {
@@ -153,7 +153,8 @@ fn consent_of(command: &CommandLine, mut consent: Consent) -> Result<Consent, Fa
         paths(&command.allow_overwrite),
         paths(&command.allow_in_use),
     );
-    consent::refuse_in_use_alone(&overwrite, &in_use)?;
+    let all = [&overwrite[..], &consent.paths()].concat();
+    consent::refuse_in_use_alone(&all, &in_use)?;
     let given = Consent::to_overwrite(overwrite).and_in_use(in_use);
     consent.targets.extend(given.targets);
     consent.in_use.extend(given.in_use);
