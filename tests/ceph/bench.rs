@@ -1,10 +1,10 @@
 //! `iosonde rados bench` beside `rados bench`: each reads what the other wrote, and nothing stays behind.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::engines::wait_for;
-use iosonde_e2e::Scratch;
 use iosonde_e2e::ceph::{Cluster, POOL};
+use iosonde_e2e::{Scratch, require};
 use serde_json::Value;
 
 /// Each test has objects of its own in the one pool: a namespace.
@@ -107,6 +107,64 @@ fn a_write_removes_what_it_wrote() {
         "{text}"
     );
     assert_eq!(objects_of(&cluster, "gone"), [""; 0]);
+}
+
+/// A command in a namespace of processes of its own, where it is process 1, as in each container.
+fn as_process_1(command: &Command) -> Command {
+    let mut alone = Command::new("unshare");
+    alone
+        .args(["--pid", "--fork"])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .stdin(Stdio::null());
+    for (name, value) in command.get_envs() {
+        alone.env(name, value.expect("a value"));
+    }
+    alone
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn runs_with_one_host_and_process_keep_objects_of_their_own() {
+    require!(Root);
+    let _shared = Scratch::shared();
+    let cluster = Cluster::shared();
+    let write = |rest: &str| {
+        let line = format!("rados -p {POOL} -N kin bench 60 write -b 16k {rest}");
+        as_process_1(&cluster.iosonde(&line))
+    };
+    let ends = |mut command: Command| {
+        let done = command.output().expect("it starts");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.success(), "{said}");
+    };
+    let reads_all = |run: &str, count: u64| {
+        let line = format!("-N kin bench 60 seq -f json --run-name {run}");
+        let read = json(&iosonde(&cluster, &line));
+        assert_eq!(read["total_reads_made"], count);
+        assert_eq!(read["damaged_reads"], 0);
+    };
+    ends(write("--max-objects 40 --no-cleanup --run-name first"));
+    let first = objects_of(&cluster, "kin");
+    assert_eq!(first.len(), 41);
+    assert!(first[0].ends_with("_1_object0"), "{first:?}");
+    // One that removes what it wrote.
+    ends(write("--max-objects 60"));
+    assert_eq!(objects_of(&cluster, "kin"), first);
+    // Two that begin together.
+    let pair = ["second", "third"].map(|run| {
+        let mut command = write(&format!("--max-objects 50 --no-cleanup --run-name {run}"));
+        command.stdout(Stdio::null()).spawn().expect("it starts")
+    });
+    for mut run in pair {
+        assert!(run.wait().expect("it ends").success());
+    }
+    assert_eq!(objects_of(&cluster, "kin").len(), 41 + 2 * 51);
+    for (run, count) in [("first", 40), ("second", 50), ("third", 50)] {
+        reads_all(run, count);
+        iosonde(&cluster, &format!("-N kin cleanup --run-name {run}"));
+    }
+    assert_eq!(objects_of(&cluster, "kin"), [""; 0]);
 }
 
 #[test]

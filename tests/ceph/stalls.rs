@@ -256,7 +256,7 @@ fn a_full_pool_is_an_error_that_leaves_nothing() {
         for (line, expected) in [
             (writes, 1),
             (reads, 3),
-            (bench, 1),
+            (bench, 3),
             (image_writes, 1),
             (image_reads, 3),
         ] {

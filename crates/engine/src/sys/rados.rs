@@ -21,6 +21,9 @@ pub use requests::{Lending, Piece, Requests};
 /// The library's name, and the Debian package that it is in.
 const LIBRARY: (&str, &str) = ("librados.so.2", "librados2");
 
+/// `LIBRADOS_CREATE_EXCLUSIVE`.
+const CREATE_EXCLUSIVE: c_int = 1;
+
 /// Room for a setting's value.
 const VALUE_BYTES: usize = 4096;
 
@@ -110,6 +113,8 @@ functions! {
         write_op_create: unsafe extern "C" fn() -> Raw = b"rados_create_write_op",
         write_op_release: unsafe extern "C" fn(Raw) = b"rados_release_write_op",
         write_op_zero: unsafe extern "C" fn(Raw, u64, u64) = b"rados_write_op_zero",
+        write_op_create_object: unsafe extern "C" fn(Raw, c_int, *const c_char) = b"rados_write_op_create",
+        write_op_operate: unsafe extern "C" fn(Raw, Raw, *const c_char, *mut libc::time_t, c_int) -> c_int = b"rados_write_op_operate",
         aio_operate: unsafe extern "C" fn(Raw, Raw, Raw, *const c_char, *mut libc::time_t, c_int) -> c_int = b"rados_aio_write_op_operate",
     }
 }
@@ -491,6 +496,25 @@ impl IoCtx {
         let wrote =
             unsafe { (rados.write)(raw, name.as_ptr(), data.as_ptr().cast(), data.len(), offset) };
         checked(wrote, || format!("write the object {object}")).map(|_| ())
+    }
+
+    /// Makes an empty object; `false` where there is one of this name. Of two clients that do so at the same time one makes it.
+    pub fn create_new(&self, object: &str) -> Result<bool, CephError> {
+        let (rados, raw) = self.raw();
+        let name = text(object)?;
+        // SAFETY: an operation of the library's, which is released once; a text that outlives the call; null selects no category
+        // and the time of now.
+        let made = unsafe {
+            let operation = (rados.write_op_create)();
+            (rados.write_op_create_object)(operation, CREATE_EXCLUSIVE, null());
+            let made = (rados.write_op_operate)(operation, raw, name.as_ptr(), null_mut(), 0);
+            (rados.write_op_release)(operation);
+            made
+        };
+        if made == -libc::EEXIST {
+            return Ok(false);
+        }
+        checked(made, || format!("create the object {object}")).map(|_| true)
     }
 
     /// Reads; the number of bytes that there were.

@@ -23,10 +23,20 @@ struct Benchmark<'a> {
     /// Operations that there are, where there is an end to them.
     ops: Option<u64>,
     pid: u32,
+    /// Whether it has made the first object to have the names of all.
+    has_reserved: bool,
 }
 
-/// What was measured, whether its session could be closed, and what was done in each second.
-type Measured = (Result<RunResult, RunError>, Result<(), RunError>, Seconds);
+/// What came of a benchmark.
+struct Measured {
+    outcome: Result<RunResult, RunError>,
+    /// Whether its session could be closed.
+    closed: Result<(), RunError>,
+    /// What was done in each second.
+    seconds: Seconds,
+    /// Whether their lines could be written.
+    shown: Result<(), Failure>,
+}
 
 /// Measures, prints, and removes what it wrote.
 pub(super) fn run(args: &BenchArgs, access: &AccessArgs) -> Result<(), Failure> {
@@ -46,7 +56,19 @@ pub(super) fn run(args: &BenchArgs, access: &AccessArgs) -> Result<(), Failure> 
         ..Ceph::default()
     }));
     let cpu_before_ns = processor_ns();
-    let (mut outcome, closed, seconds) = benchmark.measure(place, &stop, &mut output)?;
+    let measured = match benchmark.measure(place, &stop, &mut output) {
+        Ok(measured) => measured,
+        Err(failure) => {
+            let cleaned = benchmark.remove(&pool, 0, &stop);
+            return end([Err(failure), cleaned], Ok(()));
+        }
+    };
+    let Measured {
+        mut outcome,
+        closed,
+        seconds,
+        shown,
+    } = measured;
     let cpu_ns = processor_ns().saturating_sub(cpu_before_ns);
     let reported = match &mut outcome {
         Ok(result) => {
@@ -62,7 +84,7 @@ pub(super) fn run(args: &BenchArgs, access: &AccessArgs) -> Result<(), Failure> 
     };
     // Removal may take long, and fail: the result is out by then.
     let cleaned = benchmark.leave(&pool, &seconds, outcome.as_ref().ok(), &stop);
-    end([reported, cleaned], closed)
+    end([shown, reported, cleaned], closed)
 }
 
 impl<'a> Benchmark<'a> {
@@ -81,7 +103,11 @@ impl<'a> Benchmark<'a> {
                 "write first: iosonde rados bench -p POOL SECONDS write --no-cleanup",
             ));
         }
-        let pid = last.as_ref().map_or_else(std::process::id, |last| last.pid);
+        let host = host();
+        let pid = match &last {
+            Some(last) => last.pid,
+            None => pool.reserve_names(&host, std::process::id())?,
+        };
         let (op_bytes, object_bytes) = match &last {
             Some(last) if !args.mode.is_write() => (last.op_bytes, last.object_bytes),
             _ => sizes,
@@ -99,14 +125,15 @@ impl<'a> Benchmark<'a> {
                 object_bytes,
                 seconds: args.seconds,
                 max_objects: args.max_objects,
-                prefix: prefix(&host(), pid),
+                prefix: prefix(&host, pid),
             },
             ops,
             pid,
+            has_reserved: last.is_none(),
         })
     }
 
-    /// Runs it, with a line each second where the result is for people.
+    /// Runs it, with a line each second where the result is for people. Where it fails, nothing was written.
     fn measure(&self, place: Place, stop: &Stop, output: &mut Output) -> Result<Measured, Failure> {
         let mut plan = plan(&self.head, self.ops, !self.args.no_verify, place)?;
         plan.count_stops();
@@ -126,8 +153,13 @@ impl<'a> Benchmark<'a> {
         let mut live = Live::new(&self.head, self.ops, lines, self.args.show_time, now);
         let outcome = session.run(&plan, &mut live);
         let closed = Box::new(session).close();
-        let seconds = live.end(outcome.as_ref().ok())?;
-        Ok((outcome, closed, seconds))
+        let (seconds, shown) = live.end(outcome.as_ref().ok());
+        Ok(Measured {
+            outcome,
+            closed,
+            seconds,
+            shown,
+        })
     }
 
     /// Describes what was written for those who will read it, or removes it.
@@ -151,16 +183,24 @@ impl<'a> Benchmark<'a> {
             ops: u32::try_from(ops).unwrap_or(u32::MAX),
             pid: self.pid,
         };
+        if ops == 0 {
+            return self.remove(pool, 0, stop);
+        }
         if self.args.no_cleanup {
             return pool.describe(&self.args.run_name, &written);
         }
         if written.objects() > 1000 {
             eprintln!("removing {} objects", written.objects());
         }
-        // An earlier run's description stays: it tells what that has left.
-        let prefix = &self.head.prefix;
-        pool.remove_numbered(prefix, written.objects(), stop)
-            .map(|_| ())
+        self.remove(pool, written.objects(), stop)
+    }
+
+    /// Removes the objects that were written, and the one that was made before. An earlier run's description stays: it tells what that
+    /// has left.
+    fn remove(&self, pool: &Pool, objects: u64, stop: &Stop) -> Result<(), Failure> {
+        let objects = objects.max(u64::from(self.has_reserved));
+        let removed = pool.remove_numbered(&self.head.prefix, objects, stop);
+        removed.map(|_| ())
     }
 
     fn print(

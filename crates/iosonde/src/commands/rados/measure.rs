@@ -118,13 +118,13 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// What was seen, or why it could not be written. The last second is known when the run is over.
-    pub(super) fn end(mut self, result: Option<&RunResult>) -> Result<Seconds, Failure> {
+    /// What was seen, and whether it could be written. The last second is known when the run is over.
+    pub(super) fn end(mut self, result: Option<&RunResult>) -> (Seconds, Result<(), Failure>) {
         let all = result.map_or(&[][..], |result| &result.intervals);
         for interval in all.iter().skip(self.seen) {
             self.interval(interval);
         }
-        self.failed.map_or(Ok(self.seconds), Err)
+        (self.seconds, self.failed.map_or(Ok(()), Err))
     }
 
     /// Says what is done, once it really is.

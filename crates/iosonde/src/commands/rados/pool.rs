@@ -5,9 +5,14 @@ use super::killed;
 use super::objects::{PREFIX, Written, name, prefix};
 use crate::failure::Failure;
 use crate::signals::Stop;
-use iosonde_engine::ceph::{CephError, IoCtx, remove_objects, share};
+use crate::store::random_id;
+use iosonde_engine::ceph::{CephError, IoCtx, Removal, remove_objects, share};
 use iosonde_engine::failure::errno_name;
 use iosonde_result::session::RunError;
+use std::ops::Range;
+
+/// Names that a run tries for its objects, of which others may be taken.
+const NAMES_TRIED_MAX: u32 = 32;
 
 /// A pool of a cluster.
 pub(super) struct Pool {
@@ -84,15 +89,52 @@ impl Pool {
         wrote.map_err(|error| self.failed(&error))
     }
 
-    /// Removes the first `count` objects of a run. How many there were.
+    /// Reserves the names of a run's objects by creating the first of them: those of this host and process where no other run has
+    /// them, which a container's namespaces of processes make likely, else those of another number. Returns the number.
+    pub(super) fn reserve_names(&self, host: &str, process: u32) -> Result<u32, Failure> {
+        for tried in 0..NAMES_TRIED_MAX {
+            let number = match tried {
+                0 => process,
+                _ => random_number()?,
+            };
+            let first = name(&prefix(host, number), 0);
+            let created = self.objects.create_new(&first);
+            if created.map_err(|error| self.failed(&error))? {
+                return Ok(number);
+            }
+        }
+        Err(Failure::Run(RunError::Target {
+            path: self.target.clone(),
+            problem: format!(
+                "there are objects of {NAMES_TRIED_MAX} benchmarks of this host already"
+            ),
+            remedy: format!(
+                "remove those of benchmarks that are over: {}",
+                self.clean_up(PREFIX)
+            ),
+        }))
+    }
+
+    /// Removes the first `count` objects of a run. The first one goes last: until then no other run takes their names. How many
+    /// there were.
     pub(super) fn remove_numbered(
         &self,
         prefix: &str,
         count: u64,
         stop: &Stop,
     ) -> Result<u64, Failure> {
-        let objects = (0..count).map(|object| name(prefix, object));
-        self.remove_objects(objects, prefix, stop)
+        let names = |numbers: Range<u64>| numbers.map(|object| name(prefix, object));
+        let mut removal = remove_objects(&self.objects, names(1..count), &stop.interrupt);
+        let first = names(0..count.min(1));
+        match removal.left.first() {
+            Some(&(_, errno)) => removal.left.extend(first.map(|name| (name, errno))),
+            None => {
+                let last = remove_objects(&self.objects, first, &stop.interrupt);
+                removal.removed += last.removed;
+                removal.left = last.left;
+            }
+        }
+        self.removed(&removal, prefix)
     }
 
     /// Removes objects; those that are left are named, with the command that removes them.
@@ -103,6 +145,10 @@ impl Pool {
         stop: &Stop,
     ) -> Result<u64, Failure> {
         let removal = remove_objects(&self.objects, objects, &stop.interrupt);
+        self.removed(&removal, prefix)
+    }
+
+    fn removed(&self, removal: &Removal, prefix: &str) -> Result<u64, Failure> {
         let Some((first, errno)) = removal.left.first() else {
             return Ok(removal.removed);
         };
@@ -118,6 +164,15 @@ impl Pool {
             remedy: format!("when the cluster answers again: {}", self.clean_up(prefix)),
         }))
     }
+}
+
+/// A number for the names of a run's objects. `rados bench` reads it as a process id, which is a positive int.
+fn random_number() -> Result<u32, Failure> {
+    let id = random_id().map_err(anyhow::Error::from)?;
+    let number = id
+        .get(..7)
+        .and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    Ok(number.unwrap_or_default())
 }
 
 /// `iosonde rados cleanup`.

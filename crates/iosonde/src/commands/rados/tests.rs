@@ -29,7 +29,8 @@ fn run(head: &Head, ops: Option<u64>, device: &str) -> (RunResult, Seconds, Stri
     output.stream().unwrap();
     let mut live = Live::new(head, ops, Some(&mut output), false, now);
     let result = LocalRunner::default().open().run(&plan, &mut live).unwrap();
-    let seconds = live.end(Some(&result)).unwrap();
+    let (seconds, shown) = live.end(Some(&result));
+    shown.unwrap();
     let lines = std::fs::read_to_string(&path).unwrap();
     std::fs::remove_file(path).unwrap();
     (result, seconds, lines)
