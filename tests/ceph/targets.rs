@@ -1,6 +1,7 @@
 //! `rados://` and `rbd://` as targets of every command that measures.
 
 use iosonde_e2e::ceph::{Cluster, POOL};
+use iosonde_e2e::scratch::incompressible;
 use iosonde_e2e::{Scratch, ensure, one_good_try};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -155,4 +156,50 @@ fn every_command_measures_a_pool_and_an_image() {
     let status = cluster.rbd(&format!("status {POOL}/target"));
     assert!(status.contains("Watchers: none"), "{status}");
     cluster.rbd(&format!("rm --no-progress {POOL}/target"));
+}
+
+/// What a job file says of images is not what a sweep of a directory goes to.
+#[test]
+#[ignore = "needs Ceph"]
+fn sweep_of_a_directory_leaves_images_that_its_jobs_name() {
+    let scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    let data = scratch.write("data", incompressible(4 << 20, 11));
+    cluster.rbd(&format!(
+        "import --no-progress {} {POOL}/precious",
+        data.display()
+    ));
+    let directory = scratch.out().join("target");
+    std::fs::create_dir(&directory).expect("a directory");
+    let image = format!("rbd://{POOL}/precious");
+    let elsewhere = format!("ioengine=rbd\npool={POOL}\nrbdname=precious");
+    for (named, expected) in [
+        (format!("ioengine=libaio\nfilename_format={image}"), 0),
+        (format!("ioengine=libaio\nfilename={image}"), 0),
+        (elsewhere, 2),
+    ] {
+        let job = format!("[a]\nrw=randwrite\nbs=4k\nsize=1m\nruntime=1\n{named}\n");
+        let job = scratch.write("j.fio", job);
+        let line = format!(
+            "sweep {} {} --iodepth 1,2 --runtime 1",
+            job.display(),
+            directory.display()
+        );
+        let (status, stdout, stderr) = cluster.run(&line);
+        assert_eq!(status, Some(expected), "{named}: {stdout}{stderr}");
+        assert!(expected == 0 || stderr.contains("ioengine=rbd"), "{stderr}");
+        let exported = scratch.out().join("exported");
+        cluster.rbd(&format!(
+            "export --no-progress {POOL}/precious {}",
+            exported.display()
+        ));
+        let bytes = std::fs::read(&exported).expect("a file");
+        std::fs::remove_file(exported).expect("a file");
+        assert!(bytes == std::fs::read(&data).expect("a file"), "{named}");
+        let left = std::fs::read_dir(&directory).expect("a directory");
+        assert_eq!(left.count(), 0, "{named}");
+    }
+    let status = cluster.rbd(&format!("status {POOL}/precious"));
+    assert!(status.contains("Watchers: none"), "{status}");
+    cluster.rbd(&format!("rm --no-progress {POOL}/precious"));
 }
