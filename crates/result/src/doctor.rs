@@ -56,6 +56,38 @@ pub struct Leftover {
     pub bytes: u64,
     /// Who uses it.
     pub holder: Holder,
+    /// Who made it, as its name says.
+    #[serde(default)]
+    pub made_by: MadeBy,
+    /// Seconds since it, or anything in it, was changed last; `None`: it cannot be told.
+    #[serde(default)]
+    pub age_s: Option<u64>,
+}
+
+/// Which boot of which machine made a working file.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    Default,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum MadeBy {
+    /// This machine since it was booted: a lock that is held is seen.
+    ThisBoot,
+    /// Another machine, or this one before it was booted: a lock may be held there and not be seen here.
+    AnotherBoot,
+    /// The name does not say it: it is one of iosonde 0.1.0.
+    #[default]
+    Unknown,
 }
 
 /// Who uses a working file.

@@ -29,6 +29,7 @@ Examples:
   iosonde doctor --format json          for programs; docs/schema/doctor.json is its schema
   iosonde doctor --fail-on warning && iosonde probe
   iosonde doctor --clean                remove what killed runs have left here and in the usual places
+  iosonde doctor --clean /mnt/nfs       ... and there also what other hosts have left, none of which may still run
   iosonde doctor --cluster              storage classes and nodes of a Kubernetes cluster
   iosonde doctor --cluster --trial      ... and whether a claim of each class works
 
@@ -39,7 +40,9 @@ watches what others do. docs/doctor.md explains each finding.";
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// Directories, files or block devices that are to be measured
-    #[arg(default_value = ".", value_name = "TARGET")]
+    ///
+    /// Default: this directory.
+    #[arg(value_name = "TARGET")]
     pub(crate) targets: Vec<PathBuf>,
     /// Exit with status 8 if there is a finding of this severity, or a worse one
     #[arg(long, value_enum, value_name = "SEVERITY")]
@@ -57,7 +60,8 @@ pub(crate) struct DoctorArgs {
     #[arg(long, requires = "cluster")]
     pub(crate) trial: bool,
     /// Remove working files that killed runs have left, at the targets and in the usual places; never one that a live
-    /// process holds. With --cluster: remove all runs, also those that go on, and the volumes that runs have left; with -n,
+    /// process holds. Those of other hosts, of earlier boots and of iosonde 0.1.0 are removed where a target is their directory:
+    /// make sure that no other host uses them. With --cluster: remove all runs, also those that go on, and the volumes that runs have left; with -n,
     /// in that namespace
     #[arg(long)]
     pub(crate) clean: bool,
@@ -104,7 +108,12 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
         return cluster::run(args);
     }
     let system = System::live();
-    let (named, unusable) = usable(&args.targets);
+    let here = [PathBuf::from(".")];
+    let targets = match args.targets.as_slice() {
+        [] => &here,
+        named => named,
+    };
+    let (named, unusable) = usable(targets);
     if named.is_empty() {
         return told_at_once(unusable);
     }
@@ -123,7 +132,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
     let places = leftovers::places(named);
     let mut left = leftovers::find(&places);
     if args.clean {
-        leftovers::remove(&left)
+        leftovers::remove(&left, &args.targets)
             .iter()
             .for_each(|line| eprintln!("{line}"));
         left = leftovers::find(&places);

@@ -1,19 +1,24 @@
 //! Working files and directories that killed runs have left, in the places where runs put them.
 //!
 //! A run holds a lock (flock(2)) on what it made for as long as it lives, also across containers, where process ids say
-//! nothing. What nobody holds is left over; what cannot be asked for a lock is left alone.
+//! nothing. What this boot made and nobody holds is left over. The lock of another host may not be seen here, so what another
+//! boot made is only removed where the user names its directory. What cannot be asked for a lock is left alone.
 
 pub(in crate::commands) mod lock;
+pub(in crate::commands) mod name;
 
 use super::run::place as suite;
 use super::target::working_file as probe;
 use crate::store::{Filter, Place, Store};
-use iosonde_result::doctor::{Holder, Leftover};
+use iosonde_result::doctor::{Holder, Leftover, MadeBy};
 use iosonde_result::host::TargetInfo;
+use iosonde_result::words;
 use std::collections::BTreeSet;
 use std::fs::{self, DirEntry, File};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// Where leftovers are looked for: at the targets, on their file systems' roots, in this directory, at home, where temporary
 /// files are, and where the history says that a run was cut off.
@@ -66,9 +71,19 @@ pub(super) fn concerns(left: &Leftover, targets: &[PathBuf]) -> bool {
     left.holder != Holder::Process || targets.iter().any(is_there)
 }
 
-/// Removes those that no live process holds. One line for each that was removed, or could not be.
-pub(super) fn remove(found: &[Leftover]) -> Vec<String> {
-    let free = found.iter().filter(|each| each.holder == Holder::Nobody);
+/// Removes those that no live process holds: what this boot made, and in the directories that the user has named also what may be
+/// another host's. One line for each that was removed, or could not be.
+pub(super) fn remove(found: &[Leftover], named: &[PathBuf]) -> Vec<String> {
+    let named: Vec<PathBuf> = (named.iter())
+        .filter_map(|path| path.canonicalize().ok())
+        .collect();
+    let is_named = |left: &Leftover| {
+        let mut named = named.iter().map(PathBuf::as_path);
+        named.any(|named| named == left.path || left.path.parent() == Some(named))
+    };
+    let free = found.iter().filter(|each| {
+        each.holder == Holder::Nobody && (each.made_by == MadeBy::ThisBoot || is_named(each))
+    });
     let removed = free.map(|each| {
         let shown = each.path.display();
         match remove_one(&each.path) {
@@ -78,6 +93,19 @@ pub(super) fn remove(found: &[Leftover]) -> Vec<String> {
         }
     });
     removed.collect()
+}
+
+/// What a run says of a leftover that may be another host's.
+pub(in crate::commands) fn kept(path: &Path) -> String {
+    let age = match usage(path).age_s() {
+        Some(seconds) => format!(", changed {} ago", words::duration(seconds as f64)),
+        None => String::new(),
+    };
+    let directory = path.parent().unwrap_or(path).display();
+    format!(
+        "{} may be in use on another host{age}; `iosonde doctor --clean {directory}` removes it",
+        path.display()
+    )
 }
 
 /// Whether it was removed: the lock is held meanwhile, so that nobody begins to use it.
@@ -98,18 +126,21 @@ fn leftover(entry: &DirEntry) -> Option<Leftover> {
     let name = entry.file_name();
     let name = name.to_string_lossy();
     let kind = entry.file_type().ok()?;
-    let is_ours = match (kind.is_file(), kind.is_dir()) {
-        (true, _) => name.starts_with(probe::PREFIX),
-        (_, true) => name.starts_with(suite::PREFIX),
-        _ => false,
+    let prefix = match (kind.is_file(), kind.is_dir()) {
+        (true, _) => probe::PREFIX,
+        (_, true) => suite::PREFIX,
+        _ => return None,
     };
-    if !is_ours {
+    if !name.starts_with(prefix) {
         return None;
     }
     let path = entry.path();
     let (holder, _) = holder(&path, kind.is_dir());
+    let usage = usage(&path);
     Some(Leftover {
-        bytes: bytes(&path),
+        bytes: usage.bytes,
+        made_by: name::made_by(&name, prefix),
+        age_s: usage.age_s(),
         path,
         holder,
     })
@@ -128,16 +159,39 @@ fn holder(path: &Path, is_directory: bool) -> (Holder, Option<File>) {
     }
 }
 
-/// Bytes that it takes, with all that is in it.
-fn bytes(path: &Path) -> u64 {
-    use std::os::unix::fs::MetadataExt;
+/// What a file or directory takes, with all that is in it.
+#[derive(Default)]
+struct Usage {
+    bytes: u64,
+    /// The last change.
+    changed: Option<SystemTime>,
+}
+
+impl Usage {
+    fn age_s(&self) -> Option<u64> {
+        // A clock that is behind another host's makes it new.
+        let age = self.changed?.elapsed().unwrap_or_default();
+        Some(age.as_secs())
+    }
+}
+
+fn usage(path: &Path) -> Usage {
     let Ok(meta) = path.symlink_metadata() else {
-        return 0;
+        return Usage::default();
     };
-    let own = meta.blocks() * 512;
+    let own = Usage {
+        bytes: meta.blocks() * 512,
+        changed: meta.modified().ok(),
+    };
     let inside = meta.is_dir().then(|| fs::read_dir(path).ok()).flatten();
     let inside = inside.into_iter().flat_map(|entries| entries.flatten());
-    own + inside.map(|entry| bytes(&entry.path())).sum::<u64>()
+    inside.fold(own, |sum, entry| {
+        let each = usage(&entry.path());
+        Usage {
+            bytes: sum.bytes + each.bytes,
+            changed: sum.changed.max(each.changed),
+        }
+    })
 }
 
 #[cfg(test)]
@@ -180,7 +234,22 @@ mod tests {
             .collect();
         assert_eq!(holders, expected);
         assert!(found[0].bytes >= 9000);
-        assert_eq!(remove(&found).len(), 2);
+        assert!(
+            found
+                .iter()
+                .all(|each| each.age_s.is_some_and(|age| age < 3600))
+        );
+        assert!(found.iter().all(|each| each.made_by == MadeBy::Unknown));
+        let here = directory.join(name::new_names(probe::PREFIX).unwrap().nth(7).unwrap());
+        fs::write(&here, "x").unwrap();
+        let places = [directory.clone()];
+        assert_eq!(
+            remove(&find(&places), &[]).len(),
+            1,
+            "unnamed: what this boot made"
+        );
+        assert!(!here.exists());
+        assert_eq!(remove(&find(&places), &places).len(), 2);
         assert!(!at(".iosonde-probe-1-0").exists() && !suite.exists());
         assert!(at(".iosonde-probe-2-0").exists() && unlocked.exists());
         assert!(at("iosonde-probe-4").exists() && at(".iosonde-probe-5-0").exists());

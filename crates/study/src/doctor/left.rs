@@ -3,12 +3,20 @@
 use super::{Remedied, found};
 use crate::words;
 use iosonde_result::doctor::Severity::{Note, Warning};
-use iosonde_result::doctor::{Finding, Holder, Leftover};
+use iosonde_result::doctor::{Finding, Holder, Leftover, MadeBy};
 
 pub(super) fn finding(left: &Leftover) -> Finding {
     let path = left.path.display().to_string();
-    let size = words::bytes(left.bytes);
+    let size = match left.age_s {
+        Some(age) => format!(
+            "{}, changed {} ago",
+            words::bytes(left.bytes),
+            words::duration(age as f64)
+        ),
+        None => words::bytes(left.bytes),
+    };
     match left.holder {
+        Holder::Nobody if left.made_by != MadeBy::ThisBoot => of_another_host(left, &path, &size),
         Holder::Nobody => found(
             Note,
             "leftover",
@@ -35,4 +43,22 @@ pub(super) fn finding(left: &Leftover) -> Finding {
         )
         .remedy("remove it, if no run goes on"),
     }
+}
+
+/// No process here holds it, which says nothing of other hosts.
+fn of_another_host(left: &Leftover, path: &str, size: &str) -> Finding {
+    let whose = match left.made_by {
+        MadeBy::Unknown => "iosonde 0.1.0 has made it, on this host or another one",
+        _ => "another host has made it, or this one before it was booted",
+    };
+    let directory = left.path.parent().unwrap_or(&left.path).display();
+    found(
+        Note,
+        "leftover",
+        path,
+        format!("{whose}, and no live process here holds it: {size}"),
+        "it takes room, or a run on another host uses it",
+    )
+    .remedy("make sure that no run on another host uses it, and remove it")
+    .command(format!("iosonde doctor --clean {directory}"))
 }

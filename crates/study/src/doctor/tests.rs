@@ -3,7 +3,7 @@
 use super::findings;
 use iosonde_result::doctor::{
     Access, ArrayState, DeviceConditions, Examination, ExaminedTarget, Finding, Holder, Leftover,
-    Maintenance, Severity, Traffic,
+    MadeBy, Maintenance, Severity, Traffic,
 };
 use iosonde_result::host::{
     DeviceInfo, DeviceKind, DeviceNumber, IoLimit, Locality, Mount, PcieLink, Queue, Space,
@@ -561,15 +561,27 @@ fn what_goes_on_at_a_device() {
 
 #[test]
 fn what_runs_have_left_and_runs_that_go_on() {
-    let left = |holder| {
+    let made = |holder, made_by| {
         move |examined: &mut Examination| {
             examined.leftovers.push(Leftover {
                 path: "/data/.iosonde-probe-7-0".into(),
                 bytes: 1 << 30,
                 holder,
+                made_by,
+                age_s: Some(7200),
             });
         }
     };
+    let left = |holder| made(holder, MadeBy::ThisBoot);
+    for made_by in [MadeBy::AnotherBoot, MadeBy::Unknown] {
+        let elsewhere = finds("leftover", Note, made(Holder::Nobody, made_by));
+        assert!(
+            elsewhere.evidence.contains("changed 2 h ago"),
+            "{elsewhere:?}"
+        );
+        let command = elsewhere.command.as_deref();
+        assert_eq!(command, Some("iosonde doctor --clean /data"));
+    }
     let dead = finds("leftover", Note, left(Holder::Nobody));
     assert!(dead.evidence.contains("1 GiB"), "{dead:?}");
     finds("another-run", Warning, left(Holder::Process));

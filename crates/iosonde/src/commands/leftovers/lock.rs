@@ -9,6 +9,7 @@ use rustix::process::geteuid;
 use std::fs::{File, TryLockError};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Takes the lock of a working file. It is held as long as the returned file is open; `None`: a live process holds it.
@@ -28,6 +29,25 @@ pub(in crate::commands) fn take_lock_within(
     let directory = open(directory, flags, Mode::empty())?;
     refuse_foreign(&fstat(&directory)?)?;
     take_at(directory.as_fd(), Path::new(name))
+}
+
+/// Marks a new file as in use. `false`: another process found it before it was marked, and takes it for a leftover.
+pub(in crate::commands) fn claim(file: &File) -> io::Result<bool> {
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Ok(false),
+        // Where locks are not supported, leftovers are reported and not removed.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file.metadata()?.nlink() > 0),
+    }
+}
+
+/// Whether a name still means the file, or directory, that was opened by it.
+pub(in crate::commands) fn is_still(path: &Path, opened: &File) -> io::Result<bool> {
+    let opened = opened.metadata()?;
+    match path.symlink_metadata() {
+        Ok(found) => Ok((found.dev(), found.ino()) == (opened.dev(), opened.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 fn take_at(directory: BorrowedFd<'_>, name: &Path) -> io::Result<Option<File>> {

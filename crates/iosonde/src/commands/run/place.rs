@@ -1,13 +1,16 @@
 //! Where the files of a suite's jobs are on a target: below a scratch directory of ours, or the file or device itself.
 
 use crate::commands::ceph;
-use crate::commands::leftovers::lock::take_lock_within;
+use crate::commands::leftovers::kept;
+use crate::commands::leftovers::lock::{claim, is_still, take_lock_within};
+use crate::commands::leftovers::name::{made_by, new_names};
 use crate::failure::Failure;
 use iosonde_engine::device::guard::lasting_name;
 use iosonde_engine::placed::{file_in, put};
 use iosonde_job::Target;
 use iosonde_job::place::{confine, engine_of_elsewhere, into_volume, relocate_to_file};
 use iosonde_job::plan::{Direction, Engine, Extent, Job, Plan};
+use iosonde_result::doctor::MadeBy;
 use iosonde_result::session::RunError;
 use iosonde_study::probe::TargetKind;
 use std::fs::{self, File};
@@ -222,6 +225,8 @@ fn below_scratch(job: &mut Job, scratch: &str) {
 /// A directory of ours; removed with all that is in it when it is dropped.
 struct Scratch {
     path: PathBuf,
+    /// Itself, by which it is known.
+    directory: File,
     _lock: File,
 }
 
@@ -233,24 +238,33 @@ fn scratch(name: &str, tell: &mut dyn FnMut(&str)) -> io::Result<Scratch> {
             remove_leftover(&entry.path(), tell);
         }
     }
-    let pid = std::process::id();
-    let mut attempt = 0;
-    loop {
-        let path = directory.join(format!("{PREFIX}{pid}-{attempt}"));
+    for name in new_names(PREFIX)? {
+        let path = directory.join(name);
         match fs::create_dir(&path) {
-            Ok(()) => {
-                let lock = File::create_new(path.join(LOCK))?;
-                // Where locks are not supported, leftovers stay and are told.
-                let _ = lock.try_lock();
-                return Ok(Scratch { path, _lock: lock });
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(error) => return Err(error),
+        }
+        match File::create_new(path.join(LOCK)) {
+            Ok(lock) if claim(&lock)? => {
+                let directory = File::open(&path)?;
+                return Ok(Scratch {
+                    path,
+                    directory,
+                    _lock: lock,
+                });
             }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => attempt += 1,
+            // Another process takes it for a leftover, and removes it.
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
     }
+    unreachable!("names do not end")
 }
 
 fn remove_leftover(path: &Path, tell: &mut dyn FnMut(&str)) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
     let shown = path.display();
     match take_lock_within(path, LOCK) {
         Ok(None) => tell(&format!(
@@ -259,22 +273,30 @@ fn remove_leftover(path: &Path, tell: &mut dyn FnMut(&str)) {
         Err(error) => tell(&format!(
             "{shown} may be a leftover of a killed suite ({error}); remove it if it is"
         )),
-        Ok(Some(_lock)) => match fs::remove_dir_all(path) {
-            Ok(()) => tell(&format!("removed {shown}, which a killed suite had left")),
-            Err(error) => tell(&format!(
-                "{shown} was left by a killed suite and cannot be removed: {error}"
-            )),
-        },
+        Ok(Some(_lock)) if made_by(&name, PREFIX) == MadeBy::ThisBoot => {
+            match fs::remove_dir_all(path) {
+                Ok(()) => tell(&format!("removed {shown}, which a killed suite had left")),
+                Err(error) => tell(&format!(
+                    "{shown} was left by a killed suite and cannot be removed: {error}"
+                )),
+            }
+        }
+        Ok(Some(_lock)) => tell(&kept(path)),
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.path) {
-            eprintln!(
-                "warning: {} could not be removed: {error}",
-                self.path.display()
-            );
+        let shown = self.path.display();
+        match is_still(&self.path, &self.directory) {
+            Ok(false) => eprintln!(
+                "warning: {shown} was removed or replaced by another program during the run: its lock was lost"
+            ),
+            _ => {
+                if let Err(error) = fs::remove_dir_all(&self.path) {
+                    eprintln!("warning: {shown} could not be removed: {error}");
+                }
+            }
         }
     }
 }
@@ -293,15 +315,25 @@ mod tests {
     fn files_are_within_the_scratch_directory_which_goes() {
         let base = std::env::temp_dir().join(format!("iosonde-ground-{}", std::process::id()));
         let _ = fs::remove_dir_all(&base);
-        fs::create_dir_all(base.join(format!("{PREFIX}1-0"))).unwrap();
-        fs::write(base.join(format!("{PREFIX}1-0/{LOCK}")), "").unwrap();
+        let old = base.join(format!("{PREFIX}1-0"));
+        let left = base.join(new_names(PREFIX).unwrap().nth(9).unwrap());
+        for directory in [&old, &left] {
+            fs::create_dir_all(directory).unwrap();
+            fs::write(directory.join(LOCK), "").unwrap();
+        }
         let name = base.to_str().unwrap();
         let mut told = Vec::new();
         let kind = TargetKind::Directory {
             free_bytes: 1 << 40,
         };
         let ground = Ground::open(name, kind, &mut |note| told.push(note.to_owned())).unwrap();
-        assert!(told.len() == 1 && told[0].contains("removed"), "{told:?}");
+        told.sort();
+        assert!(told[0].contains("iosonde doctor --clean"), "{told:?}");
+        assert!(
+            told[1].starts_with("removed ") && told.len() == 2,
+            "{told:?}"
+        );
+        fs::remove_dir_all(&old).unwrap();
         let mut plan = plan("--name=a --size=1m --filename=/etc/passwd");
         ground.put(&mut plan).unwrap();
         let files = &plan.jobs[0].files;

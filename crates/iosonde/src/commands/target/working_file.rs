@@ -3,10 +3,12 @@
 //! The file is locked (flock(2)) while its probe lives, so that a later probe can tell a file that a killed one has left
 //! from one in use, also across containers, where process ids say nothing.
 
-use crate::commands::leftovers::lock::take_lock;
+use crate::commands::leftovers::kept;
+use crate::commands::leftovers::lock::{claim, is_still, take_lock};
+use crate::commands::leftovers::name::{is_of_this_process, made_by, new_names};
+use iosonde_result::doctor::MadeBy;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// How names of working files begin.
@@ -23,17 +25,16 @@ pub(super) struct WorkingFile {
 impl WorkingFile {
     /// Makes an empty one in a directory.
     pub(super) fn create(directory: &Path) -> io::Result<WorkingFile> {
-        let pid = std::process::id();
-        let mut attempt = 0;
-        loop {
-            let path = directory.join(format!("{PREFIX}{pid}-{attempt}"));
+        for name in new_names(PREFIX)? {
+            let path = directory.join(name);
             match File::create_new(&path) {
-                Ok(file) if is_claimed(&file)? => return Ok(WorkingFile { path, file }),
-                Ok(_) => attempt += 1,
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => attempt += 1,
+                Ok(file) if claim(&file)? => return Ok(WorkingFile { path, file }),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
         }
+        unreachable!("names do not end")
     }
 
     /// Where it is.
@@ -46,23 +47,17 @@ impl Drop for WorkingFile {
     fn drop(&mut self) {
         // The kernel takes a ring that has ended apart later, and holds its files until then: whoever comes next finds the room.
         let _ = self.file.set_len(0);
-        if let Err(error) = fs::remove_file(&self.path)
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            eprintln!(
-                "warning: {} could not be removed: {error}",
-                self.path.display()
-            );
+        let shown = self.path.display();
+        match is_still(&self.path, &self.file) {
+            Ok(false) => eprintln!(
+                "warning: {shown} was removed or replaced by another program during the run: its lock was lost"
+            ),
+            _ => {
+                if let Err(error) = fs::remove_file(&self.path) {
+                    eprintln!("warning: {shown} could not be removed: {error}");
+                }
+            }
         }
-    }
-}
-
-/// Marks a new file as in use. Not if another process found it before it was marked, and takes it for a leftover.
-fn is_claimed(file: &File) -> io::Result<bool> {
-    match file.try_lock() {
-        Err(fs::TryLockError::WouldBlock) => Ok(false),
-        // Where locks are not supported, leftovers are reported and not removed.
-        Ok(()) | Err(fs::TryLockError::Error(_)) => Ok(file.metadata()?.nlink() > 0),
     }
 }
 
@@ -87,29 +82,27 @@ pub(super) fn sweep(directory: &Path) -> Vec<String> {
 }
 
 fn remove_leftover(path: &Path) -> Option<String> {
-    let name = path.display();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let shown = path.display();
     Some(match take_lock(path) {
-        Ok(Some(_lock)) => match fs::remove_file(path) {
-            Ok(()) => format!("removed {name}, which a killed probe had left"),
-            Err(error) => {
-                format!("{name} was left by a killed probe and cannot be removed: {error}")
-            }
-        },
         // Probes of one process take turns.
-        Ok(None) if is_ours(path) => return None,
+        Ok(None) if is_of_this_process(&name, PREFIX) => return None,
         Ok(None) => format!(
-            "{name}: another probe is running here, so both will see less than the target can do"
+            "{shown}: another probe is running here, so both will see less than the target can do"
         ),
+        Ok(Some(_lock)) if made_by(&name, PREFIX) == MadeBy::ThisBoot => {
+            match fs::remove_file(path) {
+                Ok(()) => format!("removed {shown}, which a killed probe had left"),
+                Err(error) => {
+                    format!("{shown} was left by a killed probe and cannot be removed: {error}")
+                }
+            }
+        }
+        Ok(Some(_lock)) => kept(path),
         Err(error) => {
-            format!("{name} is of another probe; whether that still runs cannot be told ({error})")
+            format!("{shown} is of another probe; whether that still runs cannot be told ({error})")
         }
     })
-}
-
-/// Whether this process made a file that is in use.
-fn is_ours(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name.starts_with(&format!("{PREFIX}{}-", std::process::id()))
 }
 
 #[cfg(test)]
@@ -136,18 +129,30 @@ mod tests {
     }
 
     #[test]
+    fn file_put_in_place_of_a_working_file_is_not_removed() {
+        let directory = directory("replaced");
+        let file = WorkingFile::create(&directory).unwrap();
+        let (path, other) = (file.path().to_owned(), directory.join("other"));
+        fs::write(&other, "precious").unwrap();
+        fs::rename(&other, &path).unwrap();
+        drop(file);
+        assert_eq!(fs::read(&path).unwrap(), b"precious");
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
     fn a_file_that_another_takes_for_a_leftover_is_not_used() {
         let directory = directory("claim");
         let path = directory.join(".iosonde-probe-0-0");
         let made = File::create_new(&path).unwrap();
         let other = File::open(&path).unwrap();
         other.try_lock().unwrap();
-        assert!(!is_claimed(&made).unwrap(), "about to be removed");
+        assert!(!claim(&made).unwrap(), "about to be removed");
         fs::remove_file(&path).unwrap();
         drop(other);
-        assert!(!is_claimed(&made).unwrap(), "removed");
+        assert!(!claim(&made).unwrap(), "removed");
         let made = File::create_new(&path).unwrap();
-        assert!(is_claimed(&made).unwrap());
+        assert!(claim(&made).unwrap());
         fs::remove_dir_all(&directory).unwrap();
     }
 
@@ -158,12 +163,20 @@ mod tests {
         let other = directory.join(".iosonde-probe-2-0");
         let lock = File::create_new(&other).unwrap();
         lock.try_lock().unwrap();
-        let left = directory.join(".iosonde-probe-1-0");
+        let left = directory.join(new_names(PREFIX).unwrap().nth(9).unwrap());
+        let old = directory.join(".iosonde-probe-1-0");
+        let elsewhere = directory.join(".iosonde-probe-db-1-0123456789ab-0123456789abcdef-0");
         let foreign = directory.join("iosonde-probe-1");
-        fs::write(&left, "x").unwrap();
-        fs::write(&foreign, "x").unwrap();
+        for path in [&left, &old, &elsewhere, &foreign] {
+            fs::write(path, "x").unwrap();
+        }
         let notes = sweep(&directory);
-        assert_eq!(notes.len(), 2);
+        assert_eq!(notes.len(), 4, "{notes:?}");
+        let kept = notes
+            .iter()
+            .filter(|note| note.contains("iosonde doctor --clean"));
+        assert_eq!(kept.count(), 2, "{notes:?}");
+        assert!(old.exists() && elsewhere.exists());
         assert_eq!(
             notes
                 .iter()
