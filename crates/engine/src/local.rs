@@ -38,6 +38,7 @@ use crate::device::host::memory_to_take;
 use crate::device::write_hold::DeviceHolds;
 use crate::interrupt::Interrupt;
 use crate::placed::placed;
+pub use crate::prepare::HeldPaths;
 pub use crate::prepare::ToBe;
 use crate::prepare::{CreatedFiles, FileKind, FileUse, Made};
 use crate::sys::thread::raise_open_files;
@@ -141,6 +142,7 @@ impl LocalRunner {
         LocalSession {
             runner: self,
             made: Made::default(),
+            held: HeldPaths::default(),
             estate: Mutex::default(),
             worn: simulate::Worn::default(),
         }
@@ -152,6 +154,7 @@ impl LocalRunner {
 pub struct LocalSession {
     runner: LocalRunner,
     made: Made,
+    held: HeldPaths,
     estate: Mutex<Estate>,
     /// What runs have made of simulated devices.
     worn: simulate::Worn,
@@ -161,6 +164,11 @@ impl LocalSession {
     /// From now on a file or device is one of [`LocalRunner::only_read`].
     pub fn only_read(&mut self, path: PathBuf) {
         self.runner.only_read.push(path);
+    }
+
+    /// Where the caller notes what it has made for plans and holds open.
+    pub fn held_paths(&self) -> HeldPaths {
+        self.held.clone()
     }
 
     /// From now on jobs may touch these targets and nothing else ([`Permissions::targets`]).
@@ -202,7 +210,7 @@ impl Session for LocalSession {
         let plan = &traced.plan;
         buffers::check(plan, memory_to_take(&device::system::System::live()))?;
         let holds = DeviceHolds::default();
-        let created = CreatedFiles::after(self.made.created.ids());
+        let created = CreatedFiles::after(self.made.created.ids()).with_held(self.held.clone());
         let (clones, mut made, _hold) =
             files::make_ready(&traced, (&self.runner, &holds), &created, begun, observer)?;
         let created = created.with_commands(files::has_commands(plan));

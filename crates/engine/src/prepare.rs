@@ -10,7 +10,7 @@ mod resolve;
 mod to_be;
 mod traced;
 
-pub use created::{CreatedFiles, FileId};
+pub use created::{CreatedFiles, FileId, HeldPaths};
 pub use keeper::{Access, FileKeeper};
 pub use layout::{Layout, Made, lay_out};
 pub use open::{CachedFiles, OpenSet, WriteAccess, open_files, pre_read};

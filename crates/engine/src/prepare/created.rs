@@ -5,12 +5,14 @@
 
 use super::resolve::target_error;
 use iosonde_result::session::RunError;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::ErrorKind;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Links that a name may lead through, as for the kernel.
 const LINKS_MAX: usize = 40;
@@ -47,6 +49,49 @@ pub struct CreatedFiles {
     before: Arc<BTreeMap<PathBuf, FileId>>,
     /// Whether jobs run commands, which may make files of any name.
     has_commands: bool,
+    held: HeldPaths,
+}
+
+/// Working files and scratch directories that the caller has made and holds open; clones share them. In a directory that others can write to, anybody
+/// can put something else in their place, so they and what is in them are opened by descriptor, not by name.
+#[derive(Debug, Clone, Default)]
+pub struct HeldPaths {
+    held: Arc<Mutex<Vec<(PathBuf, Weak<File>)>>>,
+}
+
+impl HeldPaths {
+    /// As long as this file or directory is open, its name, and what is in it, means it.
+    pub fn hold(&self, path: &Path, opened: &Arc<File>) {
+        let mut held = self.lock();
+        held.retain(|(_, opened)| opened.strong_count() > 0);
+        held.push((path.to_owned(), Arc::downgrade(opened)));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(PathBuf, Weak<File>)>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A name of what a path meant when it was opened.
+    fn reach<'a>(&self, path: &'a Path) -> Cow<'a, Path> {
+        let held = self.lock();
+        let mut found = held.iter().filter_map(|(name, opened)| {
+            let rest = path.strip_prefix(name).ok()?;
+            let opened = opened.upgrade()?;
+            let descriptor = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()));
+            // A join with nothing would end in a slash.
+            Some(match rest.as_os_str().is_empty() {
+                true => descriptor,
+                false => descriptor.join(rest),
+            })
+        });
+        found.next().map_or(Cow::Borrowed(path), Cow::Owned)
+    }
+
+    fn has(&self, path: &Path) -> bool {
+        let held = self.lock();
+        let mut names = held.iter().filter(|(_, opened)| opened.strong_count() > 0);
+        names.any(|(name, _)| name == path)
+    }
 }
 
 impl CreatedFiles {
@@ -56,6 +101,11 @@ impl CreatedFiles {
             before: Arc::new(before),
             ..CreatedFiles::default()
         }
+    }
+
+    /// The same files, with what the caller holds.
+    pub fn with_held(self, held: HeldPaths) -> CreatedFiles {
+        CreatedFiles { held, ..self }
     }
 
     /// The same files, for jobs that run commands or not.
@@ -85,6 +135,9 @@ impl CreatedFiles {
         options: &OpenOptions,
         is_direct: bool,
     ) -> Result<(File, bool), OpenFailure> {
+        if self.held.has(path) {
+            return Ok((options.open(self.held.reach(path))?, false));
+        }
         // Locked until the file is noted: clones that start together make one.
         let mut files = self.lock();
         if files.contains_key(path) {
@@ -93,7 +146,7 @@ impl CreatedFiles {
                 opened => return Ok((opened?, false)),
             }
         }
-        let behind_links = behind_links(path);
+        let behind_links = behind_links(&self.held.reach(path));
         // Where O_DIRECT is refused (EINVAL), the file has been made nevertheless.
         let made = match is_direct {
             true => File::create_new(&behind_links),
@@ -128,8 +181,17 @@ impl CreatedFiles {
         let is_known = files.contains_key(path) || self.before.contains_key(path);
         match is_known {
             true => self.open_known(&files, path, options),
-            false => Ok(options.open(path)?),
+            false => self.open_by_descriptor(path, options),
         }
+    }
+
+    /// Opens what a name means, or meant when the caller has opened it.
+    pub(super) fn open_by_descriptor(
+        &self,
+        path: &Path,
+        options: &OpenOptions,
+    ) -> Result<File, OpenFailure> {
+        Ok(options.open(self.held.reach(path))?)
     }
 
     /// Opens a file that was made for this run, by whatever name.
@@ -146,10 +208,11 @@ impl CreatedFiles {
             by_name == Some(id) || self.has_commands || self.is_among(files, id)
         };
         // Another program's file is not even opened: a FIFO would block.
-        if !is_known(&path.metadata()?) {
+        let reached = self.held.reach(path);
+        if !is_known(&reached.metadata()?) {
             return Err(OpenFailure::MadeByOthers);
         }
-        let file = options.open(path)?;
+        let file = options.open(reached)?;
         match is_known(&file.metadata()?) {
             true => Ok(file),
             false => Err(OpenFailure::MadeByOthers),
@@ -246,6 +309,7 @@ fn behind_links(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
 
     fn writing() -> OpenOptions {
         let mut options = OpenOptions::new();
@@ -279,6 +343,42 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), b"precious");
         let commands = created.with_commands(true);
         assert!(!commands.open_missing(&path, &writing(), false).unwrap().1);
+    }
+
+    #[test]
+    fn what_is_held_is_reached_by_descriptor() {
+        let scratch = tempfile::tempdir().unwrap();
+        let [file, directory, victim] =
+            ["file", "directory", "victim"].map(|name| scratch.path().join(name));
+        std::fs::create_dir(&directory).unwrap();
+        std::fs::create_dir(&victim).unwrap();
+        std::fs::write(victim.join("a"), "precious").unwrap();
+        let held = HeldPaths::default();
+        let opened = Arc::new(File::create_new(&file).unwrap());
+        held.hold(&file, &opened);
+        let opened_directory = Arc::new(File::open(&directory).unwrap());
+        held.hold(&directory, &opened_directory);
+        // Others replace both by links.
+        let aside = scratch.path().join("aside");
+        std::fs::rename(&directory, &aside).unwrap();
+        std::os::unix::fs::symlink(&victim, &directory).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink(victim.join("a"), &file).unwrap();
+        let created = CreatedFiles::default().with_held(held);
+        let (mut inner, is_new) = created
+            .open_missing(&directory.join("a"), &writing(), false)
+            .unwrap();
+        inner.write_all(b"measured").unwrap();
+        assert!(is_new && aside.join("a").exists());
+        for mut outer in [
+            created.open_existing(&file, &writing()).unwrap(),
+            created.open_missing(&file, &writing(), false).unwrap().0,
+        ] {
+            outer.write_all(b"measured").unwrap();
+        }
+        assert_eq!(std::fs::read(victim.join("a")).unwrap(), b"precious");
+        created.remove_all();
+        assert!(!aside.join("a").exists() && victim.join("a").exists());
     }
 
     #[test]

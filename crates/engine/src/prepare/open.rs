@@ -233,7 +233,7 @@ impl Opener {
     fn open_file(&self, file: &FileUse, options: &mut OpenOptions) -> Result<File, OpenFailure> {
         let path = &file.path;
         if !self.write || file.kind != FileKind::Regular {
-            return Ok(options.open(path)?);
+            return self.created.open_by_descriptor(path, options);
         }
         if !self.create {
             return self.created.open_existing(path, options);

@@ -109,7 +109,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
     }
     let system = System::live();
     let here = [PathBuf::from(".")];
-    let targets = match args.targets.as_slice() {
+    let targets: &[PathBuf] = match args.targets.as_slice() {
         [] => &here,
         named => named,
     };

@@ -102,6 +102,7 @@ impl<'a> Places<'a> {
                         target: opened.target.clone(),
                         size_bytes: None,
                     });
+                    opened.note_in(&places.local.held_paths());
                     places._opened.push(opened);
                 }
             }

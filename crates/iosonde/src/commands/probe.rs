@@ -275,11 +275,13 @@ impl Probes<'_> {
             ..LocalRunner::default()
         }
         .open();
+        let held = session.held_paths();
         let mut taking = self.turns.taken_by(who, &mut session);
         taking.begin();
         let opened = Opened::open(name, consent, &self.args.ceph.access(), &mut |note| {
             live.note(note);
         })?;
+        opened.note_in(&held);
         keeper.begin("probe", &opened.target.name);
         let mut keeping = KeepingSession {
             session: &mut taking,

@@ -6,6 +6,7 @@ use super::ceph;
 use crate::failure::Failure;
 use iosonde_engine::device::space::{space, view_of_kernel};
 use iosonde_engine::failure::remedy_for_forbidden;
+use iosonde_engine::local::HeldPaths;
 use iosonde_job::plan::CephAccess;
 use iosonde_result::session::RunError;
 use iosonde_study::probe::{ProbeTarget, TargetKind};
@@ -24,10 +25,17 @@ pub(super) fn has_leftovers(name: &str) -> bool {
 pub(in crate::commands) struct Opened {
     /// For the study.
     pub(in crate::commands) target: ProbeTarget,
-    _working_file: Option<WorkingFile>,
+    working_file: Option<WorkingFile>,
 }
 
 impl Opened {
+    /// Has plans reach the working file by its descriptor.
+    pub(in crate::commands) fn note_in(&self, held: &HeldPaths) {
+        if let Some(file) = &self.working_file {
+            held.hold(file.path(), file.file());
+        }
+    }
+
     /// Makes the working file, if the target is a directory, and removes those that killed runs have left.
     pub(in crate::commands) fn open(
         name: &str,
@@ -43,7 +51,7 @@ impl Opened {
                     path: ceph::path(&target)?,
                     kind,
                 },
-                _working_file: None,
+                working_file: None,
             });
         }
         let mut working_file = None;
@@ -77,7 +85,7 @@ impl Opened {
                 path,
                 kind,
             },
-            _working_file: working_file,
+            working_file,
         })
     }
 }

@@ -126,6 +126,8 @@ pub(super) fn measure(
         ..LocalRunner::default()
     }
     .open();
+    let held = session.held_paths();
+    sites.iter().for_each(|site| site.site.note_in(&held));
     let mut runner = Runner {
         args,
         suite,
@@ -412,6 +414,7 @@ impl Runner<'_> {
         let live = &self.live;
         let note = &mut |note: &str| live.line(note);
         let studied = on.site.studied(&on.target.name, self.args, note)?;
+        studied.note_in(&self.session.held_paths());
         self.session.permit_targets(studied.target.permitted());
         let within = Within {
             args: self.args,

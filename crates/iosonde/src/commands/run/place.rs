@@ -6,6 +6,7 @@ use crate::commands::leftovers::lock::{claim, is_still, take_lock_within};
 use crate::commands::leftovers::name::{made_by, new_names};
 use crate::failure::Failure;
 use iosonde_engine::device::guard::lasting_name;
+use iosonde_engine::local::HeldPaths;
 use iosonde_engine::placed::{file_in, put};
 use iosonde_job::Target;
 use iosonde_job::place::{confine, engine_of_elsewhere, into_volume, relocate_to_file};
@@ -16,6 +17,7 @@ use iosonde_study::probe::TargetKind;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How names of scratch directories begin.
 pub(in crate::commands) const PREFIX: &str = ".iosonde-suite-";
@@ -61,6 +63,13 @@ impl Ground {
             scratch,
             ceph,
         })
+    }
+
+    /// Has plans reach what is in the scratch directory by its descriptor.
+    pub(super) fn note_in(&self, held: &HeldPaths) {
+        if let Some(scratch) = &self.scratch {
+            held.hold(&scratch.path, &scratch.directory);
+        }
     }
 
     /// Puts a plan on the target; what it must not do there is an error. Returns what the user should know.
@@ -226,7 +235,7 @@ fn below_scratch(job: &mut Job, scratch: &str) {
 struct Scratch {
     path: PathBuf,
     /// Itself, by which it is known.
-    directory: File,
+    directory: Arc<File>,
     _lock: File,
 }
 
@@ -247,7 +256,7 @@ fn scratch(name: &str, tell: &mut dyn FnMut(&str)) -> io::Result<Scratch> {
         }
         match File::create_new(path.join(LOCK)) {
             Ok(lock) if claim(&lock)? => {
-                let directory = File::open(&path)?;
+                let directory = Arc::new(File::open(&path)?);
                 return Ok(Scratch {
                     path,
                     directory,

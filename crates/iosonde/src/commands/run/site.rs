@@ -8,7 +8,7 @@ use crate::commands::target::{Opened, check};
 use crate::failure::Failure;
 use iosonde_cluster::{AnySession, ClusterOptions, Watch};
 use iosonde_engine::device::identify::identify;
-use iosonde_engine::local::LocalSession;
+use iosonde_engine::local::{HeldPaths, LocalSession};
 use iosonde_job::Plan;
 use iosonde_result::session::{RunError, Session};
 use iosonde_study::probe::{Budget, ProbeTarget, TargetKind};
@@ -35,7 +35,16 @@ pub(super) struct Studied {
     /// How much of it is used where nothing is said; `None` is what the study takes.
     pub(super) size_bytes: Option<u64>,
     /// Made for this study alone.
-    _opened: Option<Opened>,
+    opened: Option<Opened>,
+}
+
+impl Studied {
+    /// Has plans reach the working file by its descriptor.
+    pub(super) fn note_in(&self, held: &HeldPaths) {
+        if let Some(opened) = &self.opened {
+            opened.note_in(held);
+        }
+    }
 }
 
 impl<'a> Site<'a> {
@@ -96,6 +105,13 @@ impl<'a> Site<'a> {
         }
     }
 
+    /// Has plans reach what was made for them by its descriptor.
+    pub(super) fn note_in(&self, held: &HeldPaths) {
+        if let Site::Here(ground) = self {
+            ground.note_in(held);
+        }
+    }
+
     /// Makes the target ready for a study.
     pub(super) fn studied(
         &mut self,
@@ -114,7 +130,7 @@ impl<'a> Site<'a> {
                 Ok(Studied {
                     target: opened.target.clone(),
                     size_bytes: None,
-                    _opened: Some(opened),
+                    opened: Some(opened),
                 })
             }
             Site::Pod(pod) => {
@@ -123,7 +139,7 @@ impl<'a> Site<'a> {
                 Ok(Studied {
                     target: cluster::probe_target(&pod.name, session, found, options),
                     size_bytes: cluster::working_set(options, 1, Budget::NORMAL.size_bytes),
-                    _opened: None,
+                    opened: None,
                 })
             }
         }

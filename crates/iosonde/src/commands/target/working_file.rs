@@ -10,6 +10,7 @@ use iosonde_result::doctor::MadeBy;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How names of working files begin.
 pub(in crate::commands) const PREFIX: &str = ".iosonde-probe-";
@@ -19,7 +20,7 @@ pub(in crate::commands) const PREFIX: &str = ".iosonde-probe-";
 pub(super) struct WorkingFile {
     path: PathBuf,
     /// Its lock.
-    file: File,
+    file: Arc<File>,
 }
 
 impl WorkingFile {
@@ -28,13 +29,21 @@ impl WorkingFile {
         for name in new_names(PREFIX)? {
             let path = directory.join(name);
             match File::create_new(&path) {
-                Ok(file) if claim(&file)? => return Ok(WorkingFile { path, file }),
+                Ok(file) if claim(&file)? => {
+                    let file = Arc::new(file);
+                    return Ok(WorkingFile { path, file });
+                }
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
         }
         unreachable!("names do not end")
+    }
+
+    /// Itself, whatever its name has come to mean.
+    pub(super) fn file(&self) -> &Arc<File> {
+        &self.file
     }
 
     /// Where it is.
