@@ -1,6 +1,7 @@
 //! One plan from a file or from standard input; messages and the result to standard output.
 
 use crate::Failure;
+use iosonde_engine::bounded_read::{self, TEXT_BYTES_MAX};
 use iosonde_engine::local::LocalRunner;
 use iosonde_job::Plan;
 use iosonde_result::interval::Interval;
@@ -9,7 +10,7 @@ use iosonde_result::run::Event;
 use iosonde_result::session::Session;
 use iosonde_result::wire::{Message, ProgressReport, line};
 use std::ffi::OsString;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 
 /// Runs it. A plan with an error of its own still has a result.
 pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
@@ -31,19 +32,14 @@ pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
 }
 
 fn read(words: &[OsString]) -> Result<Plan, String> {
-    let mut text = String::new();
-    match words {
-        [] => io::stdin()
-            .read_to_string(&mut text)
+    let bytes = match words {
+        [] => bounded_read::standard_input(TEXT_BYTES_MAX)
             .map_err(|error| format!("standard input: {error}"))?,
-        [file] => {
-            let name = file.to_string_lossy();
-            text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
-            text.len()
-        }
+        [file] => bounded_read::file(file, TEXT_BYTES_MAX)
+            .map_err(|error| format!("{}: {error}", file.to_string_lossy()))?,
         _ => return Err("one file at most is read".to_owned()),
     };
-    serde_json::from_str(&text).map_err(|error| format!("this is no plan: {error}"))
+    serde_json::from_slice(&bytes).map_err(|error| format!("this is no plan: {error}"))
 }
 
 fn tell(message: &Message) {

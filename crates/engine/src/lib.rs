@@ -2,6 +2,7 @@
 
 pub mod backend;
 pub mod bottleneck;
+pub mod bounded_read;
 #[cfg(feature = "ceph")]
 pub mod ceph;
 #[cfg(not(feature = "ceph"))]

@@ -1,8 +1,10 @@
 //! What job files ask of the machine, answered by this one.
 
+use crate::bounded_read::{self, TEXT_BYTES_MAX};
 use crate::device::{host::host, system::System};
 use iosonde_job::Env;
 use iosonde_result::host::Host;
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::sync::OnceLock;
@@ -25,13 +27,19 @@ impl Env for SystemEnv {
     }
 
     fn read_file(&self, path: &str) -> io::Result<Vec<u8>> {
-        std::fs::read(path)
+        bounded_read::file(path, TEXT_BYTES_MAX)
+    }
+
+    fn read_start(&self, path: &str, most: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        File::open(path)?
+            .take(most as u64)
+            .read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
     fn read_stdin(&self) -> io::Result<Vec<u8>> {
-        let mut text = Vec::new();
-        io::stdin().lock().read_to_end(&mut text)?;
-        Ok(text)
+        bounded_read::standard_input(TEXT_BYTES_MAX)
     }
 
     fn is_device(&self, path: &str) -> bool {

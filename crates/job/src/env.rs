@@ -7,8 +7,10 @@ use std::io;
 pub trait Env {
     /// An environment variable.
     fn var(&self, name: &str) -> Option<String>;
-    /// The contents of a job file or include file.
+    /// The contents of a job file or include file. One of more bytes than people write is an error.
     fn read_file(&self, path: &str) -> io::Result<Vec<u8>>;
+    /// The first bytes of a file, `most` of them or fewer. It may have no end, as /dev/urandom.
+    fn read_start(&self, path: &str, most: usize) -> io::Result<Vec<u8>>;
     /// All of standard input, for the job file `-`.
     fn read_stdin(&self) -> io::Result<Vec<u8>>;
     /// Whether the path is a block or character device: a job named after one works on it.
@@ -77,6 +79,12 @@ impl Env for FakeEnv {
             Some(text) => Ok(text.clone().into_bytes()),
             None => Err(io::Error::from(io::ErrorKind::NotFound)),
         }
+    }
+
+    fn read_start(&self, path: &str, most: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = self.read_file(path)?;
+        bytes.truncate(most);
+        Ok(bytes)
     }
 
     fn read_stdin(&self) -> io::Result<Vec<u8>> {

@@ -16,6 +16,9 @@ use std::collections::BTreeSet;
 /// Sections that share their globals: the command line with the first job file, then each further job file.
 pub type Unit = Vec<Section>;
 
+/// Files of all clones of all jobs together. Each takes memory for its name, size and place.
+const MAX_FILES: u64 = 4 << 20;
+
 /// What the command line says about the jobs.
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {
@@ -189,6 +192,7 @@ impl Resolver<'_> {
     fn finish(mut self) -> Plan {
         self.check_sections();
         self.check_waits();
+        self.check_files();
         if self.exitall {
             self.exit_all();
         }
@@ -214,6 +218,24 @@ impl Resolver<'_> {
                 let message = format!("no section is called `{}`", section.text);
                 self.diagnostics
                     .push(Diagnostic::error(message).at(section.span));
+            }
+        }
+    }
+
+    /// All files are kept in memory while jobs run.
+    fn check_files(&mut self) {
+        let mut files = 0_u64;
+        for (job, (header, _)) in self.plan.jobs.iter().zip(&self.places) {
+            let of_job = u64::from(job.files.nrfiles) * u64::from(job.numjobs);
+            files = files.saturating_add(of_job);
+            if files > MAX_FILES {
+                let message = format!(
+                    "the jobs have {files} files (nrfiles x numjobs), more than {MAX_FILES}"
+                );
+                let error = Diagnostic::error(message).at(*header);
+                self.diagnostics
+                    .push(error.help("use a smaller nrfiles= or numjobs="));
+                return;
             }
         }
     }

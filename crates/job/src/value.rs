@@ -7,6 +7,7 @@ pub mod expression;
 pub mod list;
 pub mod number;
 pub mod pattern;
+pub(crate) use pattern::MAX_PATTERN_BYTES;
 pub mod split;
 
 pub use list::{colons, cpu_list, directions, node_list, number_list, ranges};

@@ -394,3 +394,46 @@ fn a_rate_of_a_load_that_was_cut_short_is_not_judged() {
     assert!(why.contains("the pod was lost"), "{why}");
     assert_eq!(judge_rate(rate, None, true).0, Verdict::NotMeasured);
 }
+
+#[test]
+fn suite_with_more_runs_than_any_device_lives_is_refused_before_they_are_made() {
+    let workload = |name: &str, depths: usize, jobs: usize| {
+        format!(
+            "[[workload]]\nname = \"{name}\"\noptions = {{ rw = \"read\", size = \"1g\" }}\n\
+             axes = {{ iodepth = \"1..{depths}+1\", numjobs = \"1..{jobs}+1\" }}\n"
+        )
+    };
+    let read = |text: &str| {
+        let limits = Limits::published();
+        let env = FakeEnv::new();
+        suite("s.toml", text, &BTreeMap::new(), limits, usize::MAX, &env)
+            .map_err(|all| all.render(false))
+    };
+    let error = read(&workload("a", 10_000, 1000)).unwrap_err();
+    assert!(
+        error.contains("10000000 runs") && error.contains("more than 100000"),
+        "{error}"
+    );
+    let error = read(&(workload("a", 10, 2) + &workload("b", 9999, 10))).unwrap_err();
+    assert!(error.contains("100010 runs"), "{error}");
+}
+
+#[test]
+fn includes_of_a_suite_have_bounds() {
+    let mut env = FakeEnv::new().file("a.toml", "include = [\"b.toml\"]\n");
+    env = env.file("b.toml", "include = [\"a.toml\"]\n");
+    let error = read("a.toml", "include = [\"b.toml\"]\n", &env).unwrap_err();
+    assert!(error.contains("a.toml includes itself"), "{error}");
+    for depth in 1..=16 {
+        let text = format!("include = [\"{}.toml\"]\n", depth + 1);
+        env = env.file(&format!("{depth}.toml"), &text);
+    }
+    let error = read("0.toml", "include = [\"1.toml\"]\n", &env).unwrap_err();
+    assert!(error.contains("too deeply"), "{error}");
+    env = env.file("leaf.toml", "about = \"x\"\n");
+    let text = |count| format!("include = [{}]\n", "\"leaf.toml\", ".repeat(count));
+    let error = read("x.toml", &text(257), &env).unwrap_err();
+    assert!(error.contains("more than 256 includes"), "{error}");
+    let error = read("x.toml", &text(256), &env).unwrap_err();
+    assert!(error.contains("there is no workload"), "{error}");
+}

@@ -1,12 +1,13 @@
 //! The traces that jobs replay: read before anything else, as they say which files are used, and how.
 
 use super::files::starts_later;
+use crate::bounded_read;
 use crate::prepare::target_error;
 use iosonde_job::plan::{BlockSize, Direction, Job, Mode, PerDirection, Plan, Replay, Workload};
 use iosonde_job::trace::{self, Trace, TracedFile};
 use iosonde_result::session::RunError;
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -111,17 +112,23 @@ fn refuse_cluster(job: &Job) -> Result<(), RunError> {
 }
 
 fn read(path: &str, replay: &Replay, readonly: bool) -> Result<Trace, RunError> {
-    let mut bytes = Vec::new();
-    let read = match path {
-        "-" => std::io::stdin().read_to_end(&mut bytes).map(drop),
-        path => std::fs::read(path).map(|read| bytes = read),
-    };
-    read.map_err(|error| target_error(Path::new(path), "read", &error))?;
     let wrong = |problem: String, remedy: &str| RunError::Target {
         path: path.to_owned(),
         problem,
         remedy: remedy.to_owned(),
     };
+    let bytes_max = bounded_read::document_bytes_max();
+    let read = match path {
+        "-" => bounded_read::standard_input(bytes_max),
+        path => bounded_read::file(path, bytes_max),
+    };
+    let bytes = read.map_err(|error| match error.kind() {
+        ErrorKind::FileTooLarge => wrong(
+            format!("cannot read the trace: {error}"),
+            "a trace is kept in memory: name a file that write_iolog=FILE has recorded, or a shorter part of it",
+        ),
+        _ => target_error(Path::new(path), "read", &error),
+    })?;
     let mut trace = trace::parse(&bytes).map_err(|error| {
         wrong(
             format!("{}: {}", error.place, error.problem),

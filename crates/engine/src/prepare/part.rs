@@ -2,7 +2,7 @@
 
 use super::resolve::{FileKind, min_block};
 use crate::workload::files::start_offset_bytes;
-use iosonde_job::plan::{Engine, Extent, Job};
+use iosonde_job::plan::{Engine, Extent, Job, MAX_FILE_BYTES};
 use iosonde_result::session::RunError;
 use std::path::Path;
 
@@ -70,7 +70,7 @@ impl Held<'_> {
             } else {
                 begins(before, held)
             };
-            held = held.max(ahead + wanted.unwrap_or(0));
+            held = held.max(ahead.saturating_add(wanted.unwrap_or(0)));
         }
         begins(clone, held)
     }
@@ -89,9 +89,22 @@ fn shared(job: &Job, start: u64, part_bytes: u64) -> u64 {
     if percent == 100.0 {
         return part_bytes;
     }
-    let share = ((start + part_bytes) as f64 * percent / 100.0) as u64;
+    let share = (start.saturating_add(part_bytes) as f64 * percent / 100.0) as u64;
     let share = share.min(part_bytes);
     share - share % min_block(job).max(1)
+}
+
+/// The end of a part, which must be one that offsets reach.
+pub(super) fn end_of_part(start: u64, size_bytes: u64, path: &Path) -> Result<u64, RunError> {
+    let end = start.checked_add(size_bytes);
+    end.filter(|end| *end <= MAX_FILE_BYTES)
+        .ok_or_else(|| RunError::Target {
+            path: path.display().to_string(),
+            problem: format!(
+                "{size_bytes} bytes behind offset {start} end beyond {MAX_FILE_BYTES} bytes (8 EiB), where offsets end"
+            ),
+            remedy: "use a smaller size=, offset= or offset_increment=".to_owned(),
+        })
 }
 
 /// What `filesize` leaves behind the offset: as in fio, it is the size of the whole file.

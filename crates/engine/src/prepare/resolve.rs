@@ -1,12 +1,12 @@
 //! Names, sizes and regions of a job's files, before anything is touched.
 
-use super::part::{Held, behind_offset};
+use super::part::{Held, behind_offset, end_of_part};
 use crate::device::space::{is_boundless, space};
 use crate::failure;
 use crate::sys::block;
 use crate::workload::files::start_offset_bytes;
 use crate::workload::{FileLayout, FileRegion};
-use iosonde_job::plan::{Direction, Engine, Extent, Files, Job};
+use iosonde_job::plan::{Direction, Engine, Extent, Files, Job, MAX_FILE_BYTES};
 use iosonde_result::session::RunError;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
@@ -110,7 +110,8 @@ pub fn resolve_beside(
         let end = laid_out(&path).filter(|_| job.files.file_append);
         files.push(one_file(job, clone, path, (index, count), end)?);
     }
-    let regions: u64 = files.iter().map(|file| file.region.size_bytes).sum();
+    let sizes = files.iter().map(|file| file.region.size_bytes);
+    let regions: u64 = sizes.fold(0, u64::saturating_add);
     if regions == 0 {
         return Err(no_size(job));
     }
@@ -264,10 +265,10 @@ fn without_files(job: &Job, clone: u32, paths: &[PathBuf]) -> Result<WorkerFiles
     let region = FileRegion {
         start_bytes,
         size_bytes,
-        file_bytes: start_bytes + size_bytes,
+        file_bytes: end_of_part(start_bytes, size_bytes, Path::new(&job.name))?,
     };
     // Without size=, the job is as large as its files.
-    let regions = size_bytes * count;
+    let regions = size_bytes.saturating_mul(count);
     let size = match job.files.size {
         Some(Extent::Bytes(size)) => size,
         Some(Extent::Percent(percent)) => (regions as f64 * percent.min(100.0) / 100.0) as u64,
@@ -318,7 +319,7 @@ fn one_file(
     let (start, size_bytes) = file.part(job, clone, wanted)?;
     let needed = match kind {
         FileKind::BlockDevice => known,
-        FileKind::Regular | FileKind::Stream => (start + size_bytes).max(known),
+        FileKind::Regular | FileKind::Stream => end_of_part(start, size_bytes, &path)?.max(known),
     };
     let region = FileRegion {
         start_bytes: start,
@@ -397,7 +398,7 @@ fn wanted_size(
 ) -> Result<Option<u64>, RunError> {
     if let Some((low, high)) = job.files.filesize {
         // The same file has the same size in every run.
-        let span = (high - low) + 1;
+        let span = (high - low).saturating_add(1);
         let drawn = low + crate::workload::rng::mix64(index + 1) % span;
         return Ok(Some(
             if low == high {
@@ -452,7 +453,8 @@ fn room_to_fill(job: &Job, known: u64, path: &Path) -> Result<Option<u64>, RunEr
     }
     let space =
         space(path).map_err(|error| target_error(path, "measure the file system of", &error))?;
-    Ok(Some(space.total_bytes.saturating_mul(2).max(known)))
+    let beyond = space.total_bytes.saturating_mul(2).min(MAX_FILE_BYTES / 2);
+    Ok(Some(beyond.max(known)))
 }
 
 /// Whether a job needs data to be there before it starts. As in fio, a file that will be mapped is filled.
@@ -516,6 +518,29 @@ mod tests {
         );
         let error = size("--size=50%").unwrap_err();
         assert!(error.contains("says no size"), "{error}");
+    }
+
+    #[test]
+    fn parts_end_where_offsets_end() {
+        let resolved = |options: &str| {
+            let words = format!("--name=a --filename=/nonexistent {options}");
+            let words: Vec<std::ffi::OsString> = words.split(' ').map(Into::into).collect();
+            let parsed = iosonde_job::parse(&words, &iosonde_job::env::FakeEnv::new()).unwrap();
+            resolve(&parsed.plan.jobs[0], 2).map(drop)
+        };
+        for engine in ["null", "psync"] {
+            for options in [
+                "--size=9223372036854775807 --offset=4k",
+                "--size=1m --offset=9223372036854775807 --offset_increment=9223372036854775807",
+            ] {
+                let error = resolved(&format!("--ioengine={engine} {options}"));
+                let error = error.unwrap_err().to_string();
+                assert!(error.contains("8 EiB"), "{engine} {options}: {error}");
+            }
+        }
+        assert!(resolved("--filesize=0-9223372036854775807").is_ok());
+        let many = "--ioengine=null --filesize=9223372036854775807 --nrfiles=4";
+        assert!(resolved(many).is_ok());
     }
 
     #[test]

@@ -30,7 +30,8 @@ pub struct FileLayout {
 impl FileLayout {
     /// The layout whose `size` is the sum of the regions.
     pub fn new(files: Vec<FileRegion>) -> Self {
-        let size_bytes = files.iter().map(|file| file.size_bytes).sum();
+        let sizes = files.iter().map(|file| file.size_bytes);
+        let size_bytes = sizes.fold(0, u64::saturating_add);
         FileLayout {
             files,
             size_bytes,
@@ -61,12 +62,13 @@ pub fn start_offset_bytes(
         Extent::Bytes(bytes) => bytes,
         Extent::Percent(percent) => (file_bytes as f64 * percent / 100.0) as u64,
     };
-    let offset = bytes(files.offset) + bytes(files.offset_increment) * u64::from(clone_index);
+    let ahead = bytes(files.offset_increment).saturating_mul(u64::from(clone_index));
+    let offset = bytes(files.offset).saturating_add(ahead);
     match (files.offset, files.offset_increment) {
         (Extent::Bytes(_), Extent::Bytes(_)) => offset,
         _ => match (files.offset_align, min_block_bytes) {
             (0, 0) => offset,
-            (0, align) | (align, _) => offset.next_multiple_of(align),
+            (0, align) | (align, _) => offset.checked_next_multiple_of(align).unwrap_or(u64::MAX),
         },
     }
 }

@@ -6,6 +6,7 @@ use iosonde_cluster::manifest::quantity;
 use iosonde_cluster::options::pod::{self, NodeSelectorRequirement, PodOptions, Quantity};
 use iosonde_cluster::options::{Toleration, toleration};
 use iosonde_cluster::{ClusterOptions, Placement, Pods, VolumeMode};
+use iosonde_engine::bounded_read;
 use iosonde_job::Target;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -302,7 +303,7 @@ fn resource(text: &str) -> Result<(String, Quantity), String> {
 
 fn json(text: &str) -> Result<serde_json::Value, String> {
     let read = match text.strip_prefix('@') {
-        Some(path) => std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?,
+        Some(path) => bounded_read::text(path).map_err(|error| format!("{path}: {error}"))?,
         None => text.to_owned(),
     };
     serde_json::from_str(&read).map_err(|error| error.to_string())

@@ -4,8 +4,8 @@ use crate::args::ImportArgs;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::store::{Imported, KeptStudy, Place, Store, read_documents};
+use iosonde_engine::bounded_read;
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::Path;
 
 /// Files that are kept together.
@@ -49,13 +49,12 @@ pub(crate) fn run(args: &ImportArgs) -> Result<(), Failure> {
 
 /// What a file holds. The error says what is wrong with it.
 pub(crate) fn studies(path: &Path) -> Result<Vec<KeptStudy>, String> {
-    let mut bytes = Vec::new();
-    let read = if path == Path::new("-") {
-        std::io::stdin().lock().read_to_end(&mut bytes)
-    } else {
-        std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut bytes))
+    let bytes_max = bounded_read::document_bytes_max();
+    let read = match path == Path::new("-") {
+        true => bounded_read::standard_input(bytes_max),
+        false => bounded_read::file(path, bytes_max),
     };
-    read.map_err(|error| error.to_string())?;
+    let bytes = read.map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&bytes);
     read_documents(&text)
 }

@@ -11,6 +11,7 @@ mod words;
 use crate::failure::Failure;
 use crate::output::Output;
 use clap::{Args, ValueEnum};
+use iosonde_engine::bounded_read;
 use iosonde_study::limits::{self, ChosenBandwidth, Limits, LimitsError, Query};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -126,7 +127,7 @@ pub(crate) fn read(path: Option<&Path>) -> Result<Cow<'static, Limits>, Failure>
         return Ok(Cow::Borrowed(published));
     };
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = bounded_read::text(path).map_err(|error| {
         Failure::usage(
             format!("{name}: {error}"),
             "name a limits file; docs/limits.md describes it",

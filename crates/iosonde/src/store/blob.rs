@@ -3,9 +3,10 @@
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
+use iosonde_engine::bounded_read;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::io::{BufReader, BufWriter, Read};
+use std::io::BufWriter;
 
 /// JSON of a value, compressed. JSON is written in morsels, of which each costs an encoder more than its bytes: they come
 /// together first.
@@ -16,18 +17,25 @@ pub(super) fn packed<T: Serialize>(value: &T) -> std::io::Result<Vec<u8>> {
     morsels.into_inner()?.finish()
 }
 
-/// The value whose JSON was compressed.
+/// The value whose JSON was compressed. A blob of a foreign history may unpack to a thousand times its length: what does not fit
+/// into memory is an error.
 pub(super) fn unpacked<T: DeserializeOwned>(blob: &[u8]) -> Result<T, serde_json::Error> {
-    let mut text = Vec::new();
-    BufReader::new(ZlibDecoder::new(blob))
-        .read_to_end(&mut text)
-        .map_err(serde_json::Error::io)?;
+    unpacked_within(blob, bounded_read::document_bytes_max())
+}
+
+fn unpacked_within<T: DeserializeOwned>(
+    blob: &[u8],
+    bytes_max: u64,
+) -> Result<T, serde_json::Error> {
+    let text =
+        bounded_read::stream(ZlibDecoder::new(blob), bytes_max).map_err(serde_json::Error::io)?;
     serde_json::from_slice(&text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read;
 
     #[test]
     fn what_goes_in_comes_out() {
@@ -37,5 +45,17 @@ mod tests {
         assert_eq!(unpacked::<Vec<f64>>(&blob).unwrap(), value);
         assert!(unpacked::<Vec<f64>>(&blob[..blob.len() / 2]).is_err());
         assert!(unpacked::<Vec<f64>>(b"").is_err());
+    }
+
+    #[test]
+    fn blob_that_unpacks_to_more_than_its_bound_is_an_error() {
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+        std::io::copy(&mut std::io::repeat(b' ').take(64 << 20), &mut encoder).unwrap();
+        let blob = encoder.finish().unwrap();
+        assert!(blob.len() < 1 << 17, "{}", blob.len());
+        let error = unpacked_within::<Vec<f64>>(&blob, 1 << 20).unwrap_err();
+        assert!(error.to_string().contains("more than 1 MiB"), "{error}");
+        let fits = packed(&vec![1.0; 1000]).unwrap();
+        assert!(unpacked_within::<Vec<f64>>(&fits, 1 << 20).is_ok());
     }
 }

@@ -101,7 +101,7 @@ pub const ROWS: &[Row] = &[
         "",
         "What blocks are filled with; %o is the block's offset.",
         |b, v| {
-            let read = |path: &str| v.env.read_file(path).ok();
+            let read = |path: &str| v.env.read_start(path, value::MAX_PATTERN_BYTES).ok();
             let parts = value::pattern_with_fields(v.str(), read)?;
             b.verify.pattern = Some(VerifyPattern { parts });
             Ok(())

@@ -336,7 +336,7 @@ pub const ROWS: &[Row] = &[
         "",
         "Write these bytes over and over: at most 128 KiB of them, as in newer fio (512 in 3.33).",
         |b, v| {
-            let read = |path: &str| v.env.read_file(path).ok();
+            let read = |path: &str| v.env.read_start(path, value::MAX_PATTERN_BYTES).ok();
             b.buffers.pattern = Some(value::pattern(v.str(), read)?);
             Ok(())
         },

@@ -13,6 +13,9 @@ pub enum Extent {
     Percent(f64),
 }
 
+/// The end of the longest file, in bytes: offsets are signed (`off_t`).
+pub const MAX_FILE_BYTES: u64 = i64::MAX as u64;
+
 /// Where the data are: `filename`, `directory`, `size` and their kin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Files {

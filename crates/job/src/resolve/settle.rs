@@ -96,7 +96,30 @@ impl Settler<'_> {
         if matches!(files.offset, Extent::Percent(percent) if percent > 100.0) {
             self.error(b, "offset", "the offset lies behind the end of the file");
         }
+        self.ends_of_files(b);
         self.size_against_block(b);
+    }
+
+    /// No file is longer than offsets reach.
+    fn ends_of_files(&mut self, b: &Builder) {
+        let files = &b.job.files;
+        let bytes = |extent| match extent {
+            Extent::Bytes(bytes) => bytes,
+            Extent::Percent(_) => 0,
+        };
+        for (option, bytes) in [
+            ("size", files.size.map_or(0, bytes)),
+            ("filesize", files.filesize.map_or(0, |(_, high)| high)),
+            ("offset", bytes(files.offset)),
+            ("offset_increment", bytes(files.offset_increment)),
+        ] {
+            if bytes > MAX_FILE_BYTES {
+                let message = format!(
+                    "{bytes} bytes are more than any file has: {MAX_FILE_BYTES} bytes (8 EiB) at most"
+                );
+                self.error(b, option, message);
+            }
+        }
     }
 
     /// A file must hold at least one block.

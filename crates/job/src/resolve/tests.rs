@@ -465,6 +465,37 @@ fn more_clones_than_anybody_means_are_refused() {
 }
 
 #[test]
+fn more_files_than_anybody_means_are_refused() {
+    let env = FakeEnv::new();
+    let refused = |line: &str| try_run(line, &env).unwrap_err().to_string();
+    assert!(try_run("--name=a --nrfiles=4194304", &env).is_ok());
+    let error = refused("--name=a --nrfiles=4294967295");
+    assert!(
+        error.contains("4294967295 files") && error.contains("nrfiles="),
+        "{error}"
+    );
+    let error = refused("--name=a --nrfiles=1048577 --numjobs=4");
+    assert!(error.contains("4194308 files"), "{error}");
+    let error = refused("--nrfiles=3m --name=a --name=b");
+    assert!(error.contains("6291456 files"), "{error}");
+}
+
+#[test]
+fn sizes_beyond_the_longest_file_are_refused() {
+    let env = FakeEnv::new();
+    for option in ["size", "filesize", "offset", "offset_increment"] {
+        for value in ["18446744073709551615", "8192p"] {
+            let line = format!("--name=a --size=1m --{option}={value}");
+            let error = try_run(&line, &env).unwrap_err().to_string();
+            assert!(error.contains("8 EiB"), "{line}: {error}");
+        }
+    }
+    let error = try_run("--name=a --filesize=0-18446744073709551615", &env);
+    assert!(error.unwrap_err().to_string().contains("8 EiB"));
+    assert!(try_run("--name=a --filesize=9223372036854775807", &env).is_ok());
+}
+
+#[test]
 fn the_programs_own_options() {
     use crate::cmdline::{Action, Eta, OutputFormat};
     let env = FakeEnv::new();

@@ -5,8 +5,11 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::env::Env;
 use crate::source::{Span, Spanned};
 
-/// Include files may include further files, but not without end.
+/// Include files may include further files, so deeply at most, as in fio.
 const MAX_INCLUDE_DEPTH: usize = 16;
+
+/// `include` lines that are followed for one job file. Without a bound 16 files of 20 lines each would be 20^16.
+const MAX_INCLUDES: usize = 1000;
 
 /// Reads a job file; `-` is standard input. `from` is the place that names the file, if any.
 pub fn read(
@@ -47,6 +50,8 @@ pub fn parse(
         sections: Vec::new(),
         path: name,
         orphan_reported: false,
+        open: vec![name.to_owned()],
+        included: 0,
     };
     reader.job_file(source, &text);
     reader.sections
@@ -58,6 +63,10 @@ struct Reader<'a> {
     sections: Vec<Section>,
     path: &'a str,
     orphan_reported: bool,
+    /// The files that are being read, from the job file inwards.
+    open: Vec<String>,
+    /// `include` lines so far.
+    included: usize,
 }
 
 /// A line without comment and surrounding blanks, and where it starts in its source.
@@ -132,22 +141,48 @@ impl Reader<'_> {
         if depth > MAX_INCLUDE_DEPTH {
             let error = Diagnostic::error(format!("`{path}` is included too deeply"))
                 .at(span)
-                .help("does it include itself?");
+                .help(format!(
+                    "a job file may have {MAX_INCLUDE_DEPTH} includes inside each other"
+                ));
+            return self.diagnostics.push(error);
+        }
+        self.included += 1;
+        if self.included > MAX_INCLUDES {
+            // One error is enough, of whatever number of lines.
+            if self.included == MAX_INCLUDES + 1 {
+                let message = format!("there are more than {MAX_INCLUDES} includes");
+                let error = Diagnostic::error(message)
+                    .at(span)
+                    .help("include each file once, or write its options into the job file");
+                self.diagnostics.push(error);
+            }
+            return;
+        }
+        let beside = self
+            .path
+            .rfind('/')
+            .map(|slash| format!("{}/{path}", &self.path[..slash]));
+        let is_open = |path: &String| self.open.contains(path);
+        if self.open.iter().any(|open| open == path) || beside.as_ref().is_some_and(is_open) {
+            let error = Diagnostic::error(format!("`{path}` includes itself"))
+                .at(span)
+                .help("remove this line");
             return self.diagnostics.push(error);
         }
         let mut found = self.env.read_file(path);
         let mut found_path = path.to_owned();
-        if let (Err(_), Some(slash)) = (&found, self.path.rfind('/')) {
-            let beside = format!("{}/{path}", &self.path[..slash]);
-            if let Ok(bytes) = self.env.read_file(&beside) {
-                found = Ok(bytes);
-                found_path = beside;
-            }
+        if let (Err(_), Some(beside)) = (&found, beside)
+            && let Ok(bytes) = self.env.read_file(&beside)
+        {
+            found = Ok(bytes);
+            found_path = beside;
         }
         match found {
             Ok(bytes) => {
                 let text = unmarked(String::from_utf8_lossy(&bytes).into_owned());
+                self.open.push(found_path.clone());
                 self.included(&found_path, &text, depth);
+                self.open.pop();
             }
             Err(error) => {
                 let error = unreadable("include file", path, &error, Some(span));
@@ -343,9 +378,46 @@ mod tests {
 
     #[test]
     fn an_include_of_itself_ends_in_an_error() {
-        let env = FakeEnv::new().file("loop.inc", "include loop.inc\n");
+        let env = FakeEnv::new()
+            .file("loop.inc", "include other.inc\n")
+            .file("dir/other.inc", "include loop.inc\n");
         let (_, diagnostics) = parsed("[a]\ninclude loop.inc\n", &env);
-        assert!(diagnostics.to_string().contains("too deeply"));
+        assert_eq!(diagnostics.list.len(), 1, "{diagnostics}");
+        let error = diagnostics.to_string();
+        assert!(error.contains("`loop.inc` includes itself"), "{error}");
+    }
+
+    #[test]
+    fn includes_inside_each_other_have_a_bound() {
+        let mut env = FakeEnv::new().file("17.inc", "bs=4k\n");
+        for depth in 1..17 {
+            let text = format!("include {}.inc\n", depth + 1);
+            env = env.file(&format!("{depth}.inc"), &text);
+        }
+        assert!(parsed("[a]\ninclude 2.inc\n", &env).1.list.is_empty());
+        let (_, diagnostics) = parsed("[a]\ninclude 1.inc\n", &env);
+        let error = diagnostics.to_string();
+        assert!(
+            error.contains("too deeply") && error.contains("16"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn includes_of_all_files_together_have_a_bound() {
+        // Twenty lines in each of sixteen files: 20^16 reads without a bound.
+        let mut env = FakeEnv::new().file("16.inc", "bs=4k\n");
+        for depth in 1..16 {
+            let text = format!("include {}.inc\n", depth + 1).repeat(20);
+            env = env.file(&format!("{depth}.inc"), &text);
+        }
+        let (_, diagnostics) = parsed("[a]\ninclude 1.inc\n", &env);
+        assert_eq!(diagnostics.list.len(), 1, "{diagnostics}");
+        let error = diagnostics.to_string();
+        assert!(error.contains("more than 1000 includes"), "{error}");
+        // A file may be included often.
+        let text = format!("[a]\n{}", "include 16.inc\n".repeat(1000));
+        assert!(parsed(&text, &env).1.list.is_empty());
     }
 
     #[test]

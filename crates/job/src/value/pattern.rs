@@ -4,7 +4,7 @@ use super::{Parsed, ValueError};
 use crate::plan::PatternPart;
 
 /// Longest pattern. fio 3.33 takes 512 bytes, later versions take this much.
-const MAX_PATTERN_BYTES: usize = 128 << 10;
+pub(crate) const MAX_PATTERN_BYTES: usize = 128 << 10;
 
 /// fio's limit on the number of `%o` in a pattern.
 const MAX_OFFSET_FIELDS: usize = 8;
@@ -12,7 +12,8 @@ const MAX_OFFSET_FIELDS: usize = 8;
 /// Bytes of a `%o`.
 const OFFSET_FIELD_BYTES: usize = 8;
 
-/// A pattern without fields. `read_file` gives the contents of a file named in single quotes.
+/// A pattern without fields. `read_file` gives the contents of a file named in single quotes, [`MAX_PATTERN_BYTES`] of them or
+/// more.
 pub fn pattern(text: &str, read_file: impl Fn(&str) -> Option<Vec<u8>>) -> Parsed<Vec<u8>> {
     let parts = pattern_with_fields(text, read_file)?;
     let mut bytes = Vec::new();

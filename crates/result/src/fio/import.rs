@@ -10,6 +10,7 @@ use crate::compare::{
 use crate::littles_law::SlotTime;
 use crate::stats::Moments;
 use serde_json::{Map, Value};
+use std::cell::LazyCell;
 
 /// What a fio document says.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +33,9 @@ pub struct FioDocument {
     pub json: Value,
 }
 
+/// The most bytes of one document. As a tree it takes sixteen times as much memory, and fio's have a few megabytes.
+const MAX_DOCUMENT_BYTES: usize = 128 << 20;
+
 /// Why a text is not a fio result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -42,6 +46,12 @@ pub enum ImportError {
     /// It begins like JSON, but is broken.
     #[error("its JSON is broken: {0}")]
     Broken(#[source] serde_json::Error),
+    /// One document is larger than any of fio's.
+    #[error(
+        "it has a document of more than {} MiB, the most of one that fio writes",
+        MAX_DOCUMENT_BYTES >> 20
+    )]
+    TooLarge,
     /// It is JSON, but not fio's.
     #[error("it has no list of jobs as fio's JSON has")]
     NotFio,
@@ -78,6 +88,7 @@ fn last_document(text: &str) -> Result<Value, ImportError> {
     let mut start = 0;
     let mut last = None;
     let mut problem = None;
+    let without_words = LazyCell::new(|| without_words(text));
     while start < text.len() {
         let rest = &text[start..];
         let line = rest.split_inclusive('\n').next().unwrap_or(rest);
@@ -85,12 +96,19 @@ fn last_document(text: &str) -> Result<Value, ImportError> {
             start += line.len();
             continue;
         }
-        match one_document(rest) {
+        let rest = first_bytes(rest);
+        // C prints what is no number as a word. Blanks keep the length.
+        let found = parsed(rest)
+            .or_else(|error| parsed(first_bytes(&without_words[start..])).map_err(|_| error));
+        match found {
             Ok((value, length)) => {
                 start += length;
                 if value.is_object() {
                     last = Some(value);
                 }
+            }
+            Err(error) if error.is_eof() && start + rest.len() < text.len() => {
+                return Err(ImportError::TooLarge);
             }
             Err(error) => {
                 // Cut off, perhaps: documents before it stand.
@@ -106,15 +124,15 @@ fn last_document(text: &str) -> Result<Value, ImportError> {
     }
 }
 
-/// The document at the start of a text, and its length.
-fn one_document(text: &str) -> Result<(Value, usize), serde_json::Error> {
-    match parsed(text) {
-        Ok(found) => Ok(found),
-        // C prints what is no number as a word. Blanks keep the length.
-        Err(error) => parsed(&without_words(text)).map_err(|_| error),
-    }
+/// As much of a text as one document may have.
+fn first_bytes(text: &str) -> &str {
+    // A character has four bytes at most.
+    let mut ends = (0..4).map(|back| MAX_DOCUMENT_BYTES - back);
+    let first = ends.find_map(|end| text.get(..end));
+    first.unwrap_or(text)
 }
 
+/// The document at the start of a text, and its length.
 fn parsed(text: &str) -> Result<(Value, usize), serde_json::Error> {
     let mut documents = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     let value = documents.next().unwrap_or(Ok(Value::Null))?;

@@ -7,7 +7,7 @@ use super::model::{Load, Probe, Scalar, Sweep, TargetEntry, Workload};
 use super::read::{self, Piece, Written, beside, filled};
 use super::spec::{Has, PartSpec, Suite, SuiteStep, SuiteTarget, What};
 use super::text::Node;
-use super::workload::{self, Vars};
+use super::workload::{self, MOST_STEPS, Vars};
 use crate::limits::Limits;
 use crate::probe::{Budget, ProbeOptions};
 use crate::sweep::{Axis, SweepOptions};
@@ -15,7 +15,7 @@ use failed::FailedWorkload;
 use iosonde_job::Env;
 use iosonde_job::diagnostic::{Diagnostic, Diagnostics};
 use iosonde_job::source::Span;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Reads a suite, whose workloads may have so many runs or cells at most, usually [`MOST_RUNS`](super::MOST_RUNS).
 ///
@@ -36,6 +36,8 @@ pub fn suite(
     let mut maker = Maker {
         limits,
         most_runs,
+        runs: 0,
+        named_parts: HashMap::new(),
         env,
         variables: written.variables.clone(),
         is_partial: written.is_partial,
@@ -64,6 +66,10 @@ pub fn suite(
 struct Maker<'a> {
     limits: &'a Limits,
     most_runs: usize,
+    /// Runs and cells so far.
+    runs: usize,
+    /// The first of the parts of each name, by its index.
+    named_parts: HashMap<String, usize>,
     env: &'a dyn Env,
     variables: BTreeMap<String, String>,
     /// Whether workloads or variables are missing that could not be read.
@@ -168,18 +174,20 @@ impl Maker<'_> {
 
     /// Parts whose names are not their own: nobody could say which is meant.
     fn tell_twice(&mut self, node: &Node, before: usize) {
-        let (earlier, new) = self.suite.parts.split_at(before);
-        for (index, part) in new.iter().enumerate() {
-            let mut others = earlier.iter().chain(&new[..index]);
-            if let Some(other) = others.find(|other| other.name == part.name) {
-                let twice = Diagnostic::error(format!(
-                    "`{}` is a part of the workload `{}`, and of `{}`",
-                    part.name, other.workload, part.workload
-                ));
-                self.all
-                    .push(twice.at(first_of(node)).help("give one another name"));
-                return;
+        let mut twice = None;
+        for (index, part) in self.suite.parts.iter().enumerate().skip(before) {
+            let first = *self.named_parts.entry(part.name.clone()).or_insert(index);
+            if first != index {
+                twice = twice.or(Some((first, part)));
             }
+        }
+        if let Some((first, part)) = twice {
+            let error = Diagnostic::error(format!(
+                "`{}` is a part of the workload `{}`, and of `{}`",
+                part.name, self.suite.parts[first].workload, part.workload
+            ));
+            self.all
+                .push(error.at(first_of(node)).help("give one another name"));
         }
     }
 
@@ -312,11 +320,12 @@ impl Maker<'_> {
         base: &workload::JobText,
         axes: &[Axis],
     ) -> Option<Vec<(String, What, Vec<PartSpec>)>> {
+        let at = node.get("axes").map_or(node.span, |axes| axes.span);
+        self.count(workload::combined(axes), at)?;
         let vars = Vars {
             env: self.env,
             variables: &self.variables,
         };
-        let at = node.get("axes").map_or(node.span, |axes| axes.span);
         let made = workload::runs(
             &workload.name,
             base,
@@ -351,11 +360,12 @@ impl Maker<'_> {
             seed: 1,
             most_warmup_ns: None,
         };
+        let at = node.get("axes").map_or(node.span, |axes| axes.span);
+        self.count(workload::combined(&axes), at)?;
         let vars = Vars {
             env: self.env,
             variables: &self.variables,
         };
-        let at = node.get("axes").map_or(node.span, |axes| axes.span);
         let swept = workload::swept(
             &workload.name,
             base,
@@ -444,6 +454,28 @@ impl Maker<'_> {
         };
         let parts = workload::probe_parts(&workload.name);
         Some(vec![(workload.name.clone(), What::Probe(options), parts)])
+    }
+
+    /// Counts runs or cells before they are made. `None`: the suite has too many, and that is reported.
+    fn count(&mut self, runs: usize, at: Span) -> Option<()> {
+        // The bound of the workload has an error of its own.
+        if runs > self.most_runs {
+            return Some(());
+        }
+        self.runs = self.runs.saturating_add(runs);
+        if self.runs <= MOST_STEPS {
+            return Some(());
+        }
+        let message = format!(
+            "the suite has {} runs up to here, more than {MOST_STEPS}",
+            self.runs
+        );
+        self.all.push(
+            Diagnostic::error(message)
+                .at(at)
+                .help("leave out values, or make several suites of it"),
+        );
+        None
     }
 
     /// `None`: it is wrong, and that is reported.

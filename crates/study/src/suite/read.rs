@@ -13,6 +13,12 @@ use std::path::Path;
 /// Includes inside each other.
 const DEEPEST: usize = 16;
 
+/// Includes of all files of a suite together. Without a bound 16 files of two includes each would be 2^16.
+const MOST_INCLUDES: usize = 256;
+
+/// Workloads of a suite with its includes, and its targets. Each is held against the others.
+const MOST_WORKLOADS: usize = 1000;
+
 /// A suite as it was written, with all that it includes.
 pub(super) struct Written {
     /// The outermost file: its name, `about`, `repetitions` and `targets` count.
@@ -60,6 +66,7 @@ pub(super) fn read(
             is_partial: false,
         },
         open: Vec::new(),
+        included: 0,
     };
     reader.file(name, text);
     let mut written = reader.written;
@@ -86,6 +93,8 @@ struct Reader<'a> {
     written: Written,
     /// Files that are being read, for cycles.
     open: Vec<String>,
+    /// Includes so far.
+    included: usize,
 }
 
 impl Reader<'_> {
@@ -98,6 +107,19 @@ impl Reader<'_> {
                 return self.all.list.extend(errors);
             }
         };
+        for (key, what) in [("workload", "workloads"), ("targets", "targets")] {
+            let items = node.get(key).map_or(&[][..], Node::items);
+            let count = match key {
+                "workload" => self.written.workloads.len() + items.len(),
+                _ => items.len(),
+            };
+            if count > MOST_WORKLOADS {
+                self.written.is_partial = true;
+                let many = format!("the suite has {count} {what}, more than {MOST_WORKLOADS}");
+                let error = Diagnostic::error(many).at(items[0].span);
+                return self.all.push(error.help("make several suites of it"));
+            }
+        }
         let before = self.all.list.len();
         let items = node.get("workload").map_or(&[][..], Node::items);
         let workloads: Vec<Span> = items.iter().map(Node::extent).collect();
@@ -139,9 +161,24 @@ impl Reader<'_> {
         };
         let path = beside(from, wanted);
         let fail = |problem: String| Diagnostic::error(problem).at(node.span);
-        if self.open.contains(&path) || self.open.len() >= DEEPEST {
+        if self.open.contains(&path) {
             let error = fail(format!("{path} includes itself"));
-            return self.all.push(error);
+            return self.all.push(error.help("remove this include"));
+        }
+        if self.open.len() >= DEEPEST {
+            let error = fail(format!("{path} is included too deeply"));
+            let help = format!("a suite may have {DEEPEST} files inside each other");
+            return self.all.push(error.help(help));
+        }
+        self.included += 1;
+        if self.included > MOST_INCLUDES {
+            self.written.is_partial = true;
+            // One error is enough, of whatever number of includes.
+            if self.included == MOST_INCLUDES + 1 {
+                let error = fail(format!("the suite has more than {MOST_INCLUDES} includes"));
+                self.all.push(error.help("include each file once"));
+            }
+            return;
         }
         if let Some(suite) = builtin::find(wanted) {
             return self.file(&suite.file_name(), suite.text);

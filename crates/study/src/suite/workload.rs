@@ -19,6 +19,10 @@ use std::io;
 
 /// Runs of one workload: more are a slip of the pen, where nobody says that they are meant.
 pub const MOST_RUNS: usize = 10_000;
+
+/// Runs and cells of a whole suite, also where the user permits more for a workload: all are kept in memory, and no device
+/// lives long enough.
+pub(super) const MOST_STEPS: usize = 100_000;
 /// What to do about it.
 const LEAVE_OUT: &str = "leave out values, or add --yes if you mean it";
 /// Most errors of one workload that are told.
@@ -40,6 +44,9 @@ impl Env for Vars<'_> {
     }
     fn read_file(&self, path: &str) -> io::Result<Vec<u8>> {
         self.env.read_file(path)
+    }
+    fn read_start(&self, path: &str, most: usize) -> io::Result<Vec<u8>> {
+        self.env.read_start(path, most)
     }
     fn read_stdin(&self) -> io::Result<Vec<u8>> {
         self.env.read_stdin()
@@ -308,7 +315,7 @@ pub(super) fn jobs_time(plan: &Plan) -> Option<TimeRange> {
     Some(total + wave)
 }
 
-fn combined(axes: &[Axis]) -> usize {
+pub(super) fn combined(axes: &[Axis]) -> usize {
     axes.iter()
         .fold(1, |all, axis| all.saturating_mul(axis.values.len()))
 }

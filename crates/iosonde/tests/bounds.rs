@@ -1,0 +1,189 @@
+//! Input that is endless, huge or multiplies itself ends in an error within little time and memory, or is cut as fio cuts it.
+
+mod common;
+
+use common::{Scratch, error};
+use std::fs::File;
+use std::process::{Command, Output, Stdio};
+
+/// Address space of each program. Libraries and threads take a third of it.
+const MOST_MEMORY: &str = "--as=1500000000";
+/// Seconds of processor time after which the kernel ends it.
+const MOST_CPU: &str = "--cpu=20";
+
+impl Scratch {
+    /// Runs the program with bounds on its memory and time.
+    fn bounded(&self, words: &[&str], stdin: Stdio) -> Output {
+        let inner = self.command(words);
+        let mut outer = Command::new("prlimit");
+        outer
+            .args([MOST_MEMORY, MOST_CPU, "--core=0"])
+            .arg(inner.get_program())
+            .args(inner.get_args())
+            .current_dir(&self.0)
+            .stdin(stdin);
+        for (name, value) in inner.get_envs() {
+            match value {
+                Some(value) => outer.env(name, value),
+                None => outer.env_remove(name),
+            };
+        }
+        outer.output().unwrap()
+    }
+
+    /// It must fail with an error that has these words.
+    fn refused(&self, words: &[&str], stdin: Stdio, told: &[&str]) {
+        let output = self.bounded(words, stdin);
+        let said = error(&output);
+        let status = output.status.code();
+        assert!(
+            matches!(status, Some(1..=4)),
+            "{words:?}: {status:?}: {said}"
+        );
+        for word in told {
+            assert!(said.contains(word), "{words:?}: no {word:?} in {said}");
+        }
+        assert!(said.len() < 10_000, "{words:?}: {} bytes", said.len());
+    }
+}
+
+const SIZE: [&str; 4] = ["fio", "--name=a", "--ioengine=null", "--size=1m"];
+
+#[test]
+fn job_files_without_end_are_refused() {
+    let scratch = Scratch::new("bounds-jobs");
+    let twenty = |path: &str| format!("include {path}\n").repeat(20);
+    scratch.file("cycle.inc", &twenty("cycle.inc"));
+    scratch.file(
+        "cycle.fio",
+        "[a]\nsize=1m\nioengine=null\ninclude cycle.inc\n",
+    );
+    for depth in 1..=15 {
+        scratch.file(
+            &format!("{depth}.inc"),
+            &twenty(&format!("{}.inc", depth + 1)),
+        );
+    }
+    scratch.file("16.inc", "bs=4k\n");
+    scratch.file("wide.fio", "[a]\nsize=1m\nioengine=null\ninclude 1.inc\n");
+    scratch.file(
+        "device.fio",
+        "[a]\nsize=1m\nioengine=null\ninclude /dev/zero\n",
+    );
+    for (file, told) in [
+        ("cycle.fio", "includes itself"),
+        ("wide.fio", "more than 1000 includes"),
+        ("device.fio", "it is a device, not a file"),
+        ("/dev/zero", "it is a device, not a file"),
+    ] {
+        scratch.refused(&["fio", file], Stdio::null(), &[told]);
+    }
+    let zeros = File::open("/dev/zero").unwrap();
+    scratch.refused(&["fio", "-"], zeros.into(), &["it is a device, not a file"]);
+    let limits = ["limits", "gcp-pd-ssd:100GiB", "--file", "/dev/zero"];
+    scratch.refused(&limits, Stdio::null(), &["it is a device, not a file"]);
+}
+
+#[test]
+fn traces_without_end_are_refused() {
+    let scratch = Scratch::new("bounds-traces");
+    let words = [&SIZE[..], &["--read_iolog=/dev/zero"]].concat();
+    let told = ["it is a device, not a file", "write_iolog"];
+    scratch.refused(&words, Stdio::null(), &told);
+    let words = [&SIZE[..], &["--read_iolog=-"]].concat();
+    let zeros = File::open("/dev/zero").unwrap();
+    scratch.refused(&words, zeros.into(), &told);
+}
+
+#[test]
+fn pattern_of_a_device_is_cut_as_in_fio() {
+    let scratch = Scratch::new("bounds-pattern");
+    for option in [
+        "--buffer_pattern='/dev/urandom'",
+        "--verify_pattern='/dev/urandom'",
+    ] {
+        let words = [&SIZE[..], &["--rw=write", option]].concat();
+        let output = scratch.bounded(&words, Stdio::null());
+        assert!(output.status.success(), "{}", error(&output));
+    }
+}
+
+#[test]
+fn files_beyond_number_and_length_are_refused() {
+    let scratch = Scratch::new("bounds-files");
+    let fio = |options: &[&'static str]| [&["fio", "--name=a", "--rw=write"], options].concat();
+    for engine in ["--ioengine=psync", "--ioengine=null"] {
+        for (options, told) in [
+            (&["--filesize=4k", "--nrfiles=4294967295"][..], "nrfiles"),
+            (&["--filesize=0-18446744073709551615"], "8 EiB"),
+            (&["--size=18446744073709551615"], "8 EiB"),
+            (&["--size=9223372036854775807", "--offset=1m"], "8 EiB"),
+            (
+                &[
+                    "--size=1m",
+                    "--numjobs=3",
+                    "--offset_increment=9223372036854775807",
+                ],
+                "8 EiB",
+            ),
+        ] {
+            let words = [&fio(options)[..], &[engine]].concat();
+            scratch.refused(&words, Stdio::null(), &[told]);
+        }
+    }
+}
+
+#[test]
+fn documents_without_end_are_not_imported() {
+    let scratch = Scratch::new("bounds-import");
+    let refused = |file: &str, told: &str| {
+        scratch.refused(&["import", file], Stdio::null(), &[told]);
+    };
+    refused("/dev/zero", "it is a device, not a file");
+    let zeros = File::open("/dev/zero").unwrap();
+    let told = ["it is a device, not a file"];
+    scratch.refused(&["import", "-"], zeros.into(), &told);
+    scratch.file("deep.json", &"{\"jobs\":".repeat(1 << 20));
+    refused("deep.json", "recursion limit");
+    // Each line begins what may be a document.
+    scratch.file("lines.json", &"{\n".repeat(1 << 20));
+    refused("lines.json", "JSON is broken");
+    let huge = File::create(scratch.path("huge.json")).unwrap();
+    std::io::Write::write_all(&mut &huge, b"{\"jobs\":[\"").unwrap();
+    // NUL is no JSON within a text, but a hole costs no disk: blanks would.
+    huge.set_len(1 << 30).unwrap();
+    let output = scratch.bounded(&["import", "huge.json"], Stdio::null());
+    assert_eq!(output.status.code(), Some(2), "{}", error(&output));
+}
+
+#[test]
+fn suites_that_multiply_are_refused() {
+    let scratch = Scratch::new("bounds-suites");
+    let check = |file: &str, told: &str| {
+        let words = ["run", file, "sim:ssd", "--check", "--yes"];
+        scratch.refused(&words, Stdio::null(), &[told]);
+    };
+    let axes = "axes = { iodepth = \"1..1000+1\", numjobs = \"1..100+1\", bs = \"4k..400k+4k\" }";
+    let workload = format!(
+        "[[workload]]\nname = \"a\"\noptions = {{ rw = \"read\", size = \"1g\", runtime = 1 }}\n{axes}\n"
+    );
+    scratch.file("steps.toml", &workload);
+    check("steps.toml", "10000000 runs");
+    scratch.file("cells.toml", &format!("{workload}sweep = {{}}\n"));
+    check("cells.toml", "10000000 runs");
+    let many: String = (0..300_000)
+        .map(|number| format!("[[workload]]\nname = \"{number}\"\nprobe = {{}}\n"))
+        .collect();
+    scratch.file("workloads.toml", &many);
+    check("workloads.toml", "300000 workloads");
+    for depth in 1..=14 {
+        let next = format!("{}.toml", depth + 1);
+        let text = format!("include = [\"{next}\", \"{next}\", \"{next}\"]\n");
+        scratch.file(&format!("{depth}.toml"), &text);
+    }
+    scratch.file("15.toml", "about = \"x\"\n");
+    check("1.toml", "more than 256 includes");
+    scratch.file("device.toml", "include = [\"/dev/zero\"]\n");
+    check("device.toml", "it is a device, not a file");
+    check("/dev/zero", "it is a device, not a file");
+}
