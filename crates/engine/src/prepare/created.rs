@@ -56,8 +56,11 @@ pub struct CreatedFiles {
 /// can put something else in their place, so they and what is in them are opened by descriptor, not by name.
 #[derive(Debug, Clone, Default)]
 pub struct HeldPaths {
-    held: Arc<Mutex<Vec<(PathBuf, Weak<File>)>>>,
+    held: Arc<Mutex<Held>>,
 }
+
+/// Names, and what they meant when it was opened.
+type Held = Vec<(PathBuf, Weak<File>)>;
 
 impl HeldPaths {
     /// As long as this file or directory is open, its name, and what is in it, means it.
@@ -67,7 +70,7 @@ impl HeldPaths {
         held.push((path.to_owned(), Arc::downgrade(opened)));
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<(PathBuf, Weak<File>)>> {
+    fn lock(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -78,6 +81,8 @@ impl HeldPaths {
             let rest = path.strip_prefix(name).ok()?;
             let opened = opened.upgrade()?;
             let descriptor = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()));
+            // Without /proc there is only the name.
+            descriptor.try_exists().ok().filter(|is_there| *is_there)?;
             // A join with nothing would end in a slash.
             Some(match rest.as_os_str().is_empty() {
                 true => descriptor,
