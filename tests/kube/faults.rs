@@ -127,15 +127,7 @@ fn a_result_is_printed_before_its_pod_is_removed() {
         lab.namespace
     );
     let fio = lab.fio("sc://local-path", &format!("--claim-size 100m {job}"));
-    let probe = lab.command(&format!(
-        "probe sc://local-path --quick --claim-size 100m --image {IMAGE} --namespace {}",
-        lab.namespace
-    ));
-    for (command, figure) in [
-        (fio, "read: IOPS="),
-        (lab.command(&kubestr), "IOPS="),
-        (probe, "IOPS"),
-    ] {
+    for (command, figure) in [(fio, "read: IOPS="), (lab.command(&kubestr), "IOPS=")] {
         let mut child = begun(&lab, command);
         let hold = r#"{"metadata":{"finalizers":["iosonde.test/held"]}}"#;
         let pod = lab.kubectl(&["get", "pods", "-l", "iosonde/run", "-o", "name"]);

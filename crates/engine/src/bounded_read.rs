@@ -29,13 +29,13 @@ pub fn file(path: impl AsRef<Path>, bytes_max: u64) -> io::Result<Vec<u8>> {
     opened(&File::open(path)?, bytes_max)
 }
 
-/// A text that people write: UTF-8 of at most [`TEXT_BYTES_MAX`], with the errors of [`file`] else.
+/// A text that people write: UTF-8 of at most [`TEXT_BYTES_MAX`], with the errors of [`file()`] else.
 pub fn text(path: impl AsRef<Path>) -> io::Result<String> {
     let bytes = file(path, TEXT_BYTES_MAX)?;
     String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
 }
 
-/// All of standard input, with the errors of [`file`].
+/// All of standard input, with the errors of [`file()`].
 pub fn standard_input(bytes_max: u64) -> io::Result<Vec<u8>> {
     // Not through a buffer of its own: nothing else reads it.
     opened(
@@ -44,7 +44,7 @@ pub fn standard_input(bytes_max: u64) -> io::Result<Vec<u8>> {
     )
 }
 
-/// All that a stream gives, with the errors of [`file`].
+/// All that a stream gives, with the errors of [`file()`].
 pub fn stream(from: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(bytes_max.saturating_add(1))

@@ -12,7 +12,7 @@ const MAX_OFFSET_FIELDS: usize = 8;
 /// Bytes of a `%o`.
 const OFFSET_FIELD_BYTES: usize = 8;
 
-/// A pattern without fields. `read_file` gives the contents of a file named in single quotes, [`MAX_PATTERN_BYTES`] of them or
+/// A pattern without fields. `read_file` gives the contents of a file named in single quotes, `MAX_PATTERN_BYTES` of them or
 /// more.
 pub fn pattern(text: &str, read_file: impl Fn(&str) -> Option<Vec<u8>>) -> Parsed<Vec<u8>> {
     let parts = pattern_with_fields(text, read_file)?;
