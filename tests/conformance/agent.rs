@@ -6,8 +6,8 @@ use serde_json::Value;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// What every pod of a run is sent.
-const MOST_BYTES: u64 = 4_100_000;
+/// What every pod of a run is sent. Builds of one source differ by a few per cent, as other functions are inlined.
+const MOST_BYTES: u64 = 4_500_000;
 
 #[test]
 fn the_agent_is_small_and_speaks_as_fio_when_called_so() {

@@ -400,7 +400,7 @@ fn file_appears_beside(scratch: &Scratch, line: &str) {
     assert!(!run.status.success(), "{run}");
     run.refused_with(&[
         "b: another program has made a file of this name",
-        "help: name another file",
+        "name another file",
     ]);
     assert_eq!(fs::read(appeared).expect("the file of others"), b"precious");
 }
