@@ -299,8 +299,9 @@ fn settings_of_the_user_go_before_ours() {
             .stdout(Stdio::null())
             .spawn()
             .expect("it starts");
-        wait_for("an object", || {
-            (!objects_of(&cluster, "threads").concat().is_empty()).then_some(())
+        // The first is there before the worker is: it takes the name.
+        wait_for("the worker's objects", || {
+            (objects_of(&cluster, "threads").len() > 1).then_some(())
         });
         let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).expect("its threads");
         let names = tasks.flatten().filter_map(|task| {
