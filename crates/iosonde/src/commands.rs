@@ -152,7 +152,7 @@ fn end<const N: usize>(
     closed: Result<(), RunError>,
 ) -> Result<(), Failure> {
     let (first, others) = failed(ended, closed);
-    others.iter().for_each(Failure::print);
+    others.iter().for_each(Failure::warn);
     first.map_or(Ok(()), Err)
 }
 
@@ -174,7 +174,7 @@ fn nothing_found(
 ) -> Failure {
     discard(keeper);
     if let Err(left) = session.close() {
-        Failure::from(left).print();
+        Failure::from(left).warn();
     }
     error.into()
 }

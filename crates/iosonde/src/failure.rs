@@ -175,6 +175,16 @@ impl Failure {
         let _ = writeln!(std::io::stderr(), "{}", self.text(color));
     }
 
+    /// Tells the user of what went wrong beside the failure that is told as an error, and gives the exit status.
+    pub(crate) fn warn(&self) {
+        if matches!(self, Failure::Interrupted(SIGPIPE)) {
+            return;
+        }
+        let help = self.remedy().map(|remedy| format!("\nhelp: {remedy}"));
+        let text = format!("warning: {}{}", self.problem(), help.unwrap_or_default());
+        let _ = writeln!(std::io::stderr(), "{}", with_errno_names(&text));
+    }
+
     /// What is told.
     pub(crate) fn text(&self, color: bool) -> String {
         let (error, help) = if color {

@@ -95,7 +95,7 @@ fn try_class(class: &str, args: &ClusterArgs, stop: &Stop) -> Result<Trial, Fail
     let place = session.look();
     let elapsed_ms = begun.elapsed().as_millis() as u64;
     if let Err(left) = Box::new(session).close() {
-        Failure::from(left).print();
+        Failure::from(left).warn();
     }
     Ok(Trial::Works {
         elapsed_ms,
