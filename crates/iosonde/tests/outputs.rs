@@ -4,7 +4,7 @@ mod common;
 
 use common::{Scratch, error};
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const DEVICE: &str = "sim:nvme";
@@ -44,18 +44,20 @@ fn failed_run_leaves_the_old_result() {
     study(&["limits", "no-such-type", "-o", "result"]);
 }
 
+/// The program on these words, split at blanks.
+fn started(scratch: &Scratch, words: &str) -> Child {
+    let words: Vec<&str> = words.split(' ').collect();
+    let mut command = scratch.command(&words);
+    command.stdout(Stdio::null()).spawn().unwrap()
+}
+
 /// What is killed has not touched it either.
 #[test]
 fn killed_run_leaves_the_old_result() {
     let scratch = Scratch::new("outputs-killed");
     scratch.file("result", "old");
     let words = "fio --name=a --ioengine=null --size=1g --rw=read --time_based --runtime=600 --output=result --output-format=json";
-    let words: Vec<&str> = words.split(' ').collect();
-    let mut child = scratch
-        .command(&words)
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = started(&scratch, words);
     let begun = Instant::now();
     let tasks = format!("/proc/{}/task", child.id());
     // Beside the main thread and the one that waits for signals.
@@ -78,12 +80,7 @@ fn status_reports_are_written_as_they_come() {
     let scratch = Scratch::new("outputs-status");
     scratch.file("result", "old");
     let words = "fio --name=a --ioengine=null --size=1g --rw=read --rate_iops=10 --time_based --runtime=600 --output=result --output-format=json --status-interval=1";
-    let words: Vec<&str> = words.split(' ').collect();
-    let mut child = scratch
-        .command(&words)
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = started(&scratch, words);
     let begun = Instant::now();
     let text = || fs::read_to_string(scratch.path("result")).unwrap();
     while !text().contains("\"jobs\"") {
