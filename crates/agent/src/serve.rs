@@ -377,7 +377,7 @@ impl Client {
         }
     }
 
-    /// Whoever is at the other end hears that nobody listens any more.
+    /// Closes the connection, so that the client sees its end.
     fn hang_up(&self) {
         let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
         // It may be closed already.

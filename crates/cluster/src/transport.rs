@@ -264,7 +264,7 @@ fn hear(text: &str, tell: &Sender<Heard>) -> bool {
         Ok(Message::Alive) => true,
         Ok(message) => tell.send(Heard::Message(message)).is_ok(),
         Err(error) if is_document(text) => {
-            // Whoever does not listen any more need not know.
+            // Fails where the session is gone.
             let _ = tell.send(Heard::Unreadable(error.to_string()));
             false
         }
@@ -300,7 +300,7 @@ async fn stand_in(objects: &Objects, pod: &str) {
 /// Tells what the agent says, and at last that the connection has ended; `false` if nobody wants to know before. Whoever listens
 /// after that finds nobody there.
 async fn listen(from: impl AsyncBufRead + Unpin, silence: Duration, tell: Sender<Heard>) -> bool {
-    // Whoever does not listen any more need not know.
+    // Sending fails where the session is gone.
     match lines(from, (silence, LONGEST_MESSAGE_BYTES), |text| {
         hear(text, &tell)
     })

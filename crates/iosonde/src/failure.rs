@@ -175,7 +175,7 @@ impl Failure {
         let _ = writeln!(std::io::stderr(), "{}", self.text(color));
     }
 
-    /// Tells the user of what went wrong beside the failure that is told as an error, and gives the exit status.
+    /// Prints it as a warning: another failure gives the exit status, and is printed as the error.
     pub(crate) fn warn(&self) {
         if matches!(self, Failure::Interrupted(SIGPIPE)) {
             return;

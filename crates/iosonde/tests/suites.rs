@@ -656,7 +656,7 @@ fn nothing_beside_the_target_is_touched() {
     }
 }
 
-/// Jobs of a suite run no commands and write no files elsewhere, unless whoever runs it says so.
+/// Jobs of a suite run no commands and write no files elsewhere, unless the user permits it.
 #[test]
 fn suite_runs_no_command_and_writes_logs_in_their_directory() {
     let scratch = Scratch::new("outside");

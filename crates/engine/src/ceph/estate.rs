@@ -124,7 +124,7 @@ impl Estate {
         pools.chain(images).sum()
     }
 
-    /// Writes them. `written` is told the bytes so far.
+    /// Writes them. `written` is called with the bytes so far.
     fn fill(&mut self, terms: &Terms<'_>, written: &mut dyn FnMut(u64)) -> Result<(), RunError> {
         let mut sum = 0;
         for pool in &mut self.pools {

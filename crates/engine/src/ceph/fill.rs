@@ -38,7 +38,7 @@ fn chunks((file, range): &Gap) -> impl Iterator<Item = Gap> {
     })
 }
 
-/// Writes all gaps. `written` is told the bytes so far.
+/// Writes all gaps. `written` is called with the bytes so far.
 pub(super) fn fill<B: Backend>(
     backend: &mut B,
     gaps: &[Gap],

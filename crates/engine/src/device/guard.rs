@@ -4,7 +4,7 @@
 //! signature; a file, when it is swap space or the store of a loop device; a character device, unless it discards what is
 //! written. Only [consent](super::consent) that names the very device changes that: consent to a disk is none to its
 //! partitions, nor the other way round. Consent to overwrite is consent to lose what is stored. What is in use needs
-//! consent of its own, because whoever uses it would be broken too.
+//! consent of its own, because the file system or program that uses it would be broken too.
 
 use super::blockdev::Node;
 use super::consent::{Agreement, CONSENT_OPTION, Consent};
@@ -265,7 +265,7 @@ pub struct Question<'a> {
     pub consent: &'a Consent,
     /// Whether the job has fio's `allow_mounted_write=1`, which counts where [`Consent::by_jobs`] says so.
     pub is_mounted_allowed: bool,
-    /// Whether this run has claimed the disk of the target, or a partition of it: then nobody else has, and it cannot be
+    /// Whether this run has claimed the disk of the target, or a partition of it: then no other program has, and it cannot be
     /// claimed once more.
     pub is_claimed: bool,
 }

@@ -53,7 +53,7 @@ impl WriteHold {
 
 impl DeviceHolds {
     /// Checks whether `path` may be written, as [`guard::check`](check) does, and holds it if it is a block device. A device
-    /// that is held already was checked then, and nobody else can have begun to use it. Returns what consent overrides.
+    /// that is held already was checked then, and no other program can have mounted or claimed it since. Returns what consent overrides.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
 //! What the jobs of a session may touch: the targets that the user named, and a directory for logs.
 //!
-//! Whoever puts a job on a target replaces its names and its engine. This is the one place that checks what came of it, for
+//! Placing a job on a target replaces its names and its engine. This is the one place that checks the placed job, for
 //! every option that can name a file, a device or an image, before anything is opened.
 
 use crate::placed::file_in;

@@ -253,7 +253,7 @@ fn no_space(short: &Shortage, own: &[Room], to_be: &ToBe) -> RunError {
 }
 
 /// Lays out all files, and adds those that it makes to `created`. They are removed again when it fails or any of `stops` is requested;
-/// with `keep`, files that were laid out wholly stay when it is interrupted. `written` is told the bytes so far.
+/// with `keep`, files that were laid out wholly stay when it is interrupted. `written` is called with the bytes so far.
 pub fn lay_out(
     layout: &Layout,
     keep: bool,

@@ -123,7 +123,7 @@ impl Settings {
         for _ in 0..2 {
             let mut list = vec![Setting::NONE; room];
             let mut count = c_int::try_from(room).unwrap_or(c_int::MAX);
-            // SAFETY: an open image, and a list of the length that is told.
+            // SAFETY: an open image, and a list of the length that is passed.
             let listed = unsafe { (self.list)(image, list.as_mut_ptr(), &mut count) };
             let there = usize::try_from(count).unwrap_or(0);
             if listed == -libc::ERANGE && there > room {
@@ -319,7 +319,7 @@ impl Image {
         for _ in 0..LIST_TRIES {
             let mut list = vec![RawWatcher::NONE; room];
             let mut count = room;
-            // SAFETY: an open image, and a list of the length that is told.
+            // SAFETY: an open image, and a list of the length that is passed.
             let listed = unsafe { (rbd.watchers)(raw, list.as_mut_ptr(), &mut count) };
             if listed == -libc::ERANGE {
                 room = count.max(room + 1);
@@ -355,7 +355,7 @@ impl Image {
                 lengths.map(|length| vec![0u8; length]);
             let mut is_exclusive = 0;
             let [tag_len, clients_len, cookies_len, addresses_len] = &mut lengths;
-            // SAFETY: an open image, a place for the kind, and four buffers of the lengths that are told.
+            // SAFETY: an open image, a place for the kind, and four buffers of the lengths that are passed.
             let listed = unsafe {
                 (rbd.lockers)(
                     raw,

@@ -575,7 +575,10 @@ mod tests {
         let slab = Fixture::new().slab;
         let address = slab.memory.slot(0, BYTES).as_ptr();
         drop(slab);
-        assert!(!is_mapped(address), "what nobody uses is unmapped");
+        assert!(
+            !is_mapped(address),
+            "a buffer without I/O in flight is unmapped"
+        );
     }
 
     fn is_mapped(address: *const u8) -> bool {

@@ -181,7 +181,7 @@ impl Probes<'_> {
     }
 
     /// One for each target: studies of several go on at once, so each has its own way into the history. All are open before the first
-    /// turn: whoever takes part must come to its turns.
+    /// turn: each target must come to its turns.
     fn keepers(&self, mut keeper: Keeper) -> Result<Vec<Keeper>, Failure> {
         let targets = &self.args.targets;
         if targets.len() == 1 {
