@@ -3,7 +3,7 @@
 
 use iosonde_e2e::scratch::lay_out;
 use iosonde_e2e::tree::number;
-use iosonde_e2e::{Program, Scratch, ours, require};
+use iosonde_e2e::{Program, Scratch, ours, require, system_calls};
 use std::fs;
 
 const CALLS: &str = "trace=fadvise64,fsync,read,write,pread64,pwrite64";
@@ -23,12 +23,9 @@ fn calls(program: Program, scratch: &Scratch, options: &str) -> Vec<String> {
     let seen = scratch.out().join("calls");
     let line = format!("--name=job --filesize=256k --bs=64k {options}");
     let _ = program.line(scratch, &line).traced(CALLS, &seen).ok();
-    let seen = fs::read_to_string(seen).expect("what strace saw");
-    let is_about_files = |line: &&str| FILES.iter().any(|file| line.contains(file));
-    seen.lines()
-        .filter(is_about_files)
-        .map(str::to_owned)
-        .collect()
+    let mut calls = system_calls(&seen);
+    calls.retain(|call| FILES.iter().any(|file| call.contains(file)));
+    calls
 }
 
 fn drops(calls: &[String]) -> usize {
@@ -199,13 +196,13 @@ fn end_fsync_flushes_each_loop_within_the_runtime() {
             let seen = scratch.out().join("calls");
             let delayed = "inject=fsync:delay_enter=100000";
             let _ = program.line(&scratch, &line).traced(delayed, &seen).ok();
-            let seen = fs::read_to_string(seen).expect("what strace saw");
-            let of_file = |line: &&str| line.contains("fsync(") && line.contains(FILES[0]);
-            let flushes = seen.lines().filter(of_file).count();
+            let seen = system_calls(&seen);
+            let of_file = |call: &&String| call.contains("fsync(") && call.contains(FILES[0]);
+            let flushes = seen.iter().filter(of_file).count();
             // What closes the file flushes it again.
             assert!(
                 flushes >= 3,
-                "{program:?} {option}: {flushes} flushes\n{seen}"
+                "{program:?} {option}: {flushes} flushes\n{seen:#?}"
             );
             let document = fs::read_to_string(json).expect("the result");
             let document = serde_json::from_str(&document).expect("JSON");

@@ -1,28 +1,24 @@
 //! Options whose work no count shows: what they ask of the kernel, seen from outside. Each call must be made by both programs
 //! with the option, and not by iosonde without it.
 
-use std::fs;
-
-use iosonde_e2e::{Program, Scratch, require};
+use iosonde_e2e::{Program, Scratch, require, system_calls};
 
 const CALLS: &str = "trace=openat,fsync,fdatasync,sync_file_range,fadvise64,fallocate,fcntl,ftruncate,unlink,setpriority,\
                      ioprio_set,sched_setaffinity,set_mempolicy,mbind,mlock,mlock2,shmget,mmap,io_uring_setup,io_uring_register,\
                      preadv2,pwritev2,setuid,setgid,setresuid,setresgid";
 
 /// The system calls of a run, one on a line. Whether the run ends well is not asked: not every kernel grants every wish.
-fn calls(program: Program, options: &str) -> String {
+fn calls(program: Program, options: &str) -> Vec<String> {
     let scratch = Scratch::shared();
     let line = format!("--name=job --size=64k --bs=16k {options}");
     let seen = scratch.work().join("calls");
     let _ = program.line(&scratch, &line).traced(CALLS, &seen).run();
-    let calls = fs::read_to_string(seen).expect("what strace saw");
-    // strace cuts a call in two when another thread calls meanwhile.
-    calls.replace(" <unfinished ...>", ")")
+    system_calls(&seen)
 }
 
-fn has(calls: &str, fragments: &[&str]) -> bool {
-    let is_meant = |line: &str| fragments.iter().all(|fragment| line.contains(fragment));
-    calls.lines().any(is_meant)
+fn has(calls: &[String], fragments: &[&str]) -> bool {
+    let is_meant = |call: &String| fragments.iter().all(|fragment| call.contains(fragment));
+    calls.iter().any(is_meant)
 }
 
 /// Both programs must make a call with all of these fragments under `job` and the option, and iosonde must not under `job` alone.
@@ -31,13 +27,13 @@ fn asked(job: &str, option: &str, fragments: &[&str]) {
         let with = calls(program, &format!("{job} {option}"));
         assert!(
             has(&with, fragments),
-            "no {fragments:?} by {program:?}: {job} {option}\n{with}"
+            "no {fragments:?} by {program:?}: {job} {option}\n{with:#?}"
         );
     }
     let without = calls(Program::Iosonde, job);
     assert!(
         !has(&without, fragments),
-        "{fragments:?} without {option}: {job}\n{without}"
+        "{fragments:?} without {option}: {job}\n{without:#?}"
     );
 }
 
@@ -90,8 +86,8 @@ fn processor_numbers_are_read_as_by_fio() {
         let line = format!("--name=job --ioengine=null --size=64k --cpus_allowed={list}");
         let run = program.line(&scratch, &line);
         let run = run.traced("trace=sched_setaffinity", &seen).run();
-        let calls = fs::read_to_string(seen).unwrap_or_default();
-        let mut masks = calls.lines().filter_map(|call| {
+        let calls = system_calls(&seen);
+        let mut masks = calls.iter().filter_map(|call| {
             let (_, mask) = call.split_once('[')?;
             mask.split_once(']').map(|(mask, _)| mask.to_owned())
         });

@@ -3,6 +3,7 @@
 //!
 //! Each test begins with a [`Scratch`], which also decides whether it may share the machine with other tests.
 
+pub mod calls;
 pub mod ceph;
 pub mod device;
 pub mod fuse;
@@ -18,6 +19,7 @@ pub mod tree;
 pub mod tries;
 mod undo;
 
+pub use calls::system_calls;
 pub use need::{Need, is_full};
 pub use program::{Program, Run};
 pub use scratch::Scratch;

@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use iosonde_e2e::program::Invocation;
 use iosonde_e2e::scratch::incompressible;
 use iosonde_e2e::tree::shape;
-use iosonde_e2e::{Program, Scratch};
+use iosonde_e2e::{Program, Scratch, system_calls};
 use serde_json::Value;
 
 use super::command_line::CommandLine;
@@ -118,7 +118,10 @@ pub(super) fn observe(program: Program, line: &CommandLine, is_traced: bool) -> 
         jobs: result.as_ref().map(job_figures).unwrap_or_default(),
         keys: result.as_ref().map(keys).unwrap_or_default(),
         files: sizes(&scratch),
-        calls: count_calls(&fs::read_to_string(&trace).unwrap_or_default()),
+        calls: match is_traced {
+            true => count_calls(&system_calls(&trace)),
+            false => BTreeMap::new(),
+        },
         said: first_lines(&run.stderr, &run.stdout),
         stderr: run.stderr,
     }
@@ -200,9 +203,9 @@ fn sizes(scratch: &Scratch) -> BTreeMap<String, u64> {
 }
 
 /// Counts the lines of a trace by call, file and advice. Files outside of the working directory do not count.
-fn count_calls(trace: &str) -> BTreeMap<String, u64> {
+fn count_calls(trace: &[String]) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
-    for line in trace.lines() {
+    for line in trace {
         let Some((_, call)) = line.split_once(' ') else {
             continue;
         };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use iosonde_e2e::program::{Invocation, iosonde};
 use iosonde_e2e::scratch::incompressible;
-use iosonde_e2e::{Scratch, is_full, ours, require};
+use iosonde_e2e::{Scratch, is_full, ours, require, system_calls};
 use iosonde_job::options;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -149,7 +149,6 @@ fn outside(number: u64, is_sweep: bool) -> (Option<i32>, Vec<PathBuf>, String) {
         .and("--logs logs --allow-overwrite file")
         .traced(TRACED, &calls)
         .run();
-    let seen = fs::read_to_string(&calls).expect("what strace saw");
     let own = ["target", "file", "logs"].map(|name| work.join(name));
     let own = [&own[..], &[scratch.state()]].concat();
     let is_own = |path: &PathBuf| {
@@ -160,9 +159,9 @@ fn outside(number: u64, is_sweep: bool) -> (Option<i32>, Vec<PathBuf>, String) {
             .any(|own| path.starts_with(own));
         program || is_timeout || is_kernels || own.iter().any(|own| path.starts_with(own))
     };
-    let changed = seen
-        .lines()
-        .filter_map(changed)
+    let changed = system_calls(&calls)
+        .iter()
+        .filter_map(|call| changed(call))
         .filter(|path| !is_own(path))
         .collect();
     let intact = fs::read(out.join("victim")).ok().as_deref() == Some(b"mine");
