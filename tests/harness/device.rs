@@ -5,9 +5,10 @@ use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::mount::Mount;
+use crate::program::PATIENCE;
 use crate::scratch::incompressible;
 use crate::undo::Note;
 
@@ -111,6 +112,14 @@ impl Drop for Zram {
     }
 }
 
+/// Keeps other tests from attaching a file to a loop device until it is dropped.
+fn attaching() -> File {
+    let lock = File::create(std::env::temp_dir().join("iosonde-e2e-loop.lock"));
+    let lock = lock.expect("a lock in the directory for temporary files");
+    lock.lock().expect("the lock");
+    lock
+}
+
 /// A loop device over a file.
 #[derive(Debug)]
 pub struct Loop {
@@ -130,8 +139,29 @@ impl Loop {
     fn attached(options: &[&str], file: &Path) -> Loop {
         let file = file.to_string_lossy();
         let words = [&["losetup", "--find", "--show"], options, &[&*file]];
+        let _none_else = attaching();
         Loop {
             path: tool(&words.concat()).into(),
+        }
+    }
+
+    /// Detaches the device and attaches another file to its number, which no other test gets meanwhile.
+    ///
+    /// # Panics
+    /// When the device is still in use after [`PATIENCE`].
+    pub fn replace(&self, file: &Path) {
+        let _none_else = attaching();
+        let path = self.path.to_string_lossy();
+        tool(&["losetup", "--detach", &path]);
+        // A program that looks at all devices may hold this one for a moment: it is detached when that program closes it.
+        let started = Instant::now();
+        let attach = || {
+            let mut command = Command::new("losetup");
+            command.arg(&self.path).arg(file).output()
+        };
+        while !attach().expect("losetup").status.success() {
+            assert!(started.elapsed() < PATIENCE, "{path} stays in use");
+            std::thread::sleep(Duration::from_millis(20));
         }
     }
 

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use iosonde_e2e::device::{Loop, Zram, tool};
+use iosonde_e2e::device::{Loop, Zram};
 use iosonde_e2e::need::fio_plot;
 use iosonde_e2e::program::{Invocation, iosonde};
 use iosonde_e2e::scratch::lay_out;
@@ -285,8 +285,7 @@ fn sweep_is_not_resumed_on_another_disk_of_the_same_name() {
     running.signal(Signal::INT);
     let stopped = running.wait();
     assert!(has_measured, "{stopped}");
-    tool(&["losetup", "--detach", &path]);
-    tool(&["losetup", &path, &other.to_string_lossy()]);
+    device.replace(&other);
     let before = fs::read(&other).expect("the other disk");
     let resumed = run(&scratch, &format!("{line} --resume")).run();
     resumed.refused_with(&[&path, "the disk was detached", "without --resume"]);
