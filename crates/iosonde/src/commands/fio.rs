@@ -131,14 +131,16 @@ fn measure(
         ..runner
     }
     .open();
-    let (outcome, shown) = watched(&mut session, plan, command, formats, &mut output)?;
+    keeper.begin("fio", &target_here(plan));
+    let run = (&mut keeper, &mut session as &mut dyn Session);
+    let (outcome, shown) = watched(run, plan, command, formats, &mut output)?;
     let made = no_device::made(&missing);
     let notes = notes.into_iter().chain(made).collect();
     keeper.cut_off(stop.signal().is_some());
     let reported = notes::into_result(outcome, notes)
         .map_err(Failure::from)
         .and_then(|mut result| {
-            let name = target_here(&result);
+            let name = target_here(&result.plan);
             report(&mut result, &name, formats, &mut keeper, output)?;
             conclude(&result, &stop)
         });
@@ -167,7 +169,7 @@ type Watched = (Result<RunResult, RunError>, Result<(), Failure>);
 
 /// Runs it, and shows what fio shows meanwhile.
 fn watched(
-    session: &mut dyn Session,
+    (keeper, session): (&mut Keeper, &mut dyn Session),
     plan: &Plan,
     command: &CommandLine,
     formats: Formats,
@@ -177,7 +179,7 @@ fn watched(
     if let Some(prefix) = &command.bandwidth_log {
         live.log_bandwidth(prefix)?;
     }
-    let outcome = session.run(plan, &mut live);
+    let outcome = keeper.run(session, plan, &mut live);
     if outcome.is_ok() {
         live.begin();
     }
@@ -192,7 +194,7 @@ pub(super) fn report(
     keeper: &mut Keeper,
     mut output: Output,
 ) -> Result<(), Failure> {
-    keeper.begin("fio", target);
+    keeper.name_target("fio", target);
     keeper.keep(result);
     keeper.finish(None);
     result.notes.extend(keeper.notes());

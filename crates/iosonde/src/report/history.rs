@@ -37,8 +37,16 @@ fn labels(labels: &BTreeMap<String, String>) -> String {
 fn what(study: &Summary) -> String {
     match unfinished(study) {
         None => study.kind.clone(),
-        Some(why) => format!("{}, {why}", study.kind),
+        Some(why) => format!("{}, {why}{}", study.kind, reached(study)),
     }
+}
+
+/// How far a run has come whose intervals are kept while it goes on.
+fn reached(study: &Summary) -> String {
+    let word = if study.is_running { "for" } else { "after" };
+    study.reached_ns.map_or(String::new(), |ns| {
+        format!(" {word} {}", words::duration(ns as f64 / 1e9))
+    })
 }
 
 /// Why a study has no end.
@@ -155,6 +163,7 @@ fn below(study: &Summary, [what, target]: [usize; 2]) -> String {
     let mut lines = vec![" ".repeat(what)];
     if let Some(why) = unfinished(study) {
         lines[0].push_str(why);
+        lines[0].push_str(&reached(study));
     }
     for (key, value) in &study.labels {
         let label = format!("{key}={value}");
@@ -232,6 +241,8 @@ struct ListEntry<'a> {
     started_at_ms: u64,
     finished_at_ms: Option<u64>,
     running: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reached_ns: Option<u64>,
     imported_from: Option<&'a str>,
     labels: &'a BTreeMap<String, String>,
     parts: &'a [iosonde_result::compare::Part],
@@ -247,6 +258,7 @@ fn list_json(studies: &[Summary]) -> String {
         started_at_ms: study.started_at_ms,
         finished_at_ms: study.finished_at_ms,
         running: study.is_running,
+        reached_ns: study.reached_ns,
         imported_from: study.imported_from.as_deref(),
         labels: &study.labels,
         parts: &study.shown,
@@ -270,12 +282,14 @@ pub(crate) fn show(loaded: &Loaded, zone: &TimeZone) -> String {
         }
     };
     pair("result", &format!("{} ({})", loaded.name(), summary.id));
+    let reached = reached(summary);
     let cut_off = match unfinished(summary) {
         None => "",
         Some(RUNNING) => ", running",
-        Some(_) => ", cut off before its end",
+        Some(_) if reached.is_empty() => ", cut off before its end",
+        Some(_) => ", cut off",
     };
-    let what = format!("{} of {}{cut_off}", summary.kind, summary.target);
+    let what = format!("{} of {}{cut_off}{reached}", summary.kind, summary.target);
     pair("what", &what);
     pair("started", &time(summary.started_at_ms, zone));
     pair("machine", summary.machine.as_deref().unwrap_or_default());

@@ -7,12 +7,12 @@ use iosonde_result::compare::{EARLIER_RUNS_MAX, Part, is_same_plan_and_target};
 use rusqlite::params;
 
 /// Runs of one name of the same kind of study, on the same target and machine, the latest first. A series is not needed: it
-/// is left out.
+/// is left out. A run that was cut off is none.
 const CANDIDATES: &str = "SELECT run.number, run.name, run.started_at_ms, run.elapsed_ns, run.format, run.document, \
             NULL AS series, study.id \
      FROM run JOIN study ON run.study = study.id \
      WHERE study.kind = ?1 AND study.target = ?2 AND study.machine = ?3 AND run.name = ?4 \
-       AND run.format = 'run-result' AND study.started_at_ms < ?5 AND study.id <> ?6 \
+       AND run.format = 'run-result' AND NOT EXISTS (SELECT 1 FROM open_run WHERE open_run.run = run.id) AND study.started_at_ms < ?5 AND study.id <> ?6 \
      ORDER BY run.started_at_ms DESC LIMIT ?7";
 /// Most runs whose plans are looked at, for each run of a result.
 const CANDIDATES_MAX: u32 = 100;

@@ -182,7 +182,9 @@ fn merge(merged: &Connection, copy: &Path, file: &Path) -> rusqlite::Result<()> 
         ("label", of_study("study"), ""),
         ("run", of_study("study"), "id"),
         ("part", of_run.clone(), "run"),
-        ("figure", of_run, "run"),
+        ("figure", of_run.clone(), "run"),
+        ("interval_block", of_run.clone(), "run"),
+        ("open_run", of_run, "run"),
     ] {
         let columns = columns(&transaction, table)?;
         let values = columns.iter().map(|column| match column == run {

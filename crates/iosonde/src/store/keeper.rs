@@ -1,7 +1,9 @@
 //! Keeping runs while they are made. What was measured counts more than that it is kept: a history that cannot be written
 //! is told, and the measuring goes on.
 
+use super::open_run::OpenRun;
 use super::record::{KeptRun, KeptStudy, compared_parts, program};
+use super::run_writer::{RunWriter, Written, WrittenRun};
 use super::running::RunningStudy;
 use super::{Place, Store, StoreError};
 use crate::args::KeepArgs;
@@ -31,9 +33,14 @@ pub(crate) struct Keeper {
 struct Begun {
     /// `None` until its first run: what measured nothing is not kept.
     id: Option<String>,
+    /// Its runs have no series: those are in the history.
     kept: KeptStudy,
+    /// The run that is in the history before it has been kept.
+    open_run: Option<OpenRun>,
+    /// Whether a run came to no end of which the history has intervals.
+    has_cut_run: bool,
     /// Says to others that it goes on.
-    _running: Option<RunningStudy>,
+    running: Option<RunningStudy>,
 }
 
 impl Keeper {
@@ -77,7 +84,9 @@ impl Keeper {
     pub(crate) fn begin(&mut self, kind: &str, target: &str) {
         self.study = Some(Begun {
             id: None,
-            _running: None,
+            open_run: None,
+            has_cut_run: false,
+            running: None,
             kept: KeptStudy {
                 kind: kind.to_owned(),
                 target: target.to_owned(),
@@ -89,6 +98,66 @@ impl Keeper {
                 runs: Vec::new(),
             },
         });
+    }
+
+    /// Names the target of the study that goes on; begins one where there is none.
+    pub(crate) fn name_target(&mut self, kind: &str, target: &str) {
+        match &mut self.study {
+            Some(begun) => target.clone_into(&mut begun.kept.target),
+            None => self.begin(kind, target),
+        }
+    }
+
+    /// Runs a plan. Of a run that is longer than a minute the history has each minute soon after its end; [`Keeper::keep`] makes it whole.
+    pub(crate) fn run(
+        &mut self,
+        session: &mut dyn Session,
+        plan: &Plan,
+        observer: &mut dyn Observer,
+    ) -> Result<RunResult, RunError> {
+        let Some(writer) = self.writer(plan) else {
+            return session.run(plan, observer);
+        };
+        let mut written = WrittenRun::begin(plan, observer, writer);
+        let outcome = session.run(plan, &mut written);
+        let written = written.end(outcome.is_ok());
+        self.take_written(written, outcome.is_ok());
+        outcome
+    }
+
+    /// What writes a run of the study that goes on.
+    fn writer(&mut self, plan: &Plan) -> Option<RunWriter> {
+        let begun = self.study.as_mut()?;
+        let place = self.store.as_ref()?.place.clone();
+        let runs = std::mem::take(&mut begun.kept.runs);
+        let head = begun.kept.clone();
+        begun.kept.runs = runs;
+        Some(RunWriter {
+            place,
+            study: begun.id.clone(),
+            opening: KeptRun::opening(plan, &self.labels),
+            head,
+        })
+    }
+
+    fn take_written(&mut self, written: Written, has_result: bool) {
+        let Some(begun) = &mut self.study else {
+            return;
+        };
+        if let Some(run) = &written.run {
+            begun.id.get_or_insert_with(|| run.study.clone());
+        }
+        if written.running.is_some() {
+            begun.running = written.running;
+        }
+        match has_result {
+            // What could not be written meanwhile may be written now.
+            true => begun.open_run = written.run,
+            false => begun.has_cut_run |= written.run.is_some(),
+        }
+        if let (false, Some(error)) = (has_result, written.error) {
+            self.lose(&error);
+        }
     }
 
     /// Goes on with a study that was cut off, if the history has it; else these runs of it are kept in the one that has begun.
@@ -103,7 +172,7 @@ impl Keeper {
         };
         match (known, &mut self.study) {
             (Some(id), Some(begun)) => {
-                begun._running = self
+                begun.running = self
                     .store
                     .as_ref()
                     .and_then(|store| store.mark_running(&id));
@@ -178,7 +247,9 @@ impl Keeper {
         let parts = runs.iter().flat_map(|run| &run.parts);
         let kind = begun.map_or("", |begun| &begun.kept.kind);
         let results = compared_parts(kind, parts);
-        if results.iter().any(|part| !part.figures.is_empty()) {
+        if begun.is_some_and(|begun| begun.has_cut_run)
+            || results.iter().any(|part| !part.figures.is_empty())
+        {
             self.study = None;
             return;
         }
@@ -188,7 +259,10 @@ impl Keeper {
     /// Removes the study, which has ended without a result: a run that was cut off is none.
     pub(crate) fn discard(&mut self) {
         // A study that was refused before anything ran is not in the history.
-        let Some(id) = self.study.take().and_then(|begun| begun.id) else {
+        let Some(begun) = self.study.take() else {
+            return;
+        };
+        let Some(id) = begun.id.filter(|_| !begun.has_cut_run) else {
             return;
         };
         let Some(store) = &mut self.store else {
@@ -209,7 +283,12 @@ impl Keeper {
         let digest = begun.kept.digest();
         let is_cut_off = self.is_cut_off || document.is_some_and(is_cut_off);
         let finished_at_ms = (!is_cut_off).then(now_ms);
-        match store.finish(&id, Some(&digest), document, finished_at_ms) {
+        match store.finish(
+            (&id, &begun.kept.target),
+            Some(&digest),
+            document,
+            finished_at_ms,
+        ) {
             Ok(()) => Some(id[..6.min(id.len())].to_owned()),
             Err(error) => {
                 self.lose(&error);
@@ -238,18 +317,26 @@ impl Keeper {
 }
 
 impl Begun {
-    fn keep(&mut self, store: &mut Store, run: KeptRun) -> Result<(), StoreError> {
+    fn keep(&mut self, store: &mut Store, mut run: KeptRun) -> Result<(), StoreError> {
+        match self.open_run.take() {
+            Some(open) => store.end_run(&open, &run)?,
+            None => self.add(store, &run)?,
+        }
+        run.drop_series();
+        self.kept.runs.push(run);
+        Ok(())
+    }
+
+    fn add(&mut self, store: &mut Store, run: &KeptRun) -> Result<(), StoreError> {
         let id = match &self.id {
             Some(id) => id.clone(),
             None => {
                 let id = store.begin(&self.kept)?;
-                self._running = store.mark_running(&id);
+                self.running = store.mark_running(&id);
                 self.id.insert(id).clone()
             }
         };
-        store.add_run(&id, &run)?;
-        self.kept.runs.push(run);
-        Ok(())
+        store.add_run(&id, run)
     }
 
     /// How many there were.
@@ -272,7 +359,7 @@ fn is_cut_off(document: &Value) -> bool {
         || document.get("error").is_some_and(is_there)
 }
 
-fn now_ms() -> u64 {
+pub(super) fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_millis() as u64)
 }
@@ -287,11 +374,12 @@ pub(crate) struct KeepingSession<'a> {
 
 impl Session for KeepingSession<'_> {
     fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
-        let mut result = self.session.run(plan, observer)?;
         // The short runs of a search are cells of the knee that it finds.
-        if !is_search(plan) {
-            self.keeper.keep(&mut result);
+        if is_search(plan) {
+            return self.session.run(plan, observer);
         }
+        let mut result = self.keeper.run(self.session, plan, observer)?;
+        self.keeper.keep(&mut result);
         Ok(result)
     }
 

@@ -66,6 +66,18 @@ impl Store {
         })
     }
 
+    /// Opens a history once more that this process has opened to write to it.
+    pub(super) fn open_beside(place: &Place) -> Result<Store, StoreError> {
+        let wrong = |error: rusqlite::Error| StoreError::sqlite(&place.path, &error);
+        let connection = connect(&place.path, OpenFlags::empty()).map_err(wrong)?;
+        commit_durably(&connection).map_err(wrong)?;
+        Ok(Store {
+            connection,
+            place: place.clone(),
+            is_merged: false,
+        })
+    }
+
     /// Opens the history to read from it, or to remove from it.
     pub(crate) fn open(place: &Place) -> Result<Store, StoreError> {
         if let Some(shared) = &place.shared {
@@ -90,7 +102,7 @@ impl Store {
         connection
             .pragma_update(None, "foreign_keys", true)
             .map_err(wrong)?;
-        schema::migrate(&mut connection).map_err(wrong)?;
+        schema::migrate_to_read(&mut connection).map_err(wrong)?;
         Ok(Store {
             connection,
             place: place.clone(),
@@ -195,9 +207,13 @@ pub(super) fn quick_check(connection: &Connection, path: &Path) -> Result<(), St
 }
 
 /// Every commit is on the disk before it counts.
-fn prepare(connection: &Connection, journal_mode: &str) -> rusqlite::Result<()> {
+fn commit_durably(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "foreign_keys", true)?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "synchronous", "FULL")
+}
+
+fn prepare(connection: &Connection, journal_mode: &str) -> rusqlite::Result<()> {
+    commit_durably(connection)?;
     let begun = Instant::now();
     loop {
         // Where the file system has no memory to share, the old journal stays, which is as safe. The change needs the file for

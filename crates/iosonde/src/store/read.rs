@@ -47,6 +47,8 @@ pub(crate) struct Summary {
     pub(crate) finished_at_ms: Option<u64>,
     /// Whether a process is measuring it now.
     pub(crate) is_running: bool,
+    /// How far its last run has come that has no end yet, or had when it was cut off.
+    pub(crate) reached_ns: Option<u64>,
     /// The file it was imported from.
     pub(crate) imported_from: Option<String>,
     /// Labels.
@@ -225,6 +227,9 @@ impl Store {
         for study in &mut found {
             study.is_running = study.finished_at_ms.is_none() && is_running(&self.place, &study.id);
             study.labels = self.labels(&study.id)?;
+            if study.finished_at_ms.is_none() {
+                study.reached_ns = self.reached_ns(&study.id)?;
+            }
             study.parts = self
                 .parts(&study.id)?
                 .into_iter()
@@ -278,16 +283,20 @@ impl Store {
         let mut select = self
             .connection
             .prepare(
-                "SELECT number, name, started_at_ms, elapsed_ns, format, document, series \
+                "SELECT number, name, started_at_ms, elapsed_ns, format, document, series, id, \
+                        EXISTS (SELECT 1 FROM open_run WHERE open_run.run = run.id) \
                  FROM run WHERE study = ?1 ORDER BY number",
             )
             .map_err(wrong)?;
-        let rows = select.query_map([study], RawRun::of).map_err(wrong)?;
-        let raw: Vec<RawRun> = rows.collect::<rusqlite::Result<_>>().map_err(wrong)?;
-        let unpack = |raw: RawRun| {
+        let row = |row: &Row<'_>| Ok((RawRun::of(row)?, row.get(7)?, row.get(8)?));
+        let rows = select.query_map([study], row).map_err(wrong)?;
+        let raw: Vec<(RawRun, i64, bool)> = rows.collect::<rusqlite::Result<_>>().map_err(wrong)?;
+        let unpack = |(raw, id, is_open): (RawRun, i64, bool)| {
             let of_it = parts.iter().filter(|(run, _)| *run == raw.number);
             let parts = of_it.map(|(_, part)| part.clone()).collect();
-            raw.unpacked(study, parts)
+            let (number, mut run) = raw.unpacked(study, parts)?;
+            self.add_interval_blocks(id, is_open, &mut run)?;
+            Ok((number, run))
         };
         raw.into_iter().map(unpack).collect()
     }
@@ -345,6 +354,7 @@ fn summary(row: &Row<'_>, digits: usize) -> rusqlite::Result<Summary> {
         started_at_ms: row.get::<_, i64>(5)? as u64,
         finished_at_ms: row.get::<_, Option<i64>>(6)?.map(|ms| ms as u64),
         is_running: false,
+        reached_ns: None,
         imported_from: row.get(7)?,
         labels: BTreeMap::new(),
         parts: Vec::new(),
@@ -401,7 +411,7 @@ fn word<T: FromStr>(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<T>>
     Ok(name.and_then(|name| name.parse().ok()))
 }
 
-fn unreadable(what: &str, problem: &dyn fmt::Display) -> StoreError {
+pub(super) fn unreadable(what: &str, problem: &dyn fmt::Display) -> StoreError {
     StoreError::Unreadable {
         what: what.to_owned(),
         problem: problem.to_string(),

@@ -1,8 +1,9 @@
 //! What is kept of a study and its runs.
 
+use iosonde_job::plan::Plan;
 use iosonde_result::compare::{Measured, Part, parts};
 use iosonde_result::fio::import::FioDocument;
-use iosonde_result::run::RunResult;
+use iosonde_result::run::{FORMAT, RunResult};
 use iosonde_study::load::LoadResult;
 use iosonde_study::probe::{Phase, PhaseRun, ProbeResult};
 use iosonde_study::pts::PtsResult;
@@ -84,6 +85,42 @@ impl KeptRun {
             elapsed_ns: result.elapsed_ns,
             parts: parts(&result),
             document: Document::Run(Box::new(result)),
+        }
+    }
+}
+
+impl KeptRun {
+    /// Of a run that begins.
+    pub(super) fn opening(plan: &Plan, labels: &BTreeMap<String, String>) -> KeptRun {
+        KeptRun::of(RunResult {
+            format: FORMAT,
+            program: program(),
+            started_at_ms: super::keeper::now_ms(),
+            elapsed_ns: 0,
+            plan: plan.clone(),
+            host: Default::default(),
+            targets: Vec::new(),
+            labels: labels.clone(),
+            workers: Vec::new(),
+            disks: Vec::new(),
+            intervals: Vec::new(),
+            series: Default::default(),
+            pods: Vec::new(),
+            nodes: Vec::new(),
+            ceph: None,
+            nfs: Vec::new(),
+            events: Vec::new(),
+            verdicts: Vec::new(),
+            notes: Vec::new(),
+        })
+    }
+
+    /// Forgets what was measured from interval to interval.
+    pub(super) fn drop_series(&mut self) {
+        if let Document::Run(result) = &mut self.document {
+            result.intervals = Vec::new();
+            result.series = Default::default();
+            result.pods = Vec::new();
         }
     }
 }
@@ -293,12 +330,12 @@ pub(super) fn machine(result: &RunResult) -> Option<String> {
 
 /// Where the jobs' data are: what the first job that says so names.
 fn target(result: &RunResult) -> String {
-    named_target(result).map_or(".".to_owned(), |names| names.join(":"))
+    named_target(&result.plan).map_or(".".to_owned(), |names| names.join(":"))
 }
 
 /// The names that it has, if any.
-pub(super) fn named_target(result: &RunResult) -> Option<Vec<String>> {
-    result.plan.jobs.iter().find_map(|job| {
+pub(super) fn named_target(plan: &Plan) -> Option<Vec<String>> {
+    plan.jobs.iter().find_map(|job| {
         if let Some(device) = &job.io.sim {
             return Some(vec![format!("sim:{device}")]);
         }

@@ -72,7 +72,26 @@ const MIGRATIONS: &[&str] = &[
     "
     ALTER TABLE figure ADD COLUMN repeat_factor REAL;
     ",
+    "
+    CREATE TABLE interval_block (
+        run INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+        number INTEGER NOT NULL,
+        block BLOB NOT NULL,
+        PRIMARY KEY (run, number)
+    ) STRICT;
+
+    CREATE TABLE open_run (
+        run INTEGER PRIMARY KEY REFERENCES run (id) ON DELETE CASCADE
+    ) STRICT;
+    ",
 ];
+
+/// What a history of version 2 needs for reading where it cannot be brought up to date: the tables of version 3, empty, beside it.
+const TEMPORARY_TABLES: &str = "
+    PRAGMA temp_store = MEMORY;
+    CREATE TEMP TABLE interval_block (run INTEGER, number INTEGER, block BLOB);
+    CREATE TEMP TABLE open_run (run INTEGER);
+    ";
 
 /// The version that this program writes.
 pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;
@@ -80,6 +99,17 @@ pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;
 /// The version of a file; 0 is an empty one.
 pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// Brings the tables of a history up to date that is only read. Where it cannot be written, it stays as it is.
+pub(super) fn migrate_to_read(connection: &mut Connection) -> rusqlite::Result<()> {
+    let Err(error) = migrate(connection) else {
+        return Ok(());
+    };
+    match version(connection)? {
+        2 => connection.execute_batch(TEMPORARY_TABLES),
+        _ => Err(error),
+    }
 }
 
 /// Brings the tables up to date. Whoever comes second finds it done.
@@ -95,4 +125,30 @@ pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", VERSION.max(done))?;
     transaction.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rusqlite::OpenFlags;
+    use std::path::Path;
+
+    #[test]
+    fn history_that_cannot_be_brought_up_to_date_can_be_read() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/histories");
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        let open = |name: &str| {
+            let uri = format!("file:{}?immutable=1", directory.join(name).display());
+            Connection::open_with_flags(uri, flags).unwrap()
+        };
+        let mut before = open("version-2.db");
+        assert!(migrate(&mut before).is_err());
+        migrate_to_read(&mut before).unwrap();
+        let count = "SELECT count(*) FROM run LEFT JOIN open_run ON open_run.run = run.id \
+                     LEFT JOIN interval_block ON interval_block.run = run.id";
+        let runs: i64 = before.query_row(count, [], |row| row.get(0)).unwrap();
+        assert_eq!((runs, version(&before)), (2, Ok(2)));
+        assert!(migrate_to_read(&mut open("version-1.db")).is_err());
+        assert_eq!(migrate_to_read(&mut open("version-3.db")), Ok(()));
+    }
 }

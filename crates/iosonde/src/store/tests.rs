@@ -15,13 +15,13 @@ use jiff::tz::TimeZone;
 use std::path::PathBuf;
 
 /// A history in a directory of its own.
-struct Scratch {
+pub(super) struct Scratch {
     directory: PathBuf,
-    place: Place,
+    pub(super) place: Place,
 }
 
 impl Scratch {
-    fn new(name: &str) -> Scratch {
+    pub(super) fn new(name: &str) -> Scratch {
         let directory =
             std::env::temp_dir().join(format!("iosonde-store-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
@@ -33,7 +33,7 @@ impl Scratch {
         Scratch { directory, place }
     }
 
-    fn keeper(&self, labels: &[(&str, &str)]) -> Keeper {
+    pub(super) fn keeper(&self, labels: &[(&str, &str)]) -> Keeper {
         let labels = labels
             .iter()
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
@@ -45,11 +45,11 @@ impl Scratch {
         .unwrap()
     }
 
-    fn store(&self) -> Store {
+    pub(super) fn store(&self) -> Store {
         Store::open(&self.place).unwrap()
     }
 
-    fn all(&self) -> Vec<Summary> {
+    pub(super) fn all(&self) -> Vec<Summary> {
         self.store().list(&Filter::default()).unwrap()
     }
 }

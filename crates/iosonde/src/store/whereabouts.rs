@@ -1,8 +1,7 @@
 //! The names under which targets of this machine are kept: `.` says nothing once the command has ended.
 
 use super::record::named_target;
-use iosonde_job::plan::Engine;
-use iosonde_result::run::RunResult;
+use iosonde_job::plan::{Engine, Plan};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
@@ -27,15 +26,15 @@ pub(crate) fn absolute(name: &str) -> String {
     found.unwrap_or_else(|| name.to_owned())
 }
 
-/// Where the data of a run on this machine are. Files of a job may be gone by now; their directories are not.
-pub(crate) fn target_here(result: &RunResult) -> String {
+/// Where the data of a plan for this machine are. Files of a job may be gone by now; their directories are not.
+pub(crate) fn target_here(plan: &Plan) -> String {
     let has_files = |engine| !matches!(engine, Engine::Null | Engine::Rados | Engine::Rbd);
-    match named_target(result) {
+    match named_target(plan) {
         Some(names) => {
             let names: Vec<String> = names.iter().map(|name| absolute_file(name)).collect();
             names.join(":")
         }
-        None if result.plan.jobs.iter().any(|job| has_files(job.io.engine)) => absolute("."),
+        None if plan.jobs.iter().any(|job| has_files(job.io.engine)) => absolute("."),
         None => ".".to_owned(),
     }
 }

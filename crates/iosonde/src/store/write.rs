@@ -54,10 +54,10 @@ impl Store {
         })
     }
 
-    /// Ends a study. `document` is what it found beyond its runs; without a time it was cut off.
+    /// Ends a study of this target. `document` is what it found beyond its runs; without a time it was cut off.
     pub(crate) fn finish(
         &mut self,
-        study: &str,
+        (study, target): (&str, &str),
         digest: Option<&str>,
         document: Option<&Value>,
         finished_at_ms: Option<u64>,
@@ -67,9 +67,9 @@ impl Store {
         self.transaction(|transaction| {
             // A digest that is known belongs to the same measurement, imported meanwhile: no reason to fail.
             transaction.execute(
-                "UPDATE study SET document = ?2, finished_at_ms = ?3, digest = \
+                "UPDATE study SET document = ?2, finished_at_ms = ?3, target = ?5, digest = \
                  CASE WHEN EXISTS (SELECT 1 FROM study WHERE digest = ?4) THEN NULL ELSE ?4 END WHERE id = ?1",
-                params![study, document, finished_at_ms.map(signed), digest],
+                params![study, document, finished_at_ms.map(signed), digest, target],
             )?;
             Ok(())
         })
@@ -105,7 +105,7 @@ impl Store {
     }
 
     /// Does all of it or nothing. Others wait meanwhile.
-    fn transaction<T>(
+    pub(super) fn transaction<T>(
         &mut self,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
@@ -118,17 +118,17 @@ impl Store {
         outcome.map_err(|error| self.wrong(&error))
     }
 
-    fn io(&self, error: std::io::Error) -> StoreError {
+    pub(super) fn io(&self, error: std::io::Error) -> StoreError {
         StoreError::Io(self.place.path.clone(), error)
     }
 }
 
 /// SQLite's integers have a sign.
-fn signed(number: u64) -> i64 {
+pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn insert_study(
+pub(super) fn insert_study(
     transaction: &Transaction<'_>,
     study: &KeptStudy,
     from: Option<&str>,
@@ -177,7 +177,11 @@ fn insert_labels(
 }
 
 /// What only a run knows of its study.
-fn add_facts(transaction: &Transaction<'_>, study: &str, run: &KeptRun) -> rusqlite::Result<()> {
+pub(super) fn add_facts(
+    transaction: &Transaction<'_>,
+    study: &str,
+    run: &KeptRun,
+) -> rusqlite::Result<()> {
     let Document::Run(result) = &run.document else {
         return Ok(());
     };
@@ -280,7 +284,11 @@ impl Packed {
     }
 }
 
-fn insert_parts(transaction: &Transaction<'_>, run: i64, parts: &[Part]) -> rusqlite::Result<()> {
+pub(super) fn insert_parts(
+    transaction: &Transaction<'_>,
+    run: i64,
+    parts: &[Part],
+) -> rusqlite::Result<()> {
     let mut insert_part = transaction.prepare_cached(
         "INSERT INTO part (run, number, name, rw, bs, iodepth, numjobs) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;

@@ -213,7 +213,9 @@ impl InPods {
         };
         let mut session = cluster::open_any(self.target, &self.args, self.pods, watch)?;
         noted.extend(session.adopt(&mut plan));
-        let (outcome, shown) = watched(&mut session, &plan, command, formats, &mut output)?;
+        keeper.begin("fio", &name);
+        let run = (&mut keeper, &mut session as &mut dyn Session);
+        let (outcome, shown) = watched(run, &plan, command, formats, &mut output)?;
         keeper.cut_off(stop.signal().is_some());
         noted.extend(collected.take());
         let reported = notes::into_result(outcome, noted)

@@ -240,10 +240,10 @@ fn measure(
     // What is shown meanwhile goes to standard error.
     let mut unused = Output::Standard;
     let mut live = FioLive::new(&plan, &parsed.command, formats, &mut unused);
-    let outcome = session.run(&plan, &mut live);
+    keeper.begin("fio", name);
+    let outcome = keeper.run(&mut session, &plan, &mut live);
     let shown = live.end();
     let kept = outcome.map_err(Failure::from).and_then(|mut result| {
-        keeper.begin("fio", name);
         keeper.keep(&mut result);
         keeper.cut_off(stop.signal().is_some());
         keeper.finish(None);

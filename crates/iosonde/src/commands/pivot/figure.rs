@@ -418,6 +418,7 @@ mod tests {
             started_at_ms,
             finished_at_ms: None,
             is_running: false,
+            reached_ns: None,
             imported_from: None,
             labels: Default::default(),
             parts: Vec::new(),

@@ -1,0 +1,169 @@
+//! What the history has of runs that last for minutes.
+
+use super::super::tests::Scratch;
+use super::super::{Document, Keeper};
+use iosonde_engine::local::LocalRunner;
+use iosonde_job::env::FakeEnv;
+use iosonde_job::plan::Plan;
+use iosonde_result::observer::Observer;
+use iosonde_result::run::RunResult;
+use iosonde_result::session::{RunError, Session};
+use rusqlite::Connection;
+
+/// Two and a half minutes on a simulated device.
+fn plan() -> Plan {
+    let words =
+        "--name=a --ioengine=sim --size=1g --rw=randread --rate_iops=20 --time_based --runtime=150";
+    let words: Vec<_> = words.split(' ').map(Into::into).collect();
+    iosonde_job::parse(&words, &FakeEnv::new()).unwrap().plan
+}
+
+/// Runs on simulated devices, and changes what comes of it.
+struct Altered<F>(F);
+
+impl<F: FnMut(RunResult) -> Result<RunResult, RunError>> Session for Altered<F> {
+    fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        let result = LocalRunner::default().open().run(plan, observer)?;
+        (self.0)(result)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), RunError> {
+        Ok(())
+    }
+}
+
+fn measured(
+    keeper: &mut Keeper,
+    alter: impl FnMut(RunResult) -> Result<RunResult, RunError>,
+) -> Result<RunResult, RunError> {
+    keeper.begin("fio", "sim");
+    let mut result = keeper.run(&mut Altered(alter), &plan(), &mut ())?;
+    keeper.keep(&mut result);
+    keeper.finish(None).unwrap();
+    Ok(result)
+}
+
+/// The one run of the latest study.
+fn kept(scratch: &Scratch) -> RunResult {
+    let mut loaded = scratch.store().load("latest").unwrap();
+    let run = loaded.study.runs.remove(0);
+    assert!(loaded.study.runs.is_empty());
+    let Document::Run(result) = run.document else {
+        panic!("no run of ours");
+    };
+    *result
+}
+
+fn count(scratch: &Scratch, table: &str) -> i64 {
+    let connection = Connection::open(&scratch.place.path).unwrap();
+    let count = format!("SELECT count(*) FROM {table}");
+    connection.query_row(&count, [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn run_of_minutes_comes_back_as_it_was() {
+    let scratch = Scratch::new("minutes");
+    let mut keeper = scratch.keeper(&[("disk", "new")]);
+    let result = measured(&mut keeper, Ok).unwrap();
+    assert_eq!(result.intervals.len(), 300);
+    assert_eq!(kept(&scratch), result);
+    assert_eq!(
+        (
+            count(&scratch, "interval_block"),
+            count(&scratch, "open_run")
+        ),
+        (3, 0)
+    );
+    let summary = scratch.all().remove(0);
+    assert!(summary.finished_at_ms.is_some() && summary.reached_ns.is_none());
+    assert_eq!(summary.labels["disk"], "new");
+    scratch.store().remove(&[summary.id]).unwrap();
+    assert_eq!(count(&scratch, "interval_block"), 0);
+}
+
+#[test]
+fn result_counts_where_it_has_other_intervals_than_were_seen() {
+    let scratch = Scratch::new("minutes-other");
+    let mut keeper = scratch.keeper(&[]);
+    for first_changed in [0, 150, 299] {
+        let result = measured(&mut keeper, |mut result| {
+            for interval in &mut result.intervals[first_changed..] {
+                interval.directions.read.ios += 1;
+            }
+            Ok(result)
+        });
+        assert_eq!(kept(&scratch), result.unwrap());
+    }
+    let shorter = measured(&mut keeper, |mut result| {
+        result.intervals.truncate(61);
+        Ok(result)
+    });
+    assert_eq!(kept(&scratch), shorter.unwrap());
+}
+
+#[test]
+fn run_without_a_result_leaves_its_intervals() {
+    let scratch = Scratch::new("minutes-lost");
+    let mut keeper = scratch.keeper(&[]);
+    let lost = measured(&mut keeper, |_| Err(RunError::NothingDone));
+    assert_eq!(lost, Err(RunError::NothingDone));
+    // A study without a result removes what measured nothing.
+    keeper.discard();
+    let kept = kept(&scratch);
+    assert_eq!(
+        (kept.intervals.len(), kept.elapsed_ns),
+        (300, 150_000_000_000)
+    );
+    assert!(kept.workers[0].directions.read.total_ios > 2000);
+    let summary = scratch.all().remove(0);
+    assert_eq!(
+        (summary.finished_at_ms, summary.reached_ns),
+        (None, Some(150_000_000_000))
+    );
+    assert!(
+        summary.results()[0]
+            .figures
+            .iter()
+            .any(|figure| figure.value > 19.0)
+    );
+    assert!(
+        !keeper
+            .notes()
+            .concat()
+            .contains("nothing had been measured")
+    );
+}
+
+/// What cannot be written while a run goes on is kept at its end.
+#[test]
+fn run_is_kept_at_its_end_where_its_minutes_could_not_be_written() {
+    let scratch = Scratch::new("minutes-refused");
+    let mut keeper = scratch.keeper(&[]);
+    let refusal = Connection::open(&scratch.place.path).unwrap();
+    let trigger = "CREATE TRIGGER refuse BEFORE INSERT ON interval_block WHEN new.number > 0 \
+                   BEGIN SELECT raise(FAIL, 'refused'); END";
+    refusal.execute_batch(trigger).unwrap();
+    let result = measured(&mut keeper, |result| {
+        refusal.execute_batch("DROP TRIGGER refuse").unwrap();
+        Ok(result)
+    });
+    assert_eq!(kept(&scratch), result.unwrap());
+    assert_eq!(keeper.notes(), [""; 0]);
+    assert_eq!(scratch.all().len(), 1);
+}
+
+#[test]
+fn study_removed_during_its_run_is_told() {
+    let scratch = Scratch::new("minutes-removed");
+    let mut keeper = scratch.keeper(&[]);
+    keeper.begin("fio", "sim");
+    let remove = |result| {
+        let begun = scratch.store().find("latest").unwrap();
+        scratch.store().remove(&[begun]).unwrap();
+        Ok(result)
+    };
+    let result = keeper.run(&mut Altered(remove), &plan(), &mut ());
+    keeper.keep(&mut result.unwrap());
+    assert!(keeper.notes().concat().contains("not kept in the history"));
+    assert_eq!(scratch.all(), []);
+}

@@ -1,0 +1,86 @@
+//! Long runs that are killed: the history has what they measured.
+
+mod common;
+
+use common::{Scratch, integrity};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// A simulated week, which says each minute that it has come so far.
+const WEEK: &str = "fio --name=a --ioengine=sim --size=1g --rw=randread --rate_iops=20 --time_based --runtime=7d \
+                    --output-format=terse --status-interval=60";
+/// Minutes that a simulated run may be ahead of its history: those that wait, those that are being written, and the open one.
+const MINUTES_AHEAD_MAX: usize = 20;
+const ROUNDS: u32 = 3;
+const MINUTE_NS: u64 = 60_000_000_000;
+
+/// A time below this one, another one with each call.
+fn random_ms(bound: u64) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    u64::from(now.subsec_micros()) % bound
+}
+
+/// Minutes that a run has reported.
+fn reported_minutes(output: &Path) -> usize {
+    fs::read_to_string(output).unwrap().lines().count()
+}
+
+#[test]
+fn killed_run_leaves_its_whole_minutes() {
+    let scratch = Scratch::new("killed");
+    for round in 0..ROUNDS {
+        let output = scratch.path("minutes");
+        let words: Vec<&str> = WEEK.split_whitespace().collect();
+        let mut command = scratch.command(&words);
+        command
+            .stdout(File::create(&output).unwrap())
+            .stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let begun = Instant::now();
+        while reported_minutes(&output) <= MINUTES_AHEAD_MAX {
+            assert!(
+                begun.elapsed() < Duration::from_secs(120),
+                "no minute was reported"
+            );
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        std::thread::sleep(Duration::from_millis(random_ms(300)));
+        child.kill().unwrap();
+        assert!(!child.wait().unwrap().success());
+        let reported = reported_minutes(&output);
+        assert_eq!(integrity(&scratch.store()), "ok");
+        let list: Value =
+            serde_json::from_str(&scratch.done(&["list", "--format", "json"])).unwrap();
+        let listed = &list["results"][round as usize];
+        assert!(
+            listed["finished_at_ms"].is_null() && listed["running"] == false,
+            "{listed}"
+        );
+        let reached_ns = listed["reached_ns"].as_u64().unwrap();
+        let minutes = (reached_ns / MINUTE_NS) as usize;
+        assert!(
+            minutes + MINUTES_AHEAD_MAX >= reported,
+            "{minutes} of {reported}"
+        );
+        assert_eq!(reached_ns % MINUTE_NS, 0, "{reached_ns}");
+        let run: Value = serde_json::from_str(&scratch.done(&["export", "latest"])).unwrap();
+        let intervals = run["intervals"].as_array().unwrap();
+        assert_eq!(intervals.len(), 60 * minutes);
+        for (second, interval) in intervals.iter().enumerate() {
+            assert_eq!(
+                interval["start_ns"].as_u64(),
+                Some(second as u64 * 1_000_000_000)
+            );
+            assert_eq!(interval["length_ns"], 1_000_000_000);
+        }
+        assert_eq!(run["elapsed_ns"].as_u64(), Some(reached_ns));
+        let shown = scratch.done(&["show"]);
+        for word in ["cut off after", "read IOPS", "over time"] {
+            assert!(shown.contains(word), "{word}: {shown}");
+        }
+        assert!(scratch.done(&["list"]).contains("cut off after"));
+    }
+}
