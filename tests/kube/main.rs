@@ -4,6 +4,7 @@
 
 mod alone;
 mod clusters;
+mod devices;
 mod faults;
 mod manifests;
 mod namespaces;

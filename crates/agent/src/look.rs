@@ -1,11 +1,13 @@
 //! What is at a path.
 
-use iosonde_engine::device::signature;
+use iosonde_engine::device::consent::Consent;
+use iosonde_engine::device::guard::{self, Obstacle, Question, Refusal};
 use iosonde_result::session::RunError;
 use iosonde_result::wire::Place;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 
 /// Looks at a directory, file or block device.
 pub(crate) fn look(path: &str) -> Result<Place, RunError> {
@@ -31,15 +33,38 @@ fn place(path: &str) -> io::Result<Place> {
     let mut file = File::open(path)?;
     let bytes = file.seek(SeekFrom::End(0))?;
     let device = kind.is_block_device();
-    let found = match device {
-        true => signature::probe(&file, bytes)?,
-        false => Vec::new(),
-    };
+    // The check opens the device with `O_EXCL`.
+    drop(file);
+    let found = obstacles(path.as_ref())?;
+    let uses: Vec<String> = found
+        .iter()
+        .filter(|obstacle| obstacle.is_use())
+        .map(ToString::to_string)
+        .collect();
     Ok(Place::Existing {
         bytes,
         device,
-        carries: found.first().map(ToString::to_string),
+        carries: found.iter().find_map(|obstacle| match obstacle {
+            Obstacle::Carries(signature) => Some(signature.to_string()),
+            _ => None,
+        }),
+        used: (!uses.is_empty()).then(|| uses.join("; ")),
     })
+}
+
+/// What speaks against writing to a file or block device, as if nobody had consented to it.
+fn obstacles(path: &Path) -> io::Result<Vec<Obstacle>> {
+    let question = Question {
+        consent: &Consent::default(),
+        is_mounted_allowed: false,
+        is_claimed: false,
+    };
+    match guard::check(path, &question) {
+        Ok(checked) => Ok(checked.overridden),
+        Err(Refusal::Obstacles { obstacles, .. }) => Ok(obstacles),
+        Err(Refusal::Unreadable { source, .. }) => Err(source),
+        Err(other @ Refusal::OtherDisk { .. }) => Err(io::Error::other(other.found())),
+    }
 }
 
 #[cfg(test)]
@@ -60,6 +85,7 @@ mod tests {
             bytes: 4096,
             device: false,
             carries: None,
+            used: None,
         };
         assert_eq!(look(&file), Ok(expected));
         let error = look("/dev/null").unwrap_err();

@@ -16,8 +16,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: iosonde-agent serve [--socket PATH] [--idle SECONDS] [--first SECONDS] [--scratch DIRECTORY] [--allow-overwrite DEVICE]...
-                                 [--allow-in-use DEVICE]...
+usage: iosonde-agent serve [--socket PATH] [--idle SECONDS] [--first SECONDS] [--scratch DIRECTORY] [--device DEVICE]
                                     keep a session for clients, until one closes it or none asks for anything
        iosonde-agent call [--socket PATH]
                                     connect standard input and output with it

@@ -15,14 +15,16 @@ use iosonde_engine::local::{LocalRunner, LocalSession};
 use iosonde_job::Plan;
 use iosonde_result::machine::MachineSlice;
 use iosonde_result::session::Session;
-use iosonde_result::wire::{LONGEST_REQUEST_BYTES, Message, PROTOCOL, Request, Stop, line};
+use iosonde_result::wire::{
+    DeviceConsent, LONGEST_REQUEST_BYTES, Message, PROTOCOL, Request, Stop, line,
+};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,8 +43,8 @@ pub(crate) struct Options {
     idle: Duration,
     /// How long the first client is waited for: it may need all of its pods before it says anything to one.
     first: Option<Duration>,
-    consent: Vec<PathBuf>,
-    in_use: Vec<PathBuf>,
+    /// The block device that plans write to.
+    device: Option<PathBuf>,
     /// Made at the start, and removed at the end with all that is in it.
     scratch: Option<PathBuf>,
 }
@@ -54,8 +56,7 @@ impl Options {
             socket: crate::SOCKET.into(),
             idle: Duration::from_secs(120),
             first: None,
-            consent: Vec::new(),
-            in_use: Vec::new(),
+            device: None,
             scratch: None,
         };
         let mut words = words.iter();
@@ -67,8 +68,7 @@ impl Options {
             match &*name {
                 "--socket" => options.socket = value.into(),
                 "--scratch" => options.scratch = Some(value.into()),
-                "--allow-overwrite" => options.consent.push(value.into()),
-                "--allow-in-use" => options.in_use.push(value.into()),
+                "--device" => options.device = Some(value.into()),
                 "--idle" => options.idle = seconds(&name, value)?,
                 "--first" => options.first = Some(seconds(&name, value)?),
                 _ => return Err(Failure::new(2, format!("there is no option {name}"))),
@@ -111,7 +111,13 @@ struct Shared {
     idle: Duration,
     first: Duration,
     is_closing: AtomicBool,
-    work: Mutex<Sender<Plan>>,
+    work: Mutex<Sender<Work>>,
+}
+
+/// A plan to run, and what its client agreed to lose of the block device.
+struct Work {
+    plan: Plan,
+    consent: Option<DeviceConsent>,
 }
 
 impl Shared {
@@ -148,7 +154,6 @@ impl Shared {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let interrupt = signals()?;
     let runner = LocalRunner {
-        consent: Consent::to_overwrite(&options.consent).and_in_use(&options.in_use),
         interrupt: interrupt.clone(),
         ..LocalRunner::default()
     };
@@ -183,7 +188,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     });
     let held = shared.clone();
     thread::spawn(move || give_up_waiting(&held));
-    let session = session_loop(runner.open(), &shared, &plans);
+    let session = session_loop(runner.open(), options, &shared, &plans);
     let closed = Box::new(session).close();
     let _ = std::fs::remove_file(&options.socket);
     if let Some(scratch) = &options.scratch {
@@ -197,12 +202,19 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 /// Runs what comes in.
 fn session_loop(
     mut session: LocalSession,
+    options: &Options,
     shared: &Shared,
-    plans: &Receiver<Plan>,
+    plans: &Receiver<Work>,
 ) -> LocalSession {
+    let mut agreed = None;
     while !shared.is_closing.load(Relaxed) && !shared.interrupt.is_requested() {
         match plans.recv_timeout(TICK) {
-            Ok(plan) => {
+            Ok(Work { plan, consent }) => {
+                // The disk is noted when consent to it comes, and compared at each run after that.
+                if agreed != consent {
+                    agreed = consent;
+                    session.agree_to(consent_to(options.device.as_deref(), consent));
+                }
                 let outcome = session.run(&plan, &mut &shared.feed);
                 if shared.has_signal() {
                     shared.feed.ending();
@@ -227,6 +239,13 @@ fn session_loop(
         thread::sleep(TICK);
     }
     session
+}
+
+/// What may be overwritten: nothing but the device, as far as its client agreed.
+fn consent_to(device: Option<&Path>, agreed: Option<DeviceConsent>) -> Consent {
+    let device = device.filter(|_| agreed.is_some());
+    let shared = device.filter(|_| agreed == Some(DeviceConsent::Shared));
+    Consent::to_overwrite(device).and_in_use(shared)
 }
 
 /// Jobs that wait for the word of a client that is gone would wait for ever.
@@ -304,7 +323,11 @@ impl Client {
                 plan,
                 interval_ns,
                 hold,
-            } => self.start(run, *plan, interval_ns, hold),
+                consent,
+            } => {
+                let plan = *plan;
+                self.start(run, Work { plan, consent }, interval_ns, hold);
+            }
             Request::Clock => {
                 let now_ns = self.shared.begun.elapsed().as_nanos() as u64;
                 self.tell(&line(&Message::Clock { now_ns }));
@@ -337,7 +360,7 @@ impl Client {
         }
     }
 
-    fn start(&self, run: u64, plan: Plan, interval_ns: u64, hold: bool) {
+    fn start(&self, run: u64, wanted: Work, interval_ns: u64, hold: bool) {
         // Its client does not know whether it was heard over a connection that broke.
         if self.shared.feed.has(run) {
             self.follow_from(run, 0);
@@ -350,7 +373,7 @@ impl Client {
         self.follow_from(run, 0);
         let work = self.shared.work.lock();
         // The session's thread is gone only when the process ends.
-        let _ = work.unwrap_or_else(PoisonError::into_inner).send(plan);
+        let _ = work.unwrap_or_else(PoisonError::into_inner).send(wanted);
     }
 
     fn follow_from(&self, run: u64, have: usize) {
@@ -420,24 +443,14 @@ mod tests {
             Options::read(&words)
         };
         let options = read(&[
-            "--socket",
-            "/s",
-            "--idle",
-            "5",
-            "--first",
-            "60",
-            "--allow-overwrite",
-            "/dev/x",
-            "--allow-in-use",
-            "/dev/x",
+            "--socket", "/s", "--idle", "5", "--first", "60", "--device", "/dev/x",
         ])
         .unwrap();
         let expected = Options {
             socket: "/s".into(),
             idle: Duration::from_secs(5),
             first: Some(Duration::from_secs(60)),
-            consent: vec!["/dev/x".into()],
-            in_use: vec!["/dev/x".into()],
+            device: Some("/dev/x".into()),
             scratch: None,
         };
         assert_eq!(options, expected);

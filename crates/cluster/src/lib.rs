@@ -10,6 +10,7 @@ mod attach;
 pub mod clock;
 mod collect;
 mod connect;
+mod device_consent;
 pub mod diagnose;
 pub mod image;
 pub mod leftovers;

@@ -48,6 +48,8 @@ pub struct ClusterOptions {
     pub deadline: Duration,
     /// Nodes to watch besides; `None` is the one that serves the volume, where it can be found.
     pub watch_nodes: Option<Vec<String>>,
+    /// Whether the user agreed to lose what the block device of an existing claim carries.
+    pub allow_overwrite: bool,
     /// Several pods, which start together; `None` is one pod.
     pub pods: Option<Pods>,
 }
@@ -101,6 +103,7 @@ impl ClusterOptions {
             timeout: Duration::from_secs(300),
             deadline: Duration::from_secs(24 * 3600),
             watch_nodes: None,
+            allow_overwrite: false,
             pods: None,
         }
     }

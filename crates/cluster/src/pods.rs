@@ -3,11 +3,14 @@
 mod link;
 
 use crate::clock::{Exchange, Offset};
+use crate::device_consent::DeviceTarget;
 use crate::lifecycle::Objects;
 use crate::nodes::{Nodes, Wanted};
 use crate::reconnect::{found_at, reconnected};
 use crate::runner::{ClusterRunner, Made};
-use crate::session::{ANSWER, TICK, Told, Watch, may_be_left, not_to_be_taken_up, remove};
+use crate::session::{
+    ANSWER, TICK, Told, Watch, explained, may_be_left, not_to_be_taken_up, remove,
+};
 use crate::together::Together;
 use crate::transport::{Connection, Heard, unreadable};
 use iosonde_job::{Plan, place};
@@ -40,6 +43,8 @@ pub struct PodsSession<'w> {
     nodes: Nodes,
     /// The volume, in words, if it is there before and after.
     lasting: Option<String>,
+    /// The volume, where it is a block device that was looked at.
+    device: Option<DeviceTarget>,
     /// Whether the observer waits for what has been measured by now.
     is_status_due: bool,
     watch: Watch<'w>,
@@ -65,6 +70,7 @@ impl<'w> PodsSession<'w> {
                 .collect(),
             nodes: Nodes::default(),
             lasting: made.lasting,
+            device: None,
             is_status_due: false,
             watch,
             begun: Instant::now(),
@@ -126,15 +132,31 @@ impl<'w> PodsSession<'w> {
     /// # Errors
     /// When the volume cannot be used, or the agent does not answer.
     pub fn look(&mut self) -> Result<Place, RunError> {
-        let path = self.path().to_owned();
-        let first = self.links.first_mut().ok_or_else(|| mute("none"))?;
+        self.look_in(0)
+    }
+
+    /// What each pod finds at its path, one after the other: two that open a device with `O_EXCL` would see each other.
+    pub(crate) fn look_in_all(&mut self) -> Result<Vec<Place>, RunError> {
+        (0..self.links.len())
+            .map(|index| self.look_in(index))
+            .collect()
+    }
+
+    fn look_in(&mut self, index: usize) -> Result<Place, RunError> {
+        let link = self.links.get_mut(index).ok_or_else(|| mute("none"))?;
+        let path = link.scratch.as_deref().unwrap_or(place::DEVICE).to_owned();
         let there = found_at(
-            (&self.runtime, &self.objects, &first.name),
-            &mut first.connection,
+            (&self.runtime, &self.objects, &link.name),
+            &mut link.connection,
             path,
             self.watch.interrupts,
         );
-        there.unwrap_or_else(|broken| Err(broken.unwrap_or_else(|| mute(&first.name))))
+        there.unwrap_or_else(|broken| Err(broken.unwrap_or_else(|| mute(&link.name))))
+    }
+
+    /// From now on the agents may do with their block devices what was agreed.
+    pub(crate) fn agree_to(&mut self, device: DeviceTarget) {
+        self.device = Some(device);
     }
 
     /// Where the pods are, in a few words.
@@ -170,6 +192,7 @@ impl<'w> PodsSession<'w> {
 
     /// All pods get their plan, with the files of their volume.
     fn ask_all(&mut self, plan: &Plan, interval_ns: u64) {
+        let consent = self.device.as_ref().and_then(|device| device.consent);
         for (index, link) in (0..).zip(&mut self.links) {
             let mut plan = plan.clone();
             place::into_volume(&mut plan, link.scratch.as_deref());
@@ -179,6 +202,7 @@ impl<'w> PodsSession<'w> {
                 plan: Box::new(plan),
                 interval_ns,
                 hold: true,
+                consent,
             });
         }
     }
@@ -448,7 +472,7 @@ impl Session for PodsSession<'_> {
             self.gather().ok_or(RunError::Interrupted)
         });
         self.nodes = nodes;
-        outcome.map_err(|error| self.with_what_is_left(error))
+        outcome.map_err(|error| self.with_what_is_left(explained(error, self.device.as_ref())))
     }
 
     fn close(mut self: Box<Self>) -> Result<(), RunError> {

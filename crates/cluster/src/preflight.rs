@@ -3,10 +3,12 @@
 //! `look` asks the cluster, [`Facts::judge`] decides: pure, on what was answered. What this user may not see is not
 //! judged; the run then finds out. `volume`, `security` and `nodes` judge a part each.
 
+mod claim_users;
 mod nodes;
 mod security;
 mod volume;
 
+pub(crate) use claim_users::refuse_other_users;
 pub(crate) use nodes::{is_ready, is_usable, label, node_labels};
 pub(crate) use volume::judge_mode;
 
@@ -165,13 +167,13 @@ pub(crate) async fn look(cluster: &Cluster, options: &ClusterOptions) -> Result<
             .map_err(|error| api::failed(&format!("reading the claim {name}"), &error))?,
         _ => None,
     };
-    let claim_users = match &options.target {
-        Target::Claim { name, .. } => {
+    let claim_users = match &claim {
+        Some(claim) => {
             let pods: Api<Pod> = Api::namespaced(client.clone(), &cluster.namespace);
             let pods = pods.list(&all).await.map(|list| list.items);
-            users(name, &pods.unwrap_or_default())
+            claim_users::users(claim, &pods.unwrap_or_default(), None)
         }
-        _ => Vec::new(),
+        None => Vec::new(),
     };
     Ok(Facts {
         classes: classes.ok().map(|list| list.items),
@@ -188,24 +190,6 @@ pub(crate) async fn look(cluster: &Cluster, options: &ClusterOptions) -> Result<
         may_claim,
         lacks_namespace,
     })
-}
-
-/// The pods that have this claim, and are not over.
-fn users(claim: &str, pods: &[Pod]) -> Vec<String> {
-    let has_it = |pod: &&Pod| {
-        let volumes = pod
-            .spec
-            .iter()
-            .flat_map(|spec| spec.volumes.iter().flatten());
-        let mut claims = volumes.filter_map(|volume| volume.persistent_volume_claim.as_ref());
-        let phase = pod
-            .status
-            .as_ref()
-            .and_then(|status| status.phase.as_deref());
-        !matches!(phase, Some("Succeeded" | "Failed")) && claims.any(|one| one.claim_name == claim)
-    };
-    let name = |pod: &Pod| pod.metadata.name.clone().unwrap_or_default();
-    pods.iter().filter(has_it).map(name).collect()
 }
 
 /// What this user may not do of what the run needs, and whether claims may be made.

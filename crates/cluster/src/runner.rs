@@ -2,11 +2,12 @@
 
 use crate::any::AnySession;
 use crate::connect::Cluster;
+use crate::device_consent::DeviceTarget;
 use crate::lifecycle::Objects;
 use crate::manifest::{RunSpec, Start};
 use crate::namespace;
 use crate::nodes::{self, Wanted};
-use crate::options::{AgentProgram, ClusterOptions, VolumeMode};
+use crate::options::{AgentProgram, ClusterOptions};
 use crate::pods::PodsSession;
 use crate::preflight::{self, Readiness};
 use crate::session::{ClusterSession, TICK, Told, Watch};
@@ -14,7 +15,6 @@ use crate::transport::{Connection, send_agent};
 use futures::future::try_join_all;
 use iosonde_job::Target;
 use iosonde_result::session::RunError;
-use iosonde_result::wire::Place;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::Api;
 use std::collections::BTreeMap;
@@ -61,7 +61,10 @@ impl ClusterRunner<'_> {
         let mut made = self.make(&mut watch)?;
         let wanted = std::mem::take(&mut made.wanted);
         let mut session = ClusterSession::new(made, watch);
-        self.refuse_what_is_in_use(|| session.look())?;
+        if self.options.is_block() {
+            let found = session.look()?;
+            session.agree_to(DeviceTarget::judge(&self.options, &[found])?);
+        }
         session.watch_nodes(wanted, self)?;
         Ok(session)
     }
@@ -77,34 +80,12 @@ impl ClusterRunner<'_> {
         let mut made = self.make(&mut watch)?;
         let wanted = std::mem::take(&mut made.wanted);
         let mut session = PodsSession::new(made, watch);
-        self.refuse_what_is_in_use(|| session.look())?;
+        if self.options.is_block() {
+            let found = session.look_in_all()?;
+            session.agree_to(DeviceTarget::judge(&self.options, &found)?);
+        }
         session.watch_nodes(wanted, self)?;
         Ok(AnySession::Several(Box::new(session)))
-    }
-
-    /// A block device that exists is somebody's if it carries something, which only a pod can see.
-    fn refuse_what_is_in_use(
-        &self,
-        look: impl FnOnce() -> Result<Place, RunError>,
-    ) -> Result<(), RunError> {
-        let target = &self.options.target;
-        let is_block = self.options.volume_mode == VolumeMode::Block;
-        if !is_block || !matches!(target, Target::Claim { .. }) {
-            return Ok(());
-        }
-        match look()? {
-            Place::Existing {
-                carries: Some(what),
-                ..
-            } => Err(RunError::Target {
-                path: target.to_string(),
-                problem: format!("this block device carries {what}"),
-                remedy: "measure a claim of your own (sc://CLASS with --volume-mode block); if nobody needs what is on this \
-                         one, wipe it (wipefs -a)"
-                    .to_owned(),
-            }),
-            _ => Ok(()),
-        }
     }
 
     /// Creates what plans are run in.
@@ -145,6 +126,9 @@ impl ClusterRunner<'_> {
         let begun = runtime.block_on(async {
             objects.create(&spec).await?;
             let pods = begin(&objects, &spec, &self.agent, watch).await?;
+            if spec.is_block() {
+                preflight::refuse_other_users(&objects.cluster, &options, &id).await?;
+            }
             let wanted = async { Ok(nodes::wanted(&options, &objects).await) };
             Ok((pods, unless_interrupted(watch.interrupts, wanted).await?))
         });

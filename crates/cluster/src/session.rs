@@ -1,5 +1,6 @@
 //! A pod as a place where plans are run.
 
+use crate::device_consent::DeviceTarget;
 use crate::lifecycle::Objects;
 use crate::manifest::DEVICE;
 use crate::nodes::{Nodes, Wanted};
@@ -54,6 +55,8 @@ pub struct ClusterSession<'w> {
     nodes: Nodes,
     /// The volume, in words, if it is there before and after.
     lasting: Option<String>,
+    /// The volume, where it is a block device that was looked at.
+    device: Option<DeviceTarget>,
     watch: Watch<'w>,
     runs: u64,
     is_closed: bool,
@@ -82,6 +85,7 @@ impl<'w> ClusterSession<'w> {
             connection: first.connection,
             nodes: Nodes::default(),
             lasting,
+            device: None,
             watch,
             runs: 0,
             is_closed: false,
@@ -173,6 +177,11 @@ impl<'w> ClusterSession<'w> {
             self.watch.interrupts,
         );
         there.unwrap_or_else(|broken| Err(broken.unwrap_or_else(|| self.lost())))
+    }
+
+    /// From now on the agent may do with its block device what was agreed.
+    pub(crate) fn agree_to(&mut self, device: DeviceTarget) {
+        self.device = Some(device);
     }
 
     /// Why the agent no longer answers.
@@ -386,6 +395,14 @@ pub(crate) fn may_be_left(error: RunError, volume: Option<&str>, id: &str) -> Ru
     }
 }
 
+/// What an agent refuses, in words of its client.
+pub(crate) fn explained(error: RunError, device: Option<&DeviceTarget>) -> RunError {
+    match device {
+        Some(device) => device.explain(error),
+        None => error,
+    }
+}
+
 pub(crate) fn refused(problem: String) -> RunError {
     RunError::Unsupported {
         problem: format!("the agent refuses: {problem}"),
@@ -398,7 +415,7 @@ impl Session for ClusterSession<'_> {
         let mut nodes = std::mem::take(&mut self.nodes);
         let outcome = nodes.beside(observer, |observer| self.run_alone(plan, observer));
         self.nodes = nodes;
-        outcome.map_err(|error| self.with_what_is_left(error))
+        outcome.map_err(|error| self.with_what_is_left(explained(error, self.device.as_ref())))
     }
 
     fn close(mut self: Box<Self>) -> Result<(), RunError> {
@@ -418,6 +435,7 @@ impl ClusterSession<'_> {
             plan: Box::new(plan.clone()),
             interval_ns: observer.interval_ns(plan),
             hold: false,
+            consent: self.device.as_ref().and_then(|device| device.consent),
         };
         self.connection.ask(&begin);
         let mut result = self.follow(Some(&begin), None, observer)?;

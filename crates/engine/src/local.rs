@@ -166,6 +166,11 @@ impl LocalSession {
         self.runner.only_read.push(path);
     }
 
+    /// From now on this may be overwritten, and nothing else ([`LocalRunner::consent`]).
+    pub fn agree_to(&mut self, consent: Consent) {
+        self.runner.consent = consent;
+    }
+
     /// Where the caller notes what it has made for plans and holds open.
     pub fn held_paths(&self) -> HeldPaths {
         self.held.clone()

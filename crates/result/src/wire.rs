@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 /// Version of this protocol: a checksum over the names and types of all fields of [`Request`] and [`Message`], which a test holds to them.
 /// Both sides must have the same.
-pub const PROTOCOL: u32 = 0x0009_4cce;
+pub const PROTOCOL: u32 = 0xc1c2_bbf1;
 /// No message is longer: the result of a run of days, with all its intervals.
 pub const LONGEST_MESSAGE_BYTES: usize = 512 << 20;
 /// No request is longer: a plan with its traces.
@@ -40,6 +40,10 @@ pub enum Request {
         interval_ns: u64,
         /// Whether its first jobs, once prepared, wait for [`Request::Start`].
         hold: bool,
+        /// What was agreed to lose of the agent's block device. `None`: it is written only while it carries nothing and nobody
+        /// else uses it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        consent: Option<DeviceConsent>,
     },
     /// What does the agent's clock read? Answered with [`Message::Clock`].
     Clock,
@@ -75,6 +79,16 @@ pub enum Request {
     Alive,
     /// Remove all files that runs have left, and exit.
     Close,
+}
+
+/// Consent to write to the block device of an agent, which the client gives after it has heard what is on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DeviceConsent {
+    /// Whatever it carries.
+    Overwrite,
+    /// The same, while other pods of the run write to it too.
+    Shared,
 }
 
 /// How a run is ended.
@@ -164,6 +178,9 @@ pub enum Place {
         /// What a block device carries, in words with their article: a file system, a volume, a partition table.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         carries: Option<String>,
+        /// Who uses it now, in words: it is mounted, part of another device, or open elsewhere with `O_EXCL`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        used: Option<String>,
     },
 }
 

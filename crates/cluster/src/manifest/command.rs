@@ -2,7 +2,6 @@
 
 use super::{AGENT_DIRECTORY, DEVICE, JOB_DIRECTORY, JOB_FILE, RunSpec};
 use crate::image::AGENT_IN_IMAGE;
-use iosonde_job::Target;
 
 /// How long an agent waits for a client that is gone, in seconds.
 const IDLE_S: u32 = 120;
@@ -84,10 +83,7 @@ impl RunSpec<'_> {
     /// What makes the agent serve; `index` is how the pod's own index is written.
     fn serve(&self, index: &str) -> String {
         let use_of_volume = match self.is_block() {
-            true => {
-                let consent = ["--allow-overwrite", DEVICE];
-                [&consent[..], &self.shared_device()].concat().join(" ")
-            }
+            true => format!("--device {DEVICE}"),
             false => format!("--scratch {}", self.own_scratch(index)),
         };
         let first = self
@@ -96,11 +92,9 @@ impl RunSpec<'_> {
         format!("serve --socket {AGENT_DIRECTORY}/socket --idle {IDLE_S}{first} {use_of_volume}")
     }
 
-    /// Pods on one node that share a device are in each other's way when each holds it for itself.
+    /// Pods of a manifest that share a device on one node are in each other's way when each holds it for itself.
     fn shared_device(&self) -> Vec<&'static str> {
-        let is_existing = matches!(self.options.target, Target::Claim { .. });
-        let is_shared = self.is_shared() || (is_existing && self.pods > 1);
-        match self.is_block() && is_shared {
+        match self.is_block() && self.is_shared() {
             true => vec!["--allow-in-use", DEVICE],
             false => Vec::new(),
         }

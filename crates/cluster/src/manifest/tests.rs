@@ -42,8 +42,9 @@ fn a_block_volume_is_a_device_and_needs_root() {
     assert_eq!(container["volumeDevices"][0]["devicePath"], DEVICE);
     assert_eq!(container["volumeMounts"].as_array().unwrap().len(), 1);
     let script = container["command"][2].as_str().unwrap();
-    assert!(script.contains("--allow-overwrite /dev/iosonde") && !script.contains("--scratch"));
-    assert!(!script.contains("--allow-in-use"));
+    assert!(script.contains("--device /dev/iosonde") && !script.contains("--scratch"));
+    // Consent comes with the run, after the agent's look.
+    assert!(!script.contains("--allow"), "{script}");
     assert_eq!(pod["securityContext"]["runAsUser"], 0);
     assert!(pod["securityContext"].get("runAsNonRoot").is_none());
     let claim = &pod["volumes"][1]["ephemeral"]["volumeClaimTemplate"]["spec"];

@@ -226,6 +226,7 @@ mod tests {
             plan: Box::new(plan.plan),
             interval_ns: 0,
             hold: true,
+            consent: None,
         };
         let (connection, mut agent, _) = Connection::fake();
         let pod = MadePod {

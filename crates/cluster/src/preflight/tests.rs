@@ -330,21 +330,33 @@ fn rights_in_a_namespace_that_is_yet_to_be_made_are_not_judged() {
     assert!(judge(&facts, "sc://fast").unwrap().makes_namespace);
 }
 
+fn pods_of(value: serde_json::Value) -> Vec<Pod> {
+    serde_json::from_value(value).unwrap()
+}
+
+fn claim_of(value: serde_json::Value) -> PersistentVolumeClaim {
+    serde_json::from_value(value).unwrap()
+}
+
 #[test]
 fn a_claim_that_is_a_block_device_is_measured_where_that_is_wanted_and_nobody_uses_it() {
-    let pods: Vec<Pod> = serde_json::from_value(json!([
+    let pods = pods_of(json!([
         {"metadata": {"name": "done"}, "status": {"phase": "Succeeded"},
          "spec": {"containers": [], "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "raw"}}]}},
         {"metadata": {"name": "db-0"}, "status": {"phase": "Running"},
          "spec": {"containers": [], "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "raw"}}]}},
         {"metadata": {"name": "web"}, "status": {"phase": "Running"},
          "spec": {"containers": [], "volumes": [{"name": "v", "emptyDir": {}}]}},
-    ]))
-    .unwrap();
-    assert_eq!(users("raw", &pods), ["db-0"]);
-    let mut facts = facts(|facts| {
-        facts["claim"] = json!({"metadata": {"name": "raw"}, "spec": {"volumeMode": "Block", "accessModes": ["ReadWriteOnce"]}});
-    });
+        {"metadata": {"name": "ours", "labels": {"iosonde/run": "1a2b"}}, "status": {"phase": "Running"},
+         "spec": {"containers": [], "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "raw"}}]}},
+    ]));
+    let claim = json!({"metadata": {"name": "raw"}, "spec": {"volumeMode": "Block", "accessModes": ["ReadWriteOnce"]}});
+    let raw = claim_of(claim.clone());
+    assert_eq!(claim_users::users(&raw, &pods, Some("1a2b")), ["db-0"]);
+    let all = ["db-0", "ours"];
+    assert_eq!(claim_users::users(&raw, &pods, None), all);
+    assert_eq!(claim_users::users(&raw, &pods, Some("3c4d")), all);
+    let mut facts = facts(|facts| facts["claim"] = claim);
     assert!(
         judge(&facts, "pvc://raw")
             .unwrap_err()
@@ -353,7 +365,32 @@ fn a_claim_that_is_a_block_device_is_measured_where_that_is_wanted_and_nobody_us
     let mut options = ClusterOptions::new("pvc://raw".parse().unwrap());
     options.volume_mode = VolumeMode::Block;
     assert!(facts.judge(&options, "amd64").is_ok());
-    facts.claim_users = users("raw", &pods);
+    facts.claim_users = claim_users::users(&raw, &pods, None);
     let error = facts.judge(&options, "amd64").unwrap_err();
     assert!(error.to_string().contains("the pod db-0 uses"), "{error}");
+}
+
+/// As API server 1.34 shows them, without what is of no interest here.
+#[test]
+fn the_pod_of_a_generic_ephemeral_volume_uses_its_claim() {
+    let pods = pods_of(json!([
+        {"metadata": {"name": "theirs", "namespace": "raw", "uid": "0b9c4b60-7f0c-4f5e-9a56-3b0f6f3f1d11"},
+         "spec": {"containers": [{"name": "c", "volumeDevices": [{"name": "raw", "devicePath": "/dev/raw"}]}],
+                  "volumes": [{"name": "raw", "ephemeral": {"volumeClaimTemplate": {"metadata": {},
+                      "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "100Mi"}},
+                               "storageClassName": "loop-ext4", "volumeMode": "Block"}}}}]},
+         "status": {"phase": "Running"}},
+    ]));
+    let claim = |owner: &str| {
+        claim_of(
+            json!({"metadata": {"name": "theirs-raw", "namespace": "raw", "ownerReferences": [
+            {"apiVersion": "v1", "blockOwnerDeletion": true, "controller": true, "kind": "Pod", "name": "theirs", "uid": owner}]},
+            "spec": {"accessModes": ["ReadWriteOnce"], "volumeMode": "Block", "storageClassName": "loop-ext4"}}),
+        )
+    };
+    let theirs = claim("0b9c4b60-7f0c-4f5e-9a56-3b0f6f3f1d11");
+    assert_eq!(claim_users::users(&theirs, &pods, None), ["theirs"]);
+    // A claim of that name which belongs to an earlier pod is none of this one: the cluster does not give it to it.
+    let earlier = claim("55d3b8f2-0f0a-4a4e-8a4b-9a3c8f3a7c22");
+    assert!(claim_users::users(&earlier, &pods, None).is_empty());
 }

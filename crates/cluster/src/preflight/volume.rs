@@ -1,5 +1,6 @@
 //! Whether there can be a volume: of this class or claim, of this size, of this kind.
 
+use super::claim_users::in_use;
 use super::{Facts, Readiness};
 use crate::manifest::{Quantity, quantity, quantity_bytes};
 use crate::options::{ClusterOptions, VolumeMode};
@@ -106,12 +107,7 @@ impl Facts {
             );
         }
         if let (true, Some(user)) = (is_block, self.claim_users.first()) {
-            return refuse(
-                format!(
-                    "the pod {user} uses this block device, on which every write would overwrite something of it"
-                ),
-                "measure a claim of your own: sc://CLASS with --volume-mode block",
-            );
+            return Err(in_use(&options.target, user));
         }
         if !is_block && options.volume_mode == VolumeMode::Block {
             return refuse(

@@ -270,6 +270,7 @@ impl ClusterArgs {
                 let named = self.watch_nodes.iter().filter(|node| *node != "none");
                 named.cloned().collect()
             }),
+            allow_overwrite: usual.allow_overwrite,
             pods: None,
         }
     }

@@ -11,6 +11,7 @@ use iosonde_result::session::RunError;
 use iosonde_result::wire::Place;
 use iosonde_study::probe::{ProbeTarget, TargetKind};
 use std::borrow::Cow;
+use std::path::PathBuf;
 
 /// The agent that the build has embedded; empty in a build for development.
 static EMBEDDED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/agent"));
@@ -71,14 +72,12 @@ pub(crate) fn one_cluster(args: &ClusterArgs) -> Result<(), Failure> {
 
 /// As [`open_any`], for what does not show nodes: only those that are asked for are watched.
 pub(crate) fn open_unwatched<'w>(
-    target: Target,
-    args: &ClusterArgs,
-    pods: Option<Pods>,
+    options: &ClusterOptions,
     watch: Watch<'w>,
 ) -> Result<AnySession<'w>, Failure> {
-    let mut options = options_of_pods(target, args, pods)?;
+    let mut options = options.clone();
     options.watch_nodes.get_or_insert_default();
-    open_with(options, watch)
+    open_any(options, watch)
 }
 
 /// Asks the cluster whether the target could be measured; nothing is made.
@@ -94,15 +93,9 @@ pub(crate) fn check(
 
 /// Makes one pod or several, each with the target's volume.
 pub(crate) fn open_any<'w>(
-    target: Target,
-    args: &ClusterArgs,
-    pods: Option<Pods>,
+    options: ClusterOptions,
     watch: Watch<'w>,
 ) -> Result<AnySession<'w>, Failure> {
-    open_with(options_of_pods(target, args, pods)?, watch)
-}
-
-fn open_with<'w>(options: ClusterOptions, watch: Watch<'w>) -> Result<AnySession<'w>, Failure> {
     let bytes = agent()?;
     let runner = ClusterRunner {
         options,
@@ -134,6 +127,18 @@ pub(crate) fn options_of_pods(
         options.access_mode = "ReadWriteMany".to_owned();
     }
     Ok(ClusterOptions { pods, ..options })
+}
+
+/// Where the user agreed to lose what the target carries, by the name that the target was given.
+pub(crate) fn with_consent(
+    options: ClusterOptions,
+    name: &str,
+    consent: &[PathBuf],
+) -> ClusterOptions {
+    ClusterOptions {
+        allow_overwrite: consent.iter().any(|path| path.as_os_str() == name),
+        ..options
+    }
 }
 
 /// What is said of figures that several pods have made together.
@@ -184,7 +189,7 @@ pub(crate) fn probe_target(
             free_bytes: own_bytes(options).map_or(free_bytes, |own| own.min(free_bytes))
                 / sharers(options, session.pods()),
         },
-        // The claim is made for this run, or carries nothing: nobody's data are on it.
+        // The claim is made for this run, or carries nothing, or the user agreed to lose what it carries.
         Place::Existing { bytes, device, .. } => TargetKind::Existing {
             bytes,
             device,

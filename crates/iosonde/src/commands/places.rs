@@ -90,7 +90,7 @@ impl<'a> Places<'a> {
         for ((name, tell), opened) in names.iter().zip(tells).zip(here) {
             match (cluster::target_within(name, args)?, opened) {
                 (Some((target, args)), _) => {
-                    let what = (target, &args, pods);
+                    let what = (target, &args, pods, paths.as_slice());
                     places.open_pods(name, what, interrupts, tell, note)?;
                 }
                 (None, None) => {}
@@ -166,17 +166,18 @@ impl<'a> Places<'a> {
     fn open_pods(
         &mut self,
         name: &str,
-        (target, args, pods): (Target, &ClusterArgs, Option<Pods>),
+        (target, args, pods, consent): (Target, &ClusterArgs, Option<Pods>, &[PathBuf]),
         interrupts: &'a (dyn Fn() -> u32 + Send + Sync),
         tell: &'a mut Tell,
         note: &mut dyn FnMut(&str),
     ) -> Result<(), Failure> {
-        let options = cluster::options_of_pods(target.clone(), args, pods)?;
+        let options = cluster::options_of_pods(target, args, pods)?;
+        let options = cluster::with_consent(options, name, consent);
         let watch = Watch {
             tell: tell.as_mut(),
             interrupts,
         };
-        let mut session = cluster::open_unwatched(target, args, pods, watch)?;
+        let mut session = cluster::open_unwatched(&options, watch)?;
         let found = session.look()?;
         let target = cluster::probe_target(name, &session, found, &options);
         if self.pods.iter().any(|other| other.path() == session.path()) {

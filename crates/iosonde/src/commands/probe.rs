@@ -307,13 +307,14 @@ impl Probes<'_> {
         // The pod is made in the first turn, not beside what another target measures.
         let _turn = self.turns.come(who);
         let name = &self.args.targets[who];
-        let place = cluster::options_of_pods(target.clone(), args, self.args.pods.pods())?;
+        let place = cluster::options_of_pods(target, args, self.args.pods.pods())?;
+        let place = cluster::with_consent(place, name, &self.args.consent.allow_overwrite);
         let mut pod_live = PodLive::new(name);
         let watch = Watch {
             tell: &mut |told: Told<'_>| pod_live.tell(told),
             interrupts: &|| self.stop.interrupt.count(),
         };
-        let mut session = cluster::open_any(target, args, self.args.pods.pods(), watch)?;
+        let mut session = cluster::open_any(place.clone(), watch)?;
         let found = session.look()?;
         let target = cluster::probe_target(name, &session, found, &place);
         let mut options = options(self.args);

@@ -90,8 +90,9 @@ fn try_class(class: &str, args: &ClusterArgs, stop: &Stop) -> Result<Trial, Fail
         watch_nodes: vec!["none".to_owned()],
         ..args.clone()
     };
+    let options = cluster::options_of_pods(target, &args, None)?;
     let begun = Instant::now();
-    let mut session = cluster::open_unwatched(target, &args, None, watch)?;
+    let mut session = cluster::open_unwatched(&options, watch)?;
     let place = session.look();
     let elapsed_ms = begun.elapsed().as_millis() as u64;
     if let Err(left) = Box::new(session).close() {

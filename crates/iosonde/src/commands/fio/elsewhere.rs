@@ -54,6 +54,8 @@ pub(super) struct InPods {
     target: Target,
     args: ClusterArgs,
     pods: Option<Pods>,
+    /// The claim, where the user agreed to lose what its block device carries.
+    consent: Vec<PathBuf>,
     /// Manifests are asked for, not a run.
     render: Option<Form>,
 }
@@ -127,16 +129,19 @@ pub(super) fn split(words: &[OsString]) -> Result<(Option<Elsewhere>, Vec<OsStri
             "on this machine the job says where: --directory=DIRECTORY or --filename=FILE",
         ));
     };
-    if !parsed.allow_overwrite.is_empty() {
+    let is_claim = matches!(target, Target::Claim { .. });
+    let is_it = |path: &PathBuf| is_claim && path.as_os_str() == parsed.target.as_str();
+    if !parsed.allow_overwrite.iter().all(is_it) {
         return Err(Failure::usage(
-            "--allow-overwrite is for devices of this machine and images of Ceph",
-            "leave it out: in a cluster only volumes and directories of our own are written",
+            "--allow-overwrite is for devices of this machine, images of Ceph and the claim that --target names",
+            "name the claim of --target, or leave it out: else only volumes and directories of our own are written",
         ));
     }
     let there = InPods {
         target,
         args: parsed.cluster,
         pods: parsed.pods.pods(),
+        consent: parsed.allow_overwrite,
         render: parsed.render.map(|rendered| match rendered {
             Rendered::Job => Form::Job,
             Rendered::StatefulSet => Form::StatefulSet,
@@ -211,7 +216,9 @@ impl InPods {
             tell: &mut |told: Told<'_>| pod_live.tell(told),
             interrupts: &|| stop.interrupt.count(),
         };
-        let mut session = cluster::open_any(self.target, &self.args, self.pods, watch)?;
+        let options = cluster::options_of_pods(self.target, &self.args, self.pods)?;
+        let options = cluster::with_consent(options, &name, &self.consent);
+        let mut session = cluster::open_any(options, watch)?;
         noted.extend(session.adopt(&mut plan));
         keeper.begin("fio", &name);
         let run = (&mut keeper, &mut session as &mut dyn Session);
@@ -337,6 +344,18 @@ mod tests {
     }
     #[test]
     fn consent_to_overwrite_is_for_devices_that_exist() {
+        let line = "--target pvc://raw --allow-overwrite=pvc://raw --volume-mode block job.fio";
+        let (elsewhere, _) = split(&words(line)).unwrap();
+        let Some(Elsewhere::Pods(there)) = elsewhere else {
+            panic!("{elsewhere:?}");
+        };
+        assert_eq!(there.consent, [PathBuf::from("pvc://raw")]);
+        for line in [
+            "--target pvc://raw --allow-overwrite pvc://other job.fio",
+            "--target sc://fast --allow-overwrite sc://fast job.fio",
+        ] {
+            assert_eq!(split(&words(line)).unwrap_err().status(), 2, "{line}");
+        }
         let line = "--target sc://fast --allow-overwrite /dev/sda job.fio";
         let failure = split(&words(line)).unwrap_err();
         assert_eq!(failure.status(), 2);

@@ -226,7 +226,8 @@ fn measure(
         claim_size: Some(args.cluster.claim_size.unwrap_or(args.size)),
         ..cluster
     };
-    let mut session = cluster::open_any(target, &cluster, None, watch)?;
+    let options = cluster::options_of_pods(target, &cluster, None)?;
+    let mut session = cluster::open_any(options, watch)?;
     let mut plan = parsed.plan.clone();
     plan.count_stops();
     for note in session.adopt(&mut plan) {

@@ -64,12 +64,14 @@ impl<'a> Site<'a> {
             )?;
             return Ok(Site::Here(Ground::open(name, kind, note)?));
         };
-        let options = within.options(target.clone());
+        let options = cluster::options_of_pods(target, &within, None)?;
+        let consent = &args.written.consent.allow_overwrite;
+        let options = cluster::with_consent(options, name, consent);
         let watch = Watch {
             tell: tell.as_mut(),
             interrupts,
         };
-        let session = cluster::open_unwatched(target, &within, None, watch)?;
+        let session = cluster::open_unwatched(&options, watch)?;
         note(&format!("{name}: {}", session.whereabouts()));
         Ok(Site::Pod(Box::new(Pod {
             name: name.to_owned(),
