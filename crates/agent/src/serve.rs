@@ -11,7 +11,7 @@ use iosonde_engine::device::consent::Consent;
 use iosonde_engine::device::system::System;
 use iosonde_engine::device::watching::MachineSampler;
 use iosonde_engine::interrupt::Interrupt;
-use iosonde_engine::local::{LocalRunner, LocalSession};
+use iosonde_engine::local::{LocalRunner, LocalSession, Permissions};
 use iosonde_job::Plan;
 use iosonde_result::machine::MachineSlice;
 use iosonde_result::session::Session;
@@ -75,6 +75,17 @@ impl Options {
             }
         }
         Ok(options)
+    }
+
+    /// What jobs may touch: the volume alone, whatever a client sends. They run no commands and write no logs.
+    fn permissions(&self) -> Permissions {
+        let targets = self.scratch.iter().chain(&self.device);
+        let targets = targets.map(|path| path.to_string_lossy().into_owned());
+        Permissions {
+            targets: Some(targets.collect()),
+            logs: None,
+            commands: false,
+        }
     }
 }
 
@@ -155,6 +166,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let interrupt = signals()?;
     let runner = LocalRunner {
         interrupt: interrupt.clone(),
+        permissions: Some(options.permissions()),
         ..LocalRunner::default()
     };
     // A socket that an agent before this one has left.

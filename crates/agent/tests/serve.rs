@@ -206,9 +206,9 @@ fn garbage_half_lines_and_endless_lines_harm_nobody() {
 #[test]
 fn plans_run_one_after_the_other_and_files_go_at_the_end() {
     let mut agent = Agent::start(60);
-    let data = agent.path("data");
-    std::fs::create_dir(&data).unwrap();
     let mut client = agent.client();
+    let data = agent.path("scratch/data");
+    std::fs::create_dir(&data).unwrap();
     client.ask(&Request::Look {
         path: data.display().to_string(),
     });
@@ -230,19 +230,18 @@ fn plans_run_one_after_the_other_and_files_go_at_the_end() {
     client.ask(&Request::Close);
     assert!(agent.wait().success());
     assert!(!agent.path("scratch").exists());
-    assert_eq!(std::fs::read_dir(&data).unwrap().count(), 0);
 }
 
 #[test]
 fn a_run_whose_client_is_gone_can_be_taken_up() {
     let agent = Agent::start(60);
     let mut first = agent.client();
-    first.run(7, &endless(agent.scratch.path()));
+    first.run(7, &endless(&agent.path("scratch")));
     assert!(matches!(first.next(), Message::Event(_)), "layout");
     while !matches!(first.next(), Message::Progress(_)) {}
     drop(first);
     let mut second = agent.client();
-    second.run(8, &endless(agent.scratch.path()));
+    second.run(8, &endless(&agent.path("scratch")));
     assert!(matches!(second.next(), Message::Refused(_)));
     second.ask(&Request::Follow { run: 7, have: 1 });
     second.ask(&Request::Stop {
@@ -262,10 +261,10 @@ fn a_run_whose_client_is_gone_can_be_taken_up() {
 fn a_run_that_is_asked_for_again_is_the_same_run() {
     let agent = Agent::start(60);
     let mut first = agent.client();
-    first.run(1, &endless(agent.scratch.path()));
+    first.run(1, &endless(&agent.path("scratch")));
     while !matches!(first.next(), Message::Progress(_)) {}
     let mut second = agent.client();
-    second.run(1, &endless(agent.scratch.path()));
+    second.run(1, &endless(&agent.path("scratch")));
     assert!(
         matches!(second.next(), Message::Event(_)),
         "from its beginning"
@@ -279,7 +278,7 @@ fn a_run_that_is_asked_for_again_is_the_same_run() {
     assert!(here > 0 && here == there, "{here} and {there}");
     // Nor does it begin again when it is over.
     let mut third = agent.client();
-    third.run(1, &endless(agent.scratch.path()));
+    third.run(1, &endless(&agent.path("scratch")));
     assert_eq!(ios(third.result()), here);
 }
 
@@ -297,9 +296,9 @@ fn intervals_are_as_short_as_the_client_wants_them() {
 #[test]
 fn a_signal_ends_the_run_and_removes_its_files() {
     let mut agent = Agent::start(60);
-    let data = agent.path("data");
-    std::fs::create_dir(&data).unwrap();
     let mut client = agent.client();
+    let data = agent.path("scratch/data");
+    std::fs::create_dir(&data).unwrap();
     client.run(1, &endless(&data));
     while !matches!(client.next(), Message::Progress(_)) {}
     agent.signal();
@@ -308,7 +307,6 @@ fn a_signal_ends_the_run_and_removes_its_files() {
     assert!(matches!(rest[rest.len() - 1], Message::Done(Ok(_))));
     agent.wait();
     assert!(!agent.path("scratch").exists());
-    assert_eq!(std::fs::read_dir(&data).unwrap().count(), 0);
     assert!(!agent.path("socket").exists());
 }
 
@@ -485,6 +483,54 @@ fn jobs_that_wait_for_a_client_that_is_gone_are_given_up() {
     while client.next() != Message::Ready {}
     drop(client);
     assert!(agent.wait().success());
+}
+
+/// A client of another make may send what this one would refuse.
+#[test]
+fn jobs_that_lead_out_of_the_volume_are_refused_whatever_their_client() {
+    let agent = Agent::start(60);
+    let mut client = agent.client();
+    let (scratch, victim) = (agent.path("scratch"), agent.path("victim"));
+    std::fs::write(&victim, "mine").unwrap();
+    let inside = format!(
+        "--name=t --directory={} --size=1m --rw=write --bs=64k --ioengine=psync",
+        scratch.display()
+    );
+    let made = agent.path("made");
+    let made = made.display();
+    for (run, outside) in (1..).zip([
+        format!("--exec_prerun=>{made}"),
+        format!("--exec_postrun=>{made}"),
+        format!("--mem=mmap:{made}"),
+        format!("--write_bw_log={made}"),
+        format!("--write_iolog={made}"),
+        "--ioscheduler=none".to_owned(),
+        "--filename=../victim".to_owned(),
+        "--filename_format=../victim".to_owned(),
+    ]) {
+        client.run(run, &format!("{inside} {outside}"));
+        let told = client.until_done();
+        assert!(
+            matches!(told.last(), Some(Message::Done(Err(_)))),
+            "{outside}"
+        );
+    }
+    let elsewhere = inside.replace(&*scratch.to_string_lossy(), "/var/tmp");
+    client.run(20, &elsewhere);
+    let told = client.until_done();
+    assert!(matches!(told.last(), Some(Message::Done(Err(_)))));
+    assert_eq!(std::fs::read_to_string(&victim).unwrap(), "mine");
+    let mut left: Vec<_> = std::fs::read_dir(agent.scratch.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["scratch", "socket", "victim"]);
+    client.run(30, &inside);
+    assert_eq!(
+        client.result().workers[0].directions.write.io_bytes,
+        1 << 20
+    );
 }
 
 /// What stands between an agent and its device: how many bytes were written, or what was found on it.

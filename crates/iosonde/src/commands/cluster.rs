@@ -6,6 +6,7 @@ use iosonde_cluster::options::own_arch;
 use iosonde_cluster::{
     AgentProgram, AnySession, Checked, ClusterOptions, ClusterRunner, Pods, Watch,
 };
+use iosonde_job::outside_access::{OutsideAccess, outside_accesses};
 use iosonde_job::{Plan, Target};
 use iosonde_result::session::RunError;
 use iosonde_result::wire::Place;
@@ -247,6 +248,14 @@ pub(crate) fn refuse_what_stays_behind(plan: &Plan) -> Result<(), Failure> {
                 .to_owned(),
         }));
     }
+    let accesses = plan.jobs.iter().flat_map(outside_accesses);
+    if let Some(access) = accesses.into_iter().find(OutsideAccess::needs_trust) {
+        return Err(Failure::Run(RunError::Unsupported {
+            problem: format!("{access}: a pod does nothing but I/O on its volume"),
+            remedy: "leave it out; what has to be done before or after the I/O, do with kubectl"
+                .to_owned(),
+        }));
+    }
     match plan.jobs.iter().find(|job| has_log(job)) {
         None => Ok(()),
         Some(job) => Err(Failure::Run(RunError::Unsupported {
@@ -262,6 +271,28 @@ pub(crate) fn refuse_what_stays_behind(plan: &Plan) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iosonde_job::env::FakeEnv;
+
+    #[test]
+    fn commands_of_jobs_for_pods_are_refused() {
+        let refused = |option: &str| {
+            let words = ["--name=t".into(), "--size=1m".into(), option.into()];
+            let parsed = iosonde_job::parse(&words, &FakeEnv::new()).unwrap();
+            refuse_what_stays_behind(&parsed.plan).err()
+        };
+        for option in [
+            "--exec_prerun=true",
+            "--exec_postrun=true",
+            "--ioscheduler=none",
+            "--mem=mmap:/m",
+            "--write_bw_log=b",
+        ] {
+            let failure = refused(option).expect(option);
+            let name = option.trim_start_matches("--").split('=').next().unwrap();
+            assert!(failure.text(false).contains(name), "{failure:?}");
+        }
+        assert!(refused("--rw=randread").is_none());
+    }
 
     #[test]
     fn only_targets_in_a_cluster_are_meant() {
