@@ -32,7 +32,7 @@ fn device_of(lab: &Lab, claim: &str) -> String {
 #[test]
 #[ignore = "needs a cluster"]
 fn block_claim_of_an_ephemeral_volume_is_refused_while_its_pod_runs() {
-    let lab = Lab::new("ephemeral");
+    let lab = Lab::new("genericephemeral");
     let pod = format!(
         "apiVersion: v1\nkind: Pod\nmetadata: {{name: theirs}}\nspec:\n  terminationGracePeriodSeconds: 0\n  \
          volumes:\n  - name: raw\n    ephemeral: {{volumeClaimTemplate: {{spec: {{accessModes: [ReadWriteOnce], \
@@ -57,7 +57,7 @@ fn block_claim_of_an_ephemeral_volume_is_refused_while_its_pod_runs() {
 #[test]
 #[ignore = "needs a cluster"]
 fn block_device_that_its_node_uses_is_refused_by_a_look_in_the_pod() {
-    let lab = Lab::new("held");
+    let lab = Lab::new("inuse");
     claim(&lab, "raw");
     let (status, stdout, stderr) = run(lab.fio("pvc://raw", WRITE));
     assert_eq!(status, Some(0), "{stderr}");
@@ -86,7 +86,7 @@ fn block_device_that_its_node_uses_is_refused_by_a_look_in_the_pod() {
 #[test]
 #[ignore = "needs a cluster"]
 fn block_device_with_a_signature_is_written_by_consent_to_its_claim() {
-    let lab = Lab::new("consent");
+    let lab = Lab::new("agreed");
     claim(&lab, "raw");
     let (status, _, stderr) = run(lab.fio("pvc://raw", WRITE));
     assert_eq!(status, Some(0), "{stderr}");
