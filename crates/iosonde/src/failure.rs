@@ -2,6 +2,7 @@
 //!
 //! docs/exit-status.md is the same table for users; a test holds the two together.
 
+use crate::signals;
 use crate::store::StoreError;
 use iosonde_engine::device::guard::lasting_name;
 use iosonde_engine::failure::errno_name;
@@ -11,7 +12,7 @@ use iosonde_study::load::LoadError;
 use iosonde_study::probe::{ProbeError, WorkingSetError};
 use iosonde_study::pts::PtsError;
 use iosonde_study::sweep::SweepError;
-use signal_hook::consts::SIGPIPE;
+use signal_hook::consts::{SIGINT, SIGPIPE};
 use std::collections::HashSet;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -296,7 +297,7 @@ fn run_status(error: &RunError) -> u8 {
         RunError::Unready { .. } | RunError::Left { .. } => status::UNREADY,
         RunError::Lost { .. } => status::LOST,
         RunError::NothingDone => status::IO,
-        RunError::Interrupted => status::SIGNAL + 2,
+        RunError::Interrupted => status::SIGNAL + signals::last().unwrap_or(SIGINT) as u8,
         _ => status::INTERNAL,
     }
 }

@@ -10,12 +10,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// The wish to stop, and the signal that brought it.
+/// The last signal that asked the program to end; 0 for none. Signals are for the process, so this is, too.
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
+
+/// The last signal that asked the program to end, if there was one.
+pub(crate) fn last() -> Option<i32> {
+    match SIGNAL.load(Relaxed) {
+        0 => None,
+        signal => Some(signal),
+    }
+}
+
+/// The wish to stop that a signal brings.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stop {
     /// What the engine looks at.
     pub(crate) interrupt: Arc<Interrupt>,
-    signal: Arc<AtomicI32>,
 }
 
 impl Stop {
@@ -38,7 +48,7 @@ impl Stop {
             .spawn(move || {
                 let mut insistence = Insistence::default();
                 for signal in &mut signals {
-                    heard.signal.store(signal, Relaxed);
+                    SIGNAL.store(signal, Relaxed);
                     heard.interrupt.request();
                     if insistence.hear(signal) {
                         end_soon();
@@ -50,11 +60,9 @@ impl Stop {
 
     /// The last signal, if there was one.
     pub(crate) fn signal(&self) -> Option<i32> {
-        match self.signal.load(Relaxed) {
-            0 => None,
-            signal => Some(signal),
-        }
+        last()
     }
+
     /// Fails if there was a signal.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         self.signal()
