@@ -163,6 +163,9 @@ fn remedy_in_cluster(errno: i32, slot: &Slot) -> &'static str {
     }
 }
 
+/// For a file system whose program has ended, as those of FUSE can.
+pub const NO_SERVER: &str = "the program that serves this file system has ended; start it again, or unmount what it left (`findmnt` shows it)";
+
 fn remedy(errno: i32, slot: &Slot) -> &'static str {
     match errno {
         libc::ENOSPC | libc::EDQUOT => {
@@ -197,6 +200,7 @@ fn remedy(errno: i32, slot: &Slot) -> &'static str {
         libc::ETIMEDOUT => {
             "the device did not answer in the time that its driver gives it; see the kernel log (dmesg)"
         }
+        libc::ENOTCONN | libc::ECONNABORTED | libc::ECONNRESET | libc::EPIPE => NO_SERVER,
         libc::EAGAIN => "it would have blocked (nowait=1)",
         _ => "see errno(3)",
     }

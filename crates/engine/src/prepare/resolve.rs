@@ -478,6 +478,9 @@ pub(crate) fn target_error(path: &Path, doing: &str, error: &std::io::Error) -> 
         Some(libc::ENOSPC) => {
             "the target is full; free some space or use a smaller size=".to_owned()
         }
+        Some(libc::ENOTCONN | libc::ECONNABORTED | libc::ECONNRESET | libc::EPIPE) => {
+            failure::NO_SERVER.to_owned()
+        }
         Some(libc::EMFILE | libc::ENFILE) => {
             "raise the limit on open files (ulimit -n), or use openfiles=".to_owned()
         }
