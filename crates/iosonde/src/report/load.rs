@@ -281,6 +281,8 @@ fn findings(result: &LoadResult) -> Vec<String> {
 pub(crate) fn one_line(point: &Point) -> String {
     let told = if point.interrupted {
         "interrupted".to_owned()
+    } else if point.failure.is_some() {
+        "ended by an error".to_owned()
     } else if point.kept_up {
         format!("p99 {}", latency(point.percentile_ns(99.0)))
     } else {
