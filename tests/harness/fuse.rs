@@ -43,6 +43,15 @@ impl Behaviour {
         ]);
         self
     }
+
+    /// Operations of all kinds fail, at this rate.
+    #[must_use]
+    pub fn broken(mut self, error: &str, rate: &str) -> Behaviour {
+        self.filters.push("error");
+        self.parameters
+            .extend([format!("error={error}"), format!("error-rate={rate}")]);
+        self
+    }
 }
 
 /// The file. It is unmounted at the end, which ends its server.

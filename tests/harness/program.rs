@@ -200,7 +200,8 @@ impl Invocation {
     }
 
     /// Puts words before the program's.
-    fn behind(mut self, words: impl IntoIterator<Item = OsString>) -> Invocation {
+    #[must_use]
+    pub fn behind(mut self, words: impl IntoIterator<Item = OsString>) -> Invocation {
         self.words = words.into_iter().chain(self.words).collect();
         self
     }
@@ -335,6 +336,12 @@ impl Running {
             }
             thread::sleep(Duration::from_millis(5));
         }
+    }
+
+    /// Whether it has not ended yet.
+    #[must_use]
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
     }
 
     /// Sends a signal.

@@ -1,0 +1,249 @@
+//! Where a command is hit, and the three questions after it: is every byte that iosonde does not own unchanged, is nothing left,
+//! and do exit status and one line name cause and remedy, or is the work taken up again?
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use iosonde_e2e::program::{Invocation, Running, iosonde};
+use iosonde_e2e::scratch::incompressible;
+use iosonde_e2e::{Run, Scratch};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::table::{Cell, Subcommand};
+
+/// What a hit ends with; an error says which question was answered badly.
+pub(crate) type Outcome = Result<(), String>;
+
+/// A file that `fio` leaves on purpose, as fio does.
+const LEFT_BY_FIO: &str = "job.0.0";
+
+const SUITE: &str = "\
+    [[workload]]\n\
+    name = \"reads\"\n\
+    options = { rw = \"randread\", bs = \"4k\", size = \"16m\", runtime = 1, time_based = 1 }\n\
+    [[workload]]\n\
+    name = \"reads64k\"\n\
+    options = { rw = \"randread\", bs = \"64k\", size = \"16m\", runtime = 1, time_based = 1 }\n";
+
+/// A directory with files of somebody, a target, and a history with a result of somebody.
+pub(crate) struct Ground {
+    pub(crate) scratch: Scratch,
+    theirs: BTreeMap<PathBuf, Vec<u8>>,
+}
+
+impl Ground {
+    pub(crate) fn new() -> Ground {
+        let scratch = Scratch::shared();
+        let work = scratch.work();
+        for directory in [work.join("target"), scratch.out().join("tmp")] {
+            fs::create_dir(directory).expect("a directory");
+        }
+        scratch.write("suite.toml", SUITE);
+        scratch.write("target/theirs", incompressible(1 << 20, 3));
+        scratch.write("neighbour", incompressible(64 << 10, 4));
+        let theirs = ["suite.toml", "target/theirs", "neighbour"].map(|name| work.join(name));
+        let theirs = theirs.map(|path| (path.clone(), fs::read(path).expect("a file")));
+        let ground = Ground {
+            theirs: theirs.into(),
+            scratch,
+        };
+        ground.copy_history();
+        ground
+    }
+
+    /// Gives this ground a history with one result, which is measured once.
+    fn copy_history(&self) {
+        static HISTORY: OnceLock<Vec<u8>> = OnceLock::new();
+        let path = self.history();
+        let earlier = || {
+            let line = "load sim:read_us=100 --rates 100 --runtime 1 --label of=somebody";
+            let _ = self.iosonde(line).ok();
+            fs::read(&path).expect("a history")
+        };
+        let bytes = HISTORY.get_or_init(earlier);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+        fs::write(&path, bytes).expect("a history");
+    }
+
+    /// The history of this ground.
+    pub(crate) fn history(&self) -> PathBuf {
+        self.scratch.state().join("iosonde/history.db")
+    }
+
+    /// iosonde with arguments, in this directory.
+    pub(crate) fn iosonde(&self, line: &str) -> Invocation {
+        Invocation::new(&self.scratch, vec![iosonde().into()])
+            .and(line)
+            .env("TMPDIR", self.scratch.out().join("tmp"))
+    }
+
+    /// A command on a target that it makes a working file in, or has consent for.
+    pub(crate) fn command(&self, cell: Cell, target: &str, words: &str) -> Invocation {
+        let rest = match cell.subcommand {
+            Subcommand::Fio => {
+                let place = match fs::metadata(self.scratch.work().join(target)) {
+                    Ok(found) if !found.is_dir() => format!("--filename={target}"),
+                    Ok(_) => format!("--directory={target}"),
+                    Err(_) => format!("--target={target}"),
+                };
+                format!(
+                    "{place} --name=job --rw=randread --bs=4k --size=16m --runtime=2 --time_based"
+                )
+            }
+            Subcommand::Probe => format!("{target} --quick --size 16m --runtime 1"),
+            Subcommand::Sweep => {
+                format!(
+                    "{target} --rw randread --bs 4k,64k --iodepth 1,4 --size 16m --runtime 1 --exhaustive"
+                )
+            }
+            Subcommand::Load => format!("{target} --rates 200,400 --size 16m --runtime 1"),
+            Subcommand::Pts => {
+                format!("throughput {target} --size 16m --time-scale 0.001 --rounds 5")
+            }
+            Subcommand::Run => format!("suite.toml {target}"),
+        };
+        self.iosonde(&format!("{} {rest} {words}", cell.subcommand.name()))
+    }
+
+    /// Starts the command, and waits for a point that is drawn from how long it takes.
+    pub(crate) fn until_random_point(
+        &self,
+        start: impl Fn() -> Invocation,
+        cell: Cell,
+        number: u32,
+    ) -> Running {
+        let mut share = Xoshiro256PlusPlus::seed_from_u64(u64::from(number)).random_range(0.0..1.0);
+        let tenth = f64::from(number % 10);
+        share = (tenth + share) / 10.0;
+        let longest = if cell.subcommand.is_long() { 9.0 } else { 2.5 };
+        loop {
+            let mut running = start().start();
+            std::thread::sleep(Duration::from_secs_f64(longest * share));
+            if running.is_running() {
+                return running;
+            }
+            // It was faster than thought: earlier next time.
+            let ended = running.wait();
+            assert!(ended.status.success(), "{ended}");
+            share *= 0.6;
+        }
+    }
+
+    /// The first question, for files and for the history.
+    pub(crate) fn is_unchanged(&self) -> Outcome {
+        for (path, before) in &self.theirs {
+            let now = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            if now != *before {
+                return Err(format!("{} was changed", path.display()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the history still has the result of somebody.
+    pub(crate) fn is_history_whole(&self) -> Outcome {
+        let list = self.iosonde("list").run();
+        match list.status.success() && list.stdout.contains("of=somebody") {
+            true => Ok(()),
+            false => Err(format!("the history lost an earlier result: {list}")),
+        }
+    }
+
+    /// The second question: `also` names what the fault itself has made.
+    pub(crate) fn is_nothing_left(&self, also: &[&str]) -> Outcome {
+        self.are_processes_gone()?;
+        let work = self.scratch.work();
+        let is_theirs = |name: &str| {
+            self.theirs.contains_key(&work.join(name))
+                || also.contains(&name)
+                || Path::new(name)
+                    .file_name()
+                    .is_some_and(|name| name == LEFT_BY_FIO)
+        };
+        let mut left: Vec<_> = self.scratch.files();
+        left.retain(|name| !is_theirs(name));
+        let temporary = fs::read_dir(self.scratch.out().join("tmp")).expect("a directory");
+        left.extend(
+            temporary
+                .flatten()
+                .map(|entry| entry.path().display().to_string()),
+        );
+        match left.is_empty() {
+            true => Ok(()),
+            false => Err(format!("left: {}", left.join(", "))),
+        }
+    }
+
+    /// Processes that work in this directory, other than this one.
+    fn are_processes_gone(&self) -> Outcome {
+        let work = self.scratch.work();
+        let mut there = Vec::new();
+        for _ in 0..500 {
+            let processes = fs::read_dir("/proc").expect("/proc").flatten();
+            there = processes
+                .filter(|process| {
+                    fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == work)
+                })
+                .map(|process| fs::read_to_string(process.path().join("comm")).unwrap_or_default())
+                .filter(|name| name.starts_with("iosonde"))
+                .collect::<Vec<_>>();
+            if there.is_empty() {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Err(format!("still runs: {}", there.concat()))
+    }
+
+    /// The third question for work that was cut off: it is taken up again, or done from the start, and what was left goes.
+    pub(crate) fn is_taken_up(&self, cell: Cell, again: impl Fn(&str) -> Invocation) -> Outcome {
+        if cell.subcommand.is_resumed() {
+            let resumed = again("--resume").run();
+            if resumed.status.success() {
+                return Ok(());
+            }
+            if !resumed.stderr.contains("no stopped") {
+                return Err(format!("is not resumed: {resumed}"));
+            }
+        }
+        let repeated = again("").run();
+        match repeated.status.success() {
+            true => Ok(()),
+            false => Err(format!("cannot be done again: {repeated}")),
+        }
+    }
+}
+
+/// The third question for a command that failed: its status is one of these, and it has an error with one of these causes and a
+/// remedy, in a line of its own or behind the cause. One that the user has ended needs no remedy.
+pub(crate) fn is_explained(run: &Run, statuses: &[i32], causes: &[&str]) -> Outcome {
+    let status = run.status.code();
+    if status.is_none_or(|status| !statuses.contains(&status)) {
+        return Err(format!("the status is none of {statuses:?}: {run}"));
+    }
+    if status == Some(0) {
+        return Ok(());
+    }
+    let errors = run.stderr.split_once("error: ");
+    let (_, error) = errors.ok_or_else(|| format!("has no error: {run}"))?;
+    let names_cause = causes.iter().any(|cause| error.contains(cause));
+    let remedies = ["help: ", "; see ", "findmnt"];
+    let is_asked_for = status.is_some_and(|status| status > 128);
+    let has_remedy = is_asked_for || remedies.iter().any(|word| error.contains(word));
+    match names_cause && has_remedy && !run.stderr.contains("panicked") {
+        true => Ok(()),
+        false => Err(format!(
+            "does not name cause and remedy ({causes:?}): {run}"
+        )),
+    }
+}
+
+/// A command that the signal ended before it could handle it has done nothing.
+pub(crate) fn died_at_once(run: &Run) -> bool {
+    run.status.signal().is_some() && run.stdout.is_empty() && run.stderr.is_empty()
+}

@@ -1,0 +1,179 @@
+//! Faults of the process itself and of its clock.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use iosonde_e2e::program::Invocation;
+use iosonde_e2e::throttle::Throttle;
+use rustix::process::Signal;
+
+use crate::ground::{Ground, Outcome, died_at_once, is_explained};
+use crate::table::{Cell, Fault, Subcommand};
+
+const MEMORY_BYTES: u64 = 160 << 20;
+
+/// `None` for a fault of another kind.
+pub(crate) fn hit(cell: Cell, number: u32) -> Option<Outcome> {
+    Some(match cell.fault {
+        Fault::Sigkill => killed(cell, number),
+        Fault::Sigterm => ended(cell, number, Signal::TERM, 143),
+        Fault::Sighup => ended(cell, number, Signal::HUP, 129),
+        Fault::Sigstop => stopped(cell, number),
+        Fault::OutOfMemory => out_of_memory(cell),
+        Fault::ClockStep => clock_step(cell, number),
+        _ => return None,
+    })
+}
+
+fn killed(cell: Cell, number: u32) -> Outcome {
+    let ground = Ground::new();
+    let command = |words: &str| ground.command(cell, "target", words);
+    let running = ground.until_random_point(|| command(""), cell, number);
+    running.signal(Signal::KILL);
+    let killed = running.wait();
+    if killed.status.signal().is_none() {
+        return Err(format!("was not killed: {killed}"));
+    }
+    is_recovered(&ground, cell, command)
+}
+
+/// After a death without a word: nothing of others is changed, the work is taken up, and what was left goes with it.
+fn is_recovered(ground: &Ground, cell: Cell, again: impl Fn(&str) -> Invocation) -> Outcome {
+    ground.is_unchanged()?;
+    ground.is_history_whole()?;
+    ground.is_taken_up(cell, again)?;
+    ground.is_nothing_left(&[])?;
+    ground.is_unchanged()
+}
+
+fn ended(cell: Cell, number: u32, signal: Signal, status: i32) -> Outcome {
+    let ground = Ground::new();
+    // One third of the time each.
+    let point = number * 3 + 1;
+    let start = || ground.command(cell, "target", "");
+    let running = ground.until_random_point(start, cell, point);
+    running.signal(signal);
+    let run = running.wait();
+    ground.is_unchanged()?;
+    ground.is_history_whole()?;
+    ground.is_nothing_left(&[])?;
+    if died_at_once(&run) {
+        return Ok(());
+    }
+    // The figures may have been complete when the signal came.
+    is_explained(&run, &[status, 0], &["interrupted", "ended"])
+}
+
+fn stopped(cell: Cell, number: u32) -> Outcome {
+    let ground = Ground::new();
+    let start = || ground.command(cell, "target", "");
+    let running = ground.until_random_point(start, cell, number + 4);
+    running.signal(Signal::STOP);
+    std::thread::sleep(Duration::from_secs(1));
+    running.signal(Signal::CONT);
+    let run = running.wait();
+    ground.is_unchanged()?;
+    ground.is_history_whole()?;
+    ground.is_nothing_left(&[])?;
+    is_explained(&run, &[0], &[])
+}
+
+/// Another program takes all memory of the control group, and the kernel kills iosonde first.
+fn out_of_memory(cell: Cell) -> Outcome {
+    let ground = Ground::new();
+    let bound = Throttle::of_memory(MEMORY_BYTES);
+    let first = r#"echo 1000 > /proc/self/oom_score_adj && exec "$0" "$@""#;
+    let again = |words: &str| ground.command(cell, "target", words);
+    let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+    let start = || {
+        again("")
+            .behind(words(&["sh", "-c", first]))
+            .throttled(&bound)
+    };
+    let running = ground.until_random_point(start, cell, 4);
+    // It grows until it is killed itself.
+    let hog = Invocation::new(&ground.scratch, words(&["tail", "/dev/zero"]));
+    let hog = hog.throttled(&bound).start();
+    let run = running.wait();
+    let _ = hog.wait();
+    match run.status.signal() {
+        Some(9) => is_recovered(&ground, cell, again),
+        _ => Err(format!("the kernel did not kill it: {run}")),
+    }
+}
+
+/// What libfaketime does to the wall clock; the clock that durations are measured with goes on.
+fn clock_step(cell: Cell, number: u32) -> Outcome {
+    let library = faketime().ok_or("needs the package faketime")?;
+    let ground = Ground::new();
+    let clock = ground.scratch.out().join("clock");
+    fs::write(&clock, "+0").expect("a file for the clock");
+    let json = match cell.subcommand {
+        Subcommand::Fio => "--output-format=json",
+        _ => "--format json",
+    };
+    let start = || {
+        ground
+            .command(cell, "target", json)
+            .env("LD_PRELOAD", &library)
+            .env("FAKETIME_TIMESTAMP_FILE", &clock)
+            .env("FAKETIME_NO_CACHE", "1")
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
+    };
+    let running = ground.until_random_point(start, cell, 4);
+    let step = if number.is_multiple_of(2) {
+        "+3600"
+    } else {
+        "-3600"
+    };
+    fs::write(&clock, step).expect("a file for the clock");
+    let run = running.wait();
+    ground.is_unchanged()?;
+    ground.is_history_whole()?;
+    ground.is_nothing_left(&[])?;
+    is_explained(&run, &[0], &[])?;
+    are_durations_sane(&run.stdout)
+}
+
+/// No duration in a result is near the step.
+fn are_durations_sane(result: &str) -> Outcome {
+    let result: serde_json::Value =
+        serde_json::from_str(result).map_err(|error| format!("no JSON: {error}: {result}"))?;
+    let mut pending = vec![(String::new(), &result)];
+    while let Some((name, value)) = pending.pop() {
+        match value {
+            serde_json::Value::Object(members) => {
+                pending.extend(members.iter().map(|(name, value)| (name.clone(), value)));
+            }
+            serde_json::Value::Array(items) => {
+                pending.extend(items.iter().map(|value| (name.clone(), value)));
+            }
+            serde_json::Value::Number(number) => {
+                let number = number.as_f64().unwrap_or(0.0);
+                let per_second = match name.as_str() {
+                    name if name.ends_with("per_s") || name.ends_with("kib_s") => continue,
+                    name if name.ends_with("_ns") => 1e9,
+                    name if name.ends_with("runtime") || name.ends_with("_ms") => 1e3,
+                    name if name.ends_with("_s") => 1.0,
+                    _ => continue,
+                };
+                let is_point = ["start", "time", "at_", "epoch", "began", "ended", "clock"];
+                let is_point = is_point.iter().any(|word| name.contains(word)) && name != "runtime";
+                if !is_point && (number < 0.0 || number / per_second > 1800.0) {
+                    return Err(format!("{name} is {number}"));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn faketime() -> Option<PathBuf> {
+    let directories = fs::read_dir("/usr/lib").ok()?.flatten();
+    let mut found = directories.map(|entry| entry.path().join("faketime/libfaketimeMT.so.1"));
+    found.find(|path: &PathBuf| Path::new(path).exists())
+}

@@ -1,0 +1,151 @@
+//! Faults of the target.
+
+use std::fs;
+use std::time::Duration;
+
+use iosonde_e2e::device::Loop;
+use iosonde_e2e::fuse::{Behaviour, FuseFile};
+use iosonde_e2e::mount::Mount;
+use iosonde_e2e::scratch::lay_out;
+use rustix::process::Signal;
+
+use crate::ground::{Ground, Outcome, is_explained};
+use crate::table::{Cell, Fault, Subcommand};
+
+const FILE_BYTES: u64 = 16 << 20;
+
+/// `None` for a fault of another kind.
+pub(crate) fn hit(cell: Cell, number: u32) -> Option<Outcome> {
+    Some(match cell.fault {
+        Fault::NoSpace => no_space(cell, number),
+        Fault::IoErrors => io_errors(cell),
+        Fault::TargetVanishes => vanishes(cell),
+        Fault::TargetReplaced => replaced(cell),
+        _ => return None,
+    })
+}
+
+/// Consent where a command writes to a file or a device that was there before.
+fn consent(cell: Cell, target: &str) -> String {
+    match cell.subcommand {
+        Subcommand::Pts => format!("--allow-overwrite {target}"),
+        _ => String::new(),
+    }
+}
+
+/// The file system has too little room from the start, or is filled once the command has begun to lay out.
+fn no_space(cell: Cell, number: u32) -> Outcome {
+    let ground = Ground::new();
+    let mount = Mount::tmpfs(ground.scratch.work().join("small"), 20 << 20);
+    let fill = |bytes: usize| {
+        let _ = fs::write(mount.dir().join("filler"), vec![1; bytes]);
+    };
+    let is_small = number.is_multiple_of(2);
+    if is_small {
+        fill(12 << 20);
+    }
+    let mut running = ground.command(cell, "small", "").start();
+    if !is_small {
+        let _ = running.until(|_| fs::read_dir(mount.dir()).is_ok_and(|found| found.count() > 0));
+        fill(20 << 20);
+    }
+    let run = running.wait();
+    ground.is_unchanged()?;
+    ground.is_history_whole()?;
+    ground.is_nothing_left(&["small/filler"])?;
+    // What had its space before the file system was full goes on.
+    let statuses: &[i32] = if is_small { &[4] } else { &[0, 1, 3, 4] };
+    is_explained(&run, statuses, &["are available", "space", "ENOSPC"])
+}
+
+fn io_errors(cell: Cell) -> Outcome {
+    let ground = Ground::new();
+    let behaviour = Behaviour::plain().broken("EIO", "30%");
+    let file = FuseFile::serve(&ground.scratch, "broken", FILE_BYTES, &behaviour);
+    let run = ground
+        .command(cell, "broken", &consent(cell, "broken"))
+        .run();
+    ground.is_unchanged()?;
+    ground.is_history_whole()?;
+    ground.is_nothing_left(&["broken"])?;
+    drop(file);
+    if run.stderr.contains("not kept up with") {
+        return Err(format!("takes an error for a slow target: {run}"));
+    }
+    is_explained(
+        &run,
+        &[1, 3],
+        &["EIO", "Input/output error", "input/output error"],
+    )
+}
+
+fn vanishes(cell: Cell) -> Outcome {
+    let ground = Ground::new();
+    let mut file = FuseFile::serve(&ground.scratch, "gone", FILE_BYTES, &Behaviour::plain());
+    let start = || ground.command(cell, "gone", &consent(cell, "gone"));
+    let running = ground.until_random_point(start, cell, 4);
+    file.die();
+    let run = running.wait();
+    drop(file);
+    ground.is_unchanged()?;
+    ground.is_history_whole()?;
+    ground.is_nothing_left(&["gone"])?;
+    is_explained(&run, &[1, 3], &["gone"])
+}
+
+/// Whether a journal has a result behind its first lines.
+fn has_result(ground: &Ground) -> bool {
+    let journals =
+        ["sweeps", "suites"].map(|name| ground.scratch.state().join("iosonde").join(name));
+    let files = journals.iter().flat_map(fs::read_dir).flatten().flatten();
+    let mut texts = files.filter_map(|file| fs::read_to_string(file.path()).ok());
+    texts.any(|text| {
+        text.lines()
+            .skip(1)
+            .any(|line| !line.contains("\"outcome\":null"))
+    })
+}
+
+/// Another disk gets the name of the device that consent was given for.
+fn replaced(cell: Cell) -> Outcome {
+    let ground = Ground::new();
+    let [one, other] = ["one", "other"].map(|name| {
+        let path = ground.scratch.out().join(name);
+        lay_out(&path, FILE_BYTES as usize);
+        path
+    });
+    let device = Loop::new(&one);
+    let path = device.path().display().to_string();
+    let consent = format!("--allow-overwrite {path}");
+    let start = || ground.command(cell, &path, &consent);
+    // What has no result yet begins anew, with the consent of that command line.
+    let running = if cell.subcommand.is_resumed() {
+        let mut running = start().start();
+        running.must_reach("a result in its journal", |_| has_result(&ground));
+        running
+    } else {
+        ground.until_random_point(start, cell, 4)
+    };
+    running.signal(Signal::INT);
+    let stopped = running.wait();
+    device.replace(&other);
+    let before = fs::read(&other).expect("the other disk");
+    ground.is_unchanged()?;
+    ground.is_nothing_left(&[])?;
+    is_explained(&stopped, &[130], &["interrupted"])?;
+    if cell.subcommand.is_resumed() {
+        let resumed = ground
+            .command(cell, &path, &format!("{consent} --resume"))
+            .run();
+        is_explained(&resumed, &[2, 3], &["detached", "no stopped"])?;
+    }
+    // Without consent for this disk no command writes to it.
+    let again = ground
+        .command(cell, &path, "")
+        .within(Duration::from_secs(120))
+        .run();
+    match fs::read(&other).is_ok_and(|now| now == before) {
+        true => Ok(()),
+        false => Err(format!("the other disk was written: {again}")),
+    }
+}

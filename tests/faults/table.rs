@@ -1,0 +1,243 @@
+//! The table: which command meets which fault, how often, and why a cell cannot be.
+
+use std::fmt;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+/// What is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Subcommand {
+    Fio,
+    Probe,
+    Sweep,
+    Load,
+    Pts,
+    Run,
+}
+
+impl Subcommand {
+    pub(crate) const ALL: [Subcommand; 6] = [
+        Subcommand::Fio,
+        Subcommand::Probe,
+        Subcommand::Sweep,
+        Subcommand::Load,
+        Subcommand::Pts,
+        Subcommand::Run,
+    ];
+
+    /// Whether a healthy run takes ten seconds.
+    pub(crate) fn is_long(self) -> bool {
+        self == Subcommand::Probe
+    }
+
+    /// Whether `--resume` takes up what was stopped.
+    pub(crate) fn is_resumed(self) -> bool {
+        matches!(self, Subcommand::Sweep | Subcommand::Run)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Subcommand::Fio => "fio",
+            Subcommand::Probe => "probe",
+            Subcommand::Sweep => "sweep",
+            Subcommand::Load => "load",
+            Subcommand::Pts => "pts",
+            Subcommand::Run => "run",
+        }
+    }
+}
+
+/// Where the target is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Place {
+    Local,
+    Ceph,
+}
+
+impl Place {
+    fn title(self) -> &'static str {
+        match self {
+            Place::Local => "A directory, a file or a device of this machine",
+            Place::Ceph => "A pool of a Ceph cluster",
+        }
+    }
+}
+
+/// What happens to the command, its target or its history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fault {
+    Sigkill,
+    Sigterm,
+    Sighup,
+    Sigstop,
+    OutOfMemory,
+    ClockStep,
+    NoSpace,
+    IoErrors,
+    TargetVanishes,
+    TargetReplaced,
+    HistoryCorrupt,
+    HistoryFull,
+    HistoryReadOnly,
+    HistoryLocked,
+    OsdStopped,
+    OsdKilled,
+    MonitorKilled,
+    PoolFull,
+}
+
+impl Fault {
+    const ALL: [(Fault, &'static str); 18] = [
+        (Fault::Sigkill, "SIGKILL at random points"),
+        (Fault::Sigterm, "SIGTERM"),
+        (Fault::Sighup, "SIGHUP"),
+        (Fault::Sigstop, "SIGSTOP for a second"),
+        (Fault::OutOfMemory, "killed by the kernel for its memory"),
+        (Fault::ClockStep, "the clock steps an hour ahead or back"),
+        (Fault::NoSpace, "ENOSPC"),
+        (Fault::IoErrors, "EIO"),
+        (Fault::TargetVanishes, "the target vanishes"),
+        (
+            Fault::TargetReplaced,
+            "the device is replaced by another one",
+        ),
+        (Fault::HistoryCorrupt, "corrupt history"),
+        (Fault::HistoryFull, "no room for the history"),
+        (Fault::HistoryReadOnly, "read-only history"),
+        (Fault::HistoryLocked, "locked history"),
+        (Fault::OsdStopped, "the OSD stops for two seconds"),
+        (Fault::OsdKilled, "the only OSD is killed"),
+        (Fault::MonitorKilled, "the only monitor is killed"),
+        (Fault::PoolFull, "the pool is full"),
+    ];
+
+    fn name(self) -> &'static str {
+        let row = Fault::ALL.iter().find(|(fault, _)| *fault == self);
+        row.map_or("", |(_, name)| name)
+    }
+
+    fn is_at(self, place: Place) -> bool {
+        match place {
+            Place::Local => self < Fault::OsdStopped,
+            Place::Ceph => {
+                self >= Fault::OsdStopped || matches!(self, Fault::Sigkill | Fault::Sigterm)
+            }
+        }
+    }
+}
+
+/// One command under one fault at one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Cell {
+    pub(crate) place: Place,
+    pub(crate) fault: Fault,
+    pub(crate) subcommand: Subcommand,
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (place, fault) = (self.place, self.fault.name());
+        write!(f, "{place:?}, {fault}, {}", self.subcommand.name())
+    }
+}
+
+/// All cells, those that cannot be as well.
+pub(crate) fn cells() -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for place in [Place::Local, Place::Ceph] {
+        for (fault, _) in Fault::ALL.iter().filter(|(fault, _)| fault.is_at(place)) {
+            cells.extend(Subcommand::ALL.map(|subcommand| Cell {
+                place,
+                fault: *fault,
+                subcommand,
+            }));
+        }
+    }
+    cells
+}
+
+/// How often a cell is hit, or why it cannot be.
+pub(crate) fn hits(cell: Cell) -> Result<u32, &'static str> {
+    if cell.place == Place::Ceph && cell.subcommand == Subcommand::Pts {
+        return Err("`pts` measures no pool");
+    }
+    Ok(match cell.fault {
+        Fault::Sigkill => 10,
+        Fault::Sigterm | Fault::Sighup => 3,
+        Fault::ClockStep | Fault::NoSpace | Fault::HistoryCorrupt => 2,
+        _ => 1,
+    })
+}
+
+/// The tables of all places. `content` has the content of a cell that can be, or nothing for one that was not run.
+pub(crate) fn render(content: impl Fn(Cell) -> Option<String>) -> String {
+    let mut text = String::new();
+    let mut reasons: Vec<&str> = Vec::new();
+    for place in [Place::Local, Place::Ceph] {
+        let names = Subcommand::ALL.map(Subcommand::name).join(" | ");
+        let _ = writeln!(text, "| {} | {names} |", place.title());
+        let _ = writeln!(text, "| --- |{}", " --- |".repeat(Subcommand::ALL.len()));
+        for (fault, name) in Fault::ALL.iter().filter(|(fault, _)| fault.is_at(place)) {
+            let row = Subcommand::ALL.map(|subcommand| {
+                let cell = Cell {
+                    place,
+                    fault: *fault,
+                    subcommand,
+                };
+                match hits(cell) {
+                    Ok(_) => content(cell).unwrap_or_default(),
+                    Err(reason) => {
+                        let known = reasons.iter().position(|known| *known == reason);
+                        let at = known.unwrap_or_else(|| {
+                            reasons.push(reason);
+                            reasons.len() - 1
+                        });
+                        format!("- ({})", at + 1)
+                    }
+                }
+            });
+            let _ = writeln!(text, "| {name} | {} |", row.join(" | "));
+        }
+        text.push('\n');
+    }
+    for (at, reason) in reasons.iter().enumerate() {
+        let _ = writeln!(text, "({}) {reason}", at + 1);
+    }
+    text
+}
+
+const BEGIN: &str =
+    "<!-- faults: written by `cargo test -p iosonde-e2e --test faults -- --update` -->\n";
+const END: &str = "<!-- faults end -->\n";
+
+fn page() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/testing.md")
+}
+
+/// docs/testing.md before the table, the table, and what is behind.
+fn parts() -> Option<(String, String, String)> {
+    let text = fs::read_to_string(page()).ok()?;
+    let (before, rest) = text.split_once(BEGIN)?;
+    let (table, after) = rest.split_once(END)?;
+    Some((before.to_owned(), table.to_owned(), after.to_owned()))
+}
+
+fn planned() -> String {
+    format!(
+        "\n{}\n",
+        render(|cell| hits(cell).ok().map(|hits| hits.to_string()))
+    )
+}
+
+/// Whether docs/testing.md has this table.
+pub(crate) fn documented() -> bool {
+    parts().is_some_and(|(_, table, _)| table == planned())
+}
+
+/// Writes the table into docs/testing.md.
+pub(crate) fn write_documented() {
+    let (before, _, after) = parts().expect("docs/testing.md has a place for the table");
+    let text = format!("{before}{BEGIN}{}{END}{after}", planned());
+    fs::write(page(), text).expect("docs/testing.md can be written");
+}
