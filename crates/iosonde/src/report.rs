@@ -2,6 +2,7 @@
 
 pub(crate) mod cluster;
 pub(crate) mod comparison;
+pub(crate) mod csv;
 pub(crate) mod doctor;
 pub(crate) mod facts;
 pub(crate) mod figures;

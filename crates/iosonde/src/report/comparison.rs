@@ -5,7 +5,8 @@ mod promised;
 
 pub(crate) use promised::{Expected, beside};
 
-use super::figures::{label, percent, quoted, value};
+use super::csv::text_cell;
+use super::figures::{label, percent, value};
 use super::intervals::NOT_KNOWN;
 use super::probe::table::{plain, render, right, wrapped};
 use crate::args::TextFormat;
@@ -354,7 +355,7 @@ fn csv_line(row: &Row) -> String {
     let within = |side: &Side| number(side.spread.and_then(|spread| spread.within_machine));
     let between = |side: &Side| number(side.spread.and_then(|spread| spread.between_machines));
     [
-        quoted(&row.part),
+        text_cell(&row.part),
         row.subject.name().to_owned(),
         row.measure.name().to_owned(),
         number(Some(row.a.value)),

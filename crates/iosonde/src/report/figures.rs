@@ -1,5 +1,6 @@
 //! Figures of parts, whatever measured them: tables, CSV, Markdown.
 
+use super::csv::text_cell;
 use super::intervals;
 use super::probe::table::{plain, render, right, wrapped};
 use comfy_table::Cell;
@@ -103,9 +104,9 @@ pub(crate) fn csv(parts: &[Part]) -> String {
             let number =
                 |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.3}"));
             let fields = [
-                quoted(&part.name),
-                quoted(&pattern.rw),
-                quoted(&pattern.bs),
+                text_cell(&part.name),
+                text_cell(&pattern.rw),
+                text_cell(&pattern.bs),
                 pattern.iodepth.to_string(),
                 pattern.numjobs.to_string(),
                 figure.subject.name().to_owned(),
@@ -144,13 +145,4 @@ pub(crate) fn markdown(parts: &[Part]) -> String {
         text.push('\n');
     }
     text
-}
-
-/// A field of CSV, as RFC 4180 has it.
-pub(crate) fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
-    }
 }

@@ -1,7 +1,8 @@
 //! Stored results: lists of them, and one of them.
 
+use super::csv::text_cell;
 use super::facts;
-use super::figures::{self, quoted};
+use super::figures;
 use super::probe::table::{COLUMNS, pairs, plain, render, render_left, right, wrapped};
 use crate::args::TextFormat;
 use crate::store::{Document, Loaded, Summary};
@@ -200,17 +201,17 @@ fn list_csv(studies: &[Summary]) -> String {
     for study in studies {
         let headline = study.headline;
         let fields = [
-            study.id.clone(),
+            text_cell(&study.id),
             study.started_at_ms.to_string(),
             study
                 .finished_at_ms
                 .map_or(String::new(), |ms| ms.to_string()),
-            study.kind.clone(),
-            quoted(&study.target),
-            quoted(study.machine.as_deref().unwrap_or_default()),
-            quoted(&study.program),
-            quoted(&labels(&study.labels)),
-            quoted(study.imported_from.as_deref().unwrap_or_default()),
+            text_cell(&study.kind),
+            text_cell(&study.target),
+            text_cell(study.machine.as_deref().unwrap_or_default()),
+            text_cell(&study.program),
+            text_cell(&labels(&study.labels)),
+            text_cell(study.imported_from.as_deref().unwrap_or_default()),
             number(headline.read_iops),
             number(headline.write_iops),
             number(headline.bytes_per_s),

@@ -1,7 +1,7 @@
 //! Figures by two labels: tables for people, CSV, Markdown, JSON.
 
+use super::csv::text_cell;
 use super::probe::table::{plain, render, right, wrapped};
-use super::suite::quoted;
 use crate::args::PivotOf;
 use crate::failure::Failure;
 use comfy_table::Cell as TableCell;
@@ -187,9 +187,9 @@ pub(crate) fn csv(pivots: &[Pivot]) -> String {
         }
         text.push_str(&format!(
             "{},{},{},low,high,results,promised,of,lowest,highest\n",
-            quoted(&pivot.rows),
-            quoted(&pivot.columns),
-            quoted(&pivot.figure)
+            text_cell(&pivot.rows),
+            text_cell(&pivot.columns),
+            text_cell(&pivot.figure)
         ));
         let (rows, columns) = pivot.headers();
         for row in rows {
@@ -201,8 +201,8 @@ pub(crate) fn csv(pivots: &[Pivot]) -> String {
                     |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
                 text.push_str(&format!(
                     "{},{},{},{},{},{},{},{},{},{}\n",
-                    quoted(row),
-                    quoted(column),
+                    text_cell(row),
+                    text_cell(column),
                     cell.value,
                     number(cell.bounds.map(|bounds| bounds.0)),
                     number(cell.bounds.map(|bounds| bounds.1)),

@@ -4,6 +4,7 @@ mod junit;
 
 pub(crate) use junit::{Ran, junit};
 
+use super::csv::text_cell;
 use super::figures::value;
 use super::intervals;
 use super::probe::table::{plain, render, right, wrapped};
@@ -400,17 +401,17 @@ pub(crate) fn csv(results: &[SuiteResult]) -> String {
         for step in &result.steps {
             let head = format!(
                 "{},{},{}",
-                quoted(&result.target),
-                quoted(&step.workload),
+                text_cell(&result.target),
+                text_cell(&step.workload),
                 step.repetition
             );
             for part in &step.parts {
                 let pattern = &part.pattern;
                 let of = format!(
                     "{},{},{},{},{}",
-                    quoted(&part.name),
-                    pattern.rw,
-                    pattern.bs,
+                    text_cell(&part.name),
+                    text_cell(&pattern.rw),
+                    text_cell(&pattern.bs),
                     pattern.iodepth,
                     pattern.numjobs
                 );
@@ -439,22 +440,14 @@ pub(crate) fn csv(results: &[SuiteResult]) -> String {
                     .map_or(",".to_owned(), |(low, high)| format!("{low},{high}"));
                 text.push_str(&format!(
                     "{head},{},{},,,,,{name},{},{ends}\n",
-                    quoted(&found.part),
-                    found.rw,
+                    text_cell(&found.part),
+                    text_cell(&found.rw),
                     found.value
                 ));
             }
         }
     }
     text
-}
-
-/// A field of CSV.
-pub(crate) fn quoted(text: &str) -> String {
-    match text.contains([',', '"', '\n']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
-    }
 }
 
 /// Tables for a report or an issue.

@@ -1,6 +1,7 @@
 //! Lines of `iosonde watch`.
 
 use super::WatchFormat;
+use crate::report::csv::text_cell;
 use iosonde_engine::device::watching::Watched;
 use iosonde_result::machine::DeviceRates;
 use jiff::Zoned;
@@ -79,6 +80,7 @@ impl Show {
         }
         for (name, rates) in &sample.rows {
             let figures = rates.columns().map(|figure| format!("{figure:.2}"));
+            let name = text_cell(name);
             text.push_str(&format!("{time},{name},{}\n", figures.join(",")));
         }
         text

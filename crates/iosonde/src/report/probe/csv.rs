@@ -1,6 +1,7 @@
 //! One line for each figure. Units are in the names of the columns; what is not known is empty.
 
 use super::{promise, row};
+use crate::report::csv::text_cell;
 use iosonde_study::limits::Held;
 use iosonde_study::probe::{Figure, ProbeResult};
 
@@ -41,13 +42,13 @@ fn promised(result: &ProbeResult, figure: &Figure) -> Vec<String> {
         let judged = &row.judged;
         let doubts: Vec<&str> = row.doubts.iter().map(|doubt| doubt.words()).collect();
         let columns = [
-            quoted(&promise::title(&held.promise)),
+            text_cell(&promise::title(&held.promise)),
             judged.metric.key().to_owned(),
             number(judged.promised_per_s),
             judged.burst_per_s.map_or(String::new(), number),
             number(judged.ratio),
             promise::word(judged.verdict).to_owned(),
-            quoted(&doubts.join("; ")),
+            text_cell(&doubts.join("; ")),
         ];
         Some(columns.join(","))
     };
@@ -68,7 +69,7 @@ fn line(target: &str, figure: &Figure) -> String {
         format!("{},{}", whole(ends.0), whole(ends.1))
     };
     [
-        quoted(target),
+        text_cell(target),
         figure.phase.key().to_owned(),
         figure.block_bytes.to_string(),
         figure.iodepth.to_string(),
@@ -98,25 +99,4 @@ fn truth(known: Option<bool>) -> String {
     known
         .map_or("", |yes| if yes { "1" } else { "0" })
         .to_owned()
-}
-
-/// As RFC 4180 has it.
-fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn fields_with_commas_and_quotes_are_quoted() {
-        assert_eq!(quoted("/data"), "/data");
-        assert_eq!(quoted("/a,b"), "\"/a,b\"");
-        assert_eq!(quoted("/a\"b"), "\"/a\"\"b\"");
-    }
 }

@@ -2,14 +2,14 @@
 
 use super::columns::columns;
 use super::rows;
-use crate::report::figures::quoted;
+use crate::report::csv::text_cell;
 use iosonde_result::run::RunResult;
 
 /// The runs, each with its name, one after another; what is not known is left empty.
 pub(crate) fn csv(runs: &[(&str, &RunResult)]) -> String {
     let results: Vec<&RunResult> = runs.iter().map(|(_, result)| *result).collect();
     let columns = columns(&results);
-    let names = columns.iter().map(|column| quoted(&column.name));
+    let names = columns.iter().map(|column| text_cell(&column.name));
     let first = ["run", "start_s", "length_s", "ramp"].map(str::to_owned);
     let head: Vec<String> = first.into_iter().chain(names).collect();
     let mut text = head.join(",") + "\n";
@@ -17,7 +17,7 @@ pub(crate) fn csv(runs: &[(&str, &RunResult)]) -> String {
         for (interval, slice) in rows(result) {
             let seconds = |ns: u64| format!("{:.6}", ns as f64 / 1e9);
             let mut fields = vec![
-                quoted(name),
+                text_cell(name),
                 seconds(interval.start_ns),
                 seconds(interval.length_ns),
                 u8::from(interval.ramp).to_string(),

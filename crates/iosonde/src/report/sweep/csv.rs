@@ -1,10 +1,15 @@
 //! One line for each cell.
 
+use crate::report::csv::text_cell;
 use iosonde_study::sweep::{Basis, SweepResult};
 
 /// For spreadsheets: a column for each axis, then the figures; latencies in nanoseconds.
 pub(crate) fn csv(result: &SweepResult) -> String {
-    let mut names: Vec<String> = result.axes.iter().map(|axis| quoted(&axis.name)).collect();
+    let mut names: Vec<String> = result
+        .axes
+        .iter()
+        .map(|axis| text_cell(&axis.name))
+        .collect();
     let figures =
         "basis,iops,iops_error,bytes_per_s,mean_ns,p50_ns,p99_ns,p99_9_ns,max_ns,measured_ns";
     names.push(figures.to_owned());
@@ -13,7 +18,8 @@ pub(crate) fn csv(result: &SweepResult) -> String {
     let mut text = names.join(",") + "\n";
     for curve in &result.curves {
         for cell in &curve.cells {
-            let mut fields: Vec<String> = curve.values.iter().map(|value| quoted(value)).collect();
+            let mut fields: Vec<String> =
+                curve.values.iter().map(|value| text_cell(value)).collect();
             fields.push(cell.iodepth.to_string());
             fields.push(basis(cell.basis).to_owned());
             fields.push(number(cell.iops.map(|iops| iops.mean), 1));
@@ -49,11 +55,4 @@ fn basis(basis: Basis) -> &'static str {
 
 fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or(String::new(), |value| format!("{value:.digits$}"))
-}
-
-fn quoted(text: &str) -> String {
-    match text.contains([',', '"', '\n']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
-    }
 }
