@@ -2,6 +2,16 @@
 //!
 //! It is linked statically and needs nothing of the image that it runs in.
 
+/// Like the standard one, but control characters are written as escapes: names of jobs and files come from others. That nobody
+/// reads standard error is no reason to end.
+macro_rules! eprintln {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        let text = format!($($words)*);
+        let _ = writeln!(std::io::stderr(), "{}", iosonde_job::escape_control_characters(&text));
+    }};
+}
+
 mod call;
 mod feed;
 mod fio;

@@ -86,14 +86,14 @@ pub(crate) fn dispatch(words: &[OsString]) -> Result<(), Failure> {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "iosonde", &mut script);
-            Output::Standard.write(&script)
+            Output::Standard.write_unchanged(&script)
         }
         Command::Man => {
             let mut page = Vec::new();
             clap_mangen::Man::new(Cli::command())
                 .render(&mut page)
                 .map_err(anyhow::Error::from)?;
-            Output::Standard.write(&page)
+            Output::Standard.write_unchanged(&page)
         }
     }
 }

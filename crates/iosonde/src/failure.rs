@@ -6,6 +6,7 @@ use crate::signals;
 use crate::store::StoreError;
 use iosonde_engine::device::guard::lasting_name;
 use iosonde_engine::failure::errno_name;
+use iosonde_job::control_characters::is_escaped;
 use iosonde_job::diagnostic::Diagnostics;
 use iosonde_result::session::RunError;
 use iosonde_study::load::LoadError;
@@ -14,6 +15,7 @@ use iosonde_study::pts::PtsError;
 use iosonde_study::sweep::SweepError;
 use signal_hook::consts::{SIGINT, SIGPIPE};
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -163,8 +165,14 @@ impl Failure {
     /// Tells the user, on standard error.
     pub(crate) fn print(&self) {
         if let Failure::Arguments(error) = self {
-            // Help goes to standard output, errors to standard error: clap knows.
-            let _ = error.print();
+            let words: Vec<_> = std::env::args_os().collect();
+            let is_hostile = |word: &OsString| word.to_string_lossy().contains(is_escaped);
+            match error.use_stderr() && words.iter().any(is_hostile) {
+                // clap repeats words as they are.
+                true => eprint!("{error}"),
+                // Help goes to standard output, errors to standard error: clap knows.
+                false => drop(error.print()),
+            }
             return;
         }
         if matches!(self, Failure::Interrupted(SIGPIPE)) {
@@ -173,7 +181,12 @@ impl Failure {
             return;
         }
         let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        let _ = writeln!(std::io::stderr(), "{}", self.text(color));
+        let plain = self.text(false);
+        match color && !plain.contains(is_escaped) {
+            true => drop(writeln!(std::io::stderr(), "{}", self.text(true))),
+            // Colours are control characters, too: a text that has others is written without them.
+            false => eprintln!("{plain}"),
+        }
     }
 
     /// Prints it as a warning: another failure gives the exit status, and is printed as the error.
@@ -183,7 +196,7 @@ impl Failure {
         }
         let help = self.remedy().map(|remedy| format!("\nhelp: {remedy}"));
         let text = format!("warning: {}{}", self.problem(), help.unwrap_or_default());
-        let _ = writeln!(std::io::stderr(), "{}", with_errno_names(&text));
+        eprintln!("{}", with_errno_names(&text));
     }
 
     /// What is told.

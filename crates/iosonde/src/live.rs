@@ -11,8 +11,15 @@ pub(crate) mod pts;
 pub(crate) mod suite;
 pub(crate) mod sweep;
 
+use indicatif::ProgressBar;
 use iosonde_engine::device::guard;
+use iosonde_job::escape_control_characters;
 use std::path::Path;
+
+/// Sets the text of a bar, control characters as escapes: titles have names of others in them.
+fn set_message(bar: &ProgressBar, text: &str) {
+    bar.set_message(escape_control_characters(text).into_owned());
+}
 
 /// What is lost where the first bytes of a target are overwritten by consent; `None` where nothing speaks against it.
 pub(crate) fn lost(path: &str) -> Option<String> {

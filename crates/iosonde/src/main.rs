@@ -1,19 +1,14 @@
 //! `iosonde`: measures storage the way it will be used. See the README for what it can be asked.
 
 /// Like the standard one, which panics where standard error is a pipe that nobody reads any more: a measurement goes on
-/// without being told of.
+/// without being told of. Control characters are written as escapes, as names and messages come from others.
 macro_rules! eprintln {
-    ($($words:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), $($words)*);
-    }};
+    () => { eprint!("\n") };
+    ($($words:tt)*) => { crate::output::write_to_stderr(format_args!("{}\n", format_args!($($words)*))) };
 }
 /// The same without an end of line.
 macro_rules! eprint {
-    ($($words:tt)*) => {{
-        use std::io::Write as _;
-        let _ = write!(std::io::stderr(), $($words)*);
-    }};
+    ($($words:tt)*) => { crate::output::write_to_stderr(format_args!($($words)*)) };
 }
 
 mod args;

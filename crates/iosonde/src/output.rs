@@ -1,6 +1,10 @@
-//! Where results go: standard output, or the file that `--output` names.
+//! Where results go: standard output, or the file that `--output` names; and what is said on standard error.
+//!
+//! Texts of others pass through here on their way out, and lose their control characters ([`iosonde_job::control_characters`]).
 
 use crate::failure::Failure;
+use iosonde_job::escape_control_characters;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -73,8 +77,30 @@ impl Output {
         Ok(())
     }
 
-    /// Writes a part of a document. A reader that has gone away (`| head`) is no error: see [`is_reader_gone`].
-    pub(crate) fn write(&mut self, part: &[u8]) -> Result<(), Failure> {
+    /// Writes a part of a document, control characters as escapes. A reader that has gone away (`| head`) is no error: see
+    /// [`is_reader_gone`].
+    pub(crate) fn write(&mut self, part: &str) -> Result<(), Failure> {
+        self.write_bytes(escape_control_characters(part).as_bytes())
+    }
+
+    /// Writes a part of a document as it is, for programs to which each byte matters: fio's own formats, scripts, manifests. A
+    /// terminal is spared control characters here, too.
+    pub(crate) fn write_unchanged(&mut self, part: &[u8]) -> Result<(), Failure> {
+        if self.is_terminal() {
+            return self.write(&String::from_utf8_lossy(part));
+        }
+        self.write_bytes(part)
+    }
+
+    fn is_terminal(&self) -> bool {
+        match self {
+            Output::Standard => io::stdout().is_terminal(),
+            Output::Stream(_, file) => file.get_ref().is_terminal(),
+            Output::Replaced(_) => false,
+        }
+    }
+
+    fn write_bytes(&mut self, part: &[u8]) -> Result<(), Failure> {
         match self {
             Output::Standard => {
                 let mut stdout = io::stdout().lock();
@@ -108,9 +134,15 @@ impl Output {
         }
     }
 
-    /// Writes a whole document, and puts it in the place of the file.
-    pub(crate) fn save(mut self, document: &[u8]) -> Result<(), Failure> {
+    /// Writes a whole document with [`Output::write`], and puts it in the place of the file.
+    pub(crate) fn save(mut self, document: &str) -> Result<(), Failure> {
         self.write(document)?;
+        self.finish()
+    }
+
+    /// Writes a whole document with [`Output::write_unchanged`], and puts it in the place of the file.
+    pub(crate) fn save_unchanged(mut self, document: &[u8]) -> Result<(), Failure> {
+        self.write_unchanged(document)?;
         self.finish()
     }
 }
@@ -202,6 +234,12 @@ fn without_links(path: &Path) -> io::Result<Option<PathBuf>> {
     Err(io::Error::from_raw_os_error(
         rustix::io::Errno::LOOP.raw_os_error(),
     ))
+}
+
+/// Writes a text to standard error, control characters as escapes. That nobody reads it is no error.
+pub(crate) fn write_to_stderr(text: fmt::Arguments<'_>) {
+    let text = text.to_string();
+    let _ = io::stderr().write_all(escape_control_characters(&text).as_bytes());
 }
 
 /// Whether standard error is a terminal that can be drawn on.

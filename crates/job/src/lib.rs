@@ -7,6 +7,7 @@
 //! means, [`resolve`] puts both together. [`parse()`] does it all.
 
 pub mod cmdline;
+pub mod control_characters;
 pub mod defaults;
 pub mod diagnostic;
 pub mod env;
@@ -25,6 +26,7 @@ pub mod trace;
 pub mod value;
 
 pub use cmdline::CommandLine;
+pub use control_characters::escape_control_characters;
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use env::Env;
 pub use parse::{Parsed, parse};

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
             Expected::of(promise, beside(&a), beside(&b))
         })
         .collect();
-    Output::Standard.write(document.text(args.format).as_bytes())?;
+    Output::Standard.write(&document.text(args.format))?;
     if comparison.rows.is_empty() {
         return Err(Failure::usage(
             "the two have no figure in common",

@@ -154,7 +154,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
         DoctorFormat::Table => report::doctor::text(&examination),
         DoctorFormat::Json => report::doctor::json(&examination),
     };
-    output.save(text.as_bytes())?;
+    output.save(&text)?;
     told_at_once(unusable)?;
     count_findings(&examination.findings, args.fail_on)
 }

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), Failure> {
         true => series(&loaded, args.format)?,
         false => exported(&loaded, args.format.unwrap_or(Format::Json))?,
     };
-    Output::open(args.output.as_deref())?.save(text.as_bytes())
+    Output::open(args.output.as_deref())?.save(&text)
 }
 
 /// All runs interval by interval.

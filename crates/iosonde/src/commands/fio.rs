@@ -44,16 +44,16 @@ fn run_here_or_elsewhere(words: &[OsString], keep: &KeepArgs) -> Result<(), Fail
     let notes = parsed.warnings.sentences();
     let command = &parsed.command;
     if let Some(text) = told(&command.action)? {
-        return Output::Standard.write(text.as_bytes());
+        return Output::Standard.write(&text);
     }
     if command.showcmd {
         let lines = parsed.command_lines.join("\n") + "\n";
         let lines = lines + &notes::comments(&notes);
-        return Output::Standard.write(lines.as_bytes());
+        return Output::Standard.write_unchanged(lines.as_bytes());
     }
     if command.parse_only {
         let output = Output::open(command.output.as_deref().map(Path::new))?;
-        return output.save(notes::text(&notes, Formats::asked(command)).as_bytes());
+        return output.save(&notes::text(&notes, Formats::asked(command)));
     }
     if parsed.plan.jobs.is_empty() {
         return Err(Failure::usage(
@@ -198,14 +198,14 @@ pub(super) fn report(
     keeper.keep(result);
     keeper.finish(None);
     result.notes.extend(keeper.notes());
-    output.write(&document(result, &formats)?)?;
+    output.write_unchanged(&document(result, &formats)?)?;
     if formats.normal && !result.pods.is_empty() {
-        output.write(crate::report::pods::text(&result.pods).as_bytes())?;
+        output.write(&crate::report::pods::text(&result.pods))?;
     }
     if formats.normal {
-        output.write(crate::report::nodes::text(&result.nodes).as_bytes())?;
+        output.write(&crate::report::nodes::text(&result.nodes))?;
     }
-    output.save(notes::text(&notes::of_result(result), formats).as_bytes())
+    output.save(&notes::text(&notes::of_result(result), formats))
 }
 
 /// The result in all formats that are asked for.

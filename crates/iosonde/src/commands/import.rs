@@ -36,7 +36,7 @@ pub(crate) fn run(args: &ImportArgs) -> Result<(), Failure> {
             }
         }
         let lines = import(&mut store, &mut found, &labels)?;
-        Output::Standard.write(lines.as_bytes())?;
+        Output::Standard.write(&lines)?;
     }
     match &wrong[..] {
         [] => Ok(()),

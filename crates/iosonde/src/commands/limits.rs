@@ -90,7 +90,7 @@ pub(crate) enum LimitsFormat {
 /// Prints what was promised, or all products.
 pub(crate) fn run(args: &LimitsArgs) -> Result<(), Failure> {
     let text = answer(args)?;
-    Output::open(args.output.as_deref())?.save(text.as_bytes())
+    Output::open(args.output.as_deref())?.save(&text)
 }
 
 fn answer(args: &LimitsArgs) -> Result<String, Failure> {

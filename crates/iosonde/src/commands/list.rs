@@ -43,7 +43,7 @@ pub(crate) fn run(args: &ListArgs) -> Result<(), Failure> {
             text.push_str(&format!("\n{table}"));
         }
     }
-    Output::Standard.write(text.as_bytes())
+    Output::Standard.write(&text)
 }
 
 /// Why there can be none, where there is such a reason.

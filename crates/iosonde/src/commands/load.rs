@@ -68,7 +68,7 @@ fn print(args: &LoadArgs, result: &LoadResult, output: Output) -> Result<(), Fai
         TextFormat::Csv => report::load::csv(result),
         TextFormat::Markdown => report::load::markdown(result),
     };
-    output.save(text.as_bytes())
+    output.save(&text)
 }
 
 fn options(args: &LoadArgs) -> LoadOptions {

@@ -66,7 +66,7 @@ pub(super) fn run(args: &ShowArgs, words: &[String]) -> Result<(), Failure> {
         PivotFormat::Markdown => pivot::markdown(&pivots),
         PivotFormat::Json => pivot::json(&pivots)?,
     };
-    Output::open(args.output.as_deref())?.save(text.as_bytes())
+    Output::open(args.output.as_deref())?.save(&text)
 }
 
 /// As asked, else as the file is called.

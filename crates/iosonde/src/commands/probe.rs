@@ -76,11 +76,11 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
 fn print(args: &ProbeArgs, results: &[ProbeResult], mut output: Output) -> Result<(), Failure> {
     for result in results.iter().filter(|_| args.format == Format::Table) {
         let text = report::probe::table::text_among(result, results);
-        output.write(text.as_bytes())?;
+        output.write(&text)?;
     }
     match results.is_empty() {
         true => output.finish(),
-        false => output.save(report::probe::rest(results, args.format)?.as_bytes()),
+        false => output.save(&report::probe::rest(results, args.format)?),
     }
 }
 

@@ -60,7 +60,7 @@ fn print(args: &PtsArgs, result: &PtsResult, output: Output) -> Result<(), Failu
         TextFormat::Csv => report::pts::csv(result),
         TextFormat::Markdown => report::pts::markdown(result),
     };
-    output.save(text.as_bytes())
+    output.save(&text)
 }
 
 fn options(args: &PtsArgs, size_bytes: Option<u64>) -> PtsOptions {

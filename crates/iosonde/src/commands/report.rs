@@ -21,5 +21,5 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let mut report = Builder::expecting(promises(&args.expect)?);
     take_all(&mut report, &args.runs, args.store.store.as_deref())?;
     let page = report.html(args.title.as_deref())?;
-    Output::open(args.output.as_deref())?.save(page.as_bytes())
+    Output::open(args.output.as_deref())?.save(&page)
 }

@@ -37,7 +37,7 @@ use std::path::Path;
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let output = Output::open(args.written.output.as_deref())?;
     if let Some(text) = told(args)? {
-        return output.save(text.as_bytes());
+        return output.save(&text);
     }
     let limits = limits::read(args.limits_file.as_deref())?;
     let suite = read(args, &limits)?;
@@ -60,11 +60,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
             outside.listed(jobs(&suite)),
             suite.name
         );
-        return output.save(text.as_bytes());
+        return output.save(&text);
     }
     if args.dry_run {
         let text = report::suite::plan(&suite, &targets) + &outside.listed(jobs(&suite));
-        return output.save(text.as_bytes());
+        return output.save(&text);
     }
     let junit = match &args.junit {
         Some(path) => Some(Output::open(Some(path))?),
@@ -114,14 +114,14 @@ fn print(args: &RunArgs, ran: Ran, written: Written, stop: &Stop) -> Result<(), 
     } = written;
     // A pipeline reads it whatever came of the suite; a full disk is no reason not to print the rest.
     let told = match junit {
-        Some(junit) => junit.save(report::suite::junit(&results, &ran).as_bytes()),
+        Some(junit) => junit.save(&report::suite::junit(&results, &ran)),
         None => Ok(()),
     };
     if let Some(failure) = failed {
         return end([told, Err(failure)], Ok(()));
     }
     let drawn = match report {
-        Some(file) => draw(args, &results, &kept).and_then(|page| file.save(page.as_bytes())),
+        Some(file) => draw(args, &results, &kept).and_then(|page| file.save(&page)),
         None => Ok(()),
     };
     let text = match args.written.format {
@@ -134,7 +134,7 @@ fn print(args: &RunArgs, ran: Ran, written: Written, stop: &Stop) -> Result<(), 
         TextFormat::Csv => report::suite::csv(&results),
         TextFormat::Markdown => report::suite::markdown(&results),
     };
-    let written = output.save(text.as_bytes());
+    let written = output.save(&text);
     let concluded = match stop.signal() {
         Some(signal) => Err(Failure::Interrupted(signal)),
         None => conclude(args, &results),

@@ -32,5 +32,5 @@ pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
             ));
         }
     };
-    Output::Standard.write(exported(&loaded, format)?.as_bytes())
+    Output::Standard.write(&exported(&loaded, format)?)
 }

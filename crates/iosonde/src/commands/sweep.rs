@@ -80,7 +80,7 @@ fn print(args: &SweepArgs, result: &SweepResult, output: Output) -> Result<(), F
         TextFormat::Csv => report::sweep::csv(result),
         TextFormat::Markdown => report::sweep::markdown(result),
     };
-    output.save(text.as_bytes())
+    output.save(&text)
 }
 
 /// Shows what would be measured. Nothing is made, read or written.
@@ -98,7 +98,7 @@ fn dry_run(args: &SweepArgs, asked: &Asked) -> Result<(), Failure> {
     let output = Output::open(args.written.output.as_deref())?;
     let jobs = grid.curves.iter().map(|curve| &curve.job);
     let text = report::sweep::dry_run(&announcement) + &asked.outside.listed(jobs);
-    output.save(text.as_bytes())
+    output.save(&text)
 }
 
 /// A target as a sweep would find it, without the file or the pod that would be made for it.

@@ -75,14 +75,14 @@ pub(crate) fn run(args: &WatchArgs) -> Result<(), Failure> {
         }
         let sample = watching.sample();
         if sample.rows.is_empty() && !wanted.devices.is_empty() {
-            output.write(show.average(&watching.average()).as_bytes())?;
+            output.write(&show.average(&watching.average()))?;
             return Err(Failure::Io(format!("{} is gone", wanted.devices.join(" "))));
         }
-        output.write(show.sample(&sample).as_bytes())?;
+        output.write(&show.sample(&sample))?;
         done += 1;
     }
     if done > 0 {
-        output.write(show.average(&watching.average()).as_bytes())?;
+        output.write(&show.average(&watching.average()))?;
     }
     // Without a count, Ctrl-C is how it ends.
     match stop.signal() {

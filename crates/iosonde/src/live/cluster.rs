@@ -1,10 +1,10 @@
 //! A pod while it is made and removed: a line that is redrawn on a terminal, else a line for each step.
 
+use super::set_message;
 use crate::output::is_live_terminal;
 use indicatif::{ProgressBar, ProgressStyle};
 use iosonde_cluster::Told;
 use std::cell::RefCell;
-use std::io::Write;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -90,7 +90,7 @@ impl PodLive {
             line.enable_steady_tick(Duration::from_millis(250));
             line
         });
-        line.set_message(text.to_owned());
+        set_message(line, text);
     }
 
     fn clear(&mut self) {
@@ -108,6 +108,5 @@ impl Drop for PodLive {
 }
 
 fn say(text: &str) {
-    // Nobody to tell: the result will still be printed.
-    let _ = writeln!(std::io::stderr(), "{text}");
+    eprintln!("{text}");
 }

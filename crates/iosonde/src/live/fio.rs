@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::output::{Output, is_live_terminal};
 use aggregate::AggregateLog;
 use iosonde_job::cmdline::Eta;
-use iosonde_job::{CommandLine, Plan};
+use iosonde_job::{CommandLine, Plan, escape_control_characters};
 use iosonde_result::fio::{Formats, eta_line, header};
 use iosonde_result::observer::{Control, Observer, Progress, WorkerProgress, WorkerState};
 use iosonde_result::run::{Event, RunResult};
@@ -125,7 +125,7 @@ impl<'a> FioLive<'a> {
     /// Says what fio says before the jobs start.
     pub(crate) fn begin(&mut self) {
         if let Some(header) = self.header.take() {
-            let written = self.output.write(header.as_bytes());
+            let written = self.output.write_unchanged(header.as_bytes());
             self.note(written);
         }
     }
@@ -191,7 +191,7 @@ impl Observer for FioLive<'_> {
         // Tools wait for these reports.
         let written = document_so_far(so_far, &self.formats, left_ns).and_then(|text| {
             self.output.stream()?;
-            self.output.write(&text)
+            self.output.write_unchanged(&text)
         });
         self.note(written);
     }
@@ -203,7 +203,7 @@ impl Observer for FioLive<'_> {
         // error for a failure, so that it is only spoken to people.
         if self.formats.normal {
             let line = format!("{}\n", event.message);
-            let written = self.output.write(line.as_bytes());
+            let written = self.output.write_unchanged(line.as_bytes());
             self.note(written);
         } else if io::stderr().is_terminal() {
             eprintln!("{}", event.message);
@@ -237,6 +237,7 @@ impl<W: Write> StatusLine<W> {
             return;
         }
         let text = eta_line(progress, plan, self.width);
+        let text = escape_control_characters(&text);
         let blank = " ".repeat(self.shown.saturating_sub(text.len()));
         // A display that cannot be written is no reason to stop measuring.
         let _ = write!(self.out, "\r{text}{blank}");

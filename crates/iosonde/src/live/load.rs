@@ -2,6 +2,7 @@
 
 use super::left::TimeLeft;
 use super::lost;
+use super::set_message;
 use crate::output::is_live_terminal;
 use crate::report::load::{one_line, what};
 use crate::signals::Stop;
@@ -10,7 +11,6 @@ use iosonde_result::observer::Progress;
 use iosonde_study::load::{LoadAnnouncement, LoadWatcher, Point, Step, StepRange};
 use iosonde_study::probe::{ProbeTarget, TargetKind};
 use iosonde_study::{TimeRange, words};
-use std::io::Write;
 
 /// Where there is no terminal, laying out is told of this often.
 const LINE_EVERY_NS: u64 = 3_000_000_000;
@@ -63,10 +63,7 @@ impl LoadLive {
     fn line(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| eprintln!("{text}")),
-            None => {
-                // Nobody to tell: the result will still be printed.
-                let _ = writeln!(std::io::stderr(), "{text}");
-            }
+            None => eprintln!("{text}"),
         }
     }
 
@@ -129,7 +126,7 @@ impl LoadWatcher for LoadLive {
         if let Some(bar) = &self.bar {
             bar.set_length(planned_ns.unwrap_or(0));
             bar.set_position(0);
-            bar.set_message(self.title());
+            set_message(bar, &self.title());
         }
     }
 
@@ -157,7 +154,7 @@ impl LoadWatcher for LoadLive {
                 }
                 (None, None) => 0,
             });
-            bar.set_message(self.message(&rate));
+            set_message(bar, &self.message(&rate));
         } else if self.step == Some(Step::Layout) && progress.at_ns >= self.next_line_ns {
             self.next_line_ns = progress.at_ns + LINE_EVERY_NS;
             self.line(&self.message(&rate));

@@ -1,5 +1,6 @@
 //! Where several pods stand: a line for each, redrawn on a terminal.
 
+use super::set_message;
 use crate::output::is_live_terminal;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use iosonde_result::observer::{PodProgress, WorkerState};
@@ -28,7 +29,7 @@ impl PodsLive {
 
     /// Draws them below a line about all. `jobs` are the names of the plan's jobs.
     pub(crate) fn show(&self, all: &str, pods: &[PodProgress], jobs: &[String]) {
-        self.bar.set_message(format!("{all}\n{}", rows(pods, jobs)));
+        set_message(&self.bar, &format!("{all}\n{}", rows(pods, jobs)));
     }
 }
 

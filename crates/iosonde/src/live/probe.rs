@@ -3,11 +3,12 @@
 mod moment;
 mod screen;
 
-use super::lost;
+use super::{lost, set_message};
 use crate::output::is_live_terminal;
 use crate::report::probe::{row, table};
 use crate::signals::Stop;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use iosonde_job::escape_control_characters;
 use iosonde_result::interval::{Interval, IntervalCounts};
 use iosonde_result::observer::Progress;
 use iosonde_study::probe::{Announcement, Figure, Knee, Phase, TargetKind, Watcher};
@@ -84,7 +85,8 @@ impl ProbeLive {
     }
 
     fn line(&mut self, text: &str) {
-        let wrapped = table::wrapped(&format!("{}{text}", self.prefix));
+        let text = format!("{}{text}", self.prefix);
+        let wrapped = table::wrapped(&escape_control_characters(&text));
         let text = wrapped.trim_end();
         match &self.bar {
             // A bar draws nothing on what is no terminal any more; the line is lost then, as the terminal is.
@@ -101,7 +103,7 @@ impl ProbeLive {
     fn draw(&self) {
         if let Some(bar) = &self.bar {
             // Asked each time: terminals are resized.
-            bar.set_message(self.screen.lines(columns()).join("\n"));
+            set_message(bar, &self.screen.lines(columns()).join("\n"));
         }
     }
 

@@ -1,6 +1,7 @@
 //! A test of the specification while it runs: one line that is redrawn on a terminal, and a line for each round.
 
 use super::left::TimeLeft;
+use super::set_message;
 use crate::output::is_live_terminal;
 use crate::report::pts::round_line;
 use crate::signals::Stop;
@@ -9,7 +10,6 @@ use iosonde_result::observer::Progress;
 use iosonde_study::probe::{ProbeTarget, TargetKind};
 use iosonde_study::pts::{PtsAnnouncement, PtsWatcher, SeriesResult};
 use iosonde_study::{TimeRange, words};
-use std::io::Write;
 
 /// Where there is no terminal, a step that lasts is told of this often.
 const LINE_EVERY_NS: u64 = 10_000_000_000;
@@ -56,10 +56,7 @@ impl PtsLive {
     pub(crate) fn line(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| eprintln!("{text}")),
-            None => {
-                // Nobody to tell: the result will still be printed.
-                let _ = writeln!(std::io::stderr(), "{text}");
-            }
+            None => eprintln!("{text}"),
         }
     }
 }
@@ -94,7 +91,7 @@ impl PtsWatcher for PtsLive {
         if let Some(bar) = &self.bar {
             bar.set_length(planned_ns.unwrap_or(0));
             bar.set_position(0);
-            bar.set_message(title.to_owned());
+            set_message(bar, title);
         }
     }
 
@@ -115,7 +112,7 @@ impl PtsWatcher for PtsLive {
                 }
                 (None, None) => {}
             }
-            bar.set_message(message);
+            set_message(bar, &message);
         } else if self.planned_ns.is_none() && progress.at_ns >= self.next_line_ns {
             self.next_line_ns = progress.at_ns + LINE_EVERY_NS;
             self.line(&message);

@@ -1,11 +1,11 @@
 //! A suite while it runs: one line that is redrawn on a terminal, and a line for each step that begins.
 
+use super::set_message;
 use crate::output::is_live_terminal;
 use crate::signals::Stop;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use iosonde_result::observer::{Control, Observer, Progress};
 use iosonde_study::words;
-use std::io::Write;
 
 /// Shows a suite on standard error.
 pub(crate) struct SuiteLive {
@@ -51,10 +51,7 @@ impl SuiteLive {
     pub(crate) fn line(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| eprintln!("{text}")),
-            None => {
-                // Nobody to tell: the result will still be printed.
-                let _ = writeln!(std::io::stderr(), "{text}");
-            }
+            None => eprintln!("{text}"),
         }
     }
 
@@ -77,12 +74,8 @@ impl Observer for SuiteLive {
                 }
                 (None, None) => 0,
             });
-            bar.set_message(format!(
-                "{}  {} IOPS  {}",
-                self.title,
-                words::iops(ios as f64),
-                words::bandwidth(bytes as f64)
-            ));
+            let (iops, bandwidth) = (words::iops(ios as f64), words::bandwidth(bytes as f64));
+            set_message(bar, &format!("{}  {iops} IOPS  {bandwidth}", self.title));
         }
         match self.is_over() {
             true => Control::Stop,

@@ -1,6 +1,7 @@
 //! A sweep while it runs: one line that is redrawn on a terminal, and a line for each curve or cell.
 
 use super::left::TimeLeft;
+use super::set_message;
 use crate::commands::sweep::journal::Journal;
 use crate::commands::sweep::quiet::most_waited;
 use crate::output::is_live_terminal;
@@ -11,7 +12,6 @@ use iosonde_result::observer::Progress;
 use iosonde_study::saturation::Record;
 use iosonde_study::sweep::{Announcement, CurvePlan, Found, SweepResult, SweepWatcher};
 use iosonde_study::{TimeRange, words};
-use std::io::Write;
 use std::time::Instant;
 
 /// Where there is no terminal, laying out is told of this often.
@@ -110,10 +110,7 @@ impl SweepLive {
     pub(crate) fn line(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| eprintln!("{text}")),
-            None => {
-                // Nobody to tell: the result will still be printed.
-                let _ = writeln!(std::io::stderr(), "{text}");
-            }
+            None => eprintln!("{text}"),
         }
     }
 
@@ -197,7 +194,7 @@ impl SweepWatcher for SweepLive {
                 }
                 _ => bar.set_position(progress.at_ns.min(self.most_ns)),
             }
-            bar.set_message(self.message(&rate));
+            set_message(bar, &self.message(&rate));
         } else if self.depth.is_none() && progress.at_ns >= self.next_line_ns {
             self.next_line_ns = progress.at_ns + LINE_EVERY_NS;
             self.line(&self.message(&rate));

@@ -44,9 +44,9 @@ fn file_is_replaced_at_the_end_and_keeps_its_mode() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     let reader = File::open(&path).unwrap();
     let mut output = Output::open(Some(&path)).unwrap();
-    output.write(b"n").unwrap();
+    output.write("n").unwrap();
     assert_eq!(read(&path), "old");
-    output.save(b"ew").unwrap();
+    output.save("ew").unwrap();
     assert_eq!(read(&path), "new");
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o640);
     // Who had the old file open has it whole.
@@ -61,7 +61,7 @@ fn document_that_is_not_finished_leaves_the_old_file_and_makes_no_new_one() {
     fs::write(&old, "old").unwrap();
     for path in [&old, &new] {
         let mut output = Output::open(Some(path)).unwrap();
-        output.write(b"half of it").unwrap();
+        output.write("half of it").unwrap();
     }
     assert_eq!(read(&old), "old");
     assert_eq!(directory.names(), ["old"]);
@@ -75,7 +75,7 @@ fn links_stay_and_their_target_is_replaced() {
     symlink("file", directory.path("below/second")).unwrap();
     for document in ["made", "replaced"] {
         let output = Output::open(Some(&directory.path("first"))).unwrap();
-        output.save(document.as_bytes()).unwrap();
+        output.save(document).unwrap();
         assert_eq!(read(&directory.path("below/file")), document);
     }
     for link in ["first", "below/second"] {
@@ -96,7 +96,7 @@ fn fifo_is_written_to() {
         std::thread::spawn(move || read(&path))
     };
     let output = Output::open(Some(&path)).unwrap();
-    output.save(b"through it").unwrap();
+    output.save("through it").unwrap();
     assert_eq!(reader.join().unwrap(), "through it");
     assert_eq!(directory.names(), ["fifo"]);
 }
@@ -113,7 +113,7 @@ fn descriptor_of_a_process_is_written_to_behind_what_it_holds() {
     };
     let inode = file.metadata().unwrap().ino();
     let output = Output::open(Some(Path::new(&descriptor))).unwrap();
-    output.save(b"behind").unwrap();
+    output.save("behind").unwrap();
     assert_eq!(read(&path), "before behind");
     assert_eq!(fs::metadata(&path).unwrap().ino(), inode);
 }
@@ -124,12 +124,12 @@ fn streamed_file_holds_each_part_at_once() {
     let path = directory.path("result");
     fs::write(&path, "a longer old one").unwrap();
     let mut output = Output::open(Some(&path)).unwrap();
-    output.write(b"1").unwrap();
+    output.write("1").unwrap();
     output.stream().unwrap();
     assert_eq!(read(&path), "1");
-    output.write(b"2").unwrap();
+    output.write("2").unwrap();
     assert_eq!(read(&path), "12");
-    output.save(b"3").unwrap();
+    output.save("3").unwrap();
     assert_eq!(read(&path), "123");
 }
 
@@ -144,7 +144,7 @@ fn file_that_cannot_be_renamed_is_overwritten() {
     let taken = |number: u32| directory.path(&format!(".iosonde-output-{pid}-{number}"));
     (0..MOST_NAMES).for_each(|number| drop(File::create(taken(number)).unwrap()));
     let output = Output::open(Some(&path)).unwrap();
-    output.save(b"new").unwrap();
+    output.save("new").unwrap();
     assert_eq!(read(&path), "new");
     assert_eq!(fs::metadata(&path).unwrap().ino(), inode);
     assert!(Output::open(Some(&directory.path("another"))).is_err());
@@ -156,5 +156,17 @@ fn what_cannot_be_written_is_refused_when_it_is_opened() {
     assert!(Output::open(Some(&directory.0)).is_err());
     assert!(Output::open(Some(&directory.path("none/result"))).is_err());
     let mut full = Output::open(Some(Path::new("/dev/full"))).unwrap();
-    assert!(full.write(b"x").is_err());
+    assert!(full.write("x").is_err());
+}
+
+#[test]
+fn text_of_others_is_written_without_control_characters() {
+    let directory = Directory::new("hostile");
+    let (text, bytes) = (directory.path("text"), directory.path("bytes"));
+    let hostile = "a\u{1b}[2J\n\tb\u{9b}";
+    Output::open(Some(&text)).unwrap().save(hostile).unwrap();
+    assert_eq!(read(&text), "a\\u001b[2J\n\tb\\u009b");
+    let output = Output::open(Some(&bytes)).unwrap();
+    output.save_unchanged(hostile.as_bytes()).unwrap();
+    assert_eq!(read(&bytes), hostile);
 }

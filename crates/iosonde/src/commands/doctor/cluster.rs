@@ -45,7 +45,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), Failure> {
         DoctorFormat::Table => report::cluster::text(&found),
         DoctorFormat::Json => report::cluster::json(&found),
     };
-    output.save(text.as_bytes())?;
+    output.save(&text)?;
     if let Some(held) = held {
         return Err(held.into());
     }

@@ -191,7 +191,7 @@ impl InPods {
             job_file: &text,
         };
         let path = parsed.command.output.as_deref().map(Path::new);
-        Output::open(path)?.save(rendering.yaml()?.as_bytes())
+        Output::open(path)?.save_unchanged(rendering.yaml()?.as_bytes())
     }
 
     /// Runs a job there, and prints its result as if it had run here.

@@ -188,7 +188,7 @@ impl Printing {
             Written::Text => k8s::text(&self.runs),
             Written::Json => k8s::json(&self.runs),
         };
-        output.save(text.as_bytes())?;
+        output.save(&text)?;
         let mut runs = self.runs.iter();
         stop.conclude(runs.find_map(|run| run.error.clone()))
     }

@@ -43,7 +43,7 @@ pub(super) fn run(args: &ImageArgs) -> Result<(), Failure> {
         arch: own_arch(),
     };
     let archive = archive(&agent, &args.image).map_err(anyhow::Error::from)?;
-    Output::open(Some(&args.output))?.save(&archive)?;
+    Output::open(Some(&args.output))?.save_unchanged(&archive)?;
     eprintln!(
         "{}: {} for {}, {} bytes",
         args.output.display(),

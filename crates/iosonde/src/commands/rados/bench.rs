@@ -216,7 +216,7 @@ impl<'a> Benchmark<'a> {
             Format::Json => rados::json(&self.head, seconds, &summary, false),
             Format::JsonPretty => rados::json(&self.head, seconds, &summary, true),
         };
-        output.save(text.as_bytes())
+        output.save(&text)
     }
 }
 

@@ -142,7 +142,7 @@ impl<'a> Live<'a> {
     }
 
     fn print(&mut self, text: &str) {
-        if let Some(Err(failure)) = self.lines.as_mut().map(|out| out.write(text.as_bytes())) {
+        if let Some(Err(failure)) = self.lines.as_mut().map(|out| out.write(text)) {
             self.failed.get_or_insert(failure);
         }
     }

@@ -192,7 +192,7 @@ pub(super) fn clean_up(args: &CleanupArgs, access: &AccessArgs) -> Result<(), Fa
     for line in left {
         text += &format!("{line}\n");
     }
-    crate::output::Output::Standard.write(text.as_bytes())
+    crate::output::Output::Standard.write(&text)
 }
 
 fn remove_described(pool: &Pool, run_name: &str, stop: &Stop) -> Result<u64, Failure> {

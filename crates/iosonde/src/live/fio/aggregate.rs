@@ -69,7 +69,7 @@ impl AggregateLog {
             record
                 .write(&mut line, &Logs::default())
                 .expect("a vector takes all");
-            file.write(&line)?;
+            file.write_unchanged(&line)?;
         }
         Ok(())
     }

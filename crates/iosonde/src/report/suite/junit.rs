@@ -4,6 +4,7 @@
 //! time stamp, host, `properties` first, `system-out` and `system-err` last, nothing but the outcome within a test case),
 //! and so those of Jenkins too; GitLab shows the text of a failure, not its attribute, so that it has both.
 
+use iosonde_job::escape_control_characters;
 use iosonde_study::suite::{Judged, StepResult, SuiteResult, Verdict};
 
 /// When and where the suites ran.
@@ -137,19 +138,16 @@ fn seconds(ns: u64) -> String {
     format!("{:.3}", ns as f64 / 1e9)
 }
 
-/// Text as XML allows it: control characters other than line ends cannot be written at all.
+/// Text as XML allows it: most control characters cannot be written at all, so that they are shown as escapes.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
-    for sign in text.chars() {
+    for sign in escape_control_characters(text).chars() {
         match sign {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            '\n' => escaped.push('\n'),
-            sign if sign.is_control() || matches!(sign, '\u{fffe}' | '\u{ffff}') => {
-                escaped.push(' ')
-            }
+            '\u{fffe}' | '\u{ffff}' => escaped.push(' '),
             sign => escaped.push(sign),
         }
     }
