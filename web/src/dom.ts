@@ -38,6 +38,12 @@ export function folded(summary: Child, content: () => Node, open = false): HTMLD
   return details;
 }
 
+/** What a spreadsheet takes for the begin of a formula. */
+const FORMULA = /^\s*[=+\-@＝＋－＠]/;
+
+/** What a terminal obeys, or nobody sees, but for ends of lines and tabs. */
+const UNSEEN = /(?![\n\t])[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/gu;
+
 export interface Table {
   caption: string;
   head: string[];
@@ -58,10 +64,11 @@ export function table(data: Table): HTMLElement {
   );
 }
 
-/** The table as comma-separated values. */
+/** The table as comma-separated values, as the program's own: names come from results, so they are neither formulas nor control sequences. */
 export function csv(data: Table): string {
   const cell = (value: string | number) => {
-    const text = String(value);
+    const visible = String(value).replace(UNSEEN, (unseen) => `\\u${unseen.charCodeAt(0).toString(16).padStart(4, '0')}`);
+    const text = FORMULA.test(visible) && Number.isNaN(Number(visible)) ? `'${visible}` : visible;
     return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   return [data.head, ...data.rows].map((row) => row.map(cell).join(',')).join('\n') + '\n';

@@ -1,5 +1,6 @@
 use super::*;
 use iosonde_engine::local::LocalRunner;
+use iosonde_job::control_characters::is_escaped;
 use iosonde_job::plan::{Direction, Engine, Extent, Job, Mode, PerDirection, Plan, ReadWrite};
 use iosonde_result::compare::{Measure, Subject, parts};
 use iosonde_result::run::RunResult;
@@ -58,6 +59,8 @@ fn the_page_has_a_place_for_the_results_and_loads_nothing() {
         assert!(!PAGE.contains(loads), "{loads}");
     }
     assert!(PAGE.contains("default-src 'none'"));
+    // Control characters are escaped on the way out, which would change what a script of the page means.
+    assert!(!PAGE.contains(is_escaped));
 }
 
 #[test]
