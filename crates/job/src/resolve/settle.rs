@@ -1,5 +1,6 @@
 //! Rules that need several options of a job: what overrides what, what excludes what.
 
+use super::MAX_FILES;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::env::Env;
 use crate::options::Builder;
@@ -143,7 +144,10 @@ impl Settler<'_> {
         }
         let (option, bytes) = match (files.filesize, files.size) {
             (Some((_, high)), _) => ("filesize", high),
-            (None, Some(Extent::Bytes(bytes))) => ("size", bytes / u64::from(files.nrfiles)),
+            // Too many files are an error of their own.
+            (None, Some(Extent::Bytes(bytes))) if u64::from(files.nrfiles) <= MAX_FILES => {
+                ("size", bytes / u64::from(files.nrfiles))
+            }
             _ => return,
         };
         if bytes < smallest {

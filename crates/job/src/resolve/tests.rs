@@ -381,6 +381,17 @@ fn errors_and_warnings_are_in_the_order_of_the_file() {
 }
 
 #[test]
+fn too_many_files_are_one_error() {
+    for options in ["size=1m\nnrfiles=4294967295", "size=1m\nnrfiles=4194305"] {
+        let told = errors(options);
+        assert!(told.contains("more than 4194304"), "{told}");
+        assert!(!told.contains("smaller than"), "{told}");
+    }
+    // What is small because it is divided among files that may be is an error.
+    assert!(errors("size=1m\nnrfiles=1024").contains("a file of 1024 bytes is smaller"));
+}
+
+#[test]
 fn rules_across_options() {
     assert!(errors("rate=1m\nrate_iops=4").contains("exclude each other"));
     assert!(errors("rate=1m\nrate_min=2m").contains("above"));
