@@ -176,6 +176,12 @@ fn suites_that_multiply_are_refused() {
         .collect();
     scratch.file("workloads.toml", &many);
     check("workloads.toml", "300000 workloads");
+    let many = "\"read.iops >= 1\",".repeat(10_000);
+    let more = "expect = [\"read.iops >= 2\"]\n";
+    scratch.file("expected.toml", &format!("expect = [{many}]\n"));
+    let text = format!("include = [\"expected.toml\"]\n{workload}{more}");
+    scratch.file("expects.toml", &text);
+    check("expects.toml", "10001 expectations, more than 10000");
     for depth in 1..=14 {
         let next = format!("{}.toml", depth + 1);
         let text = format!("include = [\"{next}\", \"{next}\", \"{next}\"]\n");

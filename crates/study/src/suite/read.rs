@@ -19,6 +19,9 @@ const MOST_INCLUDES: usize = 256;
 /// Workloads of a suite with its includes, and its targets. Each is held against the others.
 const MOST_WORKLOADS: usize = 1000;
 
+/// Expectations of a suite and of its workloads, with its includes. Each is held against the figures of all runs.
+const MOST_EXPECTATIONS: usize = 10_000;
+
 /// A suite as it was written, with all that it includes.
 pub(super) struct Written {
     /// The outermost file: its name, `about`, `repetitions` and `targets` count.
@@ -67,6 +70,7 @@ pub(super) fn read(
         },
         open: Vec::new(),
         included: 0,
+        expected: 0,
     };
     reader.file(name, text);
     let mut written = reader.written;
@@ -95,6 +99,8 @@ struct Reader<'a> {
     open: Vec<String>,
     /// Includes so far.
     included: usize,
+    /// Expectations so far.
+    expected: usize,
 }
 
 impl Reader<'_> {
@@ -107,18 +113,9 @@ impl Reader<'_> {
                 return self.all.list.extend(errors);
             }
         };
-        for (key, what) in [("workload", "workloads"), ("targets", "targets")] {
-            let items = node.get(key).map_or(&[][..], Node::items);
-            let count = match key {
-                "workload" => self.written.workloads.len() + items.len(),
-                _ => items.len(),
-            };
-            if count > MOST_WORKLOADS {
-                self.written.is_partial = true;
-                let many = format!("the suite has {count} {what}, more than {MOST_WORKLOADS}");
-                let error = Diagnostic::error(many).at(items[0].span);
-                return self.all.push(error.help("make several suites of it"));
-            }
+        if let Some(error) = self.too_many(&node) {
+            self.written.is_partial = true;
+            return self.all.push(error.help("make several suites of it"));
         }
         let before = self.all.list.len();
         let items = node.get("workload").map_or(&[][..], Node::items);
@@ -153,6 +150,36 @@ impl Reader<'_> {
         }
         self.open.pop();
         self.take(&node, file, name, &workloads);
+    }
+
+    /// The error of a file with which the suite has more of something than it may have.
+    fn too_many(&mut self, node: &Node) -> Option<Diagnostic> {
+        let workloads = node.get("workload").map_or(&[][..], Node::items);
+        let targets = node.get("targets").map_or(&[][..], Node::items);
+        let lists = workloads.iter().chain([node]);
+        let lists = lists.filter_map(|part| part.get("expect"));
+        let expectations: Vec<&Node> = lists.flat_map(Node::items).collect();
+        self.expected += expectations.len();
+        let counts = [
+            (
+                "workloads",
+                self.written.workloads.len() + workloads.len(),
+                MOST_WORKLOADS,
+                workloads.first(),
+            ),
+            ("targets", targets.len(), MOST_WORKLOADS, targets.first()),
+            (
+                "expectations",
+                self.expected,
+                MOST_EXPECTATIONS,
+                expectations.first().copied(),
+            ),
+        ];
+        counts.into_iter().find_map(|(what, count, most, first)| {
+            let first = first.filter(|_| count > most)?;
+            let many = format!("the suite has {count} {what}, more than {most}");
+            Some(Diagnostic::error(many).at(first.span))
+        })
     }
 
     fn include(&mut self, node: &Node, from: &str) {
