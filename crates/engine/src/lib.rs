@@ -24,6 +24,7 @@ pub mod prepare;
 pub mod recorder;
 pub mod replay;
 pub mod sampler;
+pub mod spill_file;
 mod stops;
 pub mod sys;
 pub mod system_env;

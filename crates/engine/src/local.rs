@@ -44,6 +44,7 @@ use crate::prepare::{CreatedFiles, FileKind, FileUse, Made};
 use crate::sys::thread::raise_open_files;
 pub(crate) use files::expand;
 use iosonde_job::plan::{CephAccess, Plan};
+use iosonde_result::interval::Intervals;
 use iosonde_result::observer::Observer;
 use iosonde_result::run::{Event, FORMAT, RunResult, Verdict, WorkerResult};
 use iosonde_result::session::{RunError, Session};
@@ -340,7 +341,7 @@ fn unlink(plan: &Plan, clones: &[Member], created: &CreatedFiles) {
 #[derive(Default)]
 pub(crate) struct CrewOutcome {
     pub(crate) workers: Vec<WorkerResult>,
-    pub(crate) intervals: Vec<iosonde_result::interval::Interval>,
+    pub(crate) intervals: Intervals,
     pub(crate) series: iosonde_result::machine::MachineSeries,
     pub(crate) events: Vec<Event>,
     pub(crate) elapsed_ns: u64,

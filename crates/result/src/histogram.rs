@@ -135,6 +135,31 @@ impl Histogram {
         }
     }
 
+    /// Appends the buckets in use, so that [`Histogram::decode`] finds their end.
+    pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {
+        let mut compact = &self.compact;
+        let made;
+        if !self.counts.is_empty() {
+            made = CompactBuckets::new(self.buckets());
+            compact = &made;
+        }
+        write_leb128(bytes, compact.0.len() as u64);
+        bytes.extend_from_slice(&compact.0);
+    }
+
+    /// Takes a histogram off the front of bytes. `None` where there is none.
+    pub(crate) fn decode(bytes: &mut &[u8]) -> Option<Histogram> {
+        let length = usize::try_from(read_leb128(bytes)?).ok()?;
+        let (own, rest) = bytes.split_at_checked(length)?;
+        *bytes = rest;
+        let compact = CompactBuckets(own.into());
+        Some(Histogram {
+            counts: Box::default(),
+            total: compact.buckets().map(|(_, count)| count).sum(),
+            compact,
+        })
+    }
+
     /// Gives a compact histogram all its buckets.
     #[cold]
     fn complete(&mut self) {
@@ -273,17 +298,14 @@ impl CompactBuckets {
         let mut rest = &*self.0;
         let mut index = 0;
         std::iter::from_fn(move || {
-            if rest.is_empty() {
-                return None;
-            }
-            index += read_leb128(&mut rest) as usize;
-            Some((index, read_leb128(&mut rest)))
+            index += read_leb128(&mut rest)? as usize;
+            Some((index, read_leb128(&mut rest)?))
         })
     }
 }
 
 /// Seven bits to a byte, the lowest first; the top bit says that more follow.
-fn write_leb128(bytes: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn write_leb128(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
         value >>= 7;
@@ -291,18 +313,18 @@ fn write_leb128(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-fn read_leb128(bytes: &mut &[u8]) -> u64 {
+/// `None` where no number ends.
+pub(crate) fn read_leb128(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
-    let mut shift = 0;
-    while let Some((byte, rest)) = bytes.split_first() {
+    for shift in (0..u64::BITS).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
         *bytes = rest;
         value |= u64::from(byte & 0x7f) << shift;
         if byte & 0x80 == 0 {
-            break;
+            return Some(value);
         }
-        shift += 7;
     }
-    value
+    None
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The run second by second.
 
-use crate::histogram::Histogram;
+use crate::histogram::{Histogram, read_leb128, write_leb128};
+use crate::spill_list::{BlockItem, SpillList};
 use iosonde_job::plan::{Direction, PerDirection};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,6 +52,55 @@ impl Interval {
             self.directions[direction].ios += other.directions[direction].ios;
             self.directions[direction].bytes += other.directions[direction].bytes;
         }
+    }
+}
+
+/// All intervals of a run, in the order of time.
+pub type Intervals = SpillList<Interval>;
+
+impl BlockItem for Interval {
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        let flags = u64::from(self.ramp) | u64::from(self.sync_latency.is_some()) << 1;
+        for number in [flags, self.start_ns, self.length_ns, self.stopped_ns] {
+            write_leb128(bytes, number);
+        }
+        for direction in Direction::ALL {
+            let counts = self.directions[direction];
+            write_leb128(bytes, counts.ios);
+            write_leb128(bytes, counts.bytes);
+        }
+        self.latency.encode(bytes);
+        if let Some(latency) = &self.sync_latency {
+            latency.encode(bytes);
+        }
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Option<Interval> {
+        let flags = read_leb128(bytes)?;
+        let mut interval = Interval {
+            start_ns: read_leb128(bytes)?,
+            length_ns: read_leb128(bytes)?,
+            stopped_ns: read_leb128(bytes)?,
+            ramp: flags & 1 != 0,
+            directions: PerDirection::default(),
+            // Not the default, which has all buckets.
+            latency: Histogram::decode(&mut &[0][..])?,
+            sync_latency: None,
+        };
+        for direction in Direction::ALL {
+            let counts = &mut interval.directions[direction];
+            counts.ios = read_leb128(bytes)?;
+            counts.bytes = read_leb128(bytes)?;
+        }
+        interval.latency = Histogram::decode(bytes)?;
+        if flags & 2 != 0 {
+            interval.sync_latency = Some(Histogram::decode(bytes)?);
+        }
+        Some(interval)
+    }
+
+    fn compacted(self) -> Interval {
+        Interval::compacted(self)
     }
 }
 

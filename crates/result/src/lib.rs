@@ -20,6 +20,7 @@ pub mod pods;
 pub mod run;
 pub mod series;
 pub mod session;
+pub mod spill_list;
 pub mod stats;
 pub mod storage;
 pub mod wire;

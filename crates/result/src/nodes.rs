@@ -1,6 +1,6 @@
 //! Machines that were watched while another one measured: nodes of a cluster that serve its volumes.
 
-use crate::interval::Interval;
+use crate::interval::Intervals;
 use crate::machine::{DeviceRates, MachineSeries};
 use crate::run::{RunResult, Verdict, VerdictKind};
 use crate::words;
@@ -94,7 +94,7 @@ pub fn judge(result: &mut RunResult) {
     }
 }
 
-fn bytes_per_s(intervals: &[Interval]) -> f64 {
+fn bytes_per_s(intervals: &Intervals) -> f64 {
     let mut sums = (0, 0);
     for interval in intervals.iter().filter(|interval| !interval.ramp) {
         let moved = interval.directions.iter().map(|(_, counts)| counts.bytes);
@@ -166,6 +166,7 @@ impl ServerSide {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interval::Interval;
     use crate::machine::MachineSlice;
     use iosonde_job::plan::{Direction, Plan};
 
@@ -227,7 +228,7 @@ mod tests {
             labels: BTreeMap::new(),
             workers: Vec::new(),
             disks: Vec::new(),
-            intervals: Vec::new(),
+            intervals: Intervals::default(),
             series: Default::default(),
             pods: Vec::new(),
             nodes: Vec::new(),
@@ -251,7 +252,7 @@ mod tests {
                 kind,
                 evidence: "the callers waited".to_owned(),
             }],
-            intervals: vec![interval],
+            intervals: vec![interval].into(),
             nodes: vec![node],
             ..empty()
         };

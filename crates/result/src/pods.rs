@@ -5,7 +5,7 @@
 
 use crate::fio::aggregate::{add_cpu, add_direction, add_each};
 use crate::histogram::Histogram;
-use crate::interval::Interval;
+use crate::interval::{Interval, Intervals};
 use crate::machine::MachineSeries;
 use crate::run::{DirectionStats, DiskUtil, Event, RunResult, Verdict, VerdictKind, WorkerResult};
 use iosonde_job::plan::{Direction, PerDirection};
@@ -266,15 +266,14 @@ fn add(sum: &mut WorkerResult, more: WorkerResult) {
 }
 
 /// Slice by slice from the common start, as far as all pods have them.
-fn intervals(pods: &[PodRun]) -> Vec<Interval> {
-    let complete = pods
-        .iter()
-        .map(|pod| pod.result.intervals.len())
-        .min()
-        .unwrap_or(0);
-    let at = |index: usize| pods.iter().map(move |pod| &pod.result.intervals[index]);
-    let sums = (0..complete).map(|index| interval(at(index)));
-    sums.map(Interval::compacted).collect()
+fn intervals(pods: &[PodRun]) -> Intervals {
+    let mut each: Vec<_> = pods.iter().map(|pod| pod.result.intervals.iter()).collect();
+    let sums = std::iter::from_fn(|| {
+        let slices: Option<Vec<_>> = each.iter_mut().map(Iterator::next).collect();
+        let slices = slices.filter(|slices| !slices.is_empty())?;
+        Some(interval(slices.iter().map(|slice| &**slice)))
+    });
+    sums.collect()
 }
 
 /// The same slice of all pods as one.

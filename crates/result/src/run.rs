@@ -5,7 +5,7 @@
 
 use crate::ceph::CephSide;
 use crate::host::{Host, TargetInfo};
-use crate::interval::Interval;
+use crate::interval::Intervals;
 use crate::machine::MachineSeries;
 use crate::nfs::NfsSide;
 use crate::nodes::NodeResult;
@@ -44,7 +44,7 @@ pub struct RunResult {
     /// What each block device did meanwhile.
     pub disks: Vec<DiskUtil>,
     /// The run second by second, all workers together.
-    pub intervals: Vec<Interval>,
+    pub intervals: Intervals,
     /// What the devices and the machine did meanwhile, slice by slice. Empty in simulations.
     #[serde(default)]
     pub series: MachineSeries,

@@ -274,7 +274,7 @@ fn result(recorded: &Recorded, mut jobs: Vec<Job>) -> RunResult {
             .flatten()
             .map(disk)
             .collect(),
-        intervals: Vec::new(),
+        intervals: Default::default(),
         series: Default::default(),
         pods: Vec::new(),
         nodes: Vec::new(),

@@ -321,7 +321,7 @@ impl FakeSession {
             labels: Default::default(),
             workers: vec![worker(plan, directions, sync, runtime_ns, error)],
             disks: Vec::new(),
-            intervals,
+            intervals: intervals.into(),
             series: Default::default(),
             pods: Vec::new(),
             nodes: Vec::new(),

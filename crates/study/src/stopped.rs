@@ -3,7 +3,6 @@
 //! The session leaves that time out, but the storage had it: caches were written back, credits grew. So a run that a study can
 //! repeat ends at the stop and is measured again, as long as the stops do not go on.
 
-use iosonde_result::interval::Interval;
 use iosonde_result::run::RunResult;
 use iosonde_result::words;
 
@@ -12,8 +11,8 @@ pub(crate) const MOST_REPEATS: u32 = 2;
 
 /// How long the process was stopped in a run.
 pub(crate) fn stopped_ns(result: &RunResult) -> u64 {
-    let of_interval = |interval: &Interval| interval.stopped_ns;
-    result.intervals.iter().map(of_interval).sum()
+    let each = result.intervals.iter();
+    each.map(|interval| interval.stopped_ns).sum()
 }
 
 /// The note on a stop; `is_again`: the run is measured again.

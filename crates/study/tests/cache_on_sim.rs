@@ -208,10 +208,10 @@ struct Stretched<S>(S);
 impl<S: Session> Session for Stretched<S> {
     fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
         let mut result = self.0.run(plan, observer)?;
-        for interval in &mut result.intervals {
+        result.intervals.change_each(|_, interval| {
             interval.start_ns *= 2;
             interval.length_ns *= 2;
-        }
+        });
         for worker in &mut result.workers {
             worker.runtime_ns *= 2;
         }

@@ -12,10 +12,11 @@ use crate::clock::{Clock, RealClock};
 use crate::flow::FlowPool;
 use crate::interrupt::Interrupt;
 use crate::sampler::Sampler;
+use crate::spill_file::SpillFile;
 use crate::stops::Stops;
 use crate::tally::Shared;
 use iosonde_job::plan::{Direction, ExitWhat, Job, PerDirection, Plan};
-use iosonde_result::interval::{Interval, IntervalCounts};
+use iosonde_result::interval::{Interval, IntervalCounts, Intervals};
 use iosonde_result::observer::{Control, Observer, Progress, Start, WorkerState};
 use iosonde_result::run::{Event, RunResult, WorkerResult};
 use std::collections::BTreeMap;
@@ -134,7 +135,10 @@ impl<'a> Crew<'a> {
             steady: SteadyWatches::default(),
             rates: BTreeMap::new(),
             flows: BTreeMap::new(),
-            outcome: CrewOutcome::default(),
+            outcome: CrewOutcome {
+                intervals: Intervals::spilling_to(Arc::new(SpillFile::default())),
+                ..CrewOutcome::default()
+            },
             tick_ns: tick_ns(interval_ns),
             last_tick_ns: 0,
             stopping: false,
@@ -435,8 +439,7 @@ impl<'a> Crew<'a> {
         if let Some(watch) = &mut self.around.watch {
             watch.machine().sample(&interval);
         }
-        // A run of days has too many of them for all their buckets.
-        self.outcome.intervals.push(interval.compacted());
+        self.outcome.intervals.push(interval);
     }
 
     /// Shows what workers have to say.

@@ -12,8 +12,9 @@ use iosonde_job::plan::{Direction, Job, PerDirection, Plan};
 use iosonde_result::host::{
     DeviceInfo, DeviceKind, IoLimit, Locality, Mount, ServiceClient, TargetInfo, Transport,
 };
-use iosonde_result::interval::{Interval, IntervalCounts};
+use iosonde_result::interval::{Interval, IntervalCounts, Intervals};
 use iosonde_result::run::WorkerResult;
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// Puts together what was seen, except for what caches did.
@@ -24,15 +25,16 @@ pub(super) fn observed(
     counted: &Counted,
     system: &System,
 ) -> Observed {
-    let (intervals, seconds) = measured(&outcome.intervals);
-    let own = PerDirection::from_fn(|direction| {
-        let mut sum = IntervalCounts::default();
-        for interval in &intervals {
-            sum.ios += interval.directions[direction].ios;
-            sum.bytes += interval.directions[direction].bytes;
+    let intervals = Counting::of(&outcome.intervals);
+    let mut own = PerDirection::<IntervalCounts>::default();
+    let mut length_ns = 0;
+    for interval in intervals.iter() {
+        length_ns += interval.length_ns;
+        for direction in Direction::ALL {
+            own[direction].ios += interval.directions[direction].ios;
+            own[direction].bytes += interval.directions[direction].bytes;
         }
-        sum
-    });
+    }
     let mut callers = callers(plan, &outcome.workers);
     callers.least_latency_ns = least(callers.least_latency_ns, &outcome.intervals);
     let virtual_machine = host::host(system).platform.virtual_machine == Some(true);
@@ -50,7 +52,7 @@ pub(super) fn observed(
         ns as f64 / 1e9 / counted.elapsed.as_secs_f64().max(1e-9) / workers
     });
     Observed {
-        seconds,
+        seconds: length_ns as f64 / 1e9,
         own,
         flushes: outcome
             .workers
@@ -81,14 +83,24 @@ pub(super) fn missing(asked: Traffic, moved: Traffic) -> f64 {
     missing as f64 / all as f64
 }
 
-/// The intervals that count, and their length together.
-fn measured(intervals: &[Interval]) -> (Vec<&Interval>, f64) {
-    let mut counting: Vec<&Interval> = intervals.iter().filter(|each| !each.ramp).collect();
-    if counting.is_empty() {
-        counting = intervals.iter().collect();
+/// The intervals that count: those of the ramp only where there is nothing else.
+struct Counting<'a> {
+    all: &'a Intervals,
+    with_ramp: bool,
+}
+
+impl<'a> Counting<'a> {
+    fn of(all: &'a Intervals) -> Counting<'a> {
+        Counting {
+            all,
+            with_ramp: all.iter().all(|each| each.ramp),
+        }
     }
-    let length_ns: u64 = counting.iter().map(|each| each.length_ns).sum();
-    (counting, length_ns as f64 / 1e9)
+
+    fn iter(&self) -> impl Iterator<Item = Cow<'a, Interval>> {
+        let with_ramp = self.with_ramp;
+        self.all.iter().filter(move |each| with_ramp || !each.ramp)
+    }
 }
 
 /// When the last job begins to count, since the start of the run.
@@ -98,14 +110,15 @@ fn ramp_ends_ns(plan: &Plan) -> u64 {
 }
 
 /// I/Os per second in each interval that is whole: neither the one in which a ramp ends nor the last, which has the drain.
-fn rates(intervals: &[&Interval], ramp_ends_ns: u64) -> Vec<f64> {
-    let longest_ns = intervals.iter().map(|each| each.length_ns).max();
-    let longest_ns = longest_ns.unwrap_or(0);
-    let before_last = intervals.split_last().map_or(&[][..], |(_, others)| others);
-    let whole = before_last.iter().filter(|each| {
+fn rates(intervals: &Counting<'_>, ramp_ends_ns: u64) -> Vec<f64> {
+    let (longest_ns, count) = intervals.iter().fold((0, 0), |(longest_ns, count), each| {
+        (each.length_ns.max(longest_ns), count + 1)
+    });
+    let before_last = intervals.iter().take(usize::saturating_sub(count, 1));
+    let whole = before_last.filter(|each| {
         each.start_ns >= ramp_ends_ns && each.length_ns > 0 && each.length_ns * 10 >= longest_ns * 9
     });
-    let rate = |each: &&Interval| {
+    let rate = |each: Cow<'_, Interval>| {
         let ios: u64 = each.directions.iter().map(|(_, counts)| counts.ios).sum();
         ios as f64 * 1e9 / each.length_ns as f64
     };
@@ -182,7 +195,7 @@ fn flushing(workers: &[&WorkerResult]) -> (f64, f64) {
 }
 
 /// The shortest latency, that of the ramp included: where a queue never empties, only the first I/Os are not in line.
-fn least(measured_ns: f64, intervals: &[Interval]) -> f64 {
+fn least(measured_ns: f64, intervals: &Intervals) -> f64 {
     let each = intervals
         .iter()
         .filter_map(|interval| interval.latency.percentile(0.0));
@@ -390,7 +403,9 @@ mod tests {
             second(2_102_000_000, 1_000_000_000, 500),
             second(3_102_000_000, 990_000_000, 475),
         ];
-        let all: Vec<&Interval> = all.iter().collect();
+        let rates = |all: &[Interval], ramp_ends_ns| {
+            rates(&Counting::of(&all.to_vec().into()), ramp_ends_ns)
+        };
         assert_eq!(rates(&all, 1_000_000_000), [500.0, 500.0]);
         assert_eq!(rates(&all[1..], 0), [500.0, 500.0]);
         assert_eq!(rates(&[], 0), [0.0; 0]);
@@ -436,7 +451,10 @@ mod tests {
         ramp.latency.record(31_000_000);
         let mut measured = Interval::default();
         measured.latency.record(30_000_000);
-        assert_eq!(least(30_000_000.0, &[ramp, measured]), 200.0);
-        assert_eq!(least(30_000_000.0, &[Interval::default()]), 30_000_000.0);
+        assert_eq!(least(30_000_000.0, &vec![ramp, measured].into()), 200.0);
+        assert_eq!(
+            least(30_000_000.0, &vec![Interval::default()].into()),
+            30_000_000.0
+        );
     }
 }

@@ -12,6 +12,7 @@ use iosonde_result::interval::Interval;
 use iosonde_result::machine::MachineSlice;
 use iosonde_result::run::RunResult;
 use iosonde_study::words;
+use std::borrow::Cow;
 
 pub(crate) use csv::csv;
 
@@ -27,8 +28,7 @@ pub(crate) fn table(result: &RunResult) -> String {
     let longest_ns = longest_ns.max().unwrap_or(0);
     // Of a drain, a few microseconds long, a rate would be no part of the course.
     let whole = |row: &Row<'_>| !row.0.ramp && row.0.length_ns * 2 >= longest_ns;
-    let rows: Vec<Row<'_>> = rows(result).into_iter().filter(whole).collect();
-    let measured = rows.len();
+    let measured = rows(result).filter(whole).count();
     if measured < LEAST_INTERVALS {
         return String::new();
     }
@@ -42,10 +42,10 @@ pub(crate) fn table(result: &RunResult) -> String {
         right("most"),
     ]);
     for column in columns(&[result]).iter().filter(|column| column.shown) {
-        let values: Vec<(f64, u64)> = rows
-            .iter()
+        let values: Vec<(f64, u64)> = rows(result)
+            .filter(whole)
             .filter_map(|(interval, slice)| {
-                Some(((column.value)(interval, *slice)?, interval.length_ns))
+                Some(((column.value)(&interval, slice)?, interval.length_ns))
             })
             .collect();
         if values.len() < LEAST_INTERVALS {
@@ -59,19 +59,20 @@ pub(crate) fn table(result: &RunResult) -> String {
     render(&table)
 }
 
-type Row<'a> = (&'a Interval, Option<&'a MachineSlice>);
+type Row<'a> = (Cow<'a, Interval>, Option<&'a MachineSlice>);
 
 /// The intervals, each with the machine's slice of the same time.
-fn rows(result: &RunResult) -> Vec<Row<'_>> {
+fn rows(result: &RunResult) -> impl Iterator<Item = Row<'_>> {
     let slices = &result.series.slices;
-    let slice_of = |start_ns: u64| {
+    let slice_of = move |start_ns: u64| {
         let found = slices.binary_search_by_key(&start_ns, |slice| slice.start_ns);
         found.ok().map(|index| &slices[index])
     };
     let intervals = result.intervals.iter();
-    intervals
-        .map(|interval| (interval, slice_of(interval.start_ns)))
-        .collect()
+    intervals.map(move |interval| {
+        let slice = slice_of(interval.start_ns);
+        (interval, slice)
+    })
 }
 
 fn cells(column: &Column, values: &[(f64, u64)]) -> Vec<Cell> {

@@ -6,11 +6,15 @@
 use super::record::{Document, KeptRun, KeptStudy};
 use super::write::{add_facts, insert_parts, insert_study, signed};
 use super::{Store, StoreError, blob, read};
+use iosonde_engine::spill_file::SpillFile;
 use iosonde_result::compare::parts;
-use iosonde_result::interval::Interval;
+use iosonde_result::interval::{Interval, Intervals};
 use iosonde_result::run::RunResult;
+use iosonde_result::spill_list::BlockItem;
 use rusqlite::{OptionalExtension, Transaction, params};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hasher};
+use std::sync::Arc;
 
 /// Intervals of a run that belong together in the history: about this time of it.
 const BLOCK_NS: u64 = 60_000_000_000;
@@ -34,13 +38,16 @@ struct WrittenBlock {
 }
 
 impl WrittenBlock {
-    fn of(intervals: &[Interval]) -> serde_json::Result<WrittenBlock> {
+    fn of(intervals: &[Interval]) -> WrittenBlock {
+        let mut bytes = Vec::new();
+        let each = intervals.iter();
+        each.for_each(|interval| interval.encode(&mut bytes));
         let mut hasher = DefaultHasher::new();
-        serde_json::to_string(intervals)?.hash(&mut hasher);
-        Ok(WrittenBlock {
+        hasher.write(&bytes);
+        WrittenBlock {
             intervals: intervals.len(),
             hash: hasher.finish(),
-        })
+        }
     }
 }
 
@@ -77,8 +84,12 @@ impl PackedNews {
             let document = blob::packed(&*result)?;
             Ok((KeptRun::of(*result), document))
         });
+        let packed = |block: Vec<Interval>| -> std::io::Result<_> {
+            Ok((WrittenBlock::of(&block), blob::packed(&block)?))
+        };
+        let blocks: std::io::Result<_> = news.blocks.into_iter().map(packed).collect();
         Ok(PackedNews {
-            blocks: packed_blocks(news.blocks.iter().map(Vec::as_slice))?,
+            blocks: blocks?,
             end_ns,
             so_far: so_far.transpose()?,
         })
@@ -90,7 +101,9 @@ impl PackedNews {
         study: &str,
         (row, next): (i64, usize),
     ) -> rusqlite::Result<()> {
-        insert_blocks(transaction, row, next, &self.blocks)?;
+        for (number, (_, block)) in (next..).zip(&self.blocks) {
+            insert_block(transaction, row, number, block)?;
+        }
         if let Some(end_ns) = self.end_ns {
             transaction.execute(
                 "UPDATE run SET elapsed_ns = ?2 WHERE id = ?1",
@@ -162,10 +175,8 @@ impl Store {
         let Document::Run(result) = &run.document else {
             unreachable!("fio's JSON is imported whole");
         };
-        let (same, rest) = split_written(&open.blocks, &result.intervals)
-            .map_err(|error| self.io(std::io::Error::from(error)))?;
-        let rest = packed_blocks(in_blocks(rest)).map_err(|error| self.io(error))?;
         let document = blob::packed(&without_intervals(result)).map_err(|error| self.io(error))?;
+        let (same, rest) = behind_written(&open.blocks, &result.intervals);
         self.transaction(|transaction| {
             transaction.execute(
                 "UPDATE run SET started_at_ms = ?2, elapsed_ns = ?3, document = ?4 WHERE id = ?1",
@@ -180,7 +191,7 @@ impl Store {
                 "DELETE FROM interval_block WHERE run = ?1 AND number >= ?2",
                 params![open.row, signed(same as u64)],
             )?;
-            insert_blocks(transaction, open.row, same, &rest)?;
+            insert_intervals(transaction, open.row, same, rest)?;
             replace_parts(transaction, open.row, run)?;
             transaction.execute("DELETE FROM open_run WHERE run = ?1", [open.row])?;
             add_facts(transaction, &open.study, run)
@@ -205,11 +216,15 @@ impl Store {
             .prepare_cached("SELECT block FROM interval_block WHERE run = ?1 ORDER BY number")
             .map_err(wrong)?;
         let mut rows = select.query([row]).map_err(wrong)?;
+        let mut found = Intervals::spilling_to(Arc::new(SpillFile::default()));
         while let Some(row) = rows.next().map_err(wrong)? {
             let block: Vec<u8> = row.get(0).map_err(wrong)?;
             let intervals: Vec<Interval> = blob::unpacked(&block)
                 .map_err(|error| read::unreadable(&format!("a block of {}", run.name), &error))?;
-            result.intervals.extend(intervals);
+            found.extend(intervals);
+        }
+        if !found.is_empty() {
+            result.intervals = found;
         }
         if is_open {
             result.elapsed_ns = elapsed_ns;
@@ -231,59 +246,68 @@ impl Store {
 
 fn without_intervals(result: &RunResult) -> RunResult {
     RunResult {
-        intervals: Vec::new(),
+        intervals: Intervals::default(),
         ..result.clone()
     }
 }
 
-/// Cuts intervals into blocks; the last one may be shorter.
-fn in_blocks(mut rest: &[Interval]) -> impl Iterator<Item = &[Interval]> {
-    std::iter::from_fn(move || {
-        let first = rest.first()?;
-        let is_beyond =
-            |each: &Interval| each.start_ns + each.length_ns >= first.start_ns + BLOCK_NS;
-        let last = rest.iter().position(is_beyond);
-        let (block, others) = rest.split_at(last.map_or(rest.len(), |last| last + 1));
-        rest = others;
-        Some(block)
-    })
-}
-
-fn packed_blocks<'a>(
-    blocks: impl Iterator<Item = &'a [Interval]>,
-) -> std::io::Result<Vec<(WrittenBlock, Vec<u8>)>> {
-    let packed = blocks.map(|block| Ok((WrittenBlock::of(block)?, blob::packed(&block)?)));
-    packed.collect()
-}
-
 /// How many of the written blocks are as the result has them, and the intervals behind these.
-fn split_written<'a>(
+fn behind_written<'a>(
     written: &[WrittenBlock],
-    mut intervals: &'a [Interval],
-) -> serde_json::Result<(usize, &'a [Interval])> {
-    for (number, known) in written.iter().enumerate() {
-        let Some((block, rest)) = intervals.split_at_checked(known.intervals) else {
-            return Ok((number, intervals));
-        };
-        if WrittenBlock::of(block)? != *known {
-            return Ok((number, intervals));
+    intervals: &'a Intervals,
+) -> (usize, impl Iterator<Item = Interval> + use<'a>) {
+    let mut rest = intervals.iter().map(Cow::into_owned);
+    let mut other = Vec::new();
+    let mut same = 0;
+    for known in written {
+        let block: Vec<Interval> = rest.by_ref().take(known.intervals).collect();
+        if WrittenBlock::of(&block) != *known {
+            other = block;
+            break;
         }
-        intervals = rest;
+        same += 1;
     }
-    Ok((written.len(), intervals))
+    (same, other.into_iter().chain(rest))
 }
 
-fn insert_blocks(
+/// Adds intervals to a run in blocks, of which `first` are there. The last one may be shorter. Memory holds one at a time.
+pub(super) fn insert_intervals(
     transaction: &Transaction<'_>,
     row: i64,
     first: usize,
-    blocks: &[(WrittenBlock, Vec<u8>)],
+    intervals: impl Iterator<Item = Interval>,
+) -> rusqlite::Result<()> {
+    let mut number = first;
+    let mut block = Vec::new();
+    let mut insert = |block: &mut Vec<Interval>| {
+        let packed = blob::packed(block)
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+        insert_block(transaction, row, number, &packed)?;
+        number += 1;
+        block.clear();
+        Ok(())
+    };
+    for interval in intervals {
+        block.push(interval);
+        if is_whole_block(&block) {
+            insert(&mut block)?;
+        }
+    }
+    match block.is_empty() {
+        true => Ok(()),
+        false => insert(&mut block),
+    }
+}
+
+fn insert_block(
+    transaction: &Transaction<'_>,
+    row: i64,
+    number: usize,
+    block: &[u8],
 ) -> rusqlite::Result<()> {
     let mut insert = transaction
         .prepare_cached("INSERT INTO interval_block (run, number, block) VALUES (?1, ?2, ?3)")?;
-    for (number, (_, block)) in (first..).zip(blocks) {
-        insert.execute(params![row, signed(number as u64), block])?;
-    }
+    insert.execute(params![row, signed(number as u64), block])?;
     Ok(())
 }
 

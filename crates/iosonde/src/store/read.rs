@@ -5,7 +5,6 @@ use super::record::{Document, KeptRun, KeptStudy, compared_parts};
 use super::running::{RunningStudy, is_running};
 use super::{Store, StoreError, blob, id};
 use iosonde_result::compare::{Basis, Bounds, Figure, Measured, Part, Pattern};
-use iosonde_result::interval::Interval;
 use iosonde_result::run::RunResult;
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{Row, params_from_iter};
@@ -459,8 +458,7 @@ impl RawRun {
             "run-result" => {
                 let mut result: RunResult = blob::unpacked(&self.document).map_err(damaged)?;
                 if let Some(series) = &self.series {
-                    let intervals: Vec<Interval> = blob::unpacked(series).map_err(damaged)?;
-                    result.intervals = intervals;
+                    result.intervals = blob::unpacked(series).map_err(damaged)?;
                 }
                 Document::Run(Box::new(result))
             }

@@ -103,7 +103,7 @@ impl KeptRun {
             labels: labels.clone(),
             workers: Vec::new(),
             disks: Vec::new(),
-            intervals: Vec::new(),
+            intervals: Default::default(),
             series: Default::default(),
             pods: Vec::new(),
             nodes: Vec::new(),
@@ -118,7 +118,7 @@ impl KeptRun {
     /// Forgets what was measured from interval to interval.
     pub(super) fn drop_series(&mut self) {
         if let Document::Run(result) = &mut self.document {
-            result.intervals = Vec::new();
+            result.intervals = Default::default();
             result.series = Default::default();
             result.pods = Vec::new();
         }

@@ -1,11 +1,13 @@
 //! Writing to the history.
 
+use super::open_run::insert_intervals;
 use super::record::{Document, KeptRun, KeptStudy};
 use super::{Store, StoreError, blob, id};
 use iosonde_result::compare::Part;
-use iosonde_result::interval::Interval;
+use iosonde_result::interval::Intervals;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -236,26 +238,41 @@ impl PackedStudy<'_> {
     }
 }
 
+/// More intervals than this are kept in blocks, not in one blob.
+const SERIES_INTERVALS_MAX: usize = 3600;
+
 /// The blobs of a run, made before the file is locked.
 struct Packed {
     document: Vec<u8>,
     series: Option<Vec<u8>>,
+    /// Intervals that are too many for one blob.
+    in_blocks: Intervals,
 }
 
 impl Packed {
     fn of(run: &KeptRun) -> std::io::Result<Packed> {
+        let mut in_blocks = Intervals::default();
         Ok(match &run.document {
             Document::Run(result) => {
                 let mut rest = result.clone();
-                let intervals: Vec<Interval> = std::mem::take(&mut rest.intervals);
+                let intervals = std::mem::take(&mut rest.intervals);
+                let series = match intervals.len() > SERIES_INTERVALS_MAX {
+                    true => {
+                        in_blocks = intervals;
+                        None
+                    }
+                    false => Some(blob::packed(&intervals)?),
+                };
                 Packed {
                     document: blob::packed(&rest)?,
-                    series: Some(blob::packed(&intervals)?),
+                    series,
+                    in_blocks,
                 }
             }
             Document::Fio(json) => Packed {
                 document: blob::packed(json)?,
                 series: None,
+                in_blocks,
             },
         })
     }
@@ -280,7 +297,10 @@ impl Packed {
                 self.series
             ],
         )?;
-        insert_parts(transaction, transaction.last_insert_rowid(), &run.parts)
+        let row = transaction.last_insert_rowid();
+        insert_parts(transaction, row, &run.parts)?;
+        let intervals = self.in_blocks.iter().map(Cow::into_owned);
+        insert_intervals(transaction, row, 0, intervals)
     }
 }
 

@@ -155,9 +155,13 @@ pub(crate) fn bounds_of_samples(value: f64, samples: &Moments, slots: &SlotTime)
     around(value, share, share, error).if_telling(value)
 }
 
+/// Shows each histogram of a series, in its order, as often as it is called: there may be more of them than memory holds.
+pub(super) type EachHistogram<'a> = &'a dyn Fn(&mut dyn FnMut(&Histogram));
+
 /// The interval of a mean latency: that of the ratio of two sums, latency and I/Os, over the intervals' histograms.
-pub(super) fn bounds_of_mean(value: f64, latencies: &[&Histogram]) -> Option<Bounds> {
-    let sums: Vec<(f64, f64)> = latencies.iter().map(|each| sum_and_count(each)).collect();
+pub(super) fn bounds_of_mean(value: f64, each_latency: EachHistogram<'_>) -> Option<Bounds> {
+    let mut sums: Vec<(f64, f64)> = Vec::new();
+    each_latency(&mut |latency| sums.push(sum_and_count(latency)));
     let (mean, error) = ratio_of_sums(&sums)?;
     let share = error.half_width / mean;
     around(value, share, share, error).if_telling(value)
@@ -169,20 +173,28 @@ pub(super) fn bounds_of_mean(value: f64, latencies: &[&Histogram]) -> Option<Bou
 /// single slow second makes the percentile, it would be taken for one. The share is never known better than that of
 /// independent I/Os.
 pub fn bounds_of_percentile(value: f64, percent: f64, latencies: &[&Histogram]) -> Option<Bounds> {
+    let each = |see: &mut dyn FnMut(&Histogram)| latencies.iter().for_each(|latency| see(latency));
+    bounds_of_percentile_of(value, percent, &each)
+}
+
+/// [`bounds_of_percentile`] of a series that memory need not hold.
+pub(super) fn bounds_of_percentile_of(
+    value: f64,
+    percent: f64,
+    each_latency: EachHistogram<'_>,
+) -> Option<Bounds> {
     let mut all = Histogram::default();
-    latencies.iter().for_each(|each| all.merge(each));
+    each_latency(&mut |latency| all.merge(latency));
     let middle = all.percentile(percent)?;
     // Many values may be alike, up to all of a second: of the bucket that holds the percentile only the part counts that
     // makes up the percentile of all, or else the share would hardly vary.
     let (under, within) = around_value(&all, middle);
     let part = (percent / 100.0 * all.total() as f64 - under) / within;
-    let below: Vec<(f64, f64)> = latencies
-        .iter()
-        .map(|each| {
-            let (under, within) = around_value(each, middle);
-            (under + part * within, each.total() as f64)
-        })
-        .collect();
+    let mut below: Vec<(f64, f64)> = Vec::new();
+    each_latency(&mut |latency| {
+        let (under, within) = around_value(latency, middle);
+        below.push((under + part * within, latency.total() as f64));
+    });
     let (share, error) = ratio_of_sums(&below)?;
     let independent = (share * (1.0 - share).max(0.0) / all.total() as f64).sqrt();
     let half = 100.0 * error.half_width.max(NORMAL_95 * independent);

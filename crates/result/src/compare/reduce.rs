@@ -1,14 +1,17 @@
 //! A run to its parts and their figures.
 
 use super::figure::{Figure, Measure, Part, Pattern, Subject};
-use super::interval::{bounds_of_mean, bounds_of_percentile, bounds_of_rates, bounds_of_samples};
+use super::interval::{
+    EachHistogram, bounds_of_mean, bounds_of_percentile_of, bounds_of_rates, bounds_of_samples,
+};
 use crate::histogram::Histogram;
-use crate::interval::{Interval, IntervalCounts};
+use crate::interval::{Interval, IntervalCounts, Intervals};
 use crate::littles_law::SlotTime;
 use crate::run::{DirectionStats, RunResult, SyncStats, VerdictKind, WorkerResult};
 use crate::series::{FEWEST_SAMPLES, held_still};
 use crate::stats::{LatencyStats, Moments};
 use iosonde_job::plan::{BlockSize, Direction, Job, PerDirection, UnifiedReporting};
+use std::borrow::Cow;
 
 /// The parts of a run: one for each job name within a reporting group, in plan order. Jobs with `stats=0` are left out,
 /// and so is what moved nothing.
@@ -34,8 +37,10 @@ pub fn parts(result: &RunResult) -> Vec<Part> {
         .iter()
         .map(|(_, _, workers)| Span::of(result, workers))
         .collect();
+    let longest_ns = result.intervals.iter().map(|each| each.length_ns).max();
+    let longest_ns = longest_ns.unwrap_or(0);
     let parts = members.iter().enumerate().map(|(index, (_, _, workers))| {
-        let intervals = own_intervals(result, &spans, index);
+        let intervals = OwnIntervals::of(result, &spans, index, longest_ns);
         part(result, workers, &intervals)
     });
     let mut parts: Vec<Part> = parts.filter(|part| !part.figures.is_empty()).collect();
@@ -88,32 +93,41 @@ impl Span {
     }
 }
 
-/// Complete measured intervals in which only this part ran; empty where there are too few.
-fn own_intervals<'a>(result: &'a RunResult, spans: &[Span], index: usize) -> Vec<&'a Interval> {
-    let others = || {
-        spans
-            .iter()
-            .enumerate()
-            .filter(|(other, _)| *other != index)
-    };
-    if others().any(|(_, other)| spans[index].meets(other)) {
-        return Vec::new();
-    }
-    let longest = result.intervals.iter().map(|each| each.length_ns).max();
-    let own: Vec<&Interval> = result
-        .intervals
-        .iter()
-        // The last one may be cut off.
-        .filter(|each| !each.ramp && each.length_ns > longest.unwrap_or(0) / 2)
-        .filter(|each| spans.len() == 1 || spans[index].holds(each))
-        .collect();
-    if own.len() < FEWEST_SAMPLES {
-        return Vec::new();
-    }
-    own
+/// Complete measured intervals in which only one part ran. They are read as often as they are needed, for there may be more of them
+/// than memory holds.
+struct OwnIntervals<'a> {
+    /// `None` where others ran at the same time, or where there are too few.
+    all: Option<&'a Intervals>,
+    longest_ns: u64,
+    /// When the part ran; `None` where it ran alone.
+    span: Option<&'a Span>,
 }
 
-fn part(result: &RunResult, workers: &[&WorkerResult], intervals: &[&Interval]) -> Part {
+impl<'a> OwnIntervals<'a> {
+    fn of(result: &'a RunResult, spans: &'a [Span], index: usize, longest_ns: u64) -> Self {
+        let others = spans.iter().enumerate();
+        let mut others = others.filter(|(other, _)| *other != index);
+        let is_alone = !others.any(|(_, other)| spans[index].meets(other));
+        let mut own = OwnIntervals {
+            all: is_alone.then_some(&result.intervals),
+            longest_ns,
+            span: (spans.len() > 1).then(|| &spans[index]),
+        };
+        if own.iter().take(FEWEST_SAMPLES).count() < FEWEST_SAMPLES {
+            own.all = None;
+        }
+        own
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Cow<'a, Interval>> {
+        let all = self.all.into_iter().flat_map(Intervals::iter);
+        // The last one may be cut off.
+        all.filter(|each| !each.ramp && each.length_ns > self.longest_ns / 2)
+            .filter(|each| self.span.is_none_or(|span| span.holds(each)))
+    }
+}
+
+fn part(result: &RunResult, workers: &[&WorkerResult], intervals: &OwnIntervals<'_>) -> Part {
     let job = &result.plan.jobs[workers[0].job];
     let unsteady = result
         .verdicts
@@ -154,10 +168,11 @@ fn part(result: &RunResult, workers: &[&WorkerResult], intervals: &[&Interval]) 
         sync.other_than_fsync += worker.sync.other_than_fsync;
         sync.lat.merge(&worker.sync.lat);
     }
-    let syncs = intervals
-        .iter()
-        .filter_map(|each| each.sync_latency.as_ref());
-    let syncs: Vec<&Histogram> = syncs.collect();
+    let syncs = |see: &mut dyn FnMut(&Histogram)| {
+        for interval in intervals.iter() {
+            interval.sync_latency.iter().for_each(&mut *see);
+        }
+    };
     latencies(Subject::Sync, &sync.lat, TOTAL, &syncs, &mut figures);
     Part {
         name: job.name.clone(),
@@ -208,7 +223,7 @@ impl Sum {
 type Count = fn(&IntervalCounts) -> u64;
 
 struct Context<'a> {
-    intervals: &'a [&'a Interval],
+    intervals: &'a OwnIntervals<'a>,
     slots: SlotTime,
     unsteady: bool,
 }
@@ -251,15 +266,17 @@ impl Context<'_> {
                 settled: self.settled(&rates),
             });
         }
-        let histograms: Vec<&Histogram> = match alone {
-            true => self.intervals.iter().map(|each| &each.latency).collect(),
-            false => Vec::new(),
+        let slices = |is_of_it: bool| {
+            move |see: &mut dyn FnMut(&Histogram)| {
+                let own = self.intervals.iter().take_while(|_| alone && is_of_it);
+                own.for_each(|each| see(&each.latency));
+            }
         };
         // The intervals hold total latencies if those were recorded.
         let recorded = stats.lat.moments.count > 0;
-        let slices = |is_of_it: bool| -> &[&Histogram] { if is_of_it { &histograms } else { &[] } };
-        latencies(subject, &stats.lat, TOTAL, slices(recorded), figures);
-        latencies(subject, &stats.clat, COMPLETION, slices(!recorded), figures);
+        latencies(subject, &stats.lat, TOTAL, &slices(recorded), figures);
+        let completion = slices(!recorded);
+        latencies(subject, &stats.clat, COMPLETION, &completion, figures);
     }
 
     fn settled(&self, rates: &[f64]) -> Option<bool> {
@@ -268,11 +285,11 @@ impl Context<'_> {
 }
 
 fn rates(
-    intervals: &[&Interval],
+    intervals: &OwnIntervals<'_>,
     directions: &[Direction],
     count: impl Fn(&IntervalCounts) -> u64,
 ) -> Vec<f64> {
-    let rate = |interval: &&Interval| {
+    let rate = |interval: Cow<'_, Interval>| {
         let each = directions
             .iter()
             .map(|direction| count(&interval.directions[*direction]));
@@ -301,12 +318,12 @@ const COMPLETION: Latencies = (
     ],
 );
 
-/// Mean and percentiles of a latency. `slices` are the latencies of each interval; none where it is not known whose they are.
+/// Mean and percentiles of a latency. `slices` shows the latencies of each interval; none where it is not known whose they are.
 fn latencies(
     subject: Subject,
     stats: &LatencyStats,
     (mean, percentiles): Latencies,
-    slices: &[&Histogram],
+    slices: EachHistogram<'_>,
     figures: &mut Vec<Figure>,
 ) {
     let count = stats.moments.count;
@@ -328,7 +345,11 @@ fn latencies(
         let value = stats.percentile(percent);
         if let (true, Some(value @ 1..)) = (is_telling(count, percent), value) {
             let value = value as f64;
-            push(measure, value, bounds_of_percentile(value, percent, slices));
+            push(
+                measure,
+                value,
+                bounds_of_percentile_of(value, percent, slices),
+            );
         }
     }
 }

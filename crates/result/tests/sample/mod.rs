@@ -127,7 +127,8 @@ pub(crate) fn result(jobs: Vec<Job>, workers: Vec<WorkerResult>) -> RunResult {
             sync_latency: Some(latency([3_000_000]).histogram.unwrap()),
             ramp: false,
             stopped_ns: 0,
-        }],
+        }]
+        .into(),
         series: Default::default(),
         pods: Vec::new(),
         nodes: Vec::new(),

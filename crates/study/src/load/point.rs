@@ -3,7 +3,7 @@
 use super::step::loaded;
 use iosonde_job::plan::{Direction, Plan};
 use iosonde_result::histogram::Histogram;
-use iosonde_result::interval::Interval;
+use iosonde_result::interval::Intervals;
 use iosonde_result::run::{IoFailure, RunResult, VerdictKind};
 use iosonde_result::stats::LatencyStats;
 use serde::{Deserialize, Serialize};
@@ -244,7 +244,7 @@ fn side(offered_per_s: f64, direction: Direction, result: &RunResult) -> Side {
 
 /// I/Os completed per second while the load was offered. The workers' own counts go by the start of an I/O, so with a
 /// backlog they hold what was completed only after the end.
-fn completed_per_s(direction: Direction, intervals: &[Interval]) -> f64 {
+fn completed_per_s(direction: Direction, intervals: &Intervals) -> f64 {
     let (ios, ns) = loaded(intervals).fold((0, 0), |(ios, ns), interval| {
         (
             ios + interval.directions[direction].ios,

@@ -2,8 +2,9 @@
 
 use super::point::{LoadLatency, Offered, Point, Side, keeps_up};
 use iosonde_result::histogram::{Histogram, middle};
-use iosonde_result::interval::Interval;
+use iosonde_result::interval::{Interval, Intervals};
 use iosonde_result::run::RunResult;
+use std::borrow::Cow;
 
 /// Parts of a run whose slow I/Os are counted apart, to see how far they come in clumps.
 const BATCHES: usize = 10;
@@ -22,7 +23,7 @@ pub(super) struct LoadRun {
 impl LoadRun {
     /// Of what a session measured.
     pub(super) fn of(offered: Offered, parties: u32, result: &RunResult) -> LoadRun {
-        let intervals: Vec<&Interval> = loaded(&result.intervals).collect();
+        let intervals: Vec<Cow<'_, Interval>> = loaded(&result.intervals).collect();
         let seconds = intervals.iter().map(|interval| interval.length_ns);
         let seconds = seconds.sum::<u64>() as f64 / 1e9;
         let each = intervals.len().div_ceil(BATCHES).max(1);
@@ -42,7 +43,7 @@ impl LoadRun {
 }
 
 /// The intervals in which the load was offered from their beginning to their end.
-pub(super) fn loaded(intervals: &[Interval]) -> impl Iterator<Item = &Interval> {
+pub(super) fn loaded(intervals: &Intervals) -> impl Iterator<Item = Cow<'_, Interval>> {
     let measured = || intervals.iter().filter(|interval| !interval.ramp);
     let whole_ns = measured().map(|interval| interval.length_ns).max();
     let whole_ns = whole_ns.unwrap_or_default();

@@ -4,13 +4,14 @@ use super::phase::Phase;
 use iosonde_job::plan::{Direction, Engine};
 use iosonde_result::compare::{bounds_of_percentile, bounds_of_rates};
 use iosonde_result::histogram::Histogram;
-use iosonde_result::interval::Interval;
+use iosonde_result::interval::{Interval, Intervals};
 use iosonde_result::littles_law::SlotTime;
 use iosonde_result::run::{IoFailure, RunResult, VerdictKind};
 use iosonde_result::series::held_still;
 use iosonde_result::stats::{LatencyStats, Moments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// What one phase found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -176,7 +177,7 @@ impl Figure {
 }
 
 /// Intervals of the measured part that are not the cut-off last one.
-fn complete_intervals(intervals: &[Interval]) -> Vec<&Interval> {
+fn complete_intervals(intervals: &Intervals) -> Vec<Cow<'_, Interval>> {
     let longest = intervals.iter().map(|i| i.length_ns).max().unwrap_or(0);
     intervals
         .iter()
@@ -185,7 +186,7 @@ fn complete_intervals(intervals: &[Interval]) -> Vec<&Interval> {
 }
 
 fn rates(
-    intervals: &[&Interval],
+    intervals: &[Cow<'_, Interval>],
     direction: Direction,
     count: impl Fn(&iosonde_result::interval::IntervalCounts) -> u64,
 ) -> Vec<f64> {
@@ -333,10 +334,10 @@ mod tests {
         let mut runs = probed_runs();
         let run = random_read(&mut runs);
         let middle = run.intervals.len() / 2;
-        for (index, interval) in run.intervals.iter_mut().enumerate() {
+        run.intervals.change_each(|index, interval| {
             let ios = if index == middle { 10_000 } else { 1 };
             interval.directions[Direction::Read].ios = ios;
-        }
+        });
         run.workers[0].directions[Direction::Read].iops.count = 20;
         assert_eq!(rate_errors(run), [None, None]);
     }

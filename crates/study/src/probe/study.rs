@@ -485,7 +485,11 @@ mod tests {
             let mut result = self.0.run(plan, observer)?;
             if plan.jobs[0].name == Phase::ReadLatency.key() && self.1 > 0 {
                 self.1 -= 1;
-                result.intervals[0].stopped_ns = 3_000_000_000;
+                result.intervals.change_each(|index, interval| {
+                    if index == 0 {
+                        interval.stopped_ns = 3_000_000_000;
+                    }
+                });
             }
             Ok(result)
         }

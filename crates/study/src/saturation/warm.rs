@@ -12,6 +12,7 @@ use iosonde_result::observer::{Control, Observer, Progress};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
 use iosonde_result::stats::{LatencyStats, Moments};
+use std::borrow::Cow;
 
 /// How many intervals the longest run has, as far as they are not too short or too long.
 const INTERVALS: u64 = 600;
@@ -118,8 +119,8 @@ fn take(record: &mut Record, result: &RunResult, times: WarmTimes) {
         .map(|interval| interval.length_ns)
         .max();
     // The last one is cut off.
-    let whole = |interval: &&Interval| 2 * interval.length_ns > usual_ns.unwrap_or(0);
-    let intervals: Vec<&Interval> = result.intervals.iter().filter(whole).collect();
+    let whole = |interval: &Cow<'_, Interval>| 2 * interval.length_ns > usual_ns.unwrap_or(0);
+    let intervals: Vec<Cow<'_, Interval>> = result.intervals.iter().filter(whole).collect();
     let slices: Vec<Slice> = intervals
         .iter()
         .map(|interval| Slice::of(interval))

@@ -120,9 +120,9 @@ impl<'a> Live<'a> {
 
     /// What was seen, and whether it could be written. The last second is known when the run is over.
     pub(super) fn end(mut self, result: Option<&RunResult>) -> (Seconds, Result<(), Failure>) {
-        let all = result.map_or(&[][..], |result| &result.intervals);
-        for interval in all.iter().skip(self.seen) {
-            self.interval(interval);
+        let all = result.into_iter().flat_map(|result| &result.intervals);
+        for interval in all.skip(self.seen) {
+            self.interval(&interval);
         }
         (self.seconds, self.failed.map_or(Ok(()), Err))
     }

@@ -4,11 +4,12 @@ use super::curve;
 use super::document::{Figure, Rate};
 use iosonde_job::plan::{BlockSize, Direction, Engine, Job};
 use iosonde_result::compare::{Measure, Part, Subject, bounds_of_rates, parts};
-use iosonde_result::interval::{Interval, IntervalCounts};
+use iosonde_result::interval::{Interval, IntervalCounts, Intervals};
 use iosonde_result::littles_law::SlotTime;
 use iosonde_result::run::{DirectionStats, RunResult, VerdictKind, WorkerResult};
 use iosonde_result::series::held_still;
 use iosonde_result::stats::LatencyStats;
+use std::borrow::Cow;
 
 /// All figures of a run. Rates, their intervals and whether they held still are those of the run's parts, as every other view has
 /// them. A sum of jobs that ran side by side is no part: its interval comes from the intervals of the run, which hold all workers.
@@ -228,12 +229,9 @@ fn estimate(figure: &mut Figure, result: &RunResult) {
 }
 
 /// Intervals of the measured part that are not the cut-off last one.
-fn complete(intervals: &[Interval]) -> impl Iterator<Item = &Interval> {
-    let longest = intervals
-        .iter()
-        .map(|slice| slice.length_ns)
-        .max()
-        .unwrap_or(0);
+fn complete(intervals: &Intervals) -> impl Iterator<Item = Cow<'_, Interval>> {
+    let longest = intervals.iter().map(|slice| slice.length_ns).max();
+    let longest = longest.unwrap_or(0);
     intervals
         .iter()
         .filter(move |slice| !slice.ramp && slice.length_ns > longest / 2)

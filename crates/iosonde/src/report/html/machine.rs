@@ -2,7 +2,7 @@
 
 use super::document::{Series, Track, Unit};
 use super::series::{MOST_POINTS, short};
-use iosonde_result::interval::Interval;
+use iosonde_result::interval::Intervals;
 use iosonde_result::machine::{CpuShares, DeviceRates, MachineSeries, MachineSlice, Pressures};
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 const MOST_DEVICES: usize = 2;
 
 /// A series for each device that matters, one for the processors, one for the pressure.
-pub(super) fn of(series: &MachineSeries, intervals: &[Interval]) -> Vec<Series> {
+pub(super) fn of(series: &MachineSeries, intervals: &Intervals) -> Vec<Series> {
     let slices = &series.slices;
     let Some(last) = slices.last() else {
         return Vec::new();
@@ -143,6 +143,7 @@ fn pressures(groups: &[&[MachineSlice]]) -> Vec<Track> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iosonde_result::interval::Interval;
     use iosonde_result::machine::Pressure;
 
     fn slice(number: u64) -> MachineSlice {
@@ -182,7 +183,7 @@ mod tests {
             ramp: true,
             ..Interval::default()
         };
-        let all = of(&series(5), &[ramp, Interval::default()]);
+        let all = of(&series(5), &vec![ramp, Interval::default()].into());
         let names: Vec<&str> = all.iter().map(|series| series.of.as_str()).collect();
         assert_eq!(
             names,
@@ -202,12 +203,12 @@ mod tests {
         );
         assert_eq!(all[0].tracks[2].values[0], Some(500_000.0), "nanoseconds");
         assert_eq!(all[2].tracks.len(), 1, "only the pressure on I/O is known");
-        assert!(of(&MachineSeries::default(), &[]).is_empty());
+        assert!(of(&MachineSeries::default(), &Intervals::default()).is_empty());
     }
 
     #[test]
     fn long_runs_are_thinned_as_the_run_itself() {
-        let all = of(&series(3600), &[]);
+        let all = of(&series(3600), &Intervals::default());
         assert_eq!(all[0].at_s.len(), MOST_POINTS);
         let waiting = &all[2].tracks[0].values;
         assert_eq!(waiting[0], Some(7.0), "the mean of 0 to 14");

@@ -4,21 +4,19 @@ use super::curve::percentiles;
 use super::document::{Series, Track, Unit};
 use iosonde_job::plan::Direction;
 use iosonde_result::histogram::Histogram;
-use iosonde_result::interval::Interval;
+use iosonde_result::interval::{Interval, Intervals};
+use std::borrow::Cow;
 
 /// Most points of one series. Longer series get their neighbours merged, which loses no I/O.
 pub(super) const MOST_POINTS: usize = 240;
 
 /// The series of a run; `None` when it has no intervals.
-pub(super) fn of(intervals: &[Interval]) -> Option<Series> {
-    let ramp = intervals
-        .iter()
-        .take_while(|interval| interval.ramp)
-        .count();
-    let (ramping, measured) = intervals.split_at(ramp);
+pub(super) fn of(intervals: &Intervals) -> Option<Series> {
+    let ramp = intervals.iter().take_while(|interval| interval.ramp);
+    let ramp = ramp.count();
     let together = intervals.len().div_ceil(MOST_POINTS).max(1);
-    let ramping: Vec<Interval> = ramping.chunks(together).map(merge).collect();
-    let measured: Vec<Interval> = measured.chunks(together).map(merge).collect();
+    let ramping = merged(intervals.iter().take(ramp), together);
+    let measured = merged(intervals.iter().skip(ramp), together);
     let slices: Vec<&Interval> = ramping.iter().chain(&measured).collect();
     let last = slices.last()?;
     let tracks = Direction::ALL
@@ -38,11 +36,20 @@ pub(super) fn of(intervals: &[Interval]) -> Option<Series> {
     })
 }
 
-fn merge(neighbours: &[Interval]) -> Interval {
-    let mut merged = neighbours[0].clone();
-    for next in &neighbours[1..] {
-        merged.length_ns += next.length_ns;
-        merged.add(next);
+/// So many neighbours as one.
+fn merged<'a>(
+    intervals: impl Iterator<Item = Cow<'a, Interval>>,
+    together: usize,
+) -> Vec<Interval> {
+    let mut merged: Vec<Interval> = Vec::new();
+    for (index, interval) in intervals.enumerate() {
+        match merged.last_mut() {
+            Some(last) if index % together > 0 => {
+                last.length_ns += interval.length_ns;
+                last.add(&interval);
+            }
+            _ => merged.push(interval.into_owned()),
+        }
     }
     merged
 }
@@ -131,7 +138,7 @@ mod tests {
 
     #[test]
     fn short_runs_are_shown_second_by_second() {
-        let intervals: Vec<Interval> = (0..10).map(|number| second(number, number < 2)).collect();
+        let intervals: Intervals = (0..10).map(|number| second(number, number < 2)).collect();
         let series = of(&intervals).unwrap();
         assert_eq!(
             (series.at_s.len(), series.ramp, series.end_s),
@@ -147,12 +154,12 @@ mod tests {
         assert!((p50 / 80_000.0 - 1.0).abs() < 0.005, "{p50}");
         assert!(track(&series, "latency", "max").values[3] > Some(4_900_000.0));
         assert_eq!(series.tracks.len(), 5, "nothing was written or trimmed");
-        assert!(of(&[]).is_none());
+        assert!(of(&Intervals::default()).is_none());
     }
 
     #[test]
     fn long_runs_are_thinned_without_losing_an_io() {
-        let intervals: Vec<Interval> = (0..3600).map(|number| second(number, number < 7)).collect();
+        let intervals: Intervals = (0..3600).map(|number| second(number, number < 7)).collect();
         let series = of(&intervals).unwrap();
         assert!(
             series.at_s.len() <= MOST_POINTS + 1,

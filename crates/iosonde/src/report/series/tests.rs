@@ -22,7 +22,9 @@ fn result() -> RunResult {
         global_options: Vec::new(),
     };
     let mut result = LocalRunner::default().open().run(&plan, &mut ()).unwrap();
-    result.intervals[0].ramp = true;
+    result
+        .intervals
+        .change_each(|index, interval| interval.ramp = index == 0);
     let slices = result.intervals.iter().enumerate();
     result.series.slices = slices
         .map(|(index, interval)| slice(index as f64, interval.start_ns, interval.length_ns))

@@ -27,7 +27,7 @@ pub(super) fn write(json: &Path, result: &RunResult, job: &Job) -> io::Result<()
         let mut file = BufWriter::new(File::create(name(json, job, kind))?);
         for interval in measured() {
             for direction in &directions {
-                let Some(value) = value(kind, interval, *direction) else {
+                let Some(value) = value(kind, &interval, *direction) else {
                     continue;
                 };
                 let end_ns = interval.start_ns + interval.length_ns - first.start_ns;
