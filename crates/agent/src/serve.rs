@@ -121,6 +121,8 @@ struct Shared {
     heard_ms: AtomicU64,
     idle: Duration,
     first: Duration,
+    /// How long the last run took, in milliseconds; 0 while one goes on.
+    took_ms: AtomicU64,
     is_closing: AtomicBool,
     work: Mutex<Sender<Work>>,
 }
@@ -155,7 +157,10 @@ impl Shared {
             .saturating_sub(Duration::from_millis(heard_ms));
         let patience = match heard_ms {
             0 => self.first,
-            _ => self.idle,
+            // A result is worth the time that it took.
+            _ => self
+                .idle
+                .max(Duration::from_millis(self.took_ms.load(Relaxed))),
         };
         (silence >= patience).then_some(patience)
     }
@@ -188,6 +193,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         heard_ms: AtomicU64::new(0),
         idle: options.idle,
         first: options.first.unwrap_or(options.idle),
+        took_ms: AtomicU64::new(0),
         is_closing: AtomicBool::new(false),
         work: Mutex::new(work),
     });
@@ -227,7 +233,12 @@ fn session_loop(
                     agreed = consent;
                     session.agree_to(consent_to(options.device.as_deref(), consent));
                 }
+                let begun = Instant::now();
+                shared.took_ms.store(0, Relaxed);
                 let outcome = session.run(&plan, &mut &shared.feed);
+                shared
+                    .took_ms
+                    .store(begun.elapsed().as_millis() as u64, Relaxed);
                 if shared.has_signal() {
                     shared.feed.ending();
                 }

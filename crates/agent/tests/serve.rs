@@ -326,6 +326,21 @@ fn the_first_client_is_waited_for_longer_than_those_that_fall_silent() {
 }
 
 #[test]
+fn a_result_waits_for_its_client_as_long_as_the_run_took() {
+    let agent = Agent::start_with(&["--idle", "0", "--first", "300"]);
+    let words = endless(&agent.path("scratch")).replace("runtime=600", "runtime=10");
+    let mut first = agent.client();
+    first.run(1, &words);
+    let ios = first.result().workers[0].directions.read.total_ios;
+    drop(first);
+    // Several times what an agent without a result waits for then.
+    std::thread::sleep(Duration::from_secs(1));
+    let mut second = agent.client();
+    second.ask(&Request::Follow { run: 1, have: 0 });
+    assert_eq!(second.result().workers[0].directions.read.total_ios, ios);
+}
+
+#[test]
 fn what_cannot_be_understood_is_refused_and_the_agent_lives() {
     let agent = Agent::start(60);
     let mut client = agent.client();

@@ -88,8 +88,8 @@ async fn given_up(objects: &Objects, error: &RunError) -> Broken {
                 RECONNECT.as_secs()
             ),
             format!(
-                "the run may go on, and is left alone: `iosonde k8s attach {}` takes up that of a fio job; it goes away by \
-                 itself some minutes after its end",
+                "the run may go on, and is left alone: `iosonde k8s attach {}` takes up that of a fio job; after its \
+                 end it waits as long as it took, two minutes at least, and goes away by itself",
                 objects.id
             ),
         ),
