@@ -1,7 +1,14 @@
 //! Manifests that are applied without iosonde, and images that carry the agent.
 
-use super::{IMAGE, JOB, Lab, kubectl, kubectl_with, run};
+use super::{IMAGE, JOB, Lab, PATIENCE, ended, kubectl, kubectl_with, run};
 use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// What a pod that runs a job by itself says last.
+const LAST_WORD: &str = "iosonde: the result is in the line above";
 
 /// What `run.sh` has put into the cluster's registry.
 const AGENT_IMAGE: &str = "iosonde-agent:test";
@@ -126,6 +133,86 @@ fn a_rendered_job_that_fails_says_why() {
     assert_eq!(status, Some(10), "{stderr}");
     assert!(stderr.contains("sise"), "{stderr}");
     kubectl_with(&["delete", "--cascade=foreground", "-f", "-"], &yaml);
+}
+
+/// The logs of all containers of a namespace, as the nodes have them.
+fn logs_on_nodes(lab: &Lab) -> Vec<PathBuf> {
+    let directories =
+        ["n1", "n2"].map(|node| super::cluster().join("run").join(node).join("pods-log"));
+    let pods = directories
+        .iter()
+        .filter_map(|path| fs::read_dir(path).ok());
+    let own = format!("{}_", lab.namespace);
+    let pods = pods.flatten().flatten().map(|pod| pod.path());
+    let is_own = |path: &PathBuf| {
+        path.file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with(&own))
+    };
+    pods.filter(is_own)
+        .map(|pod| pod.join("iosonde/0.log"))
+        .collect()
+}
+
+/// A kubelet cuts the log of a container that runs on when it has 10 MiB, which is the result of some hours: here the log is emptied.
+#[test]
+#[ignore = "needs a cluster"]
+fn result_of_a_stateful_set_is_collected_after_its_log_was_cut() {
+    let lab = Lab::new("rotated");
+    let yaml = rendered(
+        &lab,
+        "sc://local-path",
+        "--claim-size 50m --render statefulset",
+    );
+    kubectl_with(&["apply", "-f", "-"], &yaml);
+    let (_, rest) = yaml.split_once("k8s collect ").expect("how to collect");
+    let id = rest.split_whitespace().next().expect("an id");
+    let pod = format!("iosonde-{id}-0");
+    lab.kubectl(&[
+        "wait",
+        "--for=create",
+        &format!("pod/{pod}"),
+        "--timeout=60s",
+    ]);
+    lab.kubectl(&[
+        "wait",
+        "--for=condition=Ready",
+        &format!("pod/{pod}"),
+        "--timeout=90s",
+    ]);
+    let begun = Instant::now();
+    while !lab.kubectl(&["logs", &pod]).contains(LAST_WORD) {
+        assert!(begun.elapsed() < PATIENCE, "no result");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    let logs = logs_on_nodes(&lab);
+    assert_eq!(logs.len(), 1, "{logs:?}");
+    fs::write(&logs[0], "").expect("an empty log");
+    let user = with_role(&lab, &format!("iosonde-{id}-collect"));
+    let line = format!(
+        "k8s collect {id} -n {} --kubeconfig {} --output-format json",
+        lab.namespace,
+        user.path().join("config").display()
+    );
+    let mut command = lab.command(&line);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("iosonde starts");
+    let begun = Instant::now();
+    while child.try_wait().expect("a child").is_none() {
+        if begun.elapsed() > 2 * PATIENCE {
+            child.kill().expect("it runs");
+            panic!("the result is not collected");
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    let (status, stdout, stderr) = ended(&child.wait_with_output().expect("it ends"));
+    assert_eq!(status, Some(0), "{stderr}");
+    let json: Value = serde_json::from_str(&stdout).expect("fio's JSON");
+    assert!(json["jobs"][0]["read"]["total_ios"].as_u64() > Some(0));
+    kubectl_with(&["delete", "--cascade=foreground", "-f", "-"], &yaml);
+    lab.wait_until_gone("iosonde/rendered");
 }
 
 #[test]

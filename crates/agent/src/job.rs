@@ -10,16 +10,19 @@ use iosonde_job::{Plan, parse};
 use iosonde_result::fio::Formats;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
-use iosonde_result::wire::{cut_short, farewell};
+use iosonde_result::wire::{LAST_WORD, cut_short, farewell};
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The variable that Kubernetes gives the pods of an Indexed Job.
 const INDEX: &str = "JOB_COMPLETION_INDEX";
+/// How often a pod that stays says that its result is there.
+const REMINDER: Duration = Duration::from_secs(60);
 
 /// What to run, and where.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -28,6 +31,8 @@ struct Options {
     scratch: Option<PathBuf>,
     /// Wait for a signal when the job has ended: who keeps pods running would start it again.
     stay: bool,
+    /// Where the result is kept besides, as the node cuts the log of a pod that stays.
+    keep: Option<PathBuf>,
     /// Devices that others may use meanwhile: other pods of the same run.
     in_use: Vec<PathBuf>,
     file: OsString,
@@ -44,6 +49,11 @@ impl Options {
                     let path = words.next().map(PathBuf::from);
                     let path = path.ok_or_else(|| Failure::new(2, "--scratch needs a value"))?;
                     options.scratch = Some(own(&path, index()));
+                }
+                "--keep" => {
+                    let path = words.next().map(PathBuf::from);
+                    options.keep =
+                        Some(path.ok_or_else(|| Failure::new(2, "--keep needs a value"))?);
                 }
                 "--allow-in-use" => {
                     let path = words.next().map(PathBuf::from);
@@ -73,13 +83,40 @@ pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
         Ok(plan) => measure(&options, &plan, &interrupt),
         Err(failure) => {
             complain(&options, &failure);
-            said(farewell(Err(unplanned(&failure)))).and(Err(failure))
+            said(&options, &farewell(Err(unplanned(&failure)))).and(Err(failure))
         }
     };
-    while options.stay && !interrupt.is_requested() {
-        thread::sleep(Duration::from_millis(100));
+    if options.stay {
+        stay(&interrupt, REMINDER, &mut || {
+            // Who reads no more is not told.
+            let _ = print(&format!("{LAST_WORD}\n"));
+        });
     }
     ended
+}
+
+/// Waits for a signal. What tells that the result is there is told again every now and then: the node cuts the log.
+fn stay(interrupt: &Interrupt, every: Duration, remind: &mut dyn FnMut()) {
+    let mut reminded = Instant::now();
+    while !interrupt.is_requested() {
+        thread::sleep(every.min(Duration::from_millis(100)));
+        if reminded.elapsed() >= every {
+            remind();
+            reminded = Instant::now();
+        }
+    }
+}
+
+/// Prints what [`Options::keep`] names.
+pub(crate) fn tell_kept(words: &[OsString]) -> Result<(), Failure> {
+    let [path] = words else {
+        return Err(Failure::new(2, "name the file of a result"));
+    };
+    let unread = |error: io::Error| Failure::new(3, format!("{}: {error}", path.to_string_lossy()));
+    let mut kept = File::open(path).map_err(unread)?;
+    let mut out = io::stdout().lock();
+    let copied = io::copy(&mut kept, &mut out).and_then(|_| out.flush());
+    copied.map_err(|error| unwritten(&error))
 }
 
 /// Which of several pods this is: a Job says it, the pods of a StatefulSet have it in their names.
@@ -129,7 +166,7 @@ fn measure(options: &Options, plan: &Plan, interrupt: &Arc<Interrupt>) -> Result
         complain(options, failure);
     }
     let cut = is_cut.then(cut_short).unwrap_or_default();
-    said(cut + &farewell(outcome))?;
+    said(options, &(cut + &farewell(outcome)))?;
     ended
 }
 
@@ -148,10 +185,26 @@ fn unplanned(failure: &Failure) -> RunError {
     }
 }
 
-fn said(last: String) -> Result<(), Failure> {
+/// Keeps and prints the last words. What cannot be kept is printed all the same.
+fn said(options: &Options, last: &str) -> Result<(), Failure> {
+    if let Some(path) = &options.keep
+        && let Err(error) = keep(path, last)
+    {
+        eprintln!("{}: the result is not kept: {error}", path.display());
+    }
+    print(last).map_err(|error| unwritten(&error))
+}
+
+/// Writes a file as a whole: whoever reads it meanwhile finds all of it or none.
+fn keep(path: &Path, text: &str) -> io::Result<()> {
+    let part = path.with_extension("part");
+    std::fs::write(&part, text)?;
+    std::fs::rename(&part, path)
+}
+
+fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    let written = out.write_all(last.as_bytes()).and_then(|()| out.flush());
-    written.map_err(|error| unwritten(&error))
+    out.write_all(text.as_bytes()).and_then(|()| out.flush())
 }
 
 fn unwritten(error: &io::Error) -> Failure {
@@ -215,6 +268,19 @@ mod tests {
     }
 
     #[test]
+    fn a_pod_that_stays_reminds_until_it_is_told_to_end() {
+        let interrupt = Interrupt::default();
+        let mut reminders = 0;
+        stay(&interrupt, Duration::from_millis(1), &mut || {
+            reminders += 1;
+            if reminders == 3 {
+                interrupt.request();
+            }
+        });
+        assert_eq!(reminders, 3);
+    }
+
+    #[test]
     fn options_are_read_or_named() {
         let read = |line: &str| {
             let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
@@ -223,11 +289,13 @@ mod tests {
         let expected = Options {
             scratch: Some("/data/x".into()),
             stay: true,
+            keep: Some("/iosonde/result".into()),
             in_use: vec!["/dev/x".into()],
             file: "job.fio".into(),
         };
         assert_eq!(
-            read("--scratch /data/x --allow-in-use /dev/x --stay job.fio").unwrap(),
+            read("--scratch /data/x --allow-in-use /dev/x --stay --keep /iosonde/result job.fio")
+                .unwrap(),
             expected
         );
         let message = |line| read(line).unwrap_err().message;

@@ -31,8 +31,9 @@ usage: iosonde-agent serve [--socket PATH] [--idle SECONDS] [--first SECONDS] [-
        iosonde-agent call [--socket PATH]
                                     connect standard input and output with it
        iosonde-agent run [FILE]     run one plan, JSON from the file or from standard input
-       iosonde-agent job [--scratch DIRECTORY] [--allow-in-use DEVICE]... [--stay] FILE
+       iosonde-agent job [--scratch DIRECTORY] [--allow-in-use DEVICE]... [--stay] [--keep RESULT] FILE
                                     run a job file on the pod's volume, by itself; the result is the last line but one
+       iosonde-agent result FILE    print what a job has kept
        iosonde-agent fio ARGS...    behave as fio; so does a link to it of that name
        iosonde-agent version";
 
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
     match words.get(1).and_then(|word| word.to_str()) {
         Some("fio") => ended(fio::run(rest)),
         Some("job") => ended(job::run(rest)),
+        Some("result") => ended(job::tell_kept(rest)),
         Some("run") => ended(run::run(rest)),
         Some("serve") => ended(serve::Options::read(rest).and_then(|options| serve::run(&options))),
         Some("call") => {

@@ -59,7 +59,9 @@ fn a_job_that_is_refused_says_so_to_whoever_collects() {
 #[test]
 fn it_stays_until_it_is_told_to_end_where_it_would_be_started_again() {
     let directory = tempfile::tempdir().unwrap();
-    let mut child = job(directory.path(), JOB, &["--stay"])
+    let kept = directory.path().join("result");
+    let more = ["--stay", "--keep", kept.to_str().unwrap()];
+    let mut child = job(directory.path(), JOB, &more)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -71,6 +73,10 @@ fn it_stays_until_it_is_told_to_end_where_it_would_be_started_again() {
         assert!(out.read_line(&mut line).unwrap() > 0, "it ended");
     }
     assert_eq!(child.try_wait().unwrap(), None, "it stays");
+    // A node cuts logs: what it has said can be read again in the pod.
+    let told = Command::new(AGENT).arg("result").arg(&kept).output();
+    let result = outcome(&told.unwrap()).unwrap();
+    assert_eq!(result.workers[0].directions.write.total_ios, 256);
     let id = child.id().to_string();
     assert!(Command::new("kill").arg(id).status().unwrap().success());
     out.read_to_string(&mut line).unwrap();

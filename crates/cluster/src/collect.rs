@@ -3,11 +3,13 @@
 use crate::api;
 use crate::connect::Cluster;
 use crate::diagnose::{Hindrance, Sight, State};
+use crate::image::AGENT_IN_IMAGE;
 use crate::lifecycle::{AWAY, Hindered, too_late};
-use crate::manifest::{PODS_ANNOTATION, RENDERED_LABEL, TARGET_ANNOTATION};
+use crate::manifest::{PODS_ANNOTATION, RENDERED_LABEL, RESULT_FILE, TARGET_ANNOTATION};
 use crate::options::ClusterOptions;
 use crate::runner::{complete, runtime};
 use crate::session::{Told, Watch};
+use crate::transport::output_of;
 use iosonde_result::pods::{PodRun, combined};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::RunError;
@@ -16,6 +18,7 @@ use iosonde_result::words;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::{Api, ListParams, LogParams};
+use kube::client::UpgradeConnectionError;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -256,7 +259,17 @@ impl Gathering {
                 return Err(api::failed(&doing, &error));
             }
         };
-        match outcome_in(&log) {
+        let (log, outcome) = match (outcome_in(&log), phase(pod)) {
+            (None, "Running") => {
+                let Some(kept) = self.kept(pod).await? else {
+                    return Ok(None);
+                };
+                let outcome = outcome_in(&kept);
+                (kept, outcome)
+            }
+            (outcome, _) => (log, outcome),
+        };
+        match outcome {
             Some(Ok(result)) => Ok(Some(Found {
                 result,
                 is_cut: was_cut_short(&log),
@@ -273,6 +286,35 @@ impl Gathering {
                 "see `kubectl describe pod`, and apply the manifest again",
             )),
             None => Ok(None),
+        }
+    }
+
+    /// What a pod that stays has kept: its node has cut its log since. `None` where the pod did not answer now.
+    async fn kept(&self, pod: &Pod) -> Result<Option<String>, RunError> {
+        let command = [AGENT_IN_IMAGE, "result", RESULT_FILE];
+        match output_of(&self.pods(), name(pod), &command).await {
+            Ok(kept) if kept.is_empty() => Err(lost(
+                pod,
+                "its node has cut its log before the result was read, and the pod has not kept it",
+                "see `kubectl logs` of the pod, and render the manifest again",
+            )),
+            Ok(kept) => Ok(Some(kept)),
+            Err(kube::Error::UpgradeConnection(UpgradeConnectionError::ProtocolSwitch(status)))
+                if status.is_client_error() =>
+            {
+                Err(lost(
+                    pod,
+                    &format!(
+                        "its node has cut its log, and its result cannot be read in the pod: {status}"
+                    ),
+                    "ask for the role in the manifest, which permits exec in its pods",
+                ))
+            }
+            Err(error) if api::is_away(&error) || api::is_missing(&error) => Ok(None),
+            Err(error) => Err(api::failed(
+                &format!("reading the result of {}", name(pod)),
+                &error,
+            )),
         }
     }
 

@@ -15,6 +15,7 @@ use crate::options::{ClusterOptions, Placement, VolumeMode};
 use crate::patch::patched;
 use iosonde_job::Target;
 use iosonde_result::session::RunError;
+use iosonde_result::wire::LONGEST_MESSAGE_BYTES;
 use k8s_openapi::api::batch::v1::{Job, JobSpec};
 use k8s_openapi::api::core::v1::{
     Affinity, Capabilities, ConfigMapVolumeSource, Container, EmptyDirVolumeSource,
@@ -46,6 +47,12 @@ pub(crate) const JOB_DIRECTORY: &str = "/job";
 pub(crate) const JOB_FILE: &str = "job.fio";
 /// Where the agent and its socket are.
 pub const AGENT_DIRECTORY: &str = "/iosonde";
+/// Where a pod that stays keeps its result.
+pub(crate) const RESULT_FILE: &str = "/iosonde/result";
+/// Room for it: twice the longest that is read, as a new one is written beside the old one.
+const RESULT_BYTES: u64 = 2 * LONGEST_MESSAGE_BYTES as u64;
+/// Room for the agent and its socket.
+const AGENT_BYTES: u64 = 64 << 20;
 /// The container's name.
 pub const CONTAINER: &str = "iosonde";
 /// The label that tells nodes apart.
@@ -104,6 +111,11 @@ impl RunSpec<'_> {
 
     fn is_by_itself(&self) -> bool {
         matches!(self.start, Start::ByItself { .. })
+    }
+
+    /// Whether its pods stay with their result, whose log the nodes go on cutting.
+    fn keeps_result(&self) -> bool {
+        self.start == Start::ByItself { stays: true }
     }
 
     /// Whether there is one claim, made beside the Job. Otherwise the cluster makes one for each pod that it sees: by then
@@ -398,6 +410,9 @@ impl RunSpec<'_> {
             true => vec![mount("job", JOB_DIRECTORY)],
             false => vec![mount("agent", AGENT_DIRECTORY)],
         };
+        if self.keeps_result() {
+            mounts.push(mount("result", AGENT_DIRECTORY));
+        }
         if !is_block {
             mounts.push(mount("data", MOUNT));
         }
@@ -448,9 +463,12 @@ impl RunSpec<'_> {
     fn volumes(&self) -> Vec<Volume> {
         let first = match self.is_by_itself() {
             true => self.job_volume(),
-            false => self.agent_volume(),
+            false => empty_volume("agent", AGENT_BYTES),
         };
         let mut volumes = vec![first];
+        if self.keeps_result() {
+            volumes.push(empty_volume("result", RESULT_BYTES));
+        }
         if self.claim_template().is_none() {
             volumes.push(self.data_volume());
         }
@@ -474,17 +492,6 @@ impl RunSpec<'_> {
             config_map: Some(ConfigMapVolumeSource {
                 name: self.name(),
                 ..ConfigMapVolumeSource::default()
-            }),
-            ..Volume::default()
-        }
-    }
-
-    fn agent_volume(&self) -> Volume {
-        Volume {
-            name: "agent".to_owned(),
-            empty_dir: Some(EmptyDirVolumeSource {
-                size_limit: Some(quantity(64 << 20)),
-                medium: None,
             }),
             ..Volume::default()
         }
@@ -554,6 +561,18 @@ impl RunSpec<'_> {
                 ..PersistentVolumeClaimSpec::default()
             },
         }
+    }
+}
+
+/// A directory of the pod itself.
+fn empty_volume(name: &str, bytes: u64) -> Volume {
+    Volume {
+        name: name.to_owned(),
+        empty_dir: Some(EmptyDirVolumeSource {
+            size_limit: Some(quantity(bytes)),
+            medium: None,
+        }),
+        ..Volume::default()
     }
 }
 

@@ -143,7 +143,10 @@ impl Rendering<'_> {
             labels: &BTreeMap::new(),
             options: self.options,
         };
-        let mut parts = vec![yaml(&self.config_map(&spec))?, yaml(&role(&spec))?];
+        let mut parts = vec![
+            yaml(&self.config_map(&spec))?,
+            yaml(&role(&spec, self.form))?,
+        ];
         if let Some(claim) = spec.only_claim(None) {
             parts.push(yaml(&claim)?);
         }
@@ -164,25 +167,31 @@ impl Rendering<'_> {
 }
 
 /// What whoever collects the results needs, and nothing else: the pods themselves need no rights.
-fn role(spec: &RunSpec<'_>) -> Role {
-    let rule = |group: &str, resource: &str, verb: &str| PolicyRule {
+fn role(spec: &RunSpec<'_>, form: Form) -> Role {
+    let rule_of = |group: &str, resource: &str, verbs: &[&str]| PolicyRule {
         api_groups: Some(vec![group.to_owned()]),
         resources: Some(vec![resource.to_owned()]),
-        verbs: vec![verb.to_owned()],
+        verbs: verbs.iter().map(|&verb| verb.to_owned()).collect(),
         ..PolicyRule::default()
     };
+    let rule = |group, resource, verb| rule_of(group, resource, &[verb]);
+    let mut rules = vec![
+        rule("", "pods", "list"),
+        rule("", "pods/log", "get"),
+        // What hinders pods is said in these.
+        rule("", "events", "list"),
+        rule("batch", "jobs", "get"),
+    ];
+    if form == Form::StatefulSet {
+        // A result whose log the node has cut is read in the pod.
+        rules.push(rule_of("", "pods/exec", &["create", "get"]));
+    }
     Role {
         metadata: ObjectMeta {
             name: Some(format!("{}-collect", spec.name())),
             ..spec.metadata()
         },
-        rules: Some(vec![
-            rule("", "pods", "list"),
-            rule("", "pods/log", "get"),
-            // What hinders pods is said in these.
-            rule("", "events", "list"),
-            rule("batch", "jobs", "get"),
-        ]),
+        rules: Some(rules),
     }
 }
 

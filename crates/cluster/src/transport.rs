@@ -6,7 +6,8 @@ use crate::manifest::{AGENT_DIRECTORY, CONTAINER};
 use crate::options::AgentProgram;
 use iosonde_result::session::RunError;
 use iosonde_result::wire::{LONGEST_MESSAGE_BYTES, Message, PROTOCOL, Request, line};
-use kube::api::{AttachParams, AttachedProcess};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, AttachParams, AttachedProcess};
 use sha2::{Digest, Sha256};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -15,7 +16,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-/// How long sending the agent may take: a few megabytes over a bad line.
+/// How long sending the agent, or reading a result, may take: megabytes over a bad line.
 const UPLOAD: Duration = Duration::from_secs(180);
 /// How long the agent may take to say its first word.
 const HELLO: Duration = Duration::from_secs(30);
@@ -98,6 +99,31 @@ async fn read_to_end(from: Option<impl AsyncRead + Unpin>, text: &mut String) {
         // What was read until a connection broke is all there is to say.
         let _ = from.read_to_string(text).await;
     }
+}
+
+/// What a command prints in a pod. Half of it if the connection breaks: what ends it must tell that it is whole.
+pub(crate) async fn output_of(
+    pods: &Api<Pod>,
+    pod: &str,
+    command: &[&str],
+) -> Result<String, kube::Error> {
+    let params = AttachParams::default()
+        .container(CONTAINER)
+        .stdin(false)
+        .stdout(true)
+        .stderr(false)
+        .max_stdout_buf_size(BUFFER_BYTES);
+    let mut process = pods.exec(pod, command.to_vec(), &params).await?;
+    let mut said = String::new();
+    let stdout = process.stdout();
+    let read = read_to_end(
+        stdout.map(|from| from.take(LONGEST_MESSAGE_BYTES as u64)),
+        &mut said,
+    );
+    // A connection that is silent for good is given up: the caller asks again.
+    let _ = timeout(UPLOAD, read).await;
+    process.abort();
+    Ok(said)
 }
 
 async fn exec(

@@ -233,7 +233,8 @@ pub fn line<T: Serialize>(document: &T) -> String {
     text
 }
 
-/// The last line of a pod that runs a job by itself: the one above it is whole.
+/// The last line of a pod that runs a job by itself: the one above it is whole. A pod that stays repeats it, as its node may cut the
+/// log off between the two.
 pub const LAST_WORD: &str = "iosonde: the result is in the line above, for `iosonde k8s collect`";
 
 /// What a pod that runs a job by itself writes last.
@@ -252,19 +253,21 @@ pub fn cut_short() -> String {
 /// Whether the pod that has written this was told to end before its job was over.
 pub fn was_cut_short(log: &str) -> bool {
     let ending = cut_short();
-    let mut lines = log.lines().rev().skip_while(|line| *line != LAST_WORD);
     // What went to standard error may stand between them: a node reads the two as they come.
-    lines
-        .by_ref()
+    before_last_word(log)
         .take(20)
         .any(|line| line == ending.trim_end())
 }
 
+/// What stands above the last word, from there upwards. A pod that stays says it again and again.
+fn before_last_word(log: &str) -> impl Iterator<Item = &str> {
+    let lines = log.lines().rev().skip_while(|line| *line != LAST_WORD);
+    lines.filter(|line| *line != LAST_WORD)
+}
+
 /// The outcome of a job in what its pod has written; `None` while it goes on, or when it was cut short.
 pub fn outcome_in(log: &str) -> Option<Result<RunResult, RunError>> {
-    let mut lines = log.lines().rev().skip_while(|line| *line != LAST_WORD);
-    lines.next()?;
-    match serde_json::from_str(lines.next()?) {
+    match serde_json::from_str(before_last_word(log).next()?) {
         Ok(Message::Done(outcome)) => Some(outcome.map(|result| *result)),
         _ => None,
     }
@@ -408,9 +411,14 @@ mod tests {
         let whole = format!("words\n{}", farewell(Err(error.clone())));
         assert_eq!(outcome_in(&whole), Some(Err(error.clone())));
         assert_eq!(outcome_in(&format!("{whole}ended\n")), outcome_in(&whole));
+        let again = format!("{LAST_WORD}\n").repeat(100);
+        assert_eq!(outcome_in(&format!("{whole}{again}")), outcome_in(&whole));
+        // The node has cut the log behind the result.
+        assert_eq!(outcome_in(&again), None);
         assert!(!was_cut_short(&whole) && !was_cut_short(""));
         let cut = format!("words\n{}{}", cut_short(), farewell(Err(error)));
         assert!(was_cut_short(&cut) && was_cut_short(&format!("{cut}ended\n")));
+        assert!(was_cut_short(&format!("{cut}{again}")));
         assert_eq!(outcome_in(&cut), outcome_in(&whole));
         let half = &whole[..whole.len() - LAST_WORD.len()];
         assert_eq!(outcome_in(half), None, "it may be cut short");

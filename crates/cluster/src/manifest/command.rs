@@ -1,6 +1,6 @@
 //! What the container starts: a shell that waits for the agent, or the agent that its image carries.
 
-use super::{AGENT_DIRECTORY, DEVICE, JOB_DIRECTORY, JOB_FILE, RunSpec};
+use super::{AGENT_DIRECTORY, DEVICE, JOB_DIRECTORY, JOB_FILE, RESULT_FILE, RunSpec};
 use crate::image::AGENT_IN_IMAGE;
 
 /// How long an agent waits for a client that is gone, in seconds.
@@ -57,7 +57,9 @@ impl RunSpec<'_> {
                     ]);
                 }
                 words.extend(self.shared_device().iter().map(ToString::to_string));
-                words.extend(stays.then(|| "--stay".to_owned()));
+                if stays {
+                    words.extend(["--stay", "--keep", RESULT_FILE].map(str::to_owned));
+                }
                 words.push(format!("{JOB_DIRECTORY}/{JOB_FILE}"));
                 words
             }
