@@ -46,6 +46,8 @@ impl Agent {
             .arg(scratch.path().join("socket"))
             .arg("--scratch")
             .arg(scratch.path().join("scratch"))
+            // What jobs leave in the current directory goes with it.
+            .current_dir(scratch.path())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
