@@ -1,20 +1,13 @@
 //! The agent as its clients meet it: over its socket.
 
-// The tests of the engine use the rest of it.
-#[allow(dead_code)]
-#[path = "../../engine/tests/common/loop_device.rs"]
-mod loop_device;
+mod device;
 
 use iosonde_engine::system_env::SystemEnv;
 use iosonde_job::Plan;
 use iosonde_result::run::RunResult;
-use iosonde_result::session::RunError;
 use iosonde_result::wire::{DeviceConsent, Message, PROTOCOL, Place, Request, Stop, line};
-use loop_device::Loop;
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Lines, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -22,8 +15,6 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const AGENT: &str = env!("CARGO_BIN_EXE_iosonde-agent");
-/// As open(2) of Linux has it.
-const O_EXCL: i32 = 0o200;
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// An agent that serves in a directory of its own.
@@ -548,68 +539,4 @@ fn jobs_that_lead_out_of_the_volume_are_refused_whatever_their_client() {
         client.result().workers[0].directions.write.io_bytes,
         1 << 20
     );
-}
-
-/// What stands between an agent and its device: how many bytes were written, or what was found on it.
-fn written(
-    client: &mut Client,
-    run: u64,
-    words: &str,
-    consent: Option<DeviceConsent>,
-) -> Result<u64, String> {
-    client.run_with_consent(run, words, consent);
-    match client.until_done().pop() {
-        Some(Message::Done(Ok(result))) => Ok(result.workers[0].directions.write.io_bytes),
-        Some(Message::Done(Err(RunError::Refused { found, .. }))) => Err(found),
-        other => panic!("{other:?}"),
-    }
-}
-
-#[test]
-#[ignore = "needs root and loop devices"]
-fn a_device_is_looked_at_and_written_as_far_as_its_client_agreed() {
-    let device = Loop::new(&[]);
-    let agent = Agent::start_with(&["--idle", "60", "--device", device.path()]);
-    let mut client = agent.client();
-    let look = |client: &mut Client| {
-        let path = device.path().to_owned();
-        client.ask(&Request::Look { path });
-        match client.next() {
-            Message::Place(Ok(Place::Existing { carries, used, .. })) => (carries, used),
-            other => panic!("{other:?}"),
-        }
-    };
-    let words = format!(
-        "--name=t --filename={} --rw=write --bs=64k --size=1m --ioengine=psync",
-        device.path()
-    );
-    assert_eq!(look(&mut client), (None, None));
-    assert_eq!(written(&mut client, 1, &words, None), Ok(1 << 20));
-    loop_device::run("mkswap", &[device.path()]);
-    let (carries, used) = look(&mut client);
-    assert!(carries.is_some_and(|what| what.contains("swap")));
-    assert_eq!(used, None);
-    let found = written(&mut client, 2, &words, None).unwrap_err();
-    assert!(found.contains("swap"), "{found}");
-    let overwrite = Some(DeviceConsent::Overwrite);
-    assert_eq!(written(&mut client, 3, &words, overwrite), Ok(1 << 20));
-    // Consent of one run is none to the next.
-    loop_device::run("mkswap", &[device.path()]);
-    assert!(written(&mut client, 4, &words, None).is_err());
-
-    // Somebody holds it, as a mount does: consent to overwrite does not reach that.
-    let held = File::options()
-        .read(true)
-        .custom_flags(O_EXCL)
-        .open(&device.device)
-        .unwrap();
-    let (_, used) = look(&mut client);
-    assert!(used.is_some_and(|who| who.contains("exclusively")));
-    let found = written(&mut client, 5, &words, overwrite).unwrap_err();
-    assert!(found.contains("exclusively"), "{found}");
-    // Pods of one run write to it side by side.
-    let shared = Some(DeviceConsent::Shared);
-    assert_eq!(written(&mut client, 6, &words, shared), Ok(1 << 20));
-    drop(held);
-    assert_eq!(look(&mut client).1, None);
 }
