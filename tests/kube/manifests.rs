@@ -153,7 +153,8 @@ fn logs_on_nodes(lab: &Lab) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A kubelet cuts the log of a container that runs on when it has 10 MiB, which is the result of some hours: here the log is emptied.
+/// A kubelet cuts the log of a container that runs on when it has 10 MiB, which is the result of some hours. Here the log is
+/// emptied.
 #[test]
 #[ignore = "needs a cluster"]
 fn result_of_a_stateful_set_is_collected_after_its_log_was_cut() {

@@ -233,8 +233,8 @@ pub fn line<T: Serialize>(document: &T) -> String {
     text
 }
 
-/// The last line of a pod that runs a job by itself: the one above it is whole. A pod that stays repeats it, as its node may cut the
-/// log off between the two.
+/// The last line of a pod that runs a job by itself: the one above it is whole. A pod that stays repeats it, as its node may cut
+/// the log off between the two.
 pub const LAST_WORD: &str = "iosonde: the result is in the line above, for `iosonde k8s collect`";
 
 /// What a pod that runs a job by itself writes last.
