@@ -48,7 +48,7 @@ fn memory_of_a_long_run_grows_by_little_for_each_interval() {
     assert!(each < MOST_BYTES_PER_INTERVAL, "{each} bytes");
 }
 
-/// Whatever the length: the bound is that of docs/store.md.
+/// What a machine has room for, whatever the length of the run.
 #[test]
 #[ignore = "simulates weeks, which takes minutes: ./test --full"]
 fn week_at_one_second_intervals_takes_64_mib_at_most() {

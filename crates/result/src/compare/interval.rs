@@ -160,9 +160,12 @@ pub(super) type EachHistogram<'a> = &'a dyn Fn(&mut dyn FnMut(&Histogram));
 
 /// The interval of a mean latency: that of the ratio of two sums, latency and I/Os, over the intervals' histograms.
 pub(super) fn bounds_of_mean(value: f64, each_latency: EachHistogram<'_>) -> Option<Bounds> {
-    let mut sums: Vec<(f64, f64)> = Vec::new();
-    each_latency(&mut |latency| sums.push(sum_and_count(latency)));
-    let (mean, error) = ratio_of_sums(&sums)?;
+    let (mean, error) = ratio_of_sums(&|see: &mut dyn FnMut(f64, f64)| {
+        each_latency(&mut |latency| {
+            let (sum, count) = sum_and_count(latency);
+            see(sum, count);
+        });
+    })?;
     let share = error.half_width / mean;
     around(value, share, share, error).if_telling(value)
 }
@@ -190,12 +193,12 @@ pub(super) fn bounds_of_percentile_of(
     // makes up the percentile of all, or else the share would hardly vary.
     let (under, within) = around_value(&all, middle);
     let part = (percent / 100.0 * all.total() as f64 - under) / within;
-    let mut below: Vec<(f64, f64)> = Vec::new();
-    each_latency(&mut |latency| {
-        let (under, within) = around_value(latency, middle);
-        below.push((under + part * within, latency.total() as f64));
-    });
-    let (share, error) = ratio_of_sums(&below)?;
+    let (share, error) = ratio_of_sums(&|see: &mut dyn FnMut(f64, f64)| {
+        each_latency(&mut |latency| {
+            let (under, within) = around_value(latency, middle);
+            see(under + part * within, latency.total() as f64);
+        });
+    })?;
     let independent = (share * (1.0 - share).max(0.0) / all.total() as f64).sqrt();
     let half = 100.0 * error.half_width.max(NORMAL_95 * independent);
     let ends = (percent - half, percent + half);
@@ -241,18 +244,20 @@ fn around_value(histogram: &Histogram, value: u64) -> (f64, f64) {
 }
 
 /// Sum over sum, from pairs that belong together, and how far it may be off: the error is that of the mean of the residuals
-/// (linearisation).
-fn ratio_of_sums(pairs: &[(f64, f64)]) -> Option<(f64, Error)> {
-    let over: f64 = pairs.iter().map(|pair| pair.0).sum();
-    let under: f64 = pairs.iter().map(|pair| pair.1).sum();
+/// (linearisation). The pairs are seen twice and not held: a run of a week has as many as seconds.
+fn ratio_of_sums(each_pair: &dyn Fn(&mut dyn FnMut(f64, f64))) -> Option<(f64, Error)> {
+    let (mut over, mut under, mut count) = (0.0, 0.0, 0);
+    each_pair(&mut |one, other| {
+        over += one;
+        under += other;
+        count += 1;
+    });
     if under <= 0.0 || over <= 0.0 {
         return None;
     }
     let ratio = over / under;
-    let usual = under / pairs.len() as f64;
-    let residuals: Vec<f64> = pairs
-        .iter()
-        .map(|(over, under)| (over - ratio * under) / usual)
-        .collect();
+    let usual = under / f64::from(count);
+    let mut residuals = Vec::new();
+    each_pair(&mut |one, other| residuals.push((one - ratio * other) / usual));
     Some((ratio, Error::of_mean(&residuals)?))
 }
