@@ -243,9 +243,12 @@ fn around_value(histogram: &Histogram, value: u64) -> (f64, f64) {
     found
 }
 
+/// Hands over each pair, and may be asked to again.
+type EachPair<'a> = &'a dyn Fn(&mut dyn FnMut(f64, f64));
+
 /// Sum over sum, from pairs that belong together, and how far it may be off: the error is that of the mean of the residuals
 /// (linearisation). The pairs are seen twice and not held: a run of a week has as many as seconds.
-fn ratio_of_sums(each_pair: &dyn Fn(&mut dyn FnMut(f64, f64))) -> Option<(f64, Error)> {
+fn ratio_of_sums(each_pair: EachPair<'_>) -> Option<(f64, Error)> {
     let (mut over, mut under, mut count) = (0.0, 0.0, 0);
     each_pair(&mut |one, other| {
         over += one;
