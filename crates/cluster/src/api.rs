@@ -1,6 +1,7 @@
 //! What the API server answers, as errors of a run.
 
 use iosonde_result::session::RunError;
+use kube::client::UpgradeConnectionError;
 
 /// An error of the API while something was done, with what to do about it.
 pub(crate) fn failed(doing: &str, error: &kube::Error) -> RunError {
@@ -36,9 +37,17 @@ fn remedy(code: u16) -> &'static str {
 /// Whether the API server is away, or too busy for an answer: it may have one soon.
 pub(crate) fn is_away(error: &kube::Error) -> bool {
     match error {
-        kube::Error::Api(status) => status.code >= 500 || status.code == 429,
+        kube::Error::Api(status) => is_away_with(status.code),
+        // The answer to the wish to run a command in a pod.
+        kube::Error::UpgradeConnection(UpgradeConnectionError::ProtocolSwitch(status)) => {
+            is_away_with(status.as_u16())
+        }
         _ => true,
     }
+}
+
+fn is_away_with(code: u16) -> bool {
+    code >= 500 || code == 429
 }
 
 /// Whether the API server refuses this user.

@@ -11,13 +11,21 @@ use kube::api::{Api, AttachParams, AttachedProcess};
 use sha2::{Digest, Sha256};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{
+    AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
+};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 /// How long sending the agent, or reading a result, may take: megabytes over a bad line.
 const UPLOAD: Duration = Duration::from_secs(180);
+/// How long the pod may take to check what was sent, the last pieces of which are still on their way.
+const ANSWER: Duration = Duration::from_secs(60);
+/// How long after a connection broke the agent is sent again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Bytes of the agent that are handed over at once.
+const PIECE_BYTES: usize = 64 << 10;
 /// How long the agent may take to say its first word.
 const HELLO: Duration = Duration::from_secs(30);
 /// How often the agent is told that its client lives, and answers that it does, while nothing else is asked.
@@ -29,27 +37,40 @@ const STAND_IN: Duration = Duration::from_secs(5);
 /// Bytes on their way in each direction.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Sends the agent into the pod, where its container waits for it, and has the pod check that all of it arrived.
+/// Sends the agent into the pod, where its container waits for it, and has the pod check that all of it arrived. Where the
+/// connection breaks, or nothing moves on it any more, it is sent again over another one.
 pub(crate) async fn send_agent(
     objects: &Objects,
     pod: &str,
     agent: &AgentProgram<'_>,
 ) -> Result<(), RunError> {
     let script = receive(agent.bytes.len(), &hex(&Sha256::digest(agent.bytes)));
-    let sent = timeout(UPLOAD, send(objects, pod, &script, agent.bytes)).await;
-    let said = match sent {
-        Ok(said) => said.map_err(|error| api::failed("sending the agent into the pod", &error))?,
-        Err(_) => format!("not all of it arrived within {} s", UPLOAD.as_secs()),
-    };
-    if said.trim() == "sent" {
-        return Ok(());
+    let deadline = Instant::now() + UPLOAD;
+    loop {
+        match timeout_at(deadline, send(objects, pod, &script, agent.bytes)).await {
+            Ok(Ok(Some(said))) if said.trim() == "sent" => return Ok(()),
+            Ok(Ok(Some(said))) => return Err(not_sent(said.trim())),
+            Ok(Err(error)) if !api::is_away(&error) => {
+                return Err(api::failed("sending the agent into the pod", &error));
+            }
+            Ok(_) => sleep(AGAIN).await,
+            Err(_) => {
+                let seconds = UPLOAD.as_secs();
+                return Err(not_sent(&format!(
+                    "not all of it arrived within {seconds} s"
+                )));
+            }
+        }
     }
-    Err(RunError::Unready {
+}
+
+fn not_sent(cause: &str) -> RunError {
+    RunError::Unready {
         what: "the pod".to_owned(),
-        cause: format!("the agent could not be sent into it: {}", said.trim()),
+        cause: format!("the agent could not be sent into it: {cause}"),
         remedy: "use an image that has `sh`, `head` and `sha256sum`, such as busybox, with --image"
             .to_owned(),
-    })
+    }
 }
 
 /// What receives the agent. The number of bytes ends it, not the end of its input, which some runtimes never pass on; and
@@ -64,34 +85,55 @@ fn receive(bytes: usize, sha256: &str) -> String {
     )
 }
 
+/// What the pod says of the bytes that were sent; `None` when the connection broke before it said anything.
 async fn send(
     objects: &Objects,
     pod: &str,
     script: &str,
     bytes: &[u8],
-) -> Result<String, kube::Error> {
+) -> Result<Option<String>, kube::Error> {
     let mut process = exec(objects, pod, &["sh", "-c", script], true).await?;
-    let mut stdin = process.stdin();
-    let (mut said, mut complaint) = (String::new(), String::new());
-    let stdout = process.stdout();
-    let stderr = process.stderr();
+    let (stdin, stdout) = (process.stdin(), process.stdout());
+    let said = match stdin {
+        Some(stdin) => answer(stdin, bytes, stdout, (SILENCE, ANSWER)).await,
+        None => None,
+    };
+    let Some(mut said) = said else {
+        process.abort();
+        return Ok(None);
+    };
+    if said.trim().is_empty() {
+        read_to_end(process.stderr(), &mut said).await;
+    }
+    Ok(Some(said).filter(|said| !said.trim().is_empty()))
+}
+
+/// Writes these bytes and waits for the answer; `None` when a piece is not taken, or the answer does not come, in the given times.
+async fn answer(
+    mut stdin: impl AsyncWrite + Unpin,
+    bytes: &[u8],
+    stdout: Option<impl AsyncRead + Unpin>,
+    (silence, patience): (Duration, Duration),
+) -> Option<String> {
+    let mut said = String::new();
     let write = async {
-        if let Some(stdin) = &mut stdin {
-            // Whether all of it arrived is for the other side to say.
-            let _ = stdin.write_all(bytes).await;
-            let _ = stdin.flush().await;
+        for piece in bytes.chunks(PIECE_BYTES) {
+            match timeout(silence, stdin.write_all(piece)).await {
+                Ok(Ok(())) => {}
+                // Whether all of it arrived is for the other side to say.
+                Ok(Err(_)) => break,
+                Err(_) => return,
+            }
         }
+        let _ = timeout(silence, stdin.flush()).await;
+        sleep(patience).await;
     };
     // The answer may come while there is still something to send: then sending is pointless.
-    tokio::select! {
-        () = async { write.await; std::future::pending::<()>().await } => {}
-        _ = read_to_end(stdout, &mut said) => {}
-    }
-    read_to_end(stderr, &mut complaint).await;
-    if said.trim().is_empty() {
-        said = complaint;
-    }
-    Ok(said)
+    let is_answered = tokio::select! {
+        () = write => false,
+        () = read_to_end(stdout, &mut said) => true,
+    };
+    is_answered.then_some(said)
 }
 
 async fn read_to_end(from: Option<impl AsyncRead + Unpin>, text: &mut String) {
@@ -385,7 +427,7 @@ async fn lines(
     }
 }
 
-async fn ask(mut stdin: impl tokio::io::AsyncWrite + Unpin, mut to_ask: UnboundedReceiver<String>) {
+async fn ask(mut stdin: impl AsyncWrite + Unpin, mut to_ask: UnboundedReceiver<String>) {
     loop {
         let text = match timeout(ALIVE, to_ask.recv()).await {
             Ok(Some(text)) => text,
@@ -434,6 +476,37 @@ mod tests {
         // Whoever has taken that, and asks again, is not left to wait.
         assert_eq!(heard.try_recv().unwrap_err(), TryRecvError::Disconnected);
         drop(agent);
+    }
+
+    #[test]
+    fn sending_is_given_up_when_nothing_moves_and_not_while_something_does() {
+        let runtime = crate::runner::runtime().unwrap();
+        let short = Duration::from_millis(300);
+        let bytes = vec![7; 8 * PIECE_BYTES];
+        runtime.block_on(async {
+            // Nobody reads: the API server is gone, and its connection was never closed.
+            let (client, _gone) = tokio::io::duplex(1024);
+            let (_open, stdout) = tokio::io::duplex(1024);
+            assert_eq!(
+                answer(client, &bytes, Some(stdout), (short, short)).await,
+                None
+            );
+            // Slow, but each piece is taken in time.
+            let (client, mut pod) = tokio::io::duplex(PIECE_BYTES);
+            let (mut says, stdout) = tokio::io::duplex(1024);
+            let reading = async {
+                let mut piece = vec![0; PIECE_BYTES];
+                for _ in 0..8 {
+                    sleep(short / 3).await;
+                    pod.read_exact(&mut piece).await.unwrap();
+                }
+                says.write_all(b"sent\n").await.unwrap();
+                drop(says);
+            };
+            let sending = answer(client, &bytes, Some(stdout), (short, short));
+            let (said, ()) = tokio::join!(sending, reading);
+            assert_eq!(said.as_deref(), Some("sent\n"));
+        });
     }
 
     /// What is heard of these bytes until their connection ends.
