@@ -70,6 +70,15 @@ impl Ground {
         fs::write(&path, bytes).expect("a history");
     }
 
+    /// A word that no other ground of this machine has.
+    pub(crate) fn id(&self) -> String {
+        let out = self.scratch.out();
+        let name = out.parent().and_then(Path::file_name).unwrap_or_default();
+        name.to_string_lossy()
+            .replace("iosonde-e2e-", "")
+            .to_lowercase()
+    }
+
     /// The history of this ground.
     pub(crate) fn history(&self) -> PathBuf {
         self.scratch.state().join("iosonde/history.db")

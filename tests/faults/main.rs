@@ -1,12 +1,13 @@
 //! Each command under each fault: `./test faults`. A cell of the table is one command under one fault at one place. It is run,
 //! hit as often as `table.rs` says, and judged by the same three questions (`ground.rs`).
 //!
-//! `--slice` hits each cell of a local target once, `--only WORDS` runs the cells whose names have the words, `--update` writes
-//! the table into docs/testing.md. A cell that did not run fails.
+//! `--slice` hits each cell of a local target once, `--pods` is for those in a Kubernetes cluster, `--only WORDS` runs the cells whose
+//! names have the words, `--update` writes the table into docs/testing.md. A cell that did not run fails.
 
 mod ceph;
 mod ground;
 mod history;
+mod pods;
 mod signals;
 mod storage;
 mod table;
@@ -29,6 +30,7 @@ type Outcomes = BTreeMap<Cell, Vec<Option<String>>>;
 #[derive(Debug, Default)]
 struct Options {
     is_slice: bool,
+    in_pods: bool,
     only: Vec<String>,
 }
 
@@ -36,7 +38,8 @@ impl Options {
     fn is_wanted(&self, cell: Cell) -> bool {
         let name = cell.to_string();
         let is_in_slice = !self.is_slice || cell.place == Place::Local;
-        is_in_slice && self.only.iter().all(|words| name.contains(words))
+        let is_at_place = self.in_pods == (cell.place == Place::Pods);
+        is_in_slice && is_at_place && self.only.iter().all(|words| name.contains(words))
     }
 
     fn hits(&self, cell: Cell) -> u32 {
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
     while let Some(word) = words.next() {
         match word.as_str() {
             "--slice" => options.is_slice = true,
+            "--pods" => options.in_pods = true,
             "--only" => options.only.extend(words.next()),
             "--update" => {
                 write_documented();
@@ -67,7 +71,7 @@ fn main() -> ExitCode {
             // Words of cargo's own test harness.
             "--all" | "--quiet" | "--ignored" | "--include-ignored" => {}
             _ => {
-                eprintln!("usage: faults [--all | --slice] [--only WORDS]... | --update");
+                eprintln!("usage: faults [--all | --slice | --pods] [--only WORDS]... | --update");
                 return ExitCode::from(2);
             }
         }
@@ -83,10 +87,20 @@ fn run_cells(options: &Options) -> Outcomes {
     // Long ones first, so that none is left alone at the end.
     let mut queue: Vec<_> = hits.collect();
     queue.sort_by_key(|(cell, _)| !cell.subcommand.is_long());
-    let queue = Mutex::new(VecDeque::from(queue));
-    let outcomes = Mutex::new(Outcomes::new());
+    let (alone, together): (Vec<_>, Vec<_>) = queue
+        .into_iter()
+        .partition(|(cell, _)| cell.fault.is_alone());
     let processors = thread::available_parallelism().map_or(1, usize::from);
-    let threads = AT_ONCE_PER_PROCESSOR * processors;
+    let outcomes = Mutex::new(Outcomes::new());
+    work_off(together, AT_ONCE_PER_PROCESSOR * processors, &outcomes);
+    work_off(alone, 1, &outcomes);
+    outcomes
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner)
+}
+
+fn work_off(hits: Vec<(Cell, u32)>, threads: usize, outcomes: &Mutex<Outcomes>) {
+    let queue = Mutex::new(VecDeque::from(hits));
     thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
@@ -101,14 +115,11 @@ fn run_cells(options: &Options) -> Outcomes {
                     if let Some(problem) = &problem {
                         println!("{cell}, hit {number}: {problem}");
                     }
-                    locked(&outcomes).entry(cell).or_default().push(problem);
+                    locked(outcomes).entry(cell).or_default().push(problem);
                 }
             });
         }
     });
-    outcomes
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner)
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -119,6 +130,7 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 fn hit(cell: Cell, number: u32) -> Option<String> {
     let outcome = catch_unwind(|| match cell.place {
         Place::Ceph => ceph::hit(cell, number),
+        Place::Pods => pods::hit(cell, number),
         Place::Local => {
             let of_kind = [signals::hit, storage::hit, history::hit];
             let outcome = of_kind.iter().find_map(|hit| hit(cell, number));

@@ -53,13 +53,17 @@ impl Subcommand {
 pub(crate) enum Place {
     Local,
     Ceph,
+    Pods,
 }
 
 impl Place {
+    pub(crate) const ALL: [Place; 3] = [Place::Local, Place::Ceph, Place::Pods];
+
     fn title(self) -> &'static str {
         match self {
             Place::Local => "A directory, a file or a device of this machine",
             Place::Ceph => "A pool of a Ceph cluster",
+            Place::Pods => "A storage class of a Kubernetes cluster",
         }
     }
 }
@@ -85,10 +89,16 @@ pub(crate) enum Fault {
     OsdKilled,
     MonitorKilled,
     PoolFull,
+    PodDeleted,
+    PodEvicted,
+    TokenExpired,
+    ApiServerRestarted,
+    KubeletStopped,
+    NodeLost,
 }
 
 impl Fault {
-    const ALL: [(Fault, &'static str); 18] = [
+    const ALL: [(Fault, &'static str); 24] = [
         (Fault::Sigkill, "SIGKILL at random points"),
         (Fault::Sigterm, "SIGTERM"),
         (Fault::Sighup, "SIGHUP"),
@@ -110,6 +120,12 @@ impl Fault {
         (Fault::OsdKilled, "the only OSD is killed"),
         (Fault::MonitorKilled, "the only monitor is killed"),
         (Fault::PoolFull, "the pool is full"),
+        (Fault::PodDeleted, "the pod is deleted"),
+        (Fault::PodEvicted, "the pod is evicted"),
+        (Fault::TokenExpired, "the user's token is refused"),
+        (Fault::ApiServerRestarted, "the API server restarts"),
+        (Fault::KubeletStopped, "the kubelet stops for five seconds"),
+        (Fault::NodeLost, "the node is lost"),
     ];
 
     fn name(self) -> &'static str {
@@ -118,12 +134,17 @@ impl Fault {
     }
 
     fn is_at(self, place: Place) -> bool {
+        let is_everywhere = matches!(self, Fault::Sigkill | Fault::Sigterm);
         match place {
             Place::Local => self < Fault::OsdStopped,
-            Place::Ceph => {
-                self >= Fault::OsdStopped || matches!(self, Fault::Sigkill | Fault::Sigterm)
-            }
+            Place::Ceph => is_everywhere || (Fault::OsdStopped..=Fault::PoolFull).contains(&self),
+            Place::Pods => is_everywhere || self >= Fault::PodDeleted,
         }
+    }
+
+    /// Whether it meets all that runs on the machine's cluster.
+    pub(crate) fn is_alone(self) -> bool {
+        self >= Fault::ApiServerRestarted
     }
 }
 
@@ -145,7 +166,7 @@ impl fmt::Display for Cell {
 /// All cells, those that cannot be as well.
 pub(crate) fn cells() -> Vec<Cell> {
     let mut cells = Vec::new();
-    for place in [Place::Local, Place::Ceph] {
+    for place in Place::ALL {
         for (fault, _) in Fault::ALL.iter().filter(|(fault, _)| fault.is_at(place)) {
             cells.extend(Subcommand::ALL.map(|subcommand| Cell {
                 place,
@@ -174,7 +195,7 @@ pub(crate) fn hits(cell: Cell) -> Result<u32, &'static str> {
 pub(crate) fn render(content: impl Fn(Cell) -> Option<String>) -> String {
     let mut text = String::new();
     let mut reasons: Vec<&str> = Vec::new();
-    for place in [Place::Local, Place::Ceph] {
+    for place in Place::ALL {
         let names = Subcommand::ALL.map(Subcommand::name).join(" | ");
         let _ = writeln!(text, "| {} | {names} |", place.title());
         let _ = writeln!(text, "| --- |{}", " --- |".repeat(Subcommand::ALL.len()));

@@ -7,6 +7,7 @@ pub mod calls;
 pub mod ceph;
 pub mod device;
 pub mod fuse;
+pub mod kube;
 pub mod mount;
 pub mod need;
 pub mod program;

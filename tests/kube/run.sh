@@ -26,6 +26,7 @@ status=0
 tests 1800 --skip alone_ --test-threads 2 || status=1
 # Beside kubectl, and beside kubestr where somebody has installed it.
 timeout 300 cargo xtask bench kube --smoke --kube "$state" --iosonde "$iosonde" || status=1
+timeout 1800 cargo test --package iosonde-e2e --test faults --quiet -- --pods || status=1
 # These break the cluster for all others.
 tests 1200 alone_ --test-threads 1 || status=1
 exit $status
