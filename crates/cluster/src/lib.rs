@@ -4,6 +4,7 @@
 //! ([`manifest`]), waits for its pod (`lifecycle`) with what hinders it in words ([`diagnose`]), sends the agent into it
 //! (`transport`), and is a [`Session`](iosonde_result::session::Session) from then on.
 
+mod agent_upload;
 mod any;
 mod api;
 mod attach;

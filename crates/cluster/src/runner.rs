@@ -1,5 +1,6 @@
 //! From options to pods whose agents answer: asked, created, waited for, or removed again.
 
+use crate::agent_upload::send_agent;
 use crate::any::AnySession;
 use crate::connect::Cluster;
 use crate::device_consent::DeviceTarget;
@@ -11,7 +12,7 @@ use crate::options::{AgentProgram, ClusterOptions};
 use crate::pods::PodsSession;
 use crate::preflight::{self, Readiness};
 use crate::session::{ClusterSession, TICK, Told, Watch};
-use crate::transport::{Connection, send_agent};
+use crate::transport::Connection;
 use futures::future::try_join_all;
 use iosonde_job::Target;
 use iosonde_result::session::RunError;

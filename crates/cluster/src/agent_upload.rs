@@ -1,0 +1,197 @@
+//! The agent on its way into a pod whose image has none.
+
+use crate::api;
+use crate::lifecycle::Objects;
+use crate::manifest::AGENT_DIRECTORY;
+use crate::options::AgentProgram;
+use crate::transport::{SILENCE, UPLOAD, exec, read_to_end};
+use iosonde_result::session::RunError;
+use sha2::{Digest, Sha256};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+/// How long the pod may take to check what was sent, the last pieces of which are still on their way.
+const ANSWER: Duration = Duration::from_secs(60);
+/// How long after a connection broke the agent is sent again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Bytes of the agent that are handed over at once.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Sends the agent into the pod, where its container waits for it, and has the pod check that all of it arrived. Where the
+/// connection breaks, or nothing moves on it any more, it is sent again over another one.
+pub(crate) async fn send_agent(
+    objects: &Objects,
+    pod: &str,
+    agent: &AgentProgram<'_>,
+) -> Result<(), RunError> {
+    let script = receive(agent.bytes.len(), &hex(&Sha256::digest(agent.bytes)));
+    let deadline = Instant::now() + UPLOAD;
+    loop {
+        match timeout_at(deadline, send(objects, pod, &script, agent.bytes)).await {
+            Ok(Ok(Some(said))) if said.trim() == "sent" => return Ok(()),
+            Ok(Ok(Some(said))) => return Err(not_sent(said.trim())),
+            Ok(Err(error)) if !api::is_away(&error) => {
+                return Err(api::failed("sending the agent into the pod", &error));
+            }
+            Ok(_) => sleep(AGAIN).await,
+            Err(_) => {
+                let seconds = UPLOAD.as_secs();
+                return Err(not_sent(&format!(
+                    "not all of it arrived within {seconds} s"
+                )));
+            }
+        }
+    }
+}
+
+fn not_sent(cause: &str) -> RunError {
+    RunError::Unready {
+        what: "the pod".to_owned(),
+        cause: format!("the agent could not be sent into it: {cause}"),
+        remedy: "use an image that has `sh`, `head` and `sha256sum`, such as busybox, with --image"
+            .to_owned(),
+    }
+}
+
+/// What receives the agent. The number of bytes ends it, not the end of its input, which some runtimes never pass on; and
+/// `head` must not be the last command, for the shell would become it, and containerd then cuts its input short.
+fn receive(bytes: usize, sha256: &str) -> String {
+    let part = format!("{AGENT_DIRECTORY}/agent.part");
+    format!(
+        "head -c {bytes} > {part}; rc=$?; [ $rc = 0 ] || exit $rc; \
+         if echo '{sha256}  {part}' | sha256sum -c > /dev/null 2>&1; \
+         then chmod 755 {part} && mv {part} {AGENT_DIRECTORY}/agent && echo sent; \
+         else echo \"its checksum differs: $(wc -c < {part}) of {bytes} bytes are there\"; exit 1; fi"
+    )
+}
+
+/// What the pod says of the bytes that were sent; `None` when the connection broke before it said anything.
+async fn send(
+    objects: &Objects,
+    pod: &str,
+    script: &str,
+    bytes: &[u8],
+) -> Result<Option<String>, kube::Error> {
+    let mut process = exec(objects, pod, &["sh", "-c", script], true).await?;
+    let (stdin, stdout) = (process.stdin(), process.stdout());
+    let said = match stdin {
+        Some(stdin) => answer(stdin, bytes, stdout, (SILENCE, ANSWER)).await,
+        None => None,
+    };
+    let Some(mut said) = said else {
+        process.abort();
+        return Ok(None);
+    };
+    if said.trim().is_empty() {
+        read_to_end(process.stderr(), &mut said).await;
+    }
+    Ok(Some(said).filter(|said| !said.trim().is_empty()))
+}
+
+/// Writes these bytes and waits for the answer; `None` when a piece is not taken, or the answer does not come, in the given times.
+async fn answer(
+    mut stdin: impl AsyncWrite + Unpin,
+    bytes: &[u8],
+    stdout: Option<impl AsyncRead + Unpin>,
+    (silence, patience): (Duration, Duration),
+) -> Option<String> {
+    let mut said = String::new();
+    let write = async {
+        for piece in bytes.chunks(PIECE_BYTES) {
+            match timeout(silence, stdin.write_all(piece)).await {
+                Ok(Ok(())) => {}
+                // Whether all of it arrived is for the other side to say.
+                Ok(Err(_)) => break,
+                Err(_) => return,
+            }
+        }
+        let _ = timeout(silence, stdin.flush()).await;
+        sleep(patience).await;
+    };
+    // The answer may come while there is still something to send: then sending is pointless.
+    let is_answered = tokio::select! {
+        () = write => false,
+        () = read_to_end(stdout, &mut said) => true,
+    };
+    is_answered.then_some(said)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+    use tokio::io::AsyncReadExt;
+
+    #[test]
+    fn sending_is_given_up_when_nothing_moves_and_not_while_something_does() {
+        let runtime = crate::runner::runtime().unwrap();
+        let short = Duration::from_millis(300);
+        let bytes = vec![7; 8 * PIECE_BYTES];
+        runtime.block_on(async {
+            // Nobody reads: the API server is gone, and its connection was never closed.
+            let (client, _gone) = tokio::io::duplex(1024);
+            let (_open, stdout) = tokio::io::duplex(1024);
+            assert_eq!(
+                answer(client, &bytes, Some(stdout), (short, short)).await,
+                None
+            );
+            // Slow, but each piece is taken in time.
+            let (client, mut pod) = tokio::io::duplex(PIECE_BYTES);
+            let (mut says, stdout) = tokio::io::duplex(1024);
+            let reading = async {
+                let mut piece = vec![0; PIECE_BYTES];
+                for _ in 0..8 {
+                    sleep(short / 3).await;
+                    pod.read_exact(&mut piece).await.unwrap();
+                }
+                says.write_all(b"sent\n").await.unwrap();
+                drop(says);
+            };
+            let sending = answer(client, &bytes, Some(stdout), (short, short));
+            let (said, ()) = tokio::join!(sending, reading);
+            assert_eq!(said.as_deref(), Some("sent\n"));
+        });
+    }
+
+    /// What the receiving script says of these bytes, in a directory of this machine.
+    fn received(announced: &[u8], sent: &[u8]) -> (String, bool) {
+        let scratch = std::env::temp_dir().join(format!(
+            "iosonde-receive-{}-{}",
+            std::process::id(),
+            sent.len()
+        ));
+        std::fs::create_dir_all(&scratch).unwrap();
+        let script = receive(announced.len(), &hex(&Sha256::digest(announced)));
+        let script = script.replace(AGENT_DIRECTORY, scratch.to_str().unwrap());
+        let mut shell = Command::new("sh")
+            .args(["-c", &script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        shell.stdin.take().unwrap().write_all(sent).unwrap();
+        let output = shell.wait_with_output().unwrap();
+        let arrived = std::fs::read(scratch.join("agent")).is_ok_and(|there| there == announced);
+        std::fs::remove_dir_all(&scratch).unwrap();
+        (String::from_utf8(output.stdout).unwrap(), arrived)
+    }
+
+    #[test]
+    fn the_agent_arrives_whole_or_not_at_all() {
+        let agent: Vec<u8> = (0..100_000u32).map(|n| (n * 7) as u8).collect();
+        assert_eq!(received(&agent, &agent), ("sent\n".to_owned(), true));
+        let (said, arrived) = received(&agent, &agent[..50_000]);
+        assert!(said.contains("50000 of 100000 bytes") && !arrived, "{said}");
+        let mut other = agent.clone();
+        other[99_999] ^= 1;
+        other.push(0);
+        let (said, arrived) = received(&agent, &other);
+        assert!(said.contains("checksum differs") && !arrived, "{said}");
+    }
+}
