@@ -114,7 +114,10 @@ pub enum WorkingSetError {
         available_bytes: u64,
     },
     /// It would be too small to measure anything.
-    #[error("a working set of {asked_bytes} bytes is too small: at least 16 MiB are needed")]
+    #[error(
+        "a working set of {} is too small: at least {} are needed",
+        words::bytes(*asked_bytes), words::bytes(LEAST_BYTES)
+    )]
     TooSmall {
         /// Bytes asked for.
         asked_bytes: u64,
