@@ -2,14 +2,20 @@
 //!
 //! The run writes here and never waits for a client: a connection that is slow or gone must not change what is measured.
 
+use crate::kept_message::KeptMessage;
+use iosonde_engine::spill_file::SpillFile;
 use iosonde_job::Plan;
 use iosonde_result::observer::{Control, Observer, Progress, Start};
 use iosonde_result::run::Event;
+use iosonde_result::spill_list::SpillList;
 use iosonde_result::wire::{Message, ProgressReport, line};
 use iosonde_result::{interval::Interval, run::RunResult, session::RunError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+/// Messages that a listener gets at once: one that comes back after days gets them in turns.
+const NEWS_MAX: usize = 1000;
 
 /// What the listeners of a run share.
 #[derive(Debug, Default)]
@@ -43,7 +49,8 @@ enum Hold {
 struct State {
     run: u64,
     is_running: bool,
-    messages: Vec<Arc<str>>,
+    /// A client that comes back may need all of them: of a long run most are in a file.
+    messages: SpillList<KeptMessage>,
     progress: Option<Arc<str>>,
     /// Counts the progress reports, so that a listener knows whether it has seen the latest.
     progress_number: u64,
@@ -86,6 +93,7 @@ impl Feed {
         *state = State {
             run,
             is_running: true,
+            messages: SpillList::spilling_to(Arc::new(SpillFile::default())),
             ..State::default()
         };
         self.interval_ns.store(interval_ns, Relaxed);
@@ -128,7 +136,7 @@ impl Feed {
     pub(crate) fn end(&self, outcome: Result<RunResult, RunError>) {
         let text = line(&Message::Done(outcome.map(Box::new)));
         let mut state = self.state();
-        state.messages.push(text.into());
+        state.messages.push(KeptMessage::Line(text.into()));
         state.is_running = false;
         self.changed.notify_all();
     }
@@ -166,27 +174,41 @@ impl Feed {
         if state.run != position.run {
             return Vec::new();
         }
-        let mut news: Vec<_> = state.messages.iter().skip(position.have).cloned().collect();
-        position.have = position.have.max(state.messages.len());
+        // Copies share what they hold. They become lines when the run can go on.
+        let messages = (state.messages.len() > position.have).then(|| state.messages.clone());
+        let mut last = Vec::new();
         if state.progress_number != position.progress_number {
             position.progress_number = state.progress_number;
             // Progress of a run that has ended would come behind its result.
             if state.is_running {
-                news.extend(state.progress.clone());
+                last.extend(state.progress.clone());
             }
         }
         if state.status_number != position.status_number {
             position.status_number = state.status_number;
             if state.is_running {
-                news.extend(state.status.clone());
+                last.extend(state.status.clone());
             }
         }
+        drop(state);
+        let mut news = Vec::new();
+        if let Some(messages) = messages {
+            let new = messages.iter_from(position.have).take(NEWS_MAX);
+            news.extend(new.map(|message| message.line()));
+            // What a file does not give back is passed over.
+            let count = (messages.len() - position.have).min(NEWS_MAX);
+            position.have += count;
+        }
+        news.extend(last);
         news
     }
 
     fn tell(&self, message: &Message) {
-        let text = line(message).into();
-        self.state().messages.push(text);
+        self.keep(KeptMessage::Line(line(message).into()));
+    }
+
+    fn keep(&self, message: KeptMessage) {
+        self.state().messages.push(message);
         self.changed.notify_all();
     }
 
@@ -229,7 +251,9 @@ impl Observer for &Feed {
     }
 
     fn interval(&mut self, interval: &Interval) -> Control {
-        self.tell(&Message::Interval(Box::new(interval.clone())));
+        self.keep(KeptMessage::Interval(Arc::new(
+            interval.clone().compacted(),
+        )));
         self.control()
     }
 
@@ -291,6 +315,50 @@ mod tests {
             feed.news(&mut Position::new(7, 0), NOW).is_empty(),
             "of another run"
         );
+    }
+
+    #[test]
+    fn listener_gets_a_long_run_in_turns_whole_and_in_order() {
+        const COUNT: u64 = 3500;
+        let feed = Feed::default();
+        feed.begin(1, SECOND, false);
+        let interval = |number: u64| {
+            let mut interval = Interval {
+                start_ns: number,
+                ..Interval::default()
+            };
+            interval.latency.record(number);
+            interval
+        };
+        for number in 0..COUNT {
+            (&feed).interval(&interval(number));
+            if number % 700 == 0 {
+                (&feed).event(&event("between"));
+            }
+        }
+        for have in [0, 2345] {
+            let mut position = Position::new(1, have);
+            let mut found = Vec::new();
+            loop {
+                let news = feed.news(&mut position, NOW);
+                if news.is_empty() {
+                    break;
+                }
+                assert!(news.len() <= NEWS_MAX);
+                found.extend(news);
+            }
+            let all = (0..COUNT).flat_map(|number| {
+                let event = (number % 700 == 0).then(|| Message::Event(event("between")));
+                [Message::Interval(Box::new(interval(number)))]
+                    .into_iter()
+                    .chain(event)
+            });
+            let expected: Vec<_> = all.skip(have).map(|message| line(&message)).collect();
+            assert!(
+                found.iter().map(|line| &**line).eq(expected.iter()),
+                "{have}"
+            );
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod call;
 mod feed;
 mod fio;
 mod job;
+mod kept_message;
 mod look;
 mod run;
 mod scratch;

@@ -180,6 +180,20 @@ impl<T: BlockItem> SpillList<T> {
         }
     }
 
+    /// The items from this index on: blocks before it are not decoded.
+    pub fn iter_from(&self, index: usize) -> impl Iterator<Item = Cow<'_, T>> {
+        let mut iter = self.iter();
+        let mut skipped = index;
+        while let Some(block) = self.blocks.get(iter.next_block)
+            && skipped >= block.items
+        {
+            skipped -= block.items;
+            iter.left -= block.items;
+            iter.next_block += 1;
+        }
+        iter.skip(skipped)
+    }
+
     /// The last item.
     pub fn last(&self) -> Option<Cow<'_, T>> {
         match self.open.last() {

@@ -75,6 +75,13 @@ fn list_reads_like_a_vector_whatever_its_length() {
             "{length}"
         );
         assert_eq!(list.last().as_deref(), all.last());
+        for first in [0, 1, 599, 600, 601, 1200, 3999, 5000] {
+            let rest = all.iter().skip(first).cloned();
+            assert!(
+                list.iter_from(first).map(Cow::into_owned).eq(rest),
+                "{first}"
+            );
+        }
         let json = serde_json::to_string(&list).unwrap();
         assert_eq!(json, serde_json::to_string(&all).unwrap());
         let read: SpillList<Interval> = serde_json::from_str(&json).unwrap();

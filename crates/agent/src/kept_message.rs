@@ -1,0 +1,61 @@
+//! A message of a run as it is kept for clients that come back.
+
+use iosonde_result::interval::Interval;
+use iosonde_result::spill_list::BlockItem;
+use iosonde_result::wire::{Message, line};
+use std::sync::Arc;
+
+/// Intervals, of which there is one each second, are kept in fewer bytes than their line has.
+#[derive(Debug, Clone)]
+pub(crate) enum KeptMessage {
+    /// A slice of the run.
+    Interval(Arc<Interval>),
+    /// Any other message, as it is sent.
+    Line(Arc<str>),
+}
+
+const INTERVAL: u8 = 0;
+const LINE: u8 = 1;
+
+impl KeptMessage {
+    /// The line that is sent.
+    pub(crate) fn line(&self) -> Arc<str> {
+        match self {
+            KeptMessage::Interval(interval) => {
+                line(&Message::Interval(Box::new((**interval).clone()))).into()
+            }
+            KeptMessage::Line(line) => line.clone(),
+        }
+    }
+}
+
+impl BlockItem for KeptMessage {
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        match self {
+            KeptMessage::Interval(interval) => {
+                bytes.push(INTERVAL);
+                interval.encode(bytes);
+            }
+            KeptMessage::Line(line) => {
+                bytes.push(LINE);
+                bytes.extend((line.len() as u64).to_le_bytes());
+                bytes.extend(line.as_bytes());
+            }
+        }
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Option<KeptMessage> {
+        let (kind, rest) = bytes.split_first()?;
+        *bytes = rest;
+        if *kind == INTERVAL {
+            let interval = Interval::decode(bytes)?;
+            return Some(KeptMessage::Interval(Arc::new(interval)));
+        }
+        let (length, rest) = bytes.split_first_chunk()?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+        let (line, rest) = rest.split_at_checked(length)?;
+        *bytes = rest;
+        let line = std::str::from_utf8(line).ok()?;
+        Some(KeptMessage::Line(line.into()))
+    }
+}
