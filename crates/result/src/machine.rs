@@ -3,6 +3,8 @@
 //! The slices are those of [`RunResult::intervals`](crate::run::RunResult::intervals). Figures are rounded to hundredths,
 //! as `sar` shows them.
 
+use crate::histogram::{read_leb128, write_leb128};
+use crate::spill_list::{BlockItem, SpillList};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -11,7 +13,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct MachineSeries {
     /// In the order of time.
-    pub slices: Vec<MachineSlice>,
+    pub slices: SpillList<MachineSlice>,
     /// What this machine does not tell, each with the reason.
     pub missing: Vec<String>,
     /// Share of the time, from the first group's start to the end of the run, in which each processor of the machine had
@@ -35,6 +37,22 @@ pub struct MachineSlice {
     pub process_cpus: Option<f64>,
     /// Shares of the time in which processes waited.
     pub pressure: Option<Pressures>,
+}
+
+/// As JSON behind its length: there is one each second, and devices have names.
+impl BlockItem for MachineSlice {
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        let text = serde_json::to_vec(self).unwrap_or_default();
+        write_leb128(bytes, text.len() as u64);
+        bytes.extend(text);
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Option<MachineSlice> {
+        let length = usize::try_from(read_leb128(bytes)?).ok()?;
+        let (text, rest) = bytes.split_at_checked(length)?;
+        *bytes = rest;
+        serde_json::from_slice(text).ok()
+    }
 }
 
 /// The columns of `sar -d` for one device and one slice of time, by sysstat's formulas.
@@ -137,5 +155,41 @@ pub fn hundredths(value: f64) -> f64 {
         (value * 100.0).round() / 100.0
     } else {
         0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_of_a_long_run_come_back_as_they_were() {
+        let slice = |number: u32| {
+            let rates = DeviceRates {
+                tps: hundredths(f64::from(number) / 3.0),
+                await_ms: 0.1 + 0.2,
+                ..DeviceRates::default()
+            };
+            MachineSlice {
+                start_ns: u64::from(number) * 1_000_000_007,
+                length_ns: 1_000_000_000,
+                devices: [("nvme0n1".to_owned(), rates)].into(),
+                process_cpus: number.is_multiple_of(2).then_some(1.5),
+                ..MachineSlice::default()
+            }
+        };
+        // More than are held as they are.
+        let all: Vec<MachineSlice> = (0..1500).map(slice).collect();
+        let list: SpillList<MachineSlice> = all.clone().into();
+        assert!(list.iter().eq(all.iter().map(std::borrow::Cow::Borrowed)));
+        let mut bytes = Vec::new();
+        slice(7).encode(&mut bytes);
+        for length in 0..bytes.len() {
+            assert_eq!(
+                MachineSlice::decode(&mut &bytes[..length]),
+                None,
+                "half a slice"
+            );
+        }
     }
 }

@@ -197,7 +197,7 @@ mod tests {
             why: "serves the volume from 10.0.0.5".to_owned(),
             serves: true,
             series: MachineSeries {
-                slices,
+                slices: slices.into(),
                 ..MachineSeries::default()
             },
         }

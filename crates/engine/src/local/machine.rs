@@ -5,11 +5,14 @@ use crate::device::diskstats::Snapshot;
 use crate::device::machine::{Reading, Sources};
 use crate::device::processors::CpuTimes;
 use crate::device::system::System;
+use crate::spill_file::SpillFile;
 use iosonde_result::host::DeviceNumber;
 use iosonde_result::interval::Interval;
 use iosonde_result::machine::{CpuShares, MachineSeries, MachineSlice};
 use iosonde_result::run::{Verdict, VerdictKind};
+use iosonde_result::spill_list::SpillList;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Samples the machine.
@@ -49,7 +52,7 @@ impl MachineWatch {
             sources,
             devices,
             series: MachineSeries {
-                slices: Vec::new(),
+                slices: SpillList::spilling_to(Arc::new(SpillFile::default())),
                 missing: first.missing(),
                 idle_percent: BTreeMap::new(),
             },

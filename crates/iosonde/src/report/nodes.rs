@@ -98,7 +98,8 @@ mod tests {
                     length_ns: 1_000_000_000,
                     devices: devices.into(),
                     ..MachineSlice::default()
-                }],
+                }]
+                .into(),
                 ..MachineSeries::default()
             },
         };

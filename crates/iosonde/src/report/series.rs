@@ -45,7 +45,10 @@ pub(crate) fn table(result: &RunResult) -> String {
         let values: Vec<(f64, u64)> = rows(result)
             .filter(whole)
             .filter_map(|(interval, slice)| {
-                Some(((column.value)(&interval, slice)?, interval.length_ns))
+                Some((
+                    (column.value)(&interval, slice.as_deref())?,
+                    interval.length_ns,
+                ))
             })
             .collect();
         if values.len() < LEAST_INTERVALS {
@@ -59,18 +62,16 @@ pub(crate) fn table(result: &RunResult) -> String {
     render(&table)
 }
 
-type Row<'a> = (Cow<'a, Interval>, Option<&'a MachineSlice>);
+type Row<'a> = (Cow<'a, Interval>, Option<Cow<'a, MachineSlice>>);
 
 /// The intervals, each with the machine's slice of the same time.
 fn rows(result: &RunResult) -> impl Iterator<Item = Row<'_>> {
-    let slices = &result.series.slices;
-    let slice_of = move |start_ns: u64| {
-        let found = slices.binary_search_by_key(&start_ns, |slice| slice.start_ns);
-        found.ok().map(|index| &slices[index])
-    };
-    let intervals = result.intervals.iter();
-    intervals.map(move |interval| {
-        let slice = slice_of(interval.start_ns);
+    // Both are in the order of time.
+    let mut slices = result.series.slices.iter().peekable();
+    result.intervals.iter().map(move |interval| {
+        let is_before = |slice: &Cow<'_, MachineSlice>| slice.start_ns < interval.start_ns;
+        while slices.next_if(is_before).is_some() {}
+        let slice = slices.next_if(|slice| slice.start_ns == interval.start_ns);
         (interval, slice)
     })
 }

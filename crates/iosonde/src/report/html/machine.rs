@@ -4,6 +4,7 @@ use super::document::{Series, Track, Unit};
 use super::series::{MOST_POINTS, short};
 use iosonde_result::interval::Intervals;
 use iosonde_result::machine::{CpuShares, DeviceRates, MachineSeries, MachineSlice, Pressures};
+use iosonde_result::spill_list::SpillList;
 use std::collections::BTreeMap;
 
 /// Of a stack or an array, so many devices are drawn: those that were busy the longest.
@@ -11,31 +12,23 @@ const MOST_DEVICES: usize = 2;
 
 /// A series for each device that matters, one for the processors, one for the pressure.
 pub(super) fn of(series: &MachineSeries, intervals: &Intervals) -> Vec<Series> {
-    let slices = &series.slices;
-    let Some(last) = slices.last() else {
+    let Some(last) = series.slices.last() else {
         return Vec::new();
     };
     let ramp = intervals
         .iter()
         .take_while(|interval| interval.ramp)
         .count();
-    let (ramping, measured) = slices.split_at(ramp.min(slices.len()));
-    let together = slices.len().div_ceil(MOST_POINTS).max(1);
-    let groups: Vec<&[MachineSlice]> = ramping
-        .chunks(together)
-        .chain(measured.chunks(together))
-        .collect();
+    let groups = Groups::of(&series.slices, ramp);
+    let at_s = groups.starts_s();
     let one = |of: String, tracks: Vec<Track>| Series {
         of,
-        at_s: groups
-            .iter()
-            .map(|group| short(group[0].start_ns as f64 / 1e9))
-            .collect(),
+        at_s: at_s.clone(),
         end_s: short((last.start_ns + last.length_ns) as f64 / 1e9),
-        ramp: ramping.len().div_ceil(together),
+        ramp: groups.ramp.div_ceil(groups.together),
         tracks,
     };
-    let devices = busiest(slices).into_iter();
+    let devices = busiest(&series.slices).into_iter();
     devices
         .map(|name| one(name.clone(), device(&groups, &name)))
         .chain([
@@ -46,39 +39,92 @@ pub(super) fn of(series: &MachineSeries, intervals: &Intervals) -> Vec<Series> {
         .collect()
 }
 
-/// Names of the devices to draw.
-fn busiest(slices: &[MachineSlice]) -> Vec<String> {
-    let mut busy: BTreeMap<&String, f64> = BTreeMap::new();
-    for slice in slices {
-        for (name, rates) in &slice.devices {
-            *busy.entry(name).or_default() += rates.util_percent * slice.length_ns as f64;
+/// Slices that are drawn as one point each; none has slices of the ramp and behind it.
+struct Groups<'a> {
+    slices: &'a SpillList<MachineSlice>,
+    /// So many slices are of the ramp.
+    ramp: usize,
+    /// So many slices are in a group, the last of the ramp and of the run may have fewer.
+    together: usize,
+}
+
+impl Groups<'_> {
+    fn of(slices: &SpillList<MachineSlice>, ramp: usize) -> Groups<'_> {
+        Groups {
+            slices,
+            ramp: ramp.min(slices.len()),
+            together: slices.len().div_ceil(MOST_POINTS).max(1),
         }
     }
-    let mut names: Vec<(&String, f64)> = busy.into_iter().collect();
+
+    fn count(&self) -> usize {
+        self.slices
+            .len()
+            .checked_sub(1)
+            .map_or(0, |last| self.index_of(last) + 1)
+    }
+
+    /// The group of a slice.
+    fn index_of(&self, slice: usize) -> usize {
+        match slice.checked_sub(self.ramp) {
+            Some(measured) => self.ramp.div_ceil(self.together) + measured / self.together,
+            None => slice / self.together,
+        }
+    }
+
+    fn starts_s(&self) -> Vec<f64> {
+        let mut starts = Vec::with_capacity(self.count());
+        for (index, slice) in self.slices.iter().enumerate() {
+            if self.index_of(index) == starts.len() {
+                starts.push(short(slice.start_ns as f64 / 1e9));
+            }
+        }
+        starts
+    }
+
+    /// The mean over each group, weighted by time; nothing where no slice knows it.
+    fn means(&self, value: Value) -> Vec<Option<f64>> {
+        let mut sums = vec![(0.0, 0.0); self.count()];
+        for (index, slice) in self.slices.iter().enumerate() {
+            if let Some(value) = value(&slice) {
+                let (sum, length) = &mut sums[self.index_of(index)];
+                *sum += value * slice.length_ns as f64;
+                *length += slice.length_ns as f64;
+            }
+        }
+        let mean = |(sum, length): (f64, f64)| (length > 0.0).then(|| short(sum / length));
+        sums.into_iter().map(mean).collect()
+    }
+}
+
+/// Names of the devices to draw.
+fn busiest(slices: &SpillList<MachineSlice>) -> Vec<String> {
+    let mut busy: BTreeMap<String, f64> = BTreeMap::new();
+    for slice in slices {
+        for (name, rates) in &slice.devices {
+            let time = rates.util_percent * slice.length_ns as f64;
+            match busy.get_mut(name) {
+                Some(busy) => *busy += time,
+                None => drop(busy.insert(name.clone(), time)),
+            }
+        }
+    }
+    let mut names: Vec<(String, f64)> = busy.into_iter().collect();
     names.sort_by(|one, other| other.1.total_cmp(&one.1));
     names.truncate(MOST_DEVICES);
-    names.into_iter().map(|(name, _)| name.clone()).collect()
+    names.into_iter().map(|(name, _)| name).collect()
 }
 
 type Value<'a> = &'a dyn Fn(&MachineSlice) -> Option<f64>;
 
-/// The mean over each group, weighted by time; nothing where no slice knows it.
+/// What is drawn of one quantity; nothing where no slice knows it.
 fn track(
-    groups: &[&[MachineSlice]],
+    groups: &Groups<'_>,
     (group, name): (&str, &str),
     unit: Unit,
     value: Value,
 ) -> Option<Track> {
-    let mean = |slices: &&[MachineSlice]| {
-        let known = slices
-            .iter()
-            .filter_map(|slice| Some((value(slice)?, slice.length_ns as f64)));
-        let (sum, length) = known.fold((0.0, 0.0), |(sum, length), (value, ns)| {
-            (sum + value * ns, length + ns)
-        });
-        (length > 0.0).then(|| short(sum / length))
-    };
-    let values: Vec<Option<f64>> = groups.iter().map(mean).collect();
+    let values = groups.means(value);
     values.iter().any(Option::is_some).then(|| Track {
         group: group.to_owned(),
         name: name.to_owned(),
@@ -87,7 +133,7 @@ fn track(
     })
 }
 
-fn device(groups: &[&[MachineSlice]], device: &str) -> Vec<Track> {
+fn device(groups: &Groups<'_>, device: &str) -> Vec<Track> {
     const KIB: f64 = 1024.0;
     type Rate = fn(&DeviceRates) -> f64;
     let columns: [(&str, &str, Unit, Rate); 5] = [
@@ -109,7 +155,7 @@ fn device(groups: &[&[MachineSlice]], device: &str) -> Vec<Track> {
     columns.into_iter().filter_map(track).collect()
 }
 
-fn processors(groups: &[&[MachineSlice]]) -> Vec<Track> {
+fn processors(groups: &Groups<'_>) -> Vec<Track> {
     type Share = fn(&CpuShares) -> f64;
     let columns: [(&str, Share); 4] = [
         ("user", |cpu| cpu.user),
@@ -125,7 +171,7 @@ fn processors(groups: &[&[MachineSlice]]) -> Vec<Track> {
     columns.into_iter().filter_map(track).collect()
 }
 
-fn pressures(groups: &[&[MachineSlice]]) -> Vec<Track> {
+fn pressures(groups: &Groups<'_>) -> Vec<Track> {
     type Share = fn(&Pressures) -> Option<f64>;
     let columns: [(&str, Share); 3] = [
         ("for I/O", |all| Some(all.io?.some)),

@@ -44,8 +44,13 @@ pub(super) struct Column {
 pub(super) fn columns(results: &[&RunResult]) -> Vec<Column> {
     let mut all = io(results);
     let slices = || results.iter().flat_map(|result| &result.series.slices);
-    let devices: BTreeSet<&String> = slices().flat_map(|slice| slice.devices.keys()).collect();
-    for name in devices {
+    let mut devices = BTreeSet::new();
+    for slice in slices() {
+        let new = slice.devices.keys().filter(|name| !devices.contains(*name));
+        let new: Vec<String> = new.cloned().collect();
+        devices.extend(new);
+    }
+    for name in &devices {
         all.extend(device(name));
     }
     if slices().any(|slice| slice.cpu.is_some()) {

@@ -23,7 +23,7 @@ pub(crate) fn csv(runs: &[(&str, &RunResult)]) -> String {
                 u8::from(interval.ramp).to_string(),
             ];
             fields.extend(columns.iter().map(|column| {
-                let value = (column.value)(&interval, slice);
+                let value = (column.value)(&interval, slice.as_deref());
                 value.map_or(String::new(), short)
             }));
             text.push_str(&fields.join(","));
