@@ -16,7 +16,14 @@ pub(crate) fn run(args: &RmArgs) -> Result<(), Failure> {
                 "name the id before the dot",
             ));
         }
-        ids.push(store.find(run)?);
+        let id = store.find(run)?;
+        if store.is_running(&id) {
+            return Err(Failure::usage(
+                format!("{id} is still measured: it cannot be removed"),
+                "wait for its end, or end the program that measures it, then remove it",
+            ));
+        }
+        ids.push(id);
     }
     store.remove(&ids)?;
     for id in &ids {

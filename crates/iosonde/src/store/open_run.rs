@@ -77,17 +77,17 @@ struct PackedNews {
 }
 
 impl PackedNews {
-    fn of(news: News) -> std::io::Result<PackedNews> {
+    fn of(news: &News) -> std::io::Result<PackedNews> {
         let last = news.blocks.last().and_then(|block| block.last());
         let end_ns = last.map(|last| last.start_ns + last.length_ns);
-        let so_far = news.so_far.map(|result| -> std::io::Result<_> {
-            let document = blob::packed(&*result)?;
-            Ok((KeptRun::of(*result), document))
+        let so_far = news.so_far.as_deref().map(|result| -> std::io::Result<_> {
+            let document = blob::packed(result)?;
+            Ok((KeptRun::of(result.clone()), document))
         });
-        let packed = |block: Vec<Interval>| -> std::io::Result<_> {
-            Ok((WrittenBlock::of(&block), blob::packed(&block)?))
+        let packed = |block: &Vec<Interval>| -> std::io::Result<_> {
+            Ok((WrittenBlock::of(block), blob::packed(block)?))
         };
-        let blocks: std::io::Result<_> = news.blocks.into_iter().map(packed).collect();
+        let blocks: std::io::Result<_> = news.blocks.iter().map(packed).collect();
         Ok(PackedNews {
             blocks: blocks?,
             end_ns,
@@ -101,6 +101,7 @@ impl PackedNews {
         study: &str,
         (row, next): (i64, usize),
     ) -> rusqlite::Result<()> {
+        must_be_open(transaction, row, study)?;
         for (number, (_, block)) in (next..).zip(&self.blocks) {
             insert_block(transaction, row, number, block)?;
         }
@@ -128,7 +129,7 @@ impl Store {
         &mut self,
         (study, head): (Option<&str>, &KeptStudy),
         opening: &KeptRun,
-        news: News,
+        news: &News,
     ) -> Result<OpenRun, StoreError> {
         let Document::Run(result) = &opening.document else {
             unreachable!("fio's JSON is imported whole");
@@ -161,7 +162,7 @@ impl Store {
     }
 
     /// Adds to a run that has begun. All of it or nothing.
-    pub(super) fn add_to_run(&mut self, run: &mut OpenRun, news: News) -> Result<(), StoreError> {
+    pub(super) fn add_to_run(&mut self, run: &mut OpenRun, news: &News) -> Result<(), StoreError> {
         let packed = PackedNews::of(news).map_err(|error| self.io(error))?;
         let place = (run.row, run.blocks.len());
         self.transaction(|transaction| packed.insert(transaction, &run.study, place))?;
@@ -178,6 +179,7 @@ impl Store {
         let document = blob::packed(&without_intervals(result)).map_err(|error| self.io(error))?;
         let (same, rest) = behind_written(&open.blocks, &result.intervals);
         self.transaction(|transaction| {
+            must_be_open(transaction, open.row, &open.study)?;
             transaction.execute(
                 "UPDATE run SET started_at_ms = ?2, elapsed_ns = ?3, document = ?4 WHERE id = ?1",
                 params![
@@ -241,6 +243,19 @@ impl Store {
         )?;
         let sum = select.query_row([study], |row| row.get::<_, Option<i64>>(0));
         Ok(sum.optional()?.flatten().map(|ns| ns.max(0) as u64))
+    }
+}
+
+/// Fails where the run was removed meanwhile: its row may be that of another run by now.
+fn must_be_open(transaction: &Transaction<'_>, row: i64, study: &str) -> rusqlite::Result<()> {
+    let mut select = transaction.prepare_cached(
+        "SELECT count(*) FROM run JOIN open_run ON open_run.run = run.id WHERE run.id = ?1 AND run.study = ?2",
+    )?;
+    match select.query_row(params![row, study], |row| row.get::<_, i64>(0))? {
+        0 => Err(rusqlite::Error::ToSqlConversionFailure(
+            "it was removed from the history while it ran".into(),
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -204,6 +204,11 @@ impl Store {
         RunningStudy::mark(&self.place, id)
     }
 
+    /// Whether some process of this host is measuring a study.
+    pub(crate) fn is_running(&self, id: &str) -> bool {
+        super::running::is_running(&self.place, id)
+    }
+
     fn ids(&self) -> rusqlite::Result<Vec<String>> {
         let mut all = self.connection.prepare("SELECT id FROM study")?;
         all.query_map([], |row| row.get(0))?.collect()

@@ -62,25 +62,42 @@ impl RunWriter {
     ) -> Result<(), StoreError> {
         // The connection of the thread that measures stays with that thread.
         let mut store = Store::open_beside(&self.place)?;
+        let mut waiting = News::default();
+        let mut outcome = Ok(());
         while let Ok(first) = messages.recv() {
-            let mut news = News::default();
             for message in std::iter::once(first).chain(messages.try_iter()) {
                 match message {
-                    Message::Block(block) => news.blocks.push(block),
-                    Message::SoFar(result) => news.so_far = Some(result),
+                    Message::Block(block) => waiting.blocks.push(block),
+                    Message::SoFar(result) => waiting.so_far = Some(result),
                 }
             }
-            if let Some(run) = &mut written.run {
-                store.add_to_run(run, news)?;
-                continue;
+            outcome = self.write_news(&mut store, &waiting, written);
+            let held_back: usize = waiting.blocks.iter().map(Vec::len).sum();
+            match &outcome {
+                Ok(()) => waiting = News::default(),
+                // A history that is locked, or has no room, is tried again with the next minute.
+                Err(_) if held_back < HELD_BACK_MAX => {}
+                Err(_) => break,
             }
-            let study = (self.study.as_deref(), &self.head);
-            let begun = store.begin_run(study, &self.opening, news)?;
-            if self.study.is_none() {
-                written.running = store.mark_running(&begun.study);
-            }
-            written.run = Some(begun);
         }
+        outcome
+    }
+
+    fn write_news(
+        &self,
+        store: &mut Store,
+        news: &News,
+        written: &mut Written,
+    ) -> Result<(), StoreError> {
+        if let Some(run) = &mut written.run {
+            return store.add_to_run(run, news);
+        }
+        let study = (self.study.as_deref(), &self.head);
+        let begun = store.begin_run(study, &self.opening, news)?;
+        if self.study.is_none() {
+            written.running = store.mark_running(&begun.study);
+        }
+        written.run = Some(begun);
         Ok(())
     }
 }
@@ -92,12 +109,12 @@ struct WriterThread {
 }
 
 impl WriterThread {
-    fn begin(writer: RunWriter) -> WriterThread {
+    /// `None` where the system has no thread for it.
+    fn begin(writer: RunWriter) -> Option<WriterThread> {
         let (messages, received) = sync_channel(WAITING_MAX);
-        WriterThread {
-            messages,
-            thread: std::thread::spawn(move || writer.write(&received)),
-        }
+        let thread = std::thread::Builder::new().name("history".to_owned());
+        let thread = thread.spawn(move || writer.write(&received)).ok()?;
+        Some(WriterThread { messages, thread })
     }
 }
 
@@ -162,10 +179,12 @@ impl<'a> WrittenRun<'a> {
 
     /// Hands it to the writer, unless that is behind: then it comes back.
     fn send(&mut self, message: Message) -> Result<(), Message> {
-        let thread = match (&mut self.thread, self.writer.take()) {
-            (Some(thread), _) => thread,
-            (none, Some(writer)) => none.insert(WriterThread::begin(writer)),
-            (None, None) => return Ok(()),
+        if let Some(writer) = self.writer.take() {
+            self.thread = WriterThread::begin(writer);
+        }
+        let Some(thread) = &self.thread else {
+            self.is_given_up = true;
+            return Ok(());
         };
         let sent = match self.is_simulated {
             true => thread.messages.send(message).map_err(|_| None),

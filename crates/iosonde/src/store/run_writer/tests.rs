@@ -152,6 +152,26 @@ fn run_is_kept_at_its_end_where_its_minutes_could_not_be_written() {
     assert_eq!(scratch.all().len(), 1);
 }
 
+/// The next run gets the number of one that was removed.
+#[test]
+fn run_that_took_the_row_of_a_removed_one_is_left_alone() {
+    let scratch = Scratch::new("minutes-row");
+    let mut keeper = scratch.keeper(&[]);
+    keeper.begin("fio", "sim");
+    let mut other = None;
+    let replace = |result| {
+        let begun = scratch.store().find("latest").unwrap();
+        scratch.store().remove(&[begun]).unwrap();
+        other = Some(measured(&mut scratch.keeper(&[]), Ok).unwrap());
+        Ok(result)
+    };
+    let mut result = keeper.run(&mut Altered(replace), &plan(), &mut ()).unwrap();
+    result.elapsed_ns += 1;
+    keeper.keep(&mut result);
+    assert!(keeper.notes().concat().contains("not kept in the history"));
+    assert_eq!(Some(kept(&scratch)), other);
+}
+
 #[test]
 fn study_removed_during_its_run_is_told() {
     let scratch = Scratch::new("minutes-removed");
