@@ -61,9 +61,10 @@ impl DeviceTarget {
         }
         let is_shared = found.len() > 1 && options.is_one_volume();
         let consent = match (is_shared, is_agreed) {
-            (true, _) => Some(DeviceConsent::Shared),
+            // The agents look again before each write: what has come meanwhile is not theirs to lose.
+            (_, false) => None,
+            (true, true) => Some(DeviceConsent::Shared),
             (false, true) => Some(DeviceConsent::Overwrite),
-            (false, false) => None,
         };
         Ok(DeviceTarget { target, consent })
     }
@@ -183,7 +184,8 @@ mod tests {
     fn pods_share_the_device_of_one_claim_and_not_those_of_a_claim_each() {
         let two = [found(None, None), found(None, None)];
         let shared = Some(DeviceConsent::Shared);
-        assert_eq!(judge(&options("pvc://raw", false, 2), &two), Ok(shared));
+        assert_eq!(judge(&options("pvc://raw", true, 2), &two), Ok(shared));
+        assert_eq!(judge(&options("pvc://raw", false, 2), &two), Ok(None));
         let each = Some(DeviceConsent::Overwrite);
         assert_eq!(judge(&options("sc://fast", false, 2), &two), Ok(each));
         let mut one = options("sc://fast", false, 2);
