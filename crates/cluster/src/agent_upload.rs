@@ -25,23 +25,39 @@ pub(crate) async fn send_agent(
     pod: &str,
     agent: &AgentProgram<'_>,
 ) -> Result<(), RunError> {
-    let script = receive(agent.bytes.len(), &hex(&Sha256::digest(agent.bytes)));
+    let sha256 = hex(&Sha256::digest(agent.bytes));
     let deadline = Instant::now() + UPLOAD;
-    loop {
+    let mut last = None;
+    for attempt in 0.. {
+        let script = receive(agent.bytes.len(), &sha256, attempt);
         match timeout_at(deadline, send(objects, pod, &script, agent.bytes)).await {
             Ok(Ok(Some(said))) if said.trim() == "sent" => return Ok(()),
             Ok(Ok(Some(said))) => return Err(not_sent(said.trim())),
-            Ok(Err(error)) if !api::is_away(&error) => {
-                return Err(api::failed("sending the agent into the pod", &error));
+            Ok(Ok(None)) => last = None,
+            Ok(Err(error)) => {
+                let failure = api::failed("sending the agent into the pod", &error);
+                if !api::is_away(&error) {
+                    return Err(failure);
+                }
+                last = Some(failure);
             }
-            Ok(_) => sleep(AGAIN).await,
-            Err(_) => {
-                let seconds = UPLOAD.as_secs();
-                return Err(not_sent(&format!(
-                    "not all of it arrived within {seconds} s"
-                )));
-            }
+            Err(_) => break,
         }
+        sleep(AGAIN).await;
+    }
+    Err(last.unwrap_or_else(too_slow))
+}
+
+fn too_slow() -> RunError {
+    let seconds = UPLOAD.as_secs();
+    RunError::Unready {
+        what: "the pod".to_owned(),
+        cause: format!(
+            "the agent could not be sent into it: not all of it arrived within {seconds} s"
+        ),
+        remedy: "see that the API server answers (`kubectl get nodes`) and run it again, or use an image that has the agent \
+                 (`iosonde k8s image`)"
+            .to_owned(),
     }
 }
 
@@ -56,8 +72,9 @@ fn not_sent(cause: &str) -> RunError {
 
 /// What receives the agent. The number of bytes ends it, not the end of its input, which some runtimes never pass on; and
 /// `head` must not be the last command, for the shell would become it, and containerd then cuts its input short.
-fn receive(bytes: usize, sha256: &str) -> String {
-    let part = format!("{AGENT_DIRECTORY}/agent.part");
+/// Each attempt has a file of its own: what an earlier one wrote to may still be fed.
+fn receive(bytes: usize, sha256: &str, attempt: u32) -> String {
+    let part = format!("{AGENT_DIRECTORY}/agent.part{attempt}");
     format!(
         "head -c {bytes} > {part}; rc=$?; [ $rc = 0 ] || exit $rc; \
          if echo '{sha256}  {part}' | sha256sum -c > /dev/null 2>&1; \
@@ -167,7 +184,7 @@ mod tests {
             sent.len()
         ));
         std::fs::create_dir_all(&scratch).unwrap();
-        let script = receive(announced.len(), &hex(&Sha256::digest(announced)));
+        let script = receive(announced.len(), &hex(&Sha256::digest(announced)), 0);
         let script = script.replace(AGENT_DIRECTORY, scratch.to_str().unwrap());
         let mut shell = Command::new("sh")
             .args(["-c", &script])
