@@ -13,6 +13,7 @@ use iosonde_e2e::scratch::incompressible;
 use iosonde_e2e::{Run, Scratch};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use rustix::process::Signal;
 
 use crate::table::{Cell, Subcommand};
 
@@ -209,14 +210,29 @@ impl Ground {
         Err(format!("still runs: {}", there.concat()))
     }
 
+    /// Whether a journal has a result behind its first lines.
+    pub(crate) fn has_result(&self) -> bool {
+        let state = self.scratch.state().join("iosonde");
+        let journals = ["sweeps", "suites"].map(|name| state.join(name));
+        let files = journals.iter().flat_map(fs::read_dir).flatten().flatten();
+        let mut texts = files.filter_map(|file| fs::read_to_string(file.path()).ok());
+        texts.any(|text| {
+            let results = text.lines().skip(1);
+            results
+                .into_iter()
+                .any(|line| !line.contains("\"outcome\":null"))
+        })
+    }
+
     /// The third question for work that was cut off: it is taken up again, or done from the start, and what was left goes.
     pub(crate) fn is_taken_up(&self, cell: Cell, again: impl Fn(&str) -> Invocation) -> Outcome {
         if cell.subcommand.is_resumed() {
+            let has_result = self.has_result();
             let resumed = again("--resume").run();
             if resumed.status.success() {
                 return Ok(());
             }
-            if !resumed.stderr.contains("no stopped") {
+            if has_result || !resumed.stderr.contains("no stopped") {
                 return Err(format!("is not resumed: {resumed}"));
             }
         }
@@ -253,6 +269,6 @@ pub(crate) fn is_explained(run: &Run, statuses: &[i32], causes: &[&str]) -> Outc
 }
 
 /// A command that the signal ended before it could handle it has done nothing.
-pub(crate) fn died_at_once(run: &Run) -> bool {
-    run.status.signal().is_some() && run.stdout.is_empty() && run.stderr.is_empty()
+pub(crate) fn died_at_once(run: &Run, signal: Signal) -> bool {
+    run.status.signal() == Some(signal.as_raw()) && run.stdout.is_empty() && run.stderr.is_empty()
 }
