@@ -169,6 +169,12 @@ impl<T: BlockItem> SpillList<T> {
         self.len == 0
     }
 
+    /// Whether all items can be read back. A file that fails has lost a block; iterating passes over it.
+    pub fn is_whole(&self) -> bool {
+        let is_there = |block: &Block| block.items::<T>().len() == block.items;
+        self.blocks.iter().all(is_there)
+    }
+
     /// All items, in order. Those of a block are decoded when the iterator comes to it.
     pub fn iter(&self) -> Iter<'_, T> {
         Iter {

@@ -229,6 +229,11 @@ impl Keeper {
         let (Some(store), Some(begun)) = (&mut self.store, &mut self.study) else {
             return;
         };
+        if !result.intervals.is_whole() || !result.series.slices.is_whole() {
+            self.notes.push(
+                "the temporary file with the intervals of this run cannot be read back: some are missing below".to_owned(),
+            );
+        }
         let run = KeptRun::of(result.clone());
         if let Err(error) = begun.keep(store, run) {
             self.lose(&error);

@@ -177,6 +177,8 @@ impl Store {
             unreachable!("fio's JSON is imported whole");
         };
         let document = blob::packed(&without_intervals(result)).map_err(|error| self.io(error))?;
+        // Of intervals that cannot be read back the history has more than the result.
+        let is_whole = result.intervals.is_whole();
         let (same, rest) = behind_written(&open.blocks, &result.intervals);
         self.transaction(|transaction| {
             must_be_open(transaction, open.row, &open.study)?;
@@ -189,11 +191,13 @@ impl Store {
                     document
                 ],
             )?;
-            transaction.execute(
-                "DELETE FROM interval_block WHERE run = ?1 AND number >= ?2",
-                params![open.row, signed(same as u64)],
-            )?;
-            insert_intervals(transaction, open.row, same, rest)?;
+            if is_whole {
+                transaction.execute(
+                    "DELETE FROM interval_block WHERE run = ?1 AND number >= ?2",
+                    params![open.row, signed(same as u64)],
+                )?;
+                insert_intervals(transaction, open.row, same, rest)?;
+            }
             replace_parts(transaction, open.row, run)?;
             transaction.execute("DELETE FROM open_run WHERE run = ?1", [open.row])?;
             add_facts(transaction, &open.study, run)

@@ -27,6 +27,45 @@ impl BlockFile for Room {
     }
 }
 
+/// A file whose device fails when it is read.
+#[derive(Debug)]
+struct Unreadable;
+
+impl BlockFile for Unreadable {
+    fn append(&self, _block: &[u8]) -> io::Result<u64> {
+        Ok(0)
+    }
+
+    fn read(&self, _offset: u64, _into: &mut [u8]) -> io::Result<()> {
+        Err(io::ErrorKind::Other.into())
+    }
+}
+
+/// An item of a KiB.
+#[derive(Clone)]
+struct Kib;
+
+impl BlockItem for Kib {
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        bytes.extend([7; 1024]);
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Option<Kib> {
+        *bytes = bytes.get(1024..)?;
+        Some(Kib)
+    }
+}
+
+#[test]
+fn list_says_when_its_file_cannot_be_read_back() {
+    let mut list = SpillList::spilling_to(Arc::new(Unreadable));
+    list.extend(vec![Kib; 6000]);
+    assert!(!list.is_whole());
+    assert!(list.iter().count() < list.len());
+    let in_memory: SpillList<Kib> = vec![Kib; 6000].into();
+    assert!(in_memory.is_whole());
+}
+
 /// Intervals that differ in all that an interval has; the higher the number, the more buckets.
 fn interval(number: u64) -> Interval {
     let mut interval = Interval {
