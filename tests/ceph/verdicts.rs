@@ -34,7 +34,8 @@ fn a_slow_daemon_and_recovery_are_named() {
         "osd.1",
         "config set osd_debug_inject_dispatch_delay_probability 1",
     );
-    let slow = bench(&cluster, "5 rand");
+    // Long enough for each daemon to answer some tens of reads, also on a busy machine.
+    let slow = bench(&cluster, "10 rand");
     cluster.daemon(
         "osd.1",
         "config set osd_debug_inject_dispatch_delay_probability 0",
