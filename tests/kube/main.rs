@@ -13,10 +13,10 @@ mod studies;
 mod targets;
 
 use iosonde_e2e::Scratch;
+use iosonde_e2e::kube::{cluster, kubectl, kubectl_with};
 use iosonde_e2e::program::{Invocation, iosonde};
 use iosonde_e2e::terminal::Terminal;
 use rustix::process::{Pid, Signal, kill_process};
-use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -134,41 +134,11 @@ impl Drop for Lab {
     }
 }
 
-fn cluster() -> PathBuf {
-    let path = std::env::var_os("IOSONDE_KUBE");
-    path.expect("IOSONDE_KUBE: run tests/kube/run.sh").into()
-}
-
-fn kubectl(words: &[&str]) -> String {
-    kubectl_with(words, "")
-}
-
 /// The kubeconfig of the administrator, in the role of another user.
 fn acting_as(user: &str) -> String {
     let admin = std::fs::read_to_string(cluster().join("cfg/admin.kubeconfig"));
     let admin = admin.expect("a kubeconfig");
     admin.replacen("user: {token", &format!("user: {{as: \"{user}\", token"), 1)
-}
-
-/// kubectl with a text on its standard input.
-fn kubectl_with(words: &[&str], input: &str) -> String {
-    use std::io::Write;
-    let mut child = Command::new(cluster().join("bin/kubectl"))
-        .arg("--kubeconfig")
-        .arg(cluster().join("cfg/admin.kubeconfig"))
-        .args(words)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("kubectl starts");
-    let mut stdin = child.stdin.take().expect("a pipe");
-    stdin.write_all(input.as_bytes()).expect("kubectl reads");
-    drop(stdin);
-    let output = child.wait_with_output().expect("kubectl ends");
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "kubectl {words:?}: {error}");
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
 /// Exit status, standard output, standard error.
