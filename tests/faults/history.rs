@@ -23,7 +23,7 @@ pub(crate) fn hit(cell: Cell, number: u32) -> Option<Outcome> {
     })
 }
 
-/// The figures are printed, and what could not be kept is told.
+/// The command succeeds, prints its figures, and says one of these words about the history.
 fn is_printed(ground: &Ground, run: &Run, words: &[&str]) -> Outcome {
     ground.is_unchanged()?;
     ground.is_nothing_left(&[])?;

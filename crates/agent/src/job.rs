@@ -95,7 +95,7 @@ pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
     ended
 }
 
-/// Waits for a signal. What tells that the result is there is told again every now and then: the node cuts the log.
+/// Waits for a signal. Prints the last line, which says that the result is ready, every minute: the kubelet rotates the log.
 fn stay(interrupt: &Interrupt, every: Duration, remind: &mut dyn FnMut()) {
     let mut reminded = Instant::now();
     while !interrupt.is_requested() {
@@ -195,7 +195,7 @@ fn said(options: &Options, last: &str) -> Result<(), Failure> {
     print(last).map_err(|error| unwritten(&error))
 }
 
-/// Writes a file as a whole: whoever reads it meanwhile finds all of it or none.
+/// Writes a file under another name and renames it, so that a reader finds the whole file or none.
 fn keep(path: &Path, text: &str) -> io::Result<()> {
     let part = path.with_extension("part");
     std::fs::write(&part, text)?;

@@ -25,7 +25,7 @@ impl DeviceTarget {
     /// Decides what the agents may do, by what each of them has found.
     ///
     /// # Errors
-    /// When somebody uses the device, or it carries what nobody has agreed to lose.
+    /// When a process uses the device, or it carries data without consent to overwrite them.
     pub(crate) fn judge(
         options: &ClusterOptions,
         found: &[Place],

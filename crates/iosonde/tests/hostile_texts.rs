@@ -116,7 +116,7 @@ fn cells_of_results_of_others_are_no_formulas() {
     assert!(hostile.count() > 20, "{cells:?}");
 }
 
-/// Names on the command line and in job files, and what is said of them.
+/// Names on the command line and in job files, in the errors and results that repeat them.
 #[test]
 fn names_of_jobs_and_files_reach_no_terminal_as_they_are() {
     let scratch = Scratch::new("hostile-names");

@@ -163,7 +163,7 @@ impl<'a> WrittenRun<'a> {
         }
     }
 
-    /// Ends it when the run has ended. Of a run without a result the last minute is written as far as it goes.
+    /// Called when the run has ended. Waits until all minutes are written, without a result the incomplete last one as well.
     pub(super) fn end(mut self, has_result: bool) -> Written {
         let Some(WriterThread { messages, thread }) = self.thread.take() else {
             return Written::default();
