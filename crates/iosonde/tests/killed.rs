@@ -6,7 +6,7 @@ use common::{Scratch, integrity};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A simulated week, which says each minute that it has come so far.
@@ -28,25 +28,45 @@ fn reported_minutes(output: &Path) -> usize {
     fs::read_to_string(output).unwrap().lines().count()
 }
 
+/// A run of a week whose first minutes are in the history.
+fn begun(scratch: &Scratch, output: &Path) -> Child {
+    let words: Vec<&str> = WEEK.split_whitespace().collect();
+    let mut command = scratch.command(&words);
+    command
+        .stdout(File::create(output).unwrap())
+        .stderr(Stdio::null());
+    let child = command.spawn().unwrap();
+    let begun = Instant::now();
+    while reported_minutes(output) <= MINUTES_AHEAD_MAX {
+        assert!(
+            begun.elapsed() < Duration::from_secs(120),
+            "no minute was reported"
+        );
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child
+}
+
+#[test]
+fn run_is_not_removed_while_it_is_measured() {
+    let scratch = Scratch::new("measured");
+    let mut child = begun(&scratch, &scratch.path("minutes"));
+    let refused = scratch.run(&["rm", "latest"]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("is still measured"), "{said}");
+    // Nobody measures it any more.
+    scratch.done(&["rm", "latest"]);
+}
+
 #[test]
 fn killed_run_leaves_its_whole_minutes() {
     let scratch = Scratch::new("killed");
     for round in 0..ROUNDS {
         let output = scratch.path("minutes");
-        let words: Vec<&str> = WEEK.split_whitespace().collect();
-        let mut command = scratch.command(&words);
-        command
-            .stdout(File::create(&output).unwrap())
-            .stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
-        let begun = Instant::now();
-        while reported_minutes(&output) <= MINUTES_AHEAD_MAX {
-            assert!(
-                begun.elapsed() < Duration::from_secs(120),
-                "no minute was reported"
-            );
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        let mut child = begun(&scratch, &output);
         std::thread::sleep(Duration::from_millis(random_ms(300)));
         child.kill().unwrap();
         assert!(!child.wait().unwrap().success());
