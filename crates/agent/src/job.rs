@@ -1,19 +1,21 @@
 //! A job file on the pod's volume, by itself: nobody is connected, and the result is in what the pod has written.
 
-use crate::{Failure, fio, scratch};
+use crate::look::look;
+use crate::words::read_options;
+use crate::{Failure, fio, scratch, volume};
 use iosonde_engine::device::consent::Consent;
 use iosonde_engine::interrupt::Interrupt;
 use iosonde_engine::local::LocalRunner;
 use iosonde_engine::system_env::SystemEnv;
 use iosonde_job::place::{DEVICE, into_volume, vary};
-use iosonde_job::{Plan, parse};
+use iosonde_job::{Plan, escape_control_characters, parse};
 use iosonde_result::fio::Formats;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
-use iosonde_result::wire::{LAST_WORD, cut_short, farewell};
+use iosonde_result::wire::{LAST_WORD, NOT_KEPT_STATUS, Place, cut_short, farewell};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -33,6 +35,8 @@ struct Options {
     stay: bool,
     /// Where the result is kept besides, as the node cuts the log of a pod that stays.
     keep: Option<PathBuf>,
+    /// Devices whose contents may be lost.
+    overwrite: Vec<PathBuf>,
     /// Devices that others may use meanwhile: other pods of the same run.
     in_use: Vec<PathBuf>,
     file: OsString,
@@ -41,37 +45,33 @@ struct Options {
 impl Options {
     fn read(words: &[OsString]) -> Result<Options, Failure> {
         let mut options = Options::default();
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            match &*word.to_string_lossy() {
+        let operands = read_options(words, |name, words| {
+            match name {
                 "--stay" => options.stay = true,
                 "--scratch" => {
-                    let path = words.next().map(PathBuf::from);
-                    let path = path.ok_or_else(|| Failure::new(2, "--scratch needs a value"))?;
-                    options.scratch = Some(own(&path, index()));
+                    let path = Path::new(words.value(name)?);
+                    options.scratch = Some(own(path, index()));
                 }
-                "--keep" => {
-                    let path = words.next().map(PathBuf::from);
-                    options.keep =
-                        Some(path.ok_or_else(|| Failure::new(2, "--keep needs a value"))?);
-                }
-                "--allow-in-use" => {
-                    let path = words.next().map(PathBuf::from);
-                    let path =
-                        path.ok_or_else(|| Failure::new(2, "--allow-in-use needs a value"))?;
-                    options.in_use.push(path);
-                }
-                name if name.starts_with("--") => {
-                    return Err(Failure::new(2, format!("there is no option {name}")));
-                }
-                _ if options.file.is_empty() => options.file.clone_from(word),
-                _ => return Err(Failure::new(2, "one job file is read")),
+                "--keep" => options.keep = Some(words.value(name)?.into()),
+                "--allow-overwrite" => options.overwrite.push(words.value(name)?.into()),
+                "--allow-in-use" => options.in_use.push(words.value(name)?.into()),
+                _ => return Ok(false),
             }
+            Ok(true)
+        })?;
+        match operands[..] {
+            [] => Err(Failure::new(2, "name a job file")),
+            [file] => {
+                options.file.clone_from(file);
+                Ok(options)
+            }
+            _ => Err(Failure::new(2, "one job file is read")),
         }
-        match options.file.is_empty() {
-            true => Err(Failure::new(2, "name a job file")),
-            false => Ok(options),
-        }
+    }
+
+    /// The directory or the device that the job is run on.
+    fn volume(&self) -> &Path {
+        self.scratch.as_deref().unwrap_or(Path::new(DEVICE))
     }
 }
 
@@ -107,13 +107,30 @@ fn stay(interrupt: &Interrupt, every: Duration, remind: &mut dyn FnMut()) {
     }
 }
 
-/// Prints what [`Options::keep`] names.
+/// Prints what [`Options::keep`] names, from the byte on that `--from` says.
 pub(crate) fn tell_kept(words: &[OsString]) -> Result<(), Failure> {
-    let [path] = words else {
+    let mut from = 0;
+    let operands = read_options(words, |name, words| {
+        if name != "--from" {
+            return Ok(false);
+        }
+        let value = words.value(name)?.to_str();
+        let bytes = value.and_then(|text| text.parse().ok());
+        from = bytes.ok_or_else(|| Failure::new(2, "--from needs a number of bytes"))?;
+        Ok(true)
+    })?;
+    let [path] = operands[..] else {
         return Err(Failure::new(2, "name the file of a result"));
     };
-    let unread = |error: io::Error| Failure::new(3, format!("{}: {error}", path.to_string_lossy()));
+    let unread = |error: io::Error| {
+        let status = match error.kind() {
+            io::ErrorKind::NotFound => NOT_KEPT_STATUS,
+            _ => 5,
+        };
+        Failure::new(status, format!("{}: {error}", path.to_string_lossy()))
+    };
     let mut kept = File::open(path).map_err(unread)?;
+    kept.seek(SeekFrom::Start(from)).map_err(unread)?;
     let mut out = io::stdout().lock();
     let copied = io::copy(&mut kept, &mut out).and_then(|_| out.flush());
     copied.map_err(|error| unwritten(&error))
@@ -154,7 +171,7 @@ fn plan(options: &Options) -> Result<Plan, Failure> {
 fn measure(options: &Options, plan: &Plan, interrupt: &Arc<Interrupt>) -> Result<(), Failure> {
     let (outcome, is_cut) = on_volume(options, plan, interrupt);
     let told = match &outcome {
-        Ok(result) => fio::write(&mut io::stdout(), plan, result, &Formats::default()),
+        Ok(result) => print_result(plan, result),
         Err(_) => Ok(()),
     };
     let ended = match &outcome {
@@ -202,9 +219,18 @@ fn keep(path: &Path, text: &str) -> io::Result<()> {
     std::fs::rename(&part, path)
 }
 
+/// Prints to the pod's log, control characters as escapes: in JSON these stand for the same characters.
 fn print(text: &str) -> io::Result<()> {
+    let text = escape_control_characters(text);
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush())
+}
+
+/// Prints what fio would.
+fn print_result(plan: &Plan, result: &RunResult) -> io::Result<()> {
+    let mut text = Vec::new();
+    fio::write(&mut text, plan, result, &Formats::default())?;
+    print(&String::from_utf8_lossy(&text))
 }
 
 fn unwritten(error: &io::Error) -> Failure {
@@ -217,6 +243,9 @@ fn on_volume(
     plan: &Plan,
     interrupt: &Arc<Interrupt>,
 ) -> (Result<RunResult, RunError>, bool) {
+    if let Err(refused) = check_device(options) {
+        return (Err(refused), false);
+    }
     if let Some(scratch) = &options.scratch
         && let Err(error) = scratch::make(scratch)
     {
@@ -228,11 +257,9 @@ fn on_volume(
         return (Err(unusable), false);
     }
     let runner = LocalRunner {
-        consent: match options.scratch {
-            Some(_) => Consent::default(),
-            None => Consent::to_overwrite([DEVICE]).and_in_use(&options.in_use),
-        },
+        consent: consent(options),
         interrupt: interrupt.clone(),
+        permissions: Some(volume::permissions([options.volume()])),
         ..LocalRunner::default()
     };
     let mut session = runner.open();
@@ -247,6 +274,42 @@ fn on_volume(
     }
     let outcome = outcome.and_then(|result| closed.map(|()| result));
     (outcome, is_cut)
+}
+
+/// What may be overwritten, once [`check_device`] has found nothing. Pods that share a device write what others of them have open.
+fn consent(options: &Options) -> Consent {
+    let agreed = options.overwrite.iter().chain(&options.in_use);
+    Consent::to_overwrite(agreed).and_in_use(&options.in_use)
+}
+
+/// Refuses a device that is in use, or carries something that nobody agreed to lose. The manifest was applied by somebody who did
+/// not ask which volume its claim gets: one that was made by hand may be somebody's.
+fn check_device(options: &Options) -> Result<(), RunError> {
+    if options.scratch.is_some() {
+        return Ok(());
+    }
+    let Place::Existing { carries, used, .. } = look(DEVICE)? else {
+        return Ok(());
+    };
+    let refuse = |problem: String, remedy: &str| {
+        Err(RunError::Target {
+            path: DEVICE.to_owned(),
+            problem,
+            remedy: remedy.to_owned(),
+        })
+    };
+    match (used, carries) {
+        (Some(used), _) if options.in_use.is_empty() => refuse(
+            format!("this block device is in use: {used}"),
+            "end what uses it on the node: lsblk shows mounts and devices made of it",
+        ),
+        (_, Some(carries)) if options.overwrite.is_empty() => refuse(
+            format!("this block device carries {carries}"),
+            "measure a class whose volumes are new; to destroy what is on this one, render the manifest with \
+             --allow-overwrite=TARGET, and name the target as it is in --target",
+        ),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -290,12 +353,15 @@ mod tests {
             scratch: Some("/data/x".into()),
             stay: true,
             keep: Some("/iosonde/result".into()),
+            overwrite: vec!["/dev/x".into()],
             in_use: vec!["/dev/x".into()],
             file: "job.fio".into(),
         };
         assert_eq!(
-            read("--scratch /data/x --allow-in-use /dev/x --stay --keep /iosonde/result job.fio")
-                .unwrap(),
+            read(
+                "--scratch /data/x --allow-overwrite /dev/x --allow-in-use /dev/x --stay --keep /iosonde/result job.fio"
+            )
+            .unwrap(),
             expected
         );
         let message = |line| read(line).unwrap_err().message;

@@ -21,6 +21,8 @@ mod look;
 mod run;
 mod scratch;
 mod serve;
+mod volume;
+mod words;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -32,9 +34,11 @@ usage: iosonde-agent serve [--socket PATH] [--idle SECONDS] [--first SECONDS] [-
        iosonde-agent call [--socket PATH]
                                     connect standard input and output with it
        iosonde-agent run [FILE]     run one plan, JSON from the file or from standard input
-       iosonde-agent job [--scratch DIRECTORY] [--allow-in-use DEVICE]... [--stay] [--keep RESULT] FILE
-                                    run a job file on the pod's volume, by itself; the result is the last line but one
-       iosonde-agent result FILE    print what a job has kept
+       iosonde-agent job [--scratch DIRECTORY] [--allow-overwrite DEVICE] [--allow-in-use DEVICE] [--stay] [--keep RESULT] FILE
+                                    run a job file on the pod's volume, by itself; the result is the last line but one.
+                                    Without --scratch the volume is the device /dev/iosonde
+       iosonde-agent result [--from BYTE] FILE
+                                    print what a job has kept
        iosonde-agent fio ARGS...    behave as fio; so does a link to it of that name
        iosonde-agent version";
 

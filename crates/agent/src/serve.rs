@@ -6,12 +6,13 @@
 
 use crate::feed::{Feed, Position};
 use crate::look::look;
-use crate::{Failure, program, scratch};
+use crate::words::read_options;
+use crate::{Failure, program, scratch, volume};
 use iosonde_engine::device::consent::Consent;
 use iosonde_engine::device::system::System;
 use iosonde_engine::device::watching::MachineSampler;
 use iosonde_engine::interrupt::Interrupt;
-use iosonde_engine::local::{LocalRunner, LocalSession, Permissions};
+use iosonde_engine::local::{LocalRunner, LocalSession};
 use iosonde_job::Plan;
 use iosonde_result::machine::MachineSlice;
 use iosonde_result::session::Session;
@@ -59,33 +60,32 @@ impl Options {
             device: None,
             scratch: None,
         };
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            let name = word.to_string_lossy();
-            let value = words
-                .next()
-                .ok_or_else(|| Failure::new(2, format!("{name} needs a value")))?;
-            match &*name {
-                "--socket" => options.socket = value.into(),
-                "--scratch" => options.scratch = Some(value.into()),
-                "--device" => options.device = Some(value.into()),
-                "--idle" => options.idle = seconds(&name, value)?,
-                "--first" => options.first = Some(seconds(&name, value)?),
-                _ => return Err(Failure::new(2, format!("there is no option {name}"))),
+        let operands = read_options(words, |name, words| {
+            match name {
+                "--socket" => options.socket = words.value(name)?.into(),
+                "--scratch" => options.scratch = Some(words.value(name)?.into()),
+                "--device" => options.device = Some(words.value(name)?.into()),
+                "--idle" => options.idle = seconds(name, words.value(name)?)?,
+                "--first" => options.first = Some(seconds(name, words.value(name)?)?),
+                _ => return Ok(false),
             }
+            Ok(true)
+        })?;
+        match operands.first() {
+            Some(word) => {
+                let word = word.to_string_lossy();
+                Err(Failure::new(2, format!("{word} is no option")))
+            }
+            None => Ok(options),
         }
-        Ok(options)
     }
 
-    /// What jobs may touch: the volume alone, whatever a client sends. They run no commands and write no logs.
-    fn permissions(&self) -> Permissions {
-        let targets = self.scratch.iter().chain(&self.device);
-        let targets = targets.map(|path| path.to_string_lossy().into_owned());
-        Permissions {
-            targets: Some(targets.collect()),
-            logs: None,
-            commands: false,
-        }
+    /// The volume that plans are run on.
+    fn volume(&self) -> impl Iterator<Item = &Path> {
+        self.scratch
+            .iter()
+            .chain(&self.device)
+            .map(PathBuf::as_path)
     }
 }
 
@@ -171,7 +171,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let interrupt = signals()?;
     let runner = LocalRunner {
         interrupt: interrupt.clone(),
-        permissions: Some(options.permissions()),
+        permissions: Some(volume::permissions(options.volume())),
         ..LocalRunner::default()
     };
     // A socket that an agent before this one has left.
@@ -481,5 +481,6 @@ mod tests {
         assert!(message(&["--idle", "x"]).contains("whole seconds"));
         assert!(message(&["--sock", "x"]).contains("--sock"));
         assert!(message(&["--idle"]).contains("needs a value"));
+        assert!(message(&["idle", "5"]).contains("idle is no option"));
     }
 }

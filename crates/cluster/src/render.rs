@@ -96,7 +96,7 @@ impl Rendering<'_> {
         let is_block = self.options.volume_mode == VolumeMode::Block;
         if is_block && matches!(self.options.target, Target::Claim { .. }) {
             return refuse(
-                "nobody would look what this block device carries before it is written",
+                "nobody would look whether another pod uses this block device before it is written",
                 "run it with iosonde, which does, or name a storage class",
             );
         }
@@ -316,6 +316,18 @@ mod tests {
     }
 
     #[test]
+    fn manifest_of_a_device_has_the_consent_that_was_given() {
+        let has = |is_agreed, option: &str| {
+            let mut options = options("sc://fast", None);
+            options.volume_mode = VolumeMode::Block;
+            options.allow_overwrite = is_agreed;
+            rendered(Form::Job, &options).unwrap().contains(option)
+        };
+        assert!(has(true, "--allow-overwrite"));
+        assert!(!has(false, "--allow-overwrite") && !has(true, "--allow-in-use"));
+    }
+
+    #[test]
     fn what_a_manifest_cannot_know_is_refused() {
         let said = |form, change: &dyn Fn(&mut ClusterOptions)| {
             let mut options = options("sc://fast", Some(2));
@@ -340,6 +352,6 @@ mod tests {
             o.target = "pvc://raw".parse().unwrap();
             o.volume_mode = VolumeMode::Block;
         });
-        assert!(raw.contains("what this block device carries"), "{raw}");
+        assert!(raw.contains("another pod uses this block device"), "{raw}");
     }
 }

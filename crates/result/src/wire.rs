@@ -237,6 +237,9 @@ pub fn line<T: Serialize>(document: &T) -> String {
 /// the log off between the two.
 pub const LAST_WORD: &str = "iosonde: the result is in the line above, for `iosonde k8s collect`";
 
+/// Exit status of `iosonde-agent result` where the pod has kept no result.
+pub const NOT_KEPT_STATUS: u8 = 4;
+
 /// What a pod that runs a job by itself writes last.
 pub fn farewell(outcome: Result<RunResult, RunError>) -> String {
     format!(

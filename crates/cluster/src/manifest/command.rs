@@ -56,7 +56,7 @@ impl RunSpec<'_> {
                         self.own_scratch("$(JOB_COMPLETION_INDEX)"),
                     ]);
                 }
-                words.extend(self.shared_device().iter().map(ToString::to_string));
+                words.extend(self.device_consent().iter().map(ToString::to_string));
                 if stays {
                     words.extend(["--stay", "--keep", RESULT_FILE].map(str::to_owned));
                 }
@@ -94,12 +94,17 @@ impl RunSpec<'_> {
         format!("serve --socket {AGENT_DIRECTORY}/socket --idle {IDLE_S}{first} {use_of_volume}")
     }
 
-    /// Pods of a manifest that share a device on one node are in each other's way when each holds it for itself.
-    fn shared_device(&self) -> Vec<&'static str> {
-        match self.is_block() && self.is_shared() {
-            true => vec!["--allow-in-use", DEVICE],
-            false => Vec::new(),
+    /// What the agent of a manifest may do with its device. Pods that share one on a node are in each other's way when each holds it
+    /// for itself.
+    fn device_consent(&self) -> Vec<&'static str> {
+        let mut words = Vec::new();
+        if self.is_block() && self.options.allow_overwrite {
+            words.extend(["--allow-overwrite", DEVICE]);
         }
+        if self.is_block() && self.is_shared() {
+            words.extend(["--allow-in-use", DEVICE]);
+        }
+        words
     }
 
     fn own_scratch(&self, index: &str) -> String {

@@ -129,12 +129,15 @@ pub(super) fn split(words: &[OsString]) -> Result<(Option<Elsewhere>, Vec<OsStri
             "on this machine the job says where: --directory=DIRECTORY or --filename=FILE",
         ));
     };
-    let is_claim = matches!(target, Target::Claim { .. });
-    let is_it = |path: &PathBuf| is_claim && path.as_os_str() == parsed.target.as_str();
+    let has_claim = matches!(
+        target,
+        Target::Claim { .. } | Target::StorageClass(_) | Target::Ephemeral(_)
+    );
+    let is_it = |path: &PathBuf| has_claim && path.as_os_str() == parsed.target.as_str();
     if !parsed.allow_overwrite.iter().all(is_it) {
         return Err(Failure::usage(
-            "--allow-overwrite is for devices of this machine, images of Ceph and the claim that --target names",
-            "name the claim of --target, or leave it out: else only volumes and directories of our own are written",
+            "--allow-overwrite is for devices of this machine, images of Ceph and the claim or class that --target names",
+            "name it as --target does, or leave it out: else only volumes and directories of our own are written",
         ));
     }
     let there = InPods {
@@ -173,6 +176,7 @@ impl InPods {
         cluster::refuse_what_stays_behind(&parsed.plan)?;
         let text = job_file(parsed)?;
         let options = cluster::options_of_pods(self.target.clone(), &self.args, self.pods)?;
+        let options = cluster::with_consent(options, &self.target.to_string(), &self.consent);
         if options.watch_nodes.iter().flatten().next().is_some() {
             return Err(Failure::usage(
                 "--watch-node has no effect on manifests: nodes are watched by the iosonde that starts the run",

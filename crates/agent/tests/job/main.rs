@@ -1,8 +1,10 @@
 //! A job file that the agent runs by itself, as in the pods of rendered manifests.
 
+mod device;
+
 use iosonde_result::run::RunResult;
 use iosonde_result::session::RunError;
-use iosonde_result::wire::{LAST_WORD, outcome_in};
+use iosonde_result::wire::{LAST_WORD, NOT_KEPT_STATUS, outcome_in};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -74,11 +76,63 @@ fn it_stays_until_it_is_told_to_end_where_it_would_be_started_again() {
     }
     assert_eq!(child.try_wait().unwrap(), None, "it stays");
     // A node cuts logs: what it has said can be read again in the pod.
-    let told = Command::new(AGENT).arg("result").arg(&kept).output();
-    let result = outcome(&told.unwrap()).unwrap();
+    let read = |more: &[&str], path: &Path| {
+        let mut result = Command::new(AGENT);
+        result.arg("result").args(more).arg(path).output().unwrap()
+    };
+    let told = read(&[], &kept);
+    let result = outcome(&told).unwrap();
     assert_eq!(result.workers[0].directions.write.total_ios, 256);
+    // A connection that broke behind 100 bytes.
+    assert_eq!(read(&["--from", "100"], &kept).stdout, told.stdout[100..]);
+    let missing = read(&[], &directory.path().join("other"));
+    assert_eq!(missing.status.code(), Some(i32::from(NOT_KEPT_STATUS)));
     let id = child.id().to_string();
     assert!(Command::new("kill").arg(id).status().unwrap().success());
     out.read_to_string(&mut line).unwrap();
     assert!(child.wait().unwrap().success());
+}
+
+/// A manifest is applied from a file that anybody may have changed.
+#[test]
+fn job_that_leads_out_of_its_volume_is_refused_before_it_starts() {
+    let directory = tempfile::tempdir().unwrap();
+    let outside = directory.path().join("outside");
+    let name = outside.to_str().unwrap();
+    for option in [
+        format!("exec_prerun=touch {name}"),
+        format!("exec_postrun=touch {name}"),
+        format!("mem=mmap:{name}"),
+        format!("write_iolog={name}"),
+        format!("write_bw_log={name}"),
+    ] {
+        let output = job(directory.path(), &format!("{JOB}{option}\n"), &[])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(3), "{option}");
+        let error = outcome(&output).unwrap_err();
+        let (option, _) = option.split_once('=').unwrap();
+        assert!(error.to_string().contains(option), "{error}");
+        let made = std::fs::read_dir(directory.path()).unwrap().flatten();
+        let made: Vec<_> = made.map(|entry| entry.file_name()).collect();
+        assert_eq!(made, ["job.fio"], "{option}");
+    }
+}
+
+#[test]
+fn control_characters_of_a_job_file_are_escaped_in_the_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = JOB.replace(
+        "[t]",
+        "[t\u{1b}]0;title\u{7}\u{9b}2J]\ndescription=\u{202e}lines",
+    );
+    let output = job(directory.path(), &text, &[]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let printed = String::from_utf8(output.stdout.clone()).unwrap();
+    assert!(printed.contains("t\\u001b]0;title"), "{printed}");
+    let is_raw = |c: char| c.is_control() && !"\n\t".contains(c) || c == '\u{202e}';
+    assert!(!printed.contains(is_raw), "{printed:?}");
+    // Whoever collects the result gets the name as it is.
+    let result = outcome(&output).unwrap();
+    assert_eq!(result.plan.jobs[0].name, "t\u{1b}]0;title\u{7}\u{9b}2J");
 }
