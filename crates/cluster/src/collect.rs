@@ -1,15 +1,15 @@
 //! The results of rendered manifests: what their pods have written, put together.
 
+mod kept;
+
 use crate::api;
 use crate::connect::Cluster;
 use crate::diagnose::{Hindrance, Sight, State};
-use crate::image::AGENT_IN_IMAGE;
 use crate::lifecycle::{AWAY, Hindered, too_late};
-use crate::manifest::{PODS_ANNOTATION, RENDERED_LABEL, RESULT_FILE, TARGET_ANNOTATION};
+use crate::manifest::{PODS_ANNOTATION, RENDERED_LABEL, TARGET_ANNOTATION};
 use crate::options::ClusterOptions;
 use crate::runner::{complete, runtime};
 use crate::session::{Told, Watch};
-use crate::transport::output_of;
 use iosonde_result::pods::{PodRun, combined};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::RunError;
@@ -17,8 +17,9 @@ use iosonde_result::wire::{LAST_WORD, outcome_in, was_cut_short};
 use iosonde_result::words;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Event, Pod};
+use kept::KeptParts;
 use kube::api::{Api, ListParams, LogParams};
-use kube::client::UpgradeConnectionError;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -69,6 +70,7 @@ pub fn collect(
             timeout: options.timeout,
             cluster,
             id,
+            parts: RefCell::default(),
         };
         gathering.gather(&mut watch).await
     });
@@ -167,6 +169,7 @@ struct Gathering {
     cluster: Cluster,
     id: String,
     timeout: Duration,
+    parts: RefCell<KeptParts>,
 }
 
 impl Gathering {
@@ -264,8 +267,14 @@ impl Gathering {
                 let Some(kept) = self.kept(pod).await? else {
                     return Ok(None);
                 };
-                let outcome = outcome_in(&kept);
-                (kept, outcome)
+                let Some(outcome) = outcome_in(&kept) else {
+                    return Err(lost(
+                        pod,
+                        "its node has cut its log, and what the pod has kept is no result",
+                        "see `kubectl logs` of the pod, and render the manifest with an image of this version",
+                    ));
+                };
+                (kept, Some(outcome))
             }
             (outcome, _) => (log, outcome),
         };
@@ -286,35 +295,6 @@ impl Gathering {
                 "see `kubectl describe pod`, and apply the manifest again",
             )),
             None => Ok(None),
-        }
-    }
-
-    /// What a pod that stays has kept: its node has cut its log since. `None` where the pod did not answer now.
-    async fn kept(&self, pod: &Pod) -> Result<Option<String>, RunError> {
-        let command = [AGENT_IN_IMAGE, "result", RESULT_FILE];
-        match output_of(&self.pods(), name(pod), &command).await {
-            Ok(kept) if kept.is_empty() => Err(lost(
-                pod,
-                "its node has cut its log before the result was read, and the pod has not kept it",
-                "see `kubectl logs` of the pod, and render the manifest again",
-            )),
-            Ok(kept) => Ok(Some(kept)),
-            Err(kube::Error::UpgradeConnection(UpgradeConnectionError::ProtocolSwitch(status)))
-                if status.is_client_error() =>
-            {
-                Err(lost(
-                    pod,
-                    &format!(
-                        "its node has cut its log, and its result cannot be read in the pod: {status}"
-                    ),
-                    "ask for the role in the manifest, which permits exec in its pods",
-                ))
-            }
-            Err(error) if api::is_away(&error) || api::is_missing(&error) => Ok(None),
-            Err(error) => Err(api::failed(
-                &format!("reading the result of {}", name(pod)),
-                &error,
-            )),
         }
     }
 

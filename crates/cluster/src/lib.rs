@@ -22,6 +22,7 @@ mod nodes;
 pub mod options;
 mod patch;
 mod pods;
+mod pod_command;
 pub mod preflight;
 mod reconnect;
 pub mod render;

@@ -1,12 +1,11 @@
-//! Messages of the agent and output of commands in a pod, over exec.
+//! Messages of the agent, over exec in its pod.
 
 use crate::api;
 use crate::lifecycle::Objects;
 use crate::manifest::{AGENT_DIRECTORY, CONTAINER};
 use iosonde_result::session::RunError;
 use iosonde_result::wire::{LONGEST_MESSAGE_BYTES, Message, PROTOCOL, Request, line};
-use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Api, AttachParams, AttachedProcess};
+use kube::api::{AttachParams, AttachedProcess};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use tokio::io::{
@@ -16,7 +15,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-/// How long sending the agent, or reading a result, may take: megabytes over a bad line.
+/// How long sending the agent may take: megabytes over a bad line.
 pub(crate) const UPLOAD: Duration = Duration::from_secs(180);
 /// How long the agent may take to say its first word.
 const HELLO: Duration = Duration::from_secs(30);
@@ -27,38 +26,13 @@ pub(crate) const SILENCE: Duration = Duration::from_secs(20);
 /// How long after the end of a connection another stands in for it.
 const STAND_IN: Duration = Duration::from_secs(5);
 /// Bytes on their way in each direction.
-const BUFFER_BYTES: usize = 256 << 10;
+pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 
 pub(crate) async fn read_to_end(from: Option<impl AsyncRead + Unpin>, text: &mut String) {
     if let Some(mut from) = from {
         // What was read until a connection broke is all there is to say.
         let _ = from.read_to_string(text).await;
     }
-}
-
-/// What a command prints in a pod. Half of it if the connection breaks: what ends it must tell that it is whole.
-pub(crate) async fn output_of(
-    pods: &Api<Pod>,
-    pod: &str,
-    command: &[&str],
-) -> Result<String, kube::Error> {
-    let params = AttachParams::default()
-        .container(CONTAINER)
-        .stdin(false)
-        .stdout(true)
-        .stderr(false)
-        .max_stdout_buf_size(BUFFER_BYTES);
-    let mut process = pods.exec(pod, command.to_vec(), &params).await?;
-    let mut said = String::new();
-    let stdout = process.stdout();
-    let read = read_to_end(
-        stdout.map(|from| from.take(LONGEST_MESSAGE_BYTES as u64)),
-        &mut said,
-    );
-    // A connection that is silent for good is given up: the caller asks again.
-    let _ = timeout(UPLOAD, read).await;
-    process.abort();
-    Ok(said)
 }
 
 pub(crate) async fn exec(

@@ -6,13 +6,16 @@ use iosonde_engine::system_env::SystemEnv;
 use iosonde_job::Target;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
-use iosonde_result::wire::{cut_short, farewell};
+use iosonde_result::wire::{LAST_WORD, NOT_KEPT_STATUS, cut_short, farewell};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::time::Duration;
+use tungstenite::Message;
+use tungstenite::accept_hdr;
+use tungstenite::handshake::server::{Request, Response};
 
 /// Answers what is asked of it: pods as a list, and what each has written.
 struct Server {
@@ -22,6 +25,20 @@ struct Server {
     logs: BTreeMap<String, String>,
     /// What is written once it was asked for so often.
     later: Option<(u32, String, String)>,
+    /// What a pod has kept.
+    kept: String,
+    /// How it is read, each time that it is.
+    reads: Vec<Read>,
+}
+
+/// What comes of a wish to read what a pod has kept.
+enum Read {
+    /// So many bytes, until the connection breaks.
+    Break(usize),
+    /// All that is left, in two parts.
+    Whole,
+    /// The pod has no such file.
+    NotKept,
 }
 
 impl Server {
@@ -38,6 +55,12 @@ impl Server {
     }
 
     fn answer(&mut self, mut stream: TcpStream) -> std::io::Result<()> {
+        let mut head = [0; 4096];
+        let length = stream.peek(&mut head)?;
+        if String::from_utf8_lossy(&head[..length]).contains("/exec?") {
+            self.execute(stream);
+            return Ok(());
+        }
         let mut lines = BufReader::new(stream.try_clone()?).lines();
         let first = lines.next().transpose()?.unwrap_or_default();
         for line in lines {
@@ -82,6 +105,60 @@ impl Server {
             "HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
             body.len()
         )
+    }
+}
+
+impl Server {
+    /// Runs `iosonde-agent result`: standard output is channel 1 of a WebSocket, the end of the command channel 3.
+    // tungstenite says what its callback returns.
+    #[allow(clippy::result_large_err)]
+    fn execute(&mut self, stream: TcpStream) {
+        const OUTPUT: u8 = 1;
+        const STATUS: u8 = 3;
+        let mut query = String::new();
+        let mut socket = accept_hdr(stream, |request: &Request, mut response: Response| {
+            query = request.uri().query().unwrap_or_default().to_owned();
+            let protocol = "v5.channel.k8s.io".parse().unwrap();
+            response
+                .headers_mut()
+                .insert("Sec-WebSocket-Protocol", protocol);
+            Ok(response)
+        })
+        .unwrap();
+        let from = query.split_once("command=--from&command=");
+        let from = from.map(|(_, rest)| rest.split('&').next().unwrap());
+        let from: usize = from.map_or(0, |from| from.parse().unwrap());
+        let mut send = |channel: u8, bytes: &[u8]| {
+            let message = [&[channel][..], bytes].concat();
+            socket.send(Message::binary(message)).unwrap();
+        };
+        let left = &self.kept.as_bytes()[from..];
+        let status = match self.reads.remove(0) {
+            Read::Break(bytes) => return send(OUTPUT, &left[..bytes]),
+            Read::Whole => {
+                let (first, second) = left.split_at(left.len() / 2);
+                send(OUTPUT, first);
+                send(OUTPUT, second);
+                json!({"status": "Success"})
+            }
+            Read::NotKept => json!({
+                "status": "Failure", "reason": "NonZeroExitCode", "message": "exit code 4",
+                "details": {"causes": [{"reason": "ExitCode", "message": NOT_KEPT_STATUS.to_string()}]},
+            }),
+        };
+        send(STATUS, status.to_string().as_bytes());
+        let _ = socket.close(None);
+        let _ = socket.flush();
+    }
+}
+
+/// A pod of a StatefulSet whose node has cut its log: only the reminder is left.
+fn rotated(reads: Vec<Read>) -> Server {
+    let name = "iosonde-0a1b2c3d-0";
+    Server {
+        kept: farewell(Ok(result(1000))),
+        reads,
+        ..server(&[(name, "Running", format!("{LAST_WORD}\n"))])
     }
 }
 
@@ -165,6 +242,8 @@ fn server(pods: &[(&str, &str, String)]) -> Server {
             .map(|(name, _, log)| ((*name).to_owned(), log.clone()))
             .collect(),
         later: None,
+        kept: String::new(),
+        reads: Vec::new(),
     }
 }
 
@@ -266,4 +345,26 @@ fn what_has_just_been_applied_has_no_pods_yet() {
     let there = server(&[("iosonde-0a1b2c3d-0", "Succeeded", farewell(Ok(result(7))))]);
     let early = Server { early: 2, ..there };
     assert!(collected("early", early, None).is_ok());
+}
+
+#[test]
+fn kept_result_is_read_on_where_a_connection_broke() {
+    let reads = vec![
+        Read::Break(0),
+        Read::Break(500),
+        Read::Break(700),
+        Read::Whole,
+    ];
+    let collected = collected("broken", rotated(reads), None).unwrap();
+    assert_eq!(
+        collected.result.workers[0].directions.read.total_ios,
+        result(1000).workers[0].directions.read.total_ios
+    );
+}
+
+#[test]
+fn result_is_not_kept_where_the_pod_says_so() {
+    let reads = vec![Read::Break(0), Read::NotKept];
+    let error = collected("notkept", rotated(reads), None).unwrap_err();
+    assert!(error.to_string().contains("has not kept it"), "{error}");
 }

@@ -1,0 +1,123 @@
+//! The result that a pod of a StatefulSet has kept in a file, read over as many connections as it takes.
+
+use super::{Gathering, lost, name, restarts};
+use crate::api;
+use crate::image::AGENT_IN_IMAGE;
+use crate::lifecycle::AWAY;
+use crate::manifest::RESULT_FILE;
+use crate::pod_command::{CommandEnd, output_of};
+use iosonde_result::session::RunError;
+use iosonde_result::wire::{LONGEST_MESSAGE_BYTES, NOT_KEPT_STATUS};
+use k8s_openapi::api::core::v1::Pod;
+use kube::client::UpgradeConnectionError;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// What was read of the results of pods until a connection broke, by the container that wrote them.
+pub(super) type KeptParts = BTreeMap<(String, i32), KeptPart>;
+
+/// A part of a result.
+#[derive(Debug)]
+pub(super) struct KeptPart {
+    bytes: Vec<u8>,
+    /// When something came last.
+    at: Instant,
+}
+
+impl Default for KeptPart {
+    fn default() -> KeptPart {
+        KeptPart {
+            bytes: Vec::new(),
+            at: Instant::now(),
+        }
+    }
+}
+
+impl Gathering {
+    /// What a pod that stays has kept: its node has cut its log since. `None`: not all of it is there yet, the next look reads on.
+    pub(super) async fn kept(&self, pod: &Pod) -> Result<Option<String>, RunError> {
+        let uid = pod.metadata.uid.clone().unwrap_or_default();
+        let container = (uid, restarts(pod));
+        let part = self.parts.borrow_mut().remove(&container);
+        let mut part = part.unwrap_or_default();
+        let from = part.bytes.len().to_string();
+        let mut command = vec![AGENT_IN_IMAGE, "result"];
+        if !part.bytes.is_empty() {
+            command.extend(["--from", &from]);
+        }
+        command.push(RESULT_FILE);
+        let printed = match output_of(&self.pods(), name(pod), &command).await {
+            Ok(printed) => printed,
+            Err(kube::Error::UpgradeConnection(UpgradeConnectionError::ProtocolSwitch(status)))
+                if status.is_client_error() =>
+            {
+                return Err(unreadable(
+                    pod,
+                    &status.to_string(),
+                    "ask for the role in the manifest, which permits exec in its pods",
+                ));
+            }
+            Err(error) if api::is_away(&error) || api::is_missing(&error) => {
+                self.parts.borrow_mut().insert(container, part);
+                return Ok(None);
+            }
+            Err(error) => {
+                let doing = format!("reading the result of {}", name(pod));
+                return Err(api::failed(&doing, &error));
+            }
+        };
+        if !printed.bytes.is_empty() {
+            part.at = Instant::now();
+            part.bytes.extend(printed.bytes);
+        }
+        match printed.end {
+            Some(CommandEnd::Success) => {
+                Ok(Some(String::from_utf8_lossy(&part.bytes).into_owned()))
+            }
+            Some(CommandEnd::Failure { status, message }) => Err(refused(pod, status, &message)),
+            None => {
+                bounded(pod, &part)?;
+                self.parts.borrow_mut().insert(container, part);
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// An error where reading goes on for nothing.
+fn bounded(pod: &Pod, part: &KeptPart) -> Result<(), RunError> {
+    if part.bytes.len() >= LONGEST_MESSAGE_BYTES {
+        let most_mib = LONGEST_MESSAGE_BYTES >> 20;
+        let problem = format!("it has more than {most_mib} MiB");
+        return Err(unreadable(pod, &problem, "render a shorter job"));
+    }
+    if part.at.elapsed() >= AWAY {
+        let seconds = AWAY.as_secs();
+        let problem = format!("for {seconds} s each connection has ended before anything came");
+        let remedy = "check the network between here and the cluster, and collect again: the pod keeps its result";
+        return Err(unreadable(pod, &problem, remedy));
+    }
+    Ok(())
+}
+
+/// The command in the pod has failed.
+fn refused(pod: &Pod, status: Option<i32>, message: &str) -> RunError {
+    if status == Some(i32::from(NOT_KEPT_STATUS)) {
+        return lost(
+            pod,
+            "its node has cut its log before the result was read, and the pod has not kept it",
+            "see `kubectl logs` of the pod, and render the manifest again",
+        );
+    }
+    unreadable(
+        pod,
+        message,
+        "see `kubectl logs` of the pod, and collect again: it keeps its result",
+    )
+}
+
+fn unreadable(pod: &Pod, problem: &str, remedy: &str) -> RunError {
+    let cause =
+        format!("its node has cut its log, and its result cannot be read in the pod: {problem}");
+    lost(pod, &cause, remedy)
+}

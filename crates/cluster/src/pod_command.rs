@@ -1,0 +1,167 @@
+//! A command in a pod and what it prints, over exec.
+
+use crate::manifest::CONTAINER;
+use crate::transport::{BUFFER_BYTES, SILENCE};
+use iosonde_result::wire::LONGEST_MESSAGE_BYTES;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
+use kube::api::{Api, AttachParams};
+use std::pin::pin;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::time::timeout;
+
+/// What a command has printed in a pod, as far as it came here.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Printed {
+    pub(crate) bytes: Vec<u8>,
+    /// How the command ended. `None`: the connection broke before that was said, and there may be more.
+    pub(crate) end: Option<CommandEnd>,
+}
+
+/// How a command has ended, as the node says it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum CommandEnd {
+    /// With exit status 0.
+    Success,
+    /// With another exit status, or it was not started.
+    Failure {
+        /// The exit status, if it had one.
+        status: Option<i32>,
+        /// What the node says of it.
+        message: String,
+    },
+}
+
+/// Runs a command and reads what it prints, for as long as that takes: only a silent connection is given up.
+pub(crate) async fn output_of(
+    pods: &Api<Pod>,
+    pod: &str,
+    command: &[&str],
+) -> Result<Printed, kube::Error> {
+    let params = AttachParams::default()
+        .container(CONTAINER)
+        .stdin(false)
+        .stdout(true)
+        .stderr(false)
+        .max_stdout_buf_size(BUFFER_BYTES);
+    let mut process = pods.exec(pod, command.to_vec(), &params).await?;
+    let (Some(stdout), Some(status)) = (process.stdout(), process.take_status()) else {
+        return Ok(Printed::default());
+    };
+    let stdout = stdout.take(LONGEST_MESSAGE_BYTES as u64);
+    let printed = read(stdout, status, SILENCE).await;
+    process.abort();
+    Ok(printed)
+}
+
+/// Reads until the command has ended, the connection has, or nothing has come for `silence`.
+async fn read(
+    mut from: impl AsyncRead + Unpin,
+    status: impl Future<Output = Option<Status>>,
+    silence: Duration,
+) -> Printed {
+    let mut status = pin!(status);
+    let mut bytes = Vec::new();
+    let mut buffer = vec![0; BUFFER_BYTES];
+    loop {
+        // All that was printed arrives before the status does, which is lost with the connection.
+        let next = async {
+            tokio::select! {
+                biased;
+                count = from.read(&mut buffer) => Ok(count.unwrap_or(0)),
+                status = &mut status => Err(status),
+            }
+        };
+        let end = match timeout(silence, next).await {
+            Ok(Ok(count @ 1..)) => {
+                bytes.extend_from_slice(&buffer[..count]);
+                continue;
+            }
+            Ok(Ok(0)) => timeout(silence, &mut status).await.ok().flatten(),
+            Ok(Err(status)) => status,
+            Err(_) => None,
+        };
+        return Printed {
+            bytes,
+            end: end.map(|status| end_of(&status)),
+        };
+    }
+}
+
+fn end_of(status: &Status) -> CommandEnd {
+    if status.status.as_deref() == Some("Success") {
+        return CommandEnd::Success;
+    }
+    let details = status.details.as_ref();
+    let mut causes = details
+        .into_iter()
+        .flat_map(|details| details.causes.iter().flatten());
+    let exit = causes.find(|cause| cause.reason.as_deref() == Some("ExitCode"));
+    CommandEnd::Failure {
+        status: exit.and_then(|cause| cause.message.as_ref()?.parse().ok()),
+        message: status.message.clone().unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{from_value, json};
+    use std::future::{pending, ready};
+    use tokio::io::AsyncWriteExt;
+    use tokio::time::sleep;
+
+    const SILENCE: Duration = Duration::from_millis(400);
+
+    fn success() -> Status {
+        from_value(json!({"status": "Success"})).unwrap()
+    }
+
+    fn read_all<S: Future<Output = Option<Status>>>(from: &[u8], status: S) -> Printed {
+        let runtime = crate::runner::runtime().unwrap();
+        runtime.block_on(read(from, status, SILENCE))
+    }
+
+    #[test]
+    fn output_is_whole_where_the_node_says_how_the_command_ended() {
+        let whole = read_all(b"all of it", ready(Some(success())));
+        assert_eq!(whole.bytes, b"all of it");
+        assert_eq!(whole.end, Some(CommandEnd::Success));
+        let missing = json!({"status": "Failure", "message": "exit 4", "reason": "NonZeroExitCode",
+            "details": {"causes": [{"reason": "ExitCode", "message": "4"}]}});
+        let failed = read_all(b"", ready(Some(from_value(missing).unwrap())));
+        let expected = CommandEnd::Failure {
+            status: Some(4),
+            message: "exit 4".to_owned(),
+        };
+        assert_eq!(failed.end, Some(expected));
+        // The connection broke: behind what was printed, and without an end of the output.
+        let half = read_all(b"half", ready(None));
+        assert_eq!((half.bytes, half.end), (b"half".to_vec(), None));
+        let silent = read_all(b"half", pending());
+        assert_eq!((silent.bytes, silent.end), (b"half".to_vec(), None));
+    }
+
+    #[test]
+    fn output_may_take_longer_than_silence_in_pieces_that_do_not() {
+        let runtime = crate::runner::runtime().unwrap();
+        let (mut pod, from) = tokio::io::duplex(1024);
+        let printed = runtime.block_on(async {
+            let print = async move {
+                for _ in 0..8 {
+                    sleep(SILENCE / 4).await;
+                    pod.write_all(b"piece").await.unwrap();
+                }
+            };
+            tokio::join!(print, read(from, ready_after(SILENCE * 5 / 2), SILENCE)).1
+        });
+        assert_eq!(printed.bytes.len(), 8 * 5);
+        assert_eq!(printed.end, Some(CommandEnd::Success));
+    }
+
+    async fn ready_after(delay: Duration) -> Option<Status> {
+        sleep(delay).await;
+        Some(success())
+    }
+}
