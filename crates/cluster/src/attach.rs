@@ -13,6 +13,7 @@ use crate::pods::PodsSession;
 use crate::runner::{Made, MadePod, complete, index, lasting, runtime};
 use crate::session::{ClusterSession, Told, Watch};
 use crate::transport::Connection;
+use crate::volume_origin::VolumeOrigin;
 use iosonde_job::Target;
 use iosonde_result::session::RunError;
 use k8s_openapi::api::batch::v1::Job;
@@ -59,6 +60,7 @@ pub fn attach<'w>(
         labels: known.labels,
         pods,
         is_block: false,
+        origin: VolumeOrigin::Unknown,
         lasting: known.lasting,
         wanted: Vec::new(),
     };

@@ -1,10 +1,11 @@
 //! Whether the block device of a target may be written: judged by what the agents have found on it, before the first run.
 //!
-//! The device of a claim that is made for the run carries nothing of anybody. That of a claim that exists may be somebody's, which only
-//! a pod can see. An agent has no consent of its own: it gets it with each run, after its look.
+//! A device that a provisioner has made for the run carries nothing of anybody. That of a claim that exists may be somebody's, and so may
+//! a volume that a new claim got though it was there before: only a pod can see. An agent has no consent of its own: it gets it with each run, after its look.
 
 use crate::manifest::DEVICE;
 use crate::options::ClusterOptions;
+use crate::volume_origin::VolumeOrigin;
 use iosonde_job::Target;
 use iosonde_result::session::RunError;
 use iosonde_result::wire::{DeviceConsent, Place};
@@ -17,6 +18,7 @@ const CONSENT_OPTION: &str = "--allow-overwrite";
 pub(crate) struct DeviceTarget {
     /// The target as the user named it.
     target: Target,
+    origin: VolumeOrigin,
     /// What the agents may do with it.
     pub(crate) consent: Option<DeviceConsent>,
 }
@@ -28,6 +30,7 @@ impl DeviceTarget {
     /// When a process uses the device, or it carries data without consent to overwrite them.
     pub(crate) fn judge(
         options: &ClusterOptions,
+        origin: VolumeOrigin,
         found: &[Place],
     ) -> Result<DeviceTarget, RunError> {
         let target = options.target.clone();
@@ -52,11 +55,11 @@ impl DeviceTarget {
                 remedy_of_use(&target),
             );
         }
-        let is_agreed = options.allow_overwrite || is_made_for_the_run(&target);
+        let is_agreed = options.allow_overwrite || is_made_for_the_run(&target, origin);
         if let (Some(what), false) = (carries, is_agreed) {
             return refuse(
                 format!("this block device carries {what}"),
-                remedy_of_contents(&target),
+                remedy_of_contents(&target, origin),
             );
         }
         let is_shared = found.len() > 1 && options.is_one_volume();
@@ -66,7 +69,11 @@ impl DeviceTarget {
             (true, true) => Some(DeviceConsent::Shared),
             (false, true) => Some(DeviceConsent::Overwrite),
         };
-        Ok(DeviceTarget { target, consent })
+        Ok(DeviceTarget {
+            target,
+            origin,
+            consent,
+        })
     }
 
     /// What an agent refuses to write, in words of its client: the name and the options that the user knows.
@@ -78,7 +85,7 @@ impl DeviceTarget {
                 remedy: match self.consent {
                     // Only what is in use is refused then.
                     Some(_) => remedy_of_use(&self.target),
-                    None => remedy_of_contents(&self.target),
+                    None => remedy_of_contents(&self.target, self.origin),
                 },
             },
             other => other,
@@ -86,12 +93,17 @@ impl DeviceTarget {
     }
 }
 
-fn is_made_for_the_run(target: &Target) -> bool {
+/// Whether the target asks for new volumes. What it gets may be old.
+fn is_of_a_class(target: &Target) -> bool {
     matches!(target, Target::StorageClass(_) | Target::Ephemeral(_))
 }
 
+fn is_made_for_the_run(target: &Target, origin: VolumeOrigin) -> bool {
+    is_of_a_class(target) && origin == VolumeOrigin::Provisioned
+}
+
 fn remedy_of_use(target: &Target) -> String {
-    match is_made_for_the_run(target) {
+    match is_of_a_class(target) {
         true => "end what uses it on the node: lsblk shows mounts and devices made of it",
         false => {
             "end what uses it on the node, or measure a claim of your own: sc://CLASS with --volume-mode block"
@@ -100,11 +112,17 @@ fn remedy_of_use(target: &Target) -> String {
     .to_owned()
 }
 
-fn remedy_of_contents(target: &Target) -> String {
-    format!(
-        "measure a claim of your own (sc://CLASS with --volume-mode block); to destroy what is on this one, say so: \
-         {CONSENT_OPTION}={target}"
-    )
+fn remedy_of_contents(target: &Target, origin: VolumeOrigin) -> String {
+    let other = match (is_of_a_class(target), origin) {
+        (false, _) => "measure a claim of your own (sc://CLASS with --volume-mode block)",
+        (true, VolumeOrigin::Unknown) => {
+            "whether it is new cannot be seen: ask for the right to `list` persistentvolumeclaims and to `get` persistentvolumes"
+        }
+        (true, _) => {
+            "the class has handed out a volume that was there before: measure one whose provisioner makes new ones"
+        }
+    };
+    format!("{other}; to destroy what is on this one, say so: {CONSENT_OPTION}={target}")
 }
 
 #[cfg(test)]
@@ -136,7 +154,30 @@ mod tests {
     }
 
     fn judge(options: &ClusterOptions, found: &[Place]) -> Result<Option<DeviceConsent>, RunError> {
-        DeviceTarget::judge(options, found).map(|device| device.consent)
+        DeviceTarget::judge(options, VolumeOrigin::Provisioned, found).map(|device| device.consent)
+    }
+
+    #[test]
+    fn volume_of_a_class_that_was_there_before_is_judged_by_what_it_carries() {
+        let (empty, swap) = (found(None, None), found(Some("swap space"), None));
+        for target in ["sc://local", "ephemeral://local"] {
+            for origin in [VolumeOrigin::Existing, VolumeOrigin::Unknown] {
+                let judge = |is_agreed, found: &Place| {
+                    let found = std::slice::from_ref(found);
+                    DeviceTarget::judge(&options(target, is_agreed, 1), origin, found)
+                };
+                assert_eq!(judge(false, &empty).unwrap().consent, None);
+                let error = judge(false, &swap).unwrap_err();
+                let remedy = error.remedy();
+                assert!(error.to_string().contains("carries swap"), "{error}");
+                let option = format!("--allow-overwrite={target}");
+                assert!(remedy.ends_with(&option), "{remedy}");
+                let names_right = remedy.contains("persistentvolumes");
+                assert_eq!(names_right, origin == VolumeOrigin::Unknown, "{remedy}");
+                let agreed = judge(true, &swap).unwrap().consent;
+                assert_eq!(agreed, Some(DeviceConsent::Overwrite));
+            }
+        }
     }
 
     #[test]
@@ -205,6 +246,7 @@ mod tests {
         };
         let claim = |consent| DeviceTarget {
             target: "pvc://raw".parse().unwrap(),
+            origin: VolumeOrigin::Existing,
             consent,
         };
         let error = claim(None).explain(refused.clone());

@@ -32,6 +32,7 @@ pub mod survey;
 mod together;
 mod transport;
 
+mod volume_origin;
 pub use any::AnySession;
 pub use attach::{Attached, attach};
 pub use collect::{Collected, collect};

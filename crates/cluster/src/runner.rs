@@ -14,6 +14,7 @@ use crate::preflight::{self, Readiness};
 use crate::session::{ClusterSession, TICK, Told, Watch};
 use crate::transport::Connection;
 use futures::future::try_join_all;
+use crate::volume_origin::{VolumeOrigin, volume_origin};
 use iosonde_job::Target;
 use iosonde_result::session::RunError;
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -40,6 +41,8 @@ pub(crate) struct Made {
     pub(crate) pods: Vec<MadePod>,
     pub(crate) is_block: bool,
     /// The volume, in words, if it is there before and after.
+    /// Where the volumes come from; not looked at unless they are block devices.
+    pub(crate) origin: VolumeOrigin,
     pub(crate) lasting: Option<String>,
     /// Nodes to watch besides.
     pub(crate) wanted: Vec<Wanted>,
@@ -62,9 +65,10 @@ impl ClusterRunner<'_> {
         let mut made = self.make(&mut watch)?;
         let wanted = std::mem::take(&mut made.wanted);
         let mut session = ClusterSession::new(made, watch);
+        let origin = made.origin;
         if self.options.is_block() {
             let found = session.look()?;
-            session.agree_to(DeviceTarget::judge(&self.options, &[found])?);
+            session.agree_to(DeviceTarget::judge(&self.options, origin, &[found])?);
         }
         session.watch_nodes(wanted, self)?;
         Ok(session)
@@ -81,9 +85,10 @@ impl ClusterRunner<'_> {
         let mut made = self.make(&mut watch)?;
         let wanted = std::mem::take(&mut made.wanted);
         let mut session = PodsSession::new(made, watch);
+        let origin = made.origin;
         if self.options.is_block() {
             let found = session.look_in_all()?;
-            session.agree_to(DeviceTarget::judge(&self.options, &found)?);
+            session.agree_to(DeviceTarget::judge(&self.options, origin, &found)?);
         }
         session.watch_nodes(wanted, self)?;
         Ok(AnySession::Several(Box::new(session)))
@@ -128,17 +133,21 @@ impl ClusterRunner<'_> {
             objects.create(&spec).await?;
             let pods = begin(&objects, &spec, &self.agent, watch).await?;
             if spec.is_block() {
+            let mut origin = VolumeOrigin::Unknown;
                 preflight::refuse_other_users(&objects.cluster, &options, &id).await?;
             }
+                origin = volume_origin(&objects).await;
             let wanted = async { Ok(nodes::wanted(&options, &objects).await) };
-            Ok((pods, unless_interrupted(watch.interrupts, wanted).await?))
+            let wanted = unless_interrupted(watch.interrupts, wanted).await?;
+            Ok((pods, origin, wanted))
         });
         match begun {
-            Ok((pods, wanted)) => {
+            Ok((pods, origin, wanted)) => {
                 (watch.tell)(Told::Over);
                 Ok(Made {
                     is_block: spec.is_block(),
                     lasting: lasting(&options.target, spec.is_block()),
+                    origin,
                     wanted,
                     labels: ready.labels,
                     runtime,

@@ -71,6 +71,7 @@ impl<'w> ClusterSession<'w> {
             mut labels,
             mut pods,
             is_block,
+            origin: _,
             lasting,
             wanted: _,
         } = made;
@@ -458,6 +459,7 @@ mod tests {
     use super::*;
     use crate::connect::Cluster;
     use crate::runner::MadePod;
+    use crate::volume_origin::VolumeOrigin;
     use iosonde_result::session::RunError;
 
     struct Nobody;
@@ -502,6 +504,7 @@ mod tests {
             labels: BTreeMap::new(),
             pods: vec![pod],
             is_block: false,
+            origin: VolumeOrigin::Unknown,
             lasting: None,
             wanted: Vec::new(),
         };

@@ -2,7 +2,8 @@
 
 use super::Wanted;
 use crate::lifecycle::Objects;
-use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
+use crate::volume_origin::claim_of;
+use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
 use kube::api::{Api, ListParams};
 use std::collections::BTreeSet;
 
@@ -52,17 +53,6 @@ async fn found(objects: &Objects, names: &BTreeSet<String>) -> Result<Vec<Wanted
     Ok(served)
 }
 
-/// The claim behind the volume `data`.
-fn claim_of(pod: &Pod) -> Option<String> {
-    let volumes = pod.spec.as_ref()?.volumes.as_ref()?;
-    let data = volumes.iter().find(|volume| volume.name == "data")?;
-    match (&data.persistent_volume_claim, &data.ephemeral) {
-        (Some(source), _) => Some(source.claim_name.clone()),
-        (None, Some(_)) => Some(format!("{}-data", pod.metadata.name.as_ref()?)),
-        (None, None) => None,
-    }
-}
-
 /// What a volume says of its server, without a port.
 fn server(volume: &PersistentVolume) -> Option<String> {
     let spec = volume.spec.as_ref()?;
@@ -104,6 +94,7 @@ fn has_address(node: &Node, server: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use k8s_openapi::api::core::v1::Pod;
     use serde_json::{Value, from_value, json};
 
     fn of(spec: Value) -> Option<String> {
