@@ -4,6 +4,7 @@
 //! removes all.
 //! Its deadline and time-to-live let the cluster clean up when the client is gone.
 
+mod agent_directory;
 mod command;
 mod quantity;
 
@@ -13,9 +14,9 @@ pub use quantity::{Quantity, quantity, quantity_bytes};
 
 use crate::options::{ClusterOptions, Placement, VolumeMode};
 use crate::patch::patched;
+use agent_directory::{AGENT_VOLUME, temporary_directory};
 use iosonde_job::Target;
 use iosonde_result::session::RunError;
-use iosonde_result::wire::LONGEST_MESSAGE_BYTES;
 use k8s_openapi::api::batch::v1::{Job, JobSpec};
 use k8s_openapi::api::core::v1::{
     Affinity, Capabilities, ConfigMapVolumeSource, Container, EmptyDirVolumeSource,
@@ -49,10 +50,6 @@ pub(crate) const JOB_FILE: &str = "job.fio";
 pub const AGENT_DIRECTORY: &str = "/iosonde";
 /// Where a pod that stays keeps its result.
 pub(crate) const RESULT_FILE: &str = "/iosonde/result";
-/// Room for it: twice the longest that is read, as a new one is written beside the old one.
-const RESULT_BYTES: u64 = 2 * LONGEST_MESSAGE_BYTES as u64;
-/// Room for the agent and its socket.
-const AGENT_BYTES: u64 = 64 << 20;
 /// The container's name.
 pub const CONTAINER: &str = "iosonde";
 /// The label that tells nodes apart.
@@ -406,12 +403,9 @@ impl RunSpec<'_> {
             mount_path: path.to_owned(),
             ..VolumeMount::default()
         };
-        let mut mounts = match self.is_by_itself() {
-            true => vec![mount("job", JOB_DIRECTORY)],
-            false => vec![mount("agent", AGENT_DIRECTORY)],
-        };
-        if self.keeps_result() {
-            mounts.push(mount("result", AGENT_DIRECTORY));
+        let mut mounts = vec![mount(AGENT_VOLUME, AGENT_DIRECTORY)];
+        if self.is_by_itself() {
+            mounts.insert(0, mount("job", JOB_DIRECTORY));
         }
         if !is_block {
             mounts.push(mount("data", MOUNT));
@@ -431,6 +425,7 @@ impl RunSpec<'_> {
                 ..SecurityContext::default()
             }),
             resources: self.resources(),
+            env: Some(vec![temporary_directory()]),
             volume_mounts: Some(mounts),
             volume_devices: is_block.then(|| {
                 vec![VolumeDevice {
@@ -461,13 +456,9 @@ impl RunSpec<'_> {
     }
 
     fn volumes(&self) -> Vec<Volume> {
-        let first = match self.is_by_itself() {
-            true => self.job_volume(),
-            false => empty_volume("agent", AGENT_BYTES),
-        };
-        let mut volumes = vec![first];
-        if self.keeps_result() {
-            volumes.push(empty_volume("result", RESULT_BYTES));
+        let mut volumes = vec![self.agent_volume()];
+        if self.is_by_itself() {
+            volumes.insert(0, self.job_volume());
         }
         if self.claim_template().is_none() {
             volumes.push(self.data_volume());
@@ -561,18 +552,6 @@ impl RunSpec<'_> {
                 ..PersistentVolumeClaimSpec::default()
             },
         }
-    }
-}
-
-/// A directory of the pod itself.
-fn empty_volume(name: &str, bytes: u64) -> Volume {
-    Volume {
-        name: name.to_owned(),
-        empty_dir: Some(EmptyDirVolumeSource {
-            size_limit: Some(quantity(bytes)),
-            medium: None,
-        }),
-        ..Volume::default()
     }
 }
 
