@@ -3,6 +3,7 @@
 use crate::api;
 use crate::lifecycle::Objects;
 use crate::manifest::AGENT_DIRECTORY;
+use crate::node_watch::{NodeWatch, explained};
 use crate::options::AgentProgram;
 use crate::transport::{SILENCE, UPLOAD, exec, read_to_end};
 use iosonde_result::session::RunError;
@@ -28,6 +29,7 @@ pub(crate) async fn send_agent(
     let sha256 = hex(&Sha256::digest(agent.bytes));
     let deadline = Instant::now() + UPLOAD;
     let mut last = None;
+    let mut nodes = NodeWatch::default();
     for attempt in 0.. {
         let script = receive(agent.bytes.len(), &sha256, attempt);
         match timeout_at(deadline, send(objects, pod, &script, agent.bytes)).await {
@@ -43,31 +45,39 @@ pub(crate) async fn send_agent(
             }
             Err(_) => break,
         }
+        if let Some(dead) = nodes.look(objects).await {
+            let (cause, remedy) = explained(&dead);
+            return Err(unready(cause, remedy));
+        }
         sleep(AGAIN).await;
     }
     Err(last.unwrap_or_else(too_slow))
 }
 
-fn too_slow() -> RunError {
-    let seconds = UPLOAD.as_secs();
+fn unready(cause: String, remedy: String) -> RunError {
     RunError::Unready {
         what: "the pod".to_owned(),
-        cause: format!(
-            "the agent could not be sent into it: not all of it arrived within {seconds} s"
-        ),
-        remedy: "see that the API server answers (`kubectl get nodes`) and run it again, or use an image that has the agent \
-                 (`iosonde k8s image`)"
-            .to_owned(),
+        cause,
+        remedy,
     }
 }
 
-fn not_sent(cause: &str) -> RunError {
-    RunError::Unready {
-        what: "the pod".to_owned(),
-        cause: format!("the agent could not be sent into it: {cause}"),
-        remedy: "use an image that has `sh`, `head` and `sha256sum`, such as busybox, with --image"
+fn too_slow() -> RunError {
+    let seconds = UPLOAD.as_secs();
+    unready(
+        format!("the agent could not be sent into it: not all of it arrived within {seconds} s"),
+        "see that the API server answers (`kubectl get nodes`) and run it again, or use an image that has the agent \
+         (`iosonde k8s image`)"
             .to_owned(),
-    }
+    )
+}
+
+fn not_sent(cause: &str) -> RunError {
+    unready(
+        format!("the agent could not be sent into it: {cause}"),
+        "use an image that has `sh`, `head` and `sha256sum`, such as busybox, with --image"
+            .to_owned(),
+    )
 }
 
 /// What receives the agent. The number of bytes ends it, not the end of its input, which some runtimes never pass on; and

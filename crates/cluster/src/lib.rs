@@ -18,11 +18,12 @@ pub mod leftovers;
 mod lifecycle;
 pub mod manifest;
 mod namespace;
+mod node_watch;
 mod nodes;
 pub mod options;
 mod patch;
-mod pods;
 mod pod_command;
+mod pods;
 pub mod preflight;
 mod reconnect;
 pub mod render;
@@ -31,8 +32,8 @@ mod session;
 pub mod survey;
 mod together;
 mod transport;
-
 mod volume_origin;
+
 pub use any::AnySession;
 pub use attach::{Attached, attach};
 pub use collect::{Collected, collect};

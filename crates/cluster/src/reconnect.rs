@@ -1,6 +1,7 @@
 //! Another connection in place of one that broke: as long as the pod runs, and nobody wants it no longer.
 
-use crate::lifecycle::{Objects, Stranded};
+use crate::lifecycle::Objects;
+use crate::node_watch::{NodeWatch, explained};
 use crate::session::{ANSWER, TICK};
 use crate::transport::{Connection, Heard, unreadable};
 use iosonde_result::observer::Observer;
@@ -13,8 +14,6 @@ use tokio::runtime::Runtime;
 
 /// How long a lost connection is taken up again.
 const RECONNECT: Duration = Duration::from_secs(120);
-/// How long a node that the cluster takes for dead has to come back.
-const NODE: Duration = Duration::from_secs(15);
 
 /// Why there is no new connection in place of one that is lost.
 pub(crate) struct Broken {
@@ -41,7 +40,7 @@ pub(crate) fn reconnected(
     observer: &mut dyn Observer,
 ) -> Result<Connection, Broken> {
     let begun = Instant::now();
-    let mut dead_since: Option<Instant> = None;
+    let mut nodes = NodeWatch::default();
     observer.event(&Event {
         at_ns: 0,
         message: "the connection to the pod is lost; the run goes on, connecting again".to_owned(),
@@ -59,11 +58,7 @@ pub(crate) fn reconnected(
             Err((error, true)) => return Err(error.into()),
             Err(_) if interrupts() > 0 => return Err(RunError::Interrupted.into()),
             Err((error, _)) => {
-                dead_since = match runtime.block_on(objects.dead_node()) {
-                    Some(_) => dead_since.or_else(|| Some(Instant::now())),
-                    None => None,
-                };
-                let is_dead = dead_since.is_some_and(|since| since.elapsed() > NODE);
+                let is_dead = runtime.block_on(nodes.look(objects)).is_some();
                 if is_dead || begun.elapsed() > RECONNECT {
                     return Err(runtime.block_on(given_up(objects, &error)));
                 }
@@ -78,10 +73,7 @@ async fn given_up(objects: &Objects, error: &RunError) -> Broken {
     let dead = objects.dead_node().await;
     let may_go_on = dead.is_none();
     let (cause, remedy) = match dead {
-        Some(Stranded { node, .. }) => (
-            format!("its node {node} is not ready"),
-            format!("see `kubectl describe node {node}`, and run it again on another node"),
-        ),
+        Some(dead) => explained(&dead),
         None => (
             format!(
                 "for {} s nothing has answered: {error}",

@@ -7,14 +7,15 @@ use crate::device_consent::DeviceTarget;
 use crate::lifecycle::Objects;
 use crate::manifest::{RunSpec, Start};
 use crate::namespace;
+use crate::node_watch::explained;
 use crate::nodes::{self, Wanted};
 use crate::options::{AgentProgram, ClusterOptions};
 use crate::pods::PodsSession;
 use crate::preflight::{self, Readiness};
 use crate::session::{ClusterSession, TICK, Told, Watch};
 use crate::transport::Connection;
-use futures::future::try_join_all;
 use crate::volume_origin::{VolumeOrigin, volume_origin};
+use futures::future::try_join_all;
 use iosonde_job::Target;
 use iosonde_result::session::RunError;
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -40,9 +41,9 @@ pub(crate) struct Made {
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) pods: Vec<MadePod>,
     pub(crate) is_block: bool,
-    /// The volume, in words, if it is there before and after.
     /// Where the volumes come from; not looked at unless they are block devices.
     pub(crate) origin: VolumeOrigin,
+    /// The volume, in words, if it is there before and after.
     pub(crate) lasting: Option<String>,
     /// Nodes to watch besides.
     pub(crate) wanted: Vec<Wanted>,
@@ -64,8 +65,8 @@ impl ClusterRunner<'_> {
     pub fn open<'w>(&self, mut watch: Watch<'w>) -> Result<ClusterSession<'w>, RunError> {
         let mut made = self.make(&mut watch)?;
         let wanted = std::mem::take(&mut made.wanted);
-        let mut session = ClusterSession::new(made, watch);
         let origin = made.origin;
+        let mut session = ClusterSession::new(made, watch);
         if self.options.is_block() {
             let found = session.look()?;
             session.agree_to(DeviceTarget::judge(&self.options, origin, &[found])?);
@@ -84,8 +85,8 @@ impl ClusterRunner<'_> {
         }
         let mut made = self.make(&mut watch)?;
         let wanted = std::mem::take(&mut made.wanted);
-        let mut session = PodsSession::new(made, watch);
         let origin = made.origin;
+        let mut session = PodsSession::new(made, watch);
         if self.options.is_block() {
             let found = session.look_in_all()?;
             session.agree_to(DeviceTarget::judge(&self.options, origin, &found)?);
@@ -132,11 +133,11 @@ impl ClusterRunner<'_> {
         let begun = runtime.block_on(async {
             objects.create(&spec).await?;
             let pods = begin(&objects, &spec, &self.agent, watch).await?;
-            if spec.is_block() {
             let mut origin = VolumeOrigin::Unknown;
+            if spec.is_block() {
                 preflight::refuse_other_users(&objects.cluster, &options, &id).await?;
-            }
                 origin = volume_origin(&objects).await;
+            }
             let wanted = async { Ok(nodes::wanted(&options, &objects).await) };
             let wanted = unless_interrupted(watch.interrupts, wanted).await?;
             Ok((pods, origin, wanted))
@@ -146,8 +147,8 @@ impl ClusterRunner<'_> {
                 (watch.tell)(Told::Over);
                 Ok(Made {
                     is_block: spec.is_block(),
-                    lasting: lasting(&options.target, spec.is_block()),
                     origin,
+                    lasting: lasting(&options.target, spec.is_block()),
                     wanted,
                     labels: ready.labels,
                     runtime,
@@ -291,7 +292,17 @@ async fn start(
                     cause,
                     remedy,
                 },
-                _ => error,
+                _ => match objects.dead_node().await {
+                    Some(dead) => {
+                        let (cause, remedy) = explained(&dead);
+                        RunError::Unready {
+                            what: format!("the pod {name}"),
+                            cause,
+                            remedy,
+                        }
+                    }
+                    None => error,
+                },
             });
         }
     };

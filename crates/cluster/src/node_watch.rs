@@ -1,0 +1,34 @@
+//! Whether the node of a pod is dead, as the cluster sees it.
+
+use crate::lifecycle::{Objects, Stranded};
+use std::time::{Duration, Instant};
+
+/// How long a node that the cluster takes for dead has to come back.
+const NODE: Duration = Duration::from_secs(15);
+
+/// Looks at the nodes of a run's pods while one of the pods does not answer.
+#[derive(Debug, Default)]
+pub(crate) struct NodeWatch {
+    dead_since: Option<Instant>,
+}
+
+impl NodeWatch {
+    /// The pod whose node was dead each time for long enough.
+    pub(crate) async fn look(&mut self, objects: &Objects) -> Option<Stranded> {
+        let dead = objects.dead_node().await;
+        self.dead_since = match dead {
+            Some(_) => self.dead_since.or_else(|| Some(Instant::now())),
+            None => None,
+        };
+        dead.filter(|_| self.dead_since.is_some_and(|since| since.elapsed() > NODE))
+    }
+}
+
+/// Cause and remedy of what fails because a node is dead.
+pub(crate) fn explained(dead: &Stranded) -> (String, String) {
+    let node = &dead.node;
+    (
+        format!("its node {node} is not ready"),
+        format!("see `kubectl describe node {node}`, and run it again on another node"),
+    )
+}
