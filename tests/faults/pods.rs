@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use iosonde_e2e::Run;
 use iosonde_e2e::kube::{cluster, in_node, kubectl, kubectl_with};
-use iosonde_e2e::program::Invocation;
+use iosonde_e2e::program::{Invocation, Running};
 use rustix::process::Signal;
 
 use crate::ground::{Ground, Outcome, is_explained};
@@ -17,35 +17,63 @@ use crate::table::{Cell, Fault, Subcommand};
 /// A provisioner removes volumes after their claims.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// The node that is lost, or whose kubelet stops: the pods of these hits are on it.
+const HIT_NODE: &str = "n2";
+
 pub(crate) fn hit(cell: Cell, number: u32) -> Outcome {
     let ground = Ground::new();
     let lab = Lab::new(&format!("{}-{}", cell.subcommand.name(), ground.id()));
     let config = lab.kubeconfig(&ground, cell)?;
+    let command =
+        |words: &str| command(cell, &ground, &lab.namespace, words).env("KUBECONFIG", &config);
+    let mut running = command("").start();
+    // A client that is killed is met while it makes its pods as well.
+    match cell.fault {
+        Fault::Sigkill => sleep(Duration::from_secs(1 + u64::from(number) * 7 / 5)),
+        _ => running.must_reach("a pod that runs", |_| lab.has_running_pod()),
+    }
+    strike(cell.fault, &running, &lab)?;
+    let run = running.wait();
+    if cell.fault == Fault::NodeLost {
+        bring_back_node();
+    }
+    ground.is_unchanged()?;
+    ground.is_history_whole()?;
+    ground.is_nothing_left(&[])?;
+    is_fault_explained(cell, &run)?;
+    if is_left_to_doctor(cell.fault) {
+        lab.clean(&ground)?;
+    }
+    lab.is_empty(&run)?;
+    if cell.fault == Fault::Sigkill {
+        ground.is_taken_up(cell, command)?;
+        lab.is_empty(&run)?;
+    }
+    Ok(())
+}
+
+/// The command on a storage class, in this namespace.
+fn command(cell: Cell, ground: &Ground, namespace: &str, words: &str) -> Invocation {
     let place = match cell.fault {
-        Fault::NodeLost => "--node-selector kubernetes.io/hostname=n2",
-        _ => "",
+        Fault::NodeLost | Fault::KubeletStopped => {
+            format!("--node-selector kubernetes.io/hostname={HIT_NODE}")
+        }
+        _ => String::new(),
     };
-    let namespace = &lab.namespace;
     // Long enough for a pod that is deleted to be met while it measures.
     let runtime = match cell.subcommand {
         Subcommand::Fio => "--runtime=8",
         _ => "",
     };
-    let command = |words: &str| {
-        let rest = format!(
-            "--claim-size 100m --image busybox --namespace {namespace} {runtime} {place} {words}"
-        );
-        let command = ground.command(cell, "sc://local-path", &rest);
-        command.env("KUBECONFIG", &config)
-    };
-    let mut running = command("").start();
-    // A client that is killed is met while it makes its pods as well.
-    let share = Duration::from_secs(1 + u64::from(number) * 7 / 5);
-    match cell.fault {
-        Fault::Sigkill => sleep(share),
-        _ => running.must_reach("a pod that runs", |_| lab.has_running_pod()),
-    }
-    match cell.fault {
+    let rest = format!(
+        "--claim-size 100m --image busybox --namespace {namespace} {runtime} {place} {words}"
+    );
+    ground.command(cell, "sc://local-path", &rest)
+}
+
+/// Makes the fault happen.
+fn strike(fault: Fault, running: &Running, lab: &Lab) -> Outcome {
+    match fault {
         Fault::Sigkill => running.signal(Signal::KILL),
         Fault::Sigterm => running.signal(Signal::TERM),
         Fault::PodDeleted => lab.delete_pods(),
@@ -56,14 +84,25 @@ pub(crate) fn hit(cell: Cell, number: u32) -> Outcome {
             assert!(restarted.is_ok_and(|status| status.success()));
         }
         Fault::KubeletStopped => {
-            in_node("n1", "pkill -STOP -f 'kube-all kubelet'");
+            // The brackets keep the pattern from meeting the shell that has it in its own command line.
+            in_node(HIT_NODE, "pkill -STOP -f '[k]ube-all kubelet'");
             sleep(Duration::from_secs(5));
-            in_node("n1", "pkill -CONT -f 'kube-all kubelet'");
+            in_node(HIT_NODE, "pkill -CONT -f '[k]ube-all kubelet'");
         }
-        Fault::NodeLost => in_node("n2", "kill -STOP -1"),
+        Fault::NodeLost => in_node(HIT_NODE, "kill -STOP -1"),
         _ => return Err("nobody knows this fault".to_owned()),
     }
-    let run = running.wait();
+    Ok(())
+}
+
+fn bring_back_node() {
+    in_node(HIT_NODE, "kill -CONT -1");
+    let node = format!("node/{HIT_NODE}");
+    kubectl(&["wait", "--for=condition=Ready", &node, "--timeout=120s"]);
+}
+
+/// The third question.
+fn is_fault_explained(cell: Cell, run: &Run) -> Outcome {
     // A suite goes on with its next workload.
     let lost: &[i32] = match cell.subcommand {
         Subcommand::Run => &[1, 10],
@@ -71,37 +110,24 @@ pub(crate) fn hit(cell: Cell, number: u32) -> Outcome {
     };
     // The API server believes a token for some seconds after its account is gone: a short run may be over by then.
     let refused = &[0, 3, 9, 10];
-    let explained = match cell.fault {
-        Fault::Sigkill => Ok(()),
-        Fault::Sigterm => is_explained(&run, &[143], &["interrupted"]),
-        Fault::PodDeleted => is_explained(&run, lost, &["deleted", "gone"]),
-        Fault::PodEvicted => is_explained(&run, lost, &["evict", "deleted", "gone"]),
-        Fault::TokenExpired => is_explained(&run, refused, &["Unauthorized", "credentials"]),
-        Fault::ApiServerRestarted | Fault::KubeletStopped => is_explained(&run, &[0], &[]),
-        _ => is_explained(&run, &[10], &["n2 is not ready"]),
-    };
-    if cell.fault == Fault::NodeLost {
-        in_node("n2", "kill -CONT -1");
-        kubectl(&["wait", "--for=condition=Ready", "node/n2", "--timeout=120s"]);
-    }
-    ground.is_unchanged()?;
-    ground.is_history_whole()?;
-    ground.is_nothing_left(&[])?;
-    explained?;
-    if matches!(
-        cell.fault,
-        Fault::Sigkill | Fault::TokenExpired | Fault::NodeLost
-    ) {
-        lab.clean(&ground)?;
-    }
-    lab.is_empty(&run)?;
     match cell.fault {
-        Fault::Sigkill => {
-            ground.is_taken_up(cell, command)?;
-            lab.is_empty(&run)
-        }
-        _ => Ok(()),
+        Fault::Sigkill => Ok(()),
+        Fault::Sigterm => is_explained(run, &[143], &["interrupted"]),
+        Fault::PodDeleted => is_explained(run, lost, &["deleted", "gone"]),
+        Fault::PodEvicted => is_explained(run, lost, &["evict", "deleted", "gone"]),
+        Fault::TokenExpired => is_explained(run, refused, &["Unauthorized", "credentials"]),
+        Fault::ApiServerRestarted | Fault::KubeletStopped => is_explained(run, &[0], &[]),
+        // A pod that runs may not have its agent yet.
+        _ => is_explained(run, &[9, 10], &["n2 is not ready"]),
     }
+}
+
+/// Whether the client cannot remove what it has made, so that `doctor` does.
+fn is_left_to_doctor(fault: Fault) -> bool {
+    matches!(
+        fault,
+        Fault::Sigkill | Fault::TokenExpired | Fault::NodeLost
+    )
 }
 
 /// A namespace with something of somebody in it; deleted when it is dropped.
