@@ -5,6 +5,7 @@ mod common;
 use common::{JOB, Scratch, error, integrity, text};
 use rusqlite::Connection;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -138,6 +139,38 @@ fn a_history_that_cannot_be_written_fails_no_job() {
     let output = scratch.run(&words);
     assert_eq!(output.status.code(), Some(5), "{}", error(&output));
     assert!(output.stdout.is_empty());
+}
+
+/// Nobody waits for a figure because another program writes to the history.
+#[test]
+fn result_is_printed_before_the_history_is_waited_for() {
+    let scratch = Scratch::new("locked");
+    assert!(scratch.run(&JOB).status.success());
+    let other = Connection::open(scratch.store()).unwrap();
+    for minutes in ["1", "3"] {
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let job = format!(
+            "fio --name=a --ioengine=sim --size=1g --rw=randread --rate_iops=20 --time_based --runtime={minutes}m"
+        );
+        let words: Vec<&str> = job.split(' ').collect();
+        let mut command = scratch.command(&words);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // The run's utilisation is the last part of it.
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let printed = lines
+            .map(Result::unwrap)
+            .take_while(|line| !line.starts_with("Run status"));
+        assert!(printed.count() > 10);
+        other.execute_batch("COMMIT").unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(
+            output.status.success() && error(&output).is_empty(),
+            "{}",
+            error(&output)
+        );
+    }
+    assert_eq!(scratch.listed().len(), 3);
 }
 
 #[test]

@@ -186,18 +186,27 @@ fn watched(
     Ok((outcome, live.end()))
 }
 
-/// Stores the result in the history, and prints it.
+/// Prints the result, and keeps it in the history. The history may be slow or locked: the result is out by then.
 pub(super) fn report(
     result: &mut RunResult,
     target: &str,
     formats: Formats,
     keeper: &mut Keeper,
-    mut output: Output,
+    output: Output,
 ) -> Result<(), Failure> {
     keeper.name_target("fio", target);
+    keeper.label_run(result);
+    let notes_of_run = result.notes.len();
+    result.notes.extend(keeper.notes());
+    let printed = print(result, formats, output);
+    result.notes.truncate(notes_of_run);
     keeper.keep(result);
     keeper.finish(None);
-    result.notes.extend(keeper.notes());
+    keeper.tell_notes();
+    printed
+}
+
+fn print(result: &RunResult, formats: Formats, mut output: Output) -> Result<(), Failure> {
     output.write_unchanged(&document(result, &formats)?)?;
     if formats.normal && !result.pods.is_empty() {
         output.write(&crate::report::pods::text(&result.pods))?;

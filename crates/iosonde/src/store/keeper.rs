@@ -16,6 +16,7 @@ use iosonde_study::probe::is_search;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Keeps the runs of one study after the other.
@@ -27,6 +28,8 @@ pub(crate) struct Keeper {
     is_cut_off: bool,
     /// What went wrong, to be told by whoever prints.
     notes: Vec<String>,
+    /// Writes the last minutes of the run that has ended.
+    last_minutes: Option<JoinHandle<Written>>,
 }
 
 /// The study that goes on.
@@ -52,6 +55,7 @@ impl Keeper {
             study: None,
             is_cut_off: false,
             notes: Vec::new(),
+            last_minutes: None,
         };
         if !args.is_wanted() {
             return Ok(keeper);
@@ -115,14 +119,28 @@ impl Keeper {
         plan: &Plan,
         observer: &mut dyn Observer,
     ) -> Result<RunResult, RunError> {
+        self.wait_for_last_minutes(true);
         let Some(writer) = self.writer(plan) else {
             return session.run(plan, observer);
         };
         let mut written = WrittenRun::begin(plan, observer, writer);
         let outcome = session.run(plan, &mut written);
-        let written = written.end(outcome.is_ok());
-        self.take_written(written, outcome.is_ok());
+        self.last_minutes = written.end(outcome.is_ok());
+        if outcome.is_err() {
+            self.wait_for_last_minutes(false);
+        }
         outcome
+    }
+
+    /// Waits until the minutes of the run that has ended are written. With a result that is done only when it is kept: it is
+    /// printed before.
+    fn wait_for_last_minutes(&mut self, has_result: bool) {
+        let Some(thread) = self.last_minutes.take() else {
+            return;
+        };
+        // A panic has been printed by its thread; the run is kept as if nothing of it had been written.
+        let written = thread.join().unwrap_or_default();
+        self.take_written(written, has_result);
     }
 
     /// What writes a run of the study that goes on.
@@ -181,7 +199,8 @@ impl Keeper {
             }
             _ => {
                 for mut run in runs {
-                    self.keep(&mut run);
+                    self.label_run(&mut run);
+                    self.keep(&run);
                 }
             }
         }
@@ -223,17 +242,22 @@ impl Keeper {
         }
     }
 
-    /// Labels a run, and keeps it as part of the study.
-    pub(crate) fn keep(&mut self, result: &mut RunResult) {
+    /// Labels a run, and checks that it is whole. Called before it is printed or kept.
+    pub(crate) fn label_run(&mut self, result: &mut RunResult) {
         result.labels.extend(self.labels.clone());
-        let (Some(store), Some(begun)) = (&mut self.store, &mut self.study) else {
-            return;
-        };
         if !result.intervals.is_whole() || !result.series.slices.is_whole() {
             self.notes.push(
                 "the temporary file with the intervals of this run cannot be read back: some are missing below".to_owned(),
             );
         }
+    }
+
+    /// Keeps a run as part of the study.
+    pub(crate) fn keep(&mut self, result: &RunResult) {
+        self.wait_for_last_minutes(true);
+        let (Some(store), Some(begun)) = (&mut self.store, &mut self.study) else {
+            return;
+        };
         let run = KeptRun::of(result.clone());
         if let Err(error) = begun.keep(store, run) {
             self.lose(&error);
@@ -247,6 +271,7 @@ impl Keeper {
 
     /// Gives up the study, which was stopped or failed. What was measured stays; layout alone is nothing to keep.
     pub(crate) fn give_up(&mut self) {
+        self.wait_for_last_minutes(true);
         let begun = self.study.as_ref();
         let runs = begun.map_or(&[][..], |begun| &begun.kept.runs);
         let parts = runs.iter().flat_map(|run| &run.parts);
@@ -263,6 +288,7 @@ impl Keeper {
 
     /// Removes the study, which has ended without a result: a run that was cut off is none.
     pub(crate) fn discard(&mut self) {
+        self.wait_for_last_minutes(true);
         // A study that was refused before anything ran is not in the history.
         let Some(begun) = self.study.take() else {
             return;
@@ -282,6 +308,7 @@ impl Keeper {
 
     /// Ends the study: the id it is kept under. `document` is what it found beyond its runs.
     pub(crate) fn finish(&mut self, document: Option<&Value>) -> Option<String> {
+        self.wait_for_last_minutes(true);
         let begun = self.study.take()?;
         let store = self.store.as_mut()?;
         let id = begun.id?;
@@ -384,7 +411,8 @@ impl Session for KeepingSession<'_> {
             return self.session.run(plan, observer);
         }
         let mut result = self.keeper.run(self.session, plan, observer)?;
-        self.keeper.keep(&mut result);
+        self.keeper.label_run(&mut result);
+        self.keeper.keep(&result);
         Ok(result)
     }
 

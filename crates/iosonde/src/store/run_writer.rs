@@ -163,18 +163,14 @@ impl<'a> WrittenRun<'a> {
         }
     }
 
-    /// Called when the run has ended. Waits until all minutes are written, without a result the incomplete last one as well.
-    pub(super) fn end(mut self, has_result: bool) -> Written {
-        let Some(WriterThread { messages, thread }) = self.thread.take() else {
-            return Written::default();
-        };
+    /// Called when the run has ended: without a result the incomplete last minute is written as well. The thread that still writes.
+    pub(super) fn end(mut self, has_result: bool) -> Option<JoinHandle<Written>> {
+        let WriterThread { messages, thread } = self.thread.take()?;
         if !has_result && !self.open.is_empty() {
             // A writer that has ended says why.
             let _ = messages.send(Message::Block(self.open));
         }
-        drop(messages);
-        // A panic has been printed by its thread; the run is kept as if nothing of it had been written.
-        thread.join().unwrap_or_default()
+        Some(thread)
     }
 
     /// Hands it to the writer, unless that is behind: then it comes back.

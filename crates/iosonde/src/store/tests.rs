@@ -222,7 +222,8 @@ fn an_interrupted_study_is_cut_off_although_it_has_a_document() {
     let mut result = probed(&mut keeper, &mut session, "/data").unwrap();
     keeper.begin("probe", "/data");
     for run in &mut result.runs {
-        keeper.keep(&mut run.result);
+        keeper.label_run(&mut run.result);
+        keeper.keep(&run.result);
     }
     result.interrupted = true;
     keeper.finish(probe_document(&mut result).as_ref()).unwrap();

@@ -2,7 +2,8 @@
 //!
 //! Clients of fio (bench-fio, kubestr) take any text on standard error for a failure, and notes depend on the machine's load.
 //! So notes are part of the result: a list in JSON, lines below the report in the normal text, and nothing in terse output.
-//! Only a command that fails prints them on standard error, beside its error.
+//! Standard error has those of a command that fails, beside its error, and those of a history that could not be written: a result
+//! is printed before it is kept.
 
 use crate::report::facts;
 use iosonde_result::fio::Formats;

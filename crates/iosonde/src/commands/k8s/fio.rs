@@ -244,16 +244,19 @@ fn measure(
     keeper.begin("fio", name);
     let outcome = keeper.run(&mut session, &plan, &mut live);
     let shown = live.end();
-    let kept = outcome.map_err(Failure::from).and_then(|mut result| {
-        keeper.keep(&mut result);
+    let found = outcome.map_err(Failure::from).and_then(|mut result| {
+        keeper.label_run(&mut result);
+        let class = name.trim_start_matches("sc://");
+        let claim_bytes = cluster.claim_size.unwrap_or(args.size);
+        let run = class_run(class, claim_bytes, &result, &formats);
+        let printed = run.map(ended);
+        keeper.keep(&result);
         keeper.cut_off(stop.signal().is_some());
         keeper.finish(None);
         keeper.tell_notes();
-        let class = name.trim_start_matches("sc://");
-        let claim_bytes = cluster.claim_size.unwrap_or(args.size);
-        class_run(class, claim_bytes, &result, &formats)
+        printed
     });
-    let found = kept.map(ended).and(shown);
+    let found = found.and(shown);
     // Removal may take long, and fail: the result is out by then.
     let closed = Box::new(session).close();
     if let (Err(_), Err(left)) = (&found, &closed) {

@@ -73,10 +73,11 @@ pub(super) fn run(args: &BenchArgs, access: &AccessArgs) -> Result<(), Failure> 
     let reported = match &mut outcome {
         Ok(result) => {
             keeper.begin("rados bench", pool.target());
+            keeper.label_run(result);
+            let printed = benchmark.print(&seconds, result, cpu_ns, output);
             keeper.keep(result);
             keeper.cut_off(stop.signal().is_some());
             keeper.finish(None);
-            let printed = benchmark.print(&seconds, result, cpu_ns, output);
             keeper.tell_notes();
             printed.and_then(|()| conclude(result, &stop))
         }

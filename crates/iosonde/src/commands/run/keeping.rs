@@ -71,7 +71,8 @@ impl Session for KeepingWhole<'_> {
         // The short runs of a search are cells of the knee that it finds.
         if !is_search(plan) && !self.is_cut {
             self.begin();
-            self.keeper.keep(&mut result);
+            self.keeper.label_run(&mut result);
+            self.keeper.keep(&result);
             self.name_study();
         }
         Ok(result)

@@ -38,7 +38,8 @@ fn measured(
 ) -> Result<RunResult, RunError> {
     keeper.begin("fio", "sim");
     let mut result = keeper.run(&mut Altered(alter), &plan(), &mut ())?;
-    keeper.keep(&mut result);
+    keeper.label_run(&mut result);
+    keeper.keep(&result);
     keeper.finish(None).unwrap();
     Ok(result)
 }
@@ -167,7 +168,7 @@ fn run_that_took_the_row_of_a_removed_one_is_left_alone() {
     };
     let mut result = keeper.run(&mut Altered(replace), &plan(), &mut ()).unwrap();
     result.elapsed_ns += 1;
-    keeper.keep(&mut result);
+    keeper.keep(&result);
     assert!(keeper.notes().concat().contains("not kept in the history"));
     assert_eq!(Some(kept(&scratch)), other);
 }
@@ -183,7 +184,7 @@ fn study_removed_during_its_run_is_told() {
         Ok(result)
     };
     let result = keeper.run(&mut Altered(remove), &plan(), &mut ());
-    keeper.keep(&mut result.unwrap());
+    keeper.keep(&result.unwrap());
     assert!(keeper.notes().concat().contains("not kept in the history"));
     assert_eq!(scratch.all(), []);
 }
