@@ -116,8 +116,24 @@ impl Loaded {
 }
 
 impl Store {
+    /// Reads one state of the history, whatever other programs write meanwhile.
+    fn in_one_state<T>(
+        &self,
+        read: impl FnOnce() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        // Its end is the end of reading; inside another one, that one counts.
+        let is_outermost = self.connection.is_autocommit();
+        let begun = is_outermost.then(|| self.connection.unchecked_transaction());
+        let _transaction = begun.transpose().map_err(|error| self.wrong(&error))?;
+        read()
+    }
+
     /// Studies that the filter lets through, the oldest first.
     pub(crate) fn list(&self, filter: &Filter) -> Result<Vec<Summary>, StoreError> {
+        self.in_one_state(|| self.listed(filter))
+    }
+
+    fn listed(&self, filter: &Filter) -> Result<Vec<Summary>, StoreError> {
         let found = self.summaries(filter);
         let mut found = found.map_err(|error| self.wrong(&error))?;
         for summary in &mut found {
@@ -134,6 +150,10 @@ impl Store {
 
     /// Everything of the study that is named so (see [`Store::find`]); `ID.N` or `ID.NAME` is one of its runs.
     pub(crate) fn load(&self, reference: &str) -> Result<Loaded, StoreError> {
+        self.in_one_state(|| self.loaded(reference))
+    }
+
+    fn loaded(&self, reference: &str) -> Result<Loaded, StoreError> {
         let (prefix, run) = match reference.split_once('.') {
             Some((prefix, run)) => (prefix, Some(run)),
             None => (reference, None),
@@ -148,7 +168,7 @@ impl Store {
             name: reference.to_owned(),
             near: Vec::new(),
         };
-        let summary = self.list(&filter)?.pop().ok_or_else(unknown)?;
+        let summary = self.listed(&filter)?.pop().ok_or_else(unknown)?;
         let mut runs = self.runs(&id)?;
         let mut number = None;
         if let Some(run) = run {

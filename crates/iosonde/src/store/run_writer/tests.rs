@@ -9,11 +9,17 @@ use iosonde_result::observer::Observer;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
 use rusqlite::Connection;
+use std::collections::BTreeSet;
 
 /// Two and a half minutes on a simulated device.
 fn plan() -> Plan {
-    let words =
-        "--name=a --ioengine=sim --size=1g --rw=randread --rate_iops=20 --time_based --runtime=150";
+    plan_of("150")
+}
+
+fn plan_of(runtime: &str) -> Plan {
+    let words = format!(
+        "--name=a --ioengine=sim --size=1g --rw=randread --rate_iops=20 --time_based --runtime={runtime}"
+    );
     let words: Vec<_> = words.split(' ').map(Into::into).collect();
     iosonde_job::parse(&words, &FakeEnv::new()).unwrap().plan
 }
@@ -151,6 +157,36 @@ fn run_is_kept_at_its_end_where_its_minutes_could_not_be_written() {
     assert_eq!(kept(&scratch), result.unwrap());
     assert_eq!(keeper.notes(), [""; 0]);
     assert_eq!(scratch.all().len(), 1);
+}
+
+/// Its length and its minutes are in different tables.
+#[test]
+fn run_that_is_read_while_it_is_written_is_in_one_state() {
+    let scratch = Scratch::new("minutes-read");
+    let mut keeper = scratch.keeper(&[]);
+    let writer = std::thread::spawn(move || {
+        keeper.begin("fio", "sim");
+        let mut session = Altered(|_| Err(RunError::NothingDone));
+        let _ = keeper.run(&mut session, &plan_of("30m"), &mut ());
+    });
+    let mut states = BTreeSet::new();
+    while !writer.is_finished() {
+        let Ok(loaded) = scratch.store().load("latest") else {
+            continue;
+        };
+        let Document::Run(run) = &loaded.study.runs[0].document else {
+            panic!("no run of ours");
+        };
+        let end_ns = run
+            .intervals
+            .iter()
+            .last()
+            .map(|last| last.start_ns + last.length_ns);
+        assert_eq!(loaded.summary.reached_ns, end_ns);
+        states.insert(end_ns);
+    }
+    writer.join().unwrap();
+    assert!(states.len() > 3, "{states:?}");
 }
 
 /// The next run gets the number of one that was removed.
