@@ -173,6 +173,14 @@ mod tests {
     }
 
     #[test]
+    fn search_of_a_long_phase_has_ramps_of_usual_length() {
+        const HOUR_NS: u64 = 3_600_000_000_000;
+        let device = "read_us=20000,write_us=20000,parallel=4,read_dist=exp";
+        let result = probed(device, Budget::NORMAL.with_runtime(HOUR_NS));
+        assert_eq!(result.knees.len(), 4);
+    }
+
+    #[test]
     fn the_lowest_depth_that_gives_the_most_is_found() {
         // Eight servers of 1.6 ms for reads and sixteen of 2 ms for writes.
         let device = "read_us=1600,write_us=4000,parallel=8,read_dist=exp";

@@ -189,7 +189,8 @@ impl Search<'_> {
     fn ramp_ns(&self, jobs: u32, iodepth: u32) -> f64 {
         let times = if self.is_long() { RAMP } else { SHORT_RAMP };
         let turnover_ns = times * self.latency_ns(jobs, iodepth);
-        let ramp_ns = turnover_ns.clamp(self.question.rules.ramp_ns as f64, MOST_RAMP_NS);
+        let least_ns = (self.question.rules.ramp_ns as f64).min(MOST_RAMP_NS);
+        let ramp_ns = turnover_ns.clamp(least_ns, MOST_RAMP_NS);
         (ramp_ns / SAMPLE_NS).ceil() * SAMPLE_NS
     }
 
