@@ -28,7 +28,7 @@ pub use earlier_runs::{
 pub use figure::{Basis, Bounds, Figure, Measure, Part, Pattern, Subject, telling_interval};
 pub use group::{Measured, Spread};
 pub(crate) use interval::bounds_of_samples;
-pub use interval::{LEVEL, Ratio, bounds_of_percentile, bounds_of_rates};
+pub use interval::{EachHistogram, LEVEL, Ratio, bounds_of_percentile, bounds_of_rates};
 pub use reduce::parts;
 pub(crate) use reduce::{is_telling, tell_apart};
 pub use sides::{Comparison, Row, Side, Verdict, compare, figure_of, together};

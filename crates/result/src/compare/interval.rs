@@ -156,7 +156,7 @@ pub(crate) fn bounds_of_samples(value: f64, samples: &Moments, slots: &SlotTime)
 }
 
 /// Shows each histogram of a series, in its order, as often as it is called: there may be more of them than memory holds.
-pub(super) type EachHistogram<'a> = &'a dyn Fn(&mut dyn FnMut(&Histogram));
+pub type EachHistogram<'a> = &'a dyn Fn(&mut dyn FnMut(&Histogram));
 
 /// The interval of a mean latency: that of the ratio of two sums, latency and I/Os, over the intervals' histograms.
 pub(super) fn bounds_of_mean(value: f64, each_latency: EachHistogram<'_>) -> Option<Bounds> {
@@ -175,13 +175,7 @@ pub(super) fn bounds_of_mean(value: f64, each_latency: EachHistogram<'_>) -> Opt
 /// those reach 0 or 100 there is no interval: the slowest value of a run is no bound for those of the next, and where a
 /// single slow second makes the percentile, it would be taken for one. The share is never known better than that of
 /// independent I/Os.
-pub fn bounds_of_percentile(value: f64, percent: f64, latencies: &[&Histogram]) -> Option<Bounds> {
-    let each = |see: &mut dyn FnMut(&Histogram)| latencies.iter().for_each(|latency| see(latency));
-    bounds_of_percentile_of(value, percent, &each)
-}
-
-/// [`bounds_of_percentile`] of a series that memory need not hold.
-pub(super) fn bounds_of_percentile_of(
+pub fn bounds_of_percentile(
     value: f64,
     percent: f64,
     each_latency: EachHistogram<'_>,

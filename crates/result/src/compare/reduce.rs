@@ -2,7 +2,7 @@
 
 use super::figure::{Figure, Measure, Part, Pattern, Subject};
 use super::interval::{
-    EachHistogram, bounds_of_mean, bounds_of_percentile_of, bounds_of_rates, bounds_of_samples,
+    EachHistogram, bounds_of_mean, bounds_of_percentile, bounds_of_rates, bounds_of_samples,
 };
 use crate::histogram::Histogram;
 use crate::interval::{Interval, IntervalCounts, Intervals};
@@ -345,11 +345,7 @@ fn latencies(
         let value = stats.percentile(percent);
         if let (true, Some(value @ 1..)) = (is_telling(count, percent), value) {
             let value = value as f64;
-            push(
-                measure,
-                value,
-                bounds_of_percentile_of(value, percent, slices),
-            );
+            push(measure, value, bounds_of_percentile(value, percent, slices));
         }
     }
 }

@@ -247,22 +247,17 @@ fn intervals_of_latencies_cover_the_truth() {
     let (mut means, mut percentiles) = (0, 0);
     for _ in 0..150 {
         let run = latencies(&mut random);
-        let run: Vec<&Histogram> = run.iter().collect();
         let mut all = Histogram::default();
         run.iter().for_each(|each| all.merge(each));
         let value = all.percentile(99.0).unwrap() as f64;
-        let bounds = bounds_of_percentile(value, 99.0, &run).unwrap();
+        let each = |see: &mut dyn FnMut(&Histogram)| run.iter().for_each(see);
+        let bounds = bounds_of_percentile(value, 99.0, &each).unwrap();
         percentiles += usize::from((bounds.low..=bounds.high).contains(&truth));
         let sum: f64 = all
             .buckets()
             .map(|(index, count)| crate::histogram::middle(index) as f64 * count as f64)
             .sum();
-        let bounds = bounds_of_mean(sum / all.total() as f64, &|see: &mut dyn FnMut(
-            &Histogram,
-        )| {
-            run.iter().for_each(|latency| see(latency))
-        })
-        .unwrap();
+        let bounds = bounds_of_mean(sum / all.total() as f64, &each).unwrap();
         means += usize::from((bounds.low..=bounds.high).contains(&1e6));
     }
     assert!((136..=149).contains(&means), "{means} of 150 means");
@@ -318,11 +313,11 @@ fn intervals_of_percentiles_cover_the_truth_of_each_family() {
         for percent in [50.0, 99.0] {
             let truth = true_percentile(family, percent / 100.0);
             let covered = runs.iter().filter(|run| {
-                let run: Vec<&Histogram> = run.iter().collect();
                 let mut all = Histogram::default();
                 run.iter().for_each(|each| all.merge(each));
                 let value = all.percentile(percent).unwrap() as f64;
-                let bounds = bounds_of_percentile(value, percent, &run).unwrap();
+                let each = |see: &mut dyn FnMut(&Histogram)| run.iter().for_each(see);
+                let bounds = bounds_of_percentile(value, percent, &each).unwrap();
                 (bounds.low..=bounds.high).contains(&truth)
             });
             let covered = covered.count() as f64 / draws as f64;
@@ -344,7 +339,8 @@ fn percentiles_on_both_sides_of_an_edge_are_not_told_apart() {
         let mut interval = Histogram::default();
         interval.add_bucket(index, 1000);
         let value = interval.percentile(50.0).unwrap() as f64;
-        let bounds = bounds_of_percentile(value, 50.0, &[&interval; 30]);
+        let each = |see: &mut dyn FnMut(&Histogram)| (0..30).for_each(|_| see(&interval));
+        let bounds = bounds_of_percentile(value, 50.0, &each);
         measured(
             None,
             vec![part("a", vec![figure(Measure::LatP50, value, bounds)])],

@@ -23,21 +23,24 @@ pub(super) struct LoadRun {
 impl LoadRun {
     /// Of what a session measured.
     pub(super) fn of(offered: Offered, parties: u32, result: &RunResult) -> LoadRun {
-        let intervals: Vec<Cow<'_, Interval>> = loaded(&result.intervals).collect();
-        let seconds = intervals.iter().map(|interval| interval.length_ns);
-        let seconds = seconds.sum::<u64>() as f64 / 1e9;
-        let each = intervals.len().div_ceil(BATCHES).max(1);
-        let batches = intervals.chunks(each).map(|batch| {
-            let mut latency = Histogram::default();
-            batch
-                .iter()
-                .for_each(|interval| latency.merge(&interval.latency));
-            latency
-        });
+        let count = loaded(&result.intervals).count();
+        let each = count.div_ceil(BATCHES).max(1);
+        let mut length_ns = 0;
+        let mut batches: Vec<Histogram> = Vec::with_capacity(BATCHES);
+        for (index, interval) in loaded(&result.intervals).enumerate() {
+            length_ns += interval.length_ns;
+            if index.is_multiple_of(each) {
+                batches.push(Histogram::default());
+            }
+            if let Some(batch) = batches.last_mut() {
+                batch.merge(&interval.latency);
+            }
+        }
+        let seconds = length_ns as f64 / 1e9;
         LoadRun {
             point: Point::of(offered, parties, seconds, result),
             seconds,
-            batches: batches.collect(),
+            batches,
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use super::phase::Phase;
 use iosonde_job::plan::{Direction, Engine};
-use iosonde_result::compare::{bounds_of_percentile, bounds_of_rates};
+use iosonde_result::compare::{EachHistogram, bounds_of_percentile, bounds_of_rates};
 use iosonde_result::histogram::Histogram;
-use iosonde_result::interval::{Interval, Intervals};
+use iosonde_result::interval::{Interval, IntervalCounts, Intervals};
 use iosonde_result::littles_law::SlotTime;
 use iosonde_result::run::{IoFailure, RunResult, VerdictKind};
 use iosonde_result::series::held_still;
@@ -109,7 +109,7 @@ impl Latency {
     }
 
     /// The same with the confidence intervals of percentiles, from the latencies of each interval of the run.
-    fn with_intervals(self, stats: &LatencyStats, slices: &[&Histogram]) -> Latency {
+    fn with_intervals(self, stats: &LatencyStats, slices: EachHistogram<'_>) -> Latency {
         if stats.histogram.is_none() {
             return self;
         }
@@ -137,21 +137,22 @@ impl Figure {
             return None;
         }
         let seconds = worker.runtime_ns as f64 / 1e9;
-        let complete = complete_intervals(&result.intervals);
         let unsteady = result
             .verdicts
             .iter()
             .any(|verdict| verdict.kind == VerdictKind::Unsteady);
-        let rates = rates(&complete, direction, |counts| counts.ios);
+        let rates = rates(&result.intervals, direction, |counts| counts.ios);
         let ios = stats.total_ios as f64 / seconds;
         let bytes = stats.io_bytes as f64 / seconds;
         let slots = SlotTime::of(result);
         let iops = Estimate::of(ios, &rates, stats.total_ios, &slots);
-        let latencies: Vec<&Histogram> = complete.iter().map(|each| &each.latency).collect();
-        let syncs = complete
-            .iter()
-            .filter_map(|each| each.sync_latency.as_ref());
-        let syncs: Vec<&Histogram> = syncs.collect();
+        let complete = || complete_intervals(&result.intervals);
+        let latencies = |see: &mut dyn FnMut(&Histogram)| {
+            complete().for_each(|each| see(&each.latency));
+        };
+        let syncs = |see: &mut dyn FnMut(&Histogram)| {
+            complete().for_each(|each| each.sync_latency.iter().for_each(&mut *see));
+        };
         Some(Figure {
             phase,
             block_bytes: phase.block_bytes(),
@@ -161,7 +162,7 @@ impl Figure {
             iops,
             bytes_per_s: Estimate::of(
                 bytes,
-                &self::rates(&complete, direction, |c| c.bytes),
+                &self::rates(&result.intervals, direction, |c| c.bytes),
                 stats.total_ios,
                 &slots,
             ),
@@ -177,21 +178,19 @@ impl Figure {
 }
 
 /// Intervals of the measured part that are not the cut-off last one.
-fn complete_intervals(intervals: &Intervals) -> Vec<Cow<'_, Interval>> {
+fn complete_intervals(intervals: &Intervals) -> impl Iterator<Item = Cow<'_, Interval>> {
     let longest = intervals.iter().map(|i| i.length_ns).max().unwrap_or(0);
     intervals
         .iter()
-        .filter(|interval| !interval.ramp && interval.length_ns > longest / 2)
-        .collect()
+        .filter(move |interval| !interval.ramp && interval.length_ns > longest / 2)
 }
 
 fn rates(
-    intervals: &[Cow<'_, Interval>],
+    intervals: &Intervals,
     direction: Direction,
-    count: impl Fn(&iosonde_result::interval::IntervalCounts) -> u64,
+    count: impl Fn(&IntervalCounts) -> u64,
 ) -> Vec<f64> {
-    intervals
-        .iter()
+    complete_intervals(intervals)
         .map(|interval| {
             count(&interval.directions[direction]) as f64 * 1e9 / interval.length_ns as f64
         })

@@ -120,11 +120,8 @@ fn take(record: &mut Record, result: &RunResult, times: WarmTimes) {
         .max();
     // The last one is cut off.
     let whole = |interval: &Cow<'_, Interval>| 2 * interval.length_ns > usual_ns.unwrap_or(0);
-    let intervals: Vec<Cow<'_, Interval>> = result.intervals.iter().filter(whole).collect();
-    let slices: Vec<Slice> = intervals
-        .iter()
-        .map(|interval| Slice::of(interval))
-        .collect();
+    let intervals = || result.intervals.iter().filter(whole);
+    let slices: Vec<Slice> = intervals().map(|interval| Slice::of(&interval)).collect();
     let ended = warmup(&slices, times.least_ios);
     let cut = ended.unwrap_or(slices.len() / 2);
     let length_ns = |slices: &[Slice]| slices.iter().map(|slice| slice.length_ns).sum::<u64>();
@@ -133,9 +130,9 @@ fn take(record: &mut Record, result: &RunResult, times: WarmTimes) {
         complete: ended.is_some(),
     });
     let mut latency = Histogram::default();
-    for interval in &intervals[cut..] {
-        latency.merge(&interval.latency);
-    }
+    intervals()
+        .skip(cut)
+        .for_each(|interval| latency.merge(&interval.latency));
     for slice in &slices[cut..] {
         record
             .samples
