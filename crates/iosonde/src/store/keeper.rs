@@ -125,11 +125,30 @@ impl Keeper {
         };
         let mut written = WrittenRun::begin(plan, observer, writer);
         let outcome = session.run(plan, &mut written);
+        self.end_written(&outcome, written);
+        outcome
+    }
+
+    /// The same of a run that goes on elsewhere, whose plan comes with its statistics.
+    pub(crate) fn attend(
+        &mut self,
+        observer: &mut dyn Observer,
+        attend: impl FnOnce(&mut dyn Observer) -> Result<RunResult, RunError>,
+    ) -> Result<RunResult, RunError> {
+        let Some(writer) = self.writer(&Plan::default()) else {
+            return attend(observer);
+        };
+        let mut written = WrittenRun::of_run_elsewhere(observer, writer);
+        let outcome = attend(&mut written);
+        self.end_written(&outcome, written);
+        outcome
+    }
+
+    fn end_written(&mut self, outcome: &Result<RunResult, RunError>, written: WrittenRun<'_>) {
         self.last_minutes = written.end(outcome.is_ok());
         if outcome.is_err() {
             self.wait_for_last_minutes(false);
         }
-        outcome
     }
 
     /// Waits until the minutes of the run that has ended are written. With a result that is done only when it is kept: it is
@@ -262,6 +281,11 @@ impl Keeper {
         if let Err(error) = begun.keep(store, run) {
             self.lose(&error);
         }
+    }
+
+    /// Leaves the run that has just ended as it was written meanwhile: it was cut short, and its result is not kept.
+    pub(crate) fn leave_cut_off(&mut self) {
+        self.wait_for_last_minutes(false);
     }
 
     /// Says whether the run that goes on was stopped, where no document of a study tells.

@@ -115,8 +115,8 @@ impl PackedNews {
             return Ok(());
         };
         transaction.execute(
-            "UPDATE run SET document = ?2 WHERE id = ?1",
-            params![row, document],
+            "UPDATE run SET document = ?2, name = ?3 WHERE id = ?1",
+            params![row, document, run.name],
         )?;
         replace_parts(transaction, row, run)?;
         add_facts(transaction, study, run)
@@ -183,9 +183,10 @@ impl Store {
         self.transaction(|transaction| {
             must_be_open(transaction, open.row, &open.study)?;
             transaction.execute(
-                "UPDATE run SET started_at_ms = ?2, elapsed_ns = ?3, document = ?4 WHERE id = ?1",
+                "UPDATE run SET name = ?2, started_at_ms = ?3, elapsed_ns = ?4, document = ?5 WHERE id = ?1",
                 params![
                     open.row,
+                    run.name,
                     signed(run.started_at_ms),
                     signed(run.elapsed_ns),
                     document

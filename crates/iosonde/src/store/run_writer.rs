@@ -129,8 +129,8 @@ pub(super) struct WrittenRun<'a> {
     open: Vec<Interval>,
     /// Whether no more is written before the run has ended.
     is_given_up: bool,
-    /// Simulated time waits for the writer, real time does not.
-    is_simulated: bool,
+    /// Whether the observed run waits for the writer: simulated time does, real time does not.
+    may_wait: bool,
     so_far: SoFar,
     /// Whether the observer has asked for the statistics so far.
     is_asked: bool,
@@ -157,9 +157,20 @@ impl<'a> WrittenRun<'a> {
             thread: None,
             open: Vec::new(),
             is_given_up: false,
-            is_simulated: plan.jobs.iter().any(|job| job.io.engine == Engine::Sim),
+            may_wait: plan.jobs.iter().any(|job| job.io.engine == Engine::Sim),
             so_far: SoFar::NotWanted,
             is_asked: false,
+        }
+    }
+
+    /// Of a run that goes on elsewhere, keeps what is seen of it for whoever comes, and waits for nobody.
+    pub(super) fn of_run_elsewhere(
+        observer: &'a mut dyn Observer,
+        writer: RunWriter,
+    ) -> WrittenRun<'a> {
+        WrittenRun {
+            may_wait: true,
+            ..WrittenRun::begin(&Plan::default(), observer, writer)
         }
     }
 
@@ -182,7 +193,7 @@ impl<'a> WrittenRun<'a> {
             self.is_given_up = true;
             return Ok(());
         };
-        let sent = match self.is_simulated {
+        let sent = match self.may_wait {
             true => thread.messages.send(message).map_err(|_| None),
             false => thread
                 .messages

@@ -57,10 +57,11 @@ pub(super) fn run(args: &AttachArgs) -> Result<(), Failure> {
         line: PodLive::new(&args.run),
         pods: None,
     };
-    let outcome = session.attend(&mut live);
+    let target = target.as_ref().unwrap_or(&args.run);
+    keeper.begin("fio", target);
+    let outcome = keeper.attend(&mut live, |observer| session.attend(observer));
     drop(live);
     let reported = outcome.map_err(Failure::from).and_then(|mut result| {
-        let target = target.as_ref().unwrap_or(&args.run);
         report(&mut result, target, args.output_format, &mut keeper, output)?;
         conclude(&result, &stop)
     });

@@ -141,6 +141,30 @@ fn run_without_a_result_leaves_its_intervals() {
     );
 }
 
+/// A client that takes up a run knows its plan from the statistics alone.
+#[test]
+fn run_elsewhere_is_written_while_it_is_attended() {
+    let scratch = Scratch::new("minutes-elsewhere");
+    let mut keeper = scratch.keeper(&[]);
+    let attend = |observer: &mut dyn Observer| LocalRunner::default().open().run(&plan(), observer);
+    keeper.begin("fio", "elsewhere");
+    let lost = keeper.attend(&mut (), |observer| {
+        attend(observer)?;
+        Err(RunError::NothingDone)
+    });
+    assert_eq!(lost, Err(RunError::NothingDone));
+    let found = scratch.store().load("latest").unwrap();
+    assert_eq!(found.study.runs[0].name, "a");
+    let left = kept(&scratch);
+    assert_eq!((left.intervals.len(), left.plan), (300, plan()));
+    keeper.begin("fio", "elsewhere");
+    let result = keeper.attend(&mut (), attend).unwrap();
+    keeper.keep(&result);
+    keeper.finish(None).unwrap();
+    assert_eq!(kept(&scratch), result);
+    assert_eq!(count(&scratch, "open_run"), 1);
+}
+
 /// What cannot be written while a run goes on is kept at its end.
 #[test]
 fn run_is_kept_at_its_end_where_its_minutes_could_not_be_written() {
