@@ -56,7 +56,8 @@ pub(super) fn run(args: &BenchArgs, access: &AccessArgs) -> Result<(), Failure> 
         ..Ceph::default()
     }));
     let cpu_before_ns = processor_ns();
-    let measured = match benchmark.measure(place, &stop, &mut output) {
+    keeper.begin("rados bench", pool.target());
+    let measured = match benchmark.measure(place, &stop, &mut output, &mut keeper) {
         Ok(measured) => measured,
         Err(failure) => {
             let cleaned = benchmark.remove(&pool, 0, &stop);
@@ -72,7 +73,6 @@ pub(super) fn run(args: &BenchArgs, access: &AccessArgs) -> Result<(), Failure> 
     let cpu_ns = processor_ns().saturating_sub(cpu_before_ns);
     let reported = match &mut outcome {
         Ok(result) => {
-            keeper.begin("rados bench", pool.target());
             keeper.label_run(result);
             let printed = benchmark.print(&seconds, result, cpu_ns, output);
             keeper.keep(result);
@@ -135,7 +135,13 @@ impl<'a> Benchmark<'a> {
     }
 
     /// Runs it, with a line each second where the result is for people. Where it fails, nothing was written.
-    fn measure(&self, place: Place, stop: &Stop, output: &mut Output) -> Result<Measured, Failure> {
+    fn measure(
+        &self,
+        place: Place,
+        stop: &Stop,
+        output: &mut Output,
+        keeper: &mut Keeper,
+    ) -> Result<Measured, Failure> {
         let mut plan = plan(&self.head, self.ops, !self.args.no_verify, place)?;
         plan.count_stops();
         let mut session = LocalRunner {
@@ -152,7 +158,7 @@ impl<'a> Benchmark<'a> {
             Format::Json | Format::JsonPretty => None,
         };
         let mut live = Live::new(&self.head, self.ops, lines, self.args.show_time, now);
-        let outcome = session.run(&plan, &mut live);
+        let outcome = keeper.run(&mut session, &plan, &mut live);
         let closed = Box::new(session).close();
         let (seconds, shown) = live.end(outcome.as_ref().ok());
         Ok(Measured {
@@ -261,4 +267,59 @@ fn now() -> String {
     jiff::Zoned::now()
         .strftime("%Y-%m-%dT%H:%M:%S.%6f%z")
         .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use iosonde_result::observer::INTERVAL_NS_MAX;
+
+    #[derive(Parser)]
+    struct Words {
+        #[command(flatten)]
+        args: BenchArgs,
+    }
+
+    /// As a kill before the end leaves it.
+    #[test]
+    fn history_has_whole_minutes_before_the_benchmark_has_ended() {
+        const SECONDS: usize = 150;
+        let directory = std::env::temp_dir().join(format!("iosonde-bench-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let (store, lines) = (directory.join("history.db"), directory.join("lines"));
+        let seconds = SECONDS.to_string();
+        let words = ["bench", &seconds, "rand", "--store"].map(Into::into);
+        let words = words.into_iter().chain([store.clone().into_os_string()]);
+        let Words { args } = Words::parse_from(words);
+        let benchmark = Benchmark {
+            args: &args,
+            head: Head {
+                mode: args.mode,
+                concurrent: 1,
+                op_bytes: 4096,
+                object_bytes: 4096,
+                seconds: args.seconds,
+                max_objects: 0,
+                prefix: "benchmark_data_node1_4711".to_owned(),
+            },
+            ops: Some(1000),
+            pid: 4711,
+            has_reserved: false,
+        };
+        let mut keeper = Keeper::open(&args.keep).unwrap();
+        let mut output = Output::open(Some(&lines)).unwrap();
+        let place = Place::Simulated("read_us=20000,capacity=none".to_owned());
+        keeper.begin("rados bench", "rados://pool");
+        let stop = Stop::listen().unwrap();
+        let measured = benchmark.measure(place, &stop, &mut output, &mut keeper);
+        let result = measured.unwrap().outcome.unwrap();
+        assert!(result.intervals.len() >= SECONDS);
+        keeper.leave_cut_off();
+        let connection = rusqlite::Connection::open(&store).unwrap();
+        let reached = "SELECT elapsed_ns FROM run JOIN open_run ON open_run.run = run.id";
+        let reached_ns: i64 = connection.query_row(reached, [], |row| row.get(0)).unwrap();
+        assert_eq!(reached_ns as u64, 120 * INTERVAL_NS_MAX);
+        std::fs::remove_dir_all(directory).unwrap();
+    }
 }
