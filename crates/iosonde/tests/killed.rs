@@ -47,6 +47,75 @@ fn begun(scratch: &Scratch, output: &Path) -> Child {
     child
 }
 
+/// What the history says of its results.
+fn listed(scratch: &Scratch) -> Vec<Value> {
+    let list = scratch.done(&["list", "--format", "json"]);
+    let mut list: Value = serde_json::from_str(&list).unwrap();
+    serde_json::from_value(list["results"].take()).unwrap()
+}
+
+/// How far the only result has come, once that is some minutes.
+fn reached_ns(scratch: &Scratch) -> u64 {
+    let begun = Instant::now();
+    loop {
+        let all = listed(scratch);
+        let reached_ns = all.first().and_then(|listed| listed["reached_ns"].as_u64());
+        if let Some(reached_ns) = reached_ns.filter(|reached_ns| *reached_ns > 5 * MINUTE_NS) {
+            return reached_ns;
+        }
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "no minutes are in the history"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn killed_suite_leaves_the_whole_minutes_of_its_step_until_it_is_resumed() {
+    const HOURS: usize = 4;
+    let scratch = Scratch::new("killed-suite");
+    let steady = "rw = \"randread\", size = \"16m\", rate_iops = 20, time_based = true";
+    let step = |name: &str, runtime: &str| {
+        format!(
+            "[[workload]]\nname = \"{name}\"\noptions = {{ {steady}, runtime = \"{runtime}\" }}\n"
+        )
+    };
+    let text = step("short", "1s") + &step("long", &format!("{HOURS}h"));
+    scratch.file("suite.toml", &text);
+    let words = ["run", "suite.toml", "sim:read_us=100"];
+    let mut command = scratch.command(&words);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let seen_ns = reached_ns(&scratch);
+    child.kill().unwrap();
+    assert!(!child.wait().unwrap().success());
+    let all = listed(&scratch);
+    let [killed] = &all[..] else {
+        panic!("{all:?}");
+    };
+    assert!(killed["finished_at_ms"].is_null(), "{killed}");
+    assert!(killed["reached_ns"].as_u64().unwrap() >= seen_ns);
+    let run = scratch.done(&["export", "latest.2"]);
+    let run: Value = serde_json::from_str(&run).unwrap();
+    let intervals = run["intervals"].as_array().unwrap().len();
+    assert!(
+        intervals >= 300 && intervals.is_multiple_of(60),
+        "{intervals}"
+    );
+    // It is measured again.
+    scratch.done(&[&words[..], &["--resume"]].concat());
+    let all = listed(&scratch);
+    let [resumed] = &all[..] else {
+        panic!("{all:?}");
+    };
+    assert!(resumed["finished_at_ms"].is_u64(), "{resumed}");
+    assert_eq!(resumed["parts"].as_array().unwrap().len(), 2, "{resumed}");
+    let run = scratch.done(&["export", "latest.2"]);
+    let run: Value = serde_json::from_str(&run).unwrap();
+    assert_eq!(run["intervals"].as_array().unwrap().len(), HOURS * 3600);
+}
+
 #[test]
 fn run_is_not_removed_while_it_is_measured() {
     let scratch = Scratch::new("measured");

@@ -10,7 +10,8 @@ use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
 use iosonde_study::probe::is_search;
 
-/// A session whose runs are kept as they end, but for one that is cut short: it is measured again when the suite goes on.
+/// A session whose runs are kept. One that is cut short is measured again when the suite goes on: of it the history has the minutes
+/// that were written while it ran, until then.
 pub(super) struct KeepingWhole<'a> {
     pub(super) session: &'a mut dyn Session,
     pub(super) keeper: &'a mut Keeper,
@@ -66,16 +67,28 @@ impl KeepingWhole<'_> {
 
 impl Session for KeepingWhole<'_> {
     fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
-        let mut result = self.session.run(plan, observer)?;
-        self.is_cut = self.stop.interrupt.is_requested();
         // The short runs of a search are cells of the knee that it finds.
-        if !is_search(plan) && !self.is_cut {
-            self.begin();
-            self.keeper.label_run(&mut result);
-            self.keeper.keep(&result);
-            self.name_study();
+        if is_search(plan) {
+            let result = self.session.run(plan, observer)?;
+            self.is_cut = self.stop.interrupt.is_requested();
+            return Ok(result);
         }
-        Ok(result)
+        // Of a long run the history has each minute before the run ends.
+        self.begin();
+        let outcome = self.keeper.run(self.session, plan, observer);
+        self.is_cut = self.stop.interrupt.is_requested();
+        let kept = outcome.map(|mut result| {
+            match self.is_cut {
+                true => self.keeper.leave_cut_off(),
+                false => {
+                    self.keeper.label_run(&mut result);
+                    self.keeper.keep(&result);
+                }
+            }
+            result
+        });
+        self.name_study();
+        kept
     }
 
     /// The session belongs to somebody else, who closes it.
