@@ -165,6 +165,50 @@ fn restarts(pod: &Pod) -> i32 {
         .sum()
 }
 
+/// The results so far, by the names of their pods.
+type Results = BTreeMap<String, (Pod, Found)>;
+
+/// How long is waited for pods of which none runs.
+struct Patience {
+    timeout: Duration,
+    hindered: Hindered,
+    idle: Instant,
+}
+
+impl Patience {
+    fn new(timeout: Duration) -> Patience {
+        Patience {
+            timeout,
+            hindered: Hindered::default(),
+            idle: Instant::now(),
+        }
+    }
+
+    /// What hinders the pods that have no result, or is waited for; `None` while they run. An error when it lasts for too long.
+    fn judge(&mut self, due: &[Sight]) -> Result<Option<String>, RunError> {
+        match judge_due(due) {
+            State::Running => {
+                self.idle = Instant::now();
+                self.hindered = Hindered::default();
+                Ok(None)
+            }
+            State::Hindered(hindrance) => {
+                if self.hindered.by(&hindrance) >= hindrance.patience.min(self.timeout) {
+                    return Err(unready(due, hindrance));
+                }
+                Ok(Some(format!("this to go away: {}", hindrance.cause)))
+            }
+            State::Waiting(what) if self.idle.elapsed() >= self.timeout => {
+                Err(unready(due, too_late(self.timeout, &what)))
+            }
+            State::Waiting(what) => {
+                self.hindered = Hindered::default();
+                Ok(Some(what))
+            }
+        }
+    }
+}
+
 struct Gathering {
     cluster: Cluster,
     id: String,
@@ -178,74 +222,63 @@ impl Gathering {
     }
 
     async fn gather(&self, watch: &mut Watch<'_>) -> Result<Collected, RunError> {
-        let mut results: BTreeMap<String, (Pod, Found)> = BTreeMap::new();
-        let ours = ListParams::default().labels(&format!("{RENDERED_LABEL}={}", self.id));
-        let mut hindered = Hindered::default();
-        let mut idle = Instant::now();
+        let mut results = Results::new();
+        let mut patience = Patience::new(self.timeout);
         let mut unheard = Instant::now();
         let mut expected = 1;
         loop {
-            let found = match self.pods().list(&ours).await {
-                Ok(found) => found,
-                // A server that is away, and not one that refuses: it may be back soon.
-                Err(error) if api::is_away(&error) && unheard.elapsed() < AWAY => {
-                    tokio::time::sleep(LOOK).await;
-                    if (watch.interrupts)() > 0 {
-                        return Err(RunError::Interrupted);
+            if let Some(pods) = self.listed(&mut unheard).await? {
+                for pod in &pods {
+                    if !results.contains_key(name(pod))
+                        && let Some(result) = self.result_of(pod).await?
+                    {
+                        results.insert(name(pod).to_owned(), (pod.clone(), result));
                     }
-                    continue;
                 }
-                Err(error) => return Err(api::failed("looking at the pods", &error)),
-            };
-            unheard = Instant::now();
-            for pod in &found.items {
-                if !results.contains_key(name(pod))
-                    && let Some(result) = self.result_of(pod).await?
-                {
-                    results.insert(name(pod).to_owned(), (pod.clone(), result));
+                // Pods that are removed meanwhile do not make fewer of them the whole.
+                expected = expected.max(announced(&pods));
+                if results.len() >= expected {
+                    return self.together(results).await;
                 }
-            }
-            // Pods that are removed meanwhile do not make fewer of them the whole.
-            expected = expected.max(announced(&found.items));
-            if results.len() >= expected {
-                return self.together(results).await;
-            }
-            let has_result = |sight: &Sight| {
-                let name = sight.pod_name();
-                name.is_some_and(|name| results.contains_key(name))
-            };
-            let mut due = self.sights(found.items).await;
-            due.retain(|sight| !has_result(sight));
-            // Pods that are gone with their result are not missing.
-            let there = due.iter().filter(|sight| sight.pod.is_some()).count();
-            due.retain(|sight| sight.pod.is_some() || results.len() + there < expected);
-            let what = match judge_due(&due) {
-                State::Running => {
-                    idle = Instant::now();
-                    hindered = Hindered::default();
+                let due = self.due(pods, &results, expected).await;
+                let what = patience.judge(&due)?.unwrap_or_else(|| {
                     let done = results.len();
                     format!("the pods to end; {done} of {expected} have their result")
-                }
-                State::Hindered(hindrance) => {
-                    if hindered.by(&hindrance) >= hindrance.patience.min(self.timeout) {
-                        return Err(unready(&due, hindrance));
-                    }
-                    format!("this to go away: {}", hindrance.cause)
-                }
-                State::Waiting(what) if idle.elapsed() >= self.timeout => {
-                    return Err(unready(&due, too_late(self.timeout, &what)));
-                }
-                State::Waiting(what) => {
-                    hindered = Hindered::default();
-                    what
-                }
-            };
-            (watch.tell)(Told::Waiting(&what));
+                });
+                (watch.tell)(Told::Waiting(&what));
+            }
             tokio::time::sleep(LOOK).await;
             if (watch.interrupts)() > 0 {
                 return Err(RunError::Interrupted);
             }
         }
+    }
+
+    /// The pods of the run; `None` where the server is away, and does not refuse: it may be back soon.
+    async fn listed(&self, unheard: &mut Instant) -> Result<Option<Vec<Pod>>, RunError> {
+        let ours = ListParams::default().labels(&format!("{RENDERED_LABEL}={}", self.id));
+        match self.pods().list(&ours).await {
+            Ok(found) => {
+                *unheard = Instant::now();
+                Ok(Some(found.items))
+            }
+            Err(error) if api::is_away(&error) && unheard.elapsed() < AWAY => Ok(None),
+            Err(error) => Err(api::failed("looking at the pods", &error)),
+        }
+    }
+
+    /// The pods without a result.
+    async fn due(&self, pods: Vec<Pod>, results: &Results, expected: usize) -> Vec<Sight> {
+        let has_result = |sight: &Sight| {
+            let name = sight.pod_name();
+            name.is_some_and(|name| results.contains_key(name))
+        };
+        let mut due = self.sights(pods).await;
+        due.retain(|sight| !has_result(sight));
+        // Pods that are gone with their result are not missing.
+        let there = due.iter().filter(|sight| sight.pod.is_some()).count();
+        due.retain(|sight| sight.pod.is_some() || results.len() + there < expected);
+        due
     }
 
     /// The result of a pod that has one; an error when it never will.
@@ -338,10 +371,7 @@ impl Gathering {
         Sight::each(&name, job.ok().flatten(), pods, &[], &events)
     }
 
-    async fn together(
-        &self,
-        results: BTreeMap<String, (Pod, Found)>,
-    ) -> Result<Collected, RunError> {
+    async fn together(&self, results: Results) -> Result<Collected, RunError> {
         let mut notes = notes(results.values());
         let cut = match results.values().find(|(_, found)| found.is_cut) {
             Some((pod, _)) => Some(self.why_cut(pod).await),
