@@ -1,6 +1,8 @@
 //! Block devices of claims that others use, or that carry something.
 
 use super::{IMAGE, Lab, kubectl, kubectl_with, run};
+use iosonde_e2e::Scratch;
+use iosonde_e2e::device::{Loop, tool};
 use rustix::fs::{Mode, OFlags};
 
 /// Writes 16 MiB to the device of a claim.
@@ -103,5 +105,113 @@ fn block_device_with_a_signature_is_written_by_consent_to_its_claim() {
     let (status, stdout, stderr) = run(lab.fio("pvc://raw", &agreed));
     assert_eq!(status, Some(0), "{stderr}");
     assert_eq!(written_bytes(&stdout), 16 << 20);
+    lab.assert_clean();
+}
+
+/// A volume of a class without a provisioner, on a device of this machine; gone when it is dropped.
+struct MadeByHand {
+    name: String,
+    device: Loop,
+}
+
+impl MadeByHand {
+    fn new(lab: &Lab, device: Loop) -> MadeByHand {
+        let name = lab.namespace.clone();
+        let class = format!(
+            "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {{name: {name}}}\n\
+             provisioner: kubernetes.io/no-provisioner\nvolumeBindingMode: WaitForFirstConsumer\n"
+        );
+        kubectl_with(&["apply", "-f", "-"], &class);
+        let volume = MadeByHand { name, device };
+        volume.make();
+        volume
+    }
+
+    /// A claim that was deleted leaves a volume that no other one gets.
+    fn make(&self) {
+        let (name, device) = (&self.name, self.device.path().display());
+        kubectl(&["delete", "pv", name, "--ignore-not-found"]);
+        let volume = format!(
+            "apiVersion: v1\nkind: PersistentVolume\nmetadata:\n  name: {name}\n  annotations: {{pv.kubernetes.io/provisioned-by: \
+             restored}}\nspec:\n  accessModes: [ReadWriteOnce]\n  volumeMode: Block\n  storageClassName: {name}\n  \
+             capacity: {{storage: 32Mi}}\n  persistentVolumeReclaimPolicy: Retain\n  local: {{path: {device}}}\n  nodeAffinity: \
+             {{required: {{nodeSelectorTerms: [{{matchExpressions: [{{key: kubernetes.io/hostname, operator: Exists}}]}}]}}}}\n"
+        );
+        kubectl_with(&["apply", "-f", "-"], &volume);
+    }
+}
+
+impl Drop for MadeByHand {
+    fn drop(&mut self) {
+        for kind in ["pv", "storageclass"] {
+            kubectl(&[
+                "delete",
+                kind,
+                &self.name,
+                "--ignore-not-found",
+                "--wait=false",
+            ]);
+        }
+    }
+}
+
+/// A claim of a class may get a volume that was there before, with what somebody has on it.
+#[test]
+#[ignore = "needs a cluster"]
+fn volume_of_a_class_that_was_made_by_hand_is_written_by_consent() {
+    let lab = Lab::new("byhand");
+    let scratch = Scratch::shared();
+    let file = scratch.out().join("disk");
+    let volume = MadeByHand::new(&lab, Loop::with_file(&file, 32 << 20));
+    let device = volume.device.path().to_str().expect("a path");
+    tool(&["mkswap", device]);
+    let before = std::fs::read(device).expect("the device");
+    let target = format!("sc://{}", volume.name);
+    let words = format!("--claim-size 32m {WRITE}");
+    let (status, _, stderr) = run(lab.fio(&target, &words));
+    assert_eq!(status, Some(3), "{stderr}");
+    assert!(stderr.contains("carries swap"), "{stderr}");
+    let consent = format!("--allow-overwrite={target}");
+    assert!(stderr.contains(&consent), "{stderr}");
+    assert!(std::fs::read(device).expect("the device") == before);
+    lab.assert_clean();
+    volume.make();
+    let (status, stdout, stderr) = run(lab.fio(&target, &format!("{words} {consent}")));
+    assert_eq!(status, Some(0), "{stderr}");
+    assert_eq!(written_bytes(&stdout), 16 << 20);
+    lab.assert_clean();
+}
+
+/// The first workload leaves what looks like swap space to the second.
+const MARKING_SUITE: &str = r#"
+[[workload]]
+name = "mark"
+options = { rw = "write", bs = "4k", size = "1m", buffer_pattern = '"SPACE2SWAP"' }
+[[workload]]
+name = "next"
+options = { rw = "write", bs = "4k", size = "1m" }
+"#;
+
+/// What a provisioner has made is new, and is written whatever is on it.
+#[test]
+#[ignore = "needs a cluster"]
+fn volume_that_a_provisioner_has_made_is_written_unasked() {
+    let lab = Lab::new("provisioned");
+    claim(&lab, "raw");
+    let scratch = Scratch::shared();
+    let suite = scratch.out().join("suite.toml");
+    std::fs::write(&suite, MARKING_SUITE).expect("a suite");
+    let on = |target: &str| {
+        run(lab.command(&format!(
+            "run {} {target} --image {IMAGE} -n {} --volume-mode block --claim-size 300m",
+            suite.display(),
+            lab.namespace
+        )))
+    };
+    let (status, _, stderr) = on("sc://loop-ext4");
+    assert_eq!(status, Some(0), "{stderr}");
+    let (status, _, stderr) = on("pvc://raw");
+    assert_ne!(status, Some(0), "{stderr}");
+    assert!(stderr.contains("carries swap"), "{stderr}");
     lab.assert_clean();
 }
