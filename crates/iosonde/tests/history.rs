@@ -5,9 +5,11 @@ mod common;
 use common::{JOB, Scratch, error, integrity, text};
 use rusqlite::Connection;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 #[test]
@@ -451,4 +453,58 @@ fn nobody_reads_what_it_says_and_it_goes_on() {
     assert_eq!(output.status.code(), Some(0));
     assert!(String::from_utf8_lossy(&output.stdout).contains("4k random read, depth 1"));
     assert_eq!(scratch.listed().len(), 1);
+}
+
+/// Whether this is root; else a test that needs that is counted as skipped.
+fn is_root(test: &str) -> bool {
+    let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
+    if let (false, Some(log)) = (is_root, std::env::var_os("IOSONDE_SKIP_LOG")) {
+        let log = fs::OpenOptions::new().append(true).create(true).open(log);
+        writeln!(log.unwrap(), "{test}: it needs root").unwrap();
+    }
+    is_root
+}
+
+#[test]
+fn long_run_is_kept_at_its_end_where_no_thread_can_be_made_for_the_history() {
+    /// A user of whom there is no other process: the limit counts all threads of a user.
+    const ALONE: u32 = 61_234;
+    if !is_root("a history without a thread") {
+        return;
+    }
+    let scratch = Scratch::new("threadless");
+    chown(&scratch.0, Some(ALONE), Some(ALONE)).unwrap();
+    let written_meanwhile = |threads: &str| {
+        let words = "fio --name=j --ioengine=sim --size=1m --rw=randread --rate_iops=20 --time_based --runtime=150";
+        let words: Vec<&str> = words.split(' ').collect();
+        let program = scratch.command(&words);
+        let mut command = Command::new("prlimit");
+        command
+            .arg(format!("--nproc={threads}:{threads}"))
+            .arg(program.get_program())
+            .args(program.get_args())
+            .current_dir(&scratch.0)
+            .env_remove("IOSONDE_STORE")
+            .env_remove("IOSONDE_NO_SAVE")
+            .env("XDG_DATA_HOME", scratch.path("data"))
+            .uid(ALONE)
+            .gid(ALONE);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", error(&output));
+        assert!(text(&output.stdout).contains("read: IOPS=20"));
+        let connection = Connection::open(scratch.store()).unwrap();
+        let select = "SELECT count(*) FROM interval_block WHERE run = (SELECT max(id) FROM run)";
+        let blocks: u32 = connection.query_row(select, [], |row| row.get(0)).unwrap();
+        blocks > 0
+    };
+    // The main thread and that of signals; with one more there is one that writes minutes.
+    assert!(!written_meanwhile("2"));
+    assert!(written_meanwhile("3"));
+    let listed = scratch.done(&["list", "--format", "json"]);
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    for result in listed["results"].as_array().unwrap() {
+        assert!(result["finished_at_ms"].is_u64(), "{result}");
+        assert!(!result["parts"][0]["figures"].as_array().unwrap().is_empty());
+    }
+    assert_eq!(listed["results"].as_array().unwrap().len(), 2);
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long a writer waits for others.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 /// A history that is larger is not read through before it is written to.
 const CHECKED_BYTES: u64 = 64 << 20;
 /// How every SQLite file begins.

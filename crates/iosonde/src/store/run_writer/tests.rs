@@ -1,15 +1,21 @@
 //! What the history has of runs that last for minutes.
 
+use super::super::open::PATIENCE;
 use super::super::tests::Scratch;
 use super::super::{Document, Keeper};
 use iosonde_engine::local::LocalRunner;
 use iosonde_job::env::FakeEnv;
 use iosonde_job::plan::Plan;
-use iosonde_result::observer::Observer;
+use iosonde_result::interval::{Interval, Intervals};
+use iosonde_result::observer::{INTERVAL_NS_MAX, Observer};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
+use iosonde_result::spill_list::BlockFile;
 use rusqlite::Connection;
 use std::collections::BTreeSet;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Two and a half minutes on a simulated device.
 fn plan() -> Plan {
@@ -247,4 +253,83 @@ fn study_removed_during_its_run_is_told() {
     keeper.keep(&result.unwrap());
     assert!(keeper.notes().concat().contains("not kept in the history"));
     assert_eq!(scratch.all(), []);
+}
+
+/// A file whose device fails when it is read.
+#[derive(Debug)]
+struct Unreadable;
+
+impl BlockFile for Unreadable {
+    fn append(&self, _block: &[u8]) -> io::Result<u64> {
+        Ok(0)
+    }
+
+    fn read(&self, _offset: u64, _bytes: &mut [u8]) -> io::Result<()> {
+        Err(io::ErrorKind::Other.into())
+    }
+}
+
+#[test]
+fn minutes_stay_where_the_result_has_lost_its_intervals() {
+    const LENGTH: usize = 6000;
+    let scratch = Scratch::new("minutes-unreadable");
+    let mut keeper = scratch.keeper(&[]);
+    let result = measured(&mut keeper, |mut result| {
+        let mut busy = result.intervals.last().unwrap().into_owned();
+        (0..700).for_each(|value| busy.latency.record(value * value * 1000));
+        result.intervals = Intervals::spilling_to(Arc::new(Unreadable));
+        result.intervals.extend(vec![busy; LENGTH]);
+        Ok(result)
+    });
+    let result = result.unwrap();
+    assert!(result.intervals.iter().count() < LENGTH);
+    let kept = kept(&scratch);
+    // The incomplete minute is in the result alone.
+    assert_eq!(kept.intervals.len(), 240);
+    assert_eq!(kept.workers, result.workers);
+    assert_eq!(count(&scratch, "open_run"), 0);
+    let notes = keeper.notes().concat();
+    assert!(notes.contains("cannot be read back"), "{notes}");
+}
+
+/// Runs for two minutes, in the first of which another program has locked the history.
+struct BesideALock<'a>(&'a Connection);
+
+impl Session for BesideALock<'_> {
+    fn run(&mut self, _plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        let mut minute = |number: u64| {
+            for second in 60 * number..60 * (number + 1) {
+                observer.interval(&Interval {
+                    start_ns: second * INTERVAL_NS_MAX,
+                    length_ns: INTERVAL_NS_MAX,
+                    ..Interval::default()
+                });
+            }
+        };
+        self.0.execute_batch("BEGIN IMMEDIATE").unwrap();
+        minute(0);
+        // The first try has failed by then; where the machine is slow it may succeed.
+        std::thread::sleep(PATIENCE + Duration::from_secs(1));
+        self.0.execute_batch("ROLLBACK").unwrap();
+        minute(1);
+        Err(RunError::NothingDone)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), RunError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn minute_that_found_the_history_locked_is_written_with_the_next() {
+    let scratch = Scratch::new("minutes-locked");
+    let mut keeper = scratch.keeper(&[]);
+    let other = Connection::open(&scratch.place.path).unwrap();
+    keeper.begin("fio", "sim");
+    let lost = keeper.run(&mut BesideALock(&other), &plan(), &mut ());
+    assert_eq!(lost, Err(RunError::NothingDone));
+    assert_eq!(keeper.notes(), [""; 0]);
+    let kept = kept(&scratch);
+    let starts = kept.intervals.iter().map(|interval| interval.start_ns);
+    assert!(starts.eq((0..120).map(|second| second * INTERVAL_NS_MAX)));
 }
