@@ -5,17 +5,20 @@
 use crate::kept_message::KeptMessage;
 use iosonde_engine::spill_file::SpillFile;
 use iosonde_job::Plan;
+use iosonde_result::interval::{Interval, Intervals};
 use iosonde_result::observer::{Control, Observer, Progress, Start};
 use iosonde_result::run::Event;
 use iosonde_result::spill_list::SpillList;
-use iosonde_result::wire::{Message, ProgressReport, line};
-use iosonde_result::{interval::Interval, run::RunResult, session::RunError};
+use iosonde_result::wire::{Message, ProgressReport, end_run, line};
+use iosonde_result::{run::RunResult, session::RunError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Messages that a listener gets at once: one that comes back after days gets them in turns.
 const NEWS_MAX: usize = 1000;
+/// Bytes after which it gets no further message at once.
+const NEWS_BYTES_MAX: usize = 4 << 20;
 
 /// What the listeners of a run share.
 #[derive(Debug, Default)]
@@ -134,11 +137,29 @@ impl Feed {
 
     /// Ends the run with its outcome.
     pub(crate) fn end(&self, outcome: Result<RunResult, RunError>) {
-        let text = line(&Message::Done(outcome.map(Box::new)));
-        let mut state = self.state();
-        state.messages.push(KeptMessage::Line(text.into()));
-        state.is_running = false;
-        self.changed.notify_all();
+        let sent = match &outcome {
+            Ok(result) => self.sent_intervals(&result.intervals),
+            Err(_) => 0,
+        };
+        end_run(outcome, sent, &mut |message| {
+            let text = line(&message);
+            let mut state = self.state();
+            state.messages.push(KeptMessage::Line(text.into()));
+            state.is_running &= !matches!(message, Message::Done(_));
+            drop(state);
+            self.changed.notify_all();
+        });
+    }
+
+    /// How many of a result's intervals clients have, or get, as they are.
+    fn sent_intervals(&self, intervals: &Intervals) -> usize {
+        let messages = self.state().messages.clone();
+        let sent = messages.iter().filter_map(|message| match &*message {
+            KeptMessage::Interval(interval) => Some(interval.clone()),
+            KeptMessage::Line(_) => None,
+        });
+        let pairs = intervals.iter().zip(sent);
+        pairs.take_while(|(one, other)| **one == **other).count()
     }
 
     /// A client has seen enough of this run.
@@ -193,10 +214,19 @@ impl Feed {
         drop(state);
         let mut news = Vec::new();
         if let Some(messages) = messages {
-            let new = messages.iter_from(position.have).take(NEWS_MAX);
-            news.extend(new.map(|message| message.line()));
+            let mut bytes = 0;
+            for message in messages.iter_from(position.have).take(NEWS_MAX) {
+                news.push(message.line());
+                bytes += news.last().map_or(0, |line| line.len());
+                if bytes >= NEWS_BYTES_MAX {
+                    break;
+                }
+            }
             // What a file does not give back is passed over.
-            let count = (messages.len() - position.have).min(NEWS_MAX);
+            let count = match bytes >= NEWS_BYTES_MAX {
+                true => news.len(),
+                false => (messages.len() - position.have).min(NEWS_MAX),
+            };
             position.have += count;
         }
         news.extend(last);

@@ -24,9 +24,12 @@ mod serve;
 mod volume;
 mod words;
 
+use iosonde_engine::spill_file::SpillFile;
+use iosonde_result::spill_list;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 const USAGE: &str = "\
 usage: iosonde-agent serve [--socket PATH] [--idle SECONDS] [--first SECONDS] [--scratch DIRECTORY] [--device DEVICE]
@@ -46,6 +49,7 @@ usage: iosonde-agent serve [--socket PATH] [--idle SECONDS] [--first SECONDS] [-
 const SOCKET: &str = "/iosonde/socket";
 
 fn main() -> ExitCode {
+    spill_list::make_files_with(|| Arc::new(SpillFile::default()));
     let words: Vec<OsString> = std::env::args_os().collect();
     let name = words.first().and_then(|name| Path::new(name).file_name());
     if name.is_some_and(|name| name == "fio") {

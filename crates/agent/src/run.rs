@@ -8,7 +8,7 @@ use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer, Progress};
 use iosonde_result::run::Event;
 use iosonde_result::session::Session;
-use iosonde_result::wire::{Message, ProgressReport, line};
+use iosonde_result::wire::{Message, ProgressReport, end_run, line};
 use std::ffi::OsString;
 use std::io::{self, Write};
 
@@ -21,10 +21,11 @@ pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
         ..LocalRunner::default()
     };
     let mut session = runner.open();
-    let outcome = session.run(&plan, &mut Told);
+    let mut told = Told::default();
+    let outcome = session.run(&plan, &mut told);
     let closed = Box::new(session).close();
     let failed = outcome.as_ref().err().map(ToString::to_string);
-    tell(&Message::Done(outcome.map(Box::new)));
+    end_run(outcome, told.intervals, &mut |message| tell(&message));
     match failed.or(closed.err().map(|error| error.to_string())) {
         Some(problem) => Err(Failure::new(3, problem)),
         None => Ok(()),
@@ -50,7 +51,12 @@ fn tell(message: &Message) {
         .and_then(|()| out.flush());
 }
 
-struct Told;
+/// Prints what happens.
+#[derive(Default)]
+struct Told {
+    /// Intervals so far: the result begins with them.
+    intervals: usize,
+}
 
 impl Observer for Told {
     fn progress(&mut self, progress: &Progress<'_>) -> Control {
@@ -59,6 +65,7 @@ impl Observer for Told {
     }
 
     fn interval(&mut self, interval: &Interval) -> Control {
+        self.intervals += 1;
         tell(&Message::Interval(Box::new(interval.clone())));
         Control::Continue
     }

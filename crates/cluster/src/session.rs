@@ -12,7 +12,7 @@ use iosonde_job::{Plan, place};
 use iosonde_result::observer::{Control, Observer};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
-use iosonde_result::wire::{Message, Place, Request, Stop};
+use iosonde_result::wire::{Message, Place, ReceivedSeries, Request, Stop};
 use std::collections::BTreeMap;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
@@ -230,6 +230,7 @@ impl<'w> ClusterSession<'w> {
         let mut is_enough = false;
         let mut is_cut_short = false;
         let mut is_known = false;
+        let mut series = ReceivedSeries::default();
         loop {
             while passed_on < self.interrupts().min(2) {
                 passed_on += 1;
@@ -248,13 +249,24 @@ impl<'w> ClusterSession<'w> {
                     {
                         self.connection.ask(&Request::Status { run });
                     }
+                    if let Message::Interval(interval) = &message {
+                        series.add_interval(interval);
+                    }
                     match message {
                         Message::Ending => {
                             is_cut_short = true;
                             Control::Continue
                         }
                         Message::Done(_) if is_cut_short => return Err(self.cut_short()),
-                        Message::Done(outcome) => return outcome.map(|result| *result),
+                        Message::Done(outcome) => {
+                            let mut result = *outcome?;
+                            series.complete(&mut result);
+                            return Ok(result);
+                        }
+                        Message::Series(part) => {
+                            series.add_part(*part);
+                            Control::Continue
+                        }
                         Message::Refused(problem) => return Err(refused(problem)),
                         other => pass_on(&other, observer),
                     }

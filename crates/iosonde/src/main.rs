@@ -20,10 +20,14 @@ mod report;
 mod signals;
 mod store;
 
+use iosonde_engine::spill_file::SpillFile;
+use iosonde_result::spill_list;
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 fn main() -> ExitCode {
+    spill_list::make_files_with(|| Arc::new(SpillFile::default()));
     let words: Vec<OsString> = std::env::args_os().collect();
     match commands::dispatch(&words) {
         Ok(()) => ExitCode::SUCCESS,

@@ -164,7 +164,7 @@ impl ServerSide {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::interval::Interval;
     use crate::machine::MachineSlice;
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(node.averages()["sda"], DeviceRates::default());
     }
 
-    fn empty() -> RunResult {
+    pub(crate) fn empty() -> RunResult {
         RunResult {
             format: crate::run::FORMAT,
             program: String::new(),

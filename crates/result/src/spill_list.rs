@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Items that are held as they are. A run of usual length has fewer: its list costs what a vector does.
 const OPEN_ITEMS_MAX: usize = 600;
@@ -42,6 +42,16 @@ pub trait BlockFile: fmt::Debug + Send + Sync {
     /// # Errors
     /// Those of the device that the file is on.
     fn read(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
+}
+
+/// Makes the files of lists to which none is given.
+static NEW_FILE: OnceLock<fn() -> Arc<dyn BlockFile>> = OnceLock::new();
+
+/// From now on lists to which no file is given, such as those that are read from JSON, get one of these. A program says so once, at its
+/// start: this crate makes no files.
+pub fn make_files_with(new_file: fn() -> Arc<dyn BlockFile>) {
+    // Later callers have the same wish.
+    let _ = NEW_FILE.set(new_file);
 }
 
 /// A list of items in the order in which they came. A copy shares all blocks.
@@ -108,13 +118,13 @@ impl<T> Default for SpillList<T> {
             open: Vec::new(),
             len: 0,
             memory_bytes: 0,
-            file: None,
+            file: NEW_FILE.get().map(|new_file| new_file()),
         }
     }
 }
 
 impl<T: BlockItem> SpillList<T> {
-    /// An empty list whose blocks go to this file when they are many. Without one they stay in memory, encoded.
+    /// An empty list whose blocks go to this file when they are many. Without any file they stay in memory, encoded.
     pub fn spilling_to(file: Arc<dyn BlockFile>) -> SpillList<T> {
         SpillList {
             file: Some(file),

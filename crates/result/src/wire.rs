@@ -4,6 +4,10 @@
 //! messages of the last run, except for its progress, so that a client whose connection broke can follow it from where it
 //! was ([`Request::Follow`]).
 
+mod result_series;
+
+pub use result_series::{ReceivedSeries, SeriesPart, end_run};
+
 use crate::interval::{Interval, IntervalCounts};
 use crate::machine::MachineSlice;
 use crate::observer::{Progress, WorkerProgress};
@@ -15,8 +19,8 @@ use serde::{Deserialize, Serialize};
 
 /// Version of this protocol: a checksum over the names and types of all fields of [`Request`] and [`Message`], which a test holds to them.
 /// Both sides must have the same.
-pub const PROTOCOL: u32 = 0xc1c2_bbf1;
-/// No message is longer: the result of a run of days, with all its intervals.
+pub const PROTOCOL: u32 = 0x9312_2900;
+/// No message is longer: the result of a run of many jobs, or that of a rendered job, which has all its intervals.
 pub const LONGEST_MESSAGE_BYTES: usize = 512 << 20;
 /// No request is longer: a plan with its traces.
 pub const LONGEST_REQUEST_BYTES: usize = 64 << 20;
@@ -135,7 +139,9 @@ pub enum Message {
     Event(Event),
     /// The agent was told to end, by a signal and not by a client: what it has measured is cut short.
     Ending,
-    /// The run has ended. Nothing follows.
+    /// The run has ended, and this is a part of the series of its result.
+    Series(Box<SeriesPart>),
+    /// The run has ended. Nothing follows. The series of its result came before.
     Done(Result<Box<RunResult>, RunError>),
     /// A request could not be understood, or cannot be served now.
     Refused(String),
@@ -150,6 +156,7 @@ impl Message {
                 | Message::Interval(_)
                 | Message::Event(_)
                 | Message::Ending
+                | Message::Series(_)
                 | Message::Done(_)
         )
     }

@@ -5,7 +5,9 @@ mod device;
 use iosonde_engine::system_env::SystemEnv;
 use iosonde_job::Plan;
 use iosonde_result::run::RunResult;
-use iosonde_result::wire::{DeviceConsent, Message, PROTOCOL, Place, Request, Stop, line};
+use iosonde_result::wire::{
+    DeviceConsent, Message, PROTOCOL, Place, ReceivedSeries, Request, Stop, line,
+};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::os::unix::net::UnixStream;
@@ -250,6 +252,58 @@ fn a_run_whose_client_is_gone_can_be_taken_up() {
     assert_eq!(rest.iter().filter(layout).count(), 0, "told already");
 }
 
+/// The most memory that the agent has had until now.
+fn peak_kib(agent: &Agent) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", agent.child.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let text = line.unwrap().trim().strip_suffix(" kB");
+    text.unwrap().parse().unwrap()
+}
+
+/// All of it was one line, of 24 MiB.
+#[test]
+fn result_of_a_long_run_comes_whole_in_short_messages_from_an_agent_of_bounded_memory() {
+    const HOURS: u64 = 2;
+    const LINE_BYTES_MAX: usize = 1 << 20;
+    const PEAK_KIB_MAX: u64 = 64 << 10;
+    let agent = Agent::start(60);
+    let mut client = agent.client();
+    let device = "read_us=500,read_dist=exp,parallel=4,seed=3";
+    client.run(
+        1,
+        &format!(
+            "--name=t --ioengine=sim --sim={device} --size=16m --rw=randread --rate_iops=200 --time_based --runtime={HOURS}h"
+        ),
+    );
+    let mut series = ReceivedSeries::default();
+    let result = loop {
+        let text = client.lines.next().unwrap().unwrap();
+        assert!(text.len() < LINE_BYTES_MAX, "{} bytes", text.len());
+        match serde_json::from_str(&text).unwrap() {
+            Message::Interval(interval) => series.add_interval(&interval),
+            Message::Series(part) => series.add_part(*part),
+            Message::Done(Ok(mut result)) => {
+                series.complete(&mut result);
+                break result;
+            }
+            Message::Done(Err(error)) => panic!("{error}"),
+            _ => {}
+        }
+    };
+    let mut end_ns = 0;
+    let mut ios = 0;
+    for interval in &result.intervals {
+        assert_eq!(interval.start_ns, end_ns);
+        end_ns += interval.length_ns;
+        ios += interval.directions.read.ios;
+        assert_eq!(interval.latency.total(), interval.directions.read.ios);
+    }
+    assert!(end_ns >= HOURS * 3_600_000_000_000, "{end_ns}");
+    assert_eq!(ios, result.workers[0].directions.read.total_ios);
+    let peak = peak_kib(&agent);
+    assert!(peak <= PEAK_KIB_MAX, "{peak} KiB");
+}
+
 #[test]
 fn a_run_that_is_asked_for_again_is_the_same_run() {
     let agent = Agent::start(60);
@@ -296,8 +350,15 @@ fn a_signal_ends_the_run_and_removes_its_files() {
     while !matches!(client.next(), Message::Progress(_)) {}
     agent.signal();
     let rest = client.until_done();
-    assert!(matches!(rest[rest.len() - 2], Message::Ending));
-    assert!(matches!(rest[rest.len() - 1], Message::Done(Ok(_))));
+    let is_ending = |message: &Message| matches!(message, Message::Ending);
+    let ending = rest.iter().position(is_ending).unwrap();
+    let (done, series) = rest[ending + 1..].split_last().unwrap();
+    assert!(
+        series
+            .iter()
+            .all(|message| matches!(message, Message::Series(_)))
+    );
+    assert!(matches!(done, Message::Done(Ok(_))));
     agent.wait();
     assert!(!agent.path("scratch").exists());
     assert!(!agent.path("socket").exists());

@@ -10,7 +10,7 @@ use iosonde_result::observer::{Observer, PodProgress, WorkerState};
 use iosonde_result::pods::PodRun;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::RunError;
-use iosonde_result::wire::{Message, ProgressReport, Request, Stop};
+use iosonde_result::wire::{Message, ProgressReport, ReceivedSeries, Request, Stop};
 use std::collections::{BTreeMap, VecDeque};
 
 /// One pod, and what it has told of the current run.
@@ -30,7 +30,9 @@ pub(super) struct Link {
     pub(super) is_ready: bool,
     pub(super) is_cut_short: bool,
     pub(super) progress: Option<ProgressReport>,
+    /// Those that have not been added to those of the other pods.
     pub(super) intervals: VecDeque<Interval>,
+    series: ReceivedSeries,
     /// p50 and p99 of the latest of them that had any I/O.
     latency_ns: Option<(u64, u64)>,
     /// What its clock read when it was last asked.
@@ -58,6 +60,7 @@ impl Link {
             is_cut_short: false,
             progress: None,
             intervals: VecDeque::new(),
+            series: ReceivedSeries::default(),
             latency_ns: None,
             clock_ns: None,
             clocks_due: 0,
@@ -73,6 +76,7 @@ impl Link {
         (self.is_ready, self.is_cut_short) = (false, false);
         self.progress = None;
         self.intervals.clear();
+        self.series = ReceivedSeries::default();
         self.latency_ns = None;
         self.status = None;
         self.result = None;
@@ -122,6 +126,7 @@ impl Link {
                 let percentile = |percent| interval.latency.percentile(percent);
                 let latest = percentile(50.0).zip(percentile(99.0));
                 self.latency_ns = latest.or(self.latency_ns);
+                self.series.add_interval(&interval);
                 self.intervals.push_back(*interval);
             }
             Message::Status(so_far) => self.status = Some(*so_far),
@@ -135,7 +140,11 @@ impl Link {
                     remedy: "see `kubectl describe pod`, and run it again".to_owned(),
                 });
             }
-            Message::Done(Ok(result)) => self.result = Some(*result),
+            Message::Series(part) => self.series.add_part(*part),
+            Message::Done(Ok(mut result)) => {
+                self.series.complete(&mut result);
+                self.result = Some(*result);
+            }
             Message::Done(Err(error)) => return Err(error),
             Message::Refused(problem) => return Err(refused(problem)),
             Message::Hello { .. } | Message::Alive | Message::Place(_) | Message::Sample(_) => {}

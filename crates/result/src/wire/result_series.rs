@@ -1,0 +1,142 @@
+//! The result of a run on the wire: its series in parts, then all else in [`Message::Done`]. No message grows with the run.
+
+use super::Message;
+use crate::interval::{Interval, Intervals};
+use crate::machine::MachineSlice;
+use crate::run::RunResult;
+use crate::session::RunError;
+use crate::spill_list::SpillList;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// Items in one part: an agent holds hundreds of parts in memory.
+const PART_ITEMS_MAX: usize = 8;
+
+/// A part of the series of a result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SeriesPart {
+    /// So many intervals of the result are before these. What was sent behind them while the run went on is not in the result.
+    pub from: usize,
+    /// Intervals that were not sent while the run went on.
+    pub intervals: Vec<Interval>,
+    /// What the machine did, behind the slices of all parts before.
+    pub slices: Vec<MachineSlice>,
+}
+
+/// Hands over the messages that end a run. The first `sent` intervals of its result were sent while it went on.
+pub fn end_run(outcome: Result<RunResult, RunError>, sent: usize, send: &mut dyn FnMut(Message)) {
+    let outcome = outcome.map(|mut result| {
+        let intervals = std::mem::take(&mut result.intervals);
+        let slices = std::mem::take(&mut result.series.slices);
+        let mut rest = intervals.iter_from(sent).map(Cow::into_owned);
+        let mut slices = slices.iter().map(Cow::into_owned);
+        let mut from = sent;
+        let mut is_last = false;
+        // The last one is empty, so that one at least says how many of those that were sent count.
+        while !is_last {
+            let part = SeriesPart {
+                from,
+                intervals: rest.by_ref().take(PART_ITEMS_MAX).collect(),
+                slices: slices.by_ref().take(PART_ITEMS_MAX).collect(),
+            };
+            from += part.intervals.len();
+            is_last = part.intervals.is_empty() && part.slices.is_empty();
+            send(Message::Series(Box::new(part)));
+        }
+        Box::new(result)
+    });
+    send(Message::Done(outcome));
+}
+
+/// The series of a run that goes on elsewhere, as far as they have come.
+#[derive(Debug, Default)]
+pub struct ReceivedSeries {
+    intervals: Intervals,
+    slices: SpillList<MachineSlice>,
+}
+
+impl ReceivedSeries {
+    /// Adds an interval that was sent while the run goes on.
+    pub fn add_interval(&mut self, interval: &Interval) {
+        self.intervals.push(interval.clone());
+    }
+
+    /// Adds a part of the result's series.
+    pub fn add_part(&mut self, part: SeriesPart) {
+        if self.intervals.len() > part.from {
+            self.intervals.truncate(part.from);
+        }
+        self.intervals.extend(part.intervals);
+        self.slices.extend(part.slices);
+    }
+
+    /// Puts them into the result that came without.
+    pub fn complete(&mut self, result: &mut RunResult) {
+        let received = std::mem::take(self);
+        result.intervals = received.intervals;
+        result.series.slices = received.slices;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nodes::tests::empty;
+    use crate::wire::line;
+
+    fn interval(number: u64) -> Interval {
+        let mut interval = Interval {
+            start_ns: number,
+            ..Interval::default()
+        };
+        interval.latency.record(1000 * number);
+        interval.compacted()
+    }
+
+    fn result(intervals: u64, slices: u64) -> RunResult {
+        let mut result = empty();
+        result.intervals = (0..intervals).map(interval).collect();
+        let slice = |number| MachineSlice {
+            start_ns: number,
+            ..MachineSlice::default()
+        };
+        result.series.slices = (0..slices).map(slice).collect();
+        result
+    }
+
+    #[test]
+    fn result_comes_whole_in_parts_that_do_not_grow_with_it() {
+        for (sent, of_result, slices) in [
+            (0, 0, 0),
+            (3, 3, 0),
+            (3, 4, 1),
+            (0, 100, 3),
+            (90, 100, 1000),
+            // Of these the result has fewer.
+            (100, 90, 8),
+        ] {
+            let whole = result(of_result, slices);
+            let mut series = ReceivedSeries::default();
+            (0..sent).for_each(|number| series.add_interval(&interval(number)));
+            let mut found = None;
+            let sent = sent.min(of_result) as usize;
+            end_run(Ok(whole.clone()), sent, &mut |message| {
+                assert!(found.is_none(), "nothing follows");
+                match message {
+                    Message::Series(part) => {
+                        assert!(part.intervals.len().max(part.slices.len()) <= PART_ITEMS_MAX);
+                        series.add_part(*part);
+                    }
+                    Message::Done(Ok(mut result)) => {
+                        assert!(result.intervals.is_empty() && result.series.slices.is_empty());
+                        series.complete(&mut result);
+                        found = Some(*result);
+                    }
+                    other => panic!("{}", line(&other)),
+                }
+            });
+            assert_eq!(found, Some(whole), "{sent} of {of_result}");
+        }
+    }
+}
