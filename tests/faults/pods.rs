@@ -103,10 +103,10 @@ fn bring_back_node() {
 
 /// The third question.
 fn is_fault_explained(cell: Cell, run: &Run) -> Outcome {
-    // A suite goes on with its next workload.
+    // A pod that runs may not have its agent yet: then it is not ready (9). A suite goes on with its next workload.
     let lost: &[i32] = match cell.subcommand {
-        Subcommand::Run => &[1, 10],
-        _ => &[10],
+        Subcommand::Run => &[1, 9, 10],
+        _ => &[9, 10],
     };
     // The API server believes a token for some seconds after its account is gone: a short run may be over by then.
     let refused = &[0, 3, 9, 10];
@@ -117,8 +117,7 @@ fn is_fault_explained(cell: Cell, run: &Run) -> Outcome {
         Fault::PodEvicted => is_explained(run, lost, &["evict", "deleted", "gone"]),
         Fault::TokenExpired => is_explained(run, refused, &["Unauthorized", "credentials"]),
         Fault::ApiServerRestarted | Fault::KubeletStopped => is_explained(run, &[0], &[]),
-        // A pod that runs may not have its agent yet.
-        _ => is_explained(run, &[9, 10], &["n2 is not ready"]),
+        _ => is_explained(run, lost, &["n2 is not ready"]),
     }
 }
 
