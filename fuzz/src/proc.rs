@@ -21,7 +21,10 @@ pub fn proc(data: &[u8]) {
     let _ = Snapshot::parse(&text);
     let _ = DiskCounters::parse(&text);
     let _ = Stalls::parse(&text);
-    let _ = CpuTimes::parse(&text);
+    let times = CpuTimes::parse(&text);
+    let idle = times.as_ref().and_then(CpuTimes::idle_percent);
+    assert!(idle.is_none_or(|percent| (0.0..=100.0).contains(&percent)));
+    let _ = times.and_then(|times| times.shares());
     let _ = CpuTimes::parse_each(&text);
     let _ = mountstats::parse(&text);
 }

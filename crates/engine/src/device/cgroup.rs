@@ -141,15 +141,19 @@ fn cpu_quota(system: &System, group: &Group) -> Option<f64> {
     if let Some(text) = system.text(group.dir.join("cpu.max")) {
         return parse_cpu_max(&text);
     }
-    let quota: f64 = system.value(group.dir.join("cpu.cfs_quota_us"))?;
-    let period: f64 = system.value(group.dir.join("cpu.cfs_period_us"))?;
-    (quota > 0.0 && period > 0.0).then_some(quota / period)
+    let quota = system.value(group.dir.join("cpu.cfs_quota_us"))?;
+    let period = system.value(group.dir.join("cpu.cfs_period_us"))?;
+    processors(quota, period)
 }
 
 fn parse_cpu_max(text: &str) -> Option<f64> {
     let (quota, period) = text.split_once(' ')?;
-    let (quota, period): (f64, f64) = (quota.parse().ok()?, period.trim().parse().ok()?);
-    (period > 0.0).then_some(quota / period)
+    processors(quota.parse().ok()?, period.trim().parse().ok()?)
+}
+
+/// Both in microseconds; a quota of -1 is none.
+fn processors(quota: i64, period: i64) -> Option<f64> {
+    (quota > 0 && period > 0).then(|| quota as f64 / period as f64)
 }
 
 fn memory_bound(system: &System, group: &Group) -> Option<u64> {

@@ -34,8 +34,8 @@ impl CpuTimes {
             .collect::<Option<_>>()?;
         let at = |index: usize| fields.get(index).copied().unwrap_or(0);
         (fields.len() >= 4).then(|| Self {
-            user: at(0) + at(1),
-            system: at(2) + at(5) + at(6),
+            user: at(0).saturating_add(at(1)),
+            system: at(2).saturating_add(at(5)).saturating_add(at(6)),
             idle: at(3),
             iowait: at(4),
             steal: at(7),
@@ -62,12 +62,16 @@ impl CpuTimes {
             .collect()
     }
 
+    fn all(&self) -> f64 {
+        let all = [self.user, self.system, self.idle, self.iowait, self.steal];
+        all.into_iter().map(|ticks| ticks as f64).sum()
+    }
+
     /// Share of the time in which a processor had nothing to run, in per cent: waiting for I/O is idle too. `None` when no
     /// time has passed.
     pub fn idle_percent(&self) -> Option<f64> {
-        let idle = self.idle + self.iowait;
-        let all = self.user + self.system + idle + self.steal;
-        (all > 0).then(|| hundredths(100.0 * idle as f64 / all as f64))
+        let (idle, all) = (self.idle as f64 + self.iowait as f64, self.all());
+        (all > 0.0).then(|| hundredths(100.0 * idle / all))
     }
 
     /// Time between two readings. Some counters can fall a little: iowait and, on some hypervisors, steal.
@@ -83,9 +87,9 @@ impl CpuTimes {
 
     /// Shares of the whole; `None` when no time has passed.
     pub fn shares(&self) -> Option<CpuShares> {
-        let all = self.user + self.system + self.idle + self.iowait + self.steal;
-        let share = |ticks: u64| hundredths(100.0 * ticks as f64 / all as f64);
-        (all > 0).then(|| CpuShares {
+        let all = self.all();
+        let share = |ticks: u64| hundredths(100.0 * ticks as f64 / all);
+        (all > 0.0).then(|| CpuShares {
             user: share(self.user),
             system: share(self.system),
             iowait: share(self.iowait),
