@@ -8,7 +8,7 @@ use super::running::RunningStudy;
 use super::{Place, Store, StoreError};
 use crate::args::KeepArgs;
 use crate::failure::Failure;
-use iosonde_job::plan::Plan;
+use iosonde_job::plan::{Engine, Plan};
 use iosonde_result::observer::Observer;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
@@ -123,7 +123,7 @@ impl Keeper {
         let Some(writer) = self.writer(plan) else {
             return session.run(plan, observer);
         };
-        let mut written = WrittenRun::begin(plan, observer, writer);
+        let mut written = WrittenRun::begin(observer, writer);
         let outcome = session.run(plan, &mut written);
         self.end_written(&outcome, written);
         outcome
@@ -173,6 +173,7 @@ impl Keeper {
             place,
             study: begun.id.clone(),
             opening: KeptRun::opening(plan, &self.labels),
+            may_wait: plan.jobs.iter().any(|job| job.io.engine == Engine::Sim),
             head,
         })
     }

@@ -6,7 +6,7 @@ use super::open_run::{News, OpenRun, is_whole_block};
 use super::record::{KeptRun, KeptStudy};
 use super::running::RunningStudy;
 use super::{Place, Store, StoreError};
-use iosonde_job::plan::{Engine, Plan};
+use iosonde_job::plan::Plan;
 use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer, Progress, Start};
 use iosonde_result::run::{Event, RunResult};
@@ -16,6 +16,8 @@ use std::thread::JoinHandle;
 
 /// Minutes that may wait for the writer.
 const WAITING_MAX: usize = 8;
+/// Attempts to write that may fail where the run waits for them.
+const AWAITED_FAILURES_MAX: u32 = 2;
 /// Intervals that are held back while the writer is behind. With more, the run is kept at its end alone.
 const HELD_BACK_MAX: usize = 36_000;
 
@@ -29,6 +31,8 @@ pub(super) struct RunWriter {
     pub(super) head: KeptStudy,
     /// The run as it is known before it begins.
     pub(super) opening: KeptRun,
+    /// Whether the observed run waits for the writer: simulated time does, real time does not.
+    pub(super) may_wait: bool,
 }
 
 /// What is left when all is written.
@@ -64,6 +68,7 @@ impl RunWriter {
         let mut store = Store::open_beside(&self.place)?;
         let mut waiting = News::default();
         let mut outcome = Ok(());
+        let mut failures = 0;
         while let Ok(first) = messages.recv() {
             for message in std::iter::once(first).chain(messages.try_iter()) {
                 match message {
@@ -73,11 +78,14 @@ impl RunWriter {
             }
             outcome = self.write_news(&mut store, &waiting, written);
             let held_back: usize = waiting.blocks.iter().map(Vec::len).sum();
+            failures += u32::from(outcome.is_err());
+            let is_given_up =
+                held_back >= HELD_BACK_MAX || self.may_wait && failures >= AWAITED_FAILURES_MAX;
             match &outcome {
                 Ok(()) => waiting = News::default(),
+                Err(_) if is_given_up => break,
                 // A history that is locked, or has no room, is tried again with the next minute.
-                Err(_) if held_back < HELD_BACK_MAX => {}
-                Err(_) => break,
+                Err(_) => {}
             }
         }
         outcome
@@ -129,7 +137,7 @@ pub(super) struct WrittenRun<'a> {
     open: Vec<Interval>,
     /// Whether no more is written before the run has ended.
     is_given_up: bool,
-    /// Whether the observed run waits for the writer: simulated time does, real time does not.
+    /// As in [`RunWriter`].
     may_wait: bool,
     so_far: SoFar,
     /// Whether the observer has asked for the statistics so far.
@@ -145,19 +153,15 @@ enum SoFar {
 }
 
 impl<'a> WrittenRun<'a> {
-    pub(super) fn begin(
-        plan: &Plan,
-        observer: &'a mut dyn Observer,
-        writer: RunWriter,
-    ) -> WrittenRun<'a> {
+    pub(super) fn begin(observer: &'a mut dyn Observer, writer: RunWriter) -> WrittenRun<'a> {
         WrittenRun {
             observer,
+            may_wait: writer.may_wait,
             labels: writer.head.labels.clone(),
             writer: Some(writer),
             thread: None,
             open: Vec::new(),
             is_given_up: false,
-            may_wait: plan.jobs.iter().any(|job| job.io.engine == Engine::Sim),
             so_far: SoFar::NotWanted,
             is_asked: false,
         }
@@ -168,10 +172,11 @@ impl<'a> WrittenRun<'a> {
         observer: &'a mut dyn Observer,
         writer: RunWriter,
     ) -> WrittenRun<'a> {
-        WrittenRun {
+        let writer = RunWriter {
             may_wait: true,
-            ..WrittenRun::begin(&Plan::default(), observer, writer)
-        }
+            ..writer
+        };
+        WrittenRun::begin(observer, writer)
     }
 
     /// Called when the run has ended: without a result the incomplete last minute is written as well. The thread that still writes.
