@@ -105,6 +105,9 @@ impl Ground {
                     "{place} --name=job --rw=randread --bs=4k --size=16m --runtime=2 --time_based"
                 )
             }
+            Subcommand::FioForHours => {
+                "--name=job --ioengine=sim --rw=randread --bs=4k --size=1g --rate_iops=20 --runtime=6h --time_based".to_owned()
+            }
             Subcommand::Probe => format!("{target} --quick --size 16m --runtime 1"),
             Subcommand::Sweep => {
                 format!(
@@ -117,7 +120,9 @@ impl Ground {
             }
             Subcommand::Run => format!("suite.toml {target}"),
         };
-        self.iosonde(&format!("{} {rest} {words}", cell.subcommand.name()))
+        let name = cell.subcommand.name();
+        let name = name.split(' ').next().unwrap_or(name);
+        self.iosonde(&format!("{name} {rest} {words}"))
     }
 
     /// Starts the command, and waits for a point that is drawn from how long it takes.

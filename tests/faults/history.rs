@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use iosonde_e2e::Run;
 use iosonde_e2e::mount::Mount;
+use iosonde_e2e::program::Invocation;
 use rusqlite::Connection;
 
 use crate::ground::{Ground, Outcome, is_explained};
@@ -62,9 +63,7 @@ fn corrupt(cell: Cell, number: u32) -> Outcome {
     let words: &[&str] = if is_from_the_start { &["is now"] } else { &[] };
     is_printed(&ground, &run, words)?;
     if !is_from_the_start {
-        // What is spoiled under an open database may be written over; the next command has a history again.
-        let list = ground.iosonde("list").run();
-        return is_explained(&list, &[0], &[]);
+        return is_there_again(&ground, start);
     }
     // Nothing is thrown away: what was in its place lies there, or beside.
     let beside = fs::read_dir(path.parent().unwrap_or(Path::new("."))).expect("a directory");
@@ -73,6 +72,17 @@ fn corrupt(cell: Cell, number: u32) -> Outcome {
         true => Ok(()),
         false => Err(format!("the damaged history is gone: {run}")),
     }
+}
+
+/// What is spoiled under an open database is written over, or refused until the next command that keeps a result puts it aside.
+fn is_there_again(ground: &Ground, command: impl Fn() -> Invocation) -> Outcome {
+    let list = ground.iosonde("list").run();
+    is_explained(&list, &[0, 5], &["is damaged"])?;
+    if list.status.success() {
+        return Ok(());
+    }
+    is_printed(ground, &command().run(), &["is now"])?;
+    is_explained(&ground.iosonde("list").run(), &[0], &[])
 }
 
 /// Puts the history, with the result of somebody, on a file system of its own.

@@ -9,6 +9,8 @@ use std::path::Path;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Subcommand {
     Fio,
+    /// `fio` on a simulated device for six hours, of which the history has each minute soon after its end.
+    FioForHours,
     Probe,
     Sweep,
     Load,
@@ -17,8 +19,9 @@ pub(crate) enum Subcommand {
 }
 
 impl Subcommand {
-    pub(crate) const ALL: [Subcommand; 6] = [
+    pub(crate) const ALL: [Subcommand; 7] = [
         Subcommand::Fio,
+        Subcommand::FioForHours,
         Subcommand::Probe,
         Subcommand::Sweep,
         Subcommand::Load,
@@ -39,6 +42,7 @@ impl Subcommand {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Subcommand::Fio => "fio",
+            Subcommand::FioForHours => "fio for hours",
             Subcommand::Probe => "probe",
             Subcommand::Sweep => "sweep",
             Subcommand::Load => "load",
@@ -142,6 +146,10 @@ impl Fault {
         }
     }
 
+    fn is_of_process_or_history(self) -> bool {
+        self < Fault::NoSpace || (Fault::HistoryCorrupt..=Fault::HistoryLocked).contains(&self)
+    }
+
     /// Whether it meets all that runs on the machine's cluster.
     pub(crate) fn is_alone(self) -> bool {
         self >= Fault::ApiServerRestarted
@@ -182,6 +190,12 @@ pub(crate) fn cells() -> Vec<Cell> {
 pub(crate) fn hits(cell: Cell) -> Result<u32, &'static str> {
     if cell.place == Place::Ceph && cell.subcommand == Subcommand::Pts {
         return Err("`pts` measures no pool");
+    }
+    let is_local = cell.place == Place::Local;
+    if cell.subcommand == Subcommand::FioForHours
+        && !(is_local && cell.fault.is_of_process_or_history())
+    {
+        return Err("the same as `fio`: its target is a simulated device");
     }
     Ok(match cell.fault {
         Fault::Sigkill => 10,
