@@ -45,7 +45,7 @@ pub(crate) async fn send_agent(
             }
             Err(_) => break,
         }
-        if let Some(dead) = nodes.look(objects).await {
+        if let Some(dead) = nodes.look(objects, pod).await {
             let (cause, remedy) = explained(&dead);
             return Err(unready(cause, remedy));
         }

@@ -8,7 +8,7 @@ use crate::diagnose::{Hindrance, Sight, State};
 use crate::lifecycle::{AWAY, Hindered, too_late};
 use crate::manifest::{PODS_ANNOTATION, RENDERED_LABEL, TARGET_ANNOTATION};
 use crate::options::ClusterOptions;
-use crate::runner::{complete, runtime};
+use crate::runner::{complete, runtime, unless_interrupted};
 use crate::session::{Told, Watch};
 use iosonde_result::pods::{PodRun, combined};
 use iosonde_result::run::RunResult;
@@ -230,7 +230,8 @@ impl Gathering {
             if let Some(pods) = self.listed(&mut unheard).await? {
                 for pod in &pods {
                     if !results.contains_key(name(pod))
-                        && let Some(result) = self.result_of(pod).await?
+                        && let Some(result) =
+                            unless_interrupted(watch.interrupts, self.result_of(pod)).await?
                     {
                         results.insert(name(pod).to_owned(), (pod.clone(), result));
                     }

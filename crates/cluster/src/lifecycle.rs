@@ -198,10 +198,11 @@ impl Objects {
         }
     }
 
-    /// The first of this run's pods whose node is not ready, where this user may see nodes.
-    pub(crate) async fn dead_node(&self) -> Option<Stranded> {
+    /// The pod with its node, if that is not ready and this user may see nodes.
+    pub(crate) async fn dead_node(&self, pod: &str) -> Option<Stranded> {
         let placed = self.placed().await?;
-        placed.into_iter().find(|(_, is_dead)| *is_dead).map(first)
+        let is_it = |(placed, is_dead): &(Stranded, bool)| *is_dead && placed.pod == pod;
+        placed.into_iter().find(is_it).map(first)
     }
 
     /// All pods that are left, if the nodes of all of them are dead: nothing more happens to them by itself.

@@ -4,23 +4,26 @@ use crate::lifecycle::{Objects, Stranded};
 use std::time::{Duration, Instant};
 
 /// How long a node that the cluster takes for dead has to come back.
-const NODE: Duration = Duration::from_secs(15);
+const NODE_NOT_READY_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Looks at the nodes of a run's pods while one of the pods does not answer.
+/// Looks at the node of a pod while the pod does not answer.
 #[derive(Debug, Default)]
 pub(crate) struct NodeWatch {
     dead_since: Option<Instant>,
 }
 
 impl NodeWatch {
-    /// The pod whose node was dead each time for long enough.
-    pub(crate) async fn look(&mut self, objects: &Objects) -> Option<Stranded> {
-        let dead = objects.dead_node().await;
+    /// The pod with its node, if that was dead each time for long enough.
+    pub(crate) async fn look(&mut self, objects: &Objects, pod: &str) -> Option<Stranded> {
+        let dead = objects.dead_node(pod).await;
         self.dead_since = match dead {
             Some(_) => self.dead_since.or_else(|| Some(Instant::now())),
             None => None,
         };
-        dead.filter(|_| self.dead_since.is_some_and(|since| since.elapsed() > NODE))
+        dead.filter(|_| {
+            self.dead_since
+                .is_some_and(|since| since.elapsed() > NODE_NOT_READY_TIMEOUT)
+        })
     }
 }
 

@@ -64,28 +64,29 @@ async fn read(
     let mut status = pin!(status);
     let mut bytes = Vec::new();
     let mut buffer = vec![0; BUFFER_BYTES];
-    loop {
-        // All that was printed arrives before the status does, which is lost with the connection.
+    // The status may be seen before the last bytes that were printed.
+    let mut seen: Option<Option<Status>> = None;
+    let end = loop {
         let next = async {
             tokio::select! {
                 biased;
                 count = from.read(&mut buffer) => Ok(count.unwrap_or(0)),
-                status = &mut status => Err(status),
+                status = &mut status, if seen.is_none() => Err(status),
             }
         };
-        let end = match timeout(silence, next).await {
-            Ok(Ok(count @ 1..)) => {
-                bytes.extend_from_slice(&buffer[..count]);
-                continue;
+        match timeout(silence, next).await {
+            Ok(Ok(count @ 1..)) => bytes.extend_from_slice(&buffer[..count]),
+            Ok(Err(status)) => seen = Some(status),
+            // The output has ended, or nothing comes any more.
+            Ok(Ok(0)) if seen.is_none() => {
+                break timeout(silence, &mut status).await.ok().flatten();
             }
-            Ok(Ok(0)) => timeout(silence, &mut status).await.ok().flatten(),
-            Ok(Err(status)) => status,
-            Err(_) => None,
-        };
-        return Printed {
-            bytes,
-            end: end.map(|status| end_of(&status)),
-        };
+            Ok(Ok(0)) | Err(_) => break seen.flatten(),
+        }
+    };
+    Printed {
+        bytes,
+        end: end.map(|status| end_of(&status)),
     }
 }
 
@@ -157,6 +158,21 @@ mod tests {
             tokio::join!(print, read(from, ready_after(SILENCE * 5 / 2), SILENCE)).1
         });
         assert_eq!(printed.bytes.len(), 8 * 5);
+        assert_eq!(printed.end, Some(CommandEnd::Success));
+    }
+
+    #[test]
+    fn output_behind_the_status_is_read_too() {
+        let runtime = crate::runner::runtime().unwrap();
+        let (mut pod, from) = tokio::io::duplex(1024);
+        let printed = runtime.block_on(async {
+            let print = async move {
+                sleep(SILENCE / 4).await;
+                pod.write_all(b"late").await.unwrap();
+            };
+            tokio::join!(print, read(from, ready(Some(success())), SILENCE)).1
+        });
+        assert_eq!(printed.bytes, b"late");
         assert_eq!(printed.end, Some(CommandEnd::Success));
     }
 

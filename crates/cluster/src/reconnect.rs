@@ -58,9 +58,9 @@ pub(crate) fn reconnected(
             Err((error, true)) => return Err(error.into()),
             Err(_) if interrupts() > 0 => return Err(RunError::Interrupted.into()),
             Err((error, _)) => {
-                let is_dead = runtime.block_on(nodes.look(objects)).is_some();
+                let is_dead = runtime.block_on(nodes.look(objects, pod)).is_some();
                 if is_dead || begun.elapsed() > RECONNECT {
-                    return Err(runtime.block_on(given_up(objects, &error)));
+                    return Err(runtime.block_on(given_up(objects, pod, &error)));
                 }
                 std::thread::sleep(Duration::from_millis(500));
             }
@@ -69,8 +69,8 @@ pub(crate) fn reconnected(
 }
 
 /// Why a connection could not be taken up again for all the time that was given to it.
-async fn given_up(objects: &Objects, error: &RunError) -> Broken {
-    let dead = objects.dead_node().await;
+async fn given_up(objects: &Objects, pod: &str, error: &RunError) -> Broken {
+    let dead = objects.dead_node(pod).await;
     let may_go_on = dead.is_none();
     let (cause, remedy) = match dead {
         Some(dead) => explained(&dead),

@@ -249,7 +249,7 @@ async fn begin(
 }
 
 /// What comes of it, unless the user wants it no longer.
-async fn unless_interrupted<T>(
+pub(crate) async fn unless_interrupted<T>(
     interrupts: &dyn Fn() -> u32,
     work: impl Future<Output = Result<T, RunError>>,
 ) -> Result<T, RunError> {
@@ -292,7 +292,7 @@ async fn start(
                     cause,
                     remedy,
                 },
-                _ => match objects.dead_node().await {
+                _ => match objects.dead_node(&name).await {
                     Some(dead) => {
                         let (cause, remedy) = explained(&dead);
                         RunError::Unready {

@@ -58,6 +58,9 @@ impl Gathering {
                 ));
             }
             Err(error) if api::is_away(&error) || api::is_missing(&error) => {
+                if api::is_away(&error) {
+                    bounded(pod, &part)?;
+                }
                 self.parts.borrow_mut().insert(container, part);
                 return Ok(None);
             }
