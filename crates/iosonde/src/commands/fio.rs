@@ -186,7 +186,8 @@ fn watched(
     Ok((outcome, live.end()))
 }
 
-/// Prints the result, and keeps it in the history. The history may be slow or locked: the result is out by then.
+/// Prints the result, and keeps it in the history, also where it cannot be printed. The history may be slow or locked: the result is
+/// out by then.
 pub(super) fn report(
     result: &mut RunResult,
     target: &str,

@@ -86,6 +86,7 @@ impl Keeper {
 
     /// Begins a study.
     pub(crate) fn begin(&mut self, kind: &str, target: &str) {
+        self.wait_for_last_minutes(true);
         self.study = Some(Begun {
             id: None,
             open_run: None,
@@ -193,8 +194,11 @@ impl Keeper {
             true => begun.open_run = written.run,
             false => begun.has_cut_run |= written.run.is_some(),
         }
+        // What is measured next may be kept.
         if let (false, Some(error)) = (has_result, written.error) {
-            self.lose(&error);
+            self.notes.push(format!(
+                "not all minutes of the run that failed are kept in the history: {error}"
+            ));
         }
     }
 
@@ -267,7 +271,7 @@ impl Keeper {
         result.labels.extend(self.labels.clone());
         if !result.intervals.is_whole() || !result.series.slices.is_whole() {
             self.notes.push(
-                "the temporary file with the intervals of this run cannot be read back: some are missing below".to_owned(),
+                "the temporary file with the intervals of this run cannot be read back: some are missing from this result".to_owned(),
             );
         }
     }

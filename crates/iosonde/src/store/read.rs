@@ -272,14 +272,18 @@ impl Store {
             .collect()
     }
 
-    /// The parts of all runs of a study, each with the number of its run.
+    /// The parts of all runs of a study, each with the number of its run. A run of a finished study that has no end has failed: its
+    /// minutes are no result.
     pub(super) fn parts(&self, study: &str) -> rusqlite::Result<Vec<(u32, Part)>> {
         let mut select = self.connection.prepare_cached(
             "SELECT run.number, part.number, part.name, rw, bs, iodepth, numjobs, \
                     subject, measure, value, low, high, freedom, basis, settled, repeat_factor \
              FROM run JOIN part ON part.run = run.id \
              LEFT JOIN figure ON figure.run = part.run AND figure.part = part.number \
-             WHERE run.study = ?1 ORDER BY run.number, part.number",
+             WHERE run.study = ?1 \
+               AND NOT (EXISTS (SELECT 1 FROM open_run WHERE open_run.run = run.id) \
+                        AND EXISTS (SELECT 1 FROM study WHERE study.id = run.study AND finished_at_ms IS NOT NULL)) \
+             ORDER BY run.number, part.number",
         )?;
         let mut rows = select.query([study])?;
         let mut parts: Vec<(u32, Part)> = Vec::new();

@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 
 /// Minutes that may wait for the writer.
 const WAITING_MAX: usize = 8;
-/// Attempts to write that may fail where the run waits for them.
+/// Attempts to write that may fail one after the other where the run waits for them.
 const AWAITED_FAILURES_MAX: u32 = 2;
 /// Intervals that are held back while the writer is behind. With more, the run is kept at its end alone.
 const HELD_BACK_MAX: usize = 36_000;
@@ -31,7 +31,7 @@ pub(super) struct RunWriter {
     pub(super) head: KeptStudy,
     /// The run as it is known before it begins.
     pub(super) opening: KeptRun,
-    /// Whether the observed run waits for the writer: simulated time does, real time does not.
+    /// Whether the observer may wait for the writer: simulated time can, and so can a run that this program only follows.
     pub(super) may_wait: bool,
 }
 
@@ -78,7 +78,10 @@ impl RunWriter {
             }
             outcome = self.write_news(&mut store, &waiting, written);
             let held_back: usize = waiting.blocks.iter().map(Vec::len).sum();
-            failures += u32::from(outcome.is_err());
+            failures = match outcome {
+                Ok(()) => 0,
+                Err(_) => failures + 1,
+            };
             let is_given_up =
                 held_back >= HELD_BACK_MAX || self.may_wait && failures >= AWAITED_FAILURES_MAX;
             match &outcome {
@@ -167,7 +170,7 @@ impl<'a> WrittenRun<'a> {
         }
     }
 
-    /// Of a run that goes on elsewhere, keeps what is seen of it for whoever comes, and waits for nobody.
+    /// Writes a run that this program only follows. The observer may wait: the run itself does not wait for it.
     pub(super) fn of_run_elsewhere(
         observer: &'a mut dyn Observer,
         writer: RunWriter,

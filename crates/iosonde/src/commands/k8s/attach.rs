@@ -65,6 +65,7 @@ pub(super) fn run(args: &AttachArgs) -> Result<(), Failure> {
         report(&mut result, target, args.output_format, &mut keeper, output)?;
         conclude(&result, &stop)
     });
+    keeper.tell_notes();
     // Removal may take long, and fail: the result is out by then.
     let closed = Box::new(session).close();
     end([reported], closed)

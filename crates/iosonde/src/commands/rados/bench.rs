@@ -60,6 +60,7 @@ pub(super) fn run(args: &BenchArgs, access: &AccessArgs) -> Result<(), Failure> 
     let measured = match benchmark.measure(place, &stop, &mut output, &mut keeper) {
         Ok(measured) => measured,
         Err(failure) => {
+            keeper.tell_notes();
             let cleaned = benchmark.remove(&pool, 0, &stop);
             return end([Err(failure), cleaned], Ok(()));
         }
@@ -78,11 +79,11 @@ pub(super) fn run(args: &BenchArgs, access: &AccessArgs) -> Result<(), Failure> 
             keeper.keep(result);
             keeper.cut_off(stop.signal().is_some());
             keeper.finish(None);
-            keeper.tell_notes();
             printed.and_then(|()| conclude(result, &stop))
         }
         Err(error) => Err(Failure::Run(error.clone())),
     };
+    keeper.tell_notes();
     // Removal may take long, and fail: the result is out by then.
     let cleaned = benchmark.leave(&pool, &seconds, outcome.as_ref().ok(), &stop);
     end([shown, reported, cleaned], closed)

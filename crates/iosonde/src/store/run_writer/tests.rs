@@ -188,6 +188,23 @@ fn run_is_kept_at_its_end_where_its_minutes_could_not_be_written() {
     assert_eq!(scratch.all().len(), 1);
 }
 
+#[test]
+fn minutes_of_a_run_that_failed_are_no_result_of_a_finished_study() {
+    let scratch = Scratch::new("minutes-failed");
+    let mut keeper = scratch.keeper(&[]);
+    keeper.begin("suite", "sim");
+    let mut fails = Altered(|_| Err(RunError::NothingDone));
+    keeper.run(&mut fails, &plan(), &mut ()).unwrap_err();
+    let mut result = keeper
+        .run(&mut Altered(Ok), &plan_of("61"), &mut ())
+        .unwrap();
+    keeper.label_run(&mut result);
+    keeper.keep(&result);
+    assert_eq!(scratch.all().remove(0).parts.len(), 2);
+    keeper.finish(None).unwrap();
+    assert_eq!(scratch.all().remove(0).parts.len(), 1);
+}
+
 /// Its length and its minutes are in different tables.
 #[test]
 fn run_that_is_read_while_it_is_written_is_in_one_state() {
