@@ -64,8 +64,8 @@ async fn read(
     let mut status = pin!(status);
     let mut bytes = Vec::new();
     let mut buffer = vec![0; BUFFER_BYTES];
-    // The status may be seen before the last bytes that were printed.
-    let mut seen: Option<Option<Status>> = None;
+    // It may be seen before the last bytes that were printed.
+    let mut seen: Option<Status> = None;
     let end = loop {
         let next = async {
             tokio::select! {
@@ -76,12 +76,13 @@ async fn read(
         };
         match timeout(silence, next).await {
             Ok(Ok(count @ 1..)) => bytes.extend_from_slice(&buffer[..count]),
-            Ok(Err(status)) => seen = Some(status),
-            // The output has ended, or nothing comes any more.
+            Ok(Err(Some(status))) => seen = Some(status),
+            // The connection broke. Its output may never end.
+            Ok(Err(None)) => break None,
             Ok(Ok(0)) if seen.is_none() => {
                 break timeout(silence, &mut status).await.ok().flatten();
             }
-            Ok(Ok(0)) | Err(_) => break seen.flatten(),
+            Ok(Ok(0)) | Err(_) => break seen,
         }
     };
     Printed {
