@@ -204,12 +204,15 @@ fn the_plateau_of_a_throttled_device_is_found() {
     });
 }
 
-/// Whether a directory has a journal with a result, which is in the line behind its first.
+/// Whether a directory has a journal with a result, which is in a line behind its first. A suite writes one more line before each step.
 fn holds_something(dir: &Path) -> bool {
     let files = fs::read_dir(dir).into_iter().flatten().flatten();
     files
         .filter_map(|file| fs::read_to_string(file.path()).ok())
-        .any(|text| text.lines().count() > 1)
+        .any(|text| {
+            let mut results = text.lines().skip(1);
+            results.any(|line| !line.contains("\"outcome\":null"))
+        })
 }
 
 /// Whether every curve of a sweep, as JSON, came to its end, as far as a disk that others use served anything while a cell lasted.
