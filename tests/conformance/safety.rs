@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::process::Command;
 
-use iosonde_e2e::device::{Loop, tool};
+use iosonde_e2e::device::{Loop, Swap, Zram, tool};
 use iosonde_e2e::mount::Mount;
 use iosonde_e2e::program::{Invocation, iosonde};
 use iosonde_e2e::{Program, Scratch, ours, require};
@@ -189,6 +189,45 @@ fn consent_to_overwrite_a_device_leaves_it_alone_while_it_is_mounted() {
     let both = format!("--allow-in-use={path} {line}");
     let _ = Program::subject().line(&scratch, &both).ok();
     assert!(stored(&device) != before, "the device was not written");
+}
+
+/// Consent to write over what a device carries does not cover a use of it: nothing is written.
+fn is_in_use_beside_consent(scratch: &Scratch, device: &Path, words: &[&str]) {
+    let path = device.to_string_lossy();
+    let line = format!(
+        "--allow-overwrite={path} --name=job --filename={path} --rw=randwrite --bs=4k --io_size=1m"
+    );
+    let run = Program::subject().line(scratch, &line).run();
+    run.refused_with(&[&[path.as_ref()], words].concat());
+    assert!(!run.stderr.contains("--allow-in-use"), "{run}");
+}
+
+#[test]
+fn swap_space_in_use_is_not_written_with_consent() {
+    require!(Root, Zram);
+    ours!();
+    let scratch = Scratch::shared();
+    let device = Zram::new(SIZE_BYTES);
+    let _swap = Swap::on(device.path());
+    is_in_use_beside_consent(&scratch, &device.path(), &["swap space", "swapoff"]);
+}
+
+/// The kernel's list of mounts names the first device of a file system alone.
+#[test]
+fn second_device_of_a_mounted_file_system_is_not_written_with_consent() {
+    require!(Root, Btrfs);
+    ours!();
+    let scratch = Scratch::shared();
+    let [first, second] = ["first", "second"].map(|name| {
+        let image = scratch.out().join(name);
+        fs::File::create(&image)
+            .and_then(|file| file.set_len(200 << 20))
+            .expect("an image");
+        Loop::new(&image)
+    });
+    let dir = scratch.out().join("mounted");
+    let _mount = Mount::btrfs(dir, [first.path(), second.path()]);
+    is_in_use_beside_consent(&scratch, second.path(), &["exclusively", "lsblk"]);
 }
 
 #[test]

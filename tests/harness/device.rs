@@ -112,6 +112,36 @@ impl Drop for Zram {
     }
 }
 
+/// Swap space on a device, in use until it is dropped.
+#[derive(Debug)]
+pub struct Swap {
+    device: PathBuf,
+}
+
+impl Swap {
+    /// Writes swap space onto a device and uses it.
+    ///
+    /// # Panics
+    /// Without [`crate::Need::Root`].
+    #[must_use]
+    pub fn on(device: PathBuf) -> Swap {
+        let path = device.to_string_lossy();
+        tool(&["mkswap", &path]);
+        tool(&["swapon", &path]);
+        drop(path);
+        Swap { device }
+    }
+}
+
+impl Drop for Swap {
+    fn drop(&mut self) {
+        let ended = Command::new("swapoff").arg(&self.device).status();
+        if !ended.is_ok_and(|status| status.success()) {
+            eprintln!("still swap space: {}", self.device.display());
+        }
+    }
+}
+
 /// Keeps other tests from attaching a file to a loop device until it is dropped.
 fn attaching() -> File {
     let lock = File::create(std::env::temp_dir().join("iosonde-e2e-loop.lock"));

@@ -52,6 +52,17 @@ impl Mount {
         Mount::new(dir, &[&device])
     }
 
+    /// Makes one file system of several devices and mounts it.
+    ///
+    /// # Panics
+    /// Without [`crate::Need::Root`] and [`crate::Need::Btrfs`].
+    #[must_use]
+    pub fn btrfs(dir: PathBuf, devices: [&Path; 2]) -> Mount {
+        let [one, other] = devices.map(|device| device.to_string_lossy());
+        tool(&["mkfs.btrfs", "-q", "-f", &one, &other]);
+        Mount::new(dir, &[&one])
+    }
+
     fn new(dir: PathBuf, arguments: &[&str]) -> Mount {
         fs::create_dir_all(&dir).expect("a directory to mount on");
         let mut words = vec!["mount"];

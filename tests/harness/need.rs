@@ -15,6 +15,8 @@ pub enum Need {
     Root,
     /// Compressed memory disks.
     Zram,
+    /// The file system btrfs, in the kernel and its tools.
+    Btrfs,
     /// The block layer's throttle, in either generation of control groups.
     Throttle,
     /// File systems in user space, nbdkit and nbdfuse.
@@ -48,6 +50,7 @@ impl Need {
         let met = match self {
             Need::Root => rustix::process::geteuid().is_root(),
             Need::Zram => exists("/sys/class/zram-control/hot_add"),
+            Need::Btrfs => has_btrfs() && on_path("mkfs.btrfs"),
             Need::Throttle => crate::throttle::hierarchy().is_some(),
             Need::Nbdfuse => exists("/dev/fuse") && on_path("nbdkit") && on_path("nbdfuse"),
             Need::Fuse => exists("/dev/fuse"),
@@ -68,6 +71,7 @@ impl Need {
         match self {
             Need::Root => "root",
             Need::Zram => "zram (kernel module zram)",
+            Need::Btrfs => "btrfs in the kernel, and the package btrfs-progs",
             Need::Throttle => "block I/O throttling by control groups",
             Need::Nbdfuse => "/dev/fuse and the packages nbdkit and libnbd-bin",
             Need::Fuse => "/dev/fuse",
@@ -132,6 +136,11 @@ pub fn met(needs: &[Need]) -> bool {
 #[must_use]
 pub fn is_full() -> bool {
     env::var("IOSONDE_TEST_FULL").as_deref() == Ok("yes")
+}
+
+/// Whether the kernel knows btrfs.
+fn has_btrfs() -> bool {
+    fs::read_to_string("/proc/filesystems").is_ok_and(|known| known.contains("btrfs"))
 }
 
 /// Whether a program can be traced.
