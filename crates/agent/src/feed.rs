@@ -215,19 +215,19 @@ impl Feed {
         let mut news = Vec::new();
         if let Some(messages) = messages {
             let mut bytes = 0;
-            for message in messages.iter_from(position.have).take(NEWS_MAX) {
+            // What a file does not give back is passed over.
+            let mut end = messages.len().min(position.have + NEWS_MAX);
+            for (index, message) in messages.indexed_from(position.have) {
+                if index >= end {
+                    break;
+                }
                 news.push(message.line());
                 bytes += news.last().map_or(0, |line| line.len());
                 if bytes >= NEWS_BYTES_MAX {
-                    break;
+                    end = index + 1;
                 }
             }
-            // What a file does not give back is passed over.
-            let count = match bytes >= NEWS_BYTES_MAX {
-                true => news.len(),
-                false => (messages.len() - position.have).min(NEWS_MAX),
-            };
-            position.have += count;
+            position.have = end;
         }
         news.extend(last);
         news

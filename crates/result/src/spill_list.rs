@@ -193,21 +193,31 @@ impl<T: BlockItem> SpillList<T> {
             decoded: Vec::new().into_iter(),
             open: self.open.iter(),
             left: self.len,
+            end: 0,
+            block_end: 0,
         }
     }
 
     /// The items from this index on: blocks before it are not decoded.
     pub fn iter_from(&self, index: usize) -> impl Iterator<Item = Cow<'_, T>> {
+        self.indexed_from(index).map(|(_, item)| item)
+    }
+
+    /// The items from this index on, each with its own index: those of a lost block are missing.
+    pub fn indexed_from(&self, from: usize) -> impl Iterator<Item = (usize, Cow<'_, T>)> {
         let mut iter = self.iter();
-        let mut skipped = index;
         while let Some(block) = self.blocks.get(iter.next_block)
-            && skipped >= block.items
+            && iter.block_end + block.items <= from
         {
-            skipped -= block.items;
+            iter.block_end += block.items;
             iter.left -= block.items;
             iter.next_block += 1;
         }
-        iter.skip(skipped)
+        let indexed = std::iter::from_fn(move || {
+            let item = iter.next()?;
+            Some((iter.end - 1, item))
+        });
+        indexed.skip_while(move |(index, _)| *index < from)
     }
 
     /// The last item.
@@ -259,6 +269,10 @@ pub struct Iter<'a, T: BlockItem> {
     decoded: std::vec::IntoIter<T>,
     open: std::slice::Iter<'a, T>,
     left: usize,
+    /// The index behind the last item.
+    end: usize,
+    /// The index behind the last block that was decoded.
+    block_end: usize,
 }
 
 impl<'a, T: BlockItem> Iterator for Iter<'a, T> {
@@ -268,12 +282,17 @@ impl<'a, T: BlockItem> Iterator for Iter<'a, T> {
         self.left = self.left.saturating_sub(1);
         loop {
             if let Some(item) = self.decoded.next() {
+                self.end += 1;
                 return Some(Cow::Owned(item));
             }
             let Some(block) = self.list.blocks.get(self.next_block) else {
-                return self.open.next().map(Cow::Borrowed);
+                let item = self.open.next()?;
+                self.end = self.end.max(self.block_end) + 1;
+                return Some(Cow::Borrowed(item));
             };
             self.next_block += 1;
+            self.end = self.block_end;
+            self.block_end += block.items;
             self.decoded = block.items().into_iter();
         }
     }

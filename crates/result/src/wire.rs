@@ -6,7 +6,7 @@
 
 mod result_series;
 
-pub use result_series::{ReceivedSeries, SeriesPart, end_run};
+pub use result_series::{INTERVALS_LOST, ReceivedSeries, SeriesPart, end_run};
 
 use crate::interval::{Interval, IntervalCounts};
 use crate::machine::MachineSlice;

@@ -12,6 +12,7 @@ use iosonde_job::plan::{Engine, Plan};
 use iosonde_result::observer::Observer;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
+use iosonde_result::wire::INTERVALS_LOST;
 use iosonde_study::probe::is_search;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -270,9 +271,7 @@ impl Keeper {
     pub(crate) fn label_run(&mut self, result: &mut RunResult) {
         result.labels.extend(self.labels.clone());
         if !result.intervals.is_whole() || !result.series.slices.is_whole() {
-            self.notes.push(
-                "the temporary file with the intervals of this run cannot be read back: some are missing from this result".to_owned(),
-            );
+            self.notes.push(INTERVALS_LOST.to_owned());
         }
     }
 

@@ -62,6 +62,15 @@ fn list_says_when_its_file_cannot_be_read_back() {
     list.extend(vec![Kib; 6000]);
     assert!(!list.is_whole());
     assert!(list.iter().count() < list.len());
+    // What is left keeps its index, and no more is missing from an index among the lost ones on.
+    let lost = list.len() - list.iter().count();
+    let indices: Vec<usize> = list.indexed_from(10).map(|(index, _)| index).collect();
+    assert_eq!(indices.len(), 6000 - 10 - lost);
+    let mut pairs = indices.windows(2);
+    let gap = pairs.find(|pair| pair[0] + 1 != pair[1]).expect("a gap");
+    assert_eq!(gap[1] - gap[0] - 1, lost);
+    assert!(pairs.all(|pair| pair[0] + 1 == pair[1]));
+    assert_eq!(list.iter_from(gap[0] + 5).count(), 6000 - gap[1]);
     let in_memory: SpillList<Kib> = vec![Kib; 6000].into();
     assert!(in_memory.is_whole());
 }

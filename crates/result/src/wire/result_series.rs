@@ -10,6 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
+/// What is said of a result whose temporary file failed.
+pub const INTERVALS_LOST: &str = "the temporary file with the intervals of this run cannot be read back: some are missing from this result";
 /// Items in one part: an agent holds hundreds of parts in memory.
 const PART_ITEMS_MAX: usize = 8;
 
@@ -27,6 +29,9 @@ pub struct SeriesPart {
 /// Hands over the messages that end a run. The first `sent` intervals of its result were sent while it went on.
 pub fn end_run(outcome: Result<RunResult, RunError>, sent: usize, send: &mut dyn FnMut(Message)) {
     let outcome = outcome.map(|mut result| {
+        if !result.intervals.is_whole() || !result.series.slices.is_whole() {
+            result.notes.push(INTERVALS_LOST.to_owned());
+        }
         let intervals = std::mem::take(&mut result.intervals);
         let slices = std::mem::take(&mut result.series.slices);
         let mut rest = intervals.iter_from(sent).map(Cow::into_owned);
@@ -54,6 +59,8 @@ pub fn end_run(outcome: Result<RunResult, RunError>, sent: usize, send: &mut dyn
 pub struct ReceivedSeries {
     intervals: Intervals,
     slices: SpillList<MachineSlice>,
+    /// Whether fewer intervals came than were sent.
+    is_incomplete: bool,
 }
 
 impl ReceivedSeries {
@@ -64,6 +71,7 @@ impl ReceivedSeries {
 
     /// Adds a part of the result's series.
     pub fn add_part(&mut self, part: SeriesPart) {
+        self.is_incomplete |= self.intervals.len() < part.from;
         if self.intervals.len() > part.from {
             self.intervals.truncate(part.from);
         }
@@ -74,6 +82,9 @@ impl ReceivedSeries {
     /// Puts them into the result that came without.
     pub fn complete(&mut self, result: &mut RunResult) {
         let received = std::mem::take(self);
+        if received.is_incomplete && !result.notes.iter().any(|note| note == INTERVALS_LOST) {
+            result.notes.push(INTERVALS_LOST.to_owned());
+        }
         result.intervals = received.intervals;
         result.series.slices = received.slices;
     }
@@ -103,6 +114,23 @@ mod tests {
         };
         result.series.slices = (0..slices).map(slice).collect();
         result
+    }
+
+    #[test]
+    fn result_says_that_intervals_were_lost_on_the_way() {
+        let whole = result(100, 0);
+        let mut series = ReceivedSeries::default();
+        // Of 90 that the agent sent, 80 came.
+        (10..90).for_each(|number| series.add_interval(&interval(number)));
+        let mut received = whole.clone();
+        end_run(Ok(whole), 90, &mut |message| {
+            if let Message::Series(part) = message {
+                series.add_part(*part);
+            }
+        });
+        series.complete(&mut received);
+        assert_eq!(received.intervals.len(), 90);
+        assert_eq!(received.notes, [INTERVALS_LOST]);
     }
 
     #[test]
