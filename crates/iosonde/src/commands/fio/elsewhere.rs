@@ -347,16 +347,19 @@ mod tests {
         assert!(failure.text(false).contains("--directory"));
     }
     #[test]
-    fn consent_to_overwrite_is_for_devices_that_exist() {
-        let line = "--target pvc://raw --allow-overwrite=pvc://raw --volume-mode block job.fio";
-        let (elsewhere, _) = split(&words(line)).unwrap();
-        let Some(Elsewhere::Pods(there)) = elsewhere else {
-            panic!("{elsewhere:?}");
-        };
-        assert_eq!(there.consent, [PathBuf::from("pvc://raw")]);
+    fn consent_to_overwrite_is_for_the_claim_or_class_of_the_target() {
+        for target in ["pvc://raw", "sc://fast", "ephemeral://fast"] {
+            let line =
+                format!("--target {target} --allow-overwrite={target} --volume-mode block job.fio");
+            let (elsewhere, _) = split(&words(&line)).unwrap();
+            let Some(Elsewhere::Pods(there)) = elsewhere else {
+                panic!("{elsewhere:?}");
+            };
+            assert_eq!(there.consent, [PathBuf::from(target)]);
+        }
         for line in [
             "--target pvc://raw --allow-overwrite pvc://other job.fio",
-            "--target sc://fast --allow-overwrite sc://fast job.fio",
+            "--target sc://fast --allow-overwrite sc://other job.fio",
         ] {
             assert_eq!(split(&words(line)).unwrap_err().status(), 2, "{line}");
         }
