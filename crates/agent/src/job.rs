@@ -1,7 +1,7 @@
 //! A job file on the pod's volume, by itself: nobody is connected, and the result is in what the pod has written.
 
+use crate::arguments::read_options;
 use crate::look::look;
-use crate::words::read_options;
 use crate::{Failure, fio, scratch, volume};
 use iosonde_engine::device::consent::Consent;
 use iosonde_engine::interrupt::Interrupt;

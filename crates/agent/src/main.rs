@@ -12,6 +12,7 @@ macro_rules! eprintln {
     }};
 }
 
+mod arguments;
 mod call;
 mod feed;
 mod fio;
@@ -22,7 +23,6 @@ mod run;
 mod scratch;
 mod serve;
 mod volume;
-mod words;
 
 use iosonde_engine::spill_file::SpillFile;
 use iosonde_result::spill_list;

@@ -4,9 +4,9 @@
 //! A run goes on when its client is gone, and can be followed by another connection. When no client has said anything for
 //! a while and nothing runs, the agent removes its files and exits, so that nothing is left where clients died.
 
+use crate::arguments::read_options;
 use crate::feed::{Feed, Position};
 use crate::look::look;
-use crate::words::read_options;
 use crate::{Failure, program, scratch, volume};
 use iosonde_engine::device::consent::Consent;
 use iosonde_engine::device::system::System;

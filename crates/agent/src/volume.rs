@@ -1,4 +1,4 @@
-//! What plans may do on the pod's volume, whoever they come from.
+//! The rules for plans on the pod's volume: those of a client and those of a manifest.
 
 use iosonde_engine::local::Permissions;
 use std::path::Path;

@@ -3,7 +3,7 @@
 use crate::api;
 use crate::lifecycle::Objects;
 use crate::manifest::AGENT_DIRECTORY;
-use crate::node_watch::{NodeWatch, explained};
+use crate::node_watch::{NodeWatch, node_cause_and_remedy};
 use crate::options::AgentProgram;
 use crate::transport::{SILENCE, UPLOAD, exec, read_to_end};
 use iosonde_result::session::RunError;
@@ -45,8 +45,8 @@ pub(crate) async fn send_agent(
             }
             Err(_) => break,
         }
-        if let Some(dead) = nodes.look(objects, pod).await {
-            let (cause, remedy) = explained(&dead);
+        if let Some(dead) = nodes.find_dead_node(objects, pod).await {
+            let (cause, remedy) = node_cause_and_remedy(&dead);
             return Err(unready(cause, remedy));
         }
         sleep(AGAIN).await;

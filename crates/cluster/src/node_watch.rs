@@ -14,7 +14,11 @@ pub(crate) struct NodeWatch {
 
 impl NodeWatch {
     /// The pod with its node, if that was dead each time for long enough.
-    pub(crate) async fn look(&mut self, objects: &Objects, pod: &str) -> Option<Stranded> {
+    pub(crate) async fn find_dead_node(
+        &mut self,
+        objects: &Objects,
+        pod: &str,
+    ) -> Option<Stranded> {
         let dead = objects.dead_node(pod).await;
         self.dead_since = match dead {
             Some(_) => self.dead_since.or_else(|| Some(Instant::now())),
@@ -28,7 +32,7 @@ impl NodeWatch {
 }
 
 /// Cause and remedy of what fails because a node is dead.
-pub(crate) fn explained(dead: &Stranded) -> (String, String) {
+pub(crate) fn node_cause_and_remedy(dead: &Stranded) -> (String, String) {
     let node = &dead.node;
     (
         format!("its node {node} is not ready"),

@@ -1,7 +1,7 @@
 //! Another connection in place of one that broke: as long as the pod runs, and nobody wants it no longer.
 
 use crate::lifecycle::Objects;
-use crate::node_watch::{NodeWatch, explained};
+use crate::node_watch::{NodeWatch, node_cause_and_remedy};
 use crate::session::{ANSWER, TICK};
 use crate::transport::{Connection, Heard, unreadable};
 use iosonde_result::observer::Observer;
@@ -58,7 +58,9 @@ pub(crate) fn reconnected(
             Err((error, true)) => return Err(error.into()),
             Err(_) if interrupts() > 0 => return Err(RunError::Interrupted.into()),
             Err((error, _)) => {
-                let is_dead = runtime.block_on(nodes.look(objects, pod)).is_some();
+                let is_dead = runtime
+                    .block_on(nodes.find_dead_node(objects, pod))
+                    .is_some();
                 if is_dead || begun.elapsed() > RECONNECT {
                     return Err(runtime.block_on(given_up(objects, pod, &error)));
                 }
@@ -73,7 +75,7 @@ async fn given_up(objects: &Objects, pod: &str, error: &RunError) -> Broken {
     let dead = objects.dead_node(pod).await;
     let may_go_on = dead.is_none();
     let (cause, remedy) = match dead {
-        Some(dead) => explained(&dead),
+        Some(dead) => node_cause_and_remedy(&dead),
         None => (
             format!(
                 "for {} s nothing has answered: {error}",

@@ -7,7 +7,7 @@ use crate::device_consent::DeviceTarget;
 use crate::lifecycle::Objects;
 use crate::manifest::{RunSpec, Start};
 use crate::namespace;
-use crate::node_watch::explained;
+use crate::node_watch::node_cause_and_remedy;
 use crate::nodes::{self, Wanted};
 use crate::options::{AgentProgram, ClusterOptions};
 use crate::pods::PodsSession;
@@ -294,7 +294,7 @@ async fn start(
                 },
                 _ => match objects.dead_node(&name).await {
                     Some(dead) => {
-                        let (cause, remedy) = explained(&dead);
+                        let (cause, remedy) = node_cause_and_remedy(&dead);
                         RunError::Unready {
                             what: format!("the pod {name}"),
                             cause,

@@ -132,7 +132,7 @@ fn control_characters_of_a_job_file_are_escaped_in_the_log() {
     assert!(printed.contains("t\\u001b]0;title"), "{printed}");
     let is_raw = |c: char| c.is_control() && !"\n\t".contains(c) || c == '\u{202e}';
     assert!(!printed.contains(is_raw), "{printed:?}");
-    // Whoever collects the result gets the name as it is.
+    // The result that `collect` reads has the name unchanged.
     let result = outcome(&output).unwrap();
     assert_eq!(result.plan.jobs[0].name, "t\u{1b}]0;title\u{7}\u{9b}2J");
 }

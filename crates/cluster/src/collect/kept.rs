@@ -59,7 +59,7 @@ impl Gathering {
             }
             Err(error) if api::is_away(&error) || api::is_missing(&error) => {
                 if api::is_away(&error) {
-                    bounded(pod, &part)?;
+                    check_progress(pod, &part)?;
                 }
                 self.parts.borrow_mut().insert(container, part);
                 return Ok(None);
@@ -77,9 +77,11 @@ impl Gathering {
             Some(CommandEnd::Success) => {
                 Ok(Some(String::from_utf8_lossy(&part.bytes).into_owned()))
             }
-            Some(CommandEnd::Failure { status, message }) => Err(refused(pod, status, &message)),
+            Some(CommandEnd::Failure { status, message }) => {
+                Err(command_error(pod, status, &message))
+            }
             None => {
-                bounded(pod, &part)?;
+                check_progress(pod, &part)?;
                 self.parts.borrow_mut().insert(container, part);
                 Ok(None)
             }
@@ -87,8 +89,8 @@ impl Gathering {
     }
 }
 
-/// An error where reading goes on for nothing.
-fn bounded(pod: &Pod, part: &KeptPart) -> Result<(), RunError> {
+/// An error where more would be read than a result has, or nothing has come for too long.
+fn check_progress(pod: &Pod, part: &KeptPart) -> Result<(), RunError> {
     if part.bytes.len() >= LONGEST_MESSAGE_BYTES {
         let most_mib = LONGEST_MESSAGE_BYTES >> 20;
         let problem = format!("it has more than {most_mib} MiB");
@@ -104,7 +106,7 @@ fn bounded(pod: &Pod, part: &KeptPart) -> Result<(), RunError> {
 }
 
 /// The command in the pod has failed.
-fn refused(pod: &Pod, status: Option<i32>, message: &str) -> RunError {
+fn command_error(pod: &Pod, status: Option<i32>, message: &str) -> RunError {
     if status == Some(i32::from(NOT_KEPT_STATUS)) {
         return lost(
             pod,

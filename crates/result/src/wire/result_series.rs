@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// What is said of a result whose temporary file failed.
+/// The note in a result whose temporary file failed.
 pub const INTERVALS_LOST: &str = "the temporary file with the intervals of this run cannot be read back: some are missing from this result";
 /// Items in one part: an agent holds hundreds of parts in memory.
 const PART_ITEMS_MAX: usize = 8;

@@ -1,0 +1,35 @@
+//! Reads the command lines of the agent's modes: options, with or without a value, and operands.
+
+use crate::Failure;
+use std::ffi::OsString;
+use std::slice::Iter;
+
+/// The arguments that follow.
+pub(crate) struct Arguments<'a>(Iter<'a, OsString>);
+
+impl<'a> Arguments<'a> {
+    /// The value of the option that was read last.
+    pub(crate) fn value(&mut self, name: &str) -> Result<&'a OsString, Failure> {
+        let value = self.0.next();
+        value.ok_or_else(|| Failure::new(2, format!("{name} needs a value")))
+    }
+}
+
+/// Reads a command line. `take_option` gets the name of each option, and returns `false` where there is none of that name. Returns the
+/// operands: the arguments that do not begin with `--`.
+pub(crate) fn read_options<'a>(
+    arguments: &'a [OsString],
+    mut take_option: impl FnMut(&str, &mut Arguments<'a>) -> Result<bool, Failure>,
+) -> Result<Vec<&'a OsString>, Failure> {
+    let mut arguments = Arguments(arguments.iter());
+    let mut operands = Vec::new();
+    while let Some(argument) = arguments.0.next() {
+        let name = argument.to_string_lossy();
+        if !name.starts_with("--") {
+            operands.push(argument);
+        } else if !take_option(&name, &mut arguments)? {
+            return Err(Failure::new(2, format!("there is no option {name}")));
+        }
+    }
+    Ok(operands)
+}
