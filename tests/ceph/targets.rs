@@ -1,5 +1,7 @@
 //! `rados://` and `rbd://` as targets of every command that measures.
 
+use std::path::Path;
+
 use iosonde_e2e::ceph::{Cluster, POOL};
 use iosonde_e2e::scratch::incompressible;
 use iosonde_e2e::{Scratch, ensure, one_good_try};
@@ -158,10 +160,10 @@ fn every_command_measures_a_pool_and_an_image() {
     cluster.rbd(&format!("rm --no-progress {POOL}/target"));
 }
 
-/// What a job file says of images is not what a sweep of a directory goes to.
+/// A job of a sweep or of a suite runs on the target that was given, whatever image the job names.
 #[test]
 #[ignore = "needs Ceph"]
-fn sweep_of_a_directory_leaves_images_that_its_jobs_name() {
+fn sweep_and_suite_of_a_directory_leave_images_that_their_jobs_name() {
     let scratch = Scratch::shared();
     let cluster = Cluster::shared();
     let data = scratch.write("data", incompressible(4 << 20, 11));
@@ -173,20 +175,29 @@ fn sweep_of_a_directory_leaves_images_that_its_jobs_name() {
     std::fs::create_dir(&directory).expect("a directory");
     let image = format!("rbd://{POOL}/precious");
     let elsewhere = format!("ioengine=rbd\npool={POOL}\nrbdname=precious");
-    for (named, expected) in [
-        (format!("ioengine=libaio\nfilename_format={image}"), 0),
-        (format!("ioengine=libaio\nfilename={image}"), 0),
-        (elsewhere, 2),
-    ] {
+    let suite = scratch.write(
+        "suite.toml",
+        "[[workload]]\nname = \"w\"\nfile = \"j.fio\"\n",
+    );
+    let at = directory.display();
+    let sweep = |job: &Path| format!("sweep {} {at} --iodepth 1,2 --runtime 1", job.display());
+    let run = |_: &Path| format!("run {} {at}", suite.display());
+    let commands: [(&dyn Fn(&Path) -> String, i32); 2] = [(&sweep, 2), (&run, 3)];
+    let jobs = [
+        (format!("ioengine=libaio\nfilename_format={image}"), true),
+        (format!("ioengine=libaio\nfilename={image}"), true),
+        (elsewhere, false),
+    ];
+    for (command, (named, runs)) in commands
+        .iter()
+        .flat_map(|c| jobs.iter().map(move |j| (c, j)))
+    {
         let job = format!("[a]\nrw=randwrite\nbs=4k\nsize=1m\nruntime=1\n{named}\n");
         let job = scratch.write("j.fio", job);
-        let line = format!(
-            "sweep {} {} --iodepth 1,2 --runtime 1",
-            job.display(),
-            directory.display()
-        );
+        let expected = if *runs { 0 } else { command.1 };
+        let line = (command.0)(&job);
         let (status, stdout, stderr) = cluster.run(&line);
-        assert_eq!(status, Some(expected), "{named}: {stdout}{stderr}");
+        assert_eq!(status, Some(expected), "{line}, {named}: {stdout}{stderr}");
         assert!(expected == 0 || stderr.contains("ioengine=rbd"), "{stderr}");
         let exported = scratch.out().join("exported");
         cluster.rbd(&format!(
