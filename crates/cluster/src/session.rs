@@ -484,7 +484,7 @@ mod tests {
     ) -> (
         ClusterSession<'_>,
         tokio::sync::mpsc::UnboundedReceiver<String>,
-        std::sync::mpsc::Sender<Heard>,
+        std::sync::mpsc::SyncSender<Heard>,
     ) {
         let runtime = crate::runner::runtime().unwrap();
         let nowhere = kube::Config::new("http://127.0.0.1:1".parse().unwrap());

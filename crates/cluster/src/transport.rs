@@ -6,7 +6,7 @@ use crate::manifest::{AGENT_DIRECTORY, CONTAINER};
 use iosonde_result::session::RunError;
 use iosonde_result::wire::{LONGEST_MESSAGE_BYTES, Message, PROTOCOL, Request, line};
 use kube::api::{AttachParams, AttachedProcess};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 use tokio::io::{
     AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
@@ -27,6 +27,9 @@ pub(crate) const SILENCE: Duration = Duration::from_secs(20);
 const STAND_IN: Duration = Duration::from_secs(5);
 /// Bytes on their way in each direction.
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
+/// Messages that wait for the session. When they are as many, nothing is read until it takes one: an agent sends a whole week at once
+/// to a client that connects late.
+const WAITING_MESSAGES_MAX: usize = 64;
 
 pub(crate) async fn read_to_end(from: Option<impl AsyncRead + Unpin>, text: &mut String) {
     if let Some(mut from) = from {
@@ -97,7 +100,7 @@ impl Connection {
             .await
             .map_err(|error| api::failed("connecting with the agent", &error))?;
         let (asked, to_ask) = unbounded_channel();
-        let (tell, heard) = channel();
+        let (tell, heard) = sync_channel(WAITING_MESSAGES_MAX);
         if let Some(stdin) = process.0.stdin() {
             tokio::spawn(ask(stdin, to_ask));
         }
@@ -125,9 +128,9 @@ impl Connection {
 
     /// A connection, what is asked over it, and a way to be its agent.
     #[cfg(test)]
-    pub(crate) fn fake() -> (Connection, UnboundedReceiver<String>, Sender<Heard>) {
+    pub(crate) fn fake() -> (Connection, UnboundedReceiver<String>, SyncSender<Heard>) {
         let (asked, to_ask) = unbounded_channel();
-        let (tell, heard) = channel();
+        let (tell, heard) = sync_channel(WAITING_MESSAGES_MAX);
         let connection = Connection {
             asked,
             heard,
@@ -189,14 +192,28 @@ fn mute(why: &str) -> RunError {
     }
 }
 
+/// How long it waits before it looks again whether the session has taken a message.
+const ROOM_POLL: Duration = Duration::from_millis(5);
+
+/// Gives a message to the session, once it has room for one. `false`: the session is gone.
+async fn deliver(tell: &SyncSender<Heard>, mut heard: Heard) -> bool {
+    loop {
+        heard = match tell.try_send(heard) {
+            Ok(()) => return true,
+            Err(TrySendError::Disconnected(_)) => return false,
+            Err(TrySendError::Full(heard)) => heard,
+        };
+        sleep(ROOM_POLL).await;
+    }
+}
+
 /// Passes one line on; `false` if nobody listens.
-fn hear(text: &str, tell: &Sender<Heard>) -> bool {
+async fn hear(text: &str, tell: &SyncSender<Heard>) -> bool {
     match serde_json::from_str(text) {
         Ok(Message::Alive) => true,
-        Ok(message) => tell.send(Heard::Message(message)).is_ok(),
+        Ok(message) => deliver(tell, Heard::Message(message)).await,
         Err(error) if is_document(text) => {
-            // Fails where the session is gone.
-            let _ = tell.send(Heard::Unreadable(error.to_string()));
+            deliver(tell, Heard::Unreadable(error.to_string())).await;
             false
         }
         // Not of the agent: a line that the runtime has mixed in.
@@ -223,69 +240,84 @@ async fn stand_in(objects: &Objects, pod: &str) {
         let (_open, nothing) = unbounded_channel();
         tokio::select! {
             () = ask(stdin, nothing) => {}
-            _ = lines(BufReader::new(stdout), (SILENCE, LONGEST_MESSAGE_BYTES), |_| true) => {}
+            () = read_all(BufReader::new(stdout)) => {}
         }
     }
+}
+
+/// Reads what an agent says for nobody, until the connection ends.
+async fn read_all(from: impl AsyncBufRead + Unpin) {
+    let mut lines = Lines::new(from, SILENCE);
+    while lines.next().await.is_ok() {}
 }
 
 /// Tells what the agent says, and at last that the connection has ended; `false` if nobody wants to know before. Whoever listens
 /// after that finds nobody there.
-async fn listen(from: impl AsyncBufRead + Unpin, silence: Duration, tell: Sender<Heard>) -> bool {
-    // Sending fails where the session is gone.
-    match lines(from, (silence, LONGEST_MESSAGE_BYTES), |text| {
-        hear(text, &tell)
-    })
-    .await
-    {
-        Lines::Ended => tell.send(Heard::Ended).is_ok(),
-        Lines::TooLong => {
-            let _ = tell.send(Heard::Unreadable(too_long(LONGEST_MESSAGE_BYTES)));
-            false
+async fn listen(
+    from: impl AsyncBufRead + Unpin,
+    silence: Duration,
+    tell: SyncSender<Heard>,
+) -> bool {
+    let mut lines = Lines::new(from, silence);
+    loop {
+        match lines.next().await {
+            Ok(line) if hear(&line, &tell).await => {}
+            Ok(_) => return false,
+            Err(LinesEnd::Ended) => return deliver(&tell, Heard::Ended).await,
+            Err(LinesEnd::TooLong) => {
+                deliver(&tell, Heard::Unreadable(too_long(LONGEST_MESSAGE_BYTES))).await;
+                return false;
+            }
         }
-        Lines::Unwanted => false,
     }
 }
 
-/// Why no more lines are passed on.
+/// Why there are no more lines.
 #[derive(Debug, PartialEq, Eq)]
-enum Lines {
+enum LinesEnd {
     /// The connection has ended, or was silent for too long.
     Ended,
     /// A line is longer than any message.
     TooLong,
-    /// Nobody wants them.
-    Unwanted,
 }
 
 fn too_long(longest: usize) -> String {
     format!("a line of more than {} MiB", longest >> 20)
 }
 
-/// Passes lines on until the connection ends, or is silent for so long that it has: a long line over a slow connection is not
-/// silence.
-async fn lines(
-    mut from: impl AsyncBufRead + Unpin,
-    (silence, longest): (Duration, usize),
-    pass_on: impl Fn(&str) -> bool,
-) -> Lines {
-    let mut line = Vec::new();
-    loop {
-        let bytes = match timeout(silence, from.fill_buf()).await {
-            Ok(Ok(bytes @ [_, ..])) => bytes,
-            _ => return Lines::Ended,
-        };
-        let end = bytes.iter().position(|byte| *byte == b'\n');
-        let used = end.map_or(bytes.len(), |end| end + 1);
-        line.extend_from_slice(&bytes[..used]);
-        from.consume(used);
-        if line.len() > longest {
-            return Lines::TooLong;
+/// The lines of a connection, which ends when it is silent for too long: a long line over a slow connection is not silence.
+struct Lines<R> {
+    from: R,
+    silence: Duration,
+    longest: usize,
+}
+
+impl<R: AsyncBufRead + Unpin> Lines<R> {
+    fn new(from: R, silence: Duration) -> Lines<R> {
+        Lines {
+            from,
+            silence,
+            longest: LONGEST_MESSAGE_BYTES,
         }
-        if end.is_some() {
-            if !pass_on(String::from_utf8_lossy(&line).trim_end()) {
-                return Lines::Unwanted;
+    }
+
+    async fn next(&mut self) -> Result<String, LinesEnd> {
+        let mut line = Vec::new();
+        loop {
+            let bytes = match timeout(self.silence, self.from.fill_buf()).await {
+                Ok(Ok(bytes @ [_, ..])) => bytes,
+                _ => return Err(LinesEnd::Ended),
+            };
+            let end = bytes.iter().position(|byte| *byte == b'\n');
+            let used = end.map_or(bytes.len(), |end| end + 1);
+            line.extend_from_slice(&bytes[..used]);
+            self.from.consume(used);
+            if line.len() > self.longest {
+                return Err(LinesEnd::TooLong);
             }
-            line.clear();
+            if end.is_some() {
+                return Ok(String::from_utf8_lossy(&line).trim_end().to_owned());
+            }
         }
     }
 }
@@ -307,13 +339,15 @@ async fn ask(mut stdin: impl AsyncWrite + Unpin, mut to_ask: UnboundedReceiver<S
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc::TryRecvError;
 
     #[test]
     fn a_connection_that_says_nothing_any_more_has_ended() {
         const SILENCE: Duration = Duration::from_millis(400);
         let runtime = crate::runner::runtime().unwrap();
-        let (tell, heard) = channel();
+        let (tell, heard) = sync_channel(WAITING_MESSAGES_MAX);
         let (mut agent, client) = tokio::io::duplex(1024);
         let (alive, ready) = (line(&Message::Alive), line(&Message::Ready));
         let wanted = runtime.block_on(async {
@@ -342,9 +376,45 @@ mod tests {
     /// What is heard of these bytes until their connection ends.
     fn heard_of(bytes: &[u8]) -> Vec<Heard> {
         let runtime = crate::runner::runtime().unwrap();
-        let (tell, heard) = channel();
+        let (tell, heard) = sync_channel(WAITING_MESSAGES_MAX);
         runtime.block_on(listen(BufReader::new(bytes), Duration::from_secs(60), tell));
         heard.try_iter().collect()
+    }
+
+    /// More messages than wait anywhere between an agent and a session that takes nothing.
+    const WEEK: usize = 10_000;
+
+    #[test]
+    fn connection_reads_no_more_than_its_session_takes() {
+        let runtime = crate::runner::runtime().unwrap();
+        let (tell, heard) = sync_channel(WAITING_MESSAGES_MAX);
+        let (mut agent, client) = tokio::io::duplex(1024);
+        let ready = line(&Message::Ready);
+        runtime.spawn(listen(
+            BufReader::new(client),
+            Duration::from_secs(60),
+            tell,
+        ));
+        let said = Arc::new(AtomicUsize::new(0));
+        let counter = said.clone();
+        let sending = runtime.spawn(async move {
+            for _ in 0..WEEK {
+                agent.write_all(ready.as_bytes()).await.unwrap();
+                counter.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let settled = || {
+            let before = said.load(Ordering::Relaxed);
+            std::thread::sleep(Duration::from_millis(300));
+            (said.load(Ordering::Relaxed) == before).then_some(before)
+        };
+        let most = std::iter::repeat_with(settled).flatten().next().unwrap();
+        assert!((1..2000).contains(&most), "{most} of {WEEK}");
+        let taken = heard
+            .iter()
+            .filter(|heard| matches!(heard, Heard::Message(_)));
+        assert_eq!(taken.count(), WEEK);
+        runtime.block_on(sending).unwrap();
     }
 
     #[test]
@@ -378,9 +448,9 @@ mod tests {
     fn a_line_longer_than_any_message_is_not_collected() {
         let runtime = crate::runner::runtime().unwrap();
         let endless = BufReader::new(tokio::io::repeat(b'x'));
-        let within = (Duration::from_secs(60), 1 << 20);
-        let ended = runtime.block_on(lines(endless, within, |_| true));
-        assert_eq!(ended, Lines::TooLong);
+        let mut lines = Lines::new(endless, Duration::from_secs(60));
+        lines.longest = 1 << 20;
+        assert_eq!(runtime.block_on(lines.next()), Err(LinesEnd::TooLong));
         assert_eq!(too_long(1 << 20), "a line of more than 1 MiB");
     }
 
