@@ -7,12 +7,13 @@ use std::path::PathBuf;
 /// Consent to overwrite targets.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ConsentArgs {
-    /// Consent to overwrite this file or block device; may be repeated
-    #[arg(long, value_name = "PATH")]
+    /// Consent to overwrite this file or block device, or the block volume of this claim
+    /// (pvc://NAME) or storage class (sc://CLASS); may be repeated
+    #[arg(long, value_name = "TARGET")]
     pub(crate) allow_overwrite: Vec<PathBuf>,
     /// Write to this target of --allow-overwrite even while it is mounted, swapped to, part of
     /// another device or open elsewhere; may be repeated
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "TARGET")]
     pub(crate) allow_in_use: Vec<PathBuf>,
 }
 
