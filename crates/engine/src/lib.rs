@@ -1,7 +1,6 @@
 //! A plan to measurements, on this Linux machine.
 
 pub mod backend;
-pub mod bottleneck;
 pub mod bounded_read;
 #[cfg(feature = "ceph")]
 pub mod ceph;

@@ -2,6 +2,7 @@
 //!
 //! Pure and portable: no system call is made here, except that fio's formats ask for the local time zone.
 
+pub mod bottleneck;
 pub mod ceph;
 pub mod compare;
 pub mod device_class;

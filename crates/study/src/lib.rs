@@ -5,7 +5,6 @@
 
 pub mod ceiling;
 mod cut;
-pub mod doctor;
 #[cfg(any(test, feature = "fake"))]
 pub mod fake;
 mod layout_time;

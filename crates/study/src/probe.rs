@@ -37,7 +37,7 @@ pub use phase::{Budget, Phase};
 pub use second_size::SecondSize;
 pub(crate) use study::is_direct_refused;
 pub use study::{ProbeError, probe, working_set};
-pub(crate) use target::{GRAIN_BYTES, LEAST_BYTES, available_bytes, planned_bytes, usable_bytes};
+pub(crate) use target::{GRAIN_BYTES, available_bytes, planned_bytes, usable_bytes};
 pub use target::{ProbeTarget, TargetKind, WorkingSet, WorkingSetError};
 pub use turns::{Present, Taking, Turns};
 pub use watcher::{Announcement, Watcher};

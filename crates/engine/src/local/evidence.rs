@@ -2,13 +2,13 @@
 
 use super::CrewOutcome;
 use super::machine::Counted;
-use crate::bottleneck::{Callers, DeviceLoad, Observed, Place};
 use crate::device::cache::Traffic;
 use crate::device::diskstats::DiskCounters;
 use crate::device::identify::identify;
 use crate::device::system::System;
 use crate::device::{cgroup, host};
 use iosonde_job::plan::{Direction, Job, PerDirection, Plan};
+use iosonde_result::bottleneck::{Callers, DeviceLoad, Observed, Place};
 use iosonde_result::host::{
     DeviceInfo, DeviceKind, IoLimit, Locality, Mount, ServiceClient, TargetInfo, Transport,
 };

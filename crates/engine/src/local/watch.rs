@@ -3,7 +3,6 @@
 use super::evidence;
 use super::machine::MachineWatch;
 use super::{CrewOutcome, Member};
-use crate::bottleneck::classify;
 use crate::device::cache::{Traffic, fetched_by_process, moved, served_from_cache};
 use crate::device::disk_util::disk_util;
 use crate::device::extents::{Coverage, extents};
@@ -12,6 +11,7 @@ use crate::device::mountstats::NfsWatch;
 use crate::device::system::System;
 use crate::prepare::FileKind;
 use iosonde_job::plan::{Direction, Plan};
+use iosonde_result::bottleneck::classify;
 use iosonde_result::ceph::CephSide;
 use iosonde_result::host::TargetInfo;
 use iosonde_result::machine::MachineSeries;

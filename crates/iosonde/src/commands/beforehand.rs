@@ -12,8 +12,7 @@ use iosonde_engine::device::conditions::conditions;
 use iosonde_engine::device::host::host;
 use iosonde_engine::device::identify::identify;
 use iosonde_engine::device::system::System;
-use iosonde_result::doctor::{Examination, ExaminedTarget, FORMAT, Finding, Severity};
-use iosonde_study::doctor;
+use iosonde_result::doctor::{self, Examination, ExaminedTarget, FORMAT, Finding, Severity};
 use std::path::Path;
 use std::time::Duration;
 

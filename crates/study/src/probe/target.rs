@@ -2,13 +2,12 @@
 
 use super::phase::{Budget, Phase};
 use crate::words;
+use iosonde_result::doctor::WORKING_SET_BYTES_MIN;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Working sets are whole multiples of this.
 pub(crate) const GRAIN_BYTES: u64 = 1 << 20;
-/// A smaller working set says nothing.
-pub(crate) const LEAST_BYTES: u64 = 16 << 20;
 
 /// What is probed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,7 +115,7 @@ pub enum WorkingSetError {
     /// It would be too small to measure anything.
     #[error(
         "a working set of {} is too small: at least {} are needed",
-        words::bytes(*asked_bytes), words::bytes(LEAST_BYTES)
+        words::bytes(*asked_bytes), words::bytes(WORKING_SET_BYTES_MIN)
     )]
     TooSmall {
         /// Bytes asked for.
@@ -155,7 +154,7 @@ pub(crate) fn usable_bytes(
         // A tenth of what is free disturbs nobody; on a nearly full file system, half of a little is still little.
         TargetKind::Directory { free_bytes } | TargetKind::Pool { free_bytes } => budget
             .size_bytes
-            .min((free_bytes / 10).max((free_bytes / 2).min(4 * LEAST_BYTES))),
+            .min((free_bytes / 10).max((free_bytes / 2).min(4 * WORKING_SET_BYTES_MIN))),
         // Reading costs nothing, and on a disk the distance matters: all of it.
         TargetKind::Existing {
             bytes,
@@ -165,8 +164,8 @@ pub(crate) fn usable_bytes(
         TargetKind::Existing { bytes, .. } => budget.size_bytes.min(*bytes),
         TargetKind::Simulated { .. } => budget.size_bytes,
     };
-    let wanted = asked.unwrap_or(usual.max(LEAST_BYTES));
-    if wanted < LEAST_BYTES {
+    let wanted = asked.unwrap_or(usual.max(WORKING_SET_BYTES_MIN));
+    if wanted < WORKING_SET_BYTES_MIN {
         return Err(WorkingSetError::TooSmall {
             asked_bytes: wanted,
         });

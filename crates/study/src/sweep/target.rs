@@ -2,9 +2,10 @@
 
 use super::study::SweepError;
 use crate::probe::{
-    Budget, GRAIN_BYTES, LEAST_BYTES, ProbeTarget, TargetKind, WorkingSetError, available_bytes,
-    planned_bytes, usable_bytes,
+    Budget, GRAIN_BYTES, ProbeTarget, TargetKind, WorkingSetError, available_bytes, planned_bytes,
+    usable_bytes,
 };
+use iosonde_result::doctor::WORKING_SET_BYTES_MIN;
 
 /// Where a sweep goes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,9 +110,11 @@ fn within(kind: &TargetKind, bytes: u64) -> u64 {
     if bytes > available {
         return bytes;
     }
-    let least = bytes.max(LEAST_BYTES);
+    let least = bytes.max(WORKING_SET_BYTES_MIN);
     let whole = least.checked_next_multiple_of(GRAIN_BYTES);
-    whole.unwrap_or(least).min(available.max(LEAST_BYTES))
+    whole
+        .unwrap_or(least)
+        .min(available.max(WORKING_SET_BYTES_MIN))
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ fn examined(host: Host, conditions: Conditions, targets: Vec<ExaminedTarget>) ->
         leftovers: Vec::new(),
         findings: Vec::new(),
     };
-    examination.findings = iosonde_study::doctor::findings(&examination);
+    examination.findings = iosonde_result::doctor::findings(&examination);
     examination
 }
 

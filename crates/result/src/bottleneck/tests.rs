@@ -1,5 +1,5 @@
 use super::*;
-use iosonde_result::run::VerdictKind;
+use crate::run::VerdictKind;
 
 /// Eight seconds of random reads of 4 KiB at a depth of 16, over a disk that is busy with them.
 fn busy_disk() -> Observed {

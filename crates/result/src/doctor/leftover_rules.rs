@@ -1,9 +1,9 @@
 //! Findings on what runs have left, and on runs that go on.
 
 use super::{Remedied, found};
+use crate::doctor::Severity::{Note, Warning};
+use crate::doctor::{Finding, Holder, Leftover, MadeBy};
 use crate::words;
-use iosonde_result::doctor::Severity::{Note, Warning};
-use iosonde_result::doctor::{Finding, Holder, Leftover, MadeBy};
 
 pub(super) fn finding(left: &Leftover) -> Finding {
     let path = left.path.display().to_string();

@@ -5,20 +5,18 @@
 //! whether a device that is always busy would do more at a higher depth, is judged by the latency: while it is that of an
 //! I/O alone, more I/Os in flight mean more I/Os done (Little's law).
 
-mod bounds;
-// Questions that only a program that speaks to clusters can ask.
-#[cfg(feature = "ceph")]
-mod ceph;
-mod rules;
+mod ceph_rules;
+mod cgroup_bounds;
+mod local_rules;
 #[cfg(test)]
 mod tests;
 
+use crate::ceph::CephSide;
+use crate::host::IoLimit;
+use crate::interval::IntervalCounts;
+use crate::machine::CpuShares;
+use crate::run::Verdict;
 use iosonde_job::plan::PerDirection;
-use iosonde_result::ceph::CephSide;
-use iosonde_result::host::IoLimit;
-use iosonde_result::interval::IntervalCounts;
-use iosonde_result::machine::CpuShares;
-use iosonde_result::run::Verdict;
 
 /// What was seen of a run.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -130,13 +128,11 @@ pub fn classify(seen: &Observed) -> (Option<Verdict>, Vec<Verdict>) {
     if seen.ios() == 0 || seen.seconds < SHORTEST_SECONDS {
         return (None, Vec::new());
     }
-    let main = rules::main(seen);
+    let main = local_rules::main(seen);
     let named = main.as_ref().map(|main| main.kind);
-    let beside = rules::others_on_the_device(seen).filter(|finding| Some(finding.kind) != named);
-    #[cfg(feature = "ceph")]
-    let cluster = ceph::others(seen);
-    #[cfg(not(feature = "ceph"))]
-    let cluster: Vec<Verdict> = Vec::new();
+    let beside =
+        local_rules::others_on_the_device(seen).filter(|finding| Some(finding.kind) != named);
+    let cluster = ceph_rules::others(seen);
     let cluster = cluster
         .into_iter()
         .filter(|finding| Some(finding) != main.as_ref());

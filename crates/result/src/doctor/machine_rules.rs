@@ -1,10 +1,10 @@
 //! Findings on the machine.
 
 use super::{Remedied, found};
+use crate::doctor::Severity::{Note, Warning};
+use crate::doctor::{Conditions, Finding};
+use crate::host::Host;
 use crate::words;
-use iosonde_result::doctor::Severity::{Note, Warning};
-use iosonde_result::doctor::{Conditions, Finding};
-use iosonde_result::host::Host;
 
 const MACHINE: &str = "machine";
 

@@ -1,11 +1,10 @@
 //! Findings on a target: what may be done with it, and its file system.
 
-use super::{Remedied, found};
-use crate::probe::LEAST_BYTES;
+use super::{Remedied, WORKING_SET_BYTES_MIN, found};
+use crate::doctor::Severity::{Note, Problem, Warning};
+use crate::doctor::{Access, ExaminedTarget, Finding};
+use crate::host::{DeviceNumber, IoLimit, Locality, Mount, TargetInfo, TargetKind};
 use crate::words;
-use iosonde_result::doctor::Severity::{Note, Problem, Warning};
-use iosonde_result::doctor::{Access, ExaminedTarget, Finding};
-use iosonde_result::host::{DeviceNumber, IoLimit, Locality, Mount, TargetInfo, TargetKind};
 
 pub(super) fn findings(target: &ExaminedTarget) -> Vec<Finding> {
     let name = target.name.as_str();
@@ -146,8 +145,8 @@ fn no_room(name: &str, info: &TargetInfo) -> Option<Finding> {
         TargetKind::Directory => (info.space?.available_bytes?, "are free"),
         _ => (info.size_bytes?, "is its size"),
     };
-    (bytes < LEAST_BYTES).then(|| {
-        let (bytes, least) = (words::bytes(bytes), words::bytes(LEAST_BYTES));
+    (bytes < WORKING_SET_BYTES_MIN).then(|| {
+        let (bytes, least) = (words::bytes(bytes), words::bytes(WORKING_SET_BYTES_MIN));
         found(
             Problem,
             "no-room",

@@ -1,11 +1,11 @@
 //! The questions that only a Ceph cluster raises: what else it did, whether one of its storage daemons holds up the others,
 //! and whether time goes by in them or on the way.
 
-use super::rules::{percent, verdict};
+use super::local_rules::{percent, verdict};
 use super::{Observed, Place};
-use iosonde_result::ceph::{CephSide, OsdLatency};
-use iosonde_result::run::{Verdict, VerdictKind};
-use iosonde_result::words;
+use crate::ceph::{CephSide, OsdLatency};
+use crate::run::{Verdict, VerdictKind};
+use crate::words;
 
 /// Recovery that was seen in this share of the looks is what held the run back.
 const MOSTLY_RECOVERING: f64 = 0.5;
@@ -121,9 +121,9 @@ pub(super) fn where_time_goes(seen: &Observed) -> Option<Verdict> {
 mod tests {
     use super::super::{Callers, Observed, classify};
     use super::*;
+    use crate::ceph::{CephActivity, OsdCounts};
+    use crate::interval::IntervalCounts;
     use iosonde_job::plan::PerDirection;
-    use iosonde_result::ceph::{CephActivity, OsdCounts};
-    use iosonde_result::interval::IntervalCounts;
 
     fn osd(osd: u32, op_ms: f64) -> OsdLatency {
         OsdLatency {

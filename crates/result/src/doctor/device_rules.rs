@@ -1,10 +1,10 @@
 //! Findings on the devices under a target.
 
 use super::{Remedied, found};
+use crate::doctor::Severity::{Note, Problem, Warning};
+use crate::doctor::{Conditions, DeviceConditions, Finding, Traffic};
+use crate::host::{DeviceInfo, DeviceKind, TargetInfo, Transport};
 use crate::words;
-use iosonde_result::doctor::Severity::{Note, Problem, Warning};
-use iosonde_result::doctor::{Conditions, DeviceConditions, Finding, Traffic};
-use iosonde_result::host::{DeviceInfo, DeviceKind, TargetInfo, Transport};
 
 pub(super) fn findings(target: &TargetInfo, now: &Conditions) -> Vec<Finding> {
     let mut all: Vec<Finding> = Vec::new();

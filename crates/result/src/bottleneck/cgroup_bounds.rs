@@ -1,8 +1,8 @@
 //! Bounds that control groups of this process put on its I/O, in words.
 
 use super::Observed;
+use crate::words;
 use iosonde_job::plan::Direction;
-use iosonde_result::words;
 
 /// The first bound of a group of this process on I/O of a direction that was used: its path and its value.
 pub(super) fn own_bound(seen: &Observed) -> Option<String> {

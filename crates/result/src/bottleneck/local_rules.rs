@@ -1,12 +1,11 @@
 //! The questions, one function each.
 
-use super::bounds::own_bound;
-#[cfg(feature = "ceph")]
-use super::ceph;
+use super::ceph_rules;
+use super::cgroup_bounds::own_bound;
 use super::{DeviceLoad, Observed, Place};
+use crate::run::{Verdict, VerdictKind};
+use crate::words;
 use iosonde_job::plan::Direction;
-use iosonde_result::run::{Verdict, VerdictKind};
-use iosonde_result::words;
 
 /// A worker that spends this share of its time on a processor has no time to spare.
 const NO_TIME_TO_SPARE: f64 = 0.9;
@@ -46,8 +45,7 @@ pub(super) fn main(seen: &Observed) -> Option<Verdict> {
         written_bound,
         processor_bound,
         locks_over_a_cache,
-        #[cfg(feature = "ceph")]
-        ceph::recovery,
+        ceph_rules::recovery,
     ];
     if let Some(verdict) = first(seen, questions) {
         return Some(verdict);
@@ -57,10 +55,8 @@ pub(super) fn main(seen: &Observed) -> Option<Verdict> {
     }
     let questions: &[Question] = &[
         processors,
-        #[cfg(feature = "ceph")]
-        ceph::slow_osd,
-        #[cfg(feature = "ceph")]
-        ceph::where_time_goes,
+        ceph_rules::slow_osd,
+        ceph_rules::where_time_goes,
         served,
         many_others,
         above_the_device,

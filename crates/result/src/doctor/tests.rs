@@ -1,11 +1,11 @@
 //! Each rule: what it finds, and that it is silent where nothing is known.
 
 use super::findings;
-use iosonde_result::doctor::{
+use crate::doctor::{
     Access, ArrayState, DeviceConditions, Examination, ExaminedTarget, Finding, Holder, Leftover,
     MadeBy, Maintenance, Severity, Traffic,
 };
-use iosonde_result::host::{
+use crate::host::{
     DeviceInfo, DeviceKind, DeviceNumber, IoLimit, Locality, Mount, PcieLink, Queue, Space,
     TargetInfo, TargetKind, Transport,
 };
