@@ -20,7 +20,7 @@ use crate::sys::memory::IoMemory;
 use std::io;
 use std::os::fd::RawFd;
 
-pub use crate::workload::Op;
+pub use iosonde_workload::Op;
 
 /// One I/O from its preparation to its completion. A slot's index is its identity everywhere. It fills a cache line of its
 /// own.

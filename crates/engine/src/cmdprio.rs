@@ -3,10 +3,10 @@
 use crate::backend::Slot;
 use crate::sys::thread::ioprio_bits;
 use crate::tally::LatencyTally;
-use crate::workload::Op;
-use crate::workload::rng::Rng;
 use iosonde_job::plan::{Direction, IoPriority, Job, PerDirection};
 use iosonde_result::run::PriorityLatency;
+use iosonde_workload::Op;
+use iosonde_workload::rng::Rng;
 
 /// A share of I/Os, and their priority.
 #[derive(Debug, Clone, Copy)]

@@ -1,9 +1,9 @@
 //! What write buffers hold, slot by slot.
 
 use crate::sys::memory::IoMemory;
-use crate::workload::Seeds;
-use crate::workload::buffers::BufferFiller;
 use iosonde_job::plan::Buffers;
+use iosonde_workload::Seeds;
+use iosonde_workload::buffers::BufferFiller;
 
 /// Fills write buffers as the job's buffer options say.
 #[derive(Debug)]

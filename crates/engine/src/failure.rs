@@ -1,10 +1,10 @@
 //! What went wrong with an I/O, in words.
 
 use crate::backend::Slot;
-use crate::workload::Op;
 use iosonde_job::value::errno;
 use iosonde_result::run::IoFailure;
 use iosonde_result::session::RunError;
+use iosonde_workload::Op;
 
 /// The errno's symbolic name, e.g. `ENOSPC`.
 pub fn errno_name(errno: i32) -> String {

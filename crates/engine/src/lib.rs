@@ -30,4 +30,3 @@ pub mod system_env;
 pub mod tally;
 pub mod verifying;
 pub mod worker;
-pub mod workload;

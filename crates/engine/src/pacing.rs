@@ -1,7 +1,7 @@
 //! When the next I/O may start: rates, think times.
 
-use crate::workload::rng::Rng;
 use iosonde_job::plan::{Direction, Job, Mode, PerDirection, ThinkTime};
+use iosonde_workload::rng::Rng;
 
 /// The schedule of one direction.
 #[derive(Debug, Clone)]

@@ -1,8 +1,8 @@
 //! Replaying a trace: its I/Os in their order, at their times.
 
-use crate::workload::{Io, Op};
 use iosonde_job::plan::Replay;
 use iosonde_job::trace::{Timing, Trace, TracedIo, TracedOp};
+use iosonde_workload::{Io, Op};
 use std::sync::Arc;
 
 /// Hands out the I/Os of a trace, and says when each may start.

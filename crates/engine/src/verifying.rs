@@ -1,11 +1,11 @@
 //! Verification as a worker does it: sealing writes, choosing what to read back, checking it.
 
 use crate::backend::Slot;
-use crate::workload::verify::written::Written;
-use crate::workload::verify::{Expected, Mismatch, Verifier, VerifyError};
-use crate::workload::{Generator, Io, Op};
 use iosonde_job::plan::{BlockSize, Direction, Engine, Job, Mode, RandomMap, Verify, VerifyMethod};
 use iosonde_result::run::IoFailure;
+use iosonde_workload::verify::written::Written;
+use iosonde_workload::verify::{Expected, Mismatch, Verifier, VerifyError};
+use iosonde_workload::{Generator, Io, Op};
 use std::collections::VecDeque;
 use std::path::Path;
 
@@ -435,7 +435,7 @@ fn block_sizes(job: &Job) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::{FileLayout, Seeds};
+    use iosonde_workload::{FileLayout, Seeds};
 
     #[test]
     fn a_block_that_differs_is_saved_beside_what_it_should_hold() {

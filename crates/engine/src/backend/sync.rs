@@ -3,7 +3,7 @@
 use super::at_once::CarryOut;
 use super::{Completion, Handle, Op, Slab, uring::trim};
 use crate::sys::rw::{self, Call, Transfer};
-use crate::workload::rng::Rng;
+use iosonde_workload::rng::Rng;
 use std::io;
 
 /// One system call for each I/O.

@@ -10,10 +10,10 @@ use crate::interrupt::Interrupt;
 use crate::prepare::WorkerFiles;
 use crate::sys::rados::WeakCluster;
 use crate::sys::rbd::WeakImage;
-use crate::workload::buffers::constant_from;
 use iosonde_job::plan::{Ceph, CephAccess, Direction, Engine, Job, ObjectNames};
 use iosonde_result::run::CephUsed;
 use iosonde_result::session::RunError;
+use iosonde_workload::buffers::constant_from;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 

@@ -3,8 +3,8 @@
 use crate::backend::{Backend, Op, Slab, Slot};
 use crate::interrupt::Interrupt;
 use crate::sys::memory::{IoMemory, MemoryKind};
-use crate::workload::rng::{Rng, mix64};
 use iosonde_result::session::RunError;
+use iosonde_workload::rng::{Rng, mix64};
 use std::ops::Range;
 
 /// Most bytes of one write. No write crosses a multiple of it.

@@ -17,12 +17,12 @@ use crate::sys::memory::{IoMemory, MemoryKind};
 use crate::tally::Shared;
 use crate::verifying::Verification;
 use crate::worker::{DepthRules, Limits, Parts, Refill};
-use crate::workload::buffers::working_set_key;
-use crate::workload::rng::Stream;
-use crate::workload::{FileLayout, Generator, Seeds};
 use iosonde_job::plan::{Direction, Engine, Job, Measure, Memory, Plan};
 use iosonde_job::trace::Trace;
 use iosonde_result::session::RunError;
+use iosonde_workload::buffers::working_set_key;
+use iosonde_workload::rng::Stream;
+use iosonde_workload::{FileLayout, Generator, Seeds};
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;

@@ -3,8 +3,8 @@
 use super::Member;
 use super::logfiles::{LogShelf, Shared};
 use crate::iolog::LogEntry;
-use crate::workload::Op;
 use iosonde_result::session::RunError;
+use iosonde_workload::Op;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::PoisonError;

@@ -1,9 +1,9 @@
 //! Which part of a file a worker uses: where `offset` and its kin begin it, and how long `size` and `filesize` make it.
 
 use super::resolve::{FileKind, min_block};
-use crate::workload::files::start_offset_bytes;
 use iosonde_job::plan::{Engine, Extent, Job, MAX_FILE_BYTES};
 use iosonde_result::session::RunError;
+use iosonde_workload::files::start_offset_bytes;
 use std::path::Path;
 
 /// A file before the job has touched it.

@@ -4,10 +4,10 @@ use super::part::{Held, behind_offset, end_of_part};
 use crate::device::space::{is_boundless, space};
 use crate::failure;
 use crate::sys::block;
-use crate::workload::files::start_offset_bytes;
-use crate::workload::{FileLayout, FileRegion};
 use iosonde_job::plan::{Direction, Engine, Extent, Files, Job, MAX_FILE_BYTES};
 use iosonde_result::session::RunError;
+use iosonde_workload::files::start_offset_bytes;
+use iosonde_workload::{FileLayout, FileRegion};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -399,7 +399,7 @@ fn wanted_size(
     if let Some((low, high)) = job.files.filesize {
         // The same file has the same size in every run.
         let span = (high - low).saturating_add(1);
-        let drawn = low + crate::workload::rng::mix64(index + 1) % span;
+        let drawn = low + iosonde_workload::rng::mix64(index + 1) % span;
         return Ok(Some(
             if low == high {
                 low

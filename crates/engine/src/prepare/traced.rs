@@ -1,10 +1,10 @@
 //! The files of a job that replays a trace.
 
 use super::resolve::{FileKind, FileUse, WorkerFiles, existing, target_error};
-use crate::workload::FileRegion;
 use iosonde_job::plan::Job;
 use iosonde_job::trace::{Trace, TracedFile};
 use iosonde_result::session::RunError;
+use iosonde_workload::FileRegion;
 use std::path::PathBuf;
 
 impl WorkerFiles {

@@ -4,8 +4,8 @@ use super::Worker;
 use crate::backend::Backend;
 use crate::clock::Clock;
 use crate::prepare::Access;
-use crate::workload::Io;
 use iosonde_result::session::RunError;
+use iosonde_workload::Io;
 
 impl<B: Backend, C: Clock> Worker<B, C> {
     /// Opens the file of an I/O. False when it has to wait for others to complete, or when the worker has failed.

@@ -3,8 +3,8 @@
 use super::{DepthRules, Phase, Worker};
 use crate::backend::{Backend, Op, Slot};
 use crate::clock::Clock;
-use crate::workload::Io;
 use iosonde_job::plan::Direction;
+use iosonde_workload::Io;
 
 impl<B: Backend, C: Clock> Worker<B, C> {
     /// Fills the batch with as many I/Os as may start now. When the next may start, where it has to wait.

@@ -10,9 +10,9 @@ use iosonde_engine::sys::memory::{IoMemory, MemoryKind};
 use iosonde_engine::tally::Shared;
 use iosonde_engine::verifying::Verification;
 use iosonde_engine::worker::{DepthRules, Limits, Parts, Refill};
-use iosonde_engine::workload::rng::Stream;
-use iosonde_engine::workload::{FileLayout, Generator, Seeds};
 use iosonde_job::plan::*;
+use iosonde_workload::rng::Stream;
+use iosonde_workload::{FileLayout, Generator, Seeds};
 use std::sync::Arc;
 
 pub(crate) const FILE_BYTES: u64 = 1 << 20;

@@ -1,7 +1,7 @@
 //! The cache in front of the device: which blocks are in it, and how much waits to be written back.
 
 use super::spec::CacheSpec;
-use crate::workload::rng::mix64;
+use iosonde_workload::rng::mix64;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 

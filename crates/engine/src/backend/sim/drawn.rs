@@ -5,7 +5,7 @@
 //! each. The ranges span what such devices show; none is a measurement of a product.
 
 use super::keys::KEYS;
-use crate::workload::rng::{Rng, mix64};
+use iosonde_workload::rng::{Rng, mix64};
 use std::fmt::Write as _;
 
 /// A kind of device. Each has a preset of the same name.

@@ -1,8 +1,8 @@
 //! Which I/Os fail, and which move only a part.
 
 use super::spec::{Failing, Faults};
-use crate::workload::rng::Rng;
 use iosonde_job::plan::Direction;
+use iosonde_workload::rng::Rng;
 
 /// Short transfers end at such a border.
 const SECTOR: u64 = 512;
@@ -69,7 +69,7 @@ fn draw(rng: &mut Rng, rule: Option<Failing<f64>>) -> Result<(), i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::rng::Rng;
+    use iosonde_workload::rng::Rng;
     use proptest::prelude::*;
 
     fn judge(rules: Faults) -> Judge {

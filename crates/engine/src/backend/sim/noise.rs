@@ -2,7 +2,7 @@
 
 use super::service::standard_normal;
 use super::spec::Speed;
-use crate::workload::rng::Rng;
+use iosonde_workload::rng::Rng;
 
 /// The slowest that noise and drift may make a device: a rate of 0 would never end.
 const SLOWEST: f64 = 0.01;

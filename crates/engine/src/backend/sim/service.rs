@@ -1,6 +1,6 @@
 //! How long the device works on one I/O.
 
-use crate::workload::rng::Rng;
+use iosonde_workload::rng::Rng;
 
 /// The shape of a distribution of times around its mean.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::sys::memory::{IoMemory, MemoryKind};
-use crate::workload::rng::Rng;
 use iosonde_job::plan::Direction;
+use iosonde_workload::rng::Rng;
 
 mod backend;
 mod docs;

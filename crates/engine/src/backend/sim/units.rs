@@ -1,7 +1,7 @@
 //! Servers: who works on an I/O, from when to when.
 
 use super::spec::{Layout, Positioning};
-use crate::workload::rng::{Rng, mix64};
+use iosonde_workload::rng::{Rng, mix64};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

@@ -425,5 +425,4 @@ impl Zones {
 }
 
 #[cfg(test)]
-#[path = "distribution_tests.rs"]
 mod tests;

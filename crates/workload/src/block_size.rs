@@ -144,7 +144,7 @@ impl Sizes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::rng::Rng;
+    use crate::rng::Rng;
     use proptest::prelude::*;
 
     fn shares(sizes: &Sizes, of: &[u64]) -> Vec<f64> {

@@ -162,7 +162,7 @@ impl Rng {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::generator::tests::workload;
+    use crate::generator::tests::workload;
 
     #[test]
     fn the_sequence_never_changes() {

@@ -164,7 +164,7 @@ impl Iterator for Cover {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::rng::Rng;
+    use crate::rng::Rng;
     use proptest::prelude::*;
 
     proptest! {

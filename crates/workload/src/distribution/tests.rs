@@ -1,5 +1,5 @@
 use super::*;
-use crate::workload::rng::Rng;
+use crate::rng::Rng;
 use iosonde_job::plan::{ByteZone, PercentZone};
 use proptest::prelude::*;
 

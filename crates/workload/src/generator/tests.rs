@@ -1,5 +1,5 @@
 use super::*;
-use crate::workload::FileRegion;
+use crate::FileRegion;
 use iosonde_job::plan::{
     BlockSize, Distribution, FileServiceKind, PerDirection, PercentZone, RandomMap, SequencerKind,
     StridedZones, SyncFileRange, Workload,
