@@ -26,6 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "crates/engine",
             "crates/job",
             "crates/result",
+            "crates/sim",
             "crates/workload",
         ] {
             println!("cargo::rerun-if-changed={}", root.join(part).display());

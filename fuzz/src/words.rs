@@ -1,8 +1,8 @@
 //! Single words: targets, simulated devices, expectations, quantities.
 
 use iosonde_cluster::manifest::{Quantity, quantity_bytes};
-use iosonde_engine::backend::sim::spec::SimSpec;
 use iosonde_job::Target;
+use iosonde_sim::spec::SimSpec;
 use iosonde_study::limits::Query;
 use iosonde_study::load::Objective;
 use iosonde_study::suite::{Expectation, FigureName};

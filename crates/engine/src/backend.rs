@@ -12,7 +12,7 @@ pub mod posix_aio;
 pub mod rados;
 #[cfg(feature = "ceph")]
 pub mod rbd;
-pub mod sim;
+pub mod sim_backend;
 pub mod sync;
 pub mod uring;
 

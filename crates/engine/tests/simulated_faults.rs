@@ -1,10 +1,10 @@
 //! What goes wrong on a simulated device arrives where it must.
 
-use iosonde_engine::backend::sim::presets::PRESETS;
 use iosonde_engine::local::LocalRunner;
 use iosonde_job::plan::*;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::Session;
+use iosonde_sim::presets::PRESETS;
 
 fn job(device: &str, mode: Mode) -> Job {
     let mut job = Job::new("sim");

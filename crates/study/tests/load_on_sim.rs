@@ -3,7 +3,6 @@
 mod loads;
 mod lost;
 
-use iosonde_engine::backend::sim::drawn::Family;
 use iosonde_engine::local::{LocalRunner, LocalSession};
 use iosonde_job::Plan;
 use iosonde_job::plan::{Direction, Job};
@@ -11,6 +10,7 @@ use iosonde_result::observer::Observer;
 use iosonde_result::pods::{PodRun, combined};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
+use iosonde_sim::drawn::Family;
 use iosonde_study::load::{
     Arrivals, CellState, LoadError, LoadOptions, LoadResult, MatrixOptions, load,
 };

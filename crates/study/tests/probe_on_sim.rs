@@ -2,10 +2,10 @@
 
 mod living;
 
-use iosonde_engine::backend::sim::drawn::Family;
 use iosonde_job::plan::*;
 use iosonde_result::run::WorkerResult;
 use iosonde_result::session::Session;
+use iosonde_sim::drawn::Family;
 use iosonde_study::probe::{Budget, Knee, Phase, ProbeOptions, ProbeTarget, TargetKind, probe};
 use iosonde_study::saturation::doubling;
 use living::living;

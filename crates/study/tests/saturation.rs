@@ -4,12 +4,12 @@
 
 mod living;
 
-use iosonde_engine::backend::sim::drawn::Family;
 use iosonde_engine::local::LocalRunner;
 use iosonde_job::plan::*;
 use iosonde_result::observer::Observer;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
+use iosonde_sim::drawn::Family;
 use iosonde_study::saturation::{Ended, Question, Rules, Saturation, Watcher, doubling, find_knee};
 use living::living;
 use std::sync::atomic::{AtomicUsize, Ordering};

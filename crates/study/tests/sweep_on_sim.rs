@@ -3,7 +3,6 @@
 mod living;
 mod lost;
 
-use iosonde_engine::backend::sim::drawn::Family;
 use iosonde_engine::local::LocalRunner;
 use iosonde_job::diagnostic::Diagnostics;
 use iosonde_job::env::FakeEnv;
@@ -11,6 +10,7 @@ use iosonde_job::plan::Plan;
 use iosonde_result::observer::Observer;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
+use iosonde_sim::drawn::Family;
 use iosonde_study::TimeRange;
 use iosonde_study::probe::TargetKind;
 use iosonde_study::saturation::{Record, SoFar};

@@ -1,6 +1,6 @@
 //! What a simulated device is: its parameters, and what follows from them by arithmetic.
 
-use super::service::Service;
+use super::service_time::Service;
 use iosonde_job::plan::{Direction, PerDirection};
 
 /// A simulated device. [`SimSpec::parse`] reads it from text; `docs/sim.md` lists the keys.

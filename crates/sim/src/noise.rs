@@ -1,6 +1,6 @@
 //! How the device's speed changes with time.
 
-use super::service::standard_normal;
+use super::service_time::standard_normal;
 use super::spec::Speed;
 use iosonde_workload::rng::Rng;
 

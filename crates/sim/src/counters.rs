@@ -1,7 +1,7 @@
 //! What the device has done, as a block device counts it.
 
-use crate::backend::Op;
 use iosonde_job::plan::PerDirection;
+use iosonde_workload::Op;
 
 /// Totals since the beginning, of what the device did: what a cache in front of it served is not in them, as in
 /// `/proc/diskstats`.

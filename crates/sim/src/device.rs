@@ -7,15 +7,16 @@ use super::cache::{BlockCache, Dirty};
 use super::counters::{Meter, SimCounters};
 use super::faults::Judge;
 use super::files::Files;
-use super::gate::{Bucket, Link};
+use super::files::SimFile;
 use super::noise::SpeedCurve;
 use super::parse::SimSpecError;
 use super::spec::{Cap, Caps, SimSpec};
 use super::store::Store;
+use super::token_bucket::{Link, TokenBucket};
 use super::units::{Member, Part, members, parts};
 use super::wear::Wear;
-use crate::backend::{Handle, Op};
 use iosonde_job::plan::Direction;
+use iosonde_workload::Op;
 use iosonde_workload::rng::{Rng, mix64};
 use std::cell::RefCell;
 use std::io;
@@ -60,8 +61,8 @@ pub struct Reply {
 /// Buckets of all caps: of both directions, of reads, of writes.
 #[derive(Debug)]
 struct CapBuckets {
-    iops: [Vec<Bucket>; 3],
-    bw: [Vec<Bucket>; 3],
+    iops: [Vec<TokenBucket>; 3],
+    bw: [Vec<TokenBucket>; 3],
 }
 
 impl CapBuckets {
@@ -73,7 +74,7 @@ impl CapBuckets {
     }
 
     /// The buckets that an I/O takes tokens from.
-    fn iops(&mut self, direction: Direction) -> impl Iterator<Item = &mut Bucket> {
+    fn iops(&mut self, direction: Direction) -> impl Iterator<Item = &mut TokenBucket> {
         let [all, read, write] = &mut self.iops;
         let own = if direction == Direction::Read {
             read
@@ -84,7 +85,7 @@ impl CapBuckets {
     }
 
     /// The buckets that its bytes take tokens from: none for trims, which move no bytes.
-    fn bw(&mut self, direction: Direction) -> impl Iterator<Item = &mut Bucket> {
+    fn bw(&mut self, direction: Direction) -> impl Iterator<Item = &mut TokenBucket> {
         let [all, read, write] = &mut self.bw;
         let own = if direction == Direction::Read {
             read
@@ -98,7 +99,7 @@ impl CapBuckets {
 }
 
 /// One cap is one bucket, and another one for its peak.
-fn buckets(cap: Option<Cap>) -> Vec<Bucket> {
+fn buckets(cap: Option<Cap>) -> Vec<TokenBucket> {
     let Some(Cap {
         per_second,
         burst,
@@ -107,9 +108,9 @@ fn buckets(cap: Option<Cap>) -> Vec<Bucket> {
     else {
         return Vec::new();
     };
-    let sustained = Bucket::new(per_second, burst);
+    let sustained = TokenBucket::new(per_second, burst);
     std::iter::once(sustained)
-        .chain(peak.map(|peak| Bucket::new(peak, 0.0)))
+        .chain(peak.map(|peak| TokenBucket::new(peak, 0.0)))
         .collect()
 }
 
@@ -189,12 +190,12 @@ impl SimDevice {
     }
 
     /// What earlier runs have made of it.
-    pub(crate) fn age(&mut self, wear: Wear) {
+    pub fn age(&mut self, wear: Wear) {
         self.wear = wear;
     }
 
     /// What it has become: the next run of a session goes on from there.
-    pub(crate) fn wear(&self) -> Wear {
+    pub fn wear(&self) -> Wear {
         self.wear
     }
 
@@ -217,8 +218,8 @@ impl SimDevice {
     ///
     /// # Errors
     /// A file that is larger than when it was placed and has another one behind it.
-    pub fn place(&mut self, handles: &[Handle]) -> io::Result<Vec<u32>> {
-        self.files.place(handles)
+    pub fn place(&mut self, files: &[SimFile]) -> io::Result<Vec<u32>> {
+        self.files.place(files)
     }
 
     /// Takes an I/O that arrives at `now_ns`, which never goes back, and says when it will be done.
@@ -235,7 +236,7 @@ impl SimDevice {
     }
 
     /// Takes note of an I/O that is handed back to its worker.
-    pub(super) fn completed(&mut self, op: Op, result: i32, from_device: bool) {
+    pub fn completed(&mut self, op: Op, result: i32, from_device: bool) {
         self.meter.completed(op, result, from_device);
     }
 
@@ -453,12 +454,12 @@ impl SimDevice {
     }
 
     /// Whether contents are kept.
-    pub(super) fn stores(&self) -> bool {
+    pub fn stores(&self) -> bool {
         self.store.is_some()
     }
 
     /// Keeps what a write moved.
-    pub(super) fn keep(&mut self, request: &Request, data: &[u8]) {
+    pub fn keep(&mut self, request: &Request, data: &[u8]) {
         let address = self.address(request);
         if let Some(store) = &mut self.store {
             store.write(address, data);
@@ -466,7 +467,7 @@ impl SimDevice {
     }
 
     /// Forgets what a trim discarded.
-    pub(super) fn discard(&mut self, request: &Request, bytes: usize) {
+    pub fn discard(&mut self, request: &Request, bytes: usize) {
         let address = self.address(request);
         if let Some(store) = &mut self.store {
             store.discard(address, bytes);
@@ -474,7 +475,7 @@ impl SimDevice {
     }
 
     /// Hands out contents, as [`Store::read`] does.
-    pub(super) fn recall(
+    pub fn recall(
         &self,
         request: &Request,
         bytes: usize,

@@ -1,7 +1,15 @@
 //! The backend as a worker sees it: slots, buffers, contents, errors.
 
 use super::*;
-use crate::backend::Slab;
+use crate::sys::memory::{IoMemory, MemoryKind};
+use iosonde_job::plan::Direction;
+use iosonde_sim::SimSpec;
+
+const SECOND: u64 = 1_000_000_000;
+
+fn spec(text: &str) -> SimSpec {
+    SimSpec::parse(text).unwrap()
+}
 
 /// A worker in miniature: it keeps all its slots in flight.
 struct Driver {
@@ -68,7 +76,7 @@ impl Driver {
 }
 
 /// The rate of a closed loop of reads through the backend, without its first second.
-pub(super) fn rate(device: Rc<RefCell<SimDevice>>, depth: u32, bytes: u32, until_ns: u64) -> f64 {
+fn rate(device: Rc<RefCell<SimDevice>>, depth: u32, bytes: u32, until_ns: u64) -> f64 {
     let mut driver = Driver::new(device, depth, bytes);
     let mut count = 0u64;
     for slot in 0..depth {
@@ -81,6 +89,29 @@ pub(super) fn rate(device: Rc<RefCell<SimDevice>>, depth: u32, bytes: u32, until
         }
     }
     count as f64 * 1e9 / (driver.clock.now_ns() - SECOND) as f64
+}
+
+fn close(found: f64, expected: f64, tolerance: f64) {
+    assert!(
+        (found - expected).abs() <= tolerance * expected,
+        "{found} instead of {expected}"
+    );
+}
+
+#[test]
+fn the_closed_form_holds_over_depths_and_sizes() {
+    let text = "read_us=80,write_us=30,read_bw=1g,parallel=8,link_bw=600m,delay_us=120,\
+                cap_read_iops=40k,cap_bw=500m:1m,worker_us=15";
+    for bytes in [512, 4096, 16384, 131_072] {
+        for depth in [1, 2, 5, 8, 13, 40, 200] {
+            let device = SimDevice::shared(spec(text)).unwrap();
+            let expected = spec(text)
+                .closed_loop_iops(bytes, Direction::Read, depth)
+                .unwrap();
+            let found = rate(device, depth, bytes as u32, 4 * SECOND);
+            close(found, expected, 0.001);
+        }
+    }
 }
 
 #[test]

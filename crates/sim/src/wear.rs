@@ -6,7 +6,7 @@
 
 /// What writes and discards have made of a device. It outlives a run: see [`super::device::SimDevice::wear`].
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Wear {
+pub struct Wear {
     /// Bytes written that still tell.
     worn_bytes: f64,
     /// Bytes of the device that hold something, as far as can be told without a map: no more than its capacity.

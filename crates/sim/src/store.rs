@@ -4,7 +4,7 @@ use super::spec::StoreFaults;
 use std::collections::BTreeMap;
 
 /// Unit of storage, and so the most that is handed out in one piece.
-pub(super) const PAGE: u64 = 4096;
+pub const PAGE_BYTES: u64 = 4096;
 
 /// A sparse store of pages.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Store {
             let held = self
                 .pages
                 .entry(page)
-                .or_insert_with(|| vec![0; PAGE as usize].into());
+                .or_insert_with(|| vec![0; PAGE_BYTES as usize].into());
             held[within..within + range.len()].copy_from_slice(&data[range]);
         }
         if self.writes == self.faults.flip && !data.is_empty() {
@@ -42,8 +42,8 @@ impl Store {
     }
 
     fn flip_bit(&mut self, address: u64) {
-        if let Some(page) = self.pages.get_mut(&(address / PAGE)) {
-            page[(address % PAGE) as usize] ^= 0x10;
+        if let Some(page) = self.pages.get_mut(&(address / PAGE_BYTES)) {
+            page[(address % PAGE_BYTES) as usize] ^= 0x10;
         }
     }
 
@@ -66,7 +66,7 @@ impl Store {
     /// Discards a range: it reads as zeros.
     pub(super) fn discard(&mut self, address: u64, bytes: usize) {
         for (page, within, range) in pieces(address, bytes) {
-            if range.len() == PAGE as usize {
+            if range.len() == PAGE_BYTES as usize {
                 self.pages.remove(&page);
             } else if let Some(held) = self.pages.get_mut(&page) {
                 held[within..within + range.len()].fill(0);
@@ -86,10 +86,10 @@ fn pieces(
             return None;
         }
         let here = address + at as u64;
-        let within = (here % PAGE) as usize;
-        let length = (PAGE as usize - within).min(bytes - at);
+        let within = (here % PAGE_BYTES) as usize;
+        let length = (PAGE_BYTES as usize - within).min(bytes - at);
         at += length;
-        Some((here / PAGE, within, at - length..at))
+        Some((here / PAGE_BYTES, within, at - length..at))
     })
 }
 

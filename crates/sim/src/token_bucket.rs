@@ -6,7 +6,7 @@
 
 /// A token bucket, by the generic cell rate algorithm: one number says when the bucket will be full again.
 #[derive(Debug, Clone)]
-pub(super) struct Bucket {
+pub struct TokenBucket {
     /// Time that one token takes to drip in, in nanoseconds.
     token_ns: f64,
     /// Tokens that the bucket holds beyond the one in use.
@@ -14,10 +14,10 @@ pub(super) struct Bucket {
     full_at_ns: f64,
 }
 
-impl Bucket {
+impl TokenBucket {
     /// A full bucket that gains `per_second` tokens.
-    pub(super) fn new(per_second: f64, burst: f64) -> Bucket {
-        Bucket {
+    pub fn new(per_second: f64, burst: f64) -> TokenBucket {
+        TokenBucket {
             token_ns: 1e9 / per_second,
             burst,
             full_at_ns: 0.0,
@@ -26,7 +26,7 @@ impl Bucket {
 
     /// Takes `tokens` at `now_ns`; the time when they are there. `speed` multiplies the rate.
     #[inline]
-    pub(super) fn take(&mut self, now_ns: f64, tokens: f64, speed: f64) -> f64 {
+    pub fn take(&mut self, now_ns: f64, tokens: f64, speed: f64) -> f64 {
         let token_ns = self.token_ns / speed;
         let granted_ns = now_ns.max(self.full_at_ns - self.burst * token_ns);
         self.full_at_ns = self.full_at_ns.max(now_ns) + tokens * token_ns;
@@ -67,14 +67,14 @@ mod tests {
 
     #[test]
     fn a_bucket_grants_its_burst_and_then_its_rate() {
-        let mut bucket = Bucket::new(1e9, 3.0);
+        let mut bucket = TokenBucket::new(1e9, 3.0);
         let grants: Vec<f64> = (0..6).map(|_| bucket.take(0.0, 1.0, 1.0)).collect();
         assert_eq!(grants, [0.0, 0.0, 0.0, 0.0, 1.0, 2.0]);
     }
 
     #[test]
     fn an_idle_bucket_fills_no_further_than_its_burst() {
-        let mut bucket = Bucket::new(1e9, 2.0);
+        let mut bucket = TokenBucket::new(1e9, 2.0);
         for _ in 0..3 {
             bucket.take(0.0, 1.0, 1.0);
         }
@@ -97,7 +97,7 @@ mod tests {
             gaps in prop::collection::vec(0u32..4000, 1..200),
             burst in 0u32..20,
         ) {
-            let mut bucket = Bucket::new(1e6, f64::from(burst));
+            let mut bucket = TokenBucket::new(1e6, f64::from(burst));
             let mut now = 0.0;
             let grants: Vec<f64> = gaps
                 .iter()

@@ -1,6 +1,6 @@
 //! How the values of a simulated device are written.
 
-use super::service::Shape;
+use super::service_time::Shape;
 use super::spec::{Cap, Failing};
 use iosonde_job::value::errno::errno;
 use iosonde_job::value::{Bytes, Parsed, TimeUnit, ValueError, bytes, float, integer, time_ns};

@@ -208,7 +208,7 @@ impl fmt::Display for SimSpec {
 #[cfg(test)]
 mod tests {
     use super::super::codec::*;
-    use super::super::service::{Service, Shape};
+    use super::super::service_time::{Service, Shape};
     use super::super::spec::{Cap, Failing, StoreFaults};
     use super::*;
 

@@ -1,61 +1,11 @@
-//! A seeded model of a device under a simulated clock.
-//!
-//! It exists so that everything above it can be tested exactly: statistics against known truths, searches against known
-//! knees, reports against results that never change. No I/O is done and no time passes. The same spec and the same
-//! requests at the same times give the same completions on every machine.
-//!
-//! # The model
-//!
-//! An I/O takes this way; every station is optional but the servers.
-//!
-//! 1. **Faults** ([`spec::Faults`]) decide whether it fails and how much it moves. A failing I/O takes its time like others.
-//! 2. **Cache** ([`spec::CacheSpec`]): least recently used blocks. A read whose blocks are all there is served from it; else
-//!    the device is asked for the whole read, and its blocks are there from then on. Writes are taken up as long as there is
-//!    room for dirty bytes, which drain at a steady rate beside the device's other work.
-//! 3. **Members and servers** ([`spec::Layout`]): the range is cut into stripes that lie on members; each member has one
-//!    queue, first come, first served, and some servers. A server takes the drawn service time ([`Service`]), the time of
-//!    its transfer, and, with a head, that of positioning ([`spec::Positioning`]). The I/O is served when all its parts and
-//!    copies are. **Stalls** ([`spec::Stalls`]) keep services from beginning.
-//! 4. **Link**: carries one I/O at a time in the order of arrival. **Delay**: a time that nobody waits in line for.
-//! 5. **Caps** ([`spec::Caps`]) and **locks** say from which time on the I/O may be done. They count from its arrival and
-//!    run beside its service, so they bound the rate exactly and add no latency below it.
-//!
-//! Noise and drift ([`spec::Speed`]) speed up or slow down the servers, link, caps and writing back by one factor, which is
-//! taken when a service begins, or when an I/O arrives at a link or cap. Contents are kept on demand ([`spec::StoreFaults`]).
-//!
-//! `docs/sim.md` lists the keys of the text that describes a device.
-
-mod cache;
-mod codec;
-mod counters;
-mod device;
-pub mod drawn;
-mod faults;
-mod files;
-mod gate;
-pub mod keys;
-mod noise;
-mod parse;
-pub mod presets;
-mod service;
-pub mod spec;
-mod store;
-mod units;
-mod wear;
+//! The way of a worker to a simulated device.
 
 #[cfg(test)]
 mod tests;
 
-pub use counters::SimCounters;
-pub use device::{Reply, Request, SimDevice};
-pub use parse::SimSpecError;
-pub use service::{Service, Shape};
-pub use spec::SimSpec;
-pub(crate) use wear::Wear;
-
 use super::{Backend, Completion, Handle, Op, Slab, Slot};
 use crate::clock::{Clock, SimClock};
-use gate::Bucket;
+use iosonde_sim::{PAGE_BYTES, Reply, Request, SimDevice, SimFile, TokenBucket};
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -63,7 +13,7 @@ use std::io;
 use std::rc::Rc;
 
 /// What is read where nothing was written.
-static ZEROS: [u8; store::PAGE as usize] = [0; store::PAGE as usize];
+static ZEROS: [u8; PAGE_BYTES as usize] = [0; PAGE_BYTES as usize];
 
 /// An I/O on its way; ordered by the end, then by the order of submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,7 +32,7 @@ pub struct SimBackend {
     clock: SimClock,
     direct: bool,
     files: Vec<u32>,
-    worker: Option<Bucket>,
+    worker: Option<TokenBucket>,
     pending: BinaryHeap<Reverse<Pending>>,
     submitted: u64,
 }
@@ -90,11 +40,11 @@ pub struct SimBackend {
 impl SimBackend {
     /// A way to `device`, at the time of `clock`. With `direct`, I/O passes by a page cache.
     ///
-    /// In the handles given to [`Backend::set_files`], `fd` is any number that names the file: workers that give the same one
-    /// use the same file.
+    /// In the handles given to [`Backend::set_files`], `fd` is any number that names the file.
+    /// Workers that give the same number use the same file.
     pub fn new(device: Rc<RefCell<SimDevice>>, clock: SimClock, direct: bool) -> SimBackend {
         let gap_ns = device.borrow().spec().worker_ns;
-        let worker = (gap_ns > 0).then(|| Bucket::new(1e9 / gap_ns as f64, 0.0));
+        let worker = (gap_ns > 0).then(|| TokenBucket::new(1e9 / gap_ns as f64, 0.0));
         SimBackend {
             device,
             clock,
@@ -214,7 +164,14 @@ impl Backend for SimBackend {
     }
 
     fn set_files(&mut self, handles: &[Handle]) -> io::Result<()> {
-        self.files = self.device.borrow_mut().place(handles)?;
+        let files: Vec<SimFile> = handles
+            .iter()
+            .map(|handle| SimFile {
+                id: handle.fd,
+                bytes: handle.size,
+            })
+            .collect();
+        self.files = self.device.borrow_mut().place(&files)?;
         Ok(())
     }
 }

@@ -1,20 +1,27 @@
 //! Where the files lie on the device.
 
-use super::gate::Bucket;
-use crate::backend::Handle;
+use super::token_bucket::TokenBucket;
 use std::io;
 
 /// Files begin at multiples of this.
 const ALIGNMENT: u64 = 1 << 20;
 
+/// A file that workers use. Workers that give the same `id` use the same file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SimFile {
+    /// What the file is known by: a descriptor, or any other number.
+    pub id: i32,
+    /// Length in bytes.
+    pub bytes: u64,
+}
+
 /// A file on the device.
 #[derive(Debug)]
 struct Extent {
-    /// What the file is known by: its descriptor in [`Handle`].
     id: i32,
     base: u64,
     bytes: u64,
-    lock: Option<Bucket>,
+    lock: Option<TokenBucket>,
 }
 
 /// All files, one behind the other.
@@ -34,38 +41,31 @@ impl Files {
     }
 
     /// Numbers of the files; those that are new are put behind the others.
-    pub(super) fn place(&mut self, handles: &[Handle]) -> io::Result<Vec<u32>> {
-        handles
-            .iter()
-            .map(|handle| self.place_one(handle))
-            .collect()
+    pub(super) fn place(&mut self, files: &[SimFile]) -> io::Result<Vec<u32>> {
+        files.iter().map(|file| self.place_one(file)).collect()
     }
 
-    fn place_one(&mut self, handle: &Handle) -> io::Result<u32> {
-        let number = match self
-            .extents
-            .iter()
-            .position(|extent| extent.id == handle.fd)
-        {
+    fn place_one(&mut self, file: &SimFile) -> io::Result<u32> {
+        let number = match self.extents.iter().position(|extent| extent.id == file.id) {
             Some(number) => number,
-            None => self.append(handle.fd),
+            None => self.append(file.id),
         };
         let is_last = number + 1 == self.extents.len();
         let extent = &mut self.extents[number];
-        if handle.size > extent.bytes {
+        if file.bytes > extent.bytes {
             if !is_last {
                 return Err(io::Error::other(
                     "a simulated file cannot grow into the next one",
                 ));
             }
-            extent.bytes = handle.size;
+            extent.bytes = file.bytes;
         }
         Ok(number as u32)
     }
 
     fn append(&mut self, id: i32) -> usize {
         let end = self.extents.last().map_or(0, |last| last.base + last.bytes);
-        let lock = (self.lock_ns > 0).then(|| Bucket::new(1e9 / self.lock_ns as f64, 0.0));
+        let lock = (self.lock_ns > 0).then(|| TokenBucket::new(1e9 / self.lock_ns as f64, 0.0));
         let base = end.next_multiple_of(ALIGNMENT);
         self.extents.push(Extent {
             id,
@@ -82,7 +82,7 @@ impl Files {
     }
 
     /// The lock that writes to a file take.
-    pub(super) fn lock(&mut self, file: u32) -> Option<&mut Bucket> {
+    pub(super) fn lock(&mut self, file: u32) -> Option<&mut TokenBucket> {
         self.extents[file as usize].lock.as_mut()
     }
 }
@@ -91,22 +91,18 @@ impl Files {
 mod tests {
     use super::*;
 
-    fn handle(fd: i32, size: u64) -> Handle {
-        Handle {
-            fd,
-            block_device: false,
-            size,
-        }
+    fn file(id: i32, bytes: u64) -> SimFile {
+        SimFile { id, bytes }
     }
 
     #[test]
     fn files_lie_one_behind_the_other_and_keep_their_place() {
         let mut files = Files::new(0);
         assert_eq!(
-            files.place(&[handle(7, 4096), handle(9, 4096)]).unwrap(),
+            files.place(&[file(7, 4096), file(9, 4096)]).unwrap(),
             [0, 1]
         );
-        let again = [handle(9, 3 << 20), handle(11, 1), handle(7, 4096)];
+        let again = [file(9, 3 << 20), file(11, 1), file(7, 4096)];
         assert_eq!(files.place(&again).unwrap(), [1, 2, 0]);
         assert_eq!(
             [0, 1, 2].map(|file| files.address(file, 5)),
@@ -117,7 +113,7 @@ mod tests {
     #[test]
     fn a_file_does_not_grow_into_the_next() {
         let mut files = Files::new(0);
-        files.place(&[handle(7, 4096), handle(9, 4096)]).unwrap();
-        assert!(files.place(&[handle(7, 4097)]).is_err());
+        files.place(&[file(7, 4096), file(9, 4096)]).unwrap();
+        assert!(files.place(&[file(7, 4097)]).is_err());
     }
 }
