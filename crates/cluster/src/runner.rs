@@ -4,7 +4,7 @@ use crate::agent_upload::send_agent;
 use crate::any::AnySession;
 use crate::connect::Cluster;
 use crate::device_consent::DeviceTarget;
-use crate::lifecycle::Objects;
+use crate::lifecycle::{AWAY, Objects};
 use crate::manifest::{RunSpec, Start};
 use crate::namespace;
 use crate::node_watch::node_cause_and_remedy;
@@ -21,8 +21,11 @@ use iosonde_result::session::RunError;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::Api;
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Runtime;
+
+/// Time between two attempts to connect with an agent.
+const RETRY: Duration = Duration::from_millis(500);
 
 /// How sessions in a cluster are made.
 #[derive(Debug, Clone)]
@@ -276,7 +279,7 @@ async fn start(
         if spec.start == Start::Streamed {
             send_agent(objects, &name, agent).await?;
         }
-        Connection::open(objects, &name).await
+        connect(objects, &name).await
     };
     let connection = match started.await {
         Ok(connection) => connection,
@@ -315,6 +318,26 @@ async fn start(
         scratch: spec.scratch(index.as_deref()),
         connection,
     })
+}
+
+/// Connects with the agent of a pod that has just started, again while the API server is away.
+async fn connect(objects: &Objects, pod: &str) -> Result<Connection, RunError> {
+    let begun = Instant::now();
+    loop {
+        match Connection::try_open(objects, pod).await {
+            Ok(connection) => return Ok(connection),
+            Err(failure) if !failure.is_passing || begun.elapsed() >= AWAY => {
+                return Err(failure.error);
+            }
+            Err(failure) => {
+                let is_lost = matches!(objects.loss(pod).await, Ok(Some(_)));
+                if is_lost || objects.dead_node(pod).await.is_some() {
+                    return Err(failure.error);
+                }
+            }
+        }
+        tokio::time::sleep(RETRY).await;
+    }
 }
 
 /// The volume, in words, if it is there before and after.

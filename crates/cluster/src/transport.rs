@@ -75,6 +75,23 @@ pub(crate) struct Connection {
     hearing: Option<JoinHandle<()>>,
 }
 
+/// Why there is no connection.
+#[derive(Debug)]
+pub(crate) struct OpenFailure {
+    pub(crate) error: RunError,
+    /// Whether the API server was away, or the connection broke: another attempt may succeed.
+    pub(crate) is_passing: bool,
+}
+
+impl From<RunError> for OpenFailure {
+    fn from(error: RunError) -> OpenFailure {
+        OpenFailure {
+            error,
+            is_passing: false,
+        }
+    }
+}
+
 /// A process of the pod, as far as this client is concerned: over when it is dropped.
 struct Process(AttachedProcess);
 
@@ -96,9 +113,19 @@ impl Drop for Process {
 impl Connection {
     /// Connects with the agent that serves in the pod.
     pub(crate) async fn open(objects: &Objects, pod: &str) -> Result<Connection, RunError> {
+        Connection::try_open(objects, pod)
+            .await
+            .map_err(|failure| failure.error)
+    }
+
+    /// Connects with the agent that serves in the pod. The failure tells whether another attempt may succeed.
+    pub(crate) async fn try_open(objects: &Objects, pod: &str) -> Result<Connection, OpenFailure> {
         let mut process = Process::call(objects, pod)
             .await
-            .map_err(|error| api::failed("connecting with the agent", &error))?;
+            .map_err(|error| OpenFailure {
+                is_passing: api::is_away(&error),
+                error: api::failed("connecting with the agent", &error),
+            })?;
         let (asked, to_ask) = unbounded_channel();
         let (tell, heard) = sync_channel(WAITING_MESSAGES_MAX);
         if let Some(stdin) = process.0.stdin() {
@@ -106,12 +133,16 @@ impl Connection {
         }
         let mut from = match process.0.stdout() {
             Some(stdout) => BufReader::new(stdout),
-            None => return Err(mute("it has no output")),
+            None => return Err(mute("it has no output").into()),
         };
         let mut first = String::new();
         let read = timeout(HELLO, from.read_line(&mut first)).await;
         let first = matches!(read, Ok(Ok(1..))).then_some(first);
-        greeted(first.as_deref())?;
+        greeted(first.as_deref()).map_err(|error| OpenFailure {
+            // The connection broke before the agent said anything.
+            is_passing: matches!(read, Ok(Ok(0) | Err(_))),
+            error,
+        })?;
         let (objects, pod) = (objects.clone(), pod.to_owned());
         let hearing = tokio::spawn(async move {
             if listen(from, SILENCE, tell).await {
