@@ -474,7 +474,7 @@ impl SimDevice {
         }
     }
 
-    /// Hands out contents, as [`Store::read`] does.
+    /// Hands out the contents of a range piece by piece: the range within the request, and its bytes; `None` where nothing was written.
     pub fn recall(
         &self,
         request: &Request,
