@@ -1,7 +1,5 @@
 //! `rados://` and `rbd://` as targets of every command that measures.
 
-use std::path::Path;
-
 use iosonde_e2e::ceph::{Cluster, POOL};
 use iosonde_e2e::scratch::incompressible;
 use iosonde_e2e::{Scratch, ensure, one_good_try};
@@ -180,23 +178,24 @@ fn sweep_and_suite_of_a_directory_leave_images_that_their_jobs_name() {
         "[[workload]]\nname = \"w\"\nfile = \"j.fio\"\n",
     );
     let at = directory.display();
-    let sweep = |job: &Path| format!("sweep {} {at} --iodepth 1,2 --runtime 1", job.display());
-    let run = |_: &Path| format!("run {} {at}", suite.display());
-    let commands: [(&dyn Fn(&Path) -> String, i32); 2] = [(&sweep, 2), (&run, 3)];
     let jobs = [
         (format!("ioengine=libaio\nfilename_format={image}"), true),
         (format!("ioengine=libaio\nfilename={image}"), true),
         (elsewhere, false),
     ];
-    for (command, (named, runs)) in commands
+    let file = scratch.write("j.fio", "");
+    let sweep = format!("sweep {} {at} --iodepth 1,2 --runtime 1", file.display());
+    let run = format!("run {} {at}", suite.display());
+    let commands = [(sweep, 2), (run, 3)];
+    for (command, job) in commands
         .iter()
         .flat_map(|c| jobs.iter().map(move |j| (c, j)))
     {
+        let ((line, refused), (named, runs)) = (command, job);
         let job = format!("[a]\nrw=randwrite\nbs=4k\nsize=1m\nruntime=1\n{named}\n");
-        let job = scratch.write("j.fio", job);
-        let expected = if *runs { 0 } else { command.1 };
-        let line = (command.0)(&job);
-        let (status, stdout, stderr) = cluster.run(&line);
+        scratch.write("j.fio", job);
+        let expected = if *runs { 0 } else { *refused };
+        let (status, stdout, stderr) = cluster.run(line);
         assert_eq!(status, Some(expected), "{line}, {named}: {stdout}{stderr}");
         assert!(expected == 0 || stderr.contains("ioengine=rbd"), "{stderr}");
         let exported = scratch.out().join("exported");
