@@ -3,6 +3,8 @@
 mod ceph;
 mod cluster;
 mod consent;
+#[cfg(test)]
+mod documented_commands;
 mod expect;
 mod history;
 mod load;

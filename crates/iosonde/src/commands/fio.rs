@@ -257,5 +257,11 @@ pub(super) fn conclude(result: &RunResult, stop: &Stop) -> Result<(), Failure> {
     })
 }
 
+/// The options of `iosonde fio` beside fio's own: those of `--target`.
+#[cfg(test)]
+pub(crate) fn options_of_targets() -> clap::Command {
+    elsewhere::options_of_targets()
+}
+
 #[cfg(test)]
 mod tests;

@@ -88,6 +88,12 @@ enum Rendered {
     StatefulSet,
 }
 
+/// The options that [`split`] takes.
+#[cfg(test)]
+pub(super) fn options_of_targets() -> clap::Command {
+    Words::command()
+}
+
 /// Takes what is ours from fio's words: `--target`, and with it the options of targets in a cluster.
 pub(super) fn split(words: &[OsString]) -> Result<(Option<Elsewhere>, Vec<OsString>), Failure> {
     let is_target =
