@@ -1,7 +1,8 @@
-//! Tasks of the project itself: the bench beside fio, and files that are generated.
+//! Tasks of the project itself: the bench beside fio, generated files, and the tidy check.
 
 mod bench;
 mod generate;
+mod tidy;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -21,6 +22,8 @@ enum Task {
     /// Write the files that are made from the code
     #[command(visible_alias = "docs")]
     Generate(generate::Arguments),
+    /// Check names, words, lengths, imports and documents against the committed counts
+    Tidy(tidy::Arguments),
     /// The limit that the bench measures against; the bench starts it by itself
     #[command(hide = true)]
     BareLoop(bench::bare::Arguments),
@@ -33,6 +36,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Generate(arguments) => generate::run(&arguments),
+        Task::Tidy(arguments) => tidy::run(&arguments),
         Task::BareLoop(arguments) => bench::bare::run(&arguments),
         Task::BareClient(arguments) => bench::ceph::bare::run(&arguments),
     };
