@@ -25,6 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "crates/agent",
             "crates/engine",
             "crates/job",
+            "crates/machine",
             "crates/result",
             "crates/sim",
             "crates/workload",

@@ -61,7 +61,7 @@ pub fn value(data: &[u8]) {
         text,
         value::directions(text, &mut PerDirection::all(0), bytes),
     );
-    points_into(text, value::errno::errno_lists(text));
+    points_into(text, iosonde_job::errno::errno_lists(text));
     let _ = value::colons(text);
     let _ = value::expression::evaluate(text, |word| word.parse().ok());
 }

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use iosonde_engine::device::cgroup;
-use iosonde_engine::device::diskstats::{DiskCounters, Snapshot};
-use iosonde_engine::device::mounts::{parse_mountinfo, parse_swaps};
-use iosonde_engine::device::mountstats;
-use iosonde_engine::device::pressure::Stalls;
-use iosonde_engine::device::processors::CpuTimes;
-use iosonde_engine::device::system::System;
+use iosonde_machine::cgroup;
+use iosonde_machine::diskstats::{DiskCounters, Snapshot};
+use iosonde_machine::mounts::{parse_mountinfo, parse_swaps};
+use iosonde_machine::nfs_stats;
+use iosonde_machine::proc_root::System;
+use iosonde_machine::processors::CpuTimes;
+use iosonde_machine::psi::Stalls;
 
 /// mountinfo, swaps, diskstats, stat, pressure and mountstats.
 pub fn proc(data: &[u8]) {
@@ -26,7 +26,7 @@ pub fn proc(data: &[u8]) {
     assert!(idle.is_none_or(|percent| (0.0..=100.0).contains(&percent)));
     let _ = times.and_then(|times| times.shares());
     let _ = CpuTimes::parse_each(&text);
-    let _ = mountstats::parse(&text);
+    let _ = nfs_stats::parse(&text);
 }
 
 /// Bounds of control groups: files of version 2 and 1, the parts of the input in turn.

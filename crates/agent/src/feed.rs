@@ -3,8 +3,8 @@
 //! The run writes here and never waits for a client: a connection that is slow or gone must not change what is measured.
 
 use crate::kept_message::KeptMessage;
-use iosonde_engine::spill_file::SpillFile;
 use iosonde_job::Plan;
+use iosonde_machine::spill_file::SpillFile;
 use iosonde_result::interval::{Interval, Intervals};
 use iosonde_result::observer::{Control, Observer, Progress, Start};
 use iosonde_result::run::Event;

@@ -1,11 +1,11 @@
 //! As fio: its command line and its outputs, without a status line.
 
 use crate::Failure;
-use iosonde_engine::device::consent::Consent;
 use iosonde_engine::local::LocalRunner;
-use iosonde_engine::system_env::SystemEnv;
 use iosonde_job::cmdline::Action;
 use iosonde_job::{CommandLine, Plan, help, parse};
+use iosonde_machine::consent::Consent;
+use iosonde_machine::system_env::SystemEnv;
 use iosonde_result::fio::{self, Formats};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};

@@ -3,12 +3,12 @@
 use crate::arguments::read_options;
 use crate::look::look;
 use crate::{Failure, fio, scratch, volume};
-use iosonde_engine::device::consent::Consent;
 use iosonde_engine::interrupt::Interrupt;
 use iosonde_engine::local::LocalRunner;
-use iosonde_engine::system_env::SystemEnv;
 use iosonde_job::place::{DEVICE, into_volume, vary};
 use iosonde_job::{Plan, escape_control_characters, parse};
+use iosonde_machine::consent::Consent;
+use iosonde_machine::system_env::SystemEnv;
 use iosonde_result::fio::Formats;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};

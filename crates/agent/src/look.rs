@@ -1,7 +1,7 @@
 //! What is at a path.
 
-use iosonde_engine::device::consent::Consent;
-use iosonde_engine::device::guard::{self, Obstacle, Question, Refusal};
+use iosonde_machine::consent::Consent;
+use iosonde_machine::write_obstacles::{self, Obstacle, Question, Refusal};
 use iosonde_result::session::RunError;
 use iosonde_result::wire::Place;
 use std::fs::File;
@@ -22,7 +22,7 @@ pub(crate) fn look(path: &str) -> Result<Place, RunError> {
 fn place(path: &str) -> io::Result<Place> {
     let kind = std::fs::metadata(path)?.file_type();
     if kind.is_dir() {
-        let free_bytes = iosonde_engine::device::space::space(path.as_ref())?.available_bytes;
+        let free_bytes = iosonde_machine::space::space(path.as_ref())?.available_bytes;
         return Ok(Place::Directory { free_bytes });
     }
     if !kind.is_file() && !kind.is_block_device() {
@@ -59,7 +59,7 @@ fn obstacles(path: &Path) -> io::Result<Vec<Obstacle>> {
         is_mounted_allowed: false,
         is_claimed: false,
     };
-    match guard::check(path, &question) {
+    match write_obstacles::check(path, &question) {
         Ok(checked) => Ok(checked.overridden),
         Err(Refusal::Obstacles { obstacles, .. }) => Ok(obstacles),
         Err(Refusal::Unreadable { source, .. }) => Err(source),

@@ -24,7 +24,7 @@ mod scratch;
 mod serve;
 mod volume;
 
-use iosonde_engine::spill_file::SpillFile;
+use iosonde_machine::spill_file::SpillFile;
 use iosonde_result::spill_list;
 use std::ffi::OsString;
 use std::path::Path;

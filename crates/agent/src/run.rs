@@ -1,9 +1,9 @@
 //! One plan from a file or from standard input; messages and the result to standard output.
 
 use crate::Failure;
-use iosonde_engine::bounded_read::{self, TEXT_BYTES_MAX};
 use iosonde_engine::local::LocalRunner;
 use iosonde_job::Plan;
+use iosonde_machine::bounded_read::{self, TEXT_BYTES_MAX};
 use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer, Progress};
 use iosonde_result::run::Event;

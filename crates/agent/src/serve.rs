@@ -8,12 +8,12 @@ use crate::arguments::read_options;
 use crate::feed::{Feed, Position};
 use crate::look::look;
 use crate::{Failure, program, scratch, volume};
-use iosonde_engine::device::consent::Consent;
-use iosonde_engine::device::system::System;
-use iosonde_engine::device::watching::MachineSampler;
 use iosonde_engine::interrupt::Interrupt;
 use iosonde_engine::local::{LocalRunner, LocalSession};
 use iosonde_job::Plan;
+use iosonde_machine::consent::Consent;
+use iosonde_machine::device_watch::MachineSampler;
+use iosonde_machine::proc_root::System;
 use iosonde_result::machine::MachineSlice;
 use iosonde_result::session::Session;
 use iosonde_result::wire::{

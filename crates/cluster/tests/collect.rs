@@ -2,8 +2,8 @@
 
 use iosonde_cluster::{ClusterOptions, Collected, Told, Watch, collect};
 use iosonde_engine::local::LocalRunner;
-use iosonde_engine::system_env::SystemEnv;
 use iosonde_job::Target;
+use iosonde_machine::system_env::SystemEnv;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
 use iosonde_result::wire::{LAST_WORD, NOT_KEPT_STATUS, cut_short, farewell};

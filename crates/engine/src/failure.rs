@@ -1,27 +1,11 @@
 //! What went wrong with an I/O, in words.
 
 use crate::backend::Slot;
-use iosonde_job::value::errno;
+use iosonde_job::errno;
+pub use iosonde_job::errno::{describe as in_words, errno_name};
 use iosonde_result::run::IoFailure;
 use iosonde_result::session::RunError;
 use iosonde_workload::Op;
-
-/// The errno's symbolic name, e.g. `ENOSPC`.
-pub fn errno_name(errno: i32) -> String {
-    errno::all()
-        .find(|(number, _)| *number == errno)
-        .map_or_else(|| format!("errno {errno}"), |(_, name)| name.to_owned())
-}
-
-/// An error in words, with its errno's name.
-pub fn in_words(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or_default();
-    error.raw_os_error().map_or_else(
-        || text.to_owned(),
-        |errno| format!("{text} ({})", errno_name(errno)),
-    )
-}
 
 /// The errno whose name stands in a text, e.g. in `cannot open it: ... (ENOENT)`.
 pub fn errno_named_in(text: &str) -> Option<i32> {

@@ -1,7 +1,6 @@
 //! A plan to measurements, on this Linux machine.
 
 pub mod backend;
-pub mod bounded_read;
 #[cfg(feature = "ceph")]
 pub mod ceph;
 #[cfg(not(feature = "ceph"))]
@@ -11,7 +10,6 @@ pub mod clock;
 pub mod cmdprio;
 pub mod contents;
 pub mod depth;
-pub mod device;
 pub mod failure;
 pub mod flow;
 pub mod interrupt;
@@ -23,10 +21,8 @@ pub mod prepare;
 pub mod recorder;
 pub mod replay;
 pub mod sampler;
-pub mod spill_file;
 mod stops;
 pub mod sys;
-pub mod system_env;
 pub mod tally;
 pub mod verifying;
 pub mod worker;

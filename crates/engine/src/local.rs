@@ -32,10 +32,6 @@ mod traces;
 mod watch;
 
 use crate::ceph::{Estate, Terms, Watch};
-use crate::device;
-use crate::device::consent::Consent;
-use crate::device::host::memory_to_take;
-use crate::device::write_hold::DeviceHolds;
 use crate::interrupt::Interrupt;
 use crate::placed::placed;
 pub use crate::prepare::HeldPaths;
@@ -44,6 +40,10 @@ use crate::prepare::{CreatedFiles, FileKind, FileUse, Made};
 use crate::sys::thread::raise_open_files;
 pub(crate) use files::expand;
 use iosonde_job::plan::{CephAccess, Plan};
+use iosonde_machine::consent::Consent;
+use iosonde_machine::host::memory_to_take;
+use iosonde_machine::proc_root::System;
+use iosonde_machine::write_hold::DeviceHolds;
 use iosonde_result::interval::Intervals;
 use iosonde_result::observer::Observer;
 use iosonde_result::run::{Event, FORMAT, RunResult, Verdict, WorkerResult};
@@ -99,7 +99,7 @@ impl LocalRunner {
             files::find(&traced)?;
             return simulate::check(&traced.plan);
         }
-        let memory = memory_to_take(&device::system::System::live());
+        let memory = memory_to_take(&System::live());
         buffers::check(&traced.plan, memory)?;
         files::check(&traced, self, to_be)
     }
@@ -214,7 +214,7 @@ impl Session for LocalSession {
         raise_open_files();
         let asked = plan;
         let plan = &traced.plan;
-        buffers::check(plan, memory_to_take(&device::system::System::live()))?;
+        buffers::check(plan, memory_to_take(&System::live()))?;
         let holds = DeviceHolds::default();
         let created = CreatedFiles::after(self.made.created.ids()).with_held(self.held.clone());
         let (clones, mut made, _hold) =
@@ -263,7 +263,7 @@ impl Session for LocalSession {
         let elapsed_ns = begun.elapsed().as_nanos() as u64;
         let elapsed_ns = elapsed_ns.saturating_sub(outcome.stopped_ns);
         Ok(RunResult {
-            host: device::host::host(&device::system::System::live()),
+            host: iosonde_machine::host::host(&System::live()),
             targets: watched.targets,
             disks: watched.disks,
             verdicts: watched.verdicts,

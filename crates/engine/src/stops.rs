@@ -5,10 +5,10 @@
 //! else, so when it wakes a second late, the process did not run; unless the processors were given to others, which the
 //! kernel counts apart. The clocks of workers ([`crate::clock::RealClock`]) leave that time out where a plan asks for it.
 
-use crate::device::cgroup;
-use crate::device::processors::CpuTimes;
-use crate::device::system::System;
-use crate::sys::thread;
+use iosonde_machine::cgroup;
+use iosonde_machine::cpu_use;
+use iosonde_machine::proc_root::System;
+use iosonde_machine::processors::CpuTimes;
 use iosonde_result::run::{Verdict, VerdictKind};
 use iosonde_result::words;
 use rustix::time::{ClockId, clock_gettime};
@@ -145,7 +145,7 @@ impl Look {
             monotonic_ns: read(ClockId::Monotonic),
             boottime_ns: read(ClockId::Boottime),
             process_cpu_ns: read(ClockId::ProcessCPUTime),
-            queued_ns: thread::queued_ns(),
+            queued_ns: cpu_use::queued_ns(),
         }
     }
 

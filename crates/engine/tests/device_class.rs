@@ -4,8 +4,8 @@
 #[path = "common/machine.rs"]
 mod machine;
 
-use iosonde_engine::device::host::host;
-use iosonde_engine::device::identify::{PathFacts, identify_in};
+use iosonde_machine::host::host;
+use iosonde_machine::identify::{PathFacts, identify_in};
 use iosonde_result::device_class::{DeviceClass, DeviceDescription};
 use iosonde_result::host::TargetKind;
 use machine::Machine;

@@ -3,7 +3,7 @@
 #[path = "common/machine.rs"]
 mod machine;
 
-use iosonde_engine::device::guard::{Obstacle, device_in_use, file_in_use};
+use iosonde_machine::write_obstacles::{Obstacle, device_in_use, file_in_use};
 use iosonde_result::host::DeviceNumber;
 use machine::Machine;
 use std::path::Path;

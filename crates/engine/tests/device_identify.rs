@@ -3,10 +3,10 @@
 #[path = "common/machine.rs"]
 mod machine;
 
-use iosonde_engine::device::activity::Activity;
-use iosonde_engine::device::conditions::conditions;
-use iosonde_engine::device::host::host;
-use iosonde_engine::device::identify::{PathFacts, identify_in};
+use iosonde_machine::activity::Activity;
+use iosonde_machine::conditions::conditions;
+use iosonde_machine::host::host;
+use iosonde_machine::identify::{PathFacts, identify_in};
 use iosonde_result::doctor::Conditions;
 use iosonde_result::host::{
     DeviceInfo, DeviceKind, Locality, ServiceClient, TargetInfo, TargetKind, Transport,

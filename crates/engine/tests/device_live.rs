@@ -3,16 +3,16 @@
 #[path = "common/loop_device.rs"]
 mod loop_device;
 
-use iosonde_engine::device::cache::{Traffic, moved, served_from_cache};
-use iosonde_engine::device::consent::Consent;
-use iosonde_engine::device::disk_util::disk_util;
-use iosonde_engine::device::diskstats::Snapshot;
-use iosonde_engine::device::guard::{Obstacle, Refusal, check_writable, overridden};
-use iosonde_engine::device::identify::identify;
-use iosonde_engine::device::system::System;
-use iosonde_engine::device::write_hold::DeviceHolds;
 use iosonde_engine::local::LocalRunner;
 use iosonde_job::plan::{Extent, Job, Mode, Plan, ReadWrite};
+use iosonde_machine::cache::{Traffic, moved, served_from_cache};
+use iosonde_machine::consent::Consent;
+use iosonde_machine::disk_util::disk_util;
+use iosonde_machine::diskstats::Snapshot;
+use iosonde_machine::identify::identify;
+use iosonde_machine::proc_root::System;
+use iosonde_machine::write_hold::DeviceHolds;
+use iosonde_machine::write_obstacles::{Obstacle, Refusal, check_writable, overridden};
 use iosonde_result::host::{DeviceKind, TargetInfo};
 use iosonde_result::run::VerdictKind;
 use iosonde_result::session::{RunError, Session};

@@ -1,6 +1,6 @@
 //! Signatures that real tools wrote, against what blkid(8) said of them. `signatures/capture.py` makes the captures.
 
-use iosonde_engine::device::signature::{Signature, probe};
+use iosonde_machine::signature::{Signature, probe};
 use std::fs;
 use std::path::{Path, PathBuf};
 

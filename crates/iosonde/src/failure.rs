@@ -4,10 +4,10 @@
 
 use crate::signals;
 use crate::store::StoreError;
-use iosonde_engine::device::guard::lasting_name;
 use iosonde_engine::failure::errno_name;
 use iosonde_job::control_characters::is_escaped;
 use iosonde_job::diagnostic::Diagnostics;
+use iosonde_machine::write_obstacles::lasting_name;
 use iosonde_result::session::RunError;
 use iosonde_study::load::LoadError;
 use iosonde_study::probe::{ProbeError, WorkingSetError};

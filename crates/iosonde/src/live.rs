@@ -12,8 +12,8 @@ pub(crate) mod suite;
 pub(crate) mod sweep;
 
 use indicatif::ProgressBar;
-use iosonde_engine::device::guard;
 use iosonde_job::escape_control_characters;
+use iosonde_machine::write_obstacles;
 use std::path::Path;
 
 /// Sets the text of a bar, control characters as escapes: titles have names of others in them.
@@ -23,6 +23,6 @@ fn set_message(bar: &ProgressBar, text: &str) {
 
 /// What is lost where the first bytes of a target are overwritten by consent; `None` where nothing speaks against it.
 pub(crate) fn lost(path: &str) -> Option<String> {
-    let found = guard::overridden(Path::new(path))?;
+    let found = write_obstacles::overridden(Path::new(path))?;
     Some(format!("warning: what is on it will be lost: {found}"))
 }

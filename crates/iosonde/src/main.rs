@@ -20,7 +20,7 @@ mod report;
 mod signals;
 mod store;
 
-use iosonde_engine::spill_file::SpillFile;
+use iosonde_machine::spill_file::SpillFile;
 use iosonde_result::spill_list;
 use std::ffi::OsString;
 use std::process::ExitCode;

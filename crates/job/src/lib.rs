@@ -11,6 +11,7 @@ pub mod control_characters;
 pub mod defaults;
 pub mod diagnostic;
 pub mod env;
+pub mod errno;
 pub mod help;
 pub mod options;
 pub mod outside_access;

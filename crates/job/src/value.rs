@@ -2,7 +2,6 @@
 //!
 //! Every function takes a text and gives the value, or a [`ValueError`] that knows which part is wrong.
 
-pub mod errno;
 pub mod expression;
 pub mod list;
 pub mod number;

@@ -2,7 +2,7 @@
 
 use super::service_time::Shape;
 use super::spec::{Cap, Failing};
-use iosonde_job::value::errno::errno;
+use iosonde_job::errno::errno;
 use iosonde_job::value::{Bytes, Parsed, TimeUnit, ValueError, bytes, float, integer, time_ns};
 
 /// One kind of value: how it is read and printed.

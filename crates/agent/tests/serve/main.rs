@@ -2,8 +2,8 @@
 
 mod device;
 
-use iosonde_engine::system_env::SystemEnv;
 use iosonde_job::Plan;
+use iosonde_machine::system_env::SystemEnv;
 use iosonde_result::run::RunResult;
 use iosonde_result::wire::{
     DeviceConsent, Message, PROTOCOL, Place, ReceivedSeries, Request, Stop, line,

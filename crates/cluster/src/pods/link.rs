@@ -208,8 +208,8 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosonde_engine::system_env::SystemEnv;
     use iosonde_job::plan::PerDirection;
+    use iosonde_machine::system_env::SystemEnv;
     use iosonde_result::interval::IntervalCounts;
     use iosonde_result::observer::WorkerProgress;
     use tokio::sync::mpsc::UnboundedReceiver;

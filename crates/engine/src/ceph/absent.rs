@@ -1,10 +1,10 @@
 //! Stands for the Ceph engines in programs that are built without them.
 
-use crate::device::consent::Consent;
 use crate::interrupt::Interrupt;
 use crate::local::Member;
 use crate::prepare::WorkerFiles;
 use iosonde_job::plan::{CephAccess, Job, Plan};
+use iosonde_machine::consent::Consent;
 use iosonde_result::host::TargetInfo;
 use iosonde_result::observer::Observer;
 use iosonde_result::session::RunError;

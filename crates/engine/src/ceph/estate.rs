@@ -3,11 +3,11 @@
 use super::backend::{of, uri, used};
 use super::image::{self, ImageUse};
 use super::pool::PoolUse;
-use crate::device::consent::{Agreement, Consent};
 use crate::interrupt::Interrupt;
 use crate::local::{LayoutProgress, Member};
 use crate::prepare::{WorkerFiles, needs_data};
 use iosonde_job::plan::{Direction, Engine, Job, Mode, ObjectNames, Plan};
+use iosonde_machine::consent::{Agreement, Consent};
 use iosonde_result::observer::Observer;
 use iosonde_result::run::{CephUsed, Event};
 use iosonde_result::session::RunError;

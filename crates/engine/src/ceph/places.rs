@@ -1,8 +1,8 @@
 //! Which pools of which cluster a run uses: through the libraries, through a mounted file system, or as a mapped image.
 
-use crate::device::service::access;
-use crate::device::system::System;
 use iosonde_job::plan::{CephAccess, Plan};
+use iosonde_machine::file_service::access;
+use iosonde_machine::proc_root::System;
 use iosonde_result::host::{ServiceClient, TargetInfo};
 use std::path::Path;
 

@@ -5,8 +5,8 @@
 use super::places::{Place, Pool, places};
 use super::side::{self, OsdOps, Status};
 use super::{CephError, Cluster, connect};
-use crate::device::system::System;
 use iosonde_job::plan::{CephAccess, Plan};
+use iosonde_machine::proc_root::System;
 use iosonde_result::ceph::CephSide;
 use iosonde_result::host::TargetInfo;
 use serde_json::Value;

@@ -2,12 +2,12 @@
 
 use super::CrewOutcome;
 use super::machine::Counted;
-use crate::device::cache::Traffic;
-use crate::device::diskstats::DiskCounters;
-use crate::device::identify::identify;
-use crate::device::system::System;
-use crate::device::{cgroup, host};
 use iosonde_job::plan::{Direction, Job, PerDirection, Plan};
+use iosonde_machine::cache::Traffic;
+use iosonde_machine::diskstats::DiskCounters;
+use iosonde_machine::identify::identify;
+use iosonde_machine::proc_root::System;
+use iosonde_machine::{cgroup, host};
 use iosonde_result::bottleneck::{Callers, DeviceLoad, Observed, Place};
 use iosonde_result::host::{
     DeviceInfo, DeviceKind, IoLimit, Locality, Mount, ServiceClient, TargetInfo, Transport,

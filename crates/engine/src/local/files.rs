@@ -8,14 +8,14 @@ use super::layout_progress::LayoutProgress;
 use super::member::Member;
 use super::traces::Traced;
 use super::{LocalRunner, ToBe, guard};
-use crate::device::consent::Consent;
-use crate::device::write_hold::{DeviceHolds, WriteHold};
 use crate::interrupt::Interrupt;
 use crate::prepare::{
     CreatedFiles, FileKind, Layout, Made, WorkerFiles, fills_all, lay_out, needs_data, resolve,
     resolve_beside,
 };
 use iosonde_job::plan::{Direction, Extent, Job, Plan};
+use iosonde_machine::consent::Consent;
+use iosonde_machine::write_hold::{DeviceHolds, WriteHold};
 use iosonde_result::observer::{Control, Observer};
 use iosonde_result::run::Event;
 use iosonde_result::session::RunError;

@@ -1,10 +1,10 @@
 //! Refusing to write where data of others may be.
 
-use crate::device::consent::Consent;
-use crate::device::guard::lasting_name;
-use crate::device::write_hold::{DeviceHolds, WriteHold};
 use crate::prepare::{FileKind, FileUse, WorkerFiles};
 use iosonde_job::plan::{Direction, Job};
+use iosonde_machine::consent::Consent;
+use iosonde_machine::write_hold::{DeviceHolds, WriteHold};
+use iosonde_machine::write_obstacles::lasting_name;
 use iosonde_result::session::RunError;
 use std::path::PathBuf;
 

@@ -1,11 +1,11 @@
 //! The machine's own series beside a run's intervals. It is sampled by the thread that looks at the workers, never by one
 //! of them.
 
-use crate::device::diskstats::Snapshot;
-use crate::device::machine::{Reading, Sources};
-use crate::device::processors::CpuTimes;
-use crate::device::system::System;
-use crate::spill_file::SpillFile;
+use iosonde_machine::diskstats::Snapshot;
+use iosonde_machine::machine_snapshot::{Reading, Sources};
+use iosonde_machine::proc_root::System;
+use iosonde_machine::processors::CpuTimes;
+use iosonde_machine::spill_file::SpillFile;
 use iosonde_result::host::DeviceNumber;
 use iosonde_result::interval::Interval;
 use iosonde_result::machine::{CpuShares, MachineSeries, MachineSlice};

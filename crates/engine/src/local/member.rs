@@ -4,10 +4,10 @@ use super::guard::FileScope;
 use super::threads::Held;
 use super::traces::{LateTrace, Traced};
 use super::{buffers, files, guard, memory_to_take};
-use crate::device::system::System;
 use crate::prepare::{Layout, Made, WorkerFiles, lay_out, resolve};
 use iosonde_job::plan::{Job, Plan};
 use iosonde_job::trace::Trace;
+use iosonde_machine::proc_root::System;
 use iosonde_result::session::RunError;
 use std::sync::{Arc, OnceLock};
 

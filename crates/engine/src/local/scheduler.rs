@@ -1,10 +1,10 @@
 //! `ioscheduler`: switching the I/O scheduler of the devices below a job's files, and back at the end of the run.
 
 use super::Member;
-use crate::device::identify::identify;
 use crate::failure::in_words;
 use crate::prepare::FileKind;
 use iosonde_job::plan::Job;
+use iosonde_machine::identify::identify;
 use iosonde_result::host::{DeviceInfo, DeviceKind, TargetInfo};
 use iosonde_result::session::RunError;
 use std::collections::{BTreeMap, BTreeSet};

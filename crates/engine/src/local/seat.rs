@@ -19,7 +19,6 @@ use crate::backend::rados::Rados;
 use crate::ceph::CephBackend;
 use crate::ceph::Estate;
 use crate::clock::{Clock, RealClock};
-use crate::device::write_hold::WriteHold;
 use crate::failure::in_words;
 use crate::flow::FlowPool;
 use crate::iolog::IoLog;
@@ -29,6 +28,8 @@ use crate::sys::thread;
 use crate::tally::Shared;
 use crate::worker::{Outcome, Parts, Step, Worker};
 use iosonde_job::plan::{Job, Plan};
+use iosonde_machine::cpu_use;
+use iosonde_machine::write_hold::WriteHold;
 use iosonde_result::observer::WorkerState;
 use iosonde_result::run::{BackendUsed, CpuUse, WorkerResult};
 use iosonde_result::session::RunError;
@@ -513,7 +514,7 @@ impl Measuring {
     fn new(shared: &Shared, measure_from_ns: u64, now_ns: u64) -> Measuring {
         let mut measuring = Measuring {
             begun: false,
-            before: thread::cpu_use_and_queued(),
+            before: cpu_use::cpu_use_and_queued(),
             started_at_ms: epoch_ms(),
         };
         if measure_from_ns > now_ns {
@@ -527,7 +528,7 @@ impl Measuring {
     /// It counts from here on. `lent` is what other threads have used for the worker.
     fn begin(&mut self, shared: &Shared, lent: &CpuUse) {
         self.begun = true;
-        self.before = thread::cpu_use_and_queued().and(lent);
+        self.before = cpu_use::cpu_use_and_queued().and(lent);
         self.started_at_ms = epoch_ms();
         shared.enter(WorkerState::Running);
     }
@@ -535,7 +536,7 @@ impl Measuring {
     fn so_far(&self, lent: &CpuUse) -> Measured {
         Measured {
             tid: thread::id(),
-            cpu: thread::cpu_use_and_queued().and(lent).since(&self.before),
+            cpu: cpu_use::cpu_use_and_queued().and(lent).since(&self.before),
             started_at_ms: self.started_at_ms,
         }
     }

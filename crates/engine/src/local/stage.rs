@@ -6,8 +6,8 @@
 
 use crate::backend::{Backend, Called};
 use crate::clock::Clock;
-use crate::sys::thread;
 use crate::worker::{Parts, Step, Worker};
+use iosonde_machine::cpu_use;
 use iosonde_result::run::CpuUse;
 use std::any::Any;
 use std::cell::Cell;
@@ -181,7 +181,7 @@ impl<W: Stepped> Seated<W> {
             return;
         }
         self.noted_ns = now_ns;
-        let now = thread::cpu_use_and_queued();
+        let now = cpu_use::cpu_use_and_queued();
         let before = NOTED.replace(Some(now)).unwrap_or(now);
         self.lent = self.lent.and(&now.since(&before));
     }

@@ -1,10 +1,10 @@
 //! The traces that jobs replay: read before anything else, as they say which files are used, and how.
 
 use super::files::starts_later;
-use crate::bounded_read;
 use crate::prepare::target_error;
 use iosonde_job::plan::{BlockSize, Direction, Job, Mode, PerDirection, Plan, Replay, Workload};
 use iosonde_job::trace::{self, Trace, TracedFile};
+use iosonde_machine::bounded_read;
 use iosonde_result::session::RunError;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;

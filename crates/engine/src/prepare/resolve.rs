@@ -1,10 +1,10 @@
 //! Names, sizes and regions of a job's files, before anything is touched.
 
 use super::part::{Held, behind_offset, end_of_part};
-use crate::device::space::{is_boundless, space};
 use crate::failure;
 use crate::sys::block;
 use iosonde_job::plan::{Direction, Engine, Extent, Files, Job, MAX_FILE_BYTES};
+use iosonde_machine::space::{is_boundless, space};
 use iosonde_result::session::RunError;
 use iosonde_workload::files::start_offset_bytes;
 use iosonde_workload::{FileLayout, FileRegion};

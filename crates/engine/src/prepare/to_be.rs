@@ -1,6 +1,6 @@
 //! What plans that were only looked at would have left behind, for the look at those after them.
 
-use crate::device::space::{Need, space};
+use iosonde_machine::space::{Need, space};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

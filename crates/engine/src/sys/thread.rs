@@ -1,57 +1,7 @@
 //! The calling thread: what it used, where and how urgently it runs.
 
 use iosonde_job::plan::{IoPriority, NumaMemKind, NumaMemPolicy};
-use iosonde_result::run::CpuUse;
 use std::io;
-
-/// What the calling thread has used so far.
-pub fn cpu_use() -> CpuUse {
-    usage_of(libc::RUSAGE_THREAD)
-}
-
-/// The same, with how long it waited for a processor: that takes a look into /proc.
-pub fn cpu_use_and_queued() -> CpuUse {
-    CpuUse {
-        queued_ns: queued_ns(),
-        ..cpu_use()
-    }
-}
-
-/// What all threads of this process have used so far.
-pub fn process_cpu_use() -> CpuUse {
-    usage_of(libc::RUSAGE_SELF)
-}
-
-fn usage_of(who: libc::c_int) -> CpuUse {
-    // SAFETY: rusage is plain data for which zero is valid; getrusage writes exactly one.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(who, &mut usage);
-        usage
-    };
-    let nanos =
-        |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
-    CpuUse {
-        user_ns: nanos(usage.ru_utime),
-        system_ns: nanos(usage.ru_stime),
-        queued_ns: 0,
-        context_switches: (usage.ru_nvcsw + usage.ru_nivcsw) as u64,
-        major_faults: usage.ru_majflt as u64,
-        minor_faults: usage.ru_minflt as u64,
-    }
-}
-
-/// How long the calling thread was ready to run and waited for a processor, in nanoseconds; 0 where the kernel does not
-/// tell.
-pub fn queued_ns() -> u64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    // Time on a processor, time waiting for one, turns on one.
-    let mut fields = text.split_ascii_whitespace();
-    fields
-        .nth(1)
-        .and_then(|field| field.parse().ok())
-        .unwrap_or(0)
-}
 
 /// Binds the calling thread to these CPUs.
 pub fn set_affinity(cpus: &[u32]) -> io::Result<()> {

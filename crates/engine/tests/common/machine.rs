@@ -3,7 +3,7 @@
 //! Lines are `path = value`, `link -> /absolute/target` (made relative), `directory/`, or `path <<` with the text up to
 //! `>>`; `@ /dir` says where the paths that follow begin.
 
-use iosonde_engine::device::system::System;
+use iosonde_machine::proc_root::System;
 use std::fs;
 use std::path::{Path, PathBuf};
 

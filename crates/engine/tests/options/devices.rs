@@ -54,7 +54,7 @@ fn a_ramfs_is_memory_of_which_there_is_as_much_as_is_left() {
     let ramfs = Small::of(&["-t", "ramfs", "none"]);
     let result = run(ramfs.0.path(), "[x]\nsize=1m\nbs=64k\nrw=randread\n");
     assert_eq!(counts(&result), (16, 0));
-    let space = iosonde_engine::device::space::space(ramfs.0.path()).unwrap();
+    let space = iosonde_machine::space::space(ramfs.0.path()).unwrap();
     assert!(space.available_bytes > 1 << 20, "{space:?}");
     let fails = |text: &str| {
         let outcome = run_watched(ramfs.0.path(), text, &mut ());

@@ -1,7 +1,7 @@
 //! Which targets may be lost.
 
 use clap::Args;
-use iosonde_engine::device::consent::Consent;
+use iosonde_machine::consent::Consent;
 use std::path::PathBuf;
 
 /// Consent to overwrite targets.

@@ -7,11 +7,11 @@
 
 use super::{ceph, cluster};
 use crate::args::ClusterArgs;
-use iosonde_engine::device::activity::Moment;
-use iosonde_engine::device::conditions::conditions;
-use iosonde_engine::device::host::host;
-use iosonde_engine::device::identify::identify;
-use iosonde_engine::device::system::System;
+use iosonde_machine::activity::Moment;
+use iosonde_machine::conditions::conditions;
+use iosonde_machine::host::host;
+use iosonde_machine::identify::identify;
+use iosonde_machine::proc_root::System;
 use iosonde_result::doctor::{self, Examination, ExaminedTarget, FORMAT, Finding, Severity};
 use std::path::Path;
 use std::time::Duration;

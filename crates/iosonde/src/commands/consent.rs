@@ -3,7 +3,7 @@
 use crate::args::{ClusterArgs, ConsentArgs};
 use crate::commands::cluster::target_within;
 use crate::failure::Failure;
-use iosonde_engine::device::consent::{CONSENT_OPTION, IN_USE_OPTION};
+use iosonde_machine::consent::{CONSENT_OPTION, IN_USE_OPTION};
 use iosonde_result::session::RunError;
 use std::io::{IsTerminal, stderr, stdin};
 use std::path::{Path, PathBuf};

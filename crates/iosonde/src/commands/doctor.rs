@@ -8,12 +8,14 @@ use crate::failure::{Failure, told_at_once};
 use crate::output::Output;
 use crate::report;
 use clap::{Args, ValueEnum};
-use iosonde_engine::device::access::access;
-use iosonde_engine::device::activity::Moment;
-use iosonde_engine::device::conditions::conditions;
-use iosonde_engine::device::host::host;
-use iosonde_engine::device::identify::identify;
-use iosonde_engine::device::system::System;
+use iosonde_engine::sys::ring::try_one;
+use iosonde_job::errno::describe;
+use iosonde_machine::access::access;
+use iosonde_machine::activity::Moment;
+use iosonde_machine::conditions::conditions;
+use iosonde_machine::host::host;
+use iosonde_machine::identify::identify;
+use iosonde_machine::proc_root::System;
 use iosonde_result::doctor::{self, Examination, ExaminedTarget, FORMAT, Finding, Severity};
 use iosonde_result::host::{TargetInfo, TargetKind};
 use iosonde_result::session::RunError;
@@ -121,7 +123,9 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
     let before = Moment::now(&system);
     std::thread::sleep(WATCHED);
     let activity = Moment::now(&system).since(&before);
-    let conditions = conditions(&system, &targets, &activity);
+    let mut conditions = conditions(&system, &targets, &activity);
+    // A seccomp filter that forbids io_uring shows only when a ring is made.
+    conditions.io_uring_error = try_one().err().map(|error| describe(&error));
     let examined = |(path, info): (&PathBuf, TargetInfo)| ExaminedTarget {
         name: path.display().to_string(),
         access: access(&info),

@@ -4,7 +4,7 @@ use crate::args::ImportArgs;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::store::{Imported, KeptStudy, Place, Store, read_documents};
-use iosonde_engine::bounded_read;
+use iosonde_machine::bounded_read;
 use std::collections::BTreeMap;
 use std::path::Path;
 

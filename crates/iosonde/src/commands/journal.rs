@@ -7,9 +7,9 @@
 use super::resumable::{Begun, CommandLine, resumable};
 use crate::failure::Failure;
 use crate::store::Place;
-use iosonde_engine::device::consent::ConsentedTarget;
-use iosonde_engine::device::disk_identity::IdentityChange;
-use iosonde_engine::device::guard::other_disk;
+use iosonde_machine::consent::ConsentedTarget;
+use iosonde_machine::disk_identity::IdentityChange;
+use iosonde_machine::write_obstacles::other_disk;
 use iosonde_result::session::RunError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -11,7 +11,7 @@ mod words;
 use crate::failure::Failure;
 use crate::output::Output;
 use clap::{Args, ValueEnum};
-use iosonde_engine::bounded_read;
+use iosonde_machine::bounded_read;
 use iosonde_study::limits::{self, ChosenBandwidth, Limits, LimitsError, Query};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};

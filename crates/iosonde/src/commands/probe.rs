@@ -13,9 +13,9 @@ use crate::report;
 use crate::signals::Stop;
 use crate::store::{Keeper, KeepingSession, probe_document, random_id};
 use iosonde_cluster::{Told, Watch};
-use iosonde_engine::device::consent::Consent;
 use iosonde_engine::local::LocalRunner;
 use iosonde_job::Target;
+use iosonde_machine::consent::Consent;
 use iosonde_result::session::{RunError, Session};
 use iosonde_study::limits::{Held, Outcome, Promise};
 use iosonde_study::probe::{

@@ -1,6 +1,6 @@
 //! What was stopped and could be resumed, as the commands that resume it.
 
-use iosonde_engine::device::consent::ConsentedTarget;
+use iosonde_machine::consent::ConsentedTarget;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufRead, BufReader};

@@ -21,10 +21,10 @@ use crate::report::html::Builder;
 use crate::report::sweep::listed;
 use crate::signals::Stop;
 use crate::store::absolute;
-use iosonde_engine::system_env::SystemEnv;
 use iosonde_job::Env;
 use iosonde_job::diagnostic::nearest;
 use iosonde_job::plan::Job;
+use iosonde_machine::system_env::SystemEnv;
 use iosonde_study::limits::{Limits, LimitsError};
 use iosonde_study::suite::{
     BUILTIN, Expected, Judged, MOST_RUNS, Suite, SuiteResult, SuiteTarget, Verdict, What, builtin,

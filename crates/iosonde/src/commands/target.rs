@@ -4,10 +4,10 @@ pub(super) mod working_file;
 
 use super::ceph;
 use crate::failure::Failure;
-use iosonde_engine::device::space::{space, view_of_kernel};
 use iosonde_engine::failure::remedy_for_forbidden;
 use iosonde_engine::local::HeldPaths;
 use iosonde_job::plan::CephAccess;
+use iosonde_machine::space::{space, view_of_kernel};
 use iosonde_result::session::RunError;
 use iosonde_study::probe::{ProbeTarget, TargetKind};
 use std::fs::{File, FileType};

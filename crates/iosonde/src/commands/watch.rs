@@ -6,8 +6,8 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::signals::Stop;
 use clap::{Args, ValueEnum};
-use iosonde_engine::device::system::System;
-use iosonde_engine::device::watching::Watching;
+use iosonde_machine::device_watch::Watching;
+use iosonde_machine::proc_root::System;
 use show::Show;
 use std::time::{Duration, Instant};
 

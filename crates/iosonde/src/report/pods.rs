@@ -78,7 +78,7 @@ fn rows(table: &mut Table, name: &str, shares: Vec<Share>) {
 mod tests {
     use super::*;
     use iosonde_engine::local::LocalRunner;
-    use iosonde_engine::system_env::SystemEnv;
+    use iosonde_machine::system_env::SystemEnv;
     use iosonde_result::nfs::NfsSide;
     use iosonde_result::pods::{PodRun, combined};
     use iosonde_result::session::Session;

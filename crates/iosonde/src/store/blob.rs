@@ -3,7 +3,7 @@
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
-use iosonde_engine::bounded_read;
+use iosonde_machine::bounded_read;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::BufWriter;

@@ -6,7 +6,7 @@
 use super::record::{Document, KeptRun, KeptStudy};
 use super::write::{add_facts, insert_parts, insert_study, signed};
 use super::{Store, StoreError, blob, read};
-use iosonde_engine::spill_file::SpillFile;
+use iosonde_machine::spill_file::SpillFile;
 use iosonde_result::compare::parts;
 use iosonde_result::interval::{Interval, Intervals};
 use iosonde_result::run::RunResult;

@@ -347,7 +347,7 @@ pub const ROWS: &[Row] = &[
         "Errors that do not count: lists for reads, writes and verification, separated by commas; in a list, names \
          or numbers are separated by colons.",
         |b, v| {
-            b.job.errors.ignore = value::errno::errno_lists(v.str())?;
+            b.job.errors.ignore = crate::errno::errno_lists(v.str())?;
             Ok(())
         },
     ),

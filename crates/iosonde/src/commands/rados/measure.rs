@@ -3,10 +3,10 @@
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::report::rados::{Head, Mode, Seconds};
-use iosonde_engine::system_env::SystemEnv;
 use iosonde_job::Plan;
 use iosonde_job::parse;
 use iosonde_job::plan::{BufferFill, Ceph, Verify, VerifyMethod};
+use iosonde_machine::system_env::SystemEnv;
 use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, INTERVAL_NS_MAX, Observer, Progress};
 use iosonde_result::run::RunResult;

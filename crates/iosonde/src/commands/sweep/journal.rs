@@ -2,7 +2,7 @@
 
 use crate::commands::journal::{Beginning, Lines};
 use crate::failure::Failure;
-use iosonde_engine::device::consent::ConsentedTarget;
+use iosonde_machine::consent::ConsentedTarget;
 use iosonde_study::saturation::{Record, SoFar};
 use serde::{Deserialize, Serialize};
 use std::path::Path;

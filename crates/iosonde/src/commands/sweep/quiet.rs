@@ -1,9 +1,9 @@
 //! A cell begins when the device is quiet: what the one before left behind, and what others do, would be in its figures.
 
 use crate::signals::Stop;
-use iosonde_engine::device::diskstats::Snapshot;
-use iosonde_engine::device::identify::identify;
-use iosonde_engine::device::system::System;
+use iosonde_machine::diskstats::Snapshot;
+use iosonde_machine::identify::identify;
+use iosonde_machine::proc_root::System;
 use iosonde_result::host::{DeviceNumber, Locality};
 use iosonde_study::probe::TargetKind;
 use iosonde_study::sweep::SweepTarget;

@@ -2,7 +2,7 @@
 
 use super::WatchFormat;
 use crate::report::csv::text_cell;
-use iosonde_engine::device::watching::Watched;
+use iosonde_machine::device_watch::Watched;
 use iosonde_result::machine::DeviceRates;
 use jiff::Zoned;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! What a probe does at this moment: rate and bandwidth, latency of the last second, how busy the device is.
 
-use iosonde_engine::device::system::System;
-use iosonde_engine::device::watching::{Watched, Watching};
+use iosonde_machine::device_watch::{Watched, Watching};
+use iosonde_machine::proc_root::System;
 use iosonde_result::histogram::Histogram;
 use iosonde_result::interval::{Interval, IntervalCounts};
 use iosonde_result::machine::DeviceRates;

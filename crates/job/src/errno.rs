@@ -1,0 +1,129 @@
+//! Names of error numbers, as `ignore_error` takes them and errors show them.
+
+use crate::value::{Parsed, ValueError};
+
+/// Linux' error numbers from 1 on, in order; both names where there are two.
+const NAMES: &[&str] = &[
+    "EPERM", "ENOENT", "ESRCH", "EINTR", "EIO", "ENXIO", "E2BIG", "ENOEXEC", "EBADF", "ECHILD",
+    "EAGAIN", "ENOMEM", "EACCES", "EFAULT", "ENOTBLK", "EBUSY", "EEXIST", "EXDEV", "ENODEV",
+    "ENOTDIR", "EISDIR", "EINVAL", "ENFILE", "EMFILE", "ENOTTY", "ETXTBSY", "EFBIG", "ENOSPC",
+    "ESPIPE", "EROFS", "EMLINK", "EPIPE", "EDOM", "ERANGE",
+];
+
+/// Those beyond 34 that storage gives.
+const LATER: &[(&str, i32)] = &[
+    ("EWOULDBLOCK", 11),
+    ("EDEADLK", 35),
+    ("ENAMETOOLONG", 36),
+    ("ENOLCK", 37),
+    ("ENOSYS", 38),
+    ("ELOOP", 40),
+    ("ENODATA", 61),
+    ("ETIME", 62),
+    ("ENOLINK", 67),
+    ("EPROTO", 71),
+    ("EBADMSG", 74),
+    ("EOVERFLOW", 75),
+    ("EILSEQ", 84),
+    ("EBADE", 52),
+    ("ECOMM", 70),
+    ("EOPNOTSUPP", 95),
+    ("EADDRINUSE", 98),
+    ("ENETDOWN", 100),
+    ("ENETUNREACH", 101),
+    ("ECONNABORTED", 103),
+    ("ECONNRESET", 104),
+    ("ENOBUFS", 105),
+    ("ENOTCONN", 107),
+    ("ESHUTDOWN", 108),
+    ("ETIMEDOUT", 110),
+    ("ECONNREFUSED", 111),
+    ("EHOSTDOWN", 112),
+    ("EHOSTUNREACH", 113),
+    ("EALREADY", 114),
+    ("EINPROGRESS", 115),
+    ("ESTALE", 116),
+    ("EUCLEAN", 117),
+    ("EREMOTEIO", 121),
+    ("EDQUOT", 122),
+    ("ENOMEDIUM", 123),
+    ("EMEDIUMTYPE", 124),
+    ("ECANCELED", 125),
+];
+
+/// Every number with its name. Of two names of one number the usual one comes first.
+pub fn all() -> impl Iterator<Item = (i32, &'static str)> {
+    let early = NAMES.iter().zip(1..).map(|(name, number)| (number, *name));
+    early.chain(LATER.iter().map(|(name, number)| (*number, *name)))
+}
+
+/// An error number from its name or its digits.
+pub fn errno(text: &str) -> Parsed<i32> {
+    if let Ok(number) = text.parse::<i32>() {
+        return match number {
+            1..=4095 => Ok(number),
+            _ => Err(ValueError::new(format!("{number} is not an error number"))),
+        };
+    }
+    all()
+        .find(|(_, name)| *name == text)
+        .map(|(number, _)| number)
+        .ok_or_else(|| {
+            ValueError::new(format!("`{text}` is not the name of an error"))
+                .help("write a name such as EIO or ENOSPC, or its number")
+        })
+}
+
+/// `READ,WRITE,VERIFY` lists of errors, each separated by colons.
+pub fn errno_lists(text: &str) -> Parsed<[Vec<i32>; 3]> {
+    let mut lists = [Vec::new(), Vec::new(), Vec::new()];
+    let fields: Vec<&str> = text.split(',').collect();
+    if fields.len() > 3 {
+        return Err(ValueError::new("there are more than three lists")
+            .help("give the errors of reads, of writes and of verification"));
+    }
+    for (list, field) in lists.iter_mut().zip(fields) {
+        for name in field.split(':').filter(|name| !name.is_empty()) {
+            list.push(errno(name.trim()).map_err(|error| error.within(text, name.trim()))?);
+        }
+    }
+    Ok(lists)
+}
+
+/// The errno's symbolic name, e.g. `ENOSPC`.
+pub fn errno_name(errno: i32) -> String {
+    all()
+        .find(|(number, _)| *number == errno)
+        .map_or_else(|| format!("errno {errno}"), |(_, name)| name.to_owned())
+}
+
+/// An error in words, with its errno's name.
+pub fn describe(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    error.raw_os_error().map_or_else(
+        || text.to_owned(),
+        |errno| format!("{text} ({})", errno_name(errno)),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_numbers() {
+        assert_eq!(errno("EIO"), Ok(5));
+        assert_eq!(errno("ERANGE"), Ok(34));
+        assert_eq!(errno("122"), Ok(122));
+        assert!(errno("EWHAT").is_err());
+        let named = |wanted: i32| all().find(|(number, _)| *number == wanted);
+        assert_eq!(named(11), Some((11, "EAGAIN")));
+        assert_eq!(named(61), Some((61, "ENODATA")));
+        assert_eq!(
+            errno_lists("EAGAIN,ENOSPC:122"),
+            Ok([vec![11], vec![28, 122], vec![]])
+        );
+        assert_eq!(errno_lists(",EIO"), Ok([vec![], vec![5], vec![]]));
+    }
+}

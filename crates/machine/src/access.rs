@@ -1,0 +1,113 @@
+//! What this process may do with a target, tried without leaving anything behind.
+
+use super::consent::Consent;
+use super::write_obstacles::{Refusal, check_writable};
+use iosonde_job::errno::describe;
+use iosonde_result::doctor::Access;
+use iosonde_result::host::{TargetInfo, TargetKind};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::io;
+use std::path::Path;
+
+/// Tries a target of this machine.
+pub fn access(target: &TargetInfo) -> Access {
+    let path = target.path.as_path();
+    match target.kind {
+        TargetKind::Directory => of_directory(path),
+        TargetKind::File => of_data(path, told(open(path, OFlags::WRONLY))),
+        TargetKind::BlockDevice => of_data(path, told(permission(path))),
+        _ => Access::default(),
+    }
+}
+
+fn open(path: &Path, flags: OFlags) -> Result<(), Errno> {
+    let mode = Mode::RUSR | Mode::WUSR;
+    rustix::fs::open(path, flags | OFlags::CLOEXEC | OFlags::NONBLOCK, mode).map(drop)
+}
+
+fn told(result: Result<(), Errno>) -> Option<String> {
+    result.err().map(|errno| describe(&io::Error::from(errno)))
+}
+
+/// A file without a name shows whether files can be made here; it is gone as soon as it is closed.
+fn of_directory(path: &Path) -> Access {
+    let nameless = OFlags::TMPFILE | OFlags::RDWR;
+    let made = open(path, nameless);
+    // File systems that know no such files (network file systems mostly) are asked for permission instead.
+    let unknown = matches!(
+        made,
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL)
+    );
+    let direct = match open(path, nameless | OFlags::DIRECT) {
+        Ok(()) => Some(true),
+        Err(Errno::INVAL) if made.is_ok() => Some(false),
+        Err(_) => None,
+    };
+    let written = if unknown { permission(path) } else { made };
+    Access {
+        read_error: told(open(path, OFlags::RDONLY | OFlags::DIRECTORY)),
+        write_error: told(written),
+        direct,
+        obstacles: Vec::new(),
+        remedy: None,
+    }
+}
+
+/// To open a block device for writing makes udev look at it anew, hence it is only asked.
+fn permission(path: &Path) -> Result<(), Errno> {
+    rustix::fs::access(path, rustix::fs::Access::WRITE_OK)
+}
+
+fn of_data(path: &Path, write_error: Option<String>) -> Access {
+    let read = open(path, OFlags::RDONLY);
+    let direct = match open(path, OFlags::RDONLY | OFlags::DIRECT) {
+        Ok(()) => Some(true),
+        Err(Errno::INVAL) if read.is_ok() => Some(false),
+        Err(_) => None,
+    };
+    let refusal = check_writable(path, &Consent::default()).err();
+    let obstacles = match &refusal {
+        Some(Refusal::Obstacles { obstacles, .. }) => &obstacles[..],
+        Some(Refusal::Unreadable { .. } | Refusal::OtherDisk { .. }) | None => &[],
+    };
+    Access {
+        read_error: told(read),
+        write_error,
+        direct,
+        obstacles: obstacles.iter().map(ToString::to_string).collect(),
+        remedy: refusal.as_ref().map(Refusal::remedy),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identify::identify;
+
+    #[test]
+    fn trying_a_directory_leaves_nothing_in_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let tried = access(&identify(dir.path()).unwrap());
+        assert_eq!((tried.read_error, tried.write_error), (None, None));
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn trying_a_file_changes_nothing() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "data").unwrap();
+        let tried = access(&identify(file.path()).unwrap());
+        assert_eq!((tried.read_error, tried.write_error), (None, None));
+        assert_eq!(std::fs::read(file.path()).unwrap(), b"data");
+    }
+
+    #[test]
+    fn what_may_not_be_is_said_with_its_errno() {
+        let tried = access(&identify(Path::new("/proc/self")).unwrap());
+        assert!(tried.write_error.is_some(), "{tried:?}");
+        let mut gone = identify(Path::new("/proc/self/status")).unwrap();
+        gone.path = "/proc/self/none".into();
+        assert!(access(&gone).read_error.unwrap().ends_with("(ENOENT)"));
+    }
+}

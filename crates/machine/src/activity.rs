@@ -1,0 +1,192 @@
+//! What others did while we watched: processors, block devices and programs between two moments.
+
+use super::diskstats::Snapshot;
+use super::proc_root::System;
+use super::processors::CpuTimes;
+use iosonde_result::doctor::{ProcessTraffic, Traffic};
+use iosonde_result::host::DeviceNumber;
+use iosonde_result::machine::CpuShares;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// The counters of a machine at one moment.
+#[derive(Debug)]
+pub struct Moment {
+    at: Instant,
+    processors: Option<CpuTimes>,
+    disks: Snapshot,
+    programs: BTreeMap<u32, Program>,
+}
+
+impl Moment {
+    /// Reads all counters.
+    pub fn now(system: &System) -> Self {
+        Self {
+            at: Instant::now(),
+            processors: CpuTimes::take(system),
+            disks: Snapshot::take(system),
+            programs: programs(system),
+        }
+    }
+
+    /// What happened since an earlier moment.
+    pub fn since(&self, before: &Self) -> Activity {
+        let watched = self.at.duration_since(before.at);
+        Activity {
+            watched,
+            processors: self
+                .processors
+                .zip(before.processors)
+                .and_then(|(now, then)| now.since(&then).shares()),
+            disks: self.disks.since(&before.disks),
+            busiest: busiest(&before.programs, &self.programs, watched),
+        }
+    }
+}
+
+/// What happened between two moments.
+#[derive(Debug, Default)]
+pub struct Activity {
+    /// The time between them.
+    pub watched: Duration,
+    /// What the processors did.
+    pub processors: Option<CpuShares>,
+    disks: Snapshot,
+    /// Programs by the bytes that they moved, most first.
+    pub busiest: Vec<ProcessTraffic>,
+}
+
+impl Activity {
+    /// What a device did; `None` where the kernel does not count it.
+    pub fn of_device(&self, number: DeviceNumber) -> Option<Traffic> {
+        let counters = self.disks.get(number)?;
+        let seconds = self.watched.as_secs_f64();
+        let rate = |count: u64| {
+            if seconds > 0.0 {
+                count as f64 / seconds
+            } else {
+                0.0
+            }
+        };
+        Some(Traffic {
+            read_iops: rate(counters.reads.ios),
+            write_iops: rate(counters.writes.ios),
+            read_bytes_per_s: rate(counters.read_bytes()),
+            write_bytes_per_s: rate(counters.written_bytes()),
+            busy_percent: (rate(counters.busy_ms) / 10.0).min(100.0),
+        })
+    }
+}
+
+/// A program and the bytes that it has moved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Program {
+    name: String,
+    read_bytes: u64,
+    written_bytes: u64,
+}
+
+/// All programs but this one whose counters may be read.
+fn programs(system: &System) -> BTreeMap<u32, Program> {
+    let own = std::process::id();
+    let ids = system.names("/proc").into_iter();
+    let ids = ids.filter_map(|name| name.parse::<u32>().ok());
+    ids.filter(|pid| *pid != own)
+        .filter_map(|pid| Some((pid, program(system, pid)?)))
+        .collect()
+}
+
+fn program(system: &System, pid: u32) -> Option<Program> {
+    let io = system.text(format!("/proc/{pid}/io"))?;
+    let value = |key: &str| -> Option<u64> {
+        let line = io.lines().find_map(|line| line.strip_prefix(key))?;
+        line.trim_start_matches(':').trim().parse().ok()
+    };
+    Some(Program {
+        name: system.text(format!("/proc/{pid}/comm"))?,
+        read_bytes: value("read_bytes")?,
+        // What was written to the page cache and removed before it got to the device was no I/O.
+        written_bytes: value("write_bytes")?
+            .saturating_sub(value("cancelled_write_bytes").unwrap_or(0)),
+    })
+}
+
+/// Programs that are worth naming.
+const NAMED: usize = 3;
+
+fn busiest(
+    before: &BTreeMap<u32, Program>,
+    now: &BTreeMap<u32, Program>,
+    watched: Duration,
+) -> Vec<ProcessTraffic> {
+    let seconds = watched.as_secs_f64();
+    let moved = |(pid, program): (&u32, &Program)| {
+        let then = before.get(pid)?;
+        let read = program.read_bytes.saturating_sub(then.read_bytes);
+        let written = program.written_bytes.saturating_sub(then.written_bytes);
+        (read + written > 0 && seconds > 0.0).then(|| ProcessTraffic {
+            pid: *pid,
+            name: program.name.clone(),
+            read_bytes_per_s: read as f64 / seconds,
+            write_bytes_per_s: written as f64 / seconds,
+        })
+    };
+    let mut moved: Vec<ProcessTraffic> = now.iter().filter_map(moved).collect();
+    let sum = |one: &ProcessTraffic| one.read_bytes_per_s + one.write_bytes_per_s;
+    moved.sort_by(|one, other| sum(other).total_cmp(&sum(one)));
+    moved.truncate(NAMED);
+    moved
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_named_by_what_they_moved_meanwhile() {
+        let program = |name: &str, read_bytes, written_bytes| Program {
+            name: name.into(),
+            read_bytes,
+            written_bytes,
+        };
+        let before = BTreeMap::from([
+            (1, program("init", 9_000_000, 0)),
+            (2, program("copy", 0, 0)),
+            (3, program("scan", 500, 0)),
+        ]);
+        let now = BTreeMap::from([
+            (1, program("init", 9_000_000, 0)),
+            (2, program("copy", 1000, 3000)),
+            (3, program("scan", 900, 0)),
+            (4, program("new", 77, 0)),
+        ]);
+        let named = busiest(&before, &now, Duration::from_secs(2));
+        let named: Vec<(&str, f64, f64)> = named
+            .iter()
+            .map(|one| {
+                (
+                    one.name.as_str(),
+                    one.read_bytes_per_s,
+                    one.write_bytes_per_s,
+                )
+            })
+            .collect();
+        assert_eq!(named, [("copy", 500.0, 1500.0), ("scan", 200.0, 0.0)]);
+    }
+
+    #[test]
+    fn a_device_is_as_busy_as_its_counters_say() {
+        let then = Snapshot::parse("8 0 sda 100 0 800 50 0 0 0 0 0 300 450\n");
+        let now = Snapshot::parse("8 0 sda 300 0 2848 50 100 0 8 0 0 1300 450\n");
+        let activity = Activity {
+            watched: Duration::from_secs(2),
+            disks: now.since(&then),
+            ..Activity::default()
+        };
+        let traffic = activity.of_device("8:0".parse().unwrap()).unwrap();
+        assert_eq!((traffic.read_iops, traffic.write_iops), (100.0, 50.0));
+        assert_eq!(traffic.read_bytes_per_s, 2048.0 * 512.0 / 2.0);
+        assert_eq!(traffic.busy_percent, 50.0);
+        assert_eq!(activity.of_device("8:16".parse().unwrap()), None);
+    }
+}

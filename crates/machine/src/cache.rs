@@ -1,0 +1,230 @@
+//! Whether I/O reached the device: the bytes that a workload asked for against those that the devices moved.
+
+use super::diskstats::Snapshot;
+use super::proc_root::System;
+use iosonde_result::host::{DeviceInfo, DeviceNumber, TargetInfo};
+use iosonde_result::run::{Verdict, VerdictKind};
+
+/// Bytes read and written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Traffic {
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+}
+
+/// What the devices under some targets moved; `None` when no device is known, so that nothing can be said.
+///
+/// A cache may be at any level of a stack (a loop device reads its file through the page cache), so that the least that
+/// any level moved counts. Others' I/O to the same devices is included.
+pub fn moved(targets: &[TargetInfo], moved: &Snapshot) -> Option<Traffic> {
+    let mut level: Vec<&DeviceInfo> = targets.iter().flat_map(|target| &target.devices).collect();
+    let mut least: Option<Traffic> = None;
+    loop {
+        level = independent(level);
+        let Some(sum) = sum(&level, moved) else {
+            return least;
+        };
+        least = Some(least.map_or(sum, |least| Traffic {
+            read_bytes: least.read_bytes.min(sum.read_bytes),
+            written_bytes: least.written_bytes.min(sum.written_bytes),
+        }));
+        if level.iter().all(|device| device.below.is_empty()) {
+            return least;
+        }
+        // Those at the bottom already stay, while others go on.
+        level = level
+            .into_iter()
+            .flat_map(|device| {
+                if device.below.is_empty() {
+                    vec![device]
+                } else {
+                    device.below.iter().collect()
+                }
+            })
+            .collect();
+    }
+}
+
+/// Each device once, and none that only passes on to another of them what is counted there.
+fn independent(devices: Vec<&DeviceInfo>) -> Vec<&DeviceInfo> {
+    let mut kept: Vec<&DeviceInfo> = Vec::new();
+    for device in &devices {
+        let passes_on = devices.iter().any(|other| lies_below(device, other.number));
+        if !passes_on && !kept.iter().any(|known| known.number == device.number) {
+            kept.push(device);
+        }
+    }
+    kept
+}
+
+fn lies_below(device: &DeviceInfo, number: DeviceNumber) -> bool {
+    device
+        .below
+        .iter()
+        .any(|below| below.number == number || lies_below(below, number))
+}
+
+fn sum(devices: &[&DeviceInfo], moved: &Snapshot) -> Option<Traffic> {
+    if devices.is_empty() {
+        return None;
+    }
+    devices.iter().try_fold(Traffic::default(), |sum, device| {
+        let counters = moved.get(device.number)?;
+        Some(Traffic {
+            read_bytes: sum.read_bytes + counters.read_bytes(),
+            written_bytes: sum.written_bytes + counters.written_bytes(),
+        })
+    })
+}
+
+/// Bytes that this process made storage fetch, since it began; `None` where the kernel does not count them.
+///
+/// Unlike the devices' counters it holds nothing of what other processes do. (The kernel's count of writes is of pages
+/// made dirty, which says nothing about caches.)
+pub fn fetched_by_process(system: &System) -> Option<u64> {
+    parse_process_io(&system.text("/proc/self/io")?)
+}
+
+fn parse_process_io(text: &str) -> Option<u64> {
+    text.lines()
+        .find_map(|line| line.strip_prefix("read_bytes:"))?
+        .trim()
+        .parse()
+        .ok()
+}
+
+/// Less than this share of the bytes missing at the device is taken for the fuzziness of the readings.
+const TOLERATED_SHARE: f64 = 0.05;
+/// And so is less than this many bytes.
+const TOLERATED_BYTES: u64 = 256 << 10;
+
+/// Holds what a workload asked for against what the devices moved meanwhile; empty when they agree.
+pub fn served_from_cache(asked: Traffic, moved: Traffic) -> Vec<Verdict> {
+    let mut verdicts = Vec::new();
+    let sides = [
+        (
+            "read",
+            asked.read_bytes,
+            moved.read_bytes,
+            "a cache served the rest",
+        ),
+        (
+            "wrote",
+            asked.written_bytes,
+            moved.written_bytes,
+            "the rest was still in a cache at the end",
+        ),
+    ];
+    for (verb, asked, moved, rest) in sides {
+        let missing = asked.saturating_sub(moved);
+        if missing > TOLERATED_BYTES && missing as f64 > TOLERATED_SHARE * asked as f64 {
+            let share = 100.0 * moved as f64 / asked as f64;
+            let evidence = format!(
+                "the job {verb} {asked} bytes, the device moved {moved} bytes ({share:.1} %): {rest}"
+            );
+            verdicts.push(Verdict {
+                kind: VerdictKind::ServedFromCache,
+                evidence,
+            });
+        }
+    }
+    verdicts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn traffic(read_bytes: u64, written_bytes: u64) -> Traffic {
+        Traffic {
+            read_bytes,
+            written_bytes,
+        }
+    }
+
+    #[test]
+    fn bytes_that_the_device_did_not_move_came_from_a_cache() {
+        assert_eq!(
+            served_from_cache(traffic(100 * MIB, MIB), traffic(101 * MIB, 2 * MIB)),
+            []
+        );
+        assert_eq!(
+            served_from_cache(traffic(100 * MIB, 0), traffic(96 * MIB, 0)),
+            [],
+            "within the tolerance"
+        );
+        assert_eq!(
+            served_from_cache(traffic(4096, 0), traffic(0, 0)),
+            [],
+            "too little to tell"
+        );
+        let verdicts = served_from_cache(traffic(100 * MIB, 100 * MIB), traffic(25 * MIB, 0));
+        assert_eq!(verdicts.len(), 2);
+        assert!(
+            verdicts
+                .iter()
+                .all(|verdict| verdict.kind == VerdictKind::ServedFromCache)
+        );
+        assert!(
+            verdicts[0]
+                .evidence
+                .contains("moved 26214400 bytes (25.0 %): a cache served the rest")
+        );
+        assert!(verdicts[1].evidence.contains("still in a cache"));
+    }
+
+    fn device(minor: u32, below: Vec<DeviceInfo>) -> DeviceInfo {
+        DeviceInfo {
+            number: DeviceNumber { major: 8, minor },
+            below,
+            ..DeviceInfo::default()
+        }
+    }
+
+    fn target(devices: Vec<DeviceInfo>) -> TargetInfo {
+        TargetInfo {
+            devices,
+            ..TargetInfo::default()
+        }
+    }
+
+    #[test]
+    fn the_level_that_moved_least_counts() {
+        // A loop device (0) over a partition (1) of a disk (2), which a second target uses directly.
+        let disk = device(2, vec![]);
+        let partition = device(1, vec![disk]);
+        let targets = [
+            target(vec![device(0, vec![partition.clone()])]),
+            target(vec![partition]),
+        ];
+        let snapshot = Snapshot::parse(
+            "8 0 loop0 1 0 1000 0 1 0 500 0 0 0 0\n8 1 sda1 1 0 200 0 1 0 700 0 0 0 0\n8 2 sda 1 0 300 0 1 0 900 0 0 0 0\n",
+        );
+        assert_eq!(
+            moved(&targets, &snapshot),
+            Some(traffic(200 * 512, 700 * 512))
+        );
+    }
+
+    #[test]
+    fn without_a_device_nothing_is_said() {
+        assert_eq!(moved(&[target(vec![])], &Snapshot::default()), None);
+        assert_eq!(
+            moved(&[target(vec![device(0, vec![])])], &Snapshot::default()),
+            None
+        );
+    }
+
+    #[test]
+    fn the_processes_own_count_is_read() {
+        assert_eq!(
+            parse_process_io("rchar: 5\nread_bytes: 4096\nwrite_bytes: 1\n"),
+            Some(4096)
+        );
+        assert_eq!(parse_process_io(""), None);
+    }
+}

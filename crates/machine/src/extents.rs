@@ -1,0 +1,293 @@
+//! Which ranges of a file were written: reads of the others give zeros that no device was asked for.
+
+use crate::sys::fiemap;
+
+use iosonde_result::run::{Verdict, VerdictKind};
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::fd::AsFd;
+
+/// What a range of a file is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExtentKind {
+    /// Written data.
+    Data,
+    /// No blocks: reads give zeros without the device.
+    Hole,
+    /// Blocks that were reserved but never written: reads give zeros without the device.
+    Unwritten,
+}
+
+/// A range of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extent {
+    /// Offsets in bytes.
+    pub range: Range<u64>,
+    /// What is there.
+    pub kind: ExtentKind,
+}
+
+/// The extents of a range of a file, in order and without gaps. What is past the end of the file is a hole.
+///
+/// File systems without FIEMAP are asked by `SEEK_HOLE`, which most answer with unwritten extents among the holes. One
+/// that knows neither says that all is data, and cannot be told from one where that is true.
+///
+/// # Errors
+///
+/// Those of ioctl(2) and lseek(2) on the file.
+pub fn extents(file: &File, range: Range<u64>) -> io::Result<Vec<Extent>> {
+    let size = file.metadata()?.len();
+    let inside = range.start..range.end.min(size).max(range.start);
+    let mapped = match fiemap::extents(file.as_fd(), inside.start, inside.end - inside.start) {
+        Ok(mapped) => mapped
+            .into_iter()
+            .map(|extent| {
+                let kind = if extent.unwritten {
+                    ExtentKind::Unwritten
+                } else {
+                    ExtentKind::Data
+                };
+                Extent {
+                    range: extent.start..extent.start.saturating_add(extent.length),
+                    kind,
+                }
+            })
+            .collect(),
+        Err(error)
+            if matches!(
+                error.raw_os_error(),
+                Some(libc::EOPNOTSUPP | libc::ENOTTY | libc::EINVAL)
+            ) =>
+        {
+            data_by_seeking(file, &inside)?
+        }
+        Err(error) => return Err(error),
+    };
+    let mut mapped = mapped;
+    mapped.retain(|extent| extent.range.start < inside.end);
+    if let Some(last) = mapped.last_mut() {
+        last.range.end = last.range.end.min(inside.end);
+    }
+    Ok(with_holes(mapped, &range))
+}
+
+/// The ranges that `SEEK_DATA` finds.
+fn data_by_seeking(file: &File, range: &Range<u64>) -> io::Result<Vec<Extent>> {
+    let mut found = Vec::new();
+    let mut next = range.start;
+    while next < range.end {
+        let start = match rustix::fs::seek(file, SeekFrom::Data(next)) {
+            Ok(start) => start,
+            // No data follows.
+            Err(Errno::NXIO) => break,
+            Err(error) => return Err(error.into()),
+        };
+        let end = rustix::fs::seek(file, SeekFrom::Hole(start))?;
+        found.push(Extent {
+            range: start..end,
+            kind: ExtentKind::Data,
+        });
+        next = end.max(next + 1);
+    }
+    Ok(found)
+}
+
+/// Fills the gaps between extents, cuts them to the range, and joins neighbours of one kind.
+fn with_holes(mapped: Vec<Extent>, range: &Range<u64>) -> Vec<Extent> {
+    let mut whole: Vec<Extent> = Vec::new();
+    let mut push = |from: u64, to: u64, kind: ExtentKind| match whole.last_mut() {
+        _ if from >= to => {}
+        Some(last) if last.kind == kind && last.range.end == from => last.range.end = to,
+        _ => whole.push(Extent {
+            range: from..to,
+            kind,
+        }),
+    };
+    let mut next = range.start;
+    for extent in mapped {
+        let (from, to) = (
+            extent.range.start.max(next),
+            extent.range.end.min(range.end),
+        );
+        push(next, from.min(range.end), ExtentKind::Hole);
+        push(from, to, extent.kind);
+        next = next.max(to);
+    }
+    push(next, range.end, ExtentKind::Hole);
+    whole
+}
+
+/// How much of a range of a file is what, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Coverage {
+    /// Written data.
+    pub data_bytes: u64,
+    /// Holes.
+    pub hole_bytes: u64,
+    /// Reserved but never written.
+    pub unwritten_bytes: u64,
+}
+
+impl Coverage {
+    /// The sums over some extents.
+    pub fn of(extents: &[Extent]) -> Self {
+        let mut coverage = Self::default();
+        for extent in extents {
+            let sum = match extent.kind {
+                ExtentKind::Data => &mut coverage.data_bytes,
+                ExtentKind::Hole => &mut coverage.hole_bytes,
+                ExtentKind::Unwritten => &mut coverage.unwritten_bytes,
+            };
+            *sum += extent.range.end - extent.range.start;
+        }
+        coverage
+    }
+
+    /// The verdict on reads of a range that was not all written; `None` when it was.
+    pub fn verdict(&self, file: &str) -> Option<Verdict> {
+        let empty = self.hole_bytes + self.unwritten_bytes;
+        let total = empty + self.data_bytes;
+        if empty == 0 {
+            return None;
+        }
+        let evidence = format!(
+            "{:.1} % of {file} was never written ({} bytes of holes, {} bytes of unwritten extents in {total}): \
+             reads there give zeros without asking the device",
+            100.0 * empty as f64 / total as f64,
+            self.hole_bytes,
+            self.unwritten_bytes,
+        );
+        Some(Verdict {
+            kind: VerdictKind::UnwrittenData,
+            evidence,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ExtentKind::{Data, Hole, Unwritten};
+    use proptest::prelude::*;
+    use std::os::unix::fs::FileExt;
+
+    fn file_in(dir: &str, size: u64) -> File {
+        let file = tempfile::tempfile_in(dir).unwrap();
+        file.set_len(size).unwrap();
+        file
+    }
+
+    fn kinds(extents: &[Extent]) -> Vec<(u64, u64, ExtentKind)> {
+        extents
+            .iter()
+            .map(|extent| (extent.range.start, extent.range.end, extent.kind))
+            .collect()
+    }
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn holes_and_data_are_told_apart() {
+        for dir in [env!("CARGO_MANIFEST_DIR"), "/dev/shm"] {
+            let file = file_in(dir, 4 * MIB);
+            file.write_all_at(&vec![7; MIB as usize], MIB).unwrap();
+            let expected = [
+                (0, MIB, Hole),
+                (MIB, 2 * MIB, Data),
+                (2 * MIB, 5 * MIB, Hole),
+            ];
+            assert_eq!(
+                kinds(&extents(&file, 0..5 * MIB).unwrap()),
+                expected,
+                "in {dir}"
+            );
+            let middle = extents(&file, MIB + 4096..MIB + 8192).unwrap();
+            assert_eq!(kinds(&middle), [(MIB + 4096, MIB + 8192, Data)], "in {dir}");
+            assert_eq!(kinds(&extents(&file, 9 * MIB..9 * MIB).unwrap()), []);
+        }
+    }
+
+    #[test]
+    fn reserved_blocks_are_not_data_until_they_are_written() {
+        let file = file_in(env!("CARGO_MANIFEST_DIR"), 0);
+        let reserve = rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, 2 * MIB);
+        reserve.unwrap();
+        let before = Coverage::of(&extents(&file, 0..2 * MIB).unwrap());
+        assert_eq!(
+            (
+                before.data_bytes,
+                before.hole_bytes + before.unwritten_bytes
+            ),
+            (0, 2 * MIB)
+        );
+        assert_eq!(
+            before.verdict("f").unwrap().kind,
+            VerdictKind::UnwrittenData
+        );
+        file.write_all_at(&vec![7; 2 * MIB as usize], 0).unwrap();
+        let after = Coverage::of(&extents(&file, 0..2 * MIB).unwrap());
+        assert_eq!((after.data_bytes, after.verdict("f")), (2 * MIB, None));
+    }
+
+    #[test]
+    fn files_of_many_extents_are_read_to_the_end() {
+        let file = file_in(env!("CARGO_MANIFEST_DIR"), 0);
+        for index in 0..700u64 {
+            file.write_all_at(&[1; 4096], index * 65_536).unwrap();
+        }
+        let coverage = Coverage::of(&extents(&file, 0..700 * 65_536).unwrap());
+        // Some file systems have blocks larger than 4 KiB.
+        assert!(coverage.data_bytes >= 700 * 4096, "{coverage:?}");
+        assert!(
+            coverage.hole_bytes > 0 && coverage.data_bytes + coverage.hole_bytes == 700 * 65_536
+        );
+    }
+
+    #[test]
+    fn the_verdict_on_unwritten_data_has_its_share() {
+        let coverage = Coverage {
+            data_bytes: 750,
+            hole_bytes: 200,
+            unwritten_bytes: 50,
+        };
+        let text = coverage.verdict("/data/f").unwrap().evidence;
+        assert!(
+            text.starts_with(
+                "25.0 % of /data/f was never written (200 bytes of holes, 50 bytes of unwritten"
+            ),
+            "{text}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn extents_cover_the_range_without_gaps(
+            pieces in prop::collection::vec((1u64..50, 0u64..50, any::<bool>()), 0..20),
+            range in (0u64..300, 0u64..300).prop_map(|(a, b)| a.min(b)..a.max(b)),
+        ) {
+            let mut mapped = Vec::new();
+            let mut at = 0;
+            for (length, gap, unwritten) in pieces {
+                at += gap;
+                let kind = if unwritten { Unwritten } else { Data };
+                mapped.push(Extent { range: at..at + length, kind });
+                at += length;
+            }
+            let whole = with_holes(mapped.clone(), &range);
+            prop_assert_eq!(whole.iter().map(|e| e.range.end - e.range.start).sum::<u64>(), range.end - range.start);
+            for pair in whole.windows(2) {
+                prop_assert_eq!(pair[0].range.end, pair[1].range.start);
+                prop_assert_ne!(pair[0].kind, pair[1].kind);
+            }
+            for extent in &whole {
+                for at in extent.range.clone() {
+                    let expected = mapped.iter().find(|m| m.range.contains(&at)).map_or(Hole, |m| m.kind);
+                    prop_assert_eq!(extent.kind, expected);
+                }
+            }
+        }
+    }
+}

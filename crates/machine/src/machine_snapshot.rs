@@ -1,0 +1,161 @@
+//! Readings of all that is sampled during a run: what devices, processors and clocks count.
+
+use super::cgroup;
+use super::clocks::Clocks;
+use super::diskstats::Snapshot;
+use super::proc_root::System;
+use super::processors::CpuTimes;
+use super::psi::AllStalls;
+use super::sar;
+use crate::cpu_use::process_cpu_use;
+use iosonde_result::host::DeviceNumber;
+use iosonde_result::machine::{MachineSlice, hundredths};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// The machine's counters at one moment.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    /// When.
+    pub at: Instant,
+    /// All block devices.
+    pub disks: Snapshot,
+    /// The processors; `None` where `/proc/stat` cannot be read.
+    pub cpu: Option<CpuTimes>,
+    /// Processor time of this process in nanoseconds.
+    pub process_cpu_ns: u64,
+    /// Who waited for what.
+    pub stalls: AllStalls,
+    /// How long control groups held this process back, in nanoseconds; `None` where none bounds it.
+    pub cpu_throttled_ns: Option<u64>,
+    /// The clocks.
+    pub clocks: Clocks,
+}
+
+/// Where a machine is read.
+#[derive(Debug, Clone)]
+pub struct Sources {
+    system: System,
+    cpu_stat_files: Vec<PathBuf>,
+}
+
+impl Sources {
+    /// Finds what does not change while a run goes on.
+    pub fn of(system: System) -> Self {
+        Self {
+            cpu_stat_files: cgroup::cpu_stat_files(&system),
+            system,
+        }
+    }
+
+    /// The processors one by one.
+    pub fn processors(&self) -> BTreeMap<u32, CpuTimes> {
+        CpuTimes::take_each(&self.system)
+    }
+
+    /// Reads all counters.
+    pub fn read(&self) -> Reading {
+        let process = process_cpu_use();
+        Reading {
+            at: Instant::now(),
+            disks: Snapshot::take(&self.system),
+            cpu: CpuTimes::take(&self.system),
+            process_cpu_ns: process.user_ns + process.system_ns,
+            stalls: AllStalls::take(&self.system),
+            cpu_throttled_ns: cgroup::cpu_throttled_ns(&self.system, &self.cpu_stat_files),
+            clocks: Clocks::now(),
+        }
+    }
+}
+
+impl Reading {
+    /// What this machine does not tell.
+    pub fn missing(&self) -> Vec<String> {
+        let mut missing = Vec::new();
+        let mut add = |what: &str| missing.push(what.to_owned());
+        if self.disks.iter().next().is_none() {
+            add("devices: /proc/diskstats cannot be read");
+        }
+        if self.cpu.is_none() {
+            add("processors: /proc/stat cannot be read");
+        }
+        if self.stalls.is_missing() {
+            add("pressure: this kernel has no /proc/pressure (CONFIG_PSI, or psi=1 at boot)");
+        }
+        missing
+    }
+
+    /// Time since an earlier reading.
+    pub fn elapsed_since(&self, before: &Self) -> Duration {
+        self.at.saturating_duration_since(before.at)
+    }
+
+    /// What happened since an earlier reading; of the devices, those named by their numbers.
+    pub fn slice_since(&self, before: &Self, devices: &[DeviceNumber]) -> MachineSlice {
+        let elapsed = self.elapsed_since(before);
+        let moved = self.disks.since(&before.disks);
+        let shown = moved
+            .iter()
+            .filter(|(number, ..)| devices.contains(number))
+            .map(|(_, name, counters)| {
+                let rates = sar::rates(counters, elapsed).rounded();
+                (name.to_owned(), rates)
+            });
+        let process_ns = self.process_cpu_ns.saturating_sub(before.process_cpu_ns);
+        MachineSlice {
+            devices: shown.collect(),
+            cpu: self
+                .cpu
+                .zip(before.cpu)
+                .and_then(|(now, before)| now.since(&before).shares()),
+            process_cpus: (!elapsed.is_zero())
+                .then(|| hundredths(process_ns as f64 / elapsed.as_nanos() as f64)),
+            pressure: self.stalls.since(&before.stalls, elapsed),
+            ..MachineSlice::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(at: Instant, ios: u64, user: u64, process_cpu_ns: u64) -> Reading {
+        let line = format!("8 0 sda {ios} 0 {} 50 0 0 0 0 0 500 2000\n", ios * 8);
+        Reading {
+            at,
+            disks: Snapshot::parse(&format!("{line}8 16 sdb 9 0 72 1 0 0 0 0 0 1 1\n")),
+            cpu: CpuTimes::parse(&format!("cpu {user} 0 0 {}\n", 200 - user)),
+            process_cpu_ns,
+            stalls: AllStalls::default(),
+            cpu_throttled_ns: None,
+            clocks: Clocks::default(),
+        }
+    }
+
+    #[test]
+    fn a_slice_is_what_two_readings_differ_by() {
+        let begun = Instant::now();
+        let before = reading(begun, 0, 0, 0);
+        let after = reading(begun + Duration::from_secs(2), 100, 50, 1_000_000_000);
+        let slice = after.slice_since(&before, &["8:0".parse().unwrap()]);
+        assert_eq!(slice.devices.len(), 1, "sdb is not under the run's files");
+        assert_eq!(
+            (slice.devices["sda"].tps, slice.devices["sda"].read_kib_s),
+            (50.0, 200.0)
+        );
+        assert_eq!(slice.process_cpus, Some(0.5));
+        assert_eq!(slice.pressure, None, "not told is not the same as none");
+        let at_once = before.slice_since(&before, &[]);
+        assert_eq!((at_once.cpu, at_once.process_cpus), (None, None));
+    }
+
+    #[test]
+    fn this_machine_can_be_read() {
+        let reading = Sources::of(System::live()).read();
+        assert!(reading.cpu.is_some() && reading.process_cpu_ns > 0);
+        let nowhere = Sources::of(System::captured("/nonexistent")).read();
+        assert_eq!(nowhere.missing().len(), 3);
+    }
+}

@@ -1,0 +1,133 @@
+//! Pressure stall information: for how long processes waited for I/O, a processor or memory.
+//!
+//! The kernel's Documentation/accounting/psi.rst describes the files.
+
+use super::proc_root::System;
+use iosonde_result::machine::{Pressure, Pressures, hundredths};
+use std::time::Duration;
+
+/// Microseconds in which somebody waited for a resource, and in which everybody did, since the machine began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stalls {
+    /// Somebody waited.
+    pub some_us: u64,
+    /// Everybody waited.
+    pub full_us: u64,
+}
+
+/// Stalls for each resource; `None` for those that the kernel does not tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AllStalls {
+    io: Option<Stalls>,
+    cpu: Option<Stalls>,
+    memory: Option<Stalls>,
+}
+
+impl Stalls {
+    /// Parses `/proc/pressure/X` or a control group's `X.pressure`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let total = |sort: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(sort))?;
+            line.split_ascii_whitespace()
+                .find_map(|pair| pair.strip_prefix("total="))?
+                .parse()
+                .ok()
+        };
+        Some(Self {
+            some_us: total("some ")?,
+            // For the processors older kernels have no such line: somebody always runs.
+            full_us: total("full ").unwrap_or(0),
+        })
+    }
+
+    fn since(&self, before: &Self, elapsed: Duration) -> Pressure {
+        let share = |now: u64, before: u64| {
+            let us = now.saturating_sub(before) as f64;
+            hundredths(100.0 * us / (elapsed.as_secs_f64() * 1e6)).min(100.0)
+        };
+        Pressure {
+            some: share(self.some_us, before.some_us),
+            full: share(self.full_us, before.full_us),
+        }
+    }
+}
+
+impl AllStalls {
+    /// Reads `/proc/pressure`, or where a container does not show it, the files of the group that is its root.
+    pub fn take(system: &System) -> Self {
+        let read = |resource: &str| {
+            let whole = system.text(format!("/proc/pressure/{resource}"));
+            let text = whole.or_else(|| system.text(format!("/sys/fs/cgroup/{resource}.pressure")));
+            Stalls::parse(&text?)
+        };
+        Self {
+            io: read("io"),
+            cpu: read("cpu"),
+            memory: read("memory"),
+        }
+    }
+
+    /// Whether nothing at all is told.
+    pub fn is_missing(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Shares of the time between two readings; `None` when nothing is told.
+    pub fn since(&self, before: &Self, elapsed: Duration) -> Option<Pressures> {
+        let share = |now: Option<Stalls>, before: Option<Stalls>| {
+            (!elapsed.is_zero()).then(|| Some(now?.since(&before?, elapsed)))?
+        };
+        let pressures = Pressures {
+            io: share(self.io, before.io),
+            cpu: share(self.cpu, before.cpu),
+            memory: share(self.memory, before.memory),
+        };
+        (pressures != Pressures::default()).then_some(pressures)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const IO: &str = "some avg10=0.70 avg60=3.82 avg300=5.42 total=1143998346\nfull avg10=0.00 avg60=2.33 avg300=3.70 total=489146702\n";
+
+    #[test]
+    fn shares_are_growth_over_time() {
+        let before = Stalls::parse(IO).unwrap();
+        let after = Stalls {
+            some_us: before.some_us + 500_000,
+            full_us: before.full_us + 20_000,
+        };
+        let pressure = after.since(&before, Duration::from_secs(2));
+        assert_eq!((pressure.some, pressure.full), (25.0, 1.0));
+        assert_eq!(Stalls::parse("some total=7\n").unwrap().full_us, 0);
+        assert_eq!(Stalls::parse("full total=7\n"), None);
+    }
+
+    #[test]
+    fn a_container_has_the_files_of_its_group() {
+        let root = tempfile::tempdir().unwrap();
+        let system = System::captured(root.path());
+        assert!(AllStalls::take(&system).is_missing());
+        let group = root.path().join("sys/fs/cgroup");
+        std::fs::create_dir_all(&group).unwrap();
+        std::fs::write(group.join("io.pressure"), IO).unwrap();
+        let stalls = AllStalls::take(&system);
+        assert!(stalls.io.is_some() && stalls.cpu.is_none());
+        let shares = stalls.since(&stalls, Duration::from_secs(1)).unwrap();
+        assert_eq!(
+            (shares.io, shares.memory),
+            (Some(Pressure::default()), None)
+        );
+        assert_eq!(stalls.since(&stalls, Duration::ZERO), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parser_fail(text in "\\PC*") {
+            Stalls::parse(&text);
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Whether data will fit before any of it is written.
+
+use super::host::memory_to_take;
+use super::identify::{identify, nearest_existing};
+use super::proc_root::System;
+use iosonde_result::host;
+use rustix::fs::FsWord;
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Unit of `st_blocks`, whatever the file system's blocks are.
+pub(super) const STAT_BLOCK_BYTES: u64 = 512;
+/// Magic numbers of the file systems that are memory, from statfs(2).
+const TMPFS: FsWord = 0x0102_1994;
+const RAMFS: FsWord = 0x8584_58f6;
+
+/// Room in the file system of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Space {
+    /// Bytes that this user may still write.
+    pub available_bytes: u64,
+    /// Size of the file system in bytes.
+    pub total_bytes: u64,
+    /// Which file system (`st_dev`).
+    pub file_system: u64,
+}
+
+/// Asks for the room at a path, which need not exist yet.
+pub fn space(path: &Path) -> io::Result<Space> {
+    let (existing, _) = nearest_existing(path)?;
+    let stat = rustix::fs::statvfs(&existing)?;
+    let file_system = std::fs::metadata(&existing)?.dev();
+    if is_boundless(&existing) {
+        let left = memory_to_take(&System::live()).unwrap_or(0);
+        return Ok(Space {
+            available_bytes: left,
+            total_bytes: left,
+            file_system,
+        });
+    }
+    Ok(Space {
+        available_bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
+        total_bytes: stat.f_blocks.saturating_mul(stat.f_frsize),
+        file_system,
+    })
+}
+
+/// Whether a path is on a file system that is memory.
+pub fn is_memory(path: &Path) -> bool {
+    matches!(magic(path), Some(TMPFS | RAMFS))
+}
+
+/// Whether the file system of a path has no size of its own: ramfs grows until the memory is full.
+pub fn is_boundless(path: &Path) -> bool {
+    magic(path) == Some(RAMFS)
+}
+
+fn magic(path: &Path) -> Option<FsWord> {
+    let (existing, _) = nearest_existing(path).ok()?;
+    Some(rustix::fs::statfs(&existing).ok()?.f_type)
+}
+
+/// The kind of the file system at a path when it is one that keeps no data, as proc, sysfs and others without blocks, which
+/// only show the kernel's state.
+pub fn view_of_kernel(path: &Path) -> Option<String> {
+    if space(path).ok()?.total_bytes > 0 {
+        return None;
+    }
+    let mount = identify(path).ok()?.mount;
+    Some(mount.map_or_else(|| "this file system".to_owned(), |mount| mount.fs_type))
+}
+
+/// The room at a path as results record it.
+pub(super) fn room(path: &Path) -> io::Result<host::Space> {
+    let (existing, _) = nearest_existing(path)?;
+    let stat = rustix::fs::statvfs(&existing)?;
+    if is_boundless(&existing) {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+    Ok(host::Space {
+        total_bytes: bytes(stat.f_blocks),
+        used_bytes: Some(bytes(stat.f_blocks.saturating_sub(stat.f_bfree))),
+        available_bytes: Some(bytes(stat.f_bavail)),
+    })
+}
+
+/// Bytes that will be written at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Need {
+    /// The file.
+    pub path: PathBuf,
+    /// Bytes that have no blocks yet.
+    pub bytes: u64,
+}
+
+impl Need {
+    /// What a file needs to be filled up to `size_bytes`; blocks that it has already are no need.
+    pub fn to_fill(path: &Path, size_bytes: u64) -> Self {
+        let has = std::fs::metadata(path)
+            .map_or(0, |file| file.blocks().saturating_mul(STAT_BLOCK_BYTES));
+        Self {
+            path: path.to_owned(),
+            bytes: size_bytes.saturating_sub(has),
+        }
+    }
+}
+
+/// Data that will not fit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {needed_bytes} bytes are needed, but only {available_bytes} bytes are available", .path.display())]
+pub struct Shortage {
+    /// The first path on the file system that is too small.
+    pub path: PathBuf,
+    /// Bytes that would be written to that file system.
+    pub needed_bytes: u64,
+    /// Bytes that may be.
+    pub available_bytes: u64,
+}
+
+/// Why it was not said that data fits.
+#[derive(Debug, thiserror::Error)]
+pub enum SpaceError {
+    /// It does not.
+    #[error(transparent)]
+    Short(#[from] Shortage),
+    /// There is no room for data at all, ever.
+    #[error("{}: {fs_type} keeps no data, it shows the kernel's state", .path.display())]
+    View {
+        /// The path.
+        path: PathBuf,
+        /// The kind of file system.
+        fs_type: String,
+    },
+    /// A path could not be asked.
+    #[error("{}: the free space cannot be read: {source}", .path.display())]
+    Unknown {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Checks that all needs fit together, each file system for itself.
+///
+/// # Errors
+///
+/// The first file system that is too small, with what is needed and what it has.
+pub fn check(needs: &[Need]) -> Result<(), SpaceError> {
+    let ask = |need: &Need| {
+        let unknown = |source| SpaceError::Unknown {
+            path: need.path.clone(),
+            source,
+        };
+        Ok((need.clone(), space(&need.path).map_err(unknown)?))
+    };
+    let asked: Vec<(Need, Space)> = needs.iter().map(ask).collect::<Result<_, SpaceError>>()?;
+    fits(&asked).map_err(|short| match view_of_kernel(&short.path) {
+        Some(fs_type) => SpaceError::View {
+            path: short.path,
+            fs_type,
+        },
+        None => SpaceError::Short(short),
+    })
+}
+
+/// Holds needs against the room of their file systems.
+pub fn fits(needs: &[(Need, Space)]) -> Result<(), Shortage> {
+    let mut sums: BTreeMap<u64, Shortage> = BTreeMap::new();
+    for (need, space) in needs {
+        let sum = sums.entry(space.file_system).or_insert_with(|| Shortage {
+            path: need.path.clone(),
+            needed_bytes: 0,
+            available_bytes: space.available_bytes,
+        });
+        sum.needed_bytes = sum.needed_bytes.saturating_add(need.bytes);
+    }
+    match sums
+        .into_values()
+        .find(|sum| sum.needed_bytes > sum.available_bytes)
+    {
+        Some(shortage) => Err(shortage),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn need(path: &str, bytes: u64) -> Need {
+        Need {
+            path: path.into(),
+            bytes,
+        }
+    }
+
+    fn room(file_system: u64, available_bytes: u64) -> Space {
+        Space {
+            available_bytes,
+            total_bytes: available_bytes * 2,
+            file_system,
+        }
+    }
+
+    #[test]
+    fn a_shortage_has_both_figures() {
+        let needs = [
+            (need("/a/1", 60), room(1, 100)),
+            (need("/b/1", 500), room(2, 500)),
+            (need("/a/2", 41), room(1, 100)),
+        ];
+        let shortage = fits(&needs).unwrap_err();
+        assert_eq!(
+            shortage.to_string(),
+            "/a/1: 101 bytes are needed, but only 100 bytes are available"
+        );
+        assert_eq!(fits(&needs[..2]), Ok(()));
+    }
+
+    #[test]
+    fn what_cannot_fit_anywhere_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("not/yet/there");
+        let error = check(&[Need::to_fill(&path, 1 << 60)]).unwrap_err();
+        assert!(
+            matches!(&error, SpaceError::Short(shortage) if shortage.needed_bytes == 1 << 60 && shortage.path == path)
+        );
+        check(&[Need::to_fill(&path, 4096)]).unwrap();
+    }
+
+    #[test]
+    fn a_view_of_the_kernel_is_not_a_full_disk() {
+        let error = check(&[Need::to_fill(Path::new("/proc/a.0.0"), 4096)]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "/proc/a.0.0: proc keeps no data, it shows the kernel's state"
+        );
+        assert_eq!(
+            view_of_kernel(Path::new("/sys/class")),
+            Some("sysfs".into())
+        );
+        assert_eq!(view_of_kernel(Path::new("/dev/shm/not-there")), None);
+    }
+
+    #[test]
+    fn blocks_that_a_file_has_are_no_need() {
+        let file = tempfile::NamedTempFile::new_in("/dev/shm").unwrap();
+        std::fs::write(file.path(), vec![1; 1 << 20]).unwrap();
+        assert_eq!(Need::to_fill(file.path(), 3 << 20).bytes, 2 << 20);
+        assert_eq!(Need::to_fill(file.path(), 4096).bytes, 0);
+        file.as_file().set_len(8 << 20).unwrap();
+        assert_eq!(
+            Need::to_fill(file.path(), 8 << 20).bytes,
+            7 << 20,
+            "a hole has no blocks"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn needs_fit_just_when_every_sum_does(needs in prop::collection::vec((0u64..3, 0u64..100), 0..20)) {
+            let asked: Vec<(Need, Space)> =
+                needs.iter().map(|(at, bytes)| (need("/x", *bytes), room(*at, 400))).collect();
+            let sum = |at: u64| needs.iter().filter(|need| need.0 == at).map(|need| need.1).sum::<u64>();
+            prop_assert_eq!(fits(&asked).is_ok(), (0..3).all(|at| sum(at) <= 400));
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Block devices that a run writes, kept from everybody else meanwhile.
+//!
+//! A descriptor that was opened with `O_EXCL` claims the device: until it is closed, the kernel refuses to mount the device,
+//! to swap to it and to make another device of it (`EBUSY`). A claim excludes all others, also those of the same process, so
+//! that a run has one of each device, which its workers share. The kernel lets partitions of one disk be claimed side by side,
+//! but not a disk and a partition of it: of these the first that is written is claimed.
+
+use super::block_device::Node;
+use super::consent::Consent;
+use super::identify::PathFacts;
+use super::proc_root::System;
+use super::write_obstacles::{CheckedDevice, Obstacle, Question, Refusal, check};
+use iosonde_result::host::DeviceNumber;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// The devices that one run holds.
+#[derive(Debug, Default)]
+pub struct DeviceHolds {
+    held: Mutex<Held>,
+}
+
+type Held = BTreeMap<DeviceNumber, Weak<HeldDevice>>;
+
+#[derive(Debug)]
+struct HeldDevice {
+    checked: CheckedDevice,
+    /// Whether something spoke against writing it, which consent overrides.
+    is_overridden: bool,
+    /// Whether that was the consent of the job that was asked for.
+    is_mounted_allowed: bool,
+}
+
+/// The devices that one worker writes. Each is held until the last clone of this value is dropped.
+#[derive(Debug, Clone, Default)]
+pub struct WriteHold {
+    devices: Vec<Arc<HeldDevice>>,
+}
+
+impl WriteHold {
+    /// Whether a device was checked and is held.
+    pub fn has(&self, number: DeviceNumber) -> bool {
+        let mut devices = self.devices.iter();
+        devices.any(|device| device.checked.number == number)
+    }
+
+    /// Holds the devices of another one, too.
+    pub fn extend(&mut self, other: WriteHold) {
+        self.devices.extend(other.devices);
+    }
+}
+
+impl DeviceHolds {
+    /// Checks whether `path` may be written, as [`guard::check`](check) does, and holds it if it is a block device. A device
+    /// that is held already was checked then, and no other program can have mounted or claimed it since. Returns what consent overrides.
+    ///
+    /// # Errors
+    ///
+    /// As of [`check`].
+    pub fn hold(
+        &self,
+        path: &Path,
+        consent: &Consent,
+        is_mounted_allowed: bool,
+    ) -> Result<(Vec<Obstacle>, WriteHold), Refusal> {
+        // Locked until the claim is noted: clones that start together would exclude each other.
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.retain(|_, device| device.strong_count() > 0);
+        let number = PathFacts::of(path).ok().and_then(|facts| facts.is);
+        let known = number.and_then(|number| held.get(&number)?.upgrade());
+        // Consent of one job is not that of another.
+        let is_settled = |known: &&Arc<HeldDevice>| {
+            !known.is_overridden || known.is_mounted_allowed == is_mounted_allowed
+        };
+        if let Some(known) = known.as_ref().filter(is_settled) {
+            let devices = vec![known.clone()];
+            return Ok((Vec::new(), WriteHold { devices }));
+        }
+        let question = Question {
+            consent,
+            is_mounted_allowed,
+            is_claimed: number.is_some_and(|number| is_claimed(&held, number)),
+        };
+        let checked = check(path, &question)?;
+        let is_overridden = !checked.overridden.is_empty();
+        let device = known.or_else(|| {
+            let device = Arc::new(HeldDevice {
+                checked: checked.device?,
+                is_overridden,
+                is_mounted_allowed,
+            });
+            held.insert(device.checked.number, Arc::downgrade(&device));
+            Some(device)
+        });
+        let devices = device.into_iter().collect();
+        Ok((checked.overridden, WriteHold { devices }))
+    }
+}
+
+/// Whether a device, its disk or a partition of it is among these.
+fn is_claimed(held: &Held, number: DeviceNumber) -> bool {
+    let system = System::live();
+    let mut related = vec![number];
+    if let Some(node) = Node::of_number(&system, number) {
+        let partitions = node.partitions(&system);
+        let others = partitions.into_iter().chain(node.disk(&system));
+        related.extend(others.map(|node| node.number));
+    }
+    related.iter().any(|number| held.contains_key(number))
+}

@@ -1,0 +1,409 @@
+//! Whether a target may be written: what would be lost, who is using it, and whether its owner agreed.
+//!
+//! A block device is refused when it is mounted, swapped to, held by another device or program, or carries a
+//! signature; a file, when it is swap space or the store of a loop device; a character device, unless it discards what is
+//! written. Only [consent](super::consent) that names the very device changes that: consent to a disk is none to its
+//! partitions, nor the other way round. Consent to overwrite is consent to lose what is stored. What is in use needs
+//! consent of its own, because the file system or program that uses it would be broken too.
+
+mod refusal;
+
+pub use refusal::{Obstacle, Refusal, lasting_name, other_disk};
+
+use super::block_device::Node;
+use super::consent::{Agreement, Consent};
+use super::identify::PathFacts;
+use super::mounts;
+use super::proc_root::{System, device_number};
+use super::signature;
+use iosonde_result::host::{DeviceNumber, Mount, TargetKind};
+use refusal::sentence;
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::num::NonZeroU64;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Number of the character devices that discard what is written to them (`mem` of the kernel's device list).
+const MEMORY_MAJOR: u32 = 1;
+/// `/dev/null`, `/dev/zero` and `/dev/full`.
+const DISCARDING_MINORS: [u32; 3] = [3, 5, 7];
+/// Memory technology devices as character devices; two numbers each.
+const MTD_MAJOR: u32 = 90;
+/// The same as block devices.
+const MTD_BLOCK_MAJOR: u32 = 31;
+
+/// What consent to a target overrides, in words, for the announcement of what will be overwritten. `None` where nothing is in the
+/// way: then nothing is lost but what nobody knows of.
+pub fn overridden(path: &Path) -> Option<String> {
+    let obstacles = check_writable(path, &Consent::to_overwrite([path])).ok()?;
+    (!obstacles.is_empty()).then(|| sentence(&obstacles))
+}
+
+/// Whether `path` may be written on this machine.
+///
+/// The answer holds for this moment: the caller asks immediately before it opens the target for writing, or takes
+/// [`check`], which keeps the device. `Ok` holds the obstacles that consent overrides, to be shown as a warning; it is empty
+/// where there are none. A path that does not exist yet has none.
+///
+/// # Errors
+///
+/// [`Refusal`] with all that was found.
+pub fn check_writable(path: &Path, consent: &Consent) -> Result<Vec<Obstacle>, Refusal> {
+    let question = Question {
+        consent,
+        is_mounted_allowed: false,
+        is_claimed: false,
+    };
+    check(path, &question).map(|checked| checked.overridden)
+}
+
+/// What a target is checked against.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// What may be overwritten.
+    pub consent: &'a Consent,
+    /// Whether the job has fio's `allow_mounted_write=1`, which counts where [`Consent::by_jobs`] says so.
+    pub is_mounted_allowed: bool,
+    /// Whether this run has claimed the disk of the target, or a partition of it: then no other program has, and it cannot be
+    /// claimed once more.
+    pub is_claimed: bool,
+}
+
+/// A target that may be written.
+#[derive(Debug)]
+pub struct Checked {
+    /// The obstacles that consent overrides.
+    pub overridden: Vec<Obstacle>,
+    /// The block device.
+    pub device: Option<CheckedDevice>,
+}
+
+/// A block device that was looked at.
+#[derive(Debug)]
+pub struct CheckedDevice {
+    /// Its number.
+    pub number: DeviceNumber,
+    /// Open for reading, so that the number stays with this disk. With `O_EXCL`, unless consent is to write what is in use:
+    /// as long as it is open, nobody can mount the device. `None`: it cannot be read, and consent overrides that.
+    pub file: Option<File>,
+}
+
+/// Like [`check_writable`]; also returns the device that was looked at, which is still open.
+///
+/// # Errors
+///
+/// As of [`check_writable`].
+pub fn check(path: &Path, question: &Question<'_>) -> Result<Checked, Refusal> {
+    let unreadable = |source| Refusal::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
+    let facts = PathFacts::of(path).map_err(unreadable)?;
+    let system = System::live();
+    let mut obstacles = match facts.kind {
+        TargetKind::BlockDevice => facts
+            .is
+            .map_or_else(Vec::new, |number| device_in_use(&system, number)),
+        TargetKind::File => file_in_use(&system, &facts.path),
+        TargetKind::CharacterDevice => {
+            character_device(&system, &facts.path).map_err(unreadable)?
+        }
+        _ => Vec::new(),
+    };
+    let agreement = question
+        .consent
+        .agreement(&facts)
+        .map_err(|change| Refusal::OtherDisk {
+            path: path.to_owned(),
+            change,
+        })?;
+    let agreement = match question.is_mounted_allowed && question.consent.by_jobs {
+        true => Agreement::Mounted,
+        false => agreement,
+    };
+    let mut device = None;
+    if facts.kind == TargetKind::BlockDevice {
+        match contents(&facts.path, question.is_claimed, &mut obstacles) {
+            Ok(found) => device = Some(found),
+            Err(source) if agreement == Agreement::None => return Err(unreadable(source)),
+            Err(_) => {
+                let unread = |number| CheckedDevice { number, file: None };
+                device = facts.is.map(unread);
+            }
+        }
+    }
+    let is_overridden =
+        |obstacle: &Obstacle| obstacle.needs().is_some_and(|needed| agreement >= needed);
+    if !obstacles.iter().all(is_overridden) {
+        return Err(Refusal::Obstacles {
+            path: path.to_owned(),
+            obstacles,
+        });
+    }
+    if let Some(device) = &mut device
+        && agreement >= Agreement::InUse
+    {
+        // Others may go on using it, and may begin to.
+        device.file = File::open(&facts.path).ok();
+    }
+    Ok(Checked {
+        overridden: obstacles,
+        device,
+    })
+}
+
+/// What speaks against writing to a character device: none of those that discard what is written. A flash chip is in use where
+/// its block device is.
+fn character_device(system: &System, path: &Path) -> io::Result<Vec<Obstacle>> {
+    let number = device_number(rustix::fs::stat(path)?.st_rdev);
+    if number.major == MEMORY_MAJOR && DISCARDING_MINORS.contains(&number.minor) {
+        return Ok(Vec::new());
+    }
+    let mut obstacles = Vec::new();
+    if number.major == MTD_MAJOR {
+        let block = DeviceNumber {
+            major: MTD_BLOCK_MAJOR,
+            minor: number.minor / 2,
+        };
+        obstacles = device_in_use(system, block);
+    }
+    let name = system.link_name(format!("/sys/dev/char/{number}"));
+    obstacles.push(Obstacle::CharacterDevice { name });
+    Ok(obstacles)
+}
+
+/// Who has a device for itself for longer than this, is using it.
+const MOMENT: Duration = Duration::from_millis(500);
+
+/// Looks at a device as a user of it would.
+fn contents(
+    path: &Path,
+    is_claimed: bool,
+    obstacles: &mut Vec<Obstacle>,
+) -> io::Result<CheckedDevice> {
+    use rustix::fs::{Mode, OFlags};
+    // Clones that start together look at the same device: while one has it for itself, the others wait.
+    static LOOKING: Mutex<()> = Mutex::new(());
+    let _alone = LOOKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let open = |flags| {
+        rustix::fs::open(
+            path,
+            OFlags::RDONLY | OFlags::CLOEXEC | flags,
+            Mode::empty(),
+        )
+    };
+    let exclusively = match is_claimed {
+        true => OFlags::empty(),
+        false => OFlags::EXCL,
+    };
+    let mut alone = open(exclusively);
+    // A program that only looks soon lets go, and so does a child of this process that has not yet begun its own program.
+    let deadline = Instant::now() + MOMENT;
+    while obstacles.is_empty() && matches!(alone, Err(Errno::BUSY)) && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(10));
+        alone = open(exclusively);
+    }
+    let device: File = match alone {
+        Ok(device) => device.into(),
+        Err(Errno::BUSY) => {
+            // The others say why where they know; this one catches what they cannot see, as in another namespace.
+            if obstacles.is_empty() {
+                obstacles.push(Obstacle::Busy);
+            }
+            open(OFlags::empty())?.into()
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let number = device_number(rustix::fs::fstat(&device)?.st_rdev);
+    let size = io::Seek::seek(&mut &device, io::SeekFrom::End(0))?;
+    // What is read ahead of a mark is never looked at, and takes seconds where a throttle lets 100 kB/s through.
+    let _ = rustix::fs::fadvise(
+        &device,
+        0,
+        NonZeroU64::new(size),
+        rustix::fs::Advice::Random,
+    );
+    obstacles.extend(
+        signature::probe(&device, size)?
+            .into_iter()
+            .map(Obstacle::Carries),
+    );
+    Ok(CheckedDevice {
+        number,
+        file: Some(device),
+    })
+}
+
+/// Who uses a block device, by the files of a system: mounts, swap space and other devices, of it, of its partitions,
+/// of its disk, and of whatever is made of these.
+pub fn device_in_use(system: &System, number: DeviceNumber) -> Vec<Obstacle> {
+    let Some(node) = Node::of_number(system, number) else {
+        return Vec::new();
+    };
+    let mut users = Users {
+        system,
+        mounts: mounts::mounts(system),
+        obstacles: Vec::new(),
+        seen: Vec::new(),
+    };
+    if system.flag(node.dir.join("ro")) == Some(true) {
+        users.obstacles.push(Obstacle::ReadOnly);
+    }
+    users.look_at(&node);
+    if let Some(disk) = node.disk(system) {
+        // The disk may be in use as a whole, past its partition table.
+        users.look_at_one(&disk);
+    }
+    users.obstacles
+}
+
+/// Who uses a file as a device.
+pub fn file_in_use(system: &System, path: &Path) -> Vec<Obstacle> {
+    let name = path.display().to_string();
+    let mut obstacles = Vec::new();
+    if mounts::swaps(system).iter().any(|swap| swap == path) {
+        obstacles.push(Obstacle::Swap {
+            device: name.clone(),
+        });
+    }
+    let loops = Node::all(system)
+        .into_iter()
+        .filter(|node| node.backing_file(system).as_deref() == Some(path));
+    obstacles.extend(loops.map(|holder| Obstacle::Held {
+        device: name.clone(),
+        holder: holder.name,
+    }));
+    obstacles
+}
+
+/// Collects the uses of devices.
+struct Users<'a> {
+    system: &'a System,
+    mounts: Vec<Mount>,
+    obstacles: Vec<Obstacle>,
+    seen: Vec<DeviceNumber>,
+}
+
+impl Users<'_> {
+    /// A device with its partitions and all that is made of them.
+    fn look_at(&mut self, node: &Node) {
+        if self.seen.contains(&node.number) {
+            return;
+        }
+        self.seen.push(node.number);
+        self.look_at_one(node);
+        for holder in self.holders(node) {
+            self.look_at(&holder);
+        }
+        for partition in node.partitions(self.system) {
+            self.look_at(&partition);
+        }
+    }
+
+    fn look_at_one(&mut self, node: &Node) {
+        let device = node.dev_path(self.system).display().to_string();
+        for mount in &self.mounts {
+            if self.is_source(mount, node) {
+                let mount_point = mount.mount_point.clone();
+                self.obstacles.push(Obstacle::Mounted {
+                    device: device.clone(),
+                    mount_point,
+                });
+            }
+        }
+        let swaps = mounts::swaps(self.system);
+        if swaps
+            .iter()
+            .any(|swap| self.system.device_of_node(swap) == Some(node.number))
+        {
+            self.obstacles.push(Obstacle::Swap {
+                device: device.clone(),
+            });
+        }
+        for holder in self.holders(node) {
+            self.obstacles.push(Obstacle::Held {
+                device: device.clone(),
+                holder: holder.name,
+            });
+        }
+    }
+
+    /// Whether a mount is of this device: by number, or by name for file systems with numbers of their own.
+    fn is_source(&self, mount: &Mount, node: &Node) -> bool {
+        let by_name = || mount.device.major == 0 && mount.source.starts_with("/dev/");
+        mount.device == node.number
+            || (by_name()
+                && self.system.device_of_node(Path::new(&mount.source)) == Some(node.number))
+    }
+
+    /// Devices made of this one; loop devices over it are not among the holders that the kernel lists.
+    fn holders(&self, node: &Node) -> Vec<Node> {
+        let mut holders = node.holders(self.system);
+        for other in Node::all(self.system) {
+            let file = other.backing_file(self.system);
+            if file.is_some_and(|file| self.system.device_of_node(&file) == Some(node.number)) {
+                holders.push(other);
+            }
+        }
+        holders
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::consent::is_same_target;
+
+    #[test]
+    fn ordinary_files_and_missing_ones_may_be_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "data").unwrap();
+        let new = dir.path().join("new");
+        for path in [&*file, &*new, dir.path()] {
+            assert_eq!(check_writable(path, &Consent::default()).unwrap(), []);
+        }
+    }
+
+    #[test]
+    fn character_devices_are_refused_but_for_those_that_discard() {
+        for name in ["/dev/null", "/dev/zero", "/dev/full"] {
+            let checked = check_writable(Path::new(name), &Consent::default());
+            assert_eq!(checked.unwrap(), []);
+        }
+        // Harmless, should it be written.
+        let random = Path::new("/dev/random");
+        let refusal = check_writable(random, &Consent::default()).unwrap_err();
+        assert_eq!(
+            refusal.to_string(),
+            "refusing to write /dev/random: it is the character device \"random\", not a disk"
+        );
+        assert_eq!(
+            refusal.remedy(),
+            "to destroy what is on it, say so: --allow-overwrite=/dev/random"
+        );
+        let agreed = check_writable(random, &Consent::to_overwrite([random])).unwrap();
+        assert!(matches!(agreed[..], [Obstacle::CharacterDevice { .. }]));
+    }
+
+    #[test]
+    fn consent_is_to_the_very_target() {
+        let dir = tempfile::tempdir().unwrap();
+        let (one, other, link) = (
+            dir.path().join("one"),
+            dir.path().join("other"),
+            dir.path().join("link"),
+        );
+        std::fs::write(&one, "").unwrap();
+        std::fs::write(&other, "").unwrap();
+        std::os::unix::fs::symlink(&one, &link).unwrap();
+        let facts = PathFacts::of(&one).unwrap();
+        assert!(is_same_target(&facts, &one) && is_same_target(&facts, &link));
+        assert!(!is_same_target(&facts, &other) && !is_same_target(&facts, dir.path()));
+        assert!(!is_same_target(&facts, &dir.path().join("gone")));
+    }
+}
