@@ -22,9 +22,17 @@ const SKIPPED: &[&str] = &["target", "web/dist", "fuzz/corpus", "data", ".git"];
 /// Reads all files below `root` that rules look at, sorted by path. Files that git ignores are left
 /// out.
 pub(crate) fn read_files(root: &Path) -> Result<Vec<SourceFile>> {
+    // Only the repository's own lists of ignored files count, so that each machine sees the same.
+    let below = root.to_owned();
     let walk = ignore::WalkBuilder::new(root)
         .hidden(false)
         .require_git(false)
+        .parents(false)
+        .git_global(false)
+        .git_exclude(false)
+        .filter_entry(move |entry| {
+            !is_skipped(entry.path().strip_prefix(&below).unwrap_or(Path::new("")))
+        })
         .build();
     let mut files = Vec::new();
     for entry in walk {
@@ -35,7 +43,7 @@ pub(crate) fn read_files(root: &Path) -> Result<Vec<SourceFile>> {
             .strip_prefix(root)?
             .to_string_lossy()
             .into_owned();
-        if !is_file || is_skipped(&path) || !may_be_read(&path) {
+        if !is_file || !may_be_read(&path) {
             continue;
         }
         let bytes = fs::read(entry.path()).with_context(|| format!("reading {path}"))?;
@@ -50,10 +58,8 @@ pub(crate) fn read_files(root: &Path) -> Result<Vec<SourceFile>> {
     Ok(files)
 }
 
-fn is_skipped(path: &str) -> bool {
-    SKIPPED
-        .iter()
-        .any(|folder| Path::new(path).starts_with(folder))
+fn is_skipped(path: &Path) -> bool {
+    SKIPPED.iter().any(|folder| path == Path::new(folder))
 }
 
 /// Whether the name alone does not exclude the file.
