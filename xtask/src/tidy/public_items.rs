@@ -2,81 +2,103 @@
 
 use super::finding::TidyFinding;
 use super::rust_file::RustFile;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// Crates whose use of an item does not make it public: they test the others, or serve the project.
+const TEST_CRATES: &[&str] = &["tests", "fuzz", "xtask"];
 
 /// Checks the library crates below `crates/`. A name that occurs in another crate counts as used
-/// there, whatever it stands for.
+/// there, even if it stands for another item.
 pub(crate) fn check(files: &[RustFile]) -> Vec<TidyFinding> {
-    let mut users: HashMap<&str, HashSet<&str>> = HashMap::new();
-    let members = || files.iter().filter(|file| file.path.starts_with("crates/"));
-    for file in members() {
-        let words = file.words.iter().map(String::as_str);
-        for word in words {
+    let mut users: HashMap<&str, BTreeSet<&str>> = HashMap::new();
+    for file in files {
+        for word in &file.words {
             users.entry(word).or_default().insert(&file.krate);
         }
     }
-    let libraries = members().filter(|file| file.path.ends_with("/src/lib.rs"));
+    let is_library =
+        |file: &&RustFile| file.path.starts_with("crates/") && file.path.ends_with("/src/lib.rs");
     let mut findings = Vec::new();
-    for library in libraries {
-        let files: Vec<_> = members()
-            .filter(|file| file.krate == library.krate && file.module.is_some())
-            .collect();
-        let renamed: HashSet<_> = files.iter().flat_map(|file| &file.renamed).collect();
-        let is_used = |name: &String| {
-            let is_elsewhere = |users: &HashSet<&str>| users.iter().any(|k| *k != library.krate);
-            renamed.contains(name) || users.get(name.as_str()).is_some_and(is_elsewhere)
+    for library in files.iter().filter(is_library) {
+        let is_source = |file: &&RustFile| file.krate == library.krate && file.module.is_some();
+        let files: Vec<_> = files.iter().filter(is_source).collect();
+        let names = UsedNames {
+            krate: &library.krate,
+            users: &users,
+            renamed: files.iter().flat_map(|file| &file.renamed).collect(),
         };
-        check_crate(&files, &is_used, &mut findings);
+        check_crate(&files, &names, &mut findings);
     }
     findings
 }
 
-fn check_crate(
-    files: &[&RustFile],
-    is_used: &dyn Fn(&String) -> bool,
-    findings: &mut Vec<TidyFinding>,
-) {
-    let items = || files.iter().flat_map(|file| &file.public_items);
-    let mut kept = HashSet::new();
-    // Each round adds the types that occur in what is kept, until nothing is added.
-    loop {
-        let before = kept.len();
-        for item in items() {
-            let owner_is_kept = |owner: &String| is_used(owner) || kept.contains(owner);
-            let is_reached = match &item.owner {
-                Some(owner) if *owner == item.name => owner_is_kept(owner),
-                Some(owner) => owner_is_kept(owner) && is_used(&item.name),
-                None => owner_is_kept(&item.name),
-            };
-            if is_reached {
-                kept.extend(item.mentions.iter().cloned());
-            }
-        }
-        if kept.len() == before {
-            break;
-        }
+/// Names of a crate by the crates that use them.
+struct UsedNames<'a> {
+    krate: &'a str,
+    users: &'a HashMap<&'a str, BTreeSet<&'a str>>,
+    /// Items that are public under other names.
+    renamed: HashSet<&'a String>,
+}
+
+impl UsedNames<'_> {
+    fn has(&self, name: &String) -> bool {
+        let users = self.users.get(name.as_str()).into_iter().flatten();
+        let mut others = users.filter(|user| **user != self.krate && !TEST_CRATES.contains(user));
+        others.next().is_some() || self.renamed.contains(name)
     }
+
+    /// Crates whose use does not count.
+    fn test_crates(&self, name: &str) -> Vec<&str> {
+        let users = self.users.get(name).into_iter().flatten().copied();
+        users.filter(|user| TEST_CRATES.contains(user)).collect()
+    }
+}
+
+fn check_crate(files: &[&RustFile], used: &UsedNames<'_>, findings: &mut Vec<TidyFinding>) {
+    let kept = names_in_signatures(files, used);
     for file in files {
         for item in file.public_items.iter().filter(|item| item.line > 0) {
             // The items of an unused type go with it.
             let owner = item.owner.as_ref();
-            let goes_with_owner =
-                owner.is_some_and(|owner| !is_used(owner) && !kept.contains(owner));
+            let is_of_unused = owner.is_some_and(|owner| !used.has(owner) && !kept.contains(owner));
             let is_kept = item.owner.is_none() && kept.contains(&item.name);
-            if is_used(&item.name) || is_kept || goes_with_owner {
+            if used.has(&item.name) || is_kept || is_of_unused {
                 continue;
             }
-            let name = owner.map_or_else(
-                || item.name.clone(),
-                |owner| format!("{owner}::{}", item.name),
-            );
-            let text = format!("`{name}` is public, and no other crate uses it");
+            let of_owner = owner.map(|owner| format!("{owner}::")).unwrap_or_default();
+            let users = match used.test_crates(&item.name)[..] {
+                [] => "no other crate uses it".to_owned(),
+                ref crates => format!("only {} may use it", crates.join(" and ")),
+            };
+            let text = format!("`{of_owner}{}` is public, and {users}", item.name);
             findings.push(TidyFinding::new(
                 "unused-public",
                 &file.path,
                 item.line,
                 text,
             ));
+        }
+    }
+}
+
+/// Names in the signatures and public fields of used items, and of the items with these names.
+fn names_in_signatures<'a>(files: &[&'a RustFile], used: &UsedNames<'_>) -> HashSet<&'a String> {
+    let mut kept = HashSet::new();
+    loop {
+        let before = kept.len();
+        for item in files.iter().flat_map(|file| &file.public_items) {
+            let is_kept = |name: &String| used.has(name) || kept.contains(name);
+            let is_reached = match &item.owner {
+                Some(owner) if *owner == item.name => is_kept(owner),
+                Some(owner) => is_kept(owner) && used.has(&item.name),
+                None => is_kept(&item.name),
+            };
+            if is_reached {
+                kept.extend(&item.mentions);
+            }
+        }
+        if kept.len() == before {
+            return kept;
         }
     }
 }
@@ -117,7 +139,8 @@ pub(crate) fn local() {}
         let library = "pub fn used() {}\n#[cfg(test)]\npub fn fake() {}\n";
         let test = ("crates/job/tests/plan.rs", "fn t() { used() }");
         let task = ("xtask/src/main.rs", "fn t() { used() }");
-        assert_eq!(unused(library, &[test, task]).len(), 1);
+        let found = unused(library, &[test, task]);
+        assert_eq!(found, ["`used` is public, and only xtask may use it"]);
         let crate_of_another = ("crates/study/src/lib.rs", "fn t() { used() }");
         assert_eq!(unused(library, &[crate_of_another]), Vec::<String>::new());
     }
