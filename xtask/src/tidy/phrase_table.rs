@@ -107,8 +107,13 @@ pub(crate) const TYPE_NAMES: &[PhraseEntry] = &[
 /// Names of functions that are no verb with its object.
 pub(crate) const FUNCTION_NAMES: &[PhraseEntry] = &[
     ("adopt", "relocate_plan"),
+    ("all", "a verb with its object: list_options"),
     ("among", "find_or_open"),
     ("attend", "follow_existing_run"),
+    (
+        "end",
+        "a verb with its object, or a noun with its unit: finish_log, end_ns",
+    ),
     ("give", "a verb with its object: record_option"),
     ("go", "a verb with its object"),
     ("hear", "a verb with its object: handle_message"),
@@ -145,7 +150,8 @@ pub(crate) const IDENTIFIER_WORDS: &[PhraseEntry] = &[
 ];
 
 /// Phrases in comments, string literals and Markdown. `^` stands for the start of a sentence of a
-/// comment, `$` for the end of a clause. Text in backticks is left out.
+/// comment, `$` for the end of a clause. Text in backticks is left out, and `'s` at the end of a
+/// word.
 pub(crate) const PHRASES: &[PhraseEntry] = &[
     ("anybody", "name the thing"),
     ("nobody", "no, none, or name the thing"),
@@ -169,6 +175,15 @@ pub(crate) const PHRASES: &[PhraseEntry] = &[
     ("came to its end", "ended, completed"),
     ("come to its end", "end, complete"),
     ("comes to its end", "ends, completes"),
+    ("get to its end", "end, complete"),
+    ("its business", "say what does not depend on it"),
+    ("nobody business", "say what does not depend on it"),
+    ("lets go of", "releases, unmaps, closes"),
+    ("let go of", "release, unmap, close"),
+    ("holds still", "is steady"),
+    ("stands still", "does not advance"),
+    ("speaks against", "contradicts, rules out"),
+    ("speaks for", "supports"),
     ("is at its end", "has ended"),
     ("and its kin", "and the like: name them"),
     ("as far as it goes", "up to its end"),
@@ -213,6 +228,9 @@ pub(crate) const PHRASES: &[PhraseEntry] = &[
     ("let alone", "and not, or say it in a sentence of its own"),
     ("held back by nothing", "bottleneck: none found"),
     ("the last word", "decides"),
+    ("the wish", "the request, the interrupt"),
+    ("this wish", "this request, this interrupt"),
+    ("user wish", "the user's request, the interrupt"),
     ("wish to stop", "request to stop, interrupt"),
     ("without anybody", "name the thing"),
     ("^ what", "begin with the noun"),

@@ -30,7 +30,8 @@ pub(crate) struct PhraseRule {
 /// A word of prose.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ProseWord {
-    /// In lower case; `^` at the start of a sentence, `$` at a mark that ends a clause.
+    /// In lower case; `^` at the start of a sentence, `$` at a mark that ends a clause, `?` at the
+    /// end of a question.
     pub(crate) word: String,
     pub(crate) line: usize,
 }
@@ -186,7 +187,9 @@ impl PhraseRule {
         let mut findings = Vec::new();
         let mut at = 0;
         while at < prose.len() {
-            let Some(((phrase, advice), length)) = self.phrase_at(prose, at) else {
+            let found = self.phrase_at(prose, at);
+            let Some(((phrase, advice), length)) = found.filter(|_| !is_question(&prose[at..]))
+            else {
                 at += 1;
                 continue;
             };
@@ -216,6 +219,12 @@ impl PhraseRule {
             is_same.then_some((*entry, words.len()))
         })
     }
+}
+
+/// Whether the words begin with a sentence that is a question, which has a question word first.
+fn is_question(prose: &[ProseWord]) -> bool {
+    let mut words = prose.iter().map(|prose| prose.word.as_str());
+    words.next() == Some("^") && words.find(|word| matches!(*word, "^" | "?")) == Some("?")
 }
 
 /// `CrewBook` and `crew_book` as `crew` and `book`.
@@ -309,6 +318,12 @@ fn add_words_of_line(prose: &mut Vec<ProseWord>, text: &str, line: usize, has_st
             }
             add_word(prose, &mut word, line);
             let is_end = matches!(c, '.' | '?' | '!');
+            if c == '?' {
+                prose.push(ProseWord {
+                    word: "?".to_owned(),
+                    line,
+                });
+            }
             if is_end && has_starts && chars.peek().is_none_or(|next| *next == ' ') {
                 end_clause(prose, line);
                 start_sentence(prose, line);
@@ -321,6 +336,9 @@ fn add_words_of_line(prose: &mut Vec<ProseWord>, text: &str, line: usize, has_st
 }
 
 fn add_word(prose: &mut Vec<ProseWord>, word: &mut String, line: usize) {
+    if let Some(owner) = word.strip_suffix("'s") {
+        *word = owner.to_owned();
+    }
     if !word.is_empty() {
         prose.push(ProseWord {
             word: std::mem::take(word),
@@ -375,6 +393,7 @@ mod tests {
         assert!(!is_found("/// The user `nobody` has no rights."));
         assert!(!is_found("let user = \"nobody\";"));
         assert!(is_found("// After a look at it."));
+        assert!(is_found("// That is nobody's."));
         assert!(!is_found("// After a look-up of it."));
     }
 
@@ -386,6 +405,10 @@ mod tests {
         ));
         assert!(!is_found("/// Reports what the worker did.\nfn f() {}"));
         assert!(!is_found("let question = \"What was promised?\";"));
+        assert!(!is_found(
+            "/// What was promised, and kept? The limits of a vendor."
+        ));
+        assert!(is_found("/// What was promised. Is it kept?"));
     }
 
     #[test]
