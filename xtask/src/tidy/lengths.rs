@@ -27,10 +27,14 @@ pub(crate) fn check_width(file: &SourceFile, tokens: &[Token<'_>]) -> Vec<TidyFi
     let inside_strings = lines_inside_strings(tokens);
     let mut findings = Vec::new();
     for (index, line) in file.text.lines().enumerate() {
+        // A character has one byte or more.
+        if line.len() <= WIDTH_COLUMNS {
+            continue;
+        }
         let width = line.chars().count();
-        let text = line.trim_start().trim_start_matches(['/', '#', '!']).trim();
-        let is_one_word = !text.contains(' ') && text.len() + 4 < line.trim_start().len() + 4;
-        let is_comment = line.trim_start().starts_with("//") || line.trim_start().starts_with('#');
+        let text = line.trim_start();
+        let is_comment = text.starts_with("//") || text.starts_with('#');
+        let is_one_word = text.split_whitespace().nth(2).is_none();
         let cannot_break = is_comment && is_one_word || inside_strings.contains(&(index + 1));
         if width > WIDTH_COLUMNS && !cannot_break {
             let text = format!("{width} columns");

@@ -36,6 +36,27 @@ pub(crate) struct ProseWord {
     pub(crate) line: usize,
 }
 
+/// Kind of an identifier, by the keyword before it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum NameKind {
+    /// The definition of a type.
+    Type,
+    /// The definition of a function.
+    Function,
+    /// Any other use.
+    Other,
+}
+
+impl NameKind {
+    fn after(keyword: &str) -> Self {
+        match keyword {
+            "struct" | "enum" | "trait" | "type" | "union" => NameKind::Type,
+            "fn" => NameKind::Function,
+            _ => NameKind::Other,
+        }
+    }
+}
+
 impl PhraseRule {
     pub(crate) fn new() -> Self {
         let map = |table: &[PhraseEntry]| table.iter().copied().collect();
@@ -128,52 +149,47 @@ impl PhraseRule {
 
     /// The first word of a name, in snake case, that no identifier may have.
     pub(crate) fn word_in_name(&self, name: &str) -> Option<(String, &'static str)> {
-        let words = words_of_identifier(name);
-        let mut found = words.iter().filter_map(|word| {
-            let advice = self.identifier_words.get(word.as_str())?;
-            Some((word.clone(), *advice))
-        });
-        found.next().or_else(|| {
-            let prose: Vec<_> = words
-                .into_iter()
-                .map(|word| ProseWord { word, line: 1 })
-                .collect();
-            let at = (0..prose.len()).find_map(|at| self.phrase_at(&prose, at));
-            at.map(|((phrase, advice), _)| (phrase.to_owned(), advice))
+        self.metaphor_in(name).or_else(|| {
+            let words = words_of_identifier(name).into_iter();
+            let prose: Vec<_> = words.map(|word| ProseWord { word, line: 1 }).collect();
+            let found = (0..prose.len()).find_map(|at| self.phrase_at(&prose, at));
+            found.map(|((phrase, advice), _)| (phrase.to_owned(), advice))
         })
     }
 
     /// One finding for each name of the file, where it is first.
     fn check_names(&self, path: &str, tokens: &[Token<'_>]) -> Vec<TidyFinding> {
         let mut findings = Vec::new();
-        let mut seen = HashSet::new();
+        let (mut checked, mut reported) = (HashSet::new(), HashSet::new());
         let mut before = "";
         for token in tokens
             .iter()
             .filter(|token| token.kind != TokenKind::Comment)
         {
-            let defined = std::mem::replace(&mut before, token.text);
-            if token.kind != TokenKind::Word {
+            let kind = NameKind::after(std::mem::replace(&mut before, token.text));
+            if token.kind != TokenKind::Word || !checked.insert((kind, token.text)) {
                 continue;
             }
-            let table = match defined {
-                "struct" | "enum" | "trait" | "type" | "union" => &self.type_names,
-                "fn" => &self.function_names,
-                _ => &self.identifiers,
-            };
-            let advice = table
-                .get(token.text)
-                .or_else(|| self.identifiers.get(token.text));
-            let advice = advice.map(|advice| (token.text.to_owned(), *advice));
-            let advice = advice.or_else(|| self.metaphor_in(token.text));
-            if let Some((word, advice)) = advice
-                && seen.insert(token.text)
+            if let Some((word, advice)) = self.fault_of_name(kind, token.text)
+                && reported.insert(token.text)
             {
                 let text = format!("name `{}`: for `{word}` write {advice}", token.text);
                 findings.push(TidyFinding::new(RULE, path, token.line, text));
             }
         }
         findings
+    }
+
+    /// The metaphor in a name, and what to write instead.
+    fn fault_of_name(&self, kind: NameKind, name: &str) -> Option<(String, &'static str)> {
+        let defined = match kind {
+            NameKind::Type => self.type_names.get(name),
+            NameKind::Function => self.function_names.get(name),
+            NameKind::Other => None,
+        };
+        let advice = defined.or_else(|| self.identifiers.get(name));
+        let whole = advice.map(|advice| (name.to_owned(), *advice));
+        whole.or_else(|| self.metaphor_in(name))
     }
 
     fn metaphor_in(&self, name: &str) -> Option<(String, &'static str)> {

@@ -66,8 +66,10 @@ impl RustFile {
 
     /// Lines that are not compiled for tests only.
     pub(crate) fn production_lines(&self) -> usize {
-        (1..=self.lines)
-            .filter(|line| !self.is_test_line(*line))
-            .count()
+        if is_test_target(&self.path) {
+            return 0;
+        }
+        let is_test = |line: &usize| self.test_lines.iter().any(|lines| lines.contains(line));
+        (1..=self.lines).filter(|line| !is_test(line)).count()
     }
 }

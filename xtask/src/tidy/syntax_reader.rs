@@ -276,8 +276,11 @@ impl<'ast> Visit<'ast> for SyntaxReader {
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
-        if let Some(first) = path.segments.first() {
-            let line = first.ident.span().start().line;
+        let first = path.segments.first().map(|segment| &segment.ident);
+        let leads_out =
+            |first: &&syn::Ident| ["crate", "self", "super"].iter().any(|word| *first == word);
+        if let Some(first) = first.filter(leads_out) {
+            let line = first.span().start().line;
             let segments: Vec<_> = path.segments.iter().map(|s| s.ident.to_string()).collect();
             self.add_import(&segments, None, line);
         }
