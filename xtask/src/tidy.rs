@@ -31,10 +31,11 @@ use finding::{FindingCounts, RULES, TidyFinding};
 use markdown::MarkdownFile;
 use phrases::PhraseRule;
 use rust_file::RustFile;
+use std::cmp::Reverse;
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 /// Most findings that are printed of a rule and crate whose count rose.
 const MOST_PRINTED: usize = 50;
@@ -77,7 +78,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
     let mut text = table(&limit, &now);
     let seconds = started.elapsed().as_secs_f64();
     text.push_str(&format!("{} files in {seconds:.1} s\n", files.len()));
-    text.push_str(&text_of_changes(&changes, &findings));
+    let modified = |path: &str| fs::metadata(root.join(path)).ok()?.modified().ok();
+    text.push_str(&text_of_changes(&changes, &findings, &modified));
     print(&text);
     Ok(changes.is_empty())
 }
@@ -225,8 +227,13 @@ fn table(limit: &FindingCounts, now: &FindingCounts) -> String {
     text
 }
 
-/// Each change, and the findings of the rules and crates whose counts rose.
-fn text_of_changes(changes: &[Change], findings: &[TidyFinding]) -> String {
+/// Each change, and the findings of the rules and crates whose counts rose. Those in the files that
+/// were modified last come first.
+fn text_of_changes(
+    changes: &[Change],
+    findings: &[TidyFinding],
+    modified: &dyn Fn(&str) -> Option<SystemTime>,
+) -> String {
     let mut text = String::new();
     for change in changes.iter().filter(|change| change.is_rise()) {
         let Change {
@@ -241,8 +248,15 @@ fn text_of_changes(changes: &[Change], findings: &[TidyFinding]) -> String {
         let of_cell = findings
             .iter()
             .filter(|f| f.rule == rule && f.krate == *krate);
-        text.extend(of_cell.clone().take(MOST_PRINTED).map(line_of_finding));
-        let rest = of_cell.count().saturating_sub(MOST_PRINTED);
+        let mut of_cell: Vec<_> = of_cell.collect();
+        of_cell.sort_by_cached_key(|finding| Reverse(modified(&finding.path)));
+        text.extend(
+            of_cell
+                .iter()
+                .take(MOST_PRINTED)
+                .map(|finding| line_of_finding(finding)),
+        );
+        let rest = of_cell.len().saturating_sub(MOST_PRINTED);
         if rest > 0 {
             text.push_str(&format!(
                 "{rest} more: run `cargo xtask tidy --list {rule}`\n"
@@ -274,6 +288,7 @@ fn text_of_changes(changes: &[Change], findings: &[TidyFinding]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn change(krate: &str, before: usize, now: usize) -> Change {
         let (rule, krate) = ("line-width".to_owned(), krate.to_owned());
@@ -285,6 +300,26 @@ mod tests {
         }
     }
 
+    const NEVER: &dyn Fn(&str) -> Option<SystemTime> = &|_| None;
+
+    #[test]
+    fn findings_of_the_file_modified_last_come_first() {
+        let finding = |path: &str| TidyFinding::new("line-width", path, 7, "text".to_owned());
+        let findings = ["a", "b", "c"].map(|name| finding(&format!("crates/job/src/{name}.rs")));
+        let second = Duration::from_secs(1);
+        let modified = |path: &str| {
+            let age = if path.ends_with("b.rs") {
+                second
+            } else {
+                2 * second
+            };
+            Some(SystemTime::UNIX_EPOCH + 9 * second - age)
+        };
+        let text = text_of_changes(&[change("job", 0, 3)], &findings, &modified);
+        let names: Vec<_> = text.lines().skip(2).map(|line| &line[15..16]).collect();
+        assert_eq!(names, ["b", "a", "c"]);
+    }
+
     #[test]
     fn risen_count_prints_the_findings_of_its_rule_and_crate() {
         let finding = |rule, path: &str| TidyFinding::new(rule, path, 7, "text".to_owned());
@@ -293,24 +328,24 @@ mod tests {
             finding("line-width", "crates/study/src/b.rs"),
             finding("phrases", "crates/job/src/c.rs"),
         ];
-        let text = text_of_changes(&[change("job", 0, 1)], &findings);
+        let text = text_of_changes(&[change("job", 0, 1)], &findings, NEVER);
         let wanted = "\nerror: line-width in job: 1, the baseline has 0\n\
              crates/job/src/a.rs:7: line-width (job): text\n";
         assert_eq!(text, wanted);
         let many = vec![findings[0].clone(); MOST_PRINTED + 2];
-        let text = text_of_changes(&[change("job", 0, 52)], &many);
+        let text = text_of_changes(&[change("job", 0, 52)], &many, NEVER);
         assert!(text.ends_with("2 more: run `cargo xtask tidy --list line-width`\n"));
         assert_eq!(text.lines().count(), MOST_PRINTED + 3);
     }
 
     #[test]
     fn fallen_count_prints_how_to_lower_the_baseline() {
-        let text = text_of_changes(&[change("job", 3, 1), change("study", 2, 0)], &[]);
+        let text = text_of_changes(&[change("job", 3, 1), change("study", 2, 0)], &[], NEVER);
         assert!(text.contains("line-width in job: the count fell from 3 to 1\n"));
         assert!(
             text.ends_with("run `cargo xtask tidy --lower` and commit xtask/tidy-baseline.toml\n")
         );
-        assert_eq!(text_of_changes(&[], &[]), "");
+        assert_eq!(text_of_changes(&[], &[], NEVER), "");
     }
 
     #[test]
