@@ -285,10 +285,25 @@ fn add_literal(prose: &mut Vec<ProseWord>, text: &str, line: usize) {
     // The name of the user, or of a flag.
     if text.contains(' ') {
         for (index, text) in text.lines().enumerate() {
-            add_words_of_line(prose, text.trim_end_matches('\\'), line + index, false);
+            let text = without_placeholders(text.trim_end_matches('\\'));
+            add_words_of_line(prose, &text, line + index, false);
         }
     }
     end_clause(prose, line);
+}
+
+/// Replaces the `{name}` of a format string, which is a name of the code, with `{}`.
+fn without_placeholders(text: &str) -> String {
+    let mut kept = String::new();
+    let mut is_inside = false;
+    for c in text.chars() {
+        is_inside &= c != '}';
+        if !is_inside {
+            kept.push(c);
+        }
+        is_inside |= c == '{';
+    }
+    kept
 }
 
 /// Adds a paragraph of a document.
@@ -408,6 +423,8 @@ mod tests {
         assert!(!is_found("/// It waits in, vain."));
         assert!(!is_found("/// The user `nobody` has no rights."));
         assert!(!is_found("let user = \"nobody\";"));
+        assert!(!is_found("let text = format!(\"{told} was {heard}\");"));
+        assert!(is_found("let text = format!(\"{a} was told {b}\");"));
         assert!(is_found("// After a look at it."));
         assert!(is_found("// That is nobody's."));
         assert!(!is_found("// After a look-up of it."));
