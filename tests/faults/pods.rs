@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use iosonde_e2e::Run;
-use iosonde_e2e::kube::{cluster, in_node, kubectl, kubectl_with};
+use iosonde_e2e::kube::{cluster, create_namespace, in_node, kubectl, kubectl_with};
 use iosonde_e2e::program::{Invocation, Running};
 use rustix::process::Signal;
 
@@ -139,7 +139,7 @@ impl Lab {
         let lab = Lab {
             namespace: format!("faults-{name}"),
         };
-        kubectl(&["create", "namespace", &lab.namespace]);
+        create_namespace(&lab.namespace);
         let theirs =
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: theirs}\ndata: {of: somebody}\n";
         lab.kubectl_with(&["apply", "-f", "-"], theirs);

@@ -3,6 +3,11 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Time in which a new namespace must have its default service account.
+const ACCOUNT_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// The directory of the cluster.
 ///
@@ -20,6 +25,29 @@ pub fn cluster() -> PathBuf {
 /// When it fails.
 pub fn kubectl(words: &[&str]) -> String {
     kubectl_with(words, "")
+}
+
+/// Creates a namespace and waits for its default service account, without which no pod is admitted.
+/// A controller manager whose API server has just restarted takes some seconds for it.
+///
+/// # Panics
+/// When the account is not there in time.
+pub fn create_namespace(name: &str) {
+    kubectl(&["create", "namespace", name]);
+    let account = [
+        "-n",
+        name,
+        "get",
+        "serviceaccount/default",
+        "--ignore-not-found",
+        "-o",
+        "name",
+    ];
+    let begun = Instant::now();
+    while kubectl(&account).is_empty() {
+        assert!(begun.elapsed() < ACCOUNT_TIMEOUT, "{name} has no account");
+        sleep(Duration::from_millis(100));
+    }
 }
 
 /// kubectl with a text on its standard input.

@@ -13,7 +13,7 @@ mod studies;
 mod targets;
 
 use iosonde_e2e::Scratch;
-use iosonde_e2e::kube::{cluster, kubectl, kubectl_with};
+use iosonde_e2e::kube::{cluster, create_namespace, kubectl, kubectl_with};
 use iosonde_e2e::program::{Invocation, iosonde};
 use iosonde_e2e::terminal::Terminal;
 use rustix::process::{Pid, Signal, kill_process};
@@ -37,8 +37,7 @@ struct Lab {
 impl Lab {
     fn new(name: &str) -> Lab {
         let lab = Lab::without_namespace(name);
-        kubectl(&["create", "namespace", &lab.namespace]);
-        lab.wait_for("serviceaccount/default");
+        create_namespace(&lab.namespace);
         lab
     }
 
@@ -46,17 +45,6 @@ impl Lab {
     fn without_namespace(name: &str) -> Lab {
         Lab {
             namespace: format!("{name}-{}", std::process::id()),
-        }
-    }
-
-    fn wait_for(&self, what: &str) {
-        let begun = Instant::now();
-        while self
-            .kubectl(&["get", what, "--ignore-not-found", "-o", "name"])
-            .is_empty()
-        {
-            assert!(begun.elapsed() < PATIENCE, "no {what}");
-            std::thread::sleep(Duration::from_millis(100));
         }
     }
 
