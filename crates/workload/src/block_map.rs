@@ -1,15 +1,14 @@
 //! The random map for blocks of mixed sizes: one bit for each smallest block of a file, as in fio.
 //!
-//! An I/O takes the free blocks that follow its first one, and is cut short where a block is taken. Blocks of one size
-//! need no bits: see [`permutation`](super::permutation).
+//! An I/O takes the free blocks that follow its first block. It is cut short at the first used
+//! block. Blocks of one size need no bits: see [`permutation`](super::permutation).
 
-/// Bits in a word.
 const WORD_BITS: u64 = 64;
 
-/// Which blocks of `0..blocks` were used in this pass.
+/// A bitmap of the blocks `0..blocks` used in this pass.
 ///
-/// A bit of the lowest level is a block; a bit of each further level is a word of the level below, set when that word is
-/// full. Bits behind the end are set, so that they are never found free.
+/// Each bit of the lowest level is a block. Each bit of a higher level is a word of the level
+/// below, set when that word is full. Bits past the end are always set, so they are never free.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockMap {
     blocks: u64,
@@ -17,10 +16,10 @@ pub struct BlockMap {
 }
 
 impl BlockMap {
-    /// Blocks of the largest map: 4 GiB of memory.
+    /// Block limit of a map: 4 GiB of memory.
     pub const BLOCKS_MAX: u64 = 1 << 35;
 
-    /// A map of free blocks; `None` where it would be larger than [`BlockMap::BLOCKS_MAX`].
+    /// A map with all blocks free; `None` if it would exceed [`BlockMap::BLOCKS_MAX`].
     pub fn new(blocks: u64) -> Option<Self> {
         if blocks > Self::BLOCKS_MAX {
             return None;
@@ -51,7 +50,7 @@ impl BlockMap {
         self.take_padding();
     }
 
-    /// Takes the bits behind the end of each level.
+    /// Sets the bits past the end of each level.
     fn take_padding(&mut self) {
         let mut bits = self.blocks;
         for level in &mut self.levels {
@@ -62,7 +61,7 @@ impl BlockMap {
         }
     }
 
-    /// The first free block from `block` on, else the first free one of all; `None` when all are taken.
+    /// The first free block at or after `block`, else the first free block of the map, else `None`.
     #[inline]
     pub fn next_free(&self, block: u64) -> Option<u64> {
         self.free_from(block).or_else(|| self.free_from(0))
@@ -83,7 +82,7 @@ impl BlockMap {
         None
     }
 
-    /// The first free block below a bit of the level at this height.
+    /// The first free block below a bit of the level at `height`.
     fn descend(&self, height: usize, bit: u64) -> u64 {
         self.levels[..height].iter().rev().fold(bit, |bit, level| {
             let free = level[bit as usize].trailing_ones();
@@ -92,7 +91,8 @@ impl BlockMap {
         })
     }
 
-    /// Takes at most `count` blocks from `block` on, up to the first that is taken. Returns how many were free.
+    /// Marks at most `count` blocks from `block` on as used, up to the first used block. Returns
+    /// the number of blocks that were free.
     #[inline]
     pub fn take(&mut self, block: u64, count: u64) -> u64 {
         let end = block.saturating_add(count).min(self.blocks);
@@ -112,7 +112,7 @@ impl BlockMap {
         at.saturating_sub(block)
     }
 
-    /// Sets bits of a word of the lowest level, and the bits above it of words that are full now.
+    /// Sets bits of a word of the lowest level, and the bits above it for words that became full.
     fn set(&mut self, mut index: usize, mut bits: u64) {
         for level in &mut self.levels {
             level[index] |= bits;
@@ -148,7 +148,7 @@ mod tests {
     }
 
     proptest! {
-        /// Beside a list of bools.
+        /// Compares the map with a list of bools.
         #[test]
         fn map_agrees_with_a_plain_list(
             blocks in 1u64..20_000,

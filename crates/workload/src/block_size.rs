@@ -1,12 +1,12 @@
-//! Lengths: `bs`, `bsrange`, `bssplit`, and how they are rounded.
+//! Block sizes: `bs`, `bsrange`, `bssplit`, and their rounding.
 
 use super::rng::Rng;
 use iosonde_job::plan::BlockSize;
 
-/// Draws the lengths of one direction.
+/// The distribution of block sizes of one direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sizes {
-    /// Always the same.
+    /// One size in bytes.
     Fixed(u64),
     /// `bsrange`.
     Range {
@@ -19,21 +19,21 @@ pub enum Sizes {
     },
     /// `bssplit`.
     Split {
-        /// Lengths in bytes, each with the sum of the weights up to and with it.
+        /// Lengths in bytes, each with the cumulative weight up to and including it.
         parts: Box<[(u64, u64)]>,
         /// Smallest length in bytes.
         min: u64,
     },
 }
 
-/// How often a length that does not fit is drawn again before the smallest is taken.
+/// Draws per I/O before [`Sizes::draw_fitting`] falls back to the smallest length.
 const REDRAWS: usize = 64;
 
 impl Sizes {
-    /// The draw for a block size of the plan.
+    /// The distribution for a block size of the plan.
     ///
-    /// As in fio, lengths are rounded down to multiples of the smallest unless `bs_unaligned` is given: with
-    /// `bssplit=4k/50:6k/50` all blocks have 4k.
+    /// As in fio, lengths are rounded down to multiples of the smallest one unless `bs_unaligned`
+    /// is given: with `bssplit=4k/50:6k/50` all blocks have 4k.
     pub fn new(block_size: &BlockSize, unaligned: bool) -> Self {
         let min = block_size.min();
         let step = if unaligned { 1 } else { min };
@@ -83,7 +83,7 @@ impl Sizes {
         }
     }
 
-    /// The one length, where there is only one.
+    /// The length, if there is only one.
     pub fn fixed(&self) -> Option<u64> {
         match self {
             Sizes::Fixed(bytes) => Some(*bytes),
@@ -91,7 +91,7 @@ impl Sizes {
         }
     }
 
-    /// The next length.
+    /// Draws the next length, in bytes.
     #[inline]
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         match self {
@@ -104,7 +104,7 @@ impl Sizes {
         }
     }
 
-    /// The next length that is at most `room_bytes`: drawn again until it fits. `None` if not even the smallest does.
+    /// Draws lengths until one is at most `room_bytes`. `None` if even the smallest is larger.
     #[inline]
     pub fn draw_fitting(&self, room_bytes: u64, rng: &mut Rng) -> Option<u64> {
         if self.min() > room_bytes {
@@ -119,9 +119,9 @@ impl Sizes {
         Some(self.min())
     }
 
-    /// The length below which a share `q` (0 to 1, exclusive) of the draws of a range fall, by fio's rule:
-    /// min + q max, cut off at max and rounded down to the step. Where max is a multiple of min, each multiple is
-    /// equally likely; with `bs_unaligned`, a share min / max of the draws is max.
+    /// The quantile `q` (at least 0, below 1) of the lengths, by fio's rule for a range: min + q
+    /// max, limited to max and rounded down to the step. If max is a multiple of min, all multiples
+    /// are equally likely. With `bs_unaligned`, a share min / max of the draws is max.
     fn quantile(&self, q: f64) -> u64 {
         match self {
             Sizes::Fixed(bytes) => *bytes,

@@ -1,13 +1,13 @@
-//! When the sequence of a clone ends: bytes, loops, passes and `number_ios`.
+//! The end of a clone's sequence: bytes, loops, passes and `number_ios`.
 
 use super::files::FileLayout;
 use super::position::Rules;
 use iosonde_job::plan::{Direction, Job, Mode};
 
-/// Ends of the sequence.
+/// Limits of the sequence.
 #[derive(Debug, Clone)]
 pub(super) struct Budget {
-    /// Bytes over all passes; of trimwrite, those of the writes.
+    /// Limit of bytes over all passes; trimwrite counts its writes only.
     pub(super) total_bytes: u64,
     /// `io_size`.
     pub(super) io_bytes: Option<u64>,
@@ -17,12 +17,12 @@ pub(super) struct Budget {
     pub(super) endless: bool,
 }
 
-/// What has been made.
+/// Counters of the sequence so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Progress {
     pub(super) passes: u64,
     pub(super) total_bytes: u64,
-    /// Counts the trims of trimwrite too.
+    /// Also counts the trims of trimwrite.
     pub(super) moved_bytes: u64,
     pub(super) ios: u64,
     pub(super) ended: bool,
@@ -63,13 +63,14 @@ impl Budget {
         }
     }
 
-    /// Whether all that may be issued was issued.
+    /// Whether the sequence has issued all its I/Os.
     pub(super) fn is_over(&self, progress: &Progress) -> bool {
         let spent = progress.total_bytes >= self.total_bytes || progress.ios >= self.max_ios;
         progress.ended || (spent && !self.endless)
     }
 
-    /// fio's rule: the loops first, then until less than a largest block is missing from `io_size`.
+    /// Whether another pass may follow, by fio's rule: first all loops, then until less than one
+    /// largest block is missing from `io_size`.
     pub(super) fn allows_pass_after(&self, progress: &Progress) -> bool {
         let missing = self
             .io_bytes
@@ -80,7 +81,7 @@ impl Budget {
             || (missing > 0 && missing >= self.max_block_bytes)
     }
 
-    /// How many I/Os of this length may be issued before the sequence ends.
+    /// Number of I/Os of this length that may be issued before the sequence ends.
     pub(super) fn ios_left(&self, progress: &Progress, len: u64) -> u64 {
         if progress.ended {
             return 0;

@@ -1,17 +1,18 @@
-//! What write buffers hold.
+//! Contents of write buffers.
 //!
-//! The default costs next to nothing per I/O: buffers are random from the start, so that nothing compresses them, and
-//! each write changes one word in every 512 bytes, so that nothing deduplicates them. Compressible and duplicate
-//! contents are made anew for every write.
+//! The default costs almost no CPU per I/O. Buffers are filled with random bytes once, so that the
+//! data cannot be compressed. Each write changes one word in every 512 bytes, so that the data
+//! cannot be deduplicated. Compressible and duplicate contents are generated anew for every write.
 
 use super::rados_bench;
 use super::rng::{Rng, Seeds, Stream, mix64};
 use iosonde_job::plan::{BufferFill, Buffers};
 
-/// Storage that deduplicates or compresses does so in units of at least this many bytes.
+/// Smallest unit in which storage deduplicates or compresses.
 const SECTOR_BYTES: usize = 512;
 
-/// Names the units that a clone writes: its `n`-th new one is `mix64(key ^ n)`, and the first of them are its working set.
+/// The key of the units that a clone writes. Its `n`-th new unit is `mix64(key ^ n)`; the first
+/// units are its dedupe working set.
 pub fn working_set_key(seeds: &Seeds) -> u64 {
     seeds.derive(Stream::Dedupe, 2)
 }
@@ -23,13 +24,13 @@ pub struct BufferFiller {
     compress_percent: u8,
     compress_chunk_bytes: usize,
     dedupe: Option<Dedupe>,
-    /// Contents are drawn for each so many bytes of a buffer: the smallest write.
+    /// Smallest write in bytes. The contents of each such unit of a buffer are drawn separately.
     unit_bytes: usize,
     contents: Rng,
     scrambles: u64,
 }
 
-/// What happens to a buffer before each write.
+/// The change of a buffer before each write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Fill {
     Keep,
@@ -43,19 +44,19 @@ struct Dedupe {
     percent: u8,
     rng: Rng,
     last_seed: u64,
-    /// The units that duplicates are chosen from; `None`: the last one is repeated.
+    /// The units that duplicates are chosen from; `None` repeats the last unit.
     working_set: Option<WorkingSet>,
 }
 
-/// The first new units of one clone, or of several.
+/// The dedupe working set: the first new units of one clone or of several clones.
 #[derive(Debug, Clone)]
 struct WorkingSet {
-    /// Units of each clone.
+    /// Units per clone.
     units: u64,
     /// Keys of the clones whose units are repeated.
     keys: Vec<u64>,
     own_key: u64,
-    /// New units so far.
+    /// New units written so far.
     written: u64,
 }
 
@@ -73,7 +74,7 @@ impl Fill {
     }
 }
 
-/// From which byte on the buffers of such writes hold the same from the first write to the last; `None`: all of them changes.
+/// First byte from which all writes have the same contents. `None` if every byte may change.
 pub fn constant_from(buffers: &Buffers) -> Option<usize> {
     match Fill::of(buffers) {
         Fill::Keep => Some(0),
@@ -83,8 +84,8 @@ pub fn constant_from(buffers: &Buffers) -> Option<usize> {
 }
 
 impl BufferFiller {
-    /// A filler for `buffers`. `unit_bytes` is the smallest write; `size_bytes`, the job's size, decides how many
-    /// units a dedupe working set has.
+    /// A filler for `buffers`. `unit_bytes` is the smallest write. `size_bytes` is the size of the
+    /// job; it determines the number of units of a dedupe working set.
     pub fn new(buffers: &Buffers, unit_bytes: u64, size_bytes: u64, seeds: &Seeds) -> Self {
         let unit_bytes = unit_bytes.clamp(1, 1 << 30) as usize;
         let dedupe = (buffers.dedupe_percent > 0).then(|| Dedupe {
@@ -113,7 +114,7 @@ impl BufferFiller {
         }
     }
 
-    /// Takes duplicates from the working sets of all these clones (`dedupe_global`).
+    /// Draws duplicates from the working sets of all these clones (`dedupe_global`).
     pub fn share_working_sets(&mut self, keys: &[u64]) {
         let set = self
             .dedupe
@@ -150,7 +151,8 @@ impl BufferFiller {
         }
     }
 
-    /// One word in each sector, at a place that moves from write to write: no two sectors written are alike.
+    /// Changes one word in each sector. The position of the word differs from write to write, so no
+    /// two written sectors are equal.
     fn scramble(&mut self, buf: &mut [u8], offset: u64) {
         self.scrambles = self.scrambles.wrapping_add(1);
         let mark = mix64(self.scrambles);
@@ -189,7 +191,7 @@ impl BufferFiller {
 }
 
 impl Dedupe {
-    /// The seed of the next unit's contents: an old one in `percent` of 100 cases.
+    /// The seed of the next unit's contents. It repeats an earlier seed in `percent` of 100 cases.
     fn next_seed(&mut self) -> u64 {
         let repeats = self.rng.percent(self.percent);
         let Some(set) = &mut self.working_set else {
@@ -208,7 +210,7 @@ impl Dedupe {
     }
 }
 
-/// What compressible parts hold: the pattern, or zeros.
+/// The contents of compressible parts: the pattern, or zeros.
 fn pattern_of(buffers: &Buffers) -> &[u8] {
     match &buffers.fill {
         BufferFill::Pattern(pattern) => pattern,
@@ -216,7 +218,7 @@ fn pattern_of(buffers: &Buffers) -> &[u8] {
     }
 }
 
-/// Random bytes, of which the last `compress_percent` of every chunk are a pattern.
+/// Fills a unit with random bytes. The last `compress_percent` of every chunk hold the pattern.
 fn fill_unit(
     rng: &mut Rng,
     unit: &mut [u8],
@@ -236,7 +238,7 @@ fn fill_unit(
     }
 }
 
-/// The pattern over and over; zeros if it is empty.
+/// Fills `buf` with repetitions of the pattern, or with zeros if it is empty.
 pub(super) fn repeat(pattern: &[u8], buf: &mut [u8]) {
     if pattern.is_empty() {
         buf.fill(0);
@@ -351,7 +353,7 @@ mod tests {
         let repeated = writes(&buffers, 5000);
         let distinct = repeated.iter().collect::<HashSet<_>>().len() as f64 / 5000.0;
         assert!((distinct - 0.6).abs() < 0.03, "{distinct}");
-        // 1 GiB of 4k units: a working set of 0 per cent still has one unit.
+        // The size is 1 GiB in units of 4 KiB. A working set of 0 per cent still has one unit.
         buffers.dedupe_working_set_percent = Some(0);
         let from_set = writes(&buffers, 5000);
         let mut counts = std::collections::HashMap::new();
@@ -362,7 +364,7 @@ mod tests {
         assert!((top - 0.4).abs() < 0.03, "{top}");
     }
 
-    /// The distinct units that clones with these seeds write, by themselves and together.
+    /// The number of distinct units that two clones write, for each clone and for both together.
     fn distinct(global: bool) -> (Vec<usize>, usize) {
         let buffers = Buffers {
             dedupe_percent: 50,
@@ -390,7 +392,7 @@ mod tests {
 
     #[test]
     fn a_working_set_is_of_units_that_are_written() {
-        // 1000 of 2000 units are new, and the others repeat some of the first 1000 new ones.
+        // 1000 of 2000 units are new. The others repeat some of the first 1000 new units.
         let (each, both) = distinct(false);
         assert!(each.iter().all(|n| (900..1150).contains(n)), "{each:?}");
         assert_eq!(both, each[0] + each[1]);
@@ -398,7 +400,8 @@ mod tests {
 
     #[test]
     fn a_global_working_set_is_shared_between_jobs() {
-        // Half of the duplicates are of the other job: more new ones in each, none more in both.
+        // Half of the duplicates come from the other job. Each job alone has more distinct units,
+        // both together do not.
         let (each, both) = distinct(true);
         assert!(each.iter().all(|n| (1250..1600).contains(n)), "{each:?}");
         assert!((2000..2400).contains(&both), "{both}");

@@ -1,43 +1,44 @@
 //! Draws with replacement: zipf, pareto, normal and zoned, as in fio's `random_distribution`.
 //!
-//! A value of zipf, pareto or normal is turned into a block as fio does it: times a constant, plus a shift, modulo the number
-//! of blocks. Hot blocks are scattered over the range thereby, also where a centre is given. Where the number of blocks is a
-//! power of two each value has a block of its own; else some share one, and other blocks are never drawn (a third of them,
-//! where the number has a large odd factor).
+//! A value of zipf, pareto or normal becomes a block by fio's rule: it is multiplied by a constant
+//! and shifted, modulo the number of blocks. The rule scatters hot blocks over the range, even if a
+//! centre is given. If the number of blocks is a power of two, each value has its own block.
+//! Otherwise some values share a block and other blocks are never drawn: up to a third of the
+//! blocks if their number has a large odd factor.
 
 use super::rng::Rng;
 use iosonde_job::plan;
 use iosonde_job::plan::Direction;
 
-/// Why a distribution cannot be drawn from.
+/// The reason why a distribution cannot be drawn from.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DistributionError {
-    /// A parameter outside of the range where the distribution exists.
+    /// A parameter is outside the range for which the distribution exists.
     #[error("random_distribution={name}: {value} is out of range, it must be {allowed}")]
     Parameter {
         /// zipf, pareto or normal.
         name: &'static str,
-        /// What was given.
+        /// The parameter given.
         value: f64,
-        /// What would be right.
+        /// The allowed range, as text.
         allowed: &'static str,
     },
-    /// A zone reaches behind the end of the file.
+    /// A zone reaches past the end of the file.
     #[error(
         "random_distribution=zoned_abs: zones of {zones_bytes} bytes exceed the {available_bytes} bytes of the file"
     )]
     ZonesExceedFile {
-        /// Sum of the zones.
+        /// Sum of the zones in bytes.
         zones_bytes: u64,
-        /// What there is.
+        /// Length of the file in bytes.
         available_bytes: u64,
     },
-    /// A zone that is to be accessed holds no block.
+    /// A zone with accesses holds no block.
     #[error("random_distribution: zone {index} is smaller than one block of {block_bytes} bytes")]
     EmptyZone {
-        /// Counted from 0.
+        /// Index of the zone, from 0.
         index: usize,
-        /// The block size.
+        /// The block size in bytes.
         block_bytes: u64,
     },
 }
@@ -45,23 +46,24 @@ pub enum DistributionError {
 /// Draws block numbers in `0..blocks`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Blocks {
-    /// Each block equally likely.
+    /// All blocks are equally likely.
     Uniform(u64),
-    /// Few blocks are drawn often.
+    /// A few blocks are drawn often, by Zipf's law.
     Zipf(Zipf, Placement),
-    /// As above, by another law.
+    /// A few blocks are drawn often, by Pareto's law.
     Pareto(Pareto, Placement),
-    /// A bell around one place.
+    /// A bell curve around one block.
     Normal(Normal, Placement),
-    /// Uniform within zones that have shares of the accesses.
+    /// Uniform within zones. Each zone has its share of the accesses.
     Zoned(Zones),
 }
 
 impl Blocks {
-    /// The draw for `direction` over `blocks` positions of `block_bytes` each. `blocks` must be at least 1.
+    /// The distribution for `direction` over `blocks` positions of `block_bytes` each. `blocks`
+    /// must be at least 1.
     ///
     /// # Errors
-    /// Parameters for which the distribution does not exist, and zones that do not fit.
+    /// Fails if a parameter is out of range or a zone does not fit.
     pub fn new(
         distribution: &plan::Distribution,
         direction: Direction,
@@ -84,7 +86,7 @@ impl Blocks {
                 deviation_percent,
                 center,
             } => {
-                // As in fio: a centre below the middle is a shift of 32 bits that wraps around.
+                // As in fio, a centre below the middle is a shift of 32 bits that wraps around.
                 let shift = center.map_or(0, |center| unit(center - 0.5) as i64 as u32);
                 Blocks::Normal(
                     Normal::new(blocks, *deviation_percent)?,
@@ -106,7 +108,7 @@ impl Blocks {
         })
     }
 
-    /// The same draw with values in their order, not scattered.
+    /// The same distribution with values in their order, not scattered.
     pub fn in_order(mut self) -> Self {
         match &mut self {
             Blocks::Zipf(_, placement)
@@ -117,7 +119,7 @@ impl Blocks {
         self
     }
 
-    /// The next block.
+    /// Draws the next block.
     #[inline]
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         match self {
@@ -130,17 +132,17 @@ impl Blocks {
     }
 }
 
-/// Where the values of a skewed distribution lie.
+/// The map from the values of a skewed distribution to blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placement {
     blocks: u64,
-    /// What values are multiplied by, modulo 2^64; 1 leaves them in their order.
+    /// Multiplier of the values, modulo 2^64; 1 keeps their order.
     multiplier: u64,
     shift: u64,
 }
 
 impl Placement {
-    /// Scattered over the range; where no shift is given, by one from `rng`.
+    /// Scatters values over the range. Without `shift` the shift is drawn from `rng`.
     fn scattered(blocks: u64, shift: Option<u64>, rng: &mut Rng) -> Self {
         Placement {
             blocks,
@@ -157,9 +159,9 @@ impl Placement {
 
 /// Zipf: rank k (from 0) has probability proportional to (k + 1)^-theta.
 ///
-/// Drawn exactly, by rejection from the integral of the density (W. Hörmann and G. Derflinger, "Rejection-inversion
-/// to generate variates from monotone discrete distributions", 1996). Unlike fio's method it needs no sum over all
-/// blocks, and theta may be 1 or more.
+/// The draw is exact, by rejection from the integral of the density (W. Hörmann and G. Derflinger,
+/// "Rejection-inversion to generate variates from monotone discrete distributions", 1996). Unlike
+/// fio's method it needs no sum over all blocks, and theta may be 1 or more.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Zipf {
     n: f64,
@@ -233,7 +235,7 @@ impl Zipf {
     }
 }
 
-/// Pareto as fio defines it: a share `h` of the blocks gets a share `1 - h` of the accesses, at every scale.
+/// Pareto as in fio: at every scale, a share `h` of the blocks gets `1 - h` of the accesses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pareto {
     n: u64,
@@ -265,23 +267,25 @@ impl Pareto {
     }
 }
 
-/// fio's bell in the middle of the range: the mean of twelve even draws, plus an even draw around 0.
+/// fio's bell curve around the middle: the mean of twelve uniform draws, plus one around 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Normal {
     n: u64,
-    /// Width of the draw around 0.
+    /// Width of the draw around 0, in blocks.
     spread: u64,
 }
 
-/// Even draws whose mean makes the bell: its standard deviation is a twelfth of the range.
+/// Uniform draws per mean. Twelve give a standard deviation of a twelfth of the range.
 const NORMAL_DRAWS: u64 = 12;
 
 impl Normal {
-    /// A bell over `n` blocks. As in fio, `deviation_percent` is not its standard deviation: it widens a bell of 8.3 % of the
-    /// range by an even draw that is this per cent of the range wide, at most half of it. 20 make 10.1 %.
+    /// A bell over `n` blocks. As in fio, `deviation_percent` is not the standard deviation: it
+    /// adds a uniform draw to a bell with a standard deviation of 8.3 % of the range. The draw is
+    /// `deviation_percent` of the range wide, at most half of it. With 20 the total standard
+    /// deviation is 10.1 %.
     ///
     /// # Errors
-    /// The deviation must be from 0 to 100.
+    /// Fails unless the deviation is from 0 to 100.
     pub fn new(n: u64, deviation_percent: f64) -> Result<Self, DistributionError> {
         if !(0.0..=100.0).contains(&deviation_percent) {
             return Err(DistributionError::Parameter {
@@ -306,7 +310,7 @@ impl Normal {
             return middle;
         }
         let mut offset = rng.below(self.spread) as i64 - (self.spread / 2) as i64;
-        // As in fio, what would leave the range is halved until it does not; 0 is reached at last.
+        // As in fio, an offset that leaves the range is halved until it fits, at the latest at 0.
         while offset != 0
             && middle
                 .checked_add_signed(offset)
@@ -318,7 +322,8 @@ impl Normal {
     }
 }
 
-/// One zone: blocks `start..start + blocks`, drawn when the percentage falls below `access_until`.
+/// One zone: blocks `start..start + blocks`. It is chosen by a drawn percentage below
+/// `access_until` that no earlier zone covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Zone {
     access_until: u64,
@@ -326,7 +331,7 @@ struct Zone {
     blocks: u64,
 }
 
-/// Zones in order; the shares of the accesses add up to 100.
+/// Zones in order, each with its share of the accesses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Zones {
     zones: Box<[Zone]>,
@@ -337,7 +342,7 @@ impl Zones {
     /// `zoned`: sizes in per cent of the range.
     ///
     /// # Errors
-    /// A zone with accesses but without a block.
+    /// Fails if a zone has accesses but no block.
     pub fn by_percent(
         zones: &[plan::PercentZone],
         blocks: u64,
@@ -356,7 +361,7 @@ impl Zones {
     /// `zoned_abs`: sizes in bytes; 0 is the rest of the range.
     ///
     /// # Errors
-    /// Zones that exceed the range, and a zone with accesses but without a block.
+    /// Fails if the zones exceed the range, or if a zone has accesses but no block.
     pub fn by_bytes(
         zones: &[plan::ByteZone],
         blocks: u64,

@@ -1,4 +1,4 @@
-//! Which file the next I/O goes to, and which part of it.
+//! The choice of the file for the next I/O, and the region of each file.
 
 use super::distribution::{Blocks, DistributionError};
 use super::rng::{Rng, Seeds, Stream};
@@ -7,28 +7,28 @@ use iosonde_job::plan::{Direction, Distribution, Extent, FileService, FileServic
 /// The part of one file that a clone works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileRegion {
-    /// Where the region starts, in bytes from the start of the file.
+    /// Start of the region, in bytes from the start of the file.
     pub start_bytes: u64,
     /// Length of the region in bytes.
     pub size_bytes: u64,
-    /// Length of the whole file or device in bytes. Sequential I/O whose last block crosses the region's end is
-    /// issued as long as it stays in the file, as in fio.
+    /// Length of the whole file or device in bytes. As in fio, a sequential block that crosses the
+    /// end of the region is issued if it ends within the file.
     pub file_bytes: u64,
 }
 
 /// The files of one clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileLayout {
-    /// One region for each file, in the order of their indexes.
+    /// One region per file, in the order of the file indexes.
     pub files: Vec<FileRegion>,
-    /// Bytes to move in each loop when there is no `io_size`: the job's `size`, or the sum of the regions.
+    /// Bytes to move in each loop without `io_size`: the job's `size`, or the sum of the regions.
     pub size_bytes: u64,
-    /// The job's `io_size` in bytes, if it gives one.
+    /// The job's `io_size` in bytes, if it has one.
     pub io_bytes: Option<u64>,
 }
 
 impl FileLayout {
-    /// The layout whose `size` is the sum of the regions.
+    /// A layout whose `size` is the sum of the regions.
     pub fn new(files: Vec<FileRegion>) -> Self {
         let sizes = files.iter().map(|file| file.size_bytes);
         let size_bytes = sizes.fold(0, u64::saturating_add);
@@ -39,7 +39,7 @@ impl FileLayout {
         }
     }
 
-    /// A single file that is used as a whole.
+    /// A layout of one file that is used as a whole.
     pub fn whole_file(bytes: u64) -> Self {
         FileLayout::new(vec![FileRegion {
             start_bytes: 0,
@@ -49,9 +49,10 @@ impl FileLayout {
     }
 }
 
-/// Where the region of clone `clone_index` starts, in bytes: `offset` + `offset_increment` x clone.
+/// Start of the region of clone `clone_index` in bytes: `offset` + `offset_increment` x clone.
 ///
-/// As in fio, only what has a part in per cent is aligned: upwards, to `offset_align` or else to the smallest block.
+/// As in fio, the start is aligned only if one of the two options is a percentage. It is rounded up
+/// to `offset_align`, or without that option to the smallest block.
 pub fn start_offset_bytes(
     files: &Files,
     clone_index: u32,
@@ -73,15 +74,15 @@ pub fn start_offset_bytes(
     }
 }
 
-/// As in fio, zipf, pareto and gauss draw one of 2^10 values for each file: the hottest file has those of 1024 ranks.
+/// As in fio, zipf, pareto and gauss draw one of 2^10 ranks per file: the hottest has 1024 ranks.
 const NONUNIFORM_SHIFT: u32 = 10;
 
-/// Picks files in the order of `file_service_type`, never more than `openfiles` at once.
+/// Picks files in the order of `file_service_type`, with at most `openfiles` files open at once.
 #[derive(Debug, Clone)]
 pub struct FilePicker {
     kind: FileServiceKind,
     draw: Option<Blocks>,
-    /// A drawn value is divided by two so often to be a file.
+    /// Right shift that turns a drawn value into a file index.
     shift: u32,
     every: u32,
     left: u32,
@@ -96,10 +97,10 @@ pub struct FilePicker {
 }
 
 impl FilePicker {
-    /// A picker over `count` files. `openfiles` of 0 is all.
+    /// A picker over `count` files. `openfiles` of 0 means all files.
     ///
     /// # Errors
-    /// Parameters of zipf, pareto or gauss that do not exist.
+    /// Fails if a parameter of zipf, pareto or gauss is out of range.
     pub fn new(
         service: FileService,
         count: u32,
@@ -149,7 +150,7 @@ impl FilePicker {
         })
     }
 
-    /// Whether files are drawn so unevenly that they start over by themselves instead of being done.
+    /// Whether the distribution over files is skewed. Such files start over and are never done.
     pub fn is_nonuniform(kind: FileServiceKind) -> bool {
         matches!(
             kind,
@@ -157,7 +158,7 @@ impl FilePicker {
         )
     }
 
-    /// The file of the next I/O; `None` when all are done.
+    /// The file of the next I/O; `None` if all files are done.
     #[inline]
     pub fn pick(&mut self) -> Option<u32> {
         if let Some(file) = self.current {
@@ -192,8 +193,9 @@ impl FilePicker {
         Some(file)
     }
 
-    /// The first file from `start` on, around the end, that is not done and is open or may be opened. There is one:
-    /// an open file is never done, and if none is open one may be opened.
+    /// The first file at or after `start`, with wrap-around, that is not done and is open or may be
+    /// opened. Such a file exists: an open file is never done, and if no file is open one may be
+    /// opened.
     fn first_usable(&self, start: u32) -> u32 {
         let count = self.done.len() as u32;
         let may_open = self.open_count < self.open_max;
@@ -203,7 +205,7 @@ impl FilePicker {
             .unwrap_or(start)
     }
 
-    /// The file has nothing left in this pass: it is closed and not picked again.
+    /// Closes a file that has no block left in this pass. It is not picked again in the pass.
     pub fn finish(&mut self, file: u32) {
         let file = file as usize;
         if !std::mem::replace(&mut self.done[file], true) {
@@ -215,7 +217,7 @@ impl FilePicker {
         self.current = None;
     }
 
-    /// All files are to be used again. With `rng` the draws start over too.
+    /// Makes all files available again. With `rng` the draws restart too.
     pub fn restart(&mut self, rng: Option<Rng>) {
         self.done.fill(false);
         self.open.fill(false);
@@ -241,7 +243,7 @@ mod tests {
         .unwrap()
     }
 
-    /// Picks until all files have given `blocks` I/Os each.
+    /// Picks files until each has issued `blocks` I/Os.
     fn order(mut picker: FilePicker, count: usize, blocks: u32) -> Vec<u32> {
         let mut left = vec![blocks; count];
         let mut order = Vec::new();
@@ -265,7 +267,7 @@ mod tests {
 
     #[test]
     fn round_robin_of_three_as_fio_does() {
-        // fio 3.33, four files of four blocks, roundrobin:3.
+        // From fio 3.33 with four files of four blocks and roundrobin:3.
         let order = order(picker(FileServiceKind::RoundRobin, 3, 4, 0), 4, 4);
         assert_eq!(order, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 0, 1, 2, 3]);
     }
@@ -278,7 +280,7 @@ mod tests {
 
     #[test]
     fn openfiles_limits_how_many_take_turns() {
-        // fio 3.33: --nrfiles=4 --openfiles=2.
+        // From fio 3.33 with --nrfiles=4 --openfiles=2.
         let order = order(picker(FileServiceKind::RoundRobin, 1, 4, 2), 4, 2);
         assert_eq!(order, [0, 1, 0, 1, 2, 3, 2, 3]);
     }
@@ -296,7 +298,8 @@ mod tests {
         );
     }
 
-    /// fio 3.33: 30, 562, 3584, 8674, 8570, 3667, 494 and 19 of 25,600 from the second file on.
+    /// fio 3.33 issues 30, 562, 3584, 8674, 8570, 3667, 494 and 19 of 25,600 I/Os from the second
+    /// file on.
     #[test]
     fn gauss_prefers_the_files_in_the_middle() {
         let mut picker = picker(FileServiceKind::Gauss(20.0), 1, 10, 0);
@@ -321,7 +324,8 @@ mod tests {
             seen[picker.pick().unwrap() as usize] += 1;
         }
         let top = f64::from(*seen.iter().max().unwrap()) / 10_000.0;
-        // fio 3.33: 23,019 of 25,600. It depends on how many of the hottest ranks one file has.
+        // fio 3.33: 23,019 of 25,600. The share depends on how many of the hottest ranks belong to
+        // one file.
         assert!((0.8..0.95).contains(&top), "{top}");
     }
 }

@@ -1,15 +1,15 @@
-//! The sequence of I/Os of one clone: a seeded state machine over files, directions, positions, syncs and accounts.
+//! The sequence of I/Os of one clone: a seeded state machine over files, offsets and budgets.
 //!
 //! # Passes
-//! A *pass* ends when no file has a block left: each block of the random map was used, or the end was reached. As fio
-//! does it (found by running fio 3.33):
-//! * All passes together move `size`, or `io_size` where it is given, times `loops`. `loops=N` makes at most N passes;
-//!   `io_size` adds passes until it is reached.
-//! * With `randrepeat` (the default) each pass repeats the same sequence; else each has its own.
-//! * Without a map (`norandommap`, or any distribution but uniform) there is one pass, and nothing repeats.
-//! * `time_based` never ends. Random files start over by themselves, each time in a new order, and so does a single
-//!   sequential file; several sequential files start over together when all are done. It overrides `number_ios` and
-//!   `io_size`.
+//! A *pass* ends when no file has a block left: every block of the random map is used, or the end
+//! of the region is reached. The rules are those of fio 3.33, found by running it:
+//! * All passes together move `loops` times `size`, or `loops` times `io_size` if it is given.
+//!   `loops=N` makes at most N passes; `io_size` adds passes until it is reached.
+//! * With `randrepeat` (the default) each pass repeats the same sequence, else it has its own.
+//! * Without a random map (`norandommap`, or any distribution but uniform) there is one pass.
+//! * `time_based` never ends. Each random file starts over on its own, each time in a new order,
+//!   and so does a single sequential file. Several sequential files start over together when all
+//!   are done. `time_based` overrides `number_ios` and `io_size`.
 //! * A last block that does not fit into the file is never issued.
 
 use super::block_size::Sizes;
@@ -22,7 +22,7 @@ use super::rng::{Seeds, Stream};
 use super::{Io, Op};
 use iosonde_job::plan::{Direction, Job, Mode};
 
-/// Why no sequence can be made.
+/// The reason why a workload has no sequence of I/Os.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum WorkloadError {
     /// The layout has no file.
@@ -31,18 +31,18 @@ pub enum WorkloadError {
     /// A block of this many bytes cannot be issued.
     #[error("block size {bytes} is out of range: it must be from 1 byte to 4 GiB - 1")]
     BlockSize {
-        /// What was asked for.
+        /// The block size of the job, in bytes.
         bytes: u64,
     },
-    /// Zones of no length.
+    /// A zone size or zone range is 0.
     #[error("zonemode=strided needs a zonesize and a zonerange above 0")]
     Zones,
-    /// The map of random blocks would take too much memory.
+    /// The random map would take too much memory.
     #[error(
         "a random map of {blocks} blocks is too large: the smallest block may be larger, or use norandommap or softrandommap=1"
     )]
     MapSize {
-        /// Smallest blocks in the file.
+        /// Number of smallest blocks in the file.
         blocks: u64,
     },
     /// The distribution does not exist or does not fit the file.
@@ -50,22 +50,22 @@ pub enum WorkloadError {
     Distribution(#[from] DistributionError),
 }
 
-/// Where a sequence starts over: before this, a buffered job drops what the page cache holds.
+/// The part that starts over. A buffered job drops its pages from the page cache first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartOver {
     /// A new pass over all files.
     Pass,
-    /// Another round through one file, within the pass.
+    /// Another round through the file of this index, within the pass.
     File(u32),
 }
 
-/// I/Os made at once for callers that take them one by one.
+/// I/Os computed in advance for callers that take them one by one.
 const AHEAD: usize = 16;
 
-/// The next I/O of one clone. See the [module](self) for what makes a pass.
+/// The generator of the I/Os of one clone. The [module](self) describes its passes.
 ///
-/// A clone of a fresh generator replays the same sequence: that is how written data are found again for `verify`
-/// without a record of them.
+/// A clone of a fresh generator replays the same sequence. `verify` finds written data again in
+/// this way, without a record of them.
 #[derive(Debug, Clone)]
 pub struct Generator {
     rules: Rules,
@@ -76,30 +76,30 @@ pub struct Generator {
     mode: Mode,
     syncs: SyncSchedule,
     draws: Draws,
-    /// I/Os until the next fresh random offset.
+    /// I/Os until the next new random offset (`rw_sequencer`).
     until_fresh: u32,
-    /// trimwrite: the write that follows the trim.
+    /// trimwrite: the write that follows the last trim.
     paired_write: Option<Io>,
     budget: Budget,
     progress: Progress,
-    /// Set where [`Generator::fill_simple`] serves: the direction whose sizes all I/Os have.
+    /// The direction whose sizes all I/Os have, where [`Generator::fill_simple`] applies.
     simple: Option<Direction>,
-    /// Made, but not yet handed out: `ahead[ahead_next..ahead_end]`.
+    /// I/Os computed but not yet returned: `ahead[ahead_next..ahead_end]`.
     ahead: [Io; AHEAD],
     ahead_next: usize,
     ahead_end: usize,
     /// Set by [`Generator::stop_where_it_starts_over`].
     stops: bool,
     stop: Option<StartOver>,
-    /// The first I/O after a stop.
+    /// The I/O to return first after a stop.
     resumed: Option<Io>,
 }
 
 impl Generator {
-    /// The sequence of a job's clone over the files of `layout`.
+    /// A generator for one clone of a job over the files of `layout`.
     ///
     /// # Errors
-    /// A workload that cannot be laid over these files.
+    /// Fails if the workload is invalid or does not fit these files.
     pub fn new(job: &Job, layout: &FileLayout, seeds: Seeds) -> Result<Self, WorkloadError> {
         let workload = &job.workload;
         check(job, layout)?;
@@ -150,19 +150,20 @@ impl Generator {
         })
     }
 
-    /// From now on the sequence has a gap wherever it starts over: there, one call returns `None` as if it were the end.
-    /// [`Generator::take_stop`] tells both apart.
+    /// Makes the sequence pause wherever it starts over: one call then returns `None`, as at the
+    /// end. [`Generator::take_stop`] tells a pause from the end.
     pub fn stop_where_it_starts_over(&mut self) {
         self.stops = true;
     }
 
-    /// Why the last call returned `None`: because the sequence starts over, or (`None`) because it is over. To be called
-    /// before the next I/O is taken.
+    /// The pause that made the last call return `None`. `None` means that the sequence has ended.
+    /// Must be called before the next I/O is taken.
     pub fn take_stop(&mut self) -> Option<StartOver> {
         self.stop.take()
     }
 
-    /// Fills `out` from its start and returns how many I/Os it holds; fewer than its length only at the end.
+    /// Fills `out` from its start and returns the number of I/Os. The number is less than the
+    /// length of `out` only at the end or at a pause.
     pub fn fill(&mut self, out: &mut [Io]) -> usize {
         let mut filled = 0;
         while filled < out.len() {
@@ -186,7 +187,7 @@ impl Generator {
         filled
     }
 
-    /// The next I/O; `None` at the end.
+    /// The next I/O; `None` at the end or at a pause.
     #[inline]
     pub fn next_io(&mut self) -> Option<Io> {
         match self.take_ahead() {
@@ -195,12 +196,12 @@ impl Generator {
         }
     }
 
-    /// The next I/O, of this direction whatever the mix says: for jobs whose directions have rates of their own.
+    /// The next I/O in the given direction instead of the mix, for jobs with rates per direction.
     ///
-    /// `direction` must be one of the job's. A sync that is due still comes first.
+    /// `direction` must be one of the job's. A sync that is due comes first.
     pub fn next_io_of(&mut self, direction: Direction) -> Option<Io> {
         if let Some(io) = self.take_ahead() {
-            // All directions have the same blocks here, or there would be nothing ahead.
+            // All directions have the same blocks here; otherwise nothing is computed in advance.
             let op = direction.into();
             return Some(Io { op, ..io });
         }
@@ -248,7 +249,7 @@ impl Generator {
         io
     }
 
-    /// Bytes of reads, writes and trims handed out so far. trimwrite counts its writes only.
+    /// Bytes of reads, writes and trims returned so far. trimwrite counts its writes only.
     pub fn issued_bytes(&self) -> u64 {
         let ahead = &self.ahead[self.ahead_next..self.ahead_end];
         self.progress.total_bytes - ahead.iter().map(|io| u64::from(io.len)).sum::<u64>()
@@ -259,8 +260,8 @@ impl Generator {
         self.progress.passes
     }
 
-    /// Largest block that is read or written, in bytes: the size of the buffers that the sequence needs. 0 where all I/Os are
-    /// trims, which have none.
+    /// Largest block that is read or written, in bytes: the buffer size that the sequence needs. 0
+    /// if all I/Os are trims, which have no buffer.
     pub fn buffer_bytes(&self) -> u64 {
         match self.mode {
             Mode::Trim => 0,
@@ -300,7 +301,7 @@ impl Generator {
         Some(io)
     }
 
-    /// Finds a file that still has a place. Ends the sequence when a whole new pass has none.
+    /// Finds a file with a block left. Ends the sequence if a whole new pass has no block.
     fn locate(&mut self, direction: Direction, fresh: bool) -> Option<Io> {
         let mut restarted = false;
         loop {
@@ -345,7 +346,6 @@ impl Generator {
         }
     }
 
-    /// Starts another pass if there is to be one.
     fn begin_pass(&mut self) -> bool {
         if !self.budget.allows_pass_after(&self.progress) {
             self.progress.ended = true;
@@ -367,7 +367,8 @@ impl Generator {
         true
     }
 
-    /// Blocks of one size in a single file, as far as the pass goes: the common case, without the detours.
+    /// Fills `out` with blocks of one size in a single file, up to the end of the pass. This is the
+    /// fast path for the common case.
     fn fill_simple(&mut self, shape: Direction, out: &mut [Io]) -> usize {
         let len = self.rules.random_sizes[shape].min();
         let left = self.budget.ios_left(&self.progress, len);
@@ -392,7 +393,7 @@ impl Generator {
     }
 }
 
-/// Random blocks, `place` being the region's start, the alignment and the length in bytes.
+/// Fills `out` with random blocks. `place`: start of the region, alignment, block length in bytes.
 #[inline]
 fn fill_random(
     file: &mut FilePosition,
@@ -464,8 +465,8 @@ fn check(job: &Job, layout: &FileLayout) -> Result<(), WorkloadError> {
     }
 }
 
-/// The direction whose block sizes hold for all I/Os, if [`Generator::fill_simple`] makes the same sequence as the
-/// general way.
+/// The direction whose block size applies to all I/Os. `None` if [`Generator::fill_simple`] would
+/// make a sequence that differs from the general path.
 fn simple_shape(
     job: &Job,
     rules: &Rules,

@@ -1,14 +1,16 @@
-//! The next I/O: offsets, sizes, directions, files and contents.
+//! The workload generator: computes the offset, size, direction, file and contents of the next I/O.
 //!
-//! Everything here is pure. No system call is made, nothing is allocated once a [`Generator`] stands, and the same
-//! [`Seeds`] give the same I/Os on every machine: integers are drawn by xoshiro256++, and the few functions of real
-//! numbers come from `libm`, not from the platform.
+//! The crate is pure. It makes no system call, and a [`Generator`] allocates nothing after its
+//! construction. Equal [`Seeds`] give equal I/Os on every machine: integers come from xoshiro256++,
+//! and the few floating-point functions come from `libm` instead of the platform.
 //!
-//! * [`generator`] puts the parts together and keeps account of bytes and passes.
-//! * [`files`] picks the file, [`mix`] the direction, [`position`] the place, [`block_size`] the length.
-//! * [`permutation`] is the random map of blocks of one size, [`block_map`] that of mixed sizes; [`distribution`] draws with
-//!   replacement.
-//! * [`buffers`] and [`verify`] say what is written and check what was read.
+//! * [`generator`] combines the parts and counts bytes and passes.
+//! * [`files`] picks the file, [`mix`] the direction, [`position`] the offset, [`block_size`] the
+//!   length.
+//! * [`permutation`] is the random map for blocks of one size, [`block_map`] the one for mixed
+//!   sizes.
+//! * [`distribution`] draws blocks with replacement.
+//! * [`buffers`] fills write buffers, [`verify`] fills and checks the blocks of a verify job.
 
 pub mod block_map;
 pub mod block_size;
@@ -30,7 +32,7 @@ pub use rng::Seeds;
 
 use iosonde_job::plan::Direction;
 
-/// What one [`Io`] asks the backend to do.
+/// The operation of an [`Io`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Op {
@@ -44,12 +46,13 @@ pub enum Op {
     Fsync,
     /// fdatasync(2) on the file.
     Fdatasync,
-    /// sync_file_range(2) over `offset`, `len`; a `len` of 0 reaches to the end of the file, as in the system call.
+    /// sync_file_range(2) over `offset` and `len`, where a `len` of 0 reaches to the end of the
+    /// file.
     SyncFileRange,
 }
 
 impl Op {
-    /// The direction that the operation moves data in; `None` for the syncs.
+    /// The direction in which the operation moves data; `None` for the syncs.
     pub fn direction(self) -> Option<Direction> {
         match self {
             Op::Read => Some(Direction::Read),
@@ -80,7 +83,7 @@ pub struct Io {
     pub len: u32,
     /// Index of the file in the layout.
     pub file: u32,
-    /// What to do there.
+    /// The operation.
     pub op: Op,
 }
 

@@ -13,7 +13,7 @@ pub struct DirectionMix {
 }
 
 impl DirectionMix {
-    /// The mix of a workload, drawn from `rng`.
+    /// The mix of a workload. Directions are drawn from `rng`.
     pub fn new(workload: &Workload, rng: Rng) -> Self {
         DirectionMix {
             mode: workload.rw.mode,
@@ -22,8 +22,8 @@ impl DirectionMix {
         }
     }
 
-    /// The next direction. For trimwrite it is the trim; the write that follows goes to the same place and is the
-    /// caller's to remember.
+    /// The next direction. For trimwrite this is the trim; the caller remembers the write that
+    /// follows at the same offset.
     #[inline(always)]
     pub fn next_direction(&mut self) -> Direction {
         match self.mode {
@@ -35,17 +35,17 @@ impl DirectionMix {
         }
     }
 
-    /// Draws from another stream from now on.
+    /// Replaces the stream of random numbers.
     pub fn restart(&mut self, rng: Rng) {
         self.rng = rng;
     }
 }
 
-/// Puts syncs behind every Nth write.
+/// Schedules a sync after every Nth write.
 ///
-/// The sync goes to the file of that write and comes before the next I/O; where several are due at once, fsync goes
-/// before fdatasync before sync_file_range and only one is issued, as in fio. (fio 3.33 repeats the sync after each
-/// read that follows; later versions and this one do not.)
+/// The sync goes to the file of that write and comes before the next I/O. If several syncs are due
+/// at once, only one is issued, as in fio: fsync before fdatasync before sync_file_range. fio 3.33
+/// also repeats the sync after each read that follows; later versions and iosonde do not.
 #[derive(Debug, Clone)]
 pub struct SyncSchedule {
     fsync_every: u64,
@@ -54,14 +54,14 @@ pub struct SyncSchedule {
     writes: u64,
     due: Option<Op>,
     last_file: u32,
-    /// For each file, the bytes written since its last sync: from, to.
+    /// For each file, start and end of the bytes written since its last sync.
     dirty: Box<[(u64, u64)]>,
 }
 
 const CLEAN: (u64, u64) = (u64::MAX, 0);
 
 impl SyncSchedule {
-    /// The syncs of a workload over `files` files.
+    /// The sync schedule of a workload over `files` files.
     pub fn new(workload: &Workload, files: usize) -> Self {
         SyncSchedule {
             fsync_every: workload.fsync_every.into(),
@@ -76,12 +76,12 @@ impl SyncSchedule {
         }
     }
 
-    /// Whether any sync is asked for.
+    /// Whether the workload has any sync.
     pub fn is_active(&self) -> bool {
         self.fsync_every + self.fdatasync_every + self.range_every > 0
     }
 
-    /// Takes note of an I/O that is issued.
+    /// Records an issued I/O.
     #[inline]
     pub fn note(&mut self, io: &Io) {
         if !self.is_active() || io.op != Op::Write {
@@ -112,7 +112,7 @@ impl SyncSchedule {
         let op = self.due.take()?;
         let (from, to) = std::mem::replace(&mut self.dirty[self.last_file as usize], CLEAN);
         let (offset, len) = match op {
-            // A range too long for the field reaches to the end of the file instead.
+            // A range too long for the field is extended to the end of the file.
             Op::SyncFileRange => (from, u32::try_from(to - from).unwrap_or(0)),
             _ => (0, 0),
         };

@@ -1,17 +1,19 @@
 //! A pseudo-random order of `0..n` in constant memory: the random map for blocks of one size.
 //!
-//! fio keeps one bit per block. Here the i-th block of a pass is computed from i by a keyed bijection of a slightly
-//! larger range, walked until it falls below n. That range is `high x 2^k`: its low k bits go through rounds of
-//! multiply, add and xor-shift, and the high part, where there is one, is shifted around by a hash of the low part in
-//! between. `high` is chosen so that the range exceeds n by a thirty-second at most; where n is a power of two, or just
-//! below one, it is 1 and costs nothing.
+//! fio keeps one bit per block. Here a keyed bijection of a slightly larger range computes the i-th
+//! block of a pass from i. It is applied again while the result is at least n (cycle walking).
+//!
+//! The range is `high x 2^k`. Its low k bits go through rounds of multiply, add and xor-shift. Each
+//! round also adds a hash of the low part to the high part, modulo `high`. `high` is chosen so that
+//! the range exceeds n by at most a thirty-second. If n is a power of two or slightly below one,
+//! `high` is 1 and the high part costs nothing.
 
 use super::rng::Rng;
 
 const ROUNDS: usize = 4;
-/// Ranges of fewer bits than this are walked within the next power of two.
+/// Ranges of fewer bits are extended to the next power of two.
 const MIN_SPLIT_BITS: u32 = 12;
-/// `high` has this many bits.
+/// Bits of `high`.
 const HIGH_BITS: u32 = 6;
 
 /// A keyed permutation of `0..len`.
@@ -43,19 +45,19 @@ impl Permutation {
         permutation
     }
 
-    /// Chooses another permutation of the same range.
+    /// Replaces the keys: the permutation becomes another one of the same range.
     pub fn rekey(&mut self, rng: &mut Rng) {
         for key in &mut self.keys {
             *key = (rng.next_u64() | 1, rng.next_u64());
         }
     }
 
-    /// How many values there are.
+    /// Number of values.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Never: a permutation has at least one value.
+    /// Always false: a permutation has at least one value.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -65,7 +67,7 @@ impl Permutation {
     pub fn at(&self, index: u64) -> u64 {
         debug_assert!(index < self.len);
         let mut x = self.step(index);
-        // Ends: the walk is a cycle of a bijection and started inside of the range.
+        // Terminates: the walk follows a cycle of a bijection that contains `index < len`.
         while x >= self.len {
             x = self.step(x);
         }
@@ -79,7 +81,7 @@ impl Permutation {
         }
         let (mut high, mut low) = (x >> self.low_bits, x & self.low_mask);
         for &(multiplier, addend) in &self.keys {
-            // Each half changes by a function of the other: undone by subtracting the same.
+            // Each half changes by a function of the other. Subtraction inverts the step.
             low = self.mix_low(low, (multiplier, addend ^ high.wrapping_mul(multiplier)));
             high += self.shift_of_high(low, multiplier);
             high -= if high >= self.high { self.high } else { 0 };
@@ -87,7 +89,7 @@ impl Permutation {
         (high << self.low_bits) | low
     }
 
-    /// A bijection of the low bits: an odd multiplier, an addend and a right shift can each be undone.
+    /// A bijection of the low bits: an odd multiplier, an addend and a right shift are invertible.
     #[inline(always)]
     fn mix_low(&self, low: u64, (multiplier, addend): (u64, u64)) -> u64 {
         let low = low.wrapping_mul(multiplier).wrapping_add(addend) & self.low_mask;
@@ -101,7 +103,7 @@ impl Permutation {
     }
 }
 
-/// High values and low bits such that `high << low_bits` is at least `len`, and little more.
+/// High values and low bits such that `high << low_bits` is at least `len`, and slightly more.
 fn split(len: u64) -> (u64, u32) {
     let bits = 64 - (len - 1).leading_zeros();
     let whole = (1, bits);
@@ -115,7 +117,7 @@ fn split(len: u64) -> (u64, u32) {
     }
 }
 
-/// A walk through a [`Permutation`]: each value once, then exhausted until [`Cover::restart`].
+/// An iterator over a [`Permutation`]: each value once, then `None` until [`Cover::restart`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cover {
     permutation: Permutation,
@@ -123,7 +125,7 @@ pub struct Cover {
 }
 
 impl Cover {
-    /// A walk through `0..len` in an order chosen by `rng`.
+    /// Covers `0..len` in an order chosen by `rng`.
     pub fn new(len: u64, rng: &mut Rng) -> Self {
         Cover {
             permutation: Permutation::new(len, rng),
@@ -137,13 +139,13 @@ impl Cover {
         self.next = 0;
     }
 
-    /// How many values are still to come.
+    /// Number of values left.
     #[inline(always)]
     pub fn remaining(&self) -> u64 {
         self.permutation.len - self.next
     }
 
-    /// The next value without a check for the end: only while [`Cover::remaining`] is not 0.
+    /// The next value, without a check for the end. [`Cover::remaining`] must not be 0.
     #[inline(always)]
     pub fn next_unchecked(&mut self) -> u64 {
         let value = self.permutation.at(self.next);
@@ -188,7 +190,8 @@ mod tests {
         }
     }
 
-    /// Distances between consecutive values must look like those of a shuffle: a bad mixer steps by favourites.
+    /// Distances between consecutive values are distributed as in a shuffle. A bad mixer prefers
+    /// some distances.
     #[test]
     fn consecutive_distances_are_spread_evenly() {
         for (len, seed) in [
@@ -217,7 +220,7 @@ mod tests {
         }
     }
 
-    /// The first tenth of a pass must already be spread over the whole file.
+    /// The first tenth of a pass is already spread over the whole file.
     #[test]
     fn a_part_of_a_pass_is_a_fair_sample() {
         let len = 100_000u64;

@@ -1,4 +1,4 @@
-//! Where in a file the next I/O goes: random, sequential, backwards, with holes, in zones.
+//! The position of the next I/O in a file: random, sequential, backwards, with holes, in zones.
 
 use super::Io;
 use super::WorkloadError;
@@ -13,35 +13,37 @@ use iosonde_job::plan::{
     StridedZones, Workload,
 };
 
-/// How random blocks are kept from being used twice.
+/// The way in which random blocks are used only once per pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MapKind {
-    /// They are not: `norandommap`, and all distributions but the uniform one.
+    /// No map: `norandommap`, and all distributions but the uniform one.
     None,
-    /// All random I/Os have one size: each block once.
+    /// All random I/Os have one size: each block is used once.
     OneSize,
-    /// Sizes differ: a bit for each smallest block. `is_soft` goes without where the map would be too large.
+    /// Sizes differ: one bit per smallest block. With `is_soft`, offsets are drawn without a map if
+    /// the map would be too large.
     MixedSizes { is_soft: bool },
-    /// Sizes differ under `random_generator=lfsr`: each block is once the first of an I/O, and I/Os overlap, as in fio.
+    /// Sizes differ under `random_generator=lfsr`: each block is the first block of one I/O, and
+    /// I/Os overlap, as in fio.
     FirstBlocks,
 }
 
-/// What all files of a job have in common.
+/// The rules that all files of a job share.
 #[derive(Debug, Clone)]
 pub(super) struct Rules {
     pub(super) random: bool,
     pub(super) random_sizes: PerDirection<Sizes>,
     pub(super) sequential_sizes: PerDirection<Sizes>,
     pub(super) align_bytes: PerDirection<u64>,
-    /// The smallest block of each direction, which a bit of a [`BlockMap`] stands for.
+    /// The smallest block of each direction: one bit of a [`BlockMap`].
     unit_bytes: PerDirection<u64>,
     pub(super) percentage_random: PerDirection<u8>,
     pub(super) sequencer: Sequencer,
     pub(super) zones: Option<StridedZones>,
     map: MapKind,
-    /// A sequential file goes on at its start by itself.
+    /// A sequential file continues at its start on its own.
     pub(super) rewinds: bool,
-    /// A random map that is exhausted starts again by itself.
+    /// An exhausted random map restarts on its own.
     pub(super) remaps: bool,
 }
 
@@ -78,7 +80,7 @@ impl Rules {
         }
     }
 
-    /// Positions at which a smallest block fits into `bytes`.
+    /// Number of positions at which a smallest block fits into `bytes`.
     fn positions(&self, direction: Direction, bytes: u64) -> u64 {
         let align = self.align_bytes[direction];
         let overhang = self.unit_bytes[direction].saturating_sub(align);
@@ -86,7 +88,7 @@ impl Rules {
     }
 }
 
-/// A map of several sizes serves all directions of a job, so that reads and writes do not overlap.
+/// Chooses the map. All directions of a job share it, so that reads and writes do not overlap.
 fn map_kind(
     workload: &Workload,
     sizes: &PerDirection<Sizes>,
@@ -114,29 +116,29 @@ fn map_kind(
     }
 }
 
-/// Where random offsets of a file come from.
+/// The source of random offsets of a file.
 #[derive(Debug, Clone)]
 pub(super) enum Source {
     /// The region holds no block.
     Empty,
-    /// With replacement.
+    /// Draws with replacement.
     Drawn(Blocks),
-    /// Each block of one size once.
+    /// Each block once, for blocks of one size.
     Covered(Cover),
-    /// Each block is once the first of an I/O.
+    /// Each block once as the first block of an I/O.
     FirstBlocks(Cover),
     /// Each block once, in I/Os of mixed sizes.
     Mapped(BlockMap),
 }
 
-/// A place for an I/O, in bytes from the start of the file.
+/// The range of one I/O, in bytes from the start of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) offset: u64,
     pub(super) len: u64,
 }
 
-/// What is drawn for each I/O besides its offset.
+/// Random streams for size and randomness; offsets have their own stream.
 #[derive(Debug, Clone)]
 pub(super) struct Draws {
     pub(super) size: Rng,
@@ -155,7 +157,7 @@ pub(super) struct FilePosition {
     last_end: PerDirection<u64>,
     zone_start: u64,
     zone_done_bytes: u64,
-    /// The last place is the first of another round through the file.
+    /// The last position is the first of another round through the file.
     starts_over: bool,
 }
 
@@ -185,8 +187,9 @@ impl FilePosition {
         Ok(file)
     }
 
-    /// One source for each direction that takes part. All directions share a map, so that a pass of `randrw` visits each
-    /// block once, by a read or by a write; without one, those with the same block sizes share a source.
+    /// Creates one source per direction. All directions share a map, so that a pass of `randrw`
+    /// visits each block once, by a read or by a write. Without a map, directions with equal block
+    /// sizes share a source.
     fn make_sources(
         &mut self,
         index: u64,
@@ -210,7 +213,7 @@ impl FilePosition {
                 self.source_of[direction] = shared;
                 continue;
             }
-            // The same stream for each direction: reads and writes have the same hot blocks.
+            // All directions use the same stream, so that reads and writes share hot blocks.
             let mut rng = seeds.stream(Stream::Placement, index);
             let source = self.make_source(direction, workload, rules, &mut rng)?;
             self.source_of[direction] = self.sources.len();
@@ -253,7 +256,7 @@ impl FilePosition {
         })
     }
 
-    /// Bytes that offsets are drawn from: the zone, or the region as far as the file reaches.
+    /// Length in bytes of the range of offsets: the zone, or the region's part within the file.
     fn span(&self, rules: &Rules) -> u64 {
         let inside = self
             .region
@@ -265,12 +268,12 @@ impl FilePosition {
         }
     }
 
-    /// Whether the last place is the first of another round through the file. Says so once.
+    /// Whether the last position is the first of another round through the file. Clears the flag.
     pub(super) fn take_starts_over(&mut self) -> bool {
         std::mem::take(&mut self.starts_over)
     }
 
-    /// Begins a pass; with `rng` the draws start over too.
+    /// Begins a pass. With `rng` the draws restart too.
     pub(super) fn restart(&mut self, rng: Option<Rng>) {
         if let Some(rng) = rng {
             self.rng = rng;
@@ -279,7 +282,7 @@ impl FilePosition {
         self.reset();
     }
 
-    /// Forgets positions and makes all blocks of the map free.
+    /// Clears the last positions and makes all blocks of the map free.
     fn reset(&mut self) {
         self.last_start = PerDirection::all(None);
         self.last_end = PerDirection::all(0);
@@ -294,8 +297,8 @@ impl FilePosition {
         }
     }
 
-    /// The next place for `direction`; `fresh` asks for a new random offset rather than what `rw_sequencer` says.
-    /// `None`: the file has nothing left in this pass.
+    /// The next position for `direction`. `fresh` requests a new random offset; without it
+    /// `rw_sequencer` applies. `None` if the file has no block left in this pass.
     pub(super) fn next_place(
         &mut self,
         rules: &Rules,
@@ -334,7 +337,8 @@ impl FilePosition {
         })
     }
 
-    /// `zonemode=strided`: moves on when the zone has had its bytes, and starts over within it when they exceed it.
+    /// `zonemode=strided`: moves to the next zone after `zonesize` bytes. Starts the zone over if
+    /// `zonesize` exceeds its range.
     fn enter_zone(&mut self, zones: StridedZones, direction: Direction) {
         if self.zone_done_bytes >= zones.zone_size_bytes {
             self.zone_done_bytes = 0;
@@ -365,7 +369,8 @@ impl FilePosition {
             .or_else(|| self.random(rules, direction, draws))
     }
 
-    /// Behind the last I/O of the direction, plus the jump of `rw=write:4k` or `rw=read:-8k`.
+    /// The position after the last I/O of the direction, plus the jump of `rw=write:4k` or
+    /// `rw=read:-8k`.
     fn sequential(
         &mut self,
         rules: &Rules,
@@ -397,8 +402,8 @@ impl FilePosition {
         (end <= self.region.file_bytes).then_some(Place { offset, len })
     }
 
-    /// As many blocks of one size as follow the last one, without jumps, zones or another start: what repeated calls
-    /// of [`FilePosition::next_place`] give for the only file of a job.
+    /// Fills `out` with blocks of one size that follow the last one, without jumps, zones or a new
+    /// round: the same as repeated calls of [`FilePosition::next_place`] for a job's only file.
     pub(super) fn fill_sequential(
         &mut self,
         direction: Direction,
@@ -422,7 +427,7 @@ impl FilePosition {
         count
     }
 
-    /// A jump past an end of the file goes on at the other end.
+    /// The position after a jump. A jump past one end of the file continues at the other end.
     fn jump(&self, last_end: u64, skip_bytes: i64) -> Option<u64> {
         let target = last_end.checked_add_signed(skip_bytes);
         match target {
@@ -436,7 +441,7 @@ impl FilePosition {
         }
     }
 
-    /// The same offset again.
+    /// The last offset again (`rw_sequencer=identical`).
     fn identical(
         &mut self,
         rules: &Rules,
@@ -452,7 +457,8 @@ impl FilePosition {
     fn random(&mut self, rules: &Rules, direction: Direction, draws: &mut Draws) -> Option<Place> {
         let align = rules.align_bytes[direction];
         let sizes = &rules.random_sizes[direction];
-        // Coarser alignment than the blocks leaves gaps: the aligned places are used again until the bytes are moved.
+        // An alignment above the block size leaves gaps. The aligned blocks are used again until
+        // all bytes are moved.
         let remaps = rules.remaps || align > sizes.max();
         let span = self.span(rules);
         let zone_start_bytes = self.region.start_bytes + self.zone_start;
@@ -498,7 +504,7 @@ impl FilePosition {
                 if zone_start_bytes + offset + len > self.region.file_bytes {
                     return None;
                 }
-                // As in fio, a direction's own smallest block is the unit, whatever that of the others is.
+                // As in fio, the unit is the smallest block of this direction.
                 let unit = rules.unit_bytes[direction];
                 let free = map.take(first, len.div_ceil(unit));
                 Some(Place {

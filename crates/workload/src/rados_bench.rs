@@ -1,21 +1,24 @@
-//! What an operation of Ceph's `rados bench` holds: its number as text, and the letter z to the end.
+//! Contents of the objects of Ceph's `rados bench`: the number of the operation as text, then the
+//! letter z to the end.
 //!
-//! Contents do not depend on who wrote them, so that objects of one program can be verified by the other.
+//! The contents do not depend on the program that wrote them, so iosonde can verify objects of
+//! `rados bench`, and the other way round.
 
 use super::verify::{Mismatch, Wrong};
 
-/// What the text takes at most, with the zero byte that ends it.
+/// Largest length of the text in bytes, with its terminating zero byte.
 pub const TEXT_BYTES: usize = 32;
 
-/// All of a buffer but its text.
+/// Fills all of a buffer but the text.
 pub fn prepare(buf: &mut [u8]) {
     buf.fill(b'z');
 }
 
-/// Writes the text into a prepared buffer, which is written to `offset` of all objects put one after the other.
+/// Writes the text into a prepared buffer. `offset` is the position of the buffer in the
+/// concatenation of all objects.
 pub fn stamp(buf: &mut [u8], offset: u64) {
     let (text, len) = text(offset / buf.len().max(1) as u64);
-    // C's snprintf cuts a text that does not fit, and ends it with a zero byte all the same.
+    // snprintf(3) also truncates a text that does not fit, and terminates it with a zero byte.
     let len = len.min(buf.len());
     if let Some(end) = len.checked_sub(1) {
         buf[..end].copy_from_slice(&text[..end]);
@@ -23,18 +26,18 @@ pub fn stamp(buf: &mut [u8], offset: u64) {
     }
 }
 
-/// What the text begins with, the room of the number, which stands at its right, and what it ends with.
+/// Start of the text, width of the right-aligned number, end of the text.
 const TEXT: (&[u8], usize, &[u8]) = (b"I'm the ", 16, b"th op!\0");
 
-/// The text of an operation, and its length with the zero byte. By hand: each operation needs it, and to format it
-/// took one per cent of all processor time of a client that writes 4 KiB.
+/// The text of an operation, and its length with the zero byte. It is not made by `format!`, which
+/// took one per cent of the CPU time of a client that writes 4 KiB objects.
 fn text(mut number: u64) -> ([u8; TEXT_BYTES], usize) {
     let (begin, width, end) = TEXT;
     let mut text = [b' '; TEXT_BYTES];
     let digits = begin.len()..begin.len() + width;
     text[..begin.len()].copy_from_slice(begin);
     text[digits.end..digits.end + end.len()].copy_from_slice(end);
-    // Numbers of up to 16 digits fit, which no benchmark reaches the end of.
+    // The field has room for 16 digits, more than any benchmark needs.
     for digit in text[digits.clone()].iter_mut().rev() {
         *digit = b'0' + (number % 10) as u8;
         number /= 10;
@@ -45,10 +48,10 @@ fn text(mut number: u64) -> ([u8; TEXT_BYTES], usize) {
     (text, digits.end + end.len())
 }
 
-/// Checks what was read from `offset`.
+/// Checks a block that was read from `offset`.
 ///
 /// # Errors
-/// The first byte that differs.
+/// Returns the first byte that differs.
 pub fn check(buf: &[u8], offset: u64) -> Result<(), Mismatch> {
     let mut head = [b'z'; TEXT_BYTES];
     let (text, len) = text(offset / buf.len().max(1) as u64);
@@ -62,7 +65,7 @@ pub fn check(buf: &[u8], offset: u64) -> Result<(), Mismatch> {
     if let Some(at) = (0..got.len()).find(|&at| got[at] != right[at]) {
         return Err(mismatch(offset, at, &right[at..], &got[at..]));
     }
-    // By words first: a comparison byte by byte until the first mismatch is not turned into wide instructions.
+    // Whole words first: the compiler does not vectorise a search for the first wrong byte.
     if is_filler(rest) {
         return Ok(());
     }
@@ -105,7 +108,7 @@ mod tests {
         let block = block(64, 3 * 64);
         assert_eq!(&block[..32], b"I'm the                3th op!\0z");
         assert!(block[32..].iter().all(|byte| *byte == b'z'));
-        // Stamping is repeated in one buffer.
+        // A buffer can be stamped again.
         let mut again = block.clone();
         stamp(&mut again, 1_000_000 * 64);
         assert_eq!(&again[..32], b"I'm the          1000000th op!\0z");

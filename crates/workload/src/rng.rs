@@ -1,16 +1,16 @@
 //! Seeds and random numbers.
 //!
-//! Each purpose (offsets, sizes, mix, ...) has a stream of its own, so that a change of one option does not shift the
-//! numbers that another one sees: `rwmixread=70` moves to the same offsets as `rwmixread=50`.
+//! Each purpose (offsets, sizes, mix, ...) has its own stream, so a change of one option does not
+//! change the random numbers of another: `rwmixread=70` visits the same offsets as `rwmixread=50`.
 
 use iosonde_job::plan::Workload;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
 
-/// The seed when the job gives none. Any constant will do; it must never change.
+/// The seed of jobs without `randseed`. The value is arbitrary but must never change.
 const DEFAULT_SEED: u64 = 0x1050_4de0_5eed_2026;
 
-/// What a stream of random numbers is used for.
+/// The purpose of a stream of random numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Stream {
@@ -18,13 +18,13 @@ pub enum Stream {
     Offset = 1,
     /// Block sizes.
     BlockSize = 2,
-    /// Reads or writes.
+    /// Direction of each I/O.
     Mix = 3,
     /// Random or sequential (`percentage_random`).
     SequentialOrRandom = 4,
-    /// Which file.
+    /// Index of the file.
     File = 5,
-    /// Orders of random maps and places of hot blocks.
+    /// Orders of random maps, and positions of hot blocks.
     Placement = 6,
     /// Contents of write buffers.
     Buffer = 7,
@@ -32,7 +32,7 @@ pub enum Stream {
     Dedupe = 8,
     /// Gaps between I/Os of an open loop (`rate_process=poisson`).
     Arrival = 9,
-    /// Start delays, think times.
+    /// Start delays and think times.
     Delay = 10,
     /// Sizes of files (`filesize` as a range).
     FileSize = 11,
@@ -48,10 +48,11 @@ pub struct Seeds {
 }
 
 impl Seeds {
-    /// Seeds for the clone that is the `thread_number`-th of the whole run.
+    /// Seeds for the clone with this number within the whole run.
     ///
-    /// As in fio, a job repeats from run to run when `randrepeat` or `allrandrepeat` is on or a `randseed` is given;
-    /// else `entropy`, which the caller must draw anew for each run, decides. Clones never share a sequence.
+    /// As in fio, a job repeats from run to run if `randrepeat` or `allrandrepeat` is on or if
+    /// `randseed` is given. Otherwise `entropy` determines the seeds; the caller must draw it anew
+    /// for each run. No two clones share a sequence.
     pub fn new(workload: &Workload, thread_number: u32, entropy: u64) -> Self {
         let fixed = workload.randrepeat || workload.allrandrepeat || workload.randseed.is_some();
         let base = match workload.randseed {
@@ -65,7 +66,7 @@ impl Seeds {
         }
     }
 
-    /// Seeds from one number, for tests and for uses without a job. Passes repeat.
+    /// Seeds from one number, for tests and for callers without a job. Passes repeat.
     pub fn from_u64(root: u64) -> Self {
         Seeds {
             root: mix64(root),
@@ -73,17 +74,17 @@ impl Seeds {
         }
     }
 
-    /// Whether each pass of `loops` starts the streams afresh, as fio does with `randrepeat`.
+    /// Whether each pass of `loops` restarts the streams, as in fio with `randrepeat`.
     pub fn repeat_each_pass(&self) -> bool {
         self.repeats
     }
 
-    /// The stream for one purpose; `index` tells files apart.
+    /// The stream for one purpose. `index` distinguishes files.
     pub fn stream(&self, purpose: Stream, index: u64) -> Rng {
         Rng::new(self.derive(purpose, index))
     }
 
-    /// The seed of that stream, for uses that are not a sequence.
+    /// The seed of [`Seeds::stream`], for callers that need one number instead of a sequence.
     pub fn derive(&self, purpose: Stream, index: u64) -> u64 {
         mix64(
             mix64(self.root ^ (purpose as u64))
@@ -92,8 +93,8 @@ impl Seeds {
     }
 }
 
-/// A bijection of 64 bits in which each input bit flips about half of the output bits (Stafford's variant 13 of the
-/// murmur3 finaliser, as used by SplitMix64).
+/// A bijection of 64 bits: each flipped input bit flips about half of the output bits. This is
+/// Stafford's variant 13 of the murmur3 finaliser, as used by SplitMix64.
 #[inline]
 pub fn mix64(mut z: u64) -> u64 {
     z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -118,7 +119,8 @@ impl Rng {
         self.0.next_u64()
     }
 
-    /// Uniform below `bound`, without bias (Lemire's multiply-shift; the division is reached once in 2^64 / bound).
+    /// A uniform number below `bound`, without bias (Lemire's multiply-shift). The division runs
+    /// once in 2^64 / `bound` draws.
     ///
     /// `bound` must not be 0.
     #[inline]
@@ -134,7 +136,7 @@ impl Rng {
         (product >> 64) as u64
     }
 
-    /// Uniform in [0, 1) with 53 bits.
+    /// A uniform number in [0, 1) with 53 bits.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
@@ -146,7 +148,7 @@ impl Rng {
         self.below(100) < u64::from(percent)
     }
 
-    /// Fills `buf` with random bytes; the same bytes on machines of either byte order.
+    /// Fills `buf` with random bytes. The bytes do not depend on the machine's byte order.
     pub fn fill(&mut self, buf: &mut [u8]) {
         let (words, rest) = buf.as_chunks_mut::<8>();
         for word in words {

@@ -1,12 +1,13 @@
-//! What a verified block holds, and the check of what was read.
+//! Contents of verified blocks, and the check of blocks that were read.
 //!
-//! A written block is divided into intervals (`verify_interval`, or the whole block). Each carries a [`header`] saying
-//! where it belongs and which write it is from, a digest of the rest, and a payload that the header's own numbers
-//! generate again. So a mismatch is not only found but located: misplaced, stale, or this byte should be that.
+//! A written block is divided into intervals (`verify_interval`, or the whole block). Each interval
+//! has a [`header`] with its offset and the number of its write, a digest of the rest, and a
+//! payload. The numbers in the header determine the payload, so the check can name the wrong byte
+//! and its expected value, and tells misplaced blocks from stale ones.
 //!
-//! The last interval of a block takes what does not fill another one. Where blocks of such sizes may overlap
-//! (`bs_unaligned` with `norandommap`) one cuts the other's intervals in two, and no check is possible: such a job must
-//! be refused.
+//! The last interval of a block includes the remainder. If blocks of such sizes overlap
+//! (`bs_unaligned` with `norandommap`), one block cuts the other's intervals in two and no check is
+//! possible. Such a job must be refused.
 
 pub mod checksum;
 pub mod header;
@@ -20,16 +21,16 @@ use header::{HEADER_BYTES, Header};
 use iosonde_job::plan::{Verify, VerifyMethod};
 use pattern::Pattern;
 
-/// Why a verified job cannot run.
+/// The reason why a verified job cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VerifyError {
-    /// Writes may overwrite parts of intervals, which then are neither the old nor the new ones.
+    /// Writes may overwrite parts of intervals, which then hold neither the old nor the new data.
     #[error(
         "verification cannot tell blocks that overlap in part from damaged ones: places must be multiples of the \
          {interval_bytes} bytes between headers (bs_unaligned with norandommap, blockalign, negative skips)"
     )]
     Overlap {
-        /// Bytes that carry a header of their own.
+        /// Bytes per header.
         interval_bytes: u64,
     },
     /// The header does not fit into an interval.
@@ -39,7 +40,7 @@ pub enum VerifyError {
     IntervalTooSmall {
         /// `verify_interval`, or the smallest block.
         interval_bytes: u64,
-        /// Header and digest.
+        /// Length of header and digest in bytes.
         needed_bytes: u64,
         /// `verify_offset`.
         at_bytes: u64,
@@ -57,17 +58,17 @@ pub enum VerifyError {
     NoPattern,
 }
 
-/// What was wrong with a block.
+/// A wrong block.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("verify: {what} at byte {offset}: expected {expected}, got {got}")]
 pub struct Mismatch {
     /// Position in the file of the first wrong byte, or of the header's field.
     pub offset: u64,
-    /// What does not match.
+    /// The kind of mismatch.
     pub what: Wrong,
-    /// What should be there, as text: a number, or bytes in hexadecimal.
+    /// The expected value as text: a number, or bytes in hexadecimal.
     pub expected: String,
-    /// What is there.
+    /// The value found.
     pub got: String,
 }
 
@@ -76,17 +77,17 @@ pub struct Mismatch {
 pub enum Wrong {
     /// No header: the block was never written, or was overwritten by something else.
     Magic,
-    /// A header of fio's, whose layout is its own.
+    /// A header of fio, whose layout iosonde does not read.
     Foreign,
-    /// The header's own checksum fails.
+    /// The checksum of the header is wrong.
     HeaderChecksum,
-    /// A header of another check, length, or of a job with another seed.
+    /// The header has another verify method or length, or the seed of another job.
     Header,
-    /// The block belongs elsewhere: a misdirected write or read.
+    /// The block belongs to another offset: a misdirected write or read.
     Offset,
-    /// An older write than the last: a lost write.
+    /// The block is from an older write than the last: a lost write.
     Generation,
-    /// The digest does not match, though the payload is as generated: the digest itself was damaged.
+    /// The digest is wrong but the payload is right: the digest itself was damaged.
     Digest,
     /// A byte of the payload is wrong.
     Payload,
@@ -112,14 +113,14 @@ impl std::fmt::Display for Wrong {
     }
 }
 
-/// Which write a block must be from.
+/// The write that a block must be from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
-    /// Exactly this one.
+    /// Exactly the write of this number.
     Exactly(u64),
-    /// This or an earlier one: several were in flight at once, or no record was kept.
+    /// This write or an earlier one: several writes were in flight at once, or no record was kept.
     AtMost(u64),
-    /// Any: another run wrote it (`verify_only`).
+    /// Any write: another run wrote the block (`verify_only`).
     Any,
 }
 
@@ -133,7 +134,7 @@ impl Expected {
     }
 }
 
-/// Fills and checks blocks.
+/// Fills and checks verified blocks.
 #[derive(Debug, Clone)]
 pub struct Verifier {
     method: VerifyMethod,
@@ -144,13 +145,14 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// A verifier for blocks of these sizes in bytes. `seed` is that of the job: blocks of another seed are foreign.
+    /// A verifier for blocks of these sizes in bytes. `seed` is the seed of the job; blocks with
+    /// another seed do not match.
     ///
-    /// Without a `verify_interval` the intervals are the largest that all sizes consist of, so that blocks of one size
-    /// may overwrite a part of blocks of another.
+    /// Without `verify_interval` the interval is the greatest common divisor of all sizes, so that
+    /// a block may overwrite part of a block of another size.
     ///
     /// # Errors
-    /// Intervals that cannot hold the header or do not divide the blocks, and a missing pattern.
+    /// Fails if an interval cannot hold the header or divide a block size, or without a pattern.
     pub fn new(verify: &Verify, block_sizes: &[u64], seed: u64) -> Result<Self, VerifyError> {
         let smallest = block_sizes.iter().copied().min().unwrap_or(0);
         let head_bytes = verify.header_offset_bytes
@@ -204,7 +206,7 @@ impl Verifier {
         }
     }
 
-    /// Bytes that carry a header of their own.
+    /// Bytes per header.
     pub fn interval_bytes(&self) -> u64 {
         self.interval_bytes as u64
     }
@@ -216,7 +218,7 @@ impl Verifier {
         )
     }
 
-    /// Header and digest.
+    /// Length of header and digest in bytes.
     fn head_bytes(&self) -> usize {
         HEADER_BYTES + checksum::digest_bytes(self.method)
     }
@@ -245,7 +247,7 @@ impl Verifier {
     /// Checks a block that was read from `offset`.
     ///
     /// # Errors
-    /// The first mismatch.
+    /// Returns the first mismatch.
     pub fn check(&self, buf: &[u8], offset: u64, expected: Expected) -> Result<(), Mismatch> {
         match self.method {
             VerifyMethod::Null => return Ok(()),
@@ -278,7 +280,7 @@ impl Verifier {
         })
     }
 
-    /// Only a block that was cut short, which no job writes, is too small.
+    /// Only a truncated block is too small for a header; no job writes one.
     fn carries_head(&self, interval: &[u8]) -> bool {
         self.has_header() && interval.len() >= self.header_at + self.head_bytes()
     }
@@ -323,7 +325,7 @@ impl Verifier {
         }
     }
 
-    /// The digest of all that is not head.
+    /// The digest of an interval without its header and digest.
     fn digest_around(&self, interval: &[u8]) -> Digest {
         let (before, rest) = interval.split_at(self.header_at);
         digest(self.method, before, &rest[self.head_bytes()..])
@@ -340,7 +342,8 @@ impl Verifier {
         Rng::new(mix64(mix64(self.seed ^ mix64(offset)) ^ generation))
     }
 
-    /// Compares an interval outside of its head with what belongs there, in pieces on the stack.
+    /// Compares an interval, without its header and digest, with the expected contents. It works in
+    /// pieces on the stack to avoid an allocation.
     fn compare(
         &self,
         interval: &[u8],
@@ -378,7 +381,7 @@ impl Verifier {
         Ok(())
     }
 
-    /// Which write an interval says that it is from, where its header can be read.
+    /// The number of the write in the header of an interval; `None` if the header cannot be read.
     pub fn generation_in(&self, interval: &[u8]) -> Option<u64> {
         if !self.carries_head(interval) {
             return None;
@@ -388,7 +391,7 @@ impl Verifier {
             .map(|header| header.generation)
     }
 
-    /// What a correct block holds, for `verify_dump`.
+    /// The contents of a correct block, for `verify_dump`.
     pub fn expected_block(&self, len: usize, offset: u64, generation: u64) -> Vec<u8> {
         let mut block = vec![0; len];
         self.fill(&mut block, offset, generation);
@@ -396,7 +399,7 @@ impl Verifier {
     }
 }
 
-/// Bytes of the largest head: no interval may be smaller.
+/// Length of the largest header and digest in bytes: the minimum size of an interval.
 pub const MAX_HEAD_BYTES: usize = HEADER_BYTES + MAX_DIGEST_BYTES;
 
 fn gcd(a: u64, b: u64) -> u64 {

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 
 const DRAWS: usize = 200_000;
 
-/// Chi-square of `DRAWS` draws against exact probabilities, in standard deviations from its mean. Cells expected
-/// to hold fewer than 10 draws are joined with their neighbours.
+/// Chi-square of `DRAWS` draws against exact probabilities, in standard deviations from its mean.
+/// Cells with fewer than 10 expected draws are merged with their neighbours.
 fn misfit(mut draw: impl FnMut() -> u64, probabilities: &[f64]) -> f64 {
     let mut seen = vec![0u64; probabilities.len()];
     for _ in 0..DRAWS {
@@ -81,7 +81,8 @@ fn pareto_gives_the_few_the_most() {
     assert!((hot as f64 / DRAWS as f64 - 0.8).abs() < 0.005);
 }
 
-/// fio's bell is a twelfth of the range wide, and an even draw of the deviation's width is added to it.
+/// fio's bell has a standard deviation of a twelfth of the range, and adds a uniform draw of the
+/// given width.
 #[test]
 fn normal_has_its_mean_and_deviation() {
     let n = 10_000u64;
@@ -187,7 +188,7 @@ fn centre_shifts_hot_blocks_that_are_scattered_as_by_fio() {
         let seen = counts(&distribution, 20_480);
         let mut order: Vec<usize> = (0..seen.len()).collect();
         order.sort_by_key(|block| std::cmp::Reverse(seen[*block]));
-        // Of pareto, the fourth and the fifth are nearly as hot.
+        // The fourth and the fifth rank of pareto are nearly equally hot.
         assert_eq!(order[..3], hottest[..3], "{distribution:?}");
         assert!(order[..6].contains(&hottest[3]), "{distribution:?}");
     }
@@ -215,7 +216,7 @@ fn centre_of_a_bell_moves_neither_its_mean_nor_its_spread() {
     }
 }
 
-/// A power of two leaves no block out. Of 4001 blocks fio 3.33 uses 3170.
+/// With a power of two every block is used. Of 4001 blocks fio 3.33 uses 3170.
 #[test]
 fn blocks_are_left_out_as_by_fio() {
     let even = plan::Distribution::Zipf {

@@ -72,8 +72,8 @@ fn four_files(kib: u64) -> FileLayout {
     ])
 }
 
-// The expected sequences below are those that fio 3.33 wrote with --write_iolog for the same job, where the job fixes
-// the sequence, or have their properties, where it does not.
+// If the job determines the sequence, the expected sequences below are those of fio 3.33 with
+// --write_iolog. Otherwise the tests check the properties of fio's sequences.
 
 #[test]
 fn sequential_stops_before_a_block_that_does_not_fit() {
@@ -83,7 +83,7 @@ fn sequential_stops_before_a_block_that_does_not_fit() {
         size_bytes: 10 * KIB,
         file_bytes: 100 * KIB,
     };
-    // The last block crosses the end of the region but not that of the file.
+    // The last block crosses the end of the region but not the end of the file.
     assert_eq!(
         at(&run(&job("read"), &FileLayout::new(vec![region]))),
         [40, 44, 48]
@@ -186,12 +186,12 @@ fn a_pass_without_an_end_goes_on_for_all_loops() {
 fn holes() {
     let mut job = job("write");
     job.workload.sequencer.skip_bytes = 4096;
-    // The region is the file: go on at its start.
+    // The region is the whole file, so the sequence continues at its start.
     assert_eq!(
         at(&run_file(&job, 40)),
         [0, 8, 16, 24, 32, 0, 8, 16, 24, 32]
     );
-    // The file goes on behind the region: done.
+    // The file continues after the region, so the pass is done.
     let region = FileRegion {
         start_bytes: 40 * KIB,
         size_bytes: 40 * KIB,
@@ -218,7 +218,7 @@ fn sequencer_goes_on_or_repeats() {
             four.windows(2)
                 .all(|two| two[1].offset == two[0].offset + step)
         };
-        // At the file's end a sequential run goes on at random.
+        // At the end of the file a sequential run continues at a random offset.
         let whole = ios.chunks(4).filter(|four| steps(four)).count();
         assert!(whole >= 245, "{whole} of 250");
         assert!(

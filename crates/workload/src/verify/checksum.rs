@@ -1,4 +1,4 @@
-//! Digests of payloads, by the crates of the field.
+//! Digests of payloads, computed by the usual crates.
 
 use crc::{CRC_7_MMC, CRC_16_IBM_SDLC, CRC_64_XZ, Crc};
 use iosonde_job::plan::VerifyMethod;
@@ -35,7 +35,7 @@ impl std::ops::Deref for Digest {
     }
 }
 
-/// Length of a method's digest in bytes; 0 where there is none.
+/// Length of a method's digest in bytes; 0 if the method has none.
 pub fn digest_bytes(method: VerifyMethod) -> usize {
     match method {
         VerifyMethod::Crc7 => 1,
@@ -110,7 +110,7 @@ macro_rules! crc_widths {
     )*};
 }
 
-/// The widths that the crc crate implements one by one.
+/// Adapts the widths of CRC, which the crc crate implements separately.
 trait CrcWidth: crc::Width {
     fn sum(crc: &Crc<Self>, first: &[u8], second: &[u8]) -> Self;
 }
@@ -129,7 +129,7 @@ fn by_crc<W: CrcWidth>(
 mod tests {
     use super::*;
 
-    /// The check values of the catalogue of CRCs and of the standards, for "123456789".
+    /// Check values for "123456789" from the CRC catalogue and the standards.
     #[test]
     fn known_answers() {
         let of = |method| {

@@ -4,14 +4,14 @@
 //! | --- | --- |
 //! | 0..4 | magic |
 //! | 4..6 | version |
-//! | 6..8 | check, as numbered by [`method_code`] |
+//! | 6..8 | verify method, as numbered by [`method_code`] |
 //! | 8..12 | length of the interval in bytes |
 //! | 12..16 | 0 |
 //! | 16..24 | offset of the interval in the file, in bytes |
 //! | 24..32 | seed of the job |
-//! | 32..40 | generation: which of the job's writes |
+//! | 32..40 | generation: number of the job's write |
 //! | 40..44 | 0 |
-//! | 44..48 | crc32c of the bytes before |
+//! | 44..48 | crc32c of bytes 0..44 |
 //!
 //! The digest of the payload follows.
 
@@ -28,31 +28,31 @@ const MAGIC_OF_FIO: u16 = 0xacca;
 /// The header of one interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// [`method_code`] of the check.
+    /// [`method_code`] of the verify method.
     pub method: u16,
     /// Length of the interval in bytes.
     pub len: u32,
     /// Position of the interval in the file, in bytes.
     pub offset: u64,
-    /// Seed of the job that wrote it.
+    /// Seed of the job that wrote the interval.
     pub seed: u64,
-    /// Which of the job's writes it is from.
+    /// Number of the job's write.
     pub generation: u64,
 }
 
 /// A header that cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unreadable {
-    /// The magic number that was there instead.
+    /// The magic number found.
     Magic(u32),
-    /// The version that was there instead.
+    /// The version found.
     Version(u16),
-    /// The checksum as computed, and as stored.
+    /// The computed and the stored checksum.
     Checksum(u32, u32),
 }
 
 impl Unreadable {
-    /// The mismatch of a header at this position of the file.
+    /// The mismatch of a header at this offset of the file.
     pub(super) fn at(self, offset: u64) -> Mismatch {
         let (what, expected, got) = match self {
             Unreadable::Magic(got) => {
@@ -101,7 +101,7 @@ impl Header {
     /// Reads a header from the start of `buf`.
     ///
     /// # Errors
-    /// What makes it unreadable.
+    /// Returns the reason why the header is unreadable.
     pub fn read(buf: &[u8]) -> Result<Header, Unreadable> {
         let head = &buf[..HEADER_BYTES];
         let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| head[at + i]));
@@ -126,7 +126,7 @@ impl Header {
         })
     }
 
-    /// Whether `found`, at this position of the file, is this header.
+    /// Checks that `found`, at this offset of the file, equals this header.
     pub(super) fn compare(&self, found: &Header, offset: u64) -> Result<(), Mismatch> {
         let differs = |what, name: &str, expected: u64, got: u64| {
             Err(Mismatch {
@@ -157,7 +157,7 @@ impl Header {
     }
 }
 
-/// The number of a check in headers. Numbers are never reused: blocks outlive programs.
+/// The number of a verify method in headers. Never reused: blocks outlive program versions.
 pub fn method_code(method: VerifyMethod) -> u16 {
     match method {
         VerifyMethod::Null => 0,

@@ -1,8 +1,8 @@
-//! `verify_pattern`: fixed bytes and offsets, over and over.
+//! `verify_pattern`: a repeated pattern of fixed bytes and offsets.
 
 use iosonde_job::plan::{PatternPart, VerifyPattern};
 
-/// A pattern ready to be laid out: its bytes, and where offsets go.
+/// A pattern: its bytes, and the positions of its offset fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
     bytes: Box<[u8]>,
@@ -29,17 +29,17 @@ impl Pattern {
         }
     }
 
-    /// Whether there is nothing to lay out.
+    /// Whether the pattern has no bytes.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Lays the pattern over a block that belongs at `offset` in the file.
+    /// Fills a block with the pattern. `offset` is the position of the block in the file.
     pub fn fill(&self, buf: &mut [u8], offset: u64) {
         self.fill_from(buf, offset, 0);
     }
 
-    /// As [`Pattern::fill`], for the part of the block that starts at its byte `start`.
+    /// Like [`Pattern::fill`], for the part of the block that starts at its byte `start`.
     pub fn fill_from(&self, buf: &mut [u8], offset: u64, start: usize) {
         let number = offset.to_le_bytes();
         for (byte, position) in buf.iter_mut().zip(start..) {

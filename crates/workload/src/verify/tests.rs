@@ -74,7 +74,7 @@ fn every_kind_of_wrong_block_is_told_apart() {
     assert_eq!(what(&block, 8192, Expected::AtMost(4)), Wrong::Generation);
     assert_eq!(verifier.check(&block, 8192, Expected::AtMost(5)), Ok(()));
     assert_eq!(what(&[0; 4096], 8192, Expected::Any), Wrong::Magic);
-    // As fio begins its blocks with verify=md5.
+    // The start of a block that fio writes with verify=md5.
     let mut of_fio = vec![0; 4096];
     of_fio[..4].copy_from_slice(&[0xca, 0xac, 0x02, 0x00]);
     assert_eq!(what(&of_fio, 8192, Expected::Any), Wrong::Foreign);

@@ -1,14 +1,16 @@
-//! Which write each block must be from, where blocks are written more than once.
+//! The write that each block must be from, where blocks are written more than once.
 //!
-//! With a random map each block is written once per pass, and the generator's replay says when. Without one
-//! (`norandommap`, zipf, ...) the last write counts, so its number is kept for each interval: 4 bytes of memory for
-//! each interval of the working set, allocated at the start, and never more than the limit that the caller gives. Where
-//! the limit does not suffice no record is kept and any write of this run is accepted for its place: the check still
-//! finds damage, misplaced and never-written blocks, but not a lost rewrite.
+//! With a random map each block is written once per pass, and a replay of the generator gives the
+//! order. Without one (`norandommap`, zipf, ...) the last write counts, so its number is kept for
+//! each interval. The record takes 4 bytes per interval of the working set. It is allocated at the
+//! start and never exceeds the limit of the caller.
+//!
+//! If the limit does not suffice, no record is kept and any write of this run is accepted. The
+//! check still finds damaged, misplaced and never-written blocks, but not a lost rewrite.
 
 use super::Expected;
 
-/// Set in an entry when several writes to the interval were in flight at once, so that any of them may be the last.
+/// Set in an entry if several writes to it were in flight at once: any may be the last.
 const RACED: u32 = 1 << 31;
 const NEVER: u32 = 0;
 
@@ -20,7 +22,7 @@ struct InFlight {
     until: u64,
 }
 
-/// The record of what was written to one file.
+/// The record of the writes to one file.
 #[derive(Debug, Clone)]
 pub struct Written {
     start_bytes: u64,
@@ -31,8 +33,9 @@ pub struct Written {
 }
 
 impl Written {
-    /// A record for the region `start_bytes..start_bytes + size_bytes` of a file, in units of the verifier's
-    /// intervals, using at most `limit_bytes` of memory, for at most `iodepth` writes in flight.
+    /// A record for the region `start_bytes..start_bytes + size_bytes` of a file, in units of the
+    /// verifier's intervals. It uses at most `limit_bytes` of memory. `iodepth` is the maximum of
+    /// writes in flight.
     pub fn new(
         start_bytes: u64,
         size_bytes: u64,
@@ -40,7 +43,7 @@ impl Written {
         limit_bytes: u64,
         iodepth: u32,
     ) -> Self {
-        // One more: the last block of a sequential pass may cross the end of the region.
+        // One extra interval: the last block of a sequential pass may cross the end of the region.
         let intervals = size_bytes.div_ceil(interval_bytes.max(1)) + 1;
         let fits = intervals.saturating_mul(4) <= limit_bytes;
         Written {
@@ -57,7 +60,7 @@ impl Written {
         self.last.is_some()
     }
 
-    /// A write is issued; the number returned goes into its headers. Numbers start at 1.
+    /// Records the issue of a write and returns its number, for its headers. Numbers start at 1.
     pub fn issue(&mut self, offset: u64, len: u64) -> u64 {
         self.generations += 1;
         let generation = self.generations;
@@ -67,7 +70,7 @@ impl Written {
                 .in_flight
                 .iter()
                 .any(|other| other.from < until && from < other.until);
-            // A number too large for its 31 bits is as good as raced: only its upper bound is known.
+            // A number above 31 bits is stored like a race: only its upper bound is known.
             let entry = match u32::try_from(generation) {
                 Ok(number) if number < RACED => number | if raced { RACED } else { 0 },
                 _ => RACED,
@@ -83,7 +86,7 @@ impl Written {
         generation
     }
 
-    /// The number of the last write issued.
+    /// The number of the last issued write.
     pub fn issued(&self) -> u64 {
         self.generations
     }
@@ -96,7 +99,7 @@ impl Written {
             .any(|write| write.from < until && from < write.until)
     }
 
-    /// The write of this number is complete.
+    /// Records the completion of a write.
     pub fn complete(&mut self, generation: u64) {
         if let Some(index) = self
             .in_flight
@@ -107,8 +110,8 @@ impl Written {
         }
     }
 
-    /// The write of this number failed: what its place holds now is unknown, so nothing is expected of it but that it
-    /// is from this run.
+    /// Records the failure of a write. The contents of its intervals are unknown, so any write of
+    /// this run is accepted there.
     pub fn fail(&mut self, generation: u64) {
         let Some(index) = self
             .in_flight
@@ -126,7 +129,7 @@ impl Written {
         }
     }
 
-    /// What the interval at `offset` must be from; `None` if it was never written.
+    /// The write that the interval at `offset` must be from; `None` if it was never written.
     pub fn expected(&self, offset: u64) -> Option<Expected> {
         let Some(last) = &self.last else {
             return (self.generations > 0).then_some(Expected::AtMost(self.generations));

@@ -1,4 +1,4 @@
-//! The ways to take I/Os from a generator agree.
+//! All ways to take I/Os from a generator give the same sequence.
 
 use super::*;
 
@@ -64,7 +64,7 @@ fn any_job() -> impl Strategy<Value = Job> {
 }
 
 proptest! {
-    /// Batches, the short way and the general way must make the same sequence, inside of the region.
+    /// Batches, the fast path and the general path give the same sequence, within the region.
     #[test]
     fn fill_and_next_agree(job in any_job(), kib in 40u64..600, behind in 0u64..9000, io_kib in prop::option::of(1u64..2000), batch in 1usize..70, seed: u64) {
         let region = FileRegion { start_bytes: 8192, size_bytes: kib * KIB, file_bytes: 8192 + kib * KIB + behind };
@@ -77,7 +77,7 @@ proptest! {
         let mut filled = vec![Io::EMPTY; 0];
         let mut buf = vec![Io::EMPTY; batch];
         while filled.len() < 1000 {
-            // Now and then one by one in between.
+            // Takes a few single I/Os between batches.
             filled.extend((0..batch % 3).map_while(|_| batches.next_io()));
             let n = batches.fill(&mut buf);
             filled.extend_from_slice(&buf[..n]);

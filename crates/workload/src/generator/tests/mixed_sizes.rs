@@ -13,7 +13,7 @@ fn seeded(job: &Job, seed: u64, bytes: u64) -> Vec<Io> {
         .collect()
 }
 
-/// How often each block of 4 KiB is used.
+/// Number of uses of each block of 4 KiB.
 fn uses(ios: &[Io], blocks: u64) -> Vec<u32> {
     let mut uses = vec![0; blocks as usize];
     for io in ios {
@@ -40,7 +40,7 @@ fn split_sizes_use_each_block_once() {
             rw
         });
         job.workload.block_size = PerDirection::all(split(&[(4096, 30), (12_288, 70)]));
-        // The last block is not whole.
+        // The last block is incomplete.
         let ios = seeded(&job, 1, 1001 * 4096 + 1000);
         assert!(uses(&ios, 1001).iter().all(|n| *n == per_pass), "{rw}");
     }
@@ -57,7 +57,8 @@ fn reads_and_writes_of_other_sizes_share_the_map() {
     assert!(reads > 200 && ios.len() - reads > 200);
 }
 
-/// fio 3.33 with 16 seeds: 367 to 465 I/Os, 400 in the mean. Pieces that were not cut short would be 235.
+/// fio 3.33 with 16 seeds issues 367 to 465 I/Os, 400 on average. Without cutting I/Os short it
+/// would be 235.
 #[test]
 fn ios_are_cut_short_as_often_as_by_fio() {
     let mut job = job("randread");
@@ -66,7 +67,7 @@ fn ios_are_cut_short_as_often_as_by_fio() {
     assert!((385..=420).contains(&(ios / 50)), "{}", ios / 50);
 }
 
-/// fio 3.33: about 6.1 % of the I/Os of `bsrange=4k-64k --bs_unaligned --norandommap` are of 64 KiB.
+/// fio 3.33: about 6.1 % of the I/Os of `bsrange=4k-64k --bs_unaligned --norandommap` have 64 KiB.
 #[test]
 fn unaligned_range_is_cut_off_at_its_end() {
     let mut job = job("randread");

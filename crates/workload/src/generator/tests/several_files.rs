@@ -1,4 +1,4 @@
-//! Jobs over more than one file.
+//! Jobs over several files.
 
 use super::*;
 

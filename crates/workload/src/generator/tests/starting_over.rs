@@ -1,8 +1,8 @@
-//! Stops where the sequence starts over: they add nothing and leave nothing out.
+//! Pauses where the sequence starts over: they neither add nor drop an I/O.
 
 use super::*;
 
-/// All I/Os taken in batches of 3, and how many there were before each stop.
+/// All I/Os, taken in batches of 3, and the number of I/Os before each pause.
 fn with_stops(job: &Job, layout: &FileLayout, most: usize) -> (Vec<Io>, Vec<(usize, StartOver)>) {
     let mut generator = Generator::new(job, layout, Seeds::from_u64(1)).unwrap();
     generator.stop_where_it_starts_over();
