@@ -1,11 +1,11 @@
-//! The cache in front of the device: which blocks are in it, and how much waits to be written back.
+//! The cache in front of the device: its blocks, and the bytes that wait for writeback.
 
 use super::spec::CacheSpec;
 use iosonde_workload::rng::mix64;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Hashes block numbers alike in every process.
+/// A hasher of block numbers that gives the same hashes in every process.
 #[derive(Debug, Default)]
 struct BlockHasher(u64);
 
@@ -34,12 +34,12 @@ struct Node {
     older: u32,
 }
 
-/// Blocks in the order of their last use.
+/// Blocks in LRU order.
 #[derive(Debug)]
 pub(super) struct BlockCache {
     block_bytes: u64,
     most: usize,
-    /// Only looked up, never iterated: its order is not the same everywhere.
+    /// Never iterated, because its order is not deterministic.
     places: HashMap<u64, u32, BuildHasherDefault<BlockHasher>>,
     nodes: Vec<Node>,
     unused: Vec<u32>,
@@ -60,7 +60,7 @@ impl BlockCache {
         }
     }
 
-    /// Uses all blocks of a range. Whether they all were in the cache; they are now.
+    /// Marks all blocks of a range as used and inserts missing ones. Whether all were present.
     pub(super) fn touch(&mut self, address: u64, bytes: u64) -> bool {
         let mut hit = true;
         for block in self.blocks(address, bytes) {
@@ -77,7 +77,6 @@ impl BlockCache {
         hit
     }
 
-    /// Forgets all blocks of a range.
     pub(super) fn forget(&mut self, address: u64, bytes: u64) {
         for block in self.blocks(address, bytes) {
             if let Some(place) = self.places.remove(&block) {
@@ -91,7 +90,7 @@ impl BlockCache {
         address / self.block_bytes..(address + bytes).div_ceil(self.block_bytes)
     }
 
-    /// Gives a block a place that is not linked.
+    /// Allocates an unlinked node for a block. Evicts the least recently used block if needed.
     fn admit(&mut self, block: u64) {
         if self.places.len() == self.most {
             let place = self.oldest;
@@ -141,7 +140,7 @@ impl BlockCache {
     }
 }
 
-/// Bytes that wait to be written back, as a level that falls steadily.
+/// Dirty bytes, as a level that falls at a constant rate.
 #[derive(Debug, Clone)]
 pub(super) struct Dirty {
     byte_ns: f64,
@@ -158,19 +157,18 @@ impl Dirty {
         }
     }
 
-    /// Takes up bytes; the time when there is room for them. `speed` multiplies the rate of writing back.
+    /// Adds dirty bytes and returns the time with room for them. `speed` scales the writeback rate.
     pub(super) fn add(&mut self, now_ns: f64, bytes: u64, speed: f64) -> f64 {
         let byte_ns = self.byte_ns / speed;
         self.clean_at_ns = self.clean_at_ns.max(now_ns) + bytes as f64 * byte_ns;
         now_ns.max(self.clean_at_ns - self.limit_bytes * byte_ns)
     }
 
-    /// When all that is dirty now will be written.
+    /// The time when all bytes that are dirty now are written back.
     pub(super) fn clean_at_ns(&self, now_ns: f64) -> f64 {
         self.clean_at_ns.max(now_ns)
     }
 
-    /// Bytes dirty now.
     pub(super) fn level_bytes(&self, now_ns: f64) -> f64 {
         (self.clean_at_ns - now_ns).max(0.0) / self.byte_ns
     }
@@ -227,7 +225,7 @@ mod tests {
     }
 
     proptest! {
-        /// Beside a list that is searched from end to end.
+        /// Compares the cache with a list that is searched linearly.
         #[test]
         fn agrees_with_a_plain_list(
             most in 1u64..6,

@@ -1,19 +1,19 @@
-//! How the values of a simulated device are written.
+//! Text forms of the values of a simulated device.
 
 use super::service_time::Shape;
 use super::spec::{Cap, Failing};
 use iosonde_job::errno::errno;
 use iosonde_job::value::{Bytes, Parsed, TimeUnit, ValueError, bytes, float, integer, time_ns};
 
-/// One kind of value: how it is read and printed.
+/// The parser and printer of one kind of value.
 pub(super) struct Codec<T> {
-    /// What to write, for help.
+    /// Grammar of the value, for help texts.
     pub(super) grammar: &'static str,
     pub(super) parse: fn(&str) -> Parsed<T>,
     pub(super) show: fn(&T) -> String,
 }
 
-/// A time to calculate with.
+/// A time in nanoseconds as a floating-point number.
 pub(super) const TIME: Codec<f64> = Codec {
     grammar: "time (us)",
     parse: |text| time_ns(text, TimeUnit::Microseconds).map(|ns| ns as f64),
@@ -37,7 +37,7 @@ pub(super) const COUNT: Codec<u64> = Codec {
     show: u64::to_string,
 };
 
-/// A count of servers and the like.
+/// A count from 1, of servers for example.
 pub(super) const SMALL: Codec<u32> = Codec {
     grammar: "count from 1",
     parse: |text| match integer(text)? {
@@ -56,7 +56,7 @@ pub(super) const SIZE: Codec<u64> = Codec {
     show: |size| show_size(*size),
 };
 
-/// A size in bytes, more than 0.
+/// A size in bytes above 0.
 pub(super) const SOME_SIZE: Codec<u64> = Codec {
     grammar: "size",
     parse: positive_bytes,
@@ -82,14 +82,14 @@ pub(super) const BANDWIDTH: Codec<Option<u64>> = Codec {
     ..SIZE_OR_NONE
 };
 
-/// A number.
+/// A floating-point number.
 pub(super) const NUMBER: Codec<f64> = Codec {
     grammar: "number",
     parse: float,
     show: f64::to_string,
 };
 
-/// A share of the whole.
+/// A share from 0 to 1.
 pub(super) const SHARE: Codec<f64> = Codec {
     grammar: "0 to 1",
     parse: share,
@@ -110,20 +110,20 @@ pub(super) const SHAPE: Codec<Shape> = Codec {
     show: show_shape,
 };
 
-/// A token bucket of I/Os; `k` is 1000.
+/// A token bucket of I/Os. `k` is 1000.
 pub(super) const CAP_IOPS: Codec<Option<Cap>> = Codec {
     grammar: "`RATE[:BURST[:PEAK]]` or `none`",
     parse: |text| cap(text, Bytes::Decimal),
     show: show_cap,
 };
 
-/// A token bucket of bytes; `k` is 1024.
+/// A token bucket of bytes. `k` is 1024.
 pub(super) const CAP_BW: Codec<Option<Cap>> = Codec {
     parse: |text| cap(text, Bytes::Binary),
     ..CAP_IOPS
 };
 
-/// A share that fails.
+/// A share of I/Os that fail.
 pub(super) const FAILING_SHARE: Codec<Option<Failing<f64>>> = Codec {
     grammar: "`SHARE[:ERRNO]` or `none`",
     parse: |text| failing(text, share),
@@ -137,14 +137,14 @@ pub(super) const FAILING_ONE: Codec<Option<Failing<u64>>> = Codec {
     show: |fault| show_failing(fault, u64::to_string),
 };
 
-/// A range that fails.
+/// A range whose I/Os fail.
 pub(super) const FAILING_RANGE: Codec<Option<Failing<(u64, u64)>>> = Codec {
     grammar: "`FROM-TO[:ERRNO]` or `none`",
     parse: |text| failing(text, range),
     show: |fault| show_failing(fault, |(from, to)| format!("{from}-{to}")),
 };
 
-/// In microseconds, unless only nanoseconds are exact.
+/// A time in microseconds; in nanoseconds if it is no multiple of a microsecond.
 fn show_time(ns: f64) -> String {
     if ns % 1e3 == 0.0 {
         (ns / 1e3).to_string()
@@ -153,7 +153,7 @@ fn show_time(ns: f64) -> String {
     }
 }
 
-/// With the largest suffix that is exact.
+/// A size with the largest suffix that divides it.
 fn show_size(size: u64) -> String {
     let suffixes = [(40, 't'), (30, 'g'), (20, 'm'), (10, 'k')];
     let exact = |(shift, _): &&(u32, char)| size > 0 && size.is_multiple_of(1 << shift);

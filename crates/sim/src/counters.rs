@@ -1,54 +1,50 @@
-//! What the device has done, as a block device counts it.
+//! Counters of the device, as a block device has them.
 
 use iosonde_job::plan::PerDirection;
 use iosonde_workload::Op;
 
-/// Totals since the beginning, of what the device did: what a cache in front of it served is not in them, as in
-/// `/proc/diskstats`.
+/// Totals since the start. As in `/proc/diskstats`, I/Os served by the cache are not included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SimCounters {
-    /// I/Os finished without an error.
+    /// Successful I/Os.
     pub ios: PerDirection<u64>,
-    /// Bytes that they moved. Those that a cache wrote back are here, though not among the I/Os.
+    /// Bytes moved by these I/Os, plus bytes written back, which are not counted as I/Os.
     pub bytes: PerDirection<u64>,
-    /// Flushes finished without an error.
+    /// Successful flushes.
     pub flushes: u64,
-    /// I/Os and flushes that failed.
+    /// Failed I/Os and flushes.
     pub errors: u64,
-    /// Reads that the cache served.
+    /// Reads served by the cache.
     pub cache_reads: u64,
-    /// Bytes that the cache served to reads.
+    /// Bytes of the reads served by the cache.
     pub cache_read_bytes: u64,
-    /// Time in which at least one I/O was on the device, in nanoseconds.
+    /// Time with at least one I/O on the device, in nanoseconds.
     pub busy_ns: u64,
-    /// Time that I/Os spent on the device, summed over those taken so far, in nanoseconds.
+    /// Sum of the times that the submitted I/Os spend on the device, in nanoseconds.
     pub queued_ns: u64,
 }
 
-/// Counts.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     totals: SimCounters,
-    /// End of the last I/O taken so far.
+    /// Completion time of the last I/O submitted so far.
     busy_until_ns: u64,
-    /// Bytes that the cache took up to be written back.
+    /// Bytes that the cache accepted for writeback.
     buffered_bytes: u64,
 }
 
 impl Meter {
-    /// The device has an I/O from `from_ns`, which never goes back, until `until_ns`.
+    /// Counts an I/O on the device from `from_ns` until `until_ns`. `from_ns` must not decrease.
     pub(super) fn occupied(&mut self, from_ns: u64, until_ns: u64) {
         self.totals.busy_ns += until_ns.saturating_sub(from_ns.max(self.busy_until_ns));
         self.totals.queued_ns += until_ns - from_ns;
         self.busy_until_ns = self.busy_until_ns.max(until_ns);
     }
 
-    /// The cache has taken up a write.
     pub(super) fn buffered(&mut self, bytes: u64) {
         self.buffered_bytes += bytes;
     }
 
-    /// An I/O is over.
     pub(super) fn completed(&mut self, op: Op, result: i32, from_device: bool) {
         let totals = &mut self.totals;
         match (op.direction(), result) {
@@ -66,7 +62,7 @@ impl Meter {
         }
     }
 
-    /// The totals at `now_ns`, with `dirty_bytes` still in the cache.
+    /// The totals at `now_ns`, while `dirty_bytes` are still in the cache.
     pub(super) fn read(&self, now_ns: u64, dirty_bytes: u64) -> SimCounters {
         let mut totals = self.totals;
         let ahead_ns = self.busy_until_ns.saturating_sub(now_ns);

@@ -1,7 +1,7 @@
-//! The simulated device: from the arrival of an I/O to the time when it is done.
+//! The simulated device: computes the completion time of each I/O at its arrival.
 //!
-//! Everything is decided when an I/O arrives, in the order of arrival: queues are first come, first served, so that later
-//! arrivals change nothing for those before them. There are no events to process in between.
+//! I/Os are processed in the order of arrival. Queues are FIFO, so a later arrival never changes an
+//! earlier completion, and no events occur in between.
 
 use super::cache::{BlockCache, Dirty};
 use super::counters::{Meter, SimCounters};
@@ -22,7 +22,7 @@ use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 
-/// What a stream of the device's random numbers is used for.
+/// The purpose of a stream of the device's random numbers.
 #[derive(Debug, Clone, Copy)]
 enum Stream {
     Service = 1,
@@ -32,33 +32,33 @@ enum Stream {
     Noise = 5,
 }
 
-/// One I/O as it reaches the device.
+/// One I/O that arrives at the device.
 #[derive(Debug, Clone, Copy)]
 pub struct Request {
-    /// What is asked for.
+    /// The operation.
     pub op: Op,
-    /// Number of the file, as [`SimDevice::place`] gave it.
+    /// Number of the file, from [`SimDevice::place`].
     pub file: u32,
     /// Position in the file, in bytes.
     pub offset: u64,
     /// Length in bytes.
     pub bytes: u64,
-    /// Whether it passes by a page cache.
+    /// Whether the I/O bypasses the page cache.
     pub direct: bool,
 }
 
-/// What becomes of it.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reply {
-    /// When it is done; always after its arrival.
+    /// Completion time; always after the arrival.
     pub done_ns: u64,
     /// Bytes moved (0 for a flush), or the negated errno.
     pub result: i32,
-    /// Whether the device was needed: false for what the cache served.
+    /// Whether the device did the I/O; false if the cache served it.
     pub from_device: bool,
 }
 
-/// Buckets of all caps: of both directions, of reads, of writes.
+/// Token buckets of all caps: for both directions, for reads, for writes.
 #[derive(Debug)]
 struct CapBuckets {
     iops: [Vec<TokenBucket>; 3],
@@ -73,7 +73,7 @@ impl CapBuckets {
         }
     }
 
-    /// The buckets that an I/O takes tokens from.
+    /// The buckets that an I/O takes a token from.
     fn iops(&mut self, direction: Direction) -> impl Iterator<Item = &mut TokenBucket> {
         let [all, read, write] = &mut self.iops;
         let own = if direction == Direction::Read {
@@ -84,7 +84,7 @@ impl CapBuckets {
         all.iter_mut().chain(own)
     }
 
-    /// The buckets that its bytes take tokens from: none for trims, which move no bytes.
+    /// The buckets that take a token per byte. Trims have none, because they move no bytes.
     fn bw(&mut self, direction: Direction) -> impl Iterator<Item = &mut TokenBucket> {
         let [all, read, write] = &mut self.bw;
         let own = if direction == Direction::Read {
@@ -98,7 +98,7 @@ impl CapBuckets {
     }
 }
 
-/// One cap is one bucket, and another one for its peak.
+/// The buckets of a cap: one for its rate, and one for its peak if it has one.
 fn buckets(cap: Option<Cap>) -> Vec<TokenBucket> {
     let Some(Cap {
         per_second,
@@ -114,7 +114,7 @@ fn buckets(cap: Option<Cap>) -> Vec<TokenBucket> {
         .collect()
 }
 
-/// Streams of random numbers, apart so that a change of one parameter does not move the draws of others.
+/// One stream of random numbers per purpose: a changed parameter leaves the draws of others alone.
 #[derive(Debug)]
 struct Draws {
     service: Rng,
@@ -137,7 +137,7 @@ pub struct SimDevice {
     draws: Draws,
     store: Option<Store>,
     meter: Meter,
-    /// No service begins before: the last pause that writes brought about.
+    /// No service begins before this time: the end of the last stall that writes caused.
     paused_until_ns: u64,
     written_bytes: u64,
     wear: Wear,
@@ -148,7 +148,7 @@ impl SimDevice {
     /// The device of a spec.
     ///
     /// # Errors
-    /// A spec that contradicts itself.
+    /// Fails if the spec contradicts itself.
     pub fn new(spec: SimSpec) -> Result<SimDevice, SimSpecError> {
         spec.check()?;
         let root = match spec.run {
@@ -181,30 +181,30 @@ impl SimDevice {
         })
     }
 
-    /// As [`SimDevice::new`], to be shared by workers.
+    /// Like [`SimDevice::new`], for a device that several workers share.
     ///
     /// # Errors
-    /// A spec that contradicts itself.
+    /// Fails if the spec contradicts itself.
     pub fn shared(spec: SimSpec) -> Result<Rc<RefCell<SimDevice>>, SimSpecError> {
         Ok(Rc::new(RefCell::new(SimDevice::new(spec)?)))
     }
 
-    /// What earlier runs have made of it.
+    /// Sets the wear that earlier runs caused.
     pub fn age(&mut self, wear: Wear) {
         self.wear = wear;
     }
 
-    /// What it has become: the next run of a session goes on from there.
+    /// The wear so far. The next run of a session starts with it.
     pub fn wear(&self) -> Wear {
         self.wear
     }
 
-    /// What it was made from.
+    /// The spec of the device.
     pub fn spec(&self) -> &SimSpec {
         &self.spec
     }
 
-    /// What it has done until `now_ns`, in the manner of `/proc/diskstats`.
+    /// Counters of the device until `now_ns`, as in `/proc/diskstats`.
     pub fn counters(&self, now_ns: u64) -> SimCounters {
         let dirty = self
             .dirty
@@ -213,16 +213,16 @@ impl SimDevice {
         self.meter.read(now_ns, dirty as u64)
     }
 
-    /// Puts files on the device, one behind the other, and gives their numbers. A handle with the descriptor of a file that
-    /// is there already means that file.
+    /// Places files on the device one after the other and returns their numbers. A file whose `id`
+    /// is already placed keeps its number.
     ///
     /// # Errors
-    /// A file that is larger than when it was placed and has another one behind it.
+    /// Fails if a placed file grew and another file follows it.
     pub fn place(&mut self, files: &[SimFile]) -> io::Result<Vec<u32>> {
         self.files.place(files)
     }
 
-    /// Takes an I/O that arrives at `now_ns`, which never goes back, and says when it will be done.
+    /// Submits an I/O that arrives at `now_ns`, which must not decrease. Returns its completion.
     pub fn submit(&mut self, now_ns: u64, request: &Request) -> Reply {
         let reply = match request.op.direction() {
             Some(direction) => self.transfer(now_ns, direction, request),
@@ -235,7 +235,7 @@ impl SimDevice {
         Reply { done_ns, ..reply }
     }
 
-    /// Takes note of an I/O that is handed back to its worker.
+    /// Counts an I/O whose completion its worker has received.
     pub fn completed(&mut self, op: Op, result: i32, from_device: bool) {
         self.meter.completed(op, result, from_device);
     }
@@ -283,7 +283,7 @@ impl SimDevice {
         }
     }
 
-    /// When the cache has done the I/O; `None` if the device must do it.
+    /// The completion time of an I/O that the cache serves; `None` if the device must do the I/O.
     fn through_cache(
         &mut self,
         now_ns: u64,
@@ -315,7 +315,7 @@ impl SimDevice {
         Some(taken_ns + hit_ns)
     }
 
-    /// Has the members work on an I/O; the time when the last of them is ready.
+    /// Serves an I/O on the members. Returns the time when the last member is done.
     fn serve(&mut self, now_ns: u64, direction: Direction, address: u64, bytes: u64) -> f64 {
         let layout = self.spec.layout;
         let copies = if direction == Direction::Write {
@@ -368,7 +368,7 @@ impl SimDevice {
         end_ns
     }
 
-    /// Accounts for bytes that the device wrote, and pauses it where that is due.
+    /// Counts bytes that the device wrote, and starts a stall if one is due.
     fn written(&mut self, ready_ns: u64, bytes: u64) {
         let before = self.written_bytes;
         self.written_bytes += bytes;
@@ -383,7 +383,7 @@ impl SimDevice {
         }
     }
 
-    /// Link, delay, caps and lock: when an I/O may leave that was served at `served_ns`.
+    /// Applies link, delay, caps and lock to an I/O served at `served_ns`: its completion time.
     fn pass_gates(
         &mut self,
         now_ns: u64,
@@ -416,7 +416,7 @@ impl SimDevice {
         done_ns
     }
 
-    /// A flush: all that is dirty in the cache is written back, then each member empties its buffer.
+    /// A flush: the cache writes back all dirty bytes, then each member empties its write buffer.
     fn flush(&mut self, now_ns: u64) -> Reply {
         let now = now_ns as f64;
         let clean_ns = self
@@ -438,7 +438,7 @@ impl SimDevice {
             let start_ns = self.spec.stalls.hold_ns(start_ns);
             let work_ns = self.spec.flush.draw_ns(&mut self.draws.service) + empty_ns;
             let end_ns = start_ns + (work_ns / self.speed.at(start_ns as f64)).round() as u64;
-            // One that waits for the cache keeps no server meanwhile.
+            // A flush that waits for the cache occupies no server meanwhile.
             if clean_ns == now_ns {
                 member.occupy(end_ns);
             }
@@ -453,12 +453,12 @@ impl SimDevice {
         }
     }
 
-    /// Whether contents are kept.
+    /// Whether the device keeps contents.
     pub fn stores(&self) -> bool {
         self.store.is_some()
     }
 
-    /// Keeps what a write moved.
+    /// Stores the data of a write.
     pub fn keep(&mut self, request: &Request, data: &[u8]) {
         let address = self.address(request);
         if let Some(store) = &mut self.store {
@@ -466,7 +466,7 @@ impl SimDevice {
         }
     }
 
-    /// Forgets what a trim discarded.
+    /// Discards the data of a trimmed range.
     pub fn discard(&mut self, request: &Request, bytes: usize) {
         let address = self.address(request);
         if let Some(store) = &mut self.store {
@@ -474,7 +474,8 @@ impl SimDevice {
         }
     }
 
-    /// Hands out the contents of a range piece by piece: the range within the request, and its bytes; `None` where nothing was written.
+    /// Reads contents piece by piece. Each call of `take` gets a range within the request and its
+    /// bytes. The bytes are `None` where nothing was written.
     pub fn recall(
         &self,
         request: &Request,

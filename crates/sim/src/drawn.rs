@@ -1,8 +1,9 @@
-//! Devices whose parameters are drawn at random, for tests of what judges devices: a search that is right on one made-up
-//! device may be right by chance.
+//! Random devices for tests of algorithms that judge devices. A search may be right on a single
+//! invented device by chance.
 //!
-//! Each [`Family`] is a network of queues of its own kind: servers in parallel, a head, a token bucket, members with a queue
-//! each. The ranges span what such devices show; none is a measurement of a product.
+//! Each [`Family`] is a different queueing network: parallel servers, a head, a token bucket, or
+//! members with a queue each. The ranges of the parameters cover typical devices of the kind; no
+//! value is a measurement of a product.
 
 use super::keys::KEYS;
 use iosonde_workload::rng::{Rng, mix64};
@@ -11,30 +12,31 @@ use std::fmt::Write as _;
 /// A kind of device. Each has a preset of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Family {
-    /// Disk that turns: one server with a head, which gains by reordering.
+    /// Rotating disk: one server with a head, which gains by reordering.
     HardDisk,
-    /// Few servers behind a link.
+    /// A few servers behind a link.
     SataSsd,
     /// Many servers behind a fast link, with a cap on writes.
     Nvme,
-    /// Long way, cap on I/Os.
+    /// High latency and a cap on I/Os.
     NetworkIopsCap,
-    /// Long way, cap on bytes.
+    /// High latency and a cap on bytes.
     NetworkBandwidthCap,
-    /// Long way, cap on I/Os with credits: either spent at once, or lasting longer than any measurement.
+    /// High latency and a cap on I/Os with burst credits. The credits either run out at once or
+    /// outlast any measurement.
     Burst,
-    /// Disks that turn, each with its own queue; writes go to two of them.
+    /// Rotating disks with a queue each; each write goes to two disks.
     Raid,
-    /// Nodes with servers, chosen by a hash; writes go to several.
+    /// Nodes with servers, chosen by a hash; each write goes to several nodes.
     Ceph,
-    /// Threads behind a slow link, and a limit for each client process.
+    /// Server threads behind a slow link, with a limit per client process.
     Nfs,
-    /// Fast device behind caps of a cgroup.
+    /// A fast device behind the caps of a cgroup.
     Throttled,
 }
 
 impl Family {
-    /// All of them.
+    /// All families.
     pub const ALL: [Family; 10] = [
         Family::HardDisk,
         Family::SataSsd,
@@ -48,7 +50,7 @@ impl Family {
         Family::Throttled,
     ];
 
-    /// The preset of the same kind.
+    /// Name of the preset of the same kind.
     pub fn preset(self) -> &'static str {
         match self {
             Family::HardDisk => "hdd",
@@ -64,9 +66,10 @@ impl Family {
         }
     }
 
-    /// A device of this kind, as [`super::SimSpec::parse`] reads it. Like all, its speed varies a little from second to second.
+    /// A device of this family as text for [`super::SimSpec::parse`]. Its speed varies slightly
+    /// from second to second, as in all families.
     ///
-    /// With a `slowdown` above 1 every time is so many times longer and every rate lower: the same curves from fewer I/Os.
+    /// `slowdown` multiplies every time and divides every rate: the same curves from fewer I/Os.
     pub fn draw(self, seed: u64, slowdown: f64) -> String {
         let mut drawn = Drawing {
             rng: Rng::new(mix64(seed ^ (self as u64) << 32)),
@@ -105,7 +108,7 @@ impl Drawing {
         low + (high - low) * self.rng.unit()
     }
 
-    /// Each order of magnitude is as likely as another.
+    /// A random number whose logarithm is uniform.
     fn over_decades(&mut self, low: f64, high: f64) -> f64 {
         self.between(low.ln(), high.ln()).exp()
     }
@@ -125,7 +128,7 @@ impl Drawing {
         self.is(key, format_args!("{slowed:.1}"));
     }
 
-    /// Bytes a second.
+    /// A bandwidth in bytes per second.
     fn bandwidth(&mut self, key: &str, bytes_per_s: f64) {
         let slowed = (bytes_per_s / self.slowdown) as u64;
         self.is(key, slowed);
@@ -142,7 +145,7 @@ impl Drawing {
         self.is(key, format_args!("lognormal:{variation:.3}"));
     }
 
-    /// Service times of reads and writes, uniform in the ranges in microseconds, with some variation.
+    /// Service times with the given variation. The means are uniform in the ranges (microseconds).
     fn services(&mut self, read_us: (f64, f64), write_us: (f64, f64), variation: (f64, f64)) {
         let (read, write) = (
             self.between(read_us.0, read_us.1),
@@ -164,7 +167,7 @@ impl Drawing {
         self.time("track_us", track);
         let stroke = self.between(8_000.0, 20_000.0);
         self.time("stroke_us", stroke);
-        // 5400, 7200, 10,000 and 15,000 revolutions a minute.
+        // Rotation times of 5400, 7200, 10,000 and 15,000 rpm, in microseconds.
         let rotation = self.one_of(&[11_111.0, 8_333.0, 6_000.0, 4_000.0]);
         self.time("rotation_us", rotation);
         let reorder = self.between(0.15, 0.3);
@@ -206,7 +209,7 @@ impl Drawing {
         self.cap("cap_write_iops", cap);
     }
 
-    /// What network volumes have in common.
+    /// The parameters that all network volumes share.
     fn network(&mut self) {
         self.services((300.0, 1_500.0), (500.0, 2_000.0), (0.1, 0.5));
         let parallel = self.one_of(&[64, 128, 256]);
@@ -232,7 +235,7 @@ impl Drawing {
         self.network();
         let base = self.over_decades(100.0, 3_000.0);
         let peak = base * self.between(2.0, 10.0);
-        // A bucket that runs dry half-way through a measurement has no one rate to be found.
+        // A bucket that runs empty during a measurement would leave no single rate to find.
         let seconds = self.one_of(&[0.01, 7200.0]);
         let (base, peak) = (base / self.slowdown, peak / self.slowdown);
         let tokens = (seconds * (peak - base)).ceil();

@@ -1,13 +1,13 @@
-//! Which I/Os fail, and which move only a part.
+//! Injected faults: the I/Os that fail or move only part of their bytes.
 
 use super::spec::{Failing, Faults};
 use iosonde_job::plan::Direction;
 use iosonde_workload::rng::Rng;
 
-/// Short transfers end at such a border.
+/// Short transfers end at a multiple of this.
 const SECTOR: u64 = 512;
 
-/// Decides about one I/O after another.
+/// Decides the fault of each I/O in turn.
 #[derive(Debug)]
 pub(super) struct Judge {
     rules: Faults,
@@ -20,7 +20,7 @@ impl Judge {
         Judge { rules, rng, ios: 0 }
     }
 
-    /// The bytes that an I/O moves, or the errno that it fails with.
+    /// The bytes that an I/O moves, or the errno of its failure.
     pub(super) fn io(
         &mut self,
         direction: Direction,
@@ -114,7 +114,7 @@ mod tests {
         let failed = (0..100_000)
             .filter(|_| judge.io(Direction::Read, 0, 512).is_err())
             .count();
-        // Five standard deviations of a binomial.
+        // The limit is five standard deviations of a binomial.
         assert!(failed.abs_diff(10_000) < 475, "{failed}");
         assert!((0..1000).all(|_| judge.io(Direction::Write, 0, 512).is_ok()));
     }

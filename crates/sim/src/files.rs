@@ -1,15 +1,15 @@
-//! Where the files lie on the device.
+//! Placement of the files on the device.
 
 use super::token_bucket::TokenBucket;
 use std::io;
 
-/// Files begin at multiples of this.
+/// Each file starts at a multiple of this many bytes.
 const ALIGNMENT: u64 = 1 << 20;
 
-/// A file that workers use. Workers that give the same `id` use the same file.
+/// A file that workers use. Workers that pass the same `id` share the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SimFile {
-    /// What the file is known by: a descriptor, or any other number.
+    /// Identity of the file: a descriptor, or any other number.
     pub id: i32,
     /// Length in bytes.
     pub bytes: u64,
@@ -24,7 +24,7 @@ struct Extent {
     lock: Option<TokenBucket>,
 }
 
-/// All files, one behind the other.
+/// All files, one after the other.
 #[derive(Debug)]
 pub(super) struct Files {
     extents: Vec<Extent>,
@@ -32,7 +32,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// No files. Writes to each will be at least `lock_ns` apart.
+    /// An empty device. Two writes to one file will be at least `lock_ns` apart.
     pub(super) fn new(lock_ns: u64) -> Files {
         Files {
             extents: Vec::new(),
@@ -40,7 +40,7 @@ impl Files {
         }
     }
 
-    /// Numbers of the files; those that are new are put behind the others.
+    /// Returns the numbers of the files. New files are placed after the others.
     pub(super) fn place(&mut self, files: &[SimFile]) -> io::Result<Vec<u32>> {
         files.iter().map(|file| self.place_one(file)).collect()
     }
@@ -76,12 +76,12 @@ impl Files {
         self.extents.len() - 1
     }
 
-    /// Address on the device of a position in a file.
+    /// Device address of an offset in a file.
     pub(super) fn address(&self, file: u32, offset: u64) -> u64 {
         self.extents[file as usize].base + offset
     }
 
-    /// The lock that writes to a file take.
+    /// The lock of a file, which each write to it takes.
     pub(super) fn lock(&mut self, file: u32) -> Option<&mut TokenBucket> {
         self.extents[file as usize].lock.as_mut()
     }

@@ -6,20 +6,20 @@ use super::codec::*;
 use super::spec::SimSpec;
 use iosonde_job::value::Parsed;
 
-/// One key.
+/// A key of the text.
 pub struct Key {
     /// Name.
     pub name: &'static str,
-    /// What its value looks like.
+    /// Grammar of the value.
     pub grammar: &'static str,
-    /// What it means.
+    /// Meaning of the key.
     pub doc: &'static str,
     pub(super) set: fn(&mut SimSpec, &str) -> Parsed<()>,
     get: fn(&SimSpec) -> String,
 }
 
 impl Key {
-    /// Its value in a device, as it is written.
+    /// The value of the key in `spec`, as text.
     pub fn of(&self, spec: &SimSpec) -> String {
         (self.get)(spec)
     }
@@ -40,7 +40,7 @@ macro_rules! key {
     };
 }
 
-/// A key of what is stored, which switches storing on.
+/// A key of the stored contents. Setting it makes the device keep contents.
 macro_rules! store_key {
     ($name:literal, $field:ident, $doc:literal) => {
         Key {

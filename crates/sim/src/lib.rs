@@ -1,27 +1,33 @@
-//! A seeded model of a device under a simulated clock.
+//! A seeded model of a storage device under a simulated clock.
 //!
-//! It exists so that everything above it can be tested exactly: statistics against known truths, searches against known
-//! knees, reports against results that never change. No I/O is done and no time passes. The same spec and the same
-//! requests at the same times give the same completions on every machine.
+//! The model lets tests of the layers above be exact: statistics are compared with known
+//! distributions, searches with known knees, and reports with fixed results. The model does no I/O
+//! and takes no real time. The same spec and the same requests at the same times give the same
+//! completions on every machine.
 //!
 //! # The model
 //!
-//! An I/O takes this way; every station is optional but the servers.
+//! An I/O passes through these stages in order. All but the servers are optional.
 //!
-//! 1. **Faults** ([`spec::Faults`]) decide whether it fails and how much it moves. A failing I/O takes its time like others.
-//! 2. **Cache** ([`spec::CacheSpec`]): least recently used blocks. A read whose blocks are all there is served from it; else
-//!    the device is asked for the whole read, and its blocks are there from then on. Writes are taken up as long as there is
-//!    room for dirty bytes, which drain at a steady rate beside the device's other work.
-//! 3. **Members and servers** ([`spec::Layout`]): the range is cut into stripes that lie on members; each member has one
-//!    queue, first come, first served, and some servers. A server takes the drawn service time ([`Service`]), the time of
-//!    its transfer, and, with a head, that of positioning ([`spec::Positioning`]). The I/O is served when all its parts and
-//!    copies are. **Stalls** ([`spec::Stalls`]) keep services from beginning.
-//! 4. **Link**: carries one I/O at a time in the order of arrival. **Delay**: a time that nobody waits in line for.
-//! 5. **Caps** ([`spec::Caps`]) and **locks** say from which time on the I/O may be done. They count from its arrival and
-//!    run beside its service, so they bound the rate exactly and add no latency below it.
+//! * **Faults** ([`spec::Faults`]) determine whether the I/O fails and how many bytes it moves. A
+//!   failing I/O takes as long as a successful one.
+//! * **Cache** ([`spec::CacheSpec`]): an LRU cache of blocks. It serves a read if it holds all its
+//!   blocks. Otherwise the device reads the whole range, and the cache holds the blocks from then
+//!   on. It accepts writes while it has room for dirty bytes. Writeback runs at a constant rate and
+//!   does not slow the device's other work.
+//! * **Members and servers** ([`spec::Layout`]): the range is divided into stripes, which lie on
+//!   members. Each member has one FIFO queue and one or more servers. A server is busy for the
+//!   drawn service time ([`Service`]), the transfer time and, on a device with a head, the
+//!   positioning time ([`spec::Positioning`]). The I/O is served when all its parts and copies are
+//!   served. **Stalls** ([`spec::Stalls`]) delay the start of service.
+//! * **Link**: carries one I/O at a time in order of arrival. **Delay**: a latency without a queue.
+//! * **Caps** ([`spec::Caps`]) and **locks** give the earliest completion time of the I/O. They
+//!   count from its arrival and run in parallel with its service. They therefore limit the rate
+//!   exactly and add no latency below that rate.
 //!
-//! Noise and drift ([`spec::Speed`]) speed up or slow down the servers, link, caps and writing back by one factor, which is
-//! taken when a service begins, or when an I/O arrives at a link or cap. Contents are kept on demand ([`spec::StoreFaults`]).
+//! Noise and drift ([`spec::Speed`]) scale the speed of servers, link, caps and writeback by one
+//! factor. The factor is sampled when a service begins, or when an I/O arrives at a link or cap.
+//! The device keeps contents on request ([`spec::StoreFaults`]).
 //!
 //! `docs/sim.md` lists the keys of the text that describes a device.
 

@@ -1,13 +1,13 @@
-//! How the device's speed changes with time.
+//! Changes of the device's speed over time.
 
 use super::service_time::standard_normal;
 use super::spec::Speed;
 use iosonde_workload::rng::Rng;
 
-/// The slowest that noise and drift may make a device: a rate of 0 would never end.
+/// Minimum of the speed factor. With a speed of 0 an I/O would never complete.
 const SLOWEST: f64 = 0.01;
 
-/// Noise that holds still for one period and drift that does not.
+/// Noise, which is constant within a period, and drift, which changes continuously.
 #[derive(Debug, Clone)]
 pub(super) struct SpeedCurve {
     rules: Speed,
@@ -28,7 +28,7 @@ impl SpeedCurve {
         }
     }
 
-    /// The factor on all rates at a time.
+    /// The speed factor at `time_ns`.
     #[inline]
     pub(super) fn at(&mut self, time_ns: f64) -> f64 {
         if self.steady {
@@ -46,7 +46,7 @@ impl SpeedCurve {
         factor.max(SLOWEST)
     }
 
-    /// The autoregressive process of first order, in its stationary state from the first period on.
+    /// The deviation of a period: a first-order autoregressive process in its stationary state.
     fn deviation(&mut self, period: usize) -> f64 {
         let Speed {
             noise, noise_rho, ..
@@ -86,7 +86,7 @@ mod tests {
             .map(|pair| pair[0] * pair[1])
             .sum::<f64>();
         let rho = lagged / (count - 1) as f64 / variance;
-        // The mean of an AR(1) series has the error sigma sqrt((1 + rho) / (1 - rho) / n).
+        // The mean of an AR(1) series has the standard error sigma sqrt((1 + rho) / (1 - rho) / n).
         assert!(
             mean.abs() < 5.0 * 0.03 * libm::sqrt(3.0 / count as f64),
             "{mean}"

@@ -1,4 +1,5 @@
-//! The text that describes a simulated device: an optional preset, then `key=value`, separated by commas.
+//! Parser of the text that describes a simulated device: an optional preset, then `key=value`
+//! items, separated by commas.
 
 use super::keys::KEYS;
 use super::presets::PRESETS;
@@ -6,46 +7,46 @@ use super::spec::SimSpec;
 use iosonde_job::diagnostic::nearest;
 use std::fmt;
 
-/// Why a text describes no device.
+/// The reason why a text describes no device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SimSpecError {
-    /// A word without `=` that is not a preset.
+    /// A word without `=` is not a preset.
     #[error("there is no simulated device `{word}`{}; there are {}", meant(.word, preset_names()), list(preset_names()))]
     UnknownPreset {
-        /// What was given.
+        /// The word.
         word: String,
     },
-    /// A word without `=` behind the first.
+    /// A word without `=` is not the first word.
     #[error("`{word}` has no value: a preset comes first, all else is key=value")]
     MissingValue {
-        /// What was given.
+        /// The word.
         word: String,
     },
-    /// A key that does not exist.
+    /// The device has no such key.
     #[error("a simulated device has no key `{key}`{}; its keys are {}", meant(.key, key_names()), list(key_names()))]
     UnknownKey {
-        /// What was given.
+        /// The key.
         key: String,
     },
-    /// A key given twice.
+    /// A key is given twice.
     #[error("the key `{key}` is given twice")]
     Twice {
-        /// Which.
+        /// The key.
         key: String,
     },
-    /// A value that cannot be.
+    /// A value is invalid.
     #[error("{key}={value}: {problem}; it takes {grammar}")]
     Value {
         /// Key.
         key: &'static str,
-        /// What was given.
+        /// The value.
         value: String,
-        /// What is wrong with it.
+        /// The reason why the value is invalid.
         problem: String,
-        /// What to write.
+        /// Grammar of the value.
         grammar: &'static str,
     },
-    /// Values that do not go together.
+    /// Values contradict each other.
     #[error("{0}")]
     Contradiction(&'static str),
 }
@@ -118,7 +119,7 @@ impl SimSpec {
         Ok(())
     }
 
-    /// Finds values that do not go together, or that no device can have.
+    /// Fails if values contradict each other or no device can have them.
     pub(super) fn check(&self) -> Result<(), SimSpecError> {
         let (layout, cache, stalls, speed) = (&self.layout, &self.cache, &self.stalls, &self.speed);
         let stalling = stalls.length_ns > 0;
@@ -189,7 +190,7 @@ impl std::str::FromStr for SimSpec {
     }
 }
 
-/// The keys that differ from the default device's, as [`SimSpec::parse`] reads them.
+/// Prints the keys that differ from the default device, in the form that [`SimSpec::parse`] reads.
 impl fmt::Display for SimSpec {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let default = SimSpec::default();

@@ -1,19 +1,19 @@
-//! Devices by name. Each is a text in the language of [`super::keys`], so that every value can be overridden.
+//! Named devices. Each is a text of keys and values ([`super::keys`]) that a job can override.
 //!
-//! The values are round figures of the order that such devices show; none is a measurement of a product.
+//! The values are round figures typical of such devices; none is a measurement of a product.
 
 /// A named device.
 #[derive(Debug, Clone, Copy)]
 pub struct Preset {
     /// Name.
     pub name: &'static str,
-    /// What it stands for.
+    /// Description of the device.
     pub doc: &'static str,
-    /// Its parameters.
+    /// Parameters, as text.
     pub text: &'static str,
 }
 
-/// All of them.
+/// All presets.
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "hdd",

@@ -1,11 +1,11 @@
-//! How long the device works on one I/O.
+//! Service times: the time that the device works on one I/O.
 
 use iosonde_workload::rng::Rng;
 
 /// The shape of a distribution of times around its mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Shape {
-    /// Always the mean.
+    /// Constant: the mean.
     Fixed,
     /// Exponential.
     Exponential,
@@ -19,7 +19,7 @@ pub enum Shape {
         /// Standard deviation divided by the mean.
         variation: f64,
     },
-    /// Mostly the given time; a share of outliers takes another.
+    /// A given time, and another time for a share of outliers.
     Bimodal {
         /// Share of outliers, from 0 to 1.
         share: f64,
@@ -31,14 +31,14 @@ pub enum Shape {
 /// A distribution of times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Service {
-    /// The mean in nanoseconds; of [`Shape::Bimodal`], the time of those that are no outliers.
+    /// The mean in nanoseconds; for [`Shape::Bimodal`], the time without outliers.
     pub time_ns: f64,
-    /// Its shape.
+    /// The shape around the mean.
     pub shape: Shape,
 }
 
 impl Service {
-    /// Always the same time.
+    /// A constant time.
     pub const fn fixed(time_ns: f64) -> Service {
         Service {
             time_ns,
@@ -54,7 +54,7 @@ impl Service {
         }
     }
 
-    /// The expected time in nanoseconds.
+    /// The mean in nanoseconds.
     pub fn mean_ns(&self) -> f64 {
         match self.shape {
             Shape::Bimodal { share, outlier_ns } => {
@@ -64,12 +64,12 @@ impl Service {
         }
     }
 
-    /// Whether every draw is the same.
+    /// Whether all draws are equal.
     pub fn is_fixed(&self) -> bool {
         self.shape == Shape::Fixed
     }
 
-    /// One time in nanoseconds.
+    /// Draws one time in nanoseconds.
     #[inline]
     pub fn draw_ns(&self, rng: &mut Rng) -> f64 {
         match self.shape {
@@ -92,8 +92,8 @@ impl Service {
     }
 }
 
-/// A normal deviate with mean 0 and variance 1, by the method of Box and Muller. The second of the pair is dropped: a
-/// draw then takes a fixed count of random numbers.
+/// A normal deviate with mean 0 and variance 1, by the Box-Muller method. The second deviate of the
+/// pair is dropped, so that each draw takes a fixed count of random numbers.
 pub(super) fn standard_normal(rng: &mut Rng) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log1p(-rng.unit()));
     radius * libm::cos(std::f64::consts::TAU * rng.unit())
@@ -134,7 +134,8 @@ mod tests {
                 shape,
             };
             let (mean, found) = moments(service);
-            // Five standard errors of the mean; the deviation's error is larger where tails are long.
+            // The limit is five standard errors of the mean. The error of the deviation is larger
+            // for long tails.
             let error = 5.0 * deviation / libm::sqrt(200_000.0) + 1e-9;
             assert!(
                 (mean - service.mean_ns()).abs() < error,

@@ -1,4 +1,4 @@
-//! What a simulated device is: its parameters, and what follows from them by arithmetic.
+//! Parameters of a simulated device, and the rates that follow from them by arithmetic.
 
 use super::service_time::Service;
 use iosonde_job::plan::{Direction, PerDirection};
@@ -8,62 +8,65 @@ use iosonde_job::plan::{Direction, PerDirection};
 pub struct SimSpec {
     /// Root of all random numbers of the device.
     pub seed: u64,
-    /// Number of the run among those of a study: each draws random numbers of its own.
+    /// Number of the run within a study. Each run draws its own random numbers.
     pub run: u64,
-    /// Size in bytes; `None` is endless. Writes behind the end get ENOSPC, reads nothing.
+    /// Size in bytes; `None` is unlimited. Past the end, writes get ENOSPC and reads get 0 bytes.
     pub capacity_bytes: Option<u64>,
     /// Service times of reads, writes and trims.
     pub service: PerDirection<Service>,
     /// Service time of a flush.
     pub flush: Service,
-    /// Bytes per second that one server moves; `None` takes no time.
+    /// Transfer rate of one server in bytes per second; `None` takes no time.
     pub server_bw: PerDirection<Option<u64>>,
-    /// Where the I/Os are served.
+    /// Members, servers and stripes.
     pub layout: Layout,
-    /// Time that a head needs to reach the data.
+    /// Positioning time of a head.
     pub positioning: Positioning,
-    /// Bytes per second of the link that all I/Os share; `None` is endless.
+    /// Bytes per second of the link that all I/Os share; `None` is unlimited.
     pub link_bw: Option<u64>,
-    /// Time that each I/O is under way, beside all queues.
+    /// Latency added to each I/O, outside all queues.
     pub delay: Service,
-    /// Least time between two I/Os of one worker, in nanoseconds.
+    /// Minimum time between two I/Os of one worker, in nanoseconds.
     pub worker_ns: u64,
-    /// Least time between two writes to one file, in nanoseconds.
+    /// Minimum time between two writes to one file, in nanoseconds.
     pub lock_ns: u64,
-    /// Limits of rate.
+    /// Rate limits.
     pub caps: Caps,
     /// Cache in front of the device.
     pub cache: CacheSpec,
     /// Write buffer of the device, which a flush empties.
     pub buffer: Buffer,
-    /// Pauses.
+    /// Stalls.
     pub stalls: Stalls,
-    /// Changes of speed.
+    /// Changes of speed over time.
     pub speed: Speed,
     /// Errors and short transfers.
     pub faults: Faults,
-    /// Whether contents are kept.
+    /// `None`: contents are not kept.
     pub store: Option<StoreFaults>,
 }
 
-/// Servers and how I/Os are spread over them.
+/// The servers, and the distribution of I/Os over them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// Members (disks of an array, nodes of a cluster), each with a queue of its own. At least 1.
+    /// Members (disks of an array, nodes of a cluster), each with its own queue. At least 1.
     pub members: u32,
     /// Servers of each member. At least 1.
     pub parallel: u32,
-    /// Bytes that lie together on one member.
+    /// Contiguous bytes on one member.
     pub stripe_bytes: u64,
-    /// Whether stripes lie where a hash says, not in turn.
+    /// Whether a hash places the stripes; otherwise they go round-robin.
     pub hashed: bool,
-    /// Members that each write goes to. At least 1, at most `members`.
+    /// Number of members that each write goes to. At least 1, at most `members`.
     pub replicas: u32,
 }
 
-/// Positioning of a head: nothing for an I/O that goes on where the last one ended, else `track_ns`, the share
-/// `sqrt(distance / span)` of the way from there to `stroke_ns`, and a uniform part of a rotation. With `n` I/Os waiting, of
-/// which `queue` can be looked at, their order is chosen so that all this shrinks to `min(n, queue)` to the power `-reorder`.
+/// Positioning time of a head. An I/O at the end of the last one needs none. Any other I/O needs a
+/// seek and a uniform part of a rotation. The seek takes `track_ns`, plus `sqrt(distance / span)`
+/// times the difference between `stroke_ns` and `track_ns`.
+///
+/// The head reorders at most `queue` of the `n` waiting I/Os. Reordering multiplies the positioning
+/// time by `min(n, queue)` to the power `-reorder`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Positioning {
     /// Seek to the next track, in nanoseconds.
@@ -74,20 +77,20 @@ pub struct Positioning {
     pub rotation_ns: u64,
     /// Distance in bytes that takes `stroke_ns`.
     pub span_bytes: u64,
-    /// Gain by reordering; 0 is none.
+    /// Exponent of the gain by reordering; 0 is no gain.
     pub reorder: f64,
-    /// Most I/Os that are considered in reordering.
+    /// Maximum number of I/Os considered for reordering.
     pub queue: u32,
 }
 
-/// One limit of rate: a token bucket.
+/// One rate limit: a token bucket.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cap {
     /// Tokens per second.
     pub per_second: f64,
-    /// Tokens saved up while idle, and at the start.
+    /// Tokens saved while idle; the bucket starts full.
     pub burst: f64,
-    /// Tokens per second while the burst lasts; `None` is endless.
+    /// Tokens per second while the burst lasts; `None` is unlimited.
     pub peak: Option<f64>,
 }
 
@@ -102,29 +105,29 @@ impl Cap {
     }
 }
 
-/// All limits of rate. Trims count as writes, and move no bytes.
+/// All rate limits. Trims count as writes and move no bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Caps {
-    /// Of I/Os of all directions.
+    /// I/Os of all directions.
     pub iops: Option<Cap>,
-    /// Of bytes of all directions.
+    /// Bytes of all directions.
     pub bw: Option<Cap>,
-    /// Of reads.
+    /// Reads.
     pub read_iops: Option<Cap>,
-    /// Of writes.
+    /// Writes.
     pub write_iops: Option<Cap>,
-    /// Of bytes read.
+    /// Bytes read.
     pub read_bw: Option<Cap>,
-    /// Of bytes written.
+    /// Bytes written.
     pub write_bw: Option<Cap>,
-    /// An I/O counts as one for every `unit_bytes` begun; `None` counts each as one.
+    /// An I/O counts as one for each `unit_bytes` or part of it; `None` counts each I/O as one.
     pub unit_bytes: Option<u64>,
-    /// I/Os leave in lumps, at whole multiples of this time; 0 lets each leave when its tokens are there.
+    /// I/Os complete in batches at multiples of this time; 0 completes each when it has its tokens.
     pub slice_ns: u64,
 }
 
 impl Caps {
-    /// When an I/O leaves whose tokens are there at `granted_ns`.
+    /// The time when an I/O completes that has its tokens at `granted_ns`.
     pub(super) fn let_through_ns(&self, granted_ns: f64) -> f64 {
         match self.slice_ns {
             0 => granted_ns,
@@ -132,7 +135,7 @@ impl Caps {
         }
     }
 
-    /// The caps on I/Os and on bytes that hold for a direction.
+    /// The caps on I/Os and on bytes that apply to a direction.
     pub fn of(&self, direction: Direction) -> ([Option<Cap>; 2], [Option<Cap>; 2]) {
         match direction {
             Direction::Read => ([self.iops, self.read_iops], [self.bw, self.read_bw]),
@@ -141,69 +144,69 @@ impl Caps {
         }
     }
 
-    /// I/Os that one of `bytes` counts as.
+    /// Number of I/Os that one I/O of `bytes` counts as.
     pub fn units(&self, bytes: u64) -> u64 {
         self.unit_bytes
             .map_or(1, |unit| bytes.div_ceil(unit).max(1))
     }
 }
 
-/// A cache of blocks in front of the device; the least recently used block gives way.
+/// An LRU cache of blocks in front of the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheSpec {
-    /// Size; 0 is no cache.
+    /// Size in bytes; 0 is no cache.
     pub bytes: u64,
-    /// Size of its blocks.
+    /// Block size in bytes.
     pub block_bytes: u64,
-    /// Latency of a hit, and of a write that is taken up, in nanoseconds.
+    /// Latency of a hit and of an accepted write, in nanoseconds.
     pub hit_ns: u64,
-    /// Whether direct I/O goes through it: true for a controller's cache, false for a page cache.
+    /// Whether direct I/O uses the cache: true for a controller's cache, false for a page cache.
     pub direct: bool,
-    /// Most bytes that wait to be written back; 0 writes through.
+    /// Maximum of bytes that wait for writeback; 0 writes through.
     pub dirty_bytes: u64,
-    /// Bytes per second that are written back.
+    /// Writeback rate in bytes per second.
     pub writeback_bw: u64,
 }
 
-/// The device's own write buffer.
+/// The write buffer of the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Buffer {
-    /// Most bytes that a flush finds in it.
+    /// Maximum of bytes in the buffer at a flush.
     pub bytes: u64,
     /// Bytes per second that a flush writes; 0 takes no time.
     pub flush_bw: u64,
 }
 
-/// Pauses in which no service begins.
+/// Stalls: pauses in which no service begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stalls {
-    /// Length of a pause in nanoseconds.
+    /// Length of a stall in nanoseconds.
     pub length_ns: u64,
-    /// A pause comes after this many bytes written; 0 is never.
+    /// Bytes written from one stall to the next; 0 is never.
     pub every_bytes: u64,
-    /// A pause begins at each multiple of this time; 0 is never.
+    /// A stall begins at each multiple of this time; 0 is never.
     pub period_ns: u64,
 }
 
-/// Changes of speed. Service times, link and caps are all faster or slower by the same factor.
+/// Changes of speed. Service times, link and caps are scaled by the same factor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Speed {
     /// Standard deviation of the factor from period to period.
     pub noise: f64,
-    /// Its autocorrelation from one period to the next.
+    /// Autocorrelation of the factor from one period to the next.
     pub noise_rho: f64,
     /// Length of a period in nanoseconds.
     pub noise_period_ns: u64,
-    /// What the factor gains in a minute, linearly.
+    /// Linear change of the factor per minute.
     pub drift_per_minute: f64,
-    /// How many times faster writes are on a fresh device.
+    /// Speed of writes on a fresh device, as a multiple of the steady speed.
     pub fresh: f64,
-    /// Bytes written until that gain has shrunk to 1/e.
+    /// Bytes written until the gain has shrunk to 1/e.
     pub fresh_bytes: u64,
 }
 
 impl Speed {
-    /// Always the same.
+    /// A constant speed.
     pub const STEADY: Speed = Speed {
         noise: 0.0,
         noise_rho: 0.0,
@@ -214,12 +217,12 @@ impl Speed {
     };
 }
 
-/// Something that fails with an error.
+/// A fault that fails I/Os with an error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Failing<T> {
-    /// What fails.
+    /// The I/Os that fail.
     pub what: T,
-    /// With which error number.
+    /// Error number of the failure.
     pub errno: i32,
 }
 
@@ -230,20 +233,20 @@ pub struct Faults {
     pub rate: PerDirection<Option<Failing<f64>>>,
     /// Share of flushes that fail.
     pub flush_rate: Option<Failing<f64>>,
-    /// The I/O of this number fails; they are counted from 1 over all directions, without flushes.
+    /// The I/O of this number fails. I/Os are counted from 1 over all directions, without flushes.
     pub at: Option<Failing<u64>>,
-    /// I/Os that touch bytes from the first to before the second fail.
+    /// I/Os that touch bytes from the first position up to, but not including, the second fail.
     pub range: Option<Failing<(u64, u64)>>,
-    /// Share of I/Os that move only a part.
+    /// Share of I/Os that move only part of their bytes.
     pub short: f64,
 }
 
-/// What goes wrong with stored contents. Writes are counted from 1; 0 is none.
+/// Faults of stored contents. Writes are counted from 1; 0 is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StoreFaults {
-    /// One bit of this write is stored flipped.
+    /// Number of the write that is stored with one flipped bit.
     pub flip: u64,
-    /// This write is reported done but not stored.
+    /// Number of the write that is reported as done but not stored.
     pub lose: u64,
 }
 
@@ -295,7 +298,7 @@ impl Default for SimSpec {
 }
 
 impl Stalls {
-    /// The first time from `time_ns` on that no periodic pause covers.
+    /// The first time at or after `time_ns` that is outside all periodic stalls.
     pub fn hold_ns(&self, time_ns: u64) -> u64 {
         if self.period_ns == 0 || time_ns < self.period_ns {
             return time_ns;
@@ -305,19 +308,19 @@ impl Stalls {
 }
 
 impl Positioning {
-    /// Whether there is a head at all.
+    /// Whether the device has a head.
     pub fn is_used(&self) -> bool {
         self.track_ns + self.stroke_ns + self.rotation_ns > 0
     }
 
-    /// Time to get there from `distance_bytes` away, before rotation and reordering.
+    /// Seek time over `distance_bytes`, without rotation and reordering.
     pub fn seek_ns(&self, distance_bytes: u64) -> f64 {
         let share = (distance_bytes as f64 / self.span_bytes as f64).min(1.0);
         let rest = self.stroke_ns.saturating_sub(self.track_ns) as f64;
         self.track_ns as f64 + rest * libm::sqrt(share)
     }
 
-    /// What reordering of `waiting` I/Os leaves of the time.
+    /// The factor on positioning time from reordering `waiting` I/Os.
     pub fn gain(&self, waiting: usize) -> f64 {
         if self.reorder == 0.0 {
             return 1.0;
@@ -326,9 +329,10 @@ impl Positioning {
         libm::pow(seen, -self.reorder)
     }
 
-    /// Expected time for random I/O, uniform over `area_bytes`, with `waiting` in the queue.
+    /// Expected positioning time in nanoseconds for random I/O, uniform over `area_bytes`, with
+    /// `waiting` I/Os in the queue.
     ///
-    /// The square root of the distance of two uniform points on [0, 1] has the mean 8/15.
+    /// The mean of the square root of the distance between two uniform points on [0, 1] is 8/15.
     pub fn mean_ns(&self, area_bytes: u64, waiting: usize) -> f64 {
         let share = (area_bytes as f64 / self.span_bytes as f64).min(1.0);
         let rest = self.stroke_ns.saturating_sub(self.track_ns) as f64;
@@ -338,10 +342,12 @@ impl Positioning {
 }
 
 impl SimSpec {
-    /// The rate of I/Os of `block_bytes` that the device reaches in the long run however many are in flight, where that
-    /// follows from the parameters; `None` where it depends on more (a head, a cache, stalls, drift, short I/Os, hashed
-    /// placement, blocks that span members). Failed I/Os count like others. With several members it is a limit that a finite
-    /// queue depth comes near but does not reach, unless the access is sequential.
+    /// The maximum rate of I/Os of `block_bytes`, at any queue depth in the long run, if the
+    /// parameters determine it. `None` if the rate also depends on a head, a cache, stalls, drift,
+    /// short I/Os, hashed placement or blocks that span members.
+    ///
+    /// Failed I/Os count too. With several members the rate is a limit: random access at a finite
+    /// queue depth approaches it but does not reach it. Sequential access does.
     pub fn max_iops(&self, block_bytes: u64, direction: Direction) -> Option<f64> {
         if !self.is_analytic(block_bytes) {
             return None;
@@ -373,8 +379,8 @@ impl SimSpec {
         Some(most)
     }
 
-    /// The rate of a closed loop of one worker with `depth` I/Os in flight, where it is exact: as for
-    /// [`SimSpec::max_iops`], on one member whose service times are fixed.
+    /// The exact rate of a closed loop of one worker with `depth` I/Os in flight. It is known where
+    /// [`SimSpec::max_iops`] is, for one member with fixed service times; otherwise `None`.
     pub fn closed_loop_iops(
         &self,
         block_bytes: u64,
@@ -410,7 +416,7 @@ impl SimSpec {
         self.occupation_ns(block_bytes, direction) + link_ns + self.delay.mean_ns()
     }
 
-    /// Expected time that an I/O keeps a server.
+    /// Expected time in nanoseconds that an I/O occupies a server.
     fn occupation_ns(&self, block_bytes: u64, direction: Direction) -> f64 {
         let transfer = self.server_bw[direction];
         let transfer_ns = transfer.map_or(0.0, |bw| block_bytes as f64 * 1e9 / bw as f64);

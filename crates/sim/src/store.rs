@@ -1,9 +1,9 @@
-//! Contents of the simulated device: what was written, and zeros elsewhere.
+//! Contents of the simulated device: the written data, and zeros elsewhere.
 
 use super::spec::StoreFaults;
 use std::collections::BTreeMap;
 
-/// Unit of storage, and so the most that is handed out in one piece.
+/// Unit of storage in bytes, and maximum length of a piece that a read returns.
 pub const PAGE_BYTES: u64 = 4096;
 
 /// A sparse store of pages.
@@ -23,7 +23,7 @@ impl Store {
         }
     }
 
-    /// Stores what one write moved, unless it is one that goes wrong.
+    /// Stores the data of one write, unless a fault applies to the write.
     pub(super) fn write(&mut self, address: u64, data: &[u8]) {
         self.writes += 1;
         if self.writes == self.faults.lose {
@@ -47,7 +47,8 @@ impl Store {
         }
     }
 
-    /// Hands out contents piece by piece: where in the read each lies, and its bytes; `None` where nothing was written.
+    /// Reads contents piece by piece. Each call of `take` gets a range within the read and its
+    /// bytes. The bytes are `None` where nothing was written.
     pub(super) fn read(
         &self,
         address: u64,
@@ -75,7 +76,7 @@ impl Store {
     }
 }
 
-/// Cuts a range at page borders: the page, the place in the page, the place in the range.
+/// Cuts a range at page borders. Returns page, offset in the page, and range within `bytes`.
 fn pieces(
     address: u64,
     bytes: usize,

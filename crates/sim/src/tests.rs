@@ -1,4 +1,4 @@
-//! What the model promises, held against theory: queueing, caps, bursts, seeks, caches.
+//! The model compared with theory: queueing, caps, bursts, seeks, caches.
 
 use super::*;
 use iosonde_job::plan::Direction;
@@ -15,7 +15,7 @@ fn spec(text: &str) -> SimSpec {
     SimSpec::parse(text).unwrap()
 }
 
-/// A device with one endless file.
+/// A device with one unlimited file.
 fn device(text: &str) -> SimDevice {
     let mut device = SimDevice::new(spec(text)).unwrap();
     device
@@ -37,15 +37,15 @@ fn request(op: Op, offset: u64, bytes: u64) -> Request {
     }
 }
 
-/// Ends and offsets of the I/Os of a closed loop.
+/// Completions of a closed loop.
 struct Finished {
-    /// Ends, in order.
+    /// Completion times in ascending order.
     done_ns: Vec<u64>,
     latency_ns: u64,
 }
 
 impl Finished {
-    /// I/Os finished in a span of time, per second of it.
+    /// I/Os completed per second from `from_ns` until `until_ns`.
     fn rate(&self, from_ns: u64, until_ns: u64) -> f64 {
         let within = self
             .done_ns
@@ -111,7 +111,7 @@ fn fixed_service_gives_the_rate_of_d_d_k() {
     }
 }
 
-/// The probability that all k servers are busy, after Erlang's C formula.
+/// The probability that all servers are busy, by Erlang's C formula.
 fn erlang_c(servers: u32, load: f64) -> f64 {
     let mut term = 1.0;
     let mut sum = 1.0;
@@ -214,7 +214,7 @@ fn below_a_cap_there_is_no_added_latency() {
 fn reads_and_writes_are_capped_apart() {
     let mut device =
         device("read_us=50,write_us=50,parallel=32,cap_read_iops=2000,cap_write_iops=500");
-    // Two closed loops share the device: even numbers read, odd ones write.
+    // Two closed loops share the device. Even numbers read, odd numbers write.
     let mut heap: BinaryHeap<Reverse<(u64, u32)>> =
         (0..32).map(|number| Reverse((0, number))).collect();
     let mut counts = [0u64; 2];
@@ -301,7 +301,8 @@ fn uniform_access_hits_a_cache_by_its_share() {
     let mut device = device("read_us=100,cache=1m,cache_us=2,cache_direct=1");
     let found = closed_loop(&mut device, 1, 20 * SECOND, random_reads(4096, 4 << 20));
     let count = found.done_ns.len() as f64;
-    // Latency is 2 us for hits, 100 us else; warm after some 1,000 reads of 270,000.
+    // Latency is 2 us for a hit and 100 us otherwise. The cache is warm after about 1,000 of
+    // 270,000 reads.
     let hits = (100e3 * count - found.latency_ns as f64) / 98e3 / count;
     close(hits, 0.25, 0.015);
 }
@@ -337,7 +338,8 @@ fn a_write_back_cache_takes_its_limit_and_then_its_rate() {
         at += 65536;
         request(Op::Write, at - 65536, 65536)
     });
-    // The first 64 MiB (and what drains meanwhile) at 10 us each, then 256 writes a second.
+    // The first 64 MiB and the bytes written back meanwhile take 10 us each, then 256 writes
+    // complete per second.
     let fast = found
         .done_ns
         .iter()
@@ -369,7 +371,7 @@ fn stalls_cost_what_they_say() {
         request(Op::Write, at - 4096, 4096)
     };
     let found = closed_loop(&mut by_bytes, 1, 100 * SECOND, &mut write);
-    // 256 writes of 100 us, then 10 ms.
+    // 256 writes of 100 us each, then a stall of 10 ms.
     close(found.rate(0, 100 * SECOND), 256.0 / (0.0256 + 0.01), 0.001);
 
     let mut periodic = device("write_us=100,stall_period_us=1s,stall_us=250ms");
@@ -444,7 +446,7 @@ fn members_have_queues_of_their_own() {
     assert_eq!(limit, 40_000.0);
     assert!(found <= limit && found > 0.97 * limit, "{found}");
     assert_eq!(spec(text).max_iops(4096, Direction::Write), Some(20_000.0));
-    // A large I/O is worked on by all members at once.
+    // All members serve a large I/O in parallel.
     assert_eq!(
         device("read_us=0,read_bw=100m,members=4,stripe=64k")
             .submit(0, &request(Op::Read, 0, 262_144))

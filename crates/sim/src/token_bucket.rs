@@ -1,21 +1,21 @@
-//! Limits of rate: token buckets and the shared link.
+//! Rate limits: token buckets and the shared link.
 //!
-//! A gate is asked when an I/O arrives and says when it may leave. It works beside the servers, not in front of them: an
-//! I/O is done when its service is over and its gates are open. So a gate limits the rate exactly, and adds no latency
-//! below it.
+//! Each computes, at the arrival of an I/O, the earliest time at which the I/O may complete. It
+//! runs in parallel with the servers: an I/O completes when its service is over and all its limits
+//! allow it. A token bucket therefore limits the rate exactly and adds no latency below that rate.
 
-/// A token bucket, by the generic cell rate algorithm: one number says when the bucket will be full again.
+/// A token bucket by the generic cell rate algorithm, whose state is the time when it is full.
 #[derive(Debug, Clone)]
 pub struct TokenBucket {
-    /// Time that one token takes to drip in, in nanoseconds.
+    /// Time to gain one token, in nanoseconds.
     token_ns: f64,
-    /// Tokens that the bucket holds beyond the one in use.
+    /// Capacity in tokens beyond one token.
     burst: f64,
     full_at_ns: f64,
 }
 
 impl TokenBucket {
-    /// A full bucket that gains `per_second` tokens.
+    /// A full bucket that gains `per_second` tokens per second.
     pub fn new(per_second: f64, burst: f64) -> TokenBucket {
         TokenBucket {
             token_ns: 1e9 / per_second,
@@ -24,7 +24,7 @@ impl TokenBucket {
         }
     }
 
-    /// Takes `tokens` at `now_ns`; the time when they are there. `speed` multiplies the rate.
+    /// Takes `tokens` at `now_ns`; returns when they are available. `speed` scales the rate.
     #[inline]
     pub fn take(&mut self, now_ns: f64, tokens: f64, speed: f64) -> f64 {
         let token_ns = self.token_ns / speed;
@@ -42,7 +42,6 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// A link that moves `bytes_per_second`.
     pub(super) fn new(bytes_per_second: u64) -> Link {
         Link {
             byte_ns: 1e9 / bytes_per_second as f64,
@@ -50,7 +49,8 @@ impl Link {
         }
     }
 
-    /// When `bytes` are over that come from servers at `ready_ns` and were asked for at `now_ns`.
+    /// The time when `bytes` have passed the link. They were requested at `now_ns` and leave the
+    /// servers at `ready_ns`. `speed` scales the rate.
     #[inline]
     pub(super) fn carry(&mut self, now_ns: f64, ready_ns: f64, bytes: f64, speed: f64) -> f64 {
         let transfer_ns = bytes * self.byte_ns / speed;
@@ -91,7 +91,8 @@ mod tests {
     }
 
     proptest! {
-        /// In no window does a bucket grant more than its burst, the one in use and what drips in.
+        /// In any window a bucket grants at most its burst, one token, and the tokens gained in the
+        /// window.
         #[test]
         fn no_window_exceeds_the_rate(
             gaps in prop::collection::vec(0u32..4000, 1..200),

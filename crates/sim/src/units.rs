@@ -1,18 +1,18 @@
-//! Servers: who works on an I/O, from when to when.
+//! Members and their servers: start and end of service of each I/O.
 
 use super::spec::{Layout, Positioning};
 use iosonde_workload::rng::{Rng, mix64};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// One member of the device: servers that take I/Os from one queue in the order of arrival, and perhaps a head.
+/// One member of the device: servers that share one FIFO queue, and possibly a head.
 #[derive(Debug)]
 pub(super) struct Member {
-    /// When each server is free, the earliest first.
+    /// Time when each server becomes free, earliest first.
     free_ns: BinaryHeap<Reverse<u64>>,
-    /// Ends of I/Os that may not be over, where their count matters.
+    /// Completion times of I/Os that may still be waiting. Kept only for a member with a head.
     pending_ns: BinaryHeap<Reverse<u64>>,
-    /// Address behind the last I/O.
+    /// Address after the last I/O.
     head: u64,
 }
 
@@ -26,18 +26,18 @@ impl Member {
         }
     }
 
-    /// When a server can begin with an I/O that arrives now.
+    /// Earliest time when a server can start an I/O that arrives now.
     pub(super) fn start_ns(&self, now_ns: u64) -> u64 {
         now_ns.max(self.free_ns.peek().expect("a member has servers").0)
     }
 
-    /// Keeps the server that is free first until `end_ns`.
+    /// Occupies the server that becomes free first until `end_ns`.
     pub(super) fn occupy(&mut self, end_ns: u64) {
         let mut first = self.free_ns.peek_mut().expect("a member has servers");
         *first = Reverse(end_ns);
     }
 
-    /// Time to bring the head to `address`. The head is then behind the `bytes` there.
+    /// Time in nanoseconds to move the head to `address`. The head is then after the `bytes` there.
     pub(super) fn position_ns(
         &mut self,
         rules: &Positioning,
@@ -64,7 +64,7 @@ impl Member {
     }
 }
 
-/// A part of an I/O that lies on one member.
+/// The part of an I/O on one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) member: usize,
@@ -73,14 +73,13 @@ pub(super) struct Part {
     pub(super) bytes: u64,
 }
 
-/// All members.
 pub(super) fn members(layout: &Layout) -> Vec<Member> {
     (0..layout.members)
         .map(|_| Member::new(layout.parallel))
         .collect()
 }
 
-/// Cuts the range of an I/O at the borders of stripes. At least one part, also for no bytes.
+/// Cuts the range of an I/O at stripe borders. An I/O without bytes has one part.
 pub(super) fn parts(layout: Layout, address: u64, bytes: u64) -> impl Iterator<Item = Part> {
     let mut left = Some((address, bytes));
     std::iter::from_fn(move || {

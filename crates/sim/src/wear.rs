@@ -1,33 +1,34 @@
-//! How fresh a device still is: the part of flash that matters over hours.
+//! Wear of a flash device: the loss of write speed over hours of writing.
 //!
-//! An empty flash device has blocks to write to; a full one must first move what is still valid in those that it erases. How
-//! much faster the former is shrinks as more is written (`fresh`, `fresh_bytes`), down to a level that stays. Discarding what
-//! is held takes the same share off.
+//! An empty flash device has erased blocks to write to. A full device must first move the valid
+//! data out of the blocks that it erases. The gain of an empty device shrinks exponentially with
+//! the bytes written (`fresh`, `fresh_bytes`), down to a steady level. Discarding a share of the
+//! held data reduces the wear by the same share.
 
-/// What writes and discards have made of a device. It outlives a run: see [`super::device::SimDevice::wear`].
+/// The effect of earlier writes and discards on a device. The wear outlives a run: see
+/// [`super::device::SimDevice::wear`].
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Wear {
-    /// Bytes written that still tell.
+    /// Bytes written that still slow the device down.
     worn_bytes: f64,
-    /// Bytes of the device that hold something, as far as can be told without a map: no more than its capacity.
+    /// Bytes of the device that hold data, at most its capacity. This is an estimate: without a
+    /// map, overwrites count as new data.
     held_bytes: u64,
 }
 
 impl Wear {
-    /// Takes in a write.
     pub(super) fn write(&mut self, bytes: u64, capacity: Option<u64>) {
         self.worn_bytes += bytes as f64;
         self.held_bytes = (self.held_bytes + bytes).min(capacity.unwrap_or(u64::MAX));
     }
 
-    /// Takes in a discard.
     pub(super) fn discard(&mut self, bytes: u64) {
         let left = self.held_bytes.saturating_sub(bytes);
         self.worn_bytes *= left as f64 / self.held_bytes.max(1) as f64;
         self.held_bytes = left;
     }
 
-    /// What is left of a fresh device's gain, from 1 down to 0.
+    /// The remaining share of a fresh device's gain, from 1 down to 0.
     pub(super) fn freshness(&self, fresh_bytes: u64) -> f64 {
         libm::exp(-self.worn_bytes / fresh_bytes as f64)
     }

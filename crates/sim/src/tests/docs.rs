@@ -1,4 +1,4 @@
-//! `docs/sim.md` lists the presets and keys that there are.
+//! `docs/sim.md` lists all presets and keys.
 
 use super::*;
 use std::fmt::Write as _;
@@ -33,7 +33,7 @@ fn keys() -> String {
     table("| key | value | meaning |", rows)
 }
 
-/// Puts `table` behind the comment that begins with `marker`, up to the next `<!-- end -->`.
+/// Replaces the text after the comment that begins with `marker`, up to `<!-- end -->`, by `table`.
 fn put(text: &str, marker: &str, table: &str) -> String {
     let start = text
         .find(&format!("<!-- {marker}:"))
