@@ -1,4 +1,4 @@
-//! What this process may do with a target, tried without leaving anything behind.
+//! The access that this process has to a target, tested without leaving a file behind.
 
 use super::consent::Consent;
 use super::write_obstacles::{Refusal, check_writable};
@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use std::io;
 use std::path::Path;
 
-/// Tries a target of this machine.
+/// Tests the access to a target of this machine.
 pub fn access(target: &TargetInfo) -> Access {
     let path = target.path.as_path();
     match target.kind {
@@ -30,11 +30,11 @@ fn told(result: Result<(), Errno>) -> Option<String> {
     result.err().map(|errno| describe(&io::Error::from(errno)))
 }
 
-/// A file without a name shows whether files can be made here; it is gone as soon as it is closed.
+/// Tests a directory with an unnamed file (`O_TMPFILE`), which disappears when it is closed.
 fn of_directory(path: &Path) -> Access {
     let nameless = OFlags::TMPFILE | OFlags::RDWR;
     let made = open(path, nameless);
-    // File systems that know no such files (network file systems mostly) are asked for permission instead.
+    // File systems without `O_TMPFILE`, mostly network file systems: access(2) instead.
     let unknown = matches!(
         made,
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL)
@@ -54,7 +54,7 @@ fn of_directory(path: &Path) -> Access {
     }
 }
 
-/// To open a block device for writing makes udev look at it anew, hence it is only asked.
+/// Tests a block device with access(2). Opening it for writing would make udev probe it again.
 fn permission(path: &Path) -> Result<(), Errno> {
     rustix::fs::access(path, rustix::fs::Access::WRITE_OK)
 }

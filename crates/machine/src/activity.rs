@@ -1,4 +1,4 @@
-//! What others did while we watched: processors, block devices and programs between two moments.
+//! Activity of other programs between two snapshots: processors, block devices and programs.
 
 use super::diskstats::Snapshot;
 use super::proc_root::System;
@@ -9,7 +9,7 @@ use iosonde_result::machine::CpuShares;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// The counters of a machine at one moment.
+/// A snapshot of the machine's counters.
 #[derive(Debug)]
 pub struct Moment {
     at: Instant,
@@ -29,7 +29,7 @@ impl Moment {
         }
     }
 
-    /// What happened since an earlier moment.
+    /// The activity since an earlier snapshot.
     pub fn since(&self, before: &Self) -> Activity {
         let watched = self.at.duration_since(before.at);
         Activity {
@@ -44,20 +44,20 @@ impl Moment {
     }
 }
 
-/// What happened between two moments.
+/// The activity between two snapshots.
 #[derive(Debug, Default)]
 pub struct Activity {
-    /// The time between them.
+    /// The time between the snapshots.
     pub watched: Duration,
-    /// What the processors did.
+    /// Shares of processor time.
     pub processors: Option<CpuShares>,
     disks: Snapshot,
-    /// Programs by the bytes that they moved, most first.
+    /// The programs that moved most bytes, in descending order.
     pub busiest: Vec<ProcessTraffic>,
 }
 
 impl Activity {
-    /// What a device did; `None` where the kernel does not count it.
+    /// The traffic of a device; `None` if the kernel does not count it.
     pub fn of_device(&self, number: DeviceNumber) -> Option<Traffic> {
         let counters = self.disks.get(number)?;
         let seconds = self.watched.as_secs_f64();
@@ -78,7 +78,7 @@ impl Activity {
     }
 }
 
-/// A program and the bytes that it has moved.
+/// A program and the bytes that it moved since its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Program {
     name: String,
@@ -86,7 +86,7 @@ struct Program {
     written_bytes: u64,
 }
 
-/// All programs but this one whose counters may be read.
+/// All programs whose counters may be read, without this one.
 fn programs(system: &System) -> BTreeMap<u32, Program> {
     let own = std::process::id();
     let ids = system.names("/proc").into_iter();
@@ -105,13 +105,13 @@ fn program(system: &System, pid: u32) -> Option<Program> {
     Some(Program {
         name: system.text(format!("/proc/{pid}/comm"))?,
         read_bytes: value("read_bytes")?,
-        // What was written to the page cache and removed before it got to the device was no I/O.
+        // Data that was deleted from the page cache before its writeback caused no I/O.
         written_bytes: value("write_bytes")?
             .saturating_sub(value("cancelled_write_bytes").unwrap_or(0)),
     })
 }
 
-/// Programs that are worth naming.
+/// Maximum number of programs in [`Activity::busiest`].
 const NAMED: usize = 3;
 
 fn busiest(

@@ -1,4 +1,4 @@
-//! One block device, as sysfs describes it.
+//! Description of one block device from sysfs.
 
 use super::proc_root::System;
 use iosonde_result::host::{
@@ -6,13 +6,13 @@ use iosonde_result::host::{
 };
 use std::path::{Path, PathBuf};
 
-/// Bytes of the sectors in which the kernel counts, whatever the device's blocks are.
+/// Size of the kernel's sectors. It does not depend on the block size of the device.
 pub const SECTOR_BYTES: u64 = 512;
 
-/// A device's directory in sysfs.
+/// A block device in sysfs.
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// Its directory under `/sys/devices`.
+    /// Directory under `/sys/devices`.
     pub dir: PathBuf,
     /// Kernel name.
     pub name: String,
@@ -21,12 +21,12 @@ pub struct Node {
 }
 
 impl Node {
-    /// The device of a number; `None` when sysfs has none, as in a container without `/sys`.
+    /// The device with a number; `None` if sysfs has none, as in a container without `/sys`.
     pub fn of_number(system: &System, number: DeviceNumber) -> Option<Self> {
         Self::of_dir(system, system.follow(format!("/sys/dev/block/{number}"))?)
     }
 
-    /// The device of a kernel name.
+    /// The device with a kernel name.
     pub fn of_name(system: &System, name: &str) -> Option<Self> {
         Self::of_dir(system, system.follow(format!("/sys/class/block/{name}"))?)
     }
@@ -37,7 +37,7 @@ impl Node {
         Some(Self { dir, name, number })
     }
 
-    /// All devices, partitions and those without a medium included.
+    /// All devices, including partitions and devices without a medium.
     pub fn all(system: &System) -> Vec<Self> {
         system
             .names("/sys/class/block")
@@ -46,7 +46,7 @@ impl Node {
             .collect()
     }
 
-    /// Whether it is a partition.
+    /// Whether the device is a partition.
     pub fn is_partition(&self, system: &System) -> bool {
         system.exists(self.dir.join("partition"))
     }
@@ -71,12 +71,12 @@ impl Node {
             .collect()
     }
 
-    /// Devices that this one is made of (device mapper, md, bcache).
+    /// Devices below this one (device mapper, md, bcache).
     pub fn slaves(&self, system: &System) -> Vec<Self> {
         self.linked(system, "slaves")
     }
 
-    /// Devices that are made of this one.
+    /// Devices made of this one.
     pub fn holders(&self, system: &System) -> Vec<Self> {
         self.linked(system, "holders")
     }
@@ -90,14 +90,14 @@ impl Node {
             .collect()
     }
 
-    /// The file behind a loop device that is in use.
+    /// The backing file of a loop device in use.
     pub fn backing_file(&self, system: &System) -> Option<PathBuf> {
         system
             .text(self.dir.join("loop/backing_file"))
             .map(PathBuf::from)
     }
 
-    /// The node in `/dev` that udev or devtmpfs makes for it.
+    /// The device node in `/dev` that udev or devtmpfs creates.
     pub fn dev_path(&self, system: &System) -> PathBuf {
         match system.text(self.dir.join("dm/name")) {
             Some(name) => Path::new("/dev/mapper").join(name),
@@ -106,7 +106,7 @@ impl Node {
     }
 }
 
-/// Describes one device, without what is below it.
+/// Describes one device, without the devices below.
 pub fn describe(system: &System, node: &Node) -> DeviceInfo {
     let dir = &node.dir;
     let partition = node.is_partition(system);
@@ -194,7 +194,7 @@ pub(super) fn kind(system: &System, node: &Node) -> DeviceKind {
     }
 }
 
-// The tools that make device mapper targets mark them by the beginning of their uuid.
+// The tools that create device mapper targets mark them with a prefix of their uuid.
 fn mapper_kind(uuid: &str) -> DeviceKind {
     match uuid.split('-').next().unwrap_or("") {
         "LVM" => DeviceKind::Lvm,
@@ -219,7 +219,7 @@ fn transport(system: &System, node: &Node, kind: DeviceKind) -> Option<Transport
 }
 
 fn nvme_transport(system: &System, node: &Node) -> Option<Transport> {
-    // With multipathing the namespace belongs to a subsystem, and its controllers stand beside it.
+    // With multipathing the namespace belongs to a subsystem, which contains the controllers.
     let device = node.dir.join("device");
     let controllers = system
         .names(&device)
@@ -244,7 +244,7 @@ fn nvme_transport(system: &System, node: &Node) -> Option<Transport> {
     }
 }
 
-// The path through sysfs names the buses that lead to a SCSI disk.
+// The transport of a SCSI disk. Its path in sysfs contains the names of its buses.
 fn scsi_transport(dir: &Path) -> Option<Transport> {
     let parts: Vec<String> = dir
         .components()
@@ -275,7 +275,7 @@ fn scsi_transport(dir: &Path) -> Option<Transport> {
 
 fn driver(system: &System, node: &Node) -> Option<String> {
     let device = node.dir.join("device");
-    // A controller (NVMe) has the driver one step further down.
+    // The driver of an NVMe disk belongs to its controller, one level down.
     ["driver", "device/driver"]
         .iter()
         .find_map(|path| system.link_name(device.join(path)))
@@ -290,7 +290,7 @@ struct Identity {
 
 fn identity(system: &System, node: &Node, kind: DeviceKind) -> Identity {
     let read = |file: &str| system.text(node.dir.join("device").join(file));
-    // Bus numbers such as virtio's 0x1af4 name nothing to a reader.
+    // Bus numbers such as virtio's 0x1af4 are no vendor names.
     let vendor = read("vendor").filter(|vendor| !vendor.starts_with("0x") && vendor != "ATA");
     match kind {
         DeviceKind::Mmc => Identity {
@@ -316,13 +316,13 @@ fn detail(system: &System, node: &Node, kind: DeviceKind) -> Option<String> {
     }
 }
 
-/// The image that a device of krbd is. Its `config_info` is left alone: the key of the client may be in it.
+/// The image of a krbd device. `config_info` is not read: it may contain the client's key.
 pub(super) fn mapped_image(system: &System, node: &Node, kind: DeviceKind) -> Option<MappedImage> {
     if kind != DeviceKind::Rbd {
         return None;
     }
     let bus = format!("/sys/bus/rbd/devices/{}", node.name.strip_prefix("rbd")?);
-    // In a container only the device itself may be shown.
+    // In a container `/sys` may show only the device itself.
     let read = |file: &str| {
         let of_bus = system.text(format!("{bus}/{file}"));
         of_bus.or_else(|| system.text(node.dir.join("device").join(file)))
@@ -331,14 +331,14 @@ pub(super) fn mapped_image(system: &System, node: &Node, kind: DeviceKind) -> Op
         pool: read("pool")?,
         namespace: read("pool_ns"),
         image: read("name")?,
-        // A mapped head is a snapshot called so.
+        // A mapped image without a snapshot has the snapshot name `-`.
         snapshot: read("current_snap").filter(|snapshot| snapshot != "-"),
         fsid: read("cluster_fsid"),
         client: read("client_id"),
     })
 }
 
-/// Whether a device is thinly provisioned: SCSI disks say it themselves, LVM's volumes are made of a pool.
+/// Whether a device is thinly provisioned. SCSI disks report it; LVM's volumes have a pool.
 fn thin(system: &System, node: &Node, kind: DeviceKind) -> Option<bool> {
     match kind {
         DeviceKind::Lvm => {
@@ -355,19 +355,19 @@ fn thin(system: &System, node: &Node, kind: DeviceKind) -> Option<bool> {
     }
 }
 
-/// Kinds that hang on a controller of their own; the links that hypervisors show for their devices mean nothing.
+/// Whether the kind has a controller of its own. The PCIe links of virtual devices mean nothing.
 fn has_controller(kind: DeviceKind) -> bool {
     matches!(kind, DeviceKind::Nvme | DeviceKind::Scsi | DeviceKind::Ata)
 }
 
-/// The nearest device upwards in sysfs that has this file: a disk's controller, or the bridge before it.
+/// The value of this file for the nearest ancestor in sysfs that has it: a controller or bridge.
 fn upwards<T: std::str::FromStr>(system: &System, dir: &Path, file: &str) -> Option<T> {
     dir.ancestors()
         .take_while(|above| above.starts_with("/sys/devices"))
         .find_map(|above| system.value(above.join(file)))
 }
 
-/// The link of the controller that a disk hangs on. Virtual functions have none, and say so by a width of 0.
+/// The PCIe link of a disk's controller. Virtual functions have no link and report a width of 0.
 fn pcie_link(system: &System, dir: &Path, kind: DeviceKind) -> Option<PcieLink> {
     if !has_controller(kind) {
         return None;
@@ -385,7 +385,7 @@ fn pcie_link(system: &System, dir: &Path, kind: DeviceKind) -> Option<PcieLink> 
     })
 }
 
-/// -1 means that the machine has none or does not say.
+/// The NUMA node of a disk's controller. -1 means none, or not reported.
 fn numa_node(system: &System, dir: &Path, kind: DeviceKind) -> Option<u32> {
     if !has_controller(kind) {
         return None;
@@ -393,7 +393,7 @@ fn numa_node(system: &System, dir: &Path, kind: DeviceKind) -> Option<u32> {
     upwards::<i64>(system, dir, "numa_node").and_then(|node| u32::try_from(node).ok())
 }
 
-/// The choice in brackets of a list such as `none [mq-deadline] bfq`; all of it when there is no choice.
+/// The choice in brackets of a list such as `none [mq-deadline] bfq`, or the whole list.
 fn chosen(list: &str) -> String {
     let bracketed = list
         .split_once('[')

@@ -1,4 +1,4 @@
-//! Files and streams that others wrote, read with a bound: a device has no end, and a file may be larger than the memory.
+//! Reads of external files and streams with a size limit, because they may exceed the memory.
 
 use crate::{host::memory_to_take, proc_root::System};
 use std::fs::File;
@@ -6,14 +6,14 @@ use std::io::{self, ErrorKind, Read};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// The most bytes of a text that people write: a job file, an include, a suite, limits. Also the most of any device.
+/// Size limit of a text that people write (job file, include, suite, limits), and of any device.
 pub const TEXT_BYTES_MAX: u64 = 16 << 20;
 
-/// The most bytes of a document where the memory of the machine is not known.
+/// Size limit of a document if the memory of the machine is unknown.
 const DOCUMENT_BYTES_MAX: u64 = 4 << 30;
 
-/// The most bytes of a result, a trace or another document that programs write and that is read into memory: half of what is
-/// available.
+/// Size limit of a document that programs write and iosonde reads into memory, such as a result or
+/// a trace: half of the available memory.
 pub fn document_bytes_max() -> u64 {
     match memory_to_take(&System::live()) {
         Some(available) => (available / 2).max(TEXT_BYTES_MAX),
@@ -21,30 +21,30 @@ pub fn document_bytes_max() -> u64 {
     }
 }
 
-/// All that a file holds.
+/// Reads a whole file.
 ///
 /// # Errors
-/// Those of the file, and [`ErrorKind::FileTooLarge`] if it has more than `bytes_max`.
+/// Fails if the file cannot be read, or with [`ErrorKind::FileTooLarge`] above `bytes_max`.
 pub fn file(path: impl AsRef<Path>, bytes_max: u64) -> io::Result<Vec<u8>> {
     opened(&File::open(path)?, bytes_max)
 }
 
-/// A text that people write: UTF-8 of at most [`TEXT_BYTES_MAX`], with the errors of [`file()`] else.
+/// Reads a text that people write: UTF-8 of at most [`TEXT_BYTES_MAX`]. Fails as [`file()`] does.
 pub fn text(path: impl AsRef<Path>) -> io::Result<String> {
     let bytes = file(path, TEXT_BYTES_MAX)?;
     String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
 }
 
-/// All of standard input, with the errors of [`file()`].
+/// Reads standard input to its end. Fails as [`file()`] does.
 pub fn standard_input(bytes_max: u64) -> io::Result<Vec<u8>> {
-    // Not through a buffer of its own: nothing else reads it.
+    // Without the buffer of [`io::stdin`]: nothing else reads standard input.
     opened(
         &File::from(io::stdin().as_fd().try_clone_to_owned()?),
         bytes_max,
     )
 }
 
-/// All that a stream gives, with the errors of [`file()`].
+/// Reads a stream to its end. Fails as [`file()`] does.
 pub fn stream(from: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(bytes_max.saturating_add(1))
@@ -61,7 +61,8 @@ pub fn stream(from: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A device has no size of its own and perhaps no end; a terminal or /dev/null is fine.
+/// Reads an open file. A device has no size and may have no end, so it has the limit of a text. A
+/// terminal or /dev/null is allowed.
 fn opened(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
     use std::os::unix::fs::FileTypeExt;
     let kind = file.metadata()?.file_type();

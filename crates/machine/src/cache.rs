@@ -1,4 +1,4 @@
-//! Whether I/O reached the device: the bytes that a workload asked for against those that the devices moved.
+//! Detection of cached I/O: the bytes of a workload compared with the bytes that the devices moved.
 
 use super::diskstats::Snapshot;
 use super::proc_root::System;
@@ -14,10 +14,10 @@ pub struct Traffic {
     pub written_bytes: u64,
 }
 
-/// What the devices under some targets moved; `None` when no device is known, so that nothing can be said.
+/// The bytes that the devices under some targets moved; `None` if no device is known.
 ///
-/// A cache may be at any level of a stack (a loop device reads its file through the page cache), so that the least that
-/// any level moved counts. Others' I/O to the same devices is included.
+/// A cache may be at any level of a stack: a loop device reads its file through the page cache. The
+/// smallest sum of any level therefore counts. It includes I/O of other programs.
 pub fn moved(targets: &[TargetInfo], moved: &Snapshot) -> Option<Traffic> {
     let mut level: Vec<&DeviceInfo> = targets.iter().flat_map(|target| &target.devices).collect();
     let mut least: Option<Traffic> = None;
@@ -33,7 +33,7 @@ pub fn moved(targets: &[TargetInfo], moved: &Snapshot) -> Option<Traffic> {
         if level.iter().all(|device| device.below.is_empty()) {
             return least;
         }
-        // Those at the bottom already stay, while others go on.
+        // Devices at the bottom of the stack stay in the next level.
         level = level
             .into_iter()
             .flat_map(|device| {
@@ -47,7 +47,7 @@ pub fn moved(targets: &[TargetInfo], moved: &Snapshot) -> Option<Traffic> {
     }
 }
 
-/// Each device once, and none that only passes on to another of them what is counted there.
+/// Removes duplicates, and devices whose I/O is counted again on another device of the list.
 fn independent(devices: Vec<&DeviceInfo>) -> Vec<&DeviceInfo> {
     let mut kept: Vec<&DeviceInfo> = Vec::new();
     for device in &devices {
@@ -79,10 +79,10 @@ fn sum(devices: &[&DeviceInfo], moved: &Snapshot) -> Option<Traffic> {
     })
 }
 
-/// Bytes that this process made storage fetch, since it began; `None` where the kernel does not count them.
+/// Bytes that this process fetched from storage so far; `None` if the kernel does not count them.
 ///
-/// Unlike the devices' counters it holds nothing of what other processes do. (The kernel's count of writes is of pages
-/// made dirty, which says nothing about caches.)
+/// Unlike the counters of devices, the figure excludes other processes. The kernel's count of
+/// written bytes is not used: it counts pages made dirty, which says nothing about caches.
 pub fn fetched_by_process(system: &System) -> Option<u64> {
     parse_process_io(&system.text("/proc/self/io")?)
 }
@@ -95,12 +95,12 @@ fn parse_process_io(text: &str) -> Option<u64> {
         .ok()
 }
 
-/// Less than this share of the bytes missing at the device is taken for the fuzziness of the readings.
+/// Smaller shares of missing bytes are within the accuracy of the counters.
 const TOLERATED_SHARE: f64 = 0.05;
-/// And so is less than this many bytes.
+/// Smaller numbers of missing bytes are within the accuracy of the counters.
 const TOLERATED_BYTES: u64 = 256 << 10;
 
-/// Holds what a workload asked for against what the devices moved meanwhile; empty when they agree.
+/// Compares the bytes of a workload with those that the devices moved. Empty if they agree.
 pub fn served_from_cache(asked: Traffic, moved: Traffic) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     let sides = [
@@ -194,7 +194,8 @@ mod tests {
 
     #[test]
     fn the_level_that_moved_least_counts() {
-        // A loop device (0) over a partition (1) of a disk (2), which a second target uses directly.
+        // A loop device (0) on a partition (1) of a disk (2). A second target uses the disk
+        // directly.
         let disk = device(2, vec![]);
         let partition = device(1, vec![disk]);
         let targets = [

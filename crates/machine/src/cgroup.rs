@@ -1,4 +1,4 @@
-//! Bounds that control groups put on this process, of version 1 and version 2.
+//! Limits of control groups on this process, for cgroup v1 and v2.
 
 use super::block_device::Node;
 use super::mounts;
@@ -6,10 +6,10 @@ use super::proc_root::System;
 use iosonde_result::host::{CgroupLimits, DeviceNumber, IoLimit, Mount, TargetInfo};
 use std::path::{Path, PathBuf};
 
-/// Version 1 says "no bound" by the largest multiple of the page size; anything near it means none.
+/// Version 1 writes a huge multiple of the page size for "no limit": at least this value.
 const NO_MEMORY_BOUND: u64 = 1 << 62;
 
-/// All bounds on this process.
+/// All limits on this process.
 pub fn limits(system: &System) -> CgroupLimits {
     let mounts = mounts::mounts(system);
     let groups = groups(system, &mounts);
@@ -24,7 +24,7 @@ pub fn limits(system: &System) -> CgroupLimits {
     limits
 }
 
-/// The bounds on I/O that hold for a target: those on the disks under it.
+/// The I/O limits that apply to a target: those on its disks.
 pub fn limits_of(system: &System, mounts: &[Mount], target: &TargetInfo) -> Vec<IoLimit> {
     let numbers: Vec<DeviceNumber> = target
         .all_devices()
@@ -38,7 +38,7 @@ pub fn limits_of(system: &System, mounts: &[Mount], target: &TargetInfo) -> Vec<
         .collect()
 }
 
-/// The groups of this process that bound its processor time: their `cpu.stat` files, where one can be read.
+/// The `cpu.stat` files of the groups of this process that limit its processor time.
 pub fn cpu_stat_files(system: &System) -> Vec<PathBuf> {
     let mounts = mounts::mounts(system);
     let groups = groups(system, &mounts);
@@ -51,8 +51,8 @@ pub fn cpu_stat_files(system: &System) -> Vec<PathBuf> {
         .collect()
 }
 
-/// How long groups held their tasks back for having used up their processor time, in nanoseconds, by the worst of these
-/// files. Tasks of other processes in the groups count, too.
+/// Time in nanoseconds that the groups throttled their tasks for exceeding the CPU quota: the
+/// maximum of these files. Tasks of other processes in the groups count too.
 pub fn cpu_throttled_ns(system: &System, files: &[PathBuf]) -> Option<u64> {
     let held = files
         .iter()
@@ -60,7 +60,7 @@ pub fn cpu_throttled_ns(system: &System, files: &[PathBuf]) -> Option<u64> {
     held.max()
 }
 
-/// Version 2 counts microseconds, version 1 nanoseconds.
+/// Parses `cpu.stat`. Version 2 counts microseconds, version 1 nanoseconds.
 fn throttled_ns(text: &str) -> Option<u64> {
     let value = |key: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(key))?;
@@ -80,20 +80,20 @@ fn tighten<T: PartialOrd + Copy>(bound: &mut Option<T>, other: Option<T>) {
     }
 }
 
-/// One group of this process: its own or one above it.
+/// A group of this process: its own or an ancestor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Group {
     dir: PathBuf,
     name: String,
 }
 
-/// The groups of this process in every hierarchy, from its own upwards.
+/// The groups of this process in every hierarchy, from its own group upwards.
 fn groups(system: &System, mounts: &[Mount]) -> Vec<Group> {
     let own = system.text("/proc/self/cgroup").unwrap_or_default();
     let mut found: Vec<Group> = Vec::new();
     for line in own.lines() {
         for group in groups_of_line(line, mounts) {
-            // Version 1 may mount several controllers in one place.
+            // Version 1 may mount several controllers at one path.
             if !found.iter().any(|known| known.dir == group.dir) {
                 found.push(group);
             }
@@ -103,7 +103,7 @@ fn groups(system: &System, mounts: &[Mount]) -> Vec<Group> {
 }
 
 fn groups_of_line(line: &str, mounts: &[Mount]) -> Vec<Group> {
-    // hierarchy:controllers:path, where version 2 has hierarchy 0 and no controllers
+    // The line is hierarchy:controllers:path. Version 2 has hierarchy 0 and no controllers.
     let mut parts = line.splitn(3, ':');
     let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next())
     else {
@@ -121,7 +121,7 @@ fn groups_of_line(line: &str, mounts: &[Mount]) -> Vec<Group> {
     let Some(mount) = mounts.iter().find(serves) else {
         return Vec::new();
     };
-    // A container sees its own group as the root of the mount.
+    // In a container, the group of the process is the root of the mount.
     let below = Path::new(path)
         .strip_prefix(&mount.root)
         .ok()
@@ -151,7 +151,7 @@ fn parse_cpu_max(text: &str) -> Option<f64> {
     processors(quota.parse().ok()?, period.trim().parse().ok()?)
 }
 
-/// Both in microseconds; a quota of -1 is none.
+/// Number of processors of a quota and a period in microseconds. A quota of -1 is none.
 fn processors(quota: i64, period: i64) -> Option<f64> {
     (quota > 0 && period > 0).then(|| quota as f64 / period as f64)
 }
@@ -164,7 +164,7 @@ fn memory_bound(system: &System, group: &Group) -> Option<u64> {
     (bound < NO_MEMORY_BOUND).then_some(bound)
 }
 
-/// Version 1 has no such bound; its soft limit is for the time when the whole machine is short of memory.
+/// Version 1 has no such limit. Its soft limit applies only when the machine is short of memory.
 fn memory_high(system: &System, group: &Group) -> Option<u64> {
     system.value(group.dir.join("memory.high"))
 }
@@ -176,7 +176,7 @@ fn io_limits(system: &System, group: &Group) -> Vec<IoLimit> {
     };
     for limit in &mut limits {
         limit.cgroup.clone_from(&group.name);
-        // A bound is always on a whole disk, also when it was set by the number of a partition.
+        // A limit always applies to a whole disk, even if set with the number of a partition.
         let disk = Node::of_number(system, limit.device).and_then(|node| node.disk(system));
         limit.device = disk.map_or(limit.device, |disk| disk.number);
     }
@@ -222,7 +222,7 @@ fn is_bound(limit: &IoLimit) -> bool {
     bounds.iter().any(Option::is_some)
 }
 
-/// Version 1 has a file for each bound, with lines `259:0 1048576`.
+/// Parses version 1's files: one for each limit, with lines such as `259:0 1048576`.
 fn throttle_limits(system: &System, group: &Group) -> Vec<IoLimit> {
     let mut limits: Vec<IoLimit> = Vec::new();
     for key in ["read_bps", "write_bps", "read_iops", "write_iops"] {

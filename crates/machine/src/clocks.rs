@@ -1,28 +1,29 @@
-//! Whether time went on evenly during a run: a machine that slept, a clock that was set.
+//! Disturbances of the clocks during a run: suspends of the machine and clock steps.
 //!
-//! Runs are timed by CLOCK_MONOTONIC, which stands still while the machine sleeps and is not moved when the clock is set:
-//! rates stay right, but what was in flight, caches, and the time of day beside each figure do not.
+//! Runs are timed by CLOCK_MONOTONIC. This clock does not advance while the machine is suspended
+//! and ignores clock steps, so rates stay right. A suspend affects I/Os in flight and caches; a
+//! clock step affects the time of day of each figure.
 
 use iosonde_result::run::{Verdict, VerdictKind};
 use iosonde_result::words;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Three clocks at one moment, in nanoseconds.
+/// Three clocks at one instant, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Clocks {
-    /// Time that the machine was awake.
+    /// CLOCK_MONOTONIC: time that the machine was awake.
     pub monotonic_ns: i128,
-    /// The same with the time that it slept.
+    /// CLOCK_BOOTTIME: the same including suspends.
     pub boottime_ns: i128,
-    /// The time of day.
+    /// CLOCK_REALTIME: the time of day.
     pub realtime_ns: i128,
 }
 
-/// Less sleep than this is the time between reading one clock and the next.
+/// Shorter sleeps are the time between two clock readings.
 const LEAST_SLEEP_NS: i128 = 50_000_000;
-/// A smaller step of the clock is a correction, as time servers make them.
+/// Smaller steps are corrections by a time server.
 const LEAST_STEP_NS: i128 = 500_000_000;
-/// The kernel slews the clock by at most so many millionths.
+/// Maximum rate at which the kernel slews the clock, in parts per million.
 const MOST_SLEW_PPM: i128 = 500;
 
 impl Clocks {
@@ -39,7 +40,7 @@ impl Clocks {
         }
     }
 
-    /// What happened to time since an earlier reading.
+    /// The disturbances since an earlier reading.
     pub fn disturbances_since(&self, before: &Self) -> Vec<Verdict> {
         let awake_ns = self.monotonic_ns - before.monotonic_ns;
         let asleep_ns = self.boottime_ns - before.boottime_ns - awake_ns;

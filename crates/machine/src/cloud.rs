@@ -1,9 +1,9 @@
-//! Which cloud a machine is of, by its firmware and by what cloud-init left on it. Nothing is asked over the network.
+//! The cloud of a machine, from its firmware and cloud-init's data, without network requests.
 
 use super::proc_root::System;
 use serde_json::Value;
 
-/// What is known of a cloud's machine.
+/// Facts about a cloud machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CloudFacts {
     /// `aws`, `gcp`, `azure`, ...
@@ -16,10 +16,10 @@ pub struct CloudFacts {
     pub zone: Option<String>,
 }
 
-/// Where cloud-init keeps what the cloud told it; readable by all, with secrets left out.
+/// Metadata of the cloud as stored by cloud-init; readable by all users, without secrets.
 const INSTANCE_DATA: &str = "/run/cloud-init/instance-data.json";
 
-/// What firmware and cloud-init say. Firmware wins, because a disk image may bring files from elsewhere.
+/// The facts from firmware and cloud-init. Firmware wins: a disk image may have foreign files.
 pub fn facts(system: &System) -> CloudFacts {
     let by_firmware = of_firmware(&Firmware::read(system));
     let told = system
@@ -39,7 +39,7 @@ pub fn facts(system: &System) -> CloudFacts {
     }
 }
 
-/// What the firmware (DMI) says.
+/// Facts from the firmware (DMI).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Firmware {
     /// Manufacturer of the system.
@@ -51,7 +51,7 @@ pub struct Firmware {
 }
 
 impl Firmware {
-    /// Reads what everybody may read.
+    /// Reads the fields that all users may read.
     pub fn read(system: &System) -> Self {
         let dmi = |file: &str| system.text(format!("/sys/class/dmi/id/{file}"));
         Self {
@@ -69,13 +69,13 @@ const AZURE_ASSET_TAG: &str = "7783-7084-3265-9085-8269-3286-77";
 fn of_firmware(firmware: &Firmware) -> CloudFacts {
     let cloud = cloud(firmware);
     let instance_type = match cloud {
-        // The others say the same for every machine type.
+        // The other clouds have one product name for all machine types.
         Some("aws" | "alibaba" | "hetzner" | "scaleway") => firmware.product.clone(),
         _ => None,
     };
     CloudFacts {
         cloud: cloud.map(str::to_owned),
-        // Instances of the older, Xen-based kind have a name that says nothing.
+        // Instances of the older, Xen-based kind have the same product name for all types.
         instance_type: instance_type.filter(|product| product != "HVM domU"),
         ..CloudFacts::default()
     }
@@ -106,7 +106,7 @@ fn cloud(firmware: &Firmware) -> Option<&'static str> {
     }
 }
 
-/// What cloud-init's instance data say; members that are missing, hidden or of another kind are `None`.
+/// Parses cloud-init's instance data. Missing, redacted or mistyped fields are `None`.
 fn of_instance_data(text: &str) -> CloudFacts {
     let Ok(data) = serde_json::from_str::<Value>(text) else {
         return CloudFacts::default();
@@ -149,7 +149,7 @@ fn cloud_of_cloud_init(name: &str) -> Option<String> {
         "akamai" => "linode",
         "aws" | "azure" | "oracle" | "digitalocean" | "hetzner" | "scaleway" | "vultr"
         | "upcloud" | "exoscale" | "openstack" => name,
-        // The others are ways to hand data over, such as `nocloud`, that any machine may use.
+        // The others are data sources such as `nocloud`, which any machine may use.
         _ => return None,
     };
     Some(name.to_owned())
@@ -185,7 +185,7 @@ mod tests {
                 ),
                 Some("azure"),
             ),
-            // Hyper-V at home.
+            // Hyper-V outside a cloud.
             (
                 firmware("Microsoft Corporation", "Virtual Machine", "", ""),
                 None,

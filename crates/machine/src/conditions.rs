@@ -1,4 +1,4 @@
-//! What is going on at a machine that would spoil a measurement: the facts for `iosonde doctor`.
+//! Conditions that would distort a measurement: the facts for `iosonde doctor`.
 
 use super::activity::Activity;
 use super::block_device::Node;
@@ -7,7 +7,7 @@ use super::proc_root::System;
 use iosonde_result::doctor::{ArrayState, Conditions, DeviceConditions, Maintenance};
 use iosonde_result::host::{DeviceInfo, TargetInfo};
 
-/// All that can be read of this moment, with what happened while the machine was watched.
+/// The current conditions of the machine, and the activity while it was watched.
 pub fn conditions(system: &System, targets: &[TargetInfo], activity: &Activity) -> Conditions {
     let meminfo = system.text("/proc/meminfo").unwrap_or_default();
     let clocks = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
@@ -25,7 +25,7 @@ pub fn conditions(system: &System, targets: &[TargetInfo], activity: &Activity) 
             .map(|(dirty, writing)| dirty + writing),
         on_battery: on_battery(system),
         clock_sources: words(&system.text(clocks).unwrap_or_default()),
-        // Only the engine can try.
+        // Only the engine can test io_uring.
         io_uring_error: None,
         io_uring_disabled: system.value("/proc/sys/kernel/io_uring_disabled"),
         aio_in_use: system.value("/proc/sys/fs/aio-nr"),
@@ -46,7 +46,7 @@ fn load_average(text: &str) -> Option<[f64; 3]> {
     Some([fields.next()??, fields.next()??, fields.next()??])
 }
 
-/// Batteries of mice and keyboards do not count.
+/// Whether the machine runs on battery. Batteries of mice and keyboards do not count.
 fn on_battery(system: &System) -> Option<bool> {
     const SUPPLIES: &str = "/sys/class/power_supply";
     let supplies = system.names(SUPPLIES);
@@ -60,7 +60,7 @@ fn on_battery(system: &System) -> Option<bool> {
     Some(discharging(first) || batteries.any(discharging))
 }
 
-/// Number of the capability that frees from the bound on locked memory.
+/// Number of the capability that lifts the limit on locked memory.
 const CAP_IPC_LOCK: u32 = 14;
 
 fn locked_memory(system: &System) -> Option<u64> {
@@ -95,7 +95,7 @@ fn device_conditions(
     activity: &Activity,
 ) -> DeviceConditions {
     let node = Node::of_number(system, device.number);
-    // A partition's `device` would be its disk's.
+    // The `device` directory of a partition would be that of its disk.
     let node = node.filter(|node| !node.is_partition(system));
     let temperature = node.as_ref().and_then(|node| temperature(system, node));
     DeviceConditions {
@@ -114,7 +114,7 @@ fn device_conditions(
 fn array(system: &System, node: &Node) -> Option<ArrayState> {
     let read = |file: &str| system.text(node.dir.join("md").join(file));
     Some(ArrayState {
-        // Levels without redundancy have nothing to synchronise.
+        // RAID levels without redundancy never synchronise.
         action: read("sync_action").or_else(|| read("level").map(|_| "idle".to_owned()))?,
         progress_percent: read("sync_completed").and_then(|text| progress(&text)),
         missing_members: read("degraded")
@@ -123,14 +123,15 @@ fn array(system: &System, node: &Node) -> Option<ArrayState> {
     })
 }
 
-/// `123456 / 976630464`, or `none`.
+/// Parses `123456 / 976630464`, or `none`.
 fn progress(text: &str) -> Option<f64> {
     let (done, all) = text.split_once('/')?;
     let (done, all): (f64, f64) = (done.trim().parse().ok()?, all.trim().parse().ok()?);
     (all > 0.0).then_some(100.0 * done / all)
 }
 
-/// The sensor that the disk's own driver offers: now, and where the device begins to protect itself.
+/// The temperature from the disk driver's sensor, and the limit at which the device throttles
+/// itself, in degrees Celsius.
 fn temperature(system: &System, node: &Node) -> Option<(f64, Option<f64>)> {
     let device = node.dir.join("device");
     let nested = system.names(device.join("hwmon")).into_iter();
@@ -149,7 +150,7 @@ fn temperature(system: &System, node: &Node) -> Option<(f64, Option<f64>)> {
     Some((celsius("temp1_input")?, celsius("temp1_max")))
 }
 
-/// Programs and kernel threads that work on file systems or devices for a while, by the beginning of their names.
+/// Programs and kernel threads that work on file systems or devices, by prefix of their names.
 const MAINTENANCE: [(&str, &str); 9] = [
     (
         "fstrim",

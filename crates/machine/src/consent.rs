@@ -1,4 +1,4 @@
-//! Which targets their owner agreed to lose: by name, and each block device as the disk that it was at that moment.
+//! Consent of the owner to overwrite targets: by name, and for a block device also by its disk.
 
 use super::disk_identity::{DiskIdentity, IdentityChange};
 use super::identify::PathFacts;
@@ -7,47 +7,47 @@ use iosonde_result::host::TargetKind;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The option by which consent is given.
+/// The option that gives consent to overwrite.
 pub const CONSENT_OPTION: &str = "--allow-overwrite";
-/// The option by which consent is given to write what is in use, besides [`CONSENT_OPTION`].
+/// The option that gives consent to write to targets in use, in addition to [`CONSENT_OPTION`].
 pub const IN_USE_OPTION: &str = "--allow-in-use";
 
 /// A target that may be overwritten.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConsentedTarget {
-    /// The target as it was named: a path, or the URI of an image or pool of Ceph.
+    /// The target as given: a path, or the URI of an image or pool of Ceph.
     pub path: PathBuf,
-    /// The disk that it was then; `None`: it was no block device.
+    /// The disk at that time; `None` if the target was no block device.
     pub disk: Option<DiskIdentity>,
 }
 
-/// All that may be overwritten in a session.
+/// All consent of a session.
 #[derive(Debug, Clone, Default)]
 pub struct Consent {
-    /// What may be overwritten whatever it carries.
+    /// Targets that may be overwritten whatever they contain.
     pub targets: Vec<ConsentedTarget>,
-    /// What may be written even while others use it, where it is one of `targets` too.
+    /// Targets that may be written while in use, if they are in `targets` too.
     pub in_use: Vec<PathBuf>,
-    /// Whether `allow_mounted_write=1` of a job is consent to write to the devices that the job names, also those in use, as
-    /// with fio.
+    /// Whether `allow_mounted_write=1` of a job is consent to write to the devices that the job
+    /// names, including devices in use, as with fio.
     pub by_jobs: bool,
 }
 
-/// How far consent to one target goes.
+/// Scope of the consent to one target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Agreement {
-    /// There is none.
+    /// No consent.
     None,
-    /// What it carries may be lost.
+    /// The contents may be lost.
     Overwrite,
-    /// It may be written while others use it, unless it is below `/`.
+    /// The target may be written while in use, unless the root file system is on it.
     InUse,
-    /// It may be written whatever it is used for (fio's `allow_mounted_write`).
+    /// The target may be written in any case (fio's `allow_mounted_write`).
     Mounted,
 }
 
 impl Consent {
-    /// Consent to overwrite these targets, with the disks that they are now.
+    /// Consent to overwrite these targets, with the identity of their current disks.
     pub fn to_overwrite<P: Into<PathBuf>>(paths: impl IntoIterator<Item = P>) -> Consent {
         let targets = paths.into_iter().map(|path| {
             let path = path.into();
@@ -60,7 +60,7 @@ impl Consent {
         }
     }
 
-    /// Also consent to write these while others use them.
+    /// Adds consent to write to these targets while they are in use.
     pub fn and_in_use<P: Into<PathBuf>>(self, paths: impl IntoIterator<Item = P>) -> Consent {
         let in_use = paths.into_iter().map(Into::into).collect();
         Consent { in_use, ..self }
@@ -72,7 +72,7 @@ impl Consent {
         paths.cloned().collect()
     }
 
-    /// How far consent to what a URI of Ceph names goes. Such a name is consented to as it is.
+    /// The consent to the target of a Ceph URI. Such a target is compared by its name only.
     pub fn agreement_on_uri(&self, uri: &str) -> Agreement {
         let uri = Path::new(uri);
         let is_named = self.targets.iter().any(|target| target.path == uri);
@@ -83,10 +83,10 @@ impl Consent {
         }
     }
 
-    /// How far consent to a target goes.
+    /// The consent to a target.
     ///
     /// # Errors
-    /// Why consent that was given for its name was given for another disk.
+    /// Fails if the consent for this name was given for another disk.
     pub fn agreement(&self, facts: &PathFacts) -> Result<Agreement, IdentityChange> {
         let mut named = self
             .targets
@@ -118,7 +118,7 @@ impl Consent {
     }
 }
 
-/// Whether consent to `other` is consent to the target: the same device by its number, or the same file.
+/// Whether consent to `other` applies to the target: the same device number, or the same file.
 pub(super) fn is_same_target(facts: &PathFacts, other: &Path) -> bool {
     PathFacts::of(other).is_ok_and(|other| match (facts.is, other.is) {
         (Some(one), Some(another)) => one == another,

@@ -3,8 +3,7 @@
 use crate::sys::getrusage;
 use iosonde_result::run::CpuUse;
 
-/// What the calling thread has used so far, with how long it waited for a processor: that takes a
-/// look into /proc.
+/// Processor time of the calling thread so far, with its time in the run queue (from /proc).
 pub fn cpu_use_and_queued() -> CpuUse {
     CpuUse {
         queued_ns: queued_ns(),
@@ -12,16 +11,16 @@ pub fn cpu_use_and_queued() -> CpuUse {
     }
 }
 
-/// What all threads of this process have used so far.
+/// Processor time of all threads of this process so far.
 pub fn process_cpu_use() -> CpuUse {
     getrusage::of_process()
 }
 
-/// How long the calling thread was ready to run and waited for a processor, in nanoseconds; 0 where the kernel does not
-/// tell.
+/// Time in nanoseconds that the calling thread waited in the run queue for a processor; 0 if the
+/// kernel does not report it.
 pub fn queued_ns() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    // Time on a processor, time waiting for one, turns on one.
+    // The fields are time on a processor, time in the run queue, number of timeslices.
     let mut fields = text.split_ascii_whitespace();
     fields
         .nth(1)

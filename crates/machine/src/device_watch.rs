@@ -1,4 +1,4 @@
-//! What devices do now, as `sar -d` shows it: which ones, interval by interval, and over the whole time.
+//! Live figures of block devices as in `sar -d`, for each interval and for the whole time.
 
 use super::diskstats::{DiskCounters, Snapshot};
 use super::identify::identify;
@@ -10,28 +10,29 @@ use iosonde_result::machine::{DeviceRates, MachineSlice};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Watches devices.
+/// Samples the counters of devices.
 #[derive(Debug)]
 pub struct Watching {
     system: System,
-    /// Empty: all whole disks that have been used, as `sar -d` has it.
+    /// Devices to show. If empty: all whole disks that have been used, as in `sar -d`.
     chosen: Vec<DeviceNumber>,
     first: (Instant, Snapshot),
     last: (Instant, Snapshot),
 }
 
-/// What devices did over some time.
+/// Activity of devices over some time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Watched {
-    /// How long.
+    /// Length of the time.
     pub elapsed: Duration,
     /// Kernel names and figures, in the order of device numbers.
     pub rows: Vec<(String, DeviceRates)>,
 }
 
 impl Watching {
-    /// Begins. `devices` are kernel names, nodes, or paths of files and directories, which stand for the devices below;
-    /// with none, all disks that are not empty are watched. The error is the word that is none of these.
+    /// Starts sampling. `devices` are kernel names, device nodes, or paths of files and
+    /// directories, which mean the devices below them. Without `devices` all disks that have been
+    /// used are shown. The error is the first word that is none of these.
     pub fn begin(system: System, devices: &[String]) -> Result<Watching, String> {
         let now = Snapshot::take(&system);
         let mut chosen = Vec::new();
@@ -51,7 +52,7 @@ impl Watching {
         })
     }
 
-    /// What happened since the last time.
+    /// Activity since the last sample.
     pub fn sample(&mut self) -> Watched {
         let now = (Instant::now(), Snapshot::take(&self.system));
         let watched = self.between(&self.last, &now);
@@ -59,7 +60,7 @@ impl Watching {
         watched
     }
 
-    /// What happened from the beginning to the last sample.
+    /// Activity from the start to the last sample.
     pub fn average(&self) -> Watched {
         self.between(&self.first, &self.last)
     }
@@ -82,7 +83,7 @@ impl Watching {
             return self.chosen.contains(&number);
         }
         let used = |all: &DiskCounters| all.reads.ios > 0 || all.writes.ios > 0;
-        // Partitions are not in there.
+        // Partitions are not in `/sys/block`.
         let is_disk = || {
             self.system
                 .exists(format!("/sys/block/{}", name.replace('/', "!")))
@@ -91,7 +92,7 @@ impl Watching {
     }
 }
 
-/// All that a machine does, slice by slice: its disks, processors and pressure.
+/// Samples the whole machine, slice by slice: disks, processors and pressure.
 pub struct MachineSampler {
     disks: Watching,
     sources: Sources,
@@ -99,7 +100,7 @@ pub struct MachineSampler {
 }
 
 impl MachineSampler {
-    /// Begins.
+    /// Starts sampling.
     pub fn begin(system: System) -> MachineSampler {
         let sources = Sources::of(system.clone());
         let taken = Snapshot::take(&system);
@@ -116,7 +117,7 @@ impl MachineSampler {
         }
     }
 
-    /// What happened since the last time. When it began is for whoever asks to say.
+    /// Activity since the last sample. The caller sets the start time of the slice.
     pub fn sample(&mut self) -> MachineSlice {
         let watched = self.disks.sample();
         let now = self.sources.read();
@@ -125,12 +126,12 @@ impl MachineSampler {
         let devices = watched.rows.into_iter();
         MachineSlice {
             length_ns: watched.elapsed.as_nanos() as u64,
-            // A node may have a hundred disks of which few do anything.
+            // A node may have a hundred disks, few of them active.
             devices: devices
                 .filter(|(_, rates)| rates.columns() != [0.0; 8])
                 .map(|(name, rates)| (name, rates.rounded()))
                 .collect(),
-            // What this process used is no news of the machine.
+            // The processor time of this process is no property of the machine.
             process_cpus: None,
             ..slice
         }

@@ -1,5 +1,5 @@
-//! Which disk a device is. Names and numbers do not say it: after a reboot, or when a disk has been replaced, another
-//! disk may have them.
+//! Identity of a disk. Device names and numbers do not identify it: after a reboot or a
+//! replacement, another disk may have them.
 
 use super::block_device::{Node, SECTOR_BYTES, kind, mapped_image};
 use super::identify::PathFacts;
@@ -9,57 +9,57 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Bytes before the serial number in a SCSI disk's page of vital product data.
+/// Length of the header before the serial number in a VPD page of a SCSI disk.
 const VPD_HEADER_BYTES: usize = 4;
 
-/// What tells a disk, or a partition of it, from others.
+/// The properties that distinguish a disk, or a partition of it, from others.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskIdentity {
     /// Serial number of the disk.
     pub serial: Option<String>,
-    /// World-wide name of the disk; of a mapped device its UUID, of a mapped image its cluster and name.
+    /// World-wide name of the disk; UUID of a mapped device; cluster and name of a mapped image.
     pub wwid: Option<String>,
-    /// Where a partition begins on its disk.
+    /// Start of a partition on its disk.
     pub start_bytes: Option<u64>,
     /// Size of the device.
     pub size_bytes: u64,
-    /// The kernel's number of the disk (`diskseq`), which no other disk gets before the next boot.
+    /// The kernel's sequence number of the disk (`diskseq`). It is unique until the next boot.
     pub diskseq: Option<u64>,
-    /// The boot that `diskseq` belongs to.
+    /// Boot ID at that time, because `diskseq` is valid for one boot.
     pub boot_id: Option<String>,
 }
 
-/// Why a device is not, or may not be, the disk that it was.
+/// The reason why a device is not, or may not be, the recorded disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdentityChange {
-    /// It has another world-wide name.
+    /// The world-wide name differs.
     Wwid {
-        /// The name that was noted.
+        /// The recorded name.
         was: String,
         /// The name now.
         now: Option<String>,
     },
-    /// It has another serial number.
+    /// The serial number differs.
     Serial {
-        /// The number that was noted.
+        /// The recorded number.
         was: String,
         /// The number now.
         now: Option<String>,
     },
-    /// It has another size.
+    /// The size differs.
     Size {
-        /// Bytes that were noted.
+        /// Recorded size in bytes.
         was: u64,
-        /// Bytes now.
+        /// Size in bytes now.
         now: u64,
     },
-    /// The partition begins elsewhere.
+    /// The start of the partition differs.
     Start,
-    /// The disk went away, and one came in its place.
+    /// The disk was detached, and a disk was attached in its place.
     Replaced,
-    /// The machine was started anew, and the disk has neither a serial number nor a world-wide name.
+    /// The machine was rebooted, and the disk has neither a serial number nor a world-wide name.
     Rebooted,
-    /// It was no block device, or not there.
+    /// The target was missing or no block device when it was recorded.
     Unknown,
 }
 
@@ -90,13 +90,13 @@ impl fmt::Display for IdentityChange {
 }
 
 impl DiskIdentity {
-    /// The identity of what a path names on this machine. `None`: no block device.
+    /// The identity of the device at a path of this machine; `None` if it is no block device.
     pub fn of_path(path: &Path) -> Option<DiskIdentity> {
         let number = PathFacts::of(path).ok()?.is?;
         Some(DiskIdentity::of_number(&System::live(), number))
     }
 
-    /// The identity of a block device. Without `/sys` nothing is known but the boot.
+    /// The identity of a block device. Without `/sys` only the boot ID is known.
     pub fn of_number(system: &System, number: DeviceNumber) -> DiskIdentity {
         let boot_id = system.text("/proc/sys/kernel/random/boot_id");
         let Some(node) = Node::of_number(system, number) else {
@@ -122,7 +122,7 @@ impl DiskIdentity {
         }
     }
 
-    /// Why a device with the identity `now` is not, or may not be, the one that was noted. `None`: it is the same.
+    /// The reason why `now` is not, or may not be, this disk; `None` if it is the same disk.
     pub fn change(&self, now: &DiskIdentity) -> Option<IdentityChange> {
         let is_same_boot = self.boot_id == now.boot_id;
         if let Some(was) = self.wwid.clone().filter(|_| self.wwid != now.wwid) {
@@ -149,7 +149,7 @@ impl DiskIdentity {
 }
 
 fn serial(system: &System, disk: &Node) -> Option<String> {
-    // virtio; NVMe and MMC; SCSI and ATA.
+    // The order is virtio; NVMe and MMC; SCSI and ATA.
     let of_file = || system.text(disk.dir.join("serial"));
     let of_device = || system.text(disk.dir.join("device/serial"));
     let of_page = || {
@@ -162,7 +162,7 @@ fn serial(system: &System, disk: &Node) -> Option<String> {
 }
 
 fn wwid(system: &System, disk: &Node) -> Option<String> {
-    // NVMe; SCSI and ATA; MMC; device mapper; md.
+    // The order is NVMe; SCSI and ATA; MMC; device mapper; md.
     let files = ["wwid", "device/wwid", "device/cid", "dm/uuid", "md/uuid"];
     let of_file = |file: &&str| system.text(disk.dir.join(file));
     files.iter().find_map(of_file).or_else(|| {
@@ -172,7 +172,7 @@ fn wwid(system: &System, disk: &Node) -> Option<String> {
     })
 }
 
-/// The name of a device in `/dev/disk/by-id`, which stays with the disk. `None` where it has none.
+/// The path of a device in `/dev/disk/by-id`, which stays with the disk; `None` without one.
 pub fn name_by_id(system: &System, number: DeviceNumber) -> Option<PathBuf> {
     let by_id = Path::new("/dev/disk/by-id");
     let is_it = |name: &String| {
@@ -181,7 +181,7 @@ pub fn name_by_id(system: &System, number: DeviceNumber) -> Option<PathBuf> {
         system.device_of_node(&path) == Some(number)
     };
     let mut names: Vec<String> = system.names(by_id).into_iter().filter(is_it).collect();
-    // A name of model and serial number says more to a reader than one of hexadecimal digits.
+    // Names with model and serial number come first: they tell a reader more than digits.
     let is_number = |name: &str| {
         let prefixes = [
             "wwn-",

@@ -1,4 +1,4 @@
-//! fio's `disk_util`: what the devices under the targets did during a run.
+//! fio's `disk_util`: activity of the devices under the targets during a run.
 
 use super::diskstats::Snapshot;
 use iosonde_result::host::{DeviceInfo, DeviceKind, TargetInfo};
@@ -7,8 +7,8 @@ use std::time::Duration;
 
 /// fio's `disk_util` of the devices under some targets, over an interval of `elapsed`.
 ///
-/// As in fio, a partition stands for its disk, a device that is made of others is followed by them, and what is under
-/// the file of a loop device is left out.
+/// As in fio, a partition is replaced by its disk, a device made of other devices is followed by
+/// them, and the devices under the file of a loop device are omitted.
 pub fn disk_util(targets: &[TargetInfo], moved: &Snapshot, elapsed: Duration) -> Vec<DiskUtil> {
     let mut found: Vec<DiskUtil> = Vec::new();
     let tops = targets.iter().flat_map(|target| &target.devices);
@@ -41,7 +41,7 @@ fn util_of(device: &DeviceInfo, moved: &Snapshot, elapsed: Duration) -> Option<D
     })
 }
 
-/// The disk of a partition; any other device itself.
+/// The disk of a partition, or the device itself.
 fn whole_disk(device: &DeviceInfo) -> &DeviceInfo {
     match device.below.first() {
         Some(disk) if device.kind == DeviceKind::Partition => disk,
@@ -49,7 +49,7 @@ fn whole_disk(device: &DeviceInfo) -> &DeviceInfo {
     }
 }
 
-/// The devices that one is made of (`slaves` in sysfs), whole.
+/// The whole disks that a device is made of (`slaves` in sysfs).
 fn members(device: &DeviceInfo) -> Vec<&DeviceInfo> {
     if device.backing_file.is_some() {
         Vec::new()

@@ -1,6 +1,6 @@
-//! What block devices did: the kernel's counters and their differences.
+//! Counters of block devices in the kernel, and their differences.
 //!
-//! The fields are those of the kernel's Documentation/admin-guide/iostats.rst. Sectors are of 512 bytes on every device.
+//! The fields are those of the kernel's Documentation/admin-guide/iostats.rst, in 512-byte sectors.
 
 use super::block_device::SECTOR_BYTES;
 use super::proc_root::System;
@@ -8,16 +8,16 @@ use iosonde_result::host::DeviceNumber;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Counters of requests of one direction.
+/// Counters of the requests of one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Requests {
-    /// Completed.
+    /// Completed requests.
     pub ios: u64,
-    /// Merged into others before they were sent.
+    /// Requests merged into others before submission.
     pub merges: u64,
     /// Sectors of 512 bytes moved.
     pub sectors: u64,
-    /// Milliseconds that all of them took together.
+    /// Sum of the times of all requests, in milliseconds.
     pub ticks_ms: u64,
 }
 
@@ -28,22 +28,23 @@ pub struct DiskCounters {
     pub reads: Requests,
     /// Writes.
     pub writes: Requests,
-    /// Requests in flight at that moment; not a sum.
+    /// Requests in flight at the time of reading; not a sum.
     pub in_flight: u64,
-    /// Milliseconds with requests in flight.
+    /// Time with requests in flight, in milliseconds.
     pub busy_ms: u64,
-    /// Milliseconds, each counted once for every request in flight.
+    /// Time weighted by the number of requests in flight, in milliseconds.
     pub in_queue_ms: u64,
     /// Discards (since Linux 4.18).
     pub discards: Requests,
     /// Flushes (since Linux 5.5).
     pub flushes: u64,
-    /// Milliseconds that all flushes took together.
+    /// Sum of the times of all flushes, in milliseconds.
     pub flush_ms: u64,
 }
 
 impl DiskCounters {
-    /// Parses `/sys/block/X/stat`, or what follows the name in `/proc/diskstats`: 11 counters, or 15, or 17 and more.
+    /// Parses `/sys/block/X/stat`, or `/proc/diskstats` after the name: 11, 15, or at least 17
+    /// counters.
     pub fn parse(text: &str) -> Option<Self> {
         let fields = text
             .split_ascii_whitespace()
@@ -71,7 +72,7 @@ impl DiskCounters {
         })
     }
 
-    /// What happened between two readings of one device.
+    /// The difference of two readings of one device.
     pub fn since(&self, before: &Self) -> Self {
         Self {
             reads: self.reads.since(&before.reads),
@@ -85,7 +86,7 @@ impl DiskCounters {
         }
     }
 
-    /// What happened in two intervals together.
+    /// The sum of two intervals.
     pub fn plus(&self, other: &Self) -> Self {
         Self {
             reads: self.reads.plus(&other.reads),
@@ -109,7 +110,7 @@ impl DiskCounters {
         self.writes.sectors * SECTOR_BYTES
     }
 
-    /// Share of `elapsed` with requests in flight, in per cent. More than 100 where the two clocks differ.
+    /// Share of `elapsed` with requests in flight, in per cent. Two clocks: it can exceed 100.
     pub fn busy_percent(&self, elapsed: Duration) -> f64 {
         let elapsed_ms = elapsed.as_secs_f64() * 1000.0;
         if elapsed_ms > 0.0 {
@@ -140,8 +141,8 @@ impl Requests {
     }
 }
 
-/// The kernel prints times, and all counters on 32-bit machines, with 32 bits; they wrap. A counter that fell without
-/// having been near that end belongs to another device of the same number: all that it counts is new.
+/// The growth of a counter. Times, and on 32-bit machines all counters, have 32 bits and wrap. A
+/// counter that decreased far from that limit belongs to a new device with the same number.
 fn grown(now: u64, before: u64) -> u64 {
     const END: u64 = 1 << 32;
     match now.checked_sub(before) {
@@ -151,7 +152,7 @@ fn grown(now: u64, before: u64) -> u64 {
     }
 }
 
-/// The counters of all devices at one moment.
+/// The counters of all devices at one instant.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Snapshot {
     devices: BTreeMap<DeviceNumber, (String, DiskCounters)>,
@@ -163,7 +164,7 @@ impl Snapshot {
         Self::parse(&system.text("/proc/diskstats").unwrap_or_default())
     }
 
-    /// Parses the text of `/proc/diskstats`; lines of another form are passed over.
+    /// Parses the text of `/proc/diskstats`; lines of another form are skipped.
     pub fn parse(text: &str) -> Self {
         Self {
             devices: text.lines().filter_map(parse_line).collect(),
@@ -182,7 +183,7 @@ impl Snapshot {
             .map(|(number, (name, counters))| (*number, name.as_str(), counters))
     }
 
-    /// What each device did in two intervals together.
+    /// The sum of two intervals, for each device.
     pub fn plus(&self, other: &Self) -> Self {
         let mut sum = self.clone();
         for (number, (name, counters)) in &other.devices {
@@ -192,11 +193,11 @@ impl Snapshot {
         sum
     }
 
-    /// What each device did since an earlier moment. One that was not there then counts from zero.
+    /// The difference to an earlier snapshot, for each device. A new device counts from 0.
     pub fn since(&self, before: &Self) -> Self {
         let difference = |(number, (name, now)): (&DeviceNumber, &(String, DiskCounters))| {
             let zero = DiskCounters::default();
-            // A name that changed is another device.
+            // The number with another name is another device.
             let then = before
                 .devices
                 .get(number)
@@ -313,13 +314,13 @@ broken line
             added in prop::collection::vec(0u64..1 << 30, 17),
         ) {
             let line = |values: &[u64]| values.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
-            // Counters of 32 bits may wrap on the way.
+            // Counters of 32 bits may wrap in between.
             let after: Vec<u64> = before.iter().zip(&added).map(|(b, a)| (b + a) % (1 << 32)).collect();
             let (before, after) = (DiskCounters::parse(&line(&before)).unwrap(), DiskCounters::parse(&line(&after)).unwrap());
             let mut expected = DiskCounters::parse(&line(&added)).unwrap();
             expected.in_flight = after.in_flight;
             prop_assert_eq!(after.since(&before), expected);
-            // Two intervals together are the whole time.
+            // The sum of both intervals is the whole time.
             prop_assert_eq!(before.since(&DiskCounters::default()).plus(&expected).reads.ios, added[0] + before.reads.ios);
         }
 

@@ -1,4 +1,4 @@
-//! Which ranges of a file were written: reads of the others give zeros that no device was asked for.
+//! Extents of a file. Reads of holes and unwritten blocks return zeros without device I/O.
 
 use crate::sys::fiemap;
 
@@ -10,14 +10,14 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
 
-/// What a range of a file is made of.
+/// The kind of a range of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExtentKind {
     /// Written data.
     Data,
-    /// No blocks: reads give zeros without the device.
+    /// No blocks: reads return zeros without device I/O.
     Hole,
-    /// Blocks that were reserved but never written: reads give zeros without the device.
+    /// Allocated but never written blocks: reads return zeros without device I/O.
     Unwritten,
 }
 
@@ -26,18 +26,19 @@ pub enum ExtentKind {
 pub struct Extent {
     /// Offsets in bytes.
     pub range: Range<u64>,
-    /// What is there.
+    /// The kind of the range.
     pub kind: ExtentKind,
 }
 
-/// The extents of a range of a file, in order and without gaps. What is past the end of the file is a hole.
+/// The extents of a range of a file, in order and without gaps. Past its end the file is a hole.
 ///
-/// File systems without FIEMAP are asked by `SEEK_HOLE`, which most answer with unwritten extents among the holes. One
-/// that knows neither says that all is data, and cannot be told from one where that is true.
+/// File systems without FIEMAP are queried with `SEEK_HOLE`, which most implement with unwritten
+/// extents as holes. A file system without either reports that all is data. The result then equals
+/// that of a file without holes.
 ///
 /// # Errors
 ///
-/// Those of ioctl(2) and lseek(2) on the file.
+/// Fails if ioctl(2) or lseek(2) fails on the file.
 pub fn extents(file: &File, range: Range<u64>) -> io::Result<Vec<Extent>> {
     let size = file.metadata()?.len();
     let inside = range.start..range.end.min(size).max(range.start);
@@ -95,7 +96,7 @@ fn data_by_seeking(file: &File, range: &Range<u64>) -> io::Result<Vec<Extent>> {
     Ok(found)
 }
 
-/// Fills the gaps between extents, cuts them to the range, and joins neighbours of one kind.
+/// Fills gaps between extents with holes, limits them to the range, and joins neighbours.
 fn with_holes(mapped: Vec<Extent>, range: &Range<u64>) -> Vec<Extent> {
     let mut whole: Vec<Extent> = Vec::new();
     let mut push = |from: u64, to: u64, kind: ExtentKind| match whole.last_mut() {
@@ -120,14 +121,14 @@ fn with_holes(mapped: Vec<Extent>, range: &Range<u64>) -> Vec<Extent> {
     whole
 }
 
-/// How much of a range of a file is what, in bytes.
+/// Number of bytes of each kind in a range of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Coverage {
     /// Written data.
     pub data_bytes: u64,
     /// Holes.
     pub hole_bytes: u64,
-    /// Reserved but never written.
+    /// Allocated but never written.
     pub unwritten_bytes: u64,
 }
 
@@ -146,7 +147,7 @@ impl Coverage {
         coverage
     }
 
-    /// The verdict on reads of a range that was not all written; `None` when it was.
+    /// The verdict on reads of a range with unwritten parts; `None` if the whole range was written.
     pub fn verdict(&self, file: &str) -> Option<Verdict> {
         let empty = self.hole_bytes + self.unwritten_bytes;
         let total = empty + self.data_bytes;

@@ -1,14 +1,15 @@
-//! Who serves a mounted file system: NFS servers and their exports, Ceph's monitors and the path in the file system.
+//! The service behind a mounted file system: NFS server and export, or Ceph monitors and path.
 //!
-//! NFS and the kernel's CephFS say it in their mount. Of ceph-fuse the mount says nothing: the process that serves it was given a
-//! configuration and a path, and answers for its cluster's identity through an extended attribute.
+//! NFS and the kernel's CephFS client show it in the mount. The mount of ceph-fuse does not. There
+//! the process that serves the mount has a configuration and a path, and an extended attribute has
+//! the cluster's fsid.
 
 use super::proc_root::System;
 use iosonde_job::plan::CephAccess;
 use iosonde_result::host::{Mount, Service, ServiceClient};
 use std::path::Path;
 
-/// The service behind a mount; `None` for file systems of other kinds.
+/// The service behind a mount; `None` for other file systems.
 pub fn service(system: &System, mount: &Mount) -> Option<Service> {
     let mut service = match mount.fs_type.as_str() {
         "nfs" | "nfs4" => return Some(nfs(mount)),
@@ -29,7 +30,7 @@ fn option<'a>(mount: &'a Mount, name: &str) -> Option<&'a str> {
 }
 
 fn nfs(mount: &Mount) -> Service {
-    // An IPv6 address stands in brackets; what follows the first colon behind it is the path.
+    // An IPv6 address is in brackets. The path follows the next colon.
     let (server, path) = match mount.source.split_once("]:") {
         Some((server, path)) => (format!("{server}]"), Some(path)),
         None => match mount.source.split_once(':') {
@@ -51,7 +52,8 @@ fn nfs(mount: &Mount) -> Service {
     }
 }
 
-/// `MONITORS:/path`, or since Linux 5.17 `user@fsid.file-system=/path` with the monitors among the options.
+/// Parses `MONITORS:/path`, or since Linux 5.17 `user@fsid.file-system=/path` with the monitors
+/// among the options.
 fn kernel_ceph(mount: &Mount) -> Service {
     let mut service = Service {
         client: ServiceClient::CephKernel,
@@ -77,7 +79,7 @@ fn kernel_ceph(mount: &Mount) -> Service {
     service
 }
 
-/// User, place and path of a source in the new form.
+/// User, file system and path of a source in the new form.
 fn new_ceph_source(source: &str) -> Option<((&str, &str), &str)> {
     let (who, path) = source.split_once("=/")?;
     let path = &source[source.len() - path.len() - 1..];
@@ -109,7 +111,7 @@ fn ceph_fuse(system: &System, mount: &Mount) -> Service {
     service
 }
 
-/// How the cluster of a mounted CephFS is reached: as its client was told to, where nobody says otherwise.
+/// The access to the cluster of a mounted CephFS: `given`, completed from the mount's client.
 pub fn access(system: &System, mount: &Mount, given: &CephAccess) -> CephAccess {
     let process = match mount.fs_type.as_str() {
         "ceph" => None,
@@ -139,7 +141,7 @@ struct Process<'a> {
 }
 
 impl Process<'_> {
-    /// The ceph-fuse that was told to mount there.
+    /// The ceph-fuse process whose command line has this mount point.
     fn serving<'a>(system: &'a System, mount: &Mount) -> Option<Process<'a>> {
         let pids = system.names("/proc").into_iter();
         let mut processes = pids.filter_map(|pid| {
@@ -168,7 +170,8 @@ impl Process<'_> {
         })
     }
 
-    /// The value of one of these options. Ceph takes `-x value`, `--name value` and `--name=value`, and any of `-`, `_` between words.
+    /// The value of one of these options. Ceph accepts `-x value`, `--name value` and
+    /// `--name=value`, with `-` or `_` between words.
     fn given(&self, names: &[&str]) -> Option<String> {
         let mut words = self.words.iter().skip(1);
         while let Some(word) = words.next() {
@@ -196,7 +199,7 @@ impl Process<'_> {
     }
 }
 
-/// A setting of a ceph.conf, in whichever section it stands first. Words are separated by blanks, `_` or `-`.
+/// A setting of a ceph.conf, the first in any section. Blanks, `_` and `-` separate words.
 fn setting(conf: &str, name: &str) -> Option<String> {
     let plain = |name: &str| {
         let words: Vec<&str> = name
@@ -213,7 +216,7 @@ fn setting(conf: &str, name: &str) -> Option<String> {
     })
 }
 
-/// Addresses of monitors: `a,b:6789`, or `[v2:a:3300/0,v1:a:6789/0] b`, each once.
+/// Addresses of monitors without duplicates, from `a,b:6789` or `[v2:a:3300/0,v1:a:6789/0] b`.
 fn monitors_of(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for word in text.split([',', ' ', '\t', ';']) {
@@ -239,7 +242,7 @@ fn monitors_of(text: &str) -> Vec<String> {
     found
 }
 
-/// The cluster's identity, which clients of CephFS tell of any of its files.
+/// The cluster's fsid, an extended attribute of any file of a CephFS.
 fn fsid_of(path: &Path) -> Option<String> {
     let mut value = [0; 64];
     let length = rustix::fs::getxattr(path, "ceph.cluster_fsid", &mut value).ok()?;
@@ -253,7 +256,7 @@ mod tests {
     use super::*;
     use crate::mounts::parse_mountinfo;
 
-    /// As kernels print these mounts; which need not be had here.
+    /// The form in which kernels print these mounts. This machine does not need such a mount.
     fn of(line: &str) -> Service {
         let mounts = parse_mountinfo(&format!("22 1 0:50 / /mnt rw,relatime - {line}\n"));
         service(&System::captured("/nonexistent"), &mounts[0]).unwrap()
@@ -355,7 +358,7 @@ mod tests {
             let told = access(&system, &mount, &given);
             assert_eq!((told.conf, told.timeout_s), (text("/mine"), 3));
         }
-        // A process that cannot be found leaves the kind.
+        // Without the process only the kind of client is known.
         let elsewhere = Mount {
             mount_point: "/nowhere".into(),
             ..mounts[0].clone()

@@ -1,4 +1,4 @@
-//! The machine: kernel, operating system, processors, memory, and what it runs on.
+//! Description of the machine: kernel, operating system, processors, memory, platform.
 
 use super::cgroup;
 use super::cloud::{self, Firmware};
@@ -34,7 +34,8 @@ pub fn host(system: &System) -> Host {
     }
 }
 
-/// Bytes of memory that this process may still take: what the machine has left, or the bound of its control group.
+/// Bytes of memory that this process may still allocate: the available memory or the limit of its
+/// control group, whichever is smaller.
 pub fn memory_to_take(system: &System) -> Option<u64> {
     let meminfo = system.text("/proc/meminfo").unwrap_or_default();
     let left = kibibytes(&meminfo, "MemAvailable");
@@ -42,7 +43,7 @@ pub fn memory_to_take(system: &System) -> Option<u64> {
     left.into_iter().chain(bound).min()
 }
 
-/// `PRETTY_NAME` of os-release(5), whose values may be quoted.
+/// Parses `PRETTY_NAME` of os-release(5). Values may be quoted.
 fn os_name(text: &str) -> Option<String> {
     let value = text
         .lines()
@@ -60,7 +61,7 @@ fn cpu_field<'a>(cpuinfo: &'a str, key: &str) -> Option<&'a str> {
 }
 
 fn cpu_model(system: &System, cpuinfo: &str) -> Option<String> {
-    // arm64 names no model there, but boards say what they are.
+    // arm64 has no model name there, but boards have one in the device tree.
     let named = ["model name", "cpu model", "cpu", "Model"]
         .iter()
         .find_map(|key| cpu_field(cpuinfo, key));
@@ -89,7 +90,7 @@ fn online(system: &System, cpuinfo: &str) -> Option<u32> {
     })
 }
 
-/// What the processors' frequency policies say, each word once.
+/// The values in the frequency policies of the processors, without duplicates.
 fn of_each_processor(system: &System, file: &str) -> Option<String> {
     const POLICIES: &str = "/sys/devices/system/cpu/cpufreq";
     let mut found: Vec<String> = Vec::new();
@@ -131,7 +132,7 @@ fn platform(system: &System, cpuinfo: &str) -> Platform {
     });
     Platform {
         virtual_machine: flagged,
-        // Firmware of metal may bear the name of a maker of hypervisors.
+        // Firmware of a bare-metal machine may have the name of a hypervisor vendor.
         hypervisor: match flagged {
             Some(false) => None,
             _ => hypervisor(system, &firmware),
@@ -150,11 +151,11 @@ fn virtual_machine(system: &System, cpuinfo: &str) -> Option<bool> {
     if system.exists("/sys/hypervisor/type") {
         return Some(true);
     }
-    // Only x86 has the flag, so that its absence means something there alone.
+    // Only x86 has the flag, so its absence means something only there.
     cpu_field(cpuinfo, "flags").map(|flags| flags.split(' ').any(|flag| flag == "hypervisor"))
 }
 
-/// The hypervisor: as it says itself, by the clocks that it offers to its guests, or by the firmware that it brings.
+/// The hypervisor, from `/sys/hypervisor`, the clock sources of its guests, or the firmware.
 fn hypervisor(system: &System, firmware: &Firmware) -> Option<String> {
     let own = system.text("/sys/hypervisor/type");
     let clocks = system
@@ -188,7 +189,7 @@ fn in_container(system: &System) -> bool {
     let marked = ["/run/.containerenv", "/run/systemd/container"]
         .iter()
         .any(|path| system.exists(path));
-    // Machines that boot from the disk image of a container have Docker's mark too, but a whole file system as their root.
+    // A machine booted from a container's disk image has Docker's mark too, but its own root.
     let docker = system.exists("/.dockerenv") && !has_root_of_its_own(system);
     let service_account = system.exists("/var/run/secrets/kubernetes.io/serviceaccount");
     let group = system.text("/proc/self/cgroup").unwrap_or_default();
@@ -203,7 +204,7 @@ fn in_container(system: &System) -> bool {
     marked || docker || service_account || grouped.iter().any(|part| group.contains(part))
 }
 
-/// Whether `/` is the top of a file system on a block device, as on a booted machine.
+/// Whether `/` is the root of a file system on a block device, as on a booted machine.
 fn has_root_of_its_own(system: &System) -> bool {
     let mounts = mounts::mounts(system);
     let root = mounts

@@ -1,4 +1,4 @@
-//! From a path to what it is: the mount that holds it and the block devices that hold the data.
+//! The mount and the block devices of a path.
 
 use super::block_device::{Node, describe};
 use super::cgroup;
@@ -12,28 +12,28 @@ use iosonde_result::host::{
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Devices on devices, deeper than any real stack: an end for captured trees that lead in a circle.
+/// Depth limit for stacks of devices, beyond any real stack. It stops at circles in captured trees.
 const MAX_DEPTH: usize = 16;
 
-/// What stat(2) says of a path; captured trees bring their own.
+/// Facts of a path from stat(2); captured trees provide their own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathFacts {
-    /// The absolute path without links.
+    /// The absolute path without symbolic links.
     pub path: PathBuf,
     /// Kind of the path.
     pub kind: TargetKind,
     /// Size in bytes of a file.
     pub size_bytes: Option<u64>,
-    /// Bytes of a file that have blocks.
+    /// Bytes of a file with allocated blocks.
     pub allocated_bytes: Option<u64>,
-    /// Number of the file system that holds it (`st_dev`).
+    /// Device number of the file system of the path (`st_dev`).
     pub on: Option<DeviceNumber>,
-    /// Number of the block device that it is (`st_rdev`).
+    /// Device number of the block device (`st_rdev`).
     pub is: Option<DeviceNumber>,
 }
 
 impl PathFacts {
-    /// Asks the running system. A path that does not exist is described by its nearest directory that does.
+    /// Queries the running system. A missing path is described by its nearest existing ancestor.
     pub fn of(path: &Path) -> io::Result<Self> {
         let (existing, missing) = nearest_existing(path)?;
         let real = std::fs::canonicalize(&existing)?;
@@ -74,7 +74,7 @@ fn target_kind(raw: rustix::fs::FileType) -> TargetKind {
     }
 }
 
-/// Splits a path into the part that exists and the part that does not yet.
+/// Splits a path into its existing part and its missing part.
 pub(super) fn nearest_existing(path: &Path) -> io::Result<(PathBuf, PathBuf)> {
     let absolute = std::path::absolute(path)?;
     for existing in absolute.ancestors() {
@@ -100,7 +100,7 @@ pub fn identify(path: &Path) -> io::Result<TargetInfo> {
     Ok(info)
 }
 
-/// Describes a path by the files of a system.
+/// Describes a path with the files of a system.
 pub fn identify_in(system: &System, facts: &PathFacts) -> TargetInfo {
     let mounts = mounts::mounts(system);
     let stack = Stack {
@@ -167,7 +167,7 @@ struct Stack<'a> {
 }
 
 impl Stack<'_> {
-    /// A device with all that is below it.
+    /// A device with all devices below it.
     fn device(&self, number: DeviceNumber, depth: usize) -> Option<DeviceInfo> {
         let node = Node::of_number(self.system, number)?;
         let mut info = describe(self.system, &node);
@@ -191,7 +191,7 @@ impl Stack<'_> {
             .collect()
     }
 
-    /// The devices that hold a file named by the kernel, which may be of another mount namespace.
+    /// The devices of a file whose path comes from the kernel, possibly of another mount namespace.
     fn devices_of_file(&self, file: &Path, depth: usize) -> Vec<DeviceInfo> {
         let mut on = None;
         if self.system.is_live() {
@@ -216,14 +216,14 @@ impl Stack<'_> {
             .unwrap_or_default()
     }
 
-    /// The devices that hold a mounted file system, or the reason why they are not known.
+    /// The devices of a mounted file system, or the reason why they are unknown.
     fn devices_of_mount(&self, mount: &Mount, depth: usize) -> Result<Vec<DeviceInfo>, String> {
         match mount.locality {
             Locality::Block => self.devices_of_file_system(mount, depth),
             Locality::Stacked => self.devices_of_overlay(mount, depth),
             Locality::Memory => Err(format!("{} keeps its data in memory", mount.fs_type)),
             Locality::Remote => Err(match &mount.service {
-                // Neither says of itself where its data are.
+                // Ceph's mounts do not name the place of the data.
                 Some(service) if service.client != ServiceClient::Nfs => {
                     format!(
                         "the data is in a Ceph cluster, reached by {}",
@@ -248,7 +248,7 @@ impl Stack<'_> {
         mount: &Mount,
         depth: usize,
     ) -> Result<Vec<DeviceInfo>, String> {
-        // btrfs and others give a number of their own; the source names one of the devices, or all.
+        // btrfs and others have device numbers of their own. The source names one device, or all.
         let mut numbers: Vec<DeviceNumber> = match mount.device.major {
             0 => {
                 let named = mount.source.split(':').map(Path::new);
@@ -291,7 +291,8 @@ impl Stack<'_> {
         Vec::new()
     }
 
-    /// New data of an overlay goes to its upper layer, which only its own mount namespace can see.
+    /// The devices of an overlay's upper layer, which receives new data. The upper layer is visible
+    /// only in the mount namespace where it was mounted.
     fn devices_of_overlay(&self, mount: &Mount, depth: usize) -> Result<Vec<DeviceInfo>, String> {
         let upper = mount
             .options

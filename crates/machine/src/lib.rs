@@ -1,20 +1,23 @@
-//! This Linux machine: what a target is, whether it may be written, what its devices and processors do.
+//! Facts about this Linux machine: the identity of a target, whether it may be written, and the
+//! activity of devices and processors.
 //!
-//! * [`identify`]: from a path to its mount and block devices; [`host`] and [`cloud`]: the machine
-//! * [`file_service`]: who serves a mounted file system; [`nfs_stats`]: what was asked of NFS servers
-//! * [`write_obstacles`]: whether a device may be written, which [`signature`] helps to decide, and
-//!   [`consent`] to the disk that [`disk_identity`] knows; [`write_hold`] keeps it during a run;
-//!   [`space`]: whether data fits
-//! * [`diskstats`]: what devices did, as [`disk_util`] and [`sar`] show it; [`cache`] and [`extents`]:
-//!   whether I/O reached them
-//! * [`device_watch`]: what devices do now; [`machine_snapshot`]: all that is sampled during a run:
-//!   devices, [`processors`], [`psi`] (pressure stall information), [`clocks`]
-//! * [`conditions`], [`activity`] and [`access`]: what would distort a measurement, for `iosonde doctor`
-//! * [`system_env`]: the machine as job files ask for it; [`bounded_read`] and [`spill_file`]: files of
-//!   foreign text, and the temporary file of long runs
+//! * [`identify`] finds the mount and the block devices of a path. [`host`] and [`cloud`] describe
+//!   the machine.
+//! * [`file_service`] names the servers of a mounted file system. [`nfs_stats`] reads the counters
+//!   of the NFS client.
+//! * [`write_obstacles`] decides whether a device may be written. It uses [`signature`] and
+//!   [`consent`]; [`disk_identity`] ties consent to a disk. [`write_hold`] claims the device during
+//!   a run. [`space`] checks that data fits.
+//! * [`diskstats`] reads the counters of block devices, which [`disk_util`] and [`sar`] turn into
+//!   figures. [`cache`] and [`extents`] tell whether I/O reached the devices.
+//! * [`device_watch`] samples devices live. [`machine_snapshot`] holds all samples of a run:
+//!   devices, [`processors`], [`psi`] (pressure stall information), [`clocks`].
+//! * [`conditions`], [`activity`] and [`access`] collect the facts for `iosonde doctor`.
+//! * [`system_env`] answers queries of job files. [`bounded_read`] reads external files with a size
+//!   limit. [`spill_file`] is the temporary file of long runs.
 //!
-//! Everything from `/proc` and `/sys` is read through a [`System`](proc_root::System) and parsed by pure
-//! functions, so that tests run over captured machines.
+//! All of `/proc` and `/sys` is read through a [`System`](proc_root::System) and parsed by pure
+//! functions, so that tests can use captured machines.
 
 pub mod access;
 pub mod activity;

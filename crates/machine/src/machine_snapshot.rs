@@ -1,4 +1,4 @@
-//! Readings of all that is sampled during a run: what devices, processors and clocks count.
+//! Snapshots of the machine during a run: counters of devices, processors and clocks.
 
 use super::cgroup;
 use super::clocks::Clocks;
@@ -17,23 +17,23 @@ use std::time::{Duration, Instant};
 /// The machine's counters at one moment.
 #[derive(Debug, Clone)]
 pub struct Reading {
-    /// When.
+    /// Time of the reading.
     pub at: Instant,
     /// All block devices.
     pub disks: Snapshot,
-    /// The processors; `None` where `/proc/stat` cannot be read.
+    /// Processor times; `None` if `/proc/stat` cannot be read.
     pub cpu: Option<CpuTimes>,
     /// Processor time of this process in nanoseconds.
     pub process_cpu_ns: u64,
-    /// Who waited for what.
+    /// Pressure stall totals.
     pub stalls: AllStalls,
-    /// How long control groups held this process back, in nanoseconds; `None` where none bounds it.
+    /// Time that control groups throttled this process, in nanoseconds; `None` without a CPU quota.
     pub cpu_throttled_ns: Option<u64>,
     /// The clocks.
     pub clocks: Clocks,
 }
 
-/// Where a machine is read.
+/// The files that are read for a snapshot.
 #[derive(Debug, Clone)]
 pub struct Sources {
     system: System,
@@ -41,7 +41,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Finds what does not change while a run goes on.
+    /// Finds the files that do not change during a run.
     pub fn of(system: System) -> Self {
         Self {
             cpu_stat_files: cgroup::cpu_stat_files(&system),
@@ -49,7 +49,7 @@ impl Sources {
         }
     }
 
-    /// The processors one by one.
+    /// Times of each processor.
     pub fn processors(&self) -> BTreeMap<u32, CpuTimes> {
         CpuTimes::take_each(&self.system)
     }
@@ -70,7 +70,7 @@ impl Sources {
 }
 
 impl Reading {
-    /// What this machine does not tell.
+    /// The measurements that this machine lacks.
     pub fn missing(&self) -> Vec<String> {
         let mut missing = Vec::new();
         let mut add = |what: &str| missing.push(what.to_owned());
@@ -91,7 +91,7 @@ impl Reading {
         self.at.saturating_duration_since(before.at)
     }
 
-    /// What happened since an earlier reading; of the devices, those named by their numbers.
+    /// The activity since an earlier reading, with the devices of these numbers.
     pub fn slice_since(&self, before: &Self, devices: &[DeviceNumber]) -> MachineSlice {
         let elapsed = self.elapsed_since(before);
         let moved = self.disks.since(&before.disks);

@@ -1,10 +1,10 @@
-//! What is mounted, and what is swapped to: `/proc/self/mountinfo` and `/proc/swaps`.
+//! Mounts and swap space: `/proc/self/mountinfo` and `/proc/swaps`.
 
 use super::proc_root::System;
 use iosonde_result::host::{DeviceNumber, Locality, Mount};
 use std::path::{Path, PathBuf};
 
-/// Mounts of this process's namespace, in the kernel's order: later ones cover earlier ones.
+/// Mounts of this process's namespace in the kernel's order. Later mounts cover earlier ones.
 pub fn mounts(system: &System) -> Vec<Mount> {
     parse_mountinfo(&system.text("/proc/self/mountinfo").unwrap_or_default())
 }
@@ -14,13 +14,14 @@ pub fn swaps(system: &System) -> Vec<PathBuf> {
     parse_swaps(&system.text("/proc/swaps").unwrap_or_default())
 }
 
-/// Parses the text of `/proc/self/mountinfo` (proc(5)); lines of another form are passed over.
+/// Parses the text of `/proc/self/mountinfo` (proc(5)); lines of another form are skipped.
 pub fn parse_mountinfo(text: &str) -> Vec<Mount> {
     text.lines().filter_map(parse_mount).collect()
 }
 
 fn parse_mount(line: &str) -> Option<Mount> {
-    // id parent major:minor root mount-point options [optional fields...] - type source super-options
+    // id parent major:minor root mount-point options [optional fields...] - type source
+    // super-options
     let (front, back) = line.split_once(" - ")?;
     let mut front = front.split(' ').skip(2);
     let device: DeviceNumber = front.next()?.parse().ok()?;
@@ -53,10 +54,10 @@ fn parse_mount(line: &str) -> Option<Mount> {
     })
 }
 
-/// What stands for a secret in results.
+/// Replacement for a secret in results.
 const HIDDEN: &str = "<hidden>";
 
-/// A mount option whose value is nobody's business has another one.
+/// Hides the value of a mount option that holds a secret.
 fn without_secret(option: &str) -> String {
     const SECRETS: [&str; 6] = ["secret", "password", "password2", "passwd", "pass", "token"];
     match option.split_once('=') {
@@ -67,7 +68,7 @@ fn without_secret(option: &str) -> String {
     }
 }
 
-/// `scheme://user:password@host/...` without the password.
+/// Hides the password in `scheme://user:password@host/...`.
 fn without_password(source: &str) -> String {
     let found = source.split_once("//").and_then(|(scheme, rest)| {
         let authority = rest.split('/').next()?;
@@ -86,7 +87,7 @@ pub fn parse_swaps(text: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The kernel writes blanks and backslashes in names as `\040` and so on.
+/// Decodes blanks and backslashes, which the kernel writes as `\040` and so on.
 pub(super) fn unescape(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -109,10 +110,11 @@ pub(super) fn unescape(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The mount that holds an absolute path without links.
+/// The mount that holds an absolute path without symbolic links.
 ///
-/// `device` is the path's `st_dev` where it is known: a mount may be covered by a later one, and only the number tells.
-/// It is a preference only, because the files of btrfs subvolumes and of overlays carry numbers that no mount has.
+/// `device` is the path's `st_dev` if it is known. Only this number shows that a later mount covers
+/// another. It is a preference, because files of btrfs subvolumes and of overlays have numbers that
+/// no mount has.
 pub fn mount_of<'a>(
     mounts: &'a [Mount],
     path: &Path,
@@ -134,7 +136,7 @@ pub fn mount_of<'a>(
         .or_else(|| deepest(&mut holding()))
 }
 
-/// Where the data of a type of file system is.
+/// The location of the data for a type of file system.
 pub fn locality(fs_type: &str) -> Locality {
     match fs_type {
         "tmpfs" | "ramfs" | "hugetlbfs" | "devtmpfs" => Locality::Memory,

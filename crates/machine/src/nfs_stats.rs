@@ -1,11 +1,11 @@
-//! What the kernel's NFS client has done, mount by mount: `/proc/self/mountstats`, before a run and after it.
+//! Counters of the kernel's NFS client for each mount (`/proc/self/mountstats`) over a run.
 
 use super::proc_root::System;
 use iosonde_result::host::{ServiceClient, TargetInfo};
 use iosonde_result::nfs::{NfsBytes, NfsOp, NfsSide};
 use std::collections::BTreeMap;
 
-/// Watches the NFS mounts that hold some targets.
+/// The NFS mounts of some targets, with their counters at the start.
 #[derive(Debug)]
 pub struct NfsWatch {
     /// Sources and mount points.
@@ -14,7 +14,7 @@ pub struct NfsWatch {
 }
 
 impl NfsWatch {
-    /// Begins; without NFS mounts nothing is read.
+    /// Reads the counters at the start. Without NFS mounts nothing is read.
     pub fn begin(system: &System, targets: &[TargetInfo]) -> NfsWatch {
         let mut mounts: Vec<(String, String)> = Vec::new();
         for mount in targets.iter().filter_map(|target| target.mount.as_ref()) {
@@ -35,13 +35,13 @@ impl NfsWatch {
         }
     }
 
-    /// What happened since. Mounts that the kernel does not count are left out.
+    /// The activity since the start. Mounts without counters are omitted.
     pub fn end(self, system: &System) -> Vec<NfsSide> {
         if self.mounts.is_empty() {
             return Vec::new();
         }
         let after = now(system);
-        // Of two mounts on one place the later one covers the other.
+        // Of two mounts at one path the later one covers the other.
         let find = |all: &[NfsSide], (source, point): &(String, String)| {
             let mut all = all.iter().rev();
             all.find(|side| side.source == *source && side.mount_point == *point)
@@ -66,7 +66,7 @@ fn difference(before: &NfsSide, mut after: NfsSide) -> NfsSide {
         .into_iter()
         .zip(bytes(&mut before.bytes.clone()))
     {
-        // A mount that was made anew counts from zero.
+        // A new mount counts from zero.
         *now = now.checked_sub(*then).unwrap_or(*now);
     }
     for (name, op) in &mut after.ops {
@@ -106,7 +106,7 @@ fn bytes(bytes: &mut NfsBytes) -> [&mut u64; 6] {
     ]
 }
 
-/// Parses the text of `/proc/self/mountstats`: the NFS mounts in it, in their order. Lines of another form are passed over.
+/// Parses the NFS mounts in `/proc/self/mountstats`, in order. It skips lines of another form.
 pub fn parse(text: &str) -> Vec<NfsSide> {
     let mut sides: Vec<NfsSide> = Vec::new();
     let mut is_nfs = false;
@@ -139,7 +139,7 @@ pub fn parse(text: &str) -> Vec<NfsSide> {
     sides
 }
 
-/// `server:/export mounted on /mnt with fstype nfs4 statvers=1.1`; names are written as in mountinfo.
+/// Parses `server:/export mounted on /mnt with fstype nfs4 statvers=1.1`, escaped as in mountinfo.
 fn mount(device: &str) -> Option<NfsSide> {
     let (source, rest) = device.split_once(" mounted on ")?;
     let (point, rest) = rest.rsplit_once(" with fstype ")?;
@@ -183,7 +183,7 @@ fn operation(line: &str) -> Option<(String, NfsOp)> {
     Some((name.trim().to_owned(), op))
 }
 
-/// Numbers up to the first word that is none.
+/// The numbers up to the first word that is not a number.
 fn numbers(text: &str) -> impl Iterator<Item = u64> + '_ {
     text.split_whitespace().map_while(|word| word.parse().ok())
 }
@@ -194,8 +194,9 @@ mod tests {
     use iosonde_result::host::{Mount, Service};
     use proptest::prelude::*;
 
-    /// Texts of the form that kernels 4.x (statvers 1.0) and 5.3 and later (1.1, with a count of errors for each operation) write; this
-    /// machine's kernel need not have NFS. Two moments of two mounts, between which the second one worked.
+    /// Texts of kernels 4.x (statvers 1.0) and 5.3 and later (1.1, with an error count for each
+    /// operation). This machine does not need NFS. The texts show two mounts before and after work
+    /// on the second one.
     const BEFORE: &str = include_str!("nfs_stats/before.txt");
     const AFTER: &str = include_str!("nfs_stats/after.txt");
 
@@ -279,7 +280,7 @@ mod tests {
         assert_eq!(sides[0].ops["READ"].ops, 70);
     }
 
-    /// A mount that went and came back has begun to count anew.
+    /// A mount that was unmounted and mounted again counts from zero.
     #[test]
     fn counters_that_began_anew_are_no_difference() {
         let (mut before, mut after) = (NfsSide::default(), NfsSide::default());
@@ -296,7 +297,7 @@ mod tests {
         assert_eq!((side.ops["READ"], side.bytes.read), (of(7), 7));
     }
 
-    /// Words of the format in any order, cut and repeated.
+    /// Words of the format in random order, truncated and repeated.
     fn pieces() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             Just("device a:/b mounted on /c with fstype nfs4 statvers=1.1\n".to_owned()),

@@ -1,11 +1,12 @@
-//! The files in which Linux describes itself, under a root that tests can replace by a captured tree.
+//! The files in which Linux describes itself (`/proc`, `/sys`, ...), under a root directory that
+//! tests can replace with a captured tree.
 
 use iosonde_result::host::DeviceNumber;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
-/// A system's `/proc`, `/sys`, `/dev` and `/etc`: this machine's, or captured ones.
+/// The `/proc`, `/sys`, `/dev` and `/etc` of a system: this machine's, or captured ones.
 #[derive(Debug, Clone)]
 pub struct System {
     root: PathBuf,
@@ -27,7 +28,7 @@ impl System {
         }
     }
 
-    /// A captured tree that holds `proc`, `sys`, ... under `root`. Its symbolic links must be relative.
+    /// A captured tree with `proc`, `sys`, ... under `root`. Its symbolic links must be relative.
     pub fn captured(root: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into(),
@@ -35,12 +36,12 @@ impl System {
         }
     }
 
-    /// Whether this is the running machine, so that system calls may be asked too.
+    /// Whether this is the running machine, so that system calls give answers too.
     pub fn is_live(&self) -> bool {
         self.live
     }
 
-    /// Where an absolute path of the system is found.
+    /// The real path of an absolute path of the system.
     pub fn at(&self, path: impl AsRef<Path>) -> PathBuf {
         let inside = path
             .as_ref()
@@ -49,13 +50,13 @@ impl System {
         self.root.join(inside.collect::<PathBuf>())
     }
 
-    /// The absolute path in the system of a path found by [`System::at`].
+    /// The absolute path in the system of a path from [`System::at`].
     pub fn inside(&self, found: &Path) -> PathBuf {
         let relative = found.strip_prefix(&self.root).unwrap_or(found);
         Path::new("/").join(relative)
     }
 
-    /// A file's text without the white space around it; `None` when it cannot be read or is empty.
+    /// A file's text without surrounding white space; `None` if it cannot be read or is empty.
     pub fn text(&self, path: impl AsRef<Path>) -> Option<String> {
         let bytes = fs::read(self.at(path)).ok()?;
         let text = String::from_utf8_lossy(&bytes);
@@ -63,17 +64,17 @@ impl System {
         (!text.is_empty()).then(|| text.to_owned())
     }
 
-    /// A file's text read as a number or another simple value.
+    /// A file's text parsed as a number or another simple value.
     pub fn value<T: FromStr>(&self, path: impl AsRef<Path>) -> Option<T> {
         self.text(path)?.parse().ok()
     }
 
-    /// A file that holds 0 or 1.
+    /// The value of a file that holds 0 or 1.
     pub fn flag(&self, path: impl AsRef<Path>) -> Option<bool> {
         self.value::<u64>(path).map(|value| value != 0)
     }
 
-    /// Names in a directory, sorted; empty when it cannot be read.
+    /// Names in a directory, sorted; empty if it cannot be read.
     pub fn names(&self, path: impl AsRef<Path>) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.at(path)) else {
             return Vec::new();
@@ -85,24 +86,24 @@ impl System {
         names
     }
 
-    /// Whether something is there.
+    /// Whether the path exists.
     pub fn exists(&self, path: impl AsRef<Path>) -> bool {
         self.at(path).exists()
     }
 
-    /// The absolute path that links lead to.
+    /// The absolute path after symbolic links are resolved.
     pub fn follow(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
         let root = fs::canonicalize(&self.root).ok()?;
         let target = fs::canonicalize(self.at(path)).ok()?;
         Some(Path::new("/").join(target.strip_prefix(root).ok()?))
     }
 
-    /// The last part of the path that links lead to.
+    /// The last component of the path after symbolic links are resolved.
     pub fn link_name(&self, path: impl AsRef<Path>) -> Option<String> {
         Some(self.follow(path)?.file_name()?.to_str()?.to_owned())
     }
 
-    /// The number of the block device that a node in `/dev` stands for, by its inode, or by its name in a captured tree.
+    /// The block device number of a node in `/dev`: from its inode, or its name in a captured tree.
     pub fn device_of_node(&self, node: &Path) -> Option<DeviceNumber> {
         if self.live {
             let stat = rustix::fs::stat(node).ok()?;
@@ -124,7 +125,7 @@ pub fn device_number(raw: u64) -> DeviceNumber {
     }
 }
 
-// sda2 before sda10.
+// A sort key that puts sda2 before sda10.
 fn natural_order(name: &str) -> (String, u64, String) {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     (

@@ -1,21 +1,21 @@
-//! How the processors of the machine spend their time.
+//! Times of the machine's processors: user, system, idle, iowait and steal.
 
 use super::proc_root::System;
 use iosonde_result::machine::{CpuShares, hundredths};
 use std::collections::BTreeMap;
 
-/// Time of all processors together since the machine began, in ticks of the kernel. Guests' time is within `user`.
+/// Times of all processors together since boot, in kernel ticks. Guests' time is part of `user`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuTimes {
-    /// Programs, those with a low priority included.
+    /// Programs, including those with low priority.
     pub user: u64,
-    /// The kernel, interrupts included.
+    /// The kernel, including interrupts.
     pub system: u64,
-    /// Nothing to do.
+    /// Idle.
     pub idle: u64,
-    /// Nothing to do while I/O was in flight.
+    /// Idle while I/O was in flight.
     pub iowait: u64,
-    /// Taken by the hypervisor.
+    /// Stolen by the hypervisor.
     pub steal: u64,
 }
 
@@ -25,7 +25,7 @@ impl CpuTimes {
         Self::parse(&system.text("/proc/stat")?)
     }
 
-    /// Parses the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal, ...
+    /// Parses the first line of `/proc/stat`: user nice system idle iowait irq softirq steal ...
     pub fn parse(text: &str) -> Option<Self> {
         let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let fields: Vec<u64> = line
@@ -42,7 +42,7 @@ impl CpuTimes {
         })
     }
 
-    /// Reads the processors one by one, by their numbers.
+    /// Reads the times of each processor, by its number.
     pub fn take_each(system: &System) -> BTreeMap<u32, Self> {
         system
             .text("/proc/stat")
@@ -67,14 +67,15 @@ impl CpuTimes {
         all.into_iter().map(|ticks| ticks as f64).sum()
     }
 
-    /// Share of the time in which a processor had nothing to run, in per cent: waiting for I/O is idle too. `None` when no
-    /// time has passed.
+    /// Share of time in which a processor had nothing to run, in per cent. Time in iowait is idle
+    /// too. `None` if no time has passed.
     pub fn idle_percent(&self) -> Option<f64> {
         let (idle, all) = (self.idle as f64 + self.iowait as f64, self.all());
         (all > 0.0).then(|| hundredths(100.0 * idle / all))
     }
 
-    /// Time between two readings. Some counters can fall a little: iowait and, on some hypervisors, steal.
+    /// The difference of two readings. iowait and, on some hypervisors, steal can decrease a
+    /// little.
     pub fn since(&self, before: &Self) -> Self {
         Self {
             user: self.user.saturating_sub(before.user),
@@ -85,7 +86,7 @@ impl CpuTimes {
         }
     }
 
-    /// Shares of the whole; `None` when no time has passed.
+    /// Shares of the total; `None` if no time has passed.
     pub fn shares(&self) -> Option<CpuShares> {
         let all = self.all();
         let share = |ticks: u64| hundredths(100.0 * ticks as f64 / all);

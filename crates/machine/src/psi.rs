@@ -1,4 +1,4 @@
-//! Pressure stall information: for how long processes waited for I/O, a processor or memory.
+//! Pressure stall information (PSI): the time that processes waited for I/O, a processor or memory.
 //!
 //! The kernel's Documentation/accounting/psi.rst describes the files.
 
@@ -6,16 +6,16 @@ use super::proc_root::System;
 use iosonde_result::machine::{Pressure, Pressures, hundredths};
 use std::time::Duration;
 
-/// Microseconds in which somebody waited for a resource, and in which everybody did, since the machine began.
+/// Stall times of one resource since boot, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stalls {
-    /// Somebody waited.
+    /// Time in which at least one task waited.
     pub some_us: u64,
-    /// Everybody waited.
+    /// Time in which all non-idle tasks waited.
     pub full_us: u64,
 }
 
-/// Stalls for each resource; `None` for those that the kernel does not tell.
+/// Stall times of each resource; `None` if the kernel does not report them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AllStalls {
     io: Option<Stalls>,
@@ -35,7 +35,7 @@ impl Stalls {
         };
         Some(Self {
             some_us: total("some ")?,
-            // For the processors older kernels have no such line: somebody always runs.
+            // Older kernels have no such line for processors: at least one task always runs.
             full_us: total("full ").unwrap_or(0),
         })
     }
@@ -53,7 +53,7 @@ impl Stalls {
 }
 
 impl AllStalls {
-    /// Reads `/proc/pressure`, or where a container does not show it, the files of the group that is its root.
+    /// Reads `/proc/pressure`, or in a container without it, the files of the root cgroup.
     pub fn take(system: &System) -> Self {
         let read = |resource: &str| {
             let whole = system.text(format!("/proc/pressure/{resource}"));
@@ -67,12 +67,12 @@ impl AllStalls {
         }
     }
 
-    /// Whether nothing at all is told.
+    /// Whether the kernel reports no stall time at all.
     pub fn is_missing(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Shares of the time between two readings; `None` when nothing is told.
+    /// Shares of the time between two readings; `None` if no resource is reported.
     pub fn since(&self, before: &Self, elapsed: Duration) -> Option<Pressures> {
         let share = |now: Option<Stalls>, before: Option<Stalls>| {
             (!elapsed.is_zero()).then(|| Some(now?.since(&before?, elapsed)))?

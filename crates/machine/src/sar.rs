@@ -4,7 +4,7 @@ use super::diskstats::{DiskCounters, Requests};
 use iosonde_result::machine::DeviceRates;
 use std::time::Duration;
 
-/// The columns for what a device did in `elapsed`.
+/// The columns for the activity of a device in `elapsed`.
 pub fn rates(moved: &DiskCounters, elapsed: Duration) -> DeviceRates {
     let seconds = elapsed.as_secs_f64();
     if seconds <= 0.0 {
@@ -33,10 +33,12 @@ pub fn rates(moved: &DiskCounters, elapsed: Duration) -> DeviceRates {
 mod tests {
     use super::*;
 
-    /// Readings of sysstat's own collector (sadc 12.6.1) over 2 s each, and what `sar -d` made of them.
+    /// Readings of sysstat's own collector (sadc 12.6.1) over 2 s each, with the output of `sar -d`
+    /// for them.
     #[test]
     fn the_columns_are_those_of_sar() {
-        // tps, sectors read / written / discarded, milliseconds of each, busy, in queue
+        // The columns are tps; sectors read, written, discarded; milliseconds of each; busy; in
+        // queue.
         let readings = [
             [
                 12_971_311,
@@ -87,7 +89,7 @@ mod tests {
                 3.00,
             ],
         ];
-        // Which of the directions the requests were is all the same to sar.
+        // The result of sar does not depend on the directions of the requests.
         let counters = |r: [u64; 9]| DiskCounters {
             reads: Requests {
                 ios: r[0],

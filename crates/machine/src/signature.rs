@@ -1,8 +1,9 @@
-//! What a block device carries: the signatures by which file systems, partition tables and volume managers know their own.
+//! Signatures on block devices: the marks of file systems, partition tables and volume managers.
 //!
-//! [`probe`] looks where every format keeps its mark, at the end of the device too, and reports all that it finds. It
-//! decides whether a device may be written, so each entry asks for enough bytes that random data, which is what a
-//! benchmark leaves behind, is not mistaken for a format. The `kind` of a signature is the name that blkid(8) gives it.
+//! [`probe`] reads all positions where a format has its mark, including the end of the device, and
+//! reports all marks found. The result decides whether a device may be written. Each entry
+//! therefore requires enough bytes that random data, as left by a benchmark, is not mistaken for a
+//! format. The `kind` of a signature is blkid(8)'s name.
 
 mod file_systems;
 mod partition_tables;
@@ -15,9 +16,9 @@ use std::fs::File;
 use std::io;
 use view::View;
 
-/// Reads at an offset, as pread(2) does.
+/// Reads at an offset, like pread(2).
 pub trait ReadAt {
-    /// Reads up to `buffer.len()` bytes at `offset`; fewer only at the end.
+    /// Reads up to `buffer.len()` bytes at `offset`, fewer only at the end.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 }
 
@@ -38,18 +39,18 @@ impl ReadAt for [u8] {
     }
 }
 
-/// The mark of a format, found on a device.
+/// The mark of a format on a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {
     /// The format, by blkid's name: `ext4`, `LVM2_member`, `gpt`, ...
     pub kind: &'static str,
-    /// The format in words, with its article: `an ext4 file system`.
+    /// Description of the format with its article: `an ext4 file system`.
     pub what: &'static str,
-    /// Where the mark is, in bytes from the beginning of the device.
+    /// Position of the mark, in bytes from the start of the device.
     pub offset: u64,
-    /// Label or name that the user gave.
+    /// Label or name given by the user.
     pub label: Option<String>,
-    /// Identifier that the format gave.
+    /// Identifier assigned by the format's tools.
     pub uuid: Option<String>,
 }
 
@@ -92,7 +93,7 @@ impl fmt::Display for Signature {
 ///
 /// # Errors
 ///
-/// A place that should be readable and is not. The caller must then take the device as one that carries data.
+/// Fails if the device cannot be read. The caller must then assume that it carries data.
 pub fn probe(device: &(impl ReadAt + ?Sized), size_bytes: u64) -> io::Result<Vec<Signature>> {
     let view = View::new(&device, size_bytes);
     let mut found = Vec::new();
@@ -177,7 +178,7 @@ mod tests {
             for (at, bytes) in patches {
                 data[at..at + bytes.len()].copy_from_slice(&bytes);
             }
-            // The device may claim another size than it has.
+            // The size passed may differ from the real size of the device.
             probe(data.as_slice(), size).unwrap();
         }
     }

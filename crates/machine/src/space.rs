@@ -1,4 +1,4 @@
-//! Whether data will fit before any of it is written.
+//! Check that data fits on a file system before it is written.
 
 use super::host::memory_to_take;
 use super::identify::{identify, nearest_existing};
@@ -10,24 +10,24 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Unit of `st_blocks`, whatever the file system's blocks are.
+/// Unit of `st_blocks`. It does not depend on the block size of the file system.
 pub(super) const STAT_BLOCK_BYTES: u64 = 512;
-/// Magic numbers of the file systems that are memory, from statfs(2).
+/// Magic numbers of memory file systems, from statfs(2).
 const TMPFS: FsWord = 0x0102_1994;
 const RAMFS: FsWord = 0x8584_58f6;
 
-/// Room in the file system of a path.
+/// Space in the file system of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
     /// Bytes that this user may still write.
     pub available_bytes: u64,
     /// Size of the file system in bytes.
     pub total_bytes: u64,
-    /// Which file system (`st_dev`).
+    /// Device number of the file system (`st_dev`).
     pub file_system: u64,
 }
 
-/// Asks for the room at a path, which need not exist yet.
+/// The space at a path, which need not exist yet.
 pub fn space(path: &Path) -> io::Result<Space> {
     let (existing, _) = nearest_existing(path)?;
     let stat = rustix::fs::statvfs(&existing)?;
@@ -47,12 +47,12 @@ pub fn space(path: &Path) -> io::Result<Space> {
     })
 }
 
-/// Whether a path is on a file system that is memory.
+/// Whether a path is on a memory file system.
 pub fn is_memory(path: &Path) -> bool {
     matches!(magic(path), Some(TMPFS | RAMFS))
 }
 
-/// Whether the file system of a path has no size of its own: ramfs grows until the memory is full.
+/// Whether the file system of a path has no size limit: ramfs grows until memory is full.
 pub fn is_boundless(path: &Path) -> bool {
     magic(path) == Some(RAMFS)
 }
@@ -62,8 +62,8 @@ fn magic(path: &Path) -> Option<FsWord> {
     Some(rustix::fs::statfs(&existing).ok()?.f_type)
 }
 
-/// The kind of the file system at a path when it is one that keeps no data, as proc, sysfs and others without blocks, which
-/// only show the kernel's state.
+/// The type of the file system at a path if it stores no data, such as proc and sysfs. These have
+/// no blocks and only show the kernel's state.
 pub fn view_of_kernel(path: &Path) -> Option<String> {
     if space(path).ok()?.total_bytes > 0 {
         return None;
@@ -72,7 +72,7 @@ pub fn view_of_kernel(path: &Path) -> Option<String> {
     Some(mount.map_or_else(|| "this file system".to_owned(), |mount| mount.fs_type))
 }
 
-/// The room at a path as results record it.
+/// The space at a path, in the form of results.
 pub(super) fn room(path: &Path) -> io::Result<host::Space> {
     let (existing, _) = nearest_existing(path)?;
     let stat = rustix::fs::statvfs(&existing)?;
@@ -87,17 +87,17 @@ pub(super) fn room(path: &Path) -> io::Result<host::Space> {
     })
 }
 
-/// Bytes that will be written at a path.
+/// Bytes to be written at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need {
     /// The file.
     pub path: PathBuf,
-    /// Bytes that have no blocks yet.
+    /// Bytes without allocated blocks.
     pub bytes: u64,
 }
 
 impl Need {
-    /// What a file needs to be filled up to `size_bytes`; blocks that it has already are no need.
+    /// The bytes needed to fill a file up to `size_bytes`, without the blocks that it already has.
     pub fn to_fill(path: &Path, size_bytes: u64) -> Self {
         let has = std::fs::metadata(path)
             .map_or(0, |file| file.blocks().saturating_mul(STAT_BLOCK_BYTES));
@@ -116,39 +116,39 @@ pub struct Shortage {
     pub path: PathBuf,
     /// Bytes that would be written to that file system.
     pub needed_bytes: u64,
-    /// Bytes that may be.
+    /// Bytes available there.
     pub available_bytes: u64,
 }
 
-/// Why it was not said that data fits.
+/// The reason why data does not fit, or why that is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum SpaceError {
-    /// It does not.
+    /// A file system is too small.
     #[error(transparent)]
     Short(#[from] Shortage),
-    /// There is no room for data at all, ever.
+    /// The file system stores no data.
     #[error("{}: {fs_type} keeps no data, it shows the kernel's state", .path.display())]
     View {
         /// The path.
         path: PathBuf,
-        /// The kind of file system.
+        /// The type of the file system.
         fs_type: String,
     },
-    /// A path could not be asked.
+    /// The space at a path could not be read.
     #[error("{}: the free space cannot be read: {source}", .path.display())]
     Unknown {
         /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
 
-/// Checks that all needs fit together, each file system for itself.
+/// Checks that all needs fit together, separately for each file system.
 ///
 /// # Errors
 ///
-/// The first file system that is too small, with what is needed and what it has.
+/// Returns the first file system that is too small, with the needed and the available bytes.
 pub fn check(needs: &[Need]) -> Result<(), SpaceError> {
     let ask = |need: &Need| {
         let unknown = |source| SpaceError::Unknown {
@@ -167,7 +167,7 @@ pub fn check(needs: &[Need]) -> Result<(), SpaceError> {
     })
 }
 
-/// Holds needs against the room of their file systems.
+/// Compares needs with the space of their file systems.
 pub fn fits(needs: &[(Need, Space)]) -> Result<(), Shortage> {
     let mut sums: BTreeMap<u64, Shortage> = BTreeMap::new();
     for (need, space) in needs {

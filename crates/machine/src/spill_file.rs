@@ -1,4 +1,4 @@
-//! The temporary file that intervals of a long run go to: memory holds the latest ones.
+//! The temporary file for older intervals of a long run. Memory holds only the latest ones.
 
 use iosonde_result::spill_list::BlockFile;
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// A file without a name, made with its first block. The kernel removes it when the program ends, however it ends.
+/// An unnamed file, created with its first block. The kernel removes it when the program ends.
 #[derive(Debug, Default)]
 pub struct SpillFile(Mutex<Option<Spilled>>);
 
@@ -42,8 +42,8 @@ impl BlockFile for SpillFile {
     }
 }
 
-/// Where it may be, the best first: `/tmp` is often memory, `/var/tmp` is not. In a pod with a root that is only read there is the
-/// directory that holds the program.
+/// Candidate directories, best first: `/tmp` is often in memory, `/var/tmp` is not. A pod with a
+/// read-only root file system has only the directory of the program.
 fn directories() -> Vec<PathBuf> {
     let program = std::env::current_exe().ok();
     let program = program.and_then(|path| Some(path.parent()?.to_owned()));

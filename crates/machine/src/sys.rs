@@ -1,4 +1,4 @@
-//! The only unsafe code of this crate: system calls that no library covers.
+//! The only unsafe code of this crate: system calls that no library wraps.
 #![allow(unsafe_code)]
 
 pub(crate) mod fiemap;

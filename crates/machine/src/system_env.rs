@@ -1,4 +1,4 @@
-//! What job files ask of the machine, answered by this one.
+//! The machine's answers to queries of job files.
 
 use crate::bounded_read::{self, TEXT_BYTES_MAX};
 use crate::{host::host, proc_root::System};

@@ -1,9 +1,11 @@
-//! Block devices that a run writes, kept from everybody else meanwhile.
+//! Claims on the block devices that a run writes: no other program can use them meanwhile.
 //!
-//! A descriptor that was opened with `O_EXCL` claims the device: until it is closed, the kernel refuses to mount the device,
-//! to swap to it and to make another device of it (`EBUSY`). A claim excludes all others, also those of the same process, so
-//! that a run has one of each device, which its workers share. The kernel lets partitions of one disk be claimed side by side,
-//! but not a disk and a partition of it: of these the first that is written is claimed.
+//! A descriptor opened with `O_EXCL` claims the device. Until it is closed, the kernel refuses to
+//! mount the device, to swap to it and to build another device on it (`EBUSY`). A claim excludes
+//! all others, including those of the same process. The workers of a run therefore share a claim.
+//!
+//! The kernel allows claims on several partitions of one disk, but not on a disk and one of its
+//! partitions. Of these the first one written is claimed.
 
 use super::block_device::Node;
 use super::consent::Consent;
@@ -26,9 +28,9 @@ type Held = BTreeMap<DeviceNumber, Weak<HeldDevice>>;
 #[derive(Debug)]
 struct HeldDevice {
     checked: CheckedDevice,
-    /// Whether something spoke against writing it, which consent overrides.
+    /// Whether an obstacle was found that consent overrides.
     is_overridden: bool,
-    /// Whether that was the consent of the job that was asked for.
+    /// Whether that consent was `allow_mounted_write=1` of the job.
     is_mounted_allowed: bool,
 }
 
@@ -45,31 +47,32 @@ impl WriteHold {
         devices.any(|device| device.checked.number == number)
     }
 
-    /// Holds the devices of another one, too.
+    /// Adds the devices of `other`.
     pub fn extend(&mut self, other: WriteHold) {
         self.devices.extend(other.devices);
     }
 }
 
 impl DeviceHolds {
-    /// Checks whether `path` may be written, as [`guard::check`](check) does, and holds it if it is a block device. A device
-    /// that is held already was checked then, and no other program can have mounted or claimed it since. Returns what consent overrides.
+    /// Checks whether `path` may be written, as [`check`] does, and holds it if it is a block
+    /// device. A device already held is not checked again: no other program can have mounted or
+    /// claimed it since. Returns the obstacles that consent overrides.
     ///
     /// # Errors
     ///
-    /// As of [`check`].
+    /// Fails as [`check`] does.
     pub fn hold(
         &self,
         path: &Path,
         consent: &Consent,
         is_mounted_allowed: bool,
     ) -> Result<(Vec<Obstacle>, WriteHold), Refusal> {
-        // Locked until the claim is noted: clones that start together would exclude each other.
+        // The lock is held until the claim is recorded: clones start together and would conflict.
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.retain(|_, device| device.strong_count() > 0);
         let number = PathFacts::of(path).ok().and_then(|facts| facts.is);
         let known = number.and_then(|number| held.get(&number)?.upgrade());
-        // Consent of one job is not that of another.
+        // Consent of one job does not apply to another.
         let is_settled = |known: &&Arc<HeldDevice>| {
             !known.is_overridden || known.is_mounted_allowed == is_mounted_allowed
         };
@@ -98,7 +101,7 @@ impl DeviceHolds {
     }
 }
 
-/// Whether a device, its disk or a partition of it is among these.
+/// Whether a device, its disk or one of its partitions is held.
 fn is_claimed(held: &Held, number: DeviceNumber) -> bool {
     let system = System::live();
     let mut related = vec![number];

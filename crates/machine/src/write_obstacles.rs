@@ -1,10 +1,12 @@
-//! Whether a target may be written: what would be lost, who is using it, and whether its owner agreed.
+//! Decides whether a target may be written: what would be lost or broken, and who consented.
 //!
-//! A block device is refused when it is mounted, swapped to, held by another device or program, or carries a
-//! signature; a file, when it is swap space or the store of a loop device; a character device, unless it discards what is
-//! written. Only [consent](super::consent) that names the very device changes that: consent to a disk is none to its
-//! partitions, nor the other way round. Consent to overwrite is consent to lose what is stored. What is in use needs
-//! consent of its own, because the file system or program that uses it would be broken too.
+//! A block device is refused if it is mounted, in use as swap space, held by another device or
+//! program, or carries a signature. A file is refused if it is swap space or the backing file of a
+//! loop device. A character device is refused unless it discards written data.
+//!
+//! Only [consent](super::consent) that names this very device overrides that. Consent to a disk
+//! does not apply to its partitions, nor the other way round. Consent to overwrite covers the loss
+//! of stored data. Use needs separate consent: the file system or program would break too.
 
 mod refusal;
 
@@ -27,31 +29,31 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Number of the character devices that discard what is written to them (`mem` of the kernel's device list).
+/// Major number of the memory devices (`mem` in the kernel's device list).
 const MEMORY_MAJOR: u32 = 1;
-/// `/dev/null`, `/dev/zero` and `/dev/full`.
+/// Minor numbers of `/dev/null`, `/dev/zero` and `/dev/full`, which discard written data.
 const DISCARDING_MINORS: [u32; 3] = [3, 5, 7];
-/// Memory technology devices as character devices; two numbers each.
+/// Major number of MTD character devices, with two minor numbers per device.
 const MTD_MAJOR: u32 = 90;
-/// The same as block devices.
+/// Major number of MTD block devices.
 const MTD_BLOCK_MAJOR: u32 = 31;
 
-/// What consent to a target overrides, in words, for the announcement of what will be overwritten. `None` where nothing is in the
-/// way: then nothing is lost but what nobody knows of.
+/// The obstacles that consent to a target overrides, as text for the announcement. `None` if there
+/// is no obstacle; then no known data is lost.
 pub fn overridden(path: &Path) -> Option<String> {
     let obstacles = check_writable(path, &Consent::to_overwrite([path])).ok()?;
     (!obstacles.is_empty()).then(|| sentence(&obstacles))
 }
 
-/// Whether `path` may be written on this machine.
+/// Checks whether `path` may be written on this machine.
 ///
-/// The answer holds for this moment: the caller asks immediately before it opens the target for writing, or takes
-/// [`check`], which keeps the device. `Ok` holds the obstacles that consent overrides, to be shown as a warning; it is empty
-/// where there are none. A path that does not exist yet has none.
+/// The answer is valid only at this moment. The caller must check immediately before it opens the
+/// target for writing, or use [`check`], which keeps the device open. `Ok` holds the obstacles that
+/// consent overrides, for a warning. A missing path has no obstacles.
 ///
 /// # Errors
 ///
-/// [`Refusal`] with all that was found.
+/// Returns a [`Refusal`] with all obstacles found.
 pub fn check_writable(path: &Path, consent: &Consent) -> Result<Vec<Obstacle>, Refusal> {
     let question = Question {
         consent,
@@ -61,15 +63,15 @@ pub fn check_writable(path: &Path, consent: &Consent) -> Result<Vec<Obstacle>, R
     check(path, &question).map(|checked| checked.overridden)
 }
 
-/// What a target is checked against.
+/// The terms of a check.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
-    /// What may be overwritten.
+    /// The consent given.
     pub consent: &'a Consent,
-    /// Whether the job has fio's `allow_mounted_write=1`, which counts where [`Consent::by_jobs`] says so.
+    /// Whether the job has fio's `allow_mounted_write=1`. It needs [`Consent::by_jobs`].
     pub is_mounted_allowed: bool,
-    /// Whether this run has claimed the disk of the target, or a partition of it: then no other program has, and it cannot be
-    /// claimed once more.
+    /// Whether this run has claimed the disk of the target or a partition of it. Then no other
+    /// program has claimed it, and it cannot be claimed again.
     pub is_claimed: bool,
 }
 
@@ -78,25 +80,26 @@ pub struct Question<'a> {
 pub struct Checked {
     /// The obstacles that consent overrides.
     pub overridden: Vec<Obstacle>,
-    /// The block device.
+    /// The device, if the target is a block device.
     pub device: Option<CheckedDevice>,
 }
 
-/// A block device that was looked at.
+/// A block device that was checked.
 #[derive(Debug)]
 pub struct CheckedDevice {
-    /// Its number.
+    /// Device number.
     pub number: DeviceNumber,
-    /// Open for reading, so that the number stays with this disk. With `O_EXCL`, unless consent is to write what is in use:
-    /// as long as it is open, nobody can mount the device. `None`: it cannot be read, and consent overrides that.
+    /// Opened for reading, so that the number stays with this disk. It is opened with `O_EXCL`,
+    /// which prevents mounts, unless consent is to write to a device in use. `None` if the device
+    /// cannot be read and consent overrides that.
     pub file: Option<File>,
 }
 
-/// Like [`check_writable`]; also returns the device that was looked at, which is still open.
+/// Like [`check_writable`]; also returns the checked device, which stays open.
 ///
 /// # Errors
 ///
-/// As of [`check_writable`].
+/// Fails as [`check_writable`] does.
 pub fn check(path: &Path, question: &Question<'_>) -> Result<Checked, Refusal> {
     let unreadable = |source| Refusal::Unreadable {
         path: path.to_owned(),
@@ -147,7 +150,7 @@ pub fn check(path: &Path, question: &Question<'_>) -> Result<Checked, Refusal> {
     if let Some(device) = &mut device
         && agreement >= Agreement::InUse
     {
-        // Others may go on using it, and may begin to.
+        // Other programs may continue or start to use the device.
         device.file = File::open(&facts.path).ok();
     }
     Ok(Checked {
@@ -156,8 +159,8 @@ pub fn check(path: &Path, question: &Question<'_>) -> Result<Checked, Refusal> {
     })
 }
 
-/// What speaks against writing to a character device: none of those that discard what is written. A flash chip is in use where
-/// its block device is.
+/// The obstacles to writing to a character device. Devices that discard written data have none. A
+/// flash chip is in use if its block device is.
 fn character_device(system: &System, path: &Path) -> io::Result<Vec<Obstacle>> {
     let number = device_number(rustix::fs::stat(path)?.st_rdev);
     if number.major == MEMORY_MAJOR && DISCARDING_MINORS.contains(&number.minor) {
@@ -176,17 +179,17 @@ fn character_device(system: &System, path: &Path) -> io::Result<Vec<Obstacle>> {
     Ok(obstacles)
 }
 
-/// Who has a device for itself for longer than this, is using it.
+/// A device is in use if another program holds it exclusively for longer than this.
 const MOMENT: Duration = Duration::from_millis(500);
 
-/// Looks at a device as a user of it would.
+/// Probes a block device for exclusive holders and signatures.
 fn contents(
     path: &Path,
     is_claimed: bool,
     obstacles: &mut Vec<Obstacle>,
 ) -> io::Result<CheckedDevice> {
     use rustix::fs::{Mode, OFlags};
-    // Clones that start together look at the same device: while one has it for itself, the others wait.
+    // Clones that start together check the same device: while one holds it, the others wait.
     static LOOKING: Mutex<()> = Mutex::new(());
     let _alone = LOOKING.lock().unwrap_or_else(PoisonError::into_inner);
     let open = |flags| {
@@ -201,7 +204,8 @@ fn contents(
         false => OFlags::EXCL,
     };
     let mut alone = open(exclusively);
-    // A program that only looks soon lets go, and so does a child of this process that has not yet begun its own program.
+    // A program that only probes the device closes it soon. The same holds for a child of this
+    // process between fork(2) and execve(2).
     let deadline = Instant::now() + MOMENT;
     while obstacles.is_empty() && matches!(alone, Err(Errno::BUSY)) && Instant::now() < deadline {
         thread::sleep(Duration::from_millis(10));
@@ -210,7 +214,8 @@ fn contents(
     let device: File = match alone {
         Ok(device) => device.into(),
         Err(Errno::BUSY) => {
-            // The others say why where they know; this one catches what they cannot see, as in another namespace.
+            // The other checks name the holder if they know it. This one also detects holders they
+            // cannot see, for example in another namespace.
             if obstacles.is_empty() {
                 obstacles.push(Obstacle::Busy);
             }
@@ -220,7 +225,7 @@ fn contents(
     };
     let number = device_number(rustix::fs::fstat(&device)?.st_rdev);
     let size = io::Seek::seek(&mut &device, io::SeekFrom::End(0))?;
-    // What is read ahead of a mark is never looked at, and takes seconds where a throttle lets 100 kB/s through.
+    // Disables read-ahead, which is never used and takes seconds on a throttled device (100 kB/s).
     let _ = rustix::fs::fadvise(
         &device,
         0,
@@ -238,8 +243,8 @@ fn contents(
     })
 }
 
-/// Who uses a block device, by the files of a system: mounts, swap space and other devices, of it, of its partitions,
-/// of its disk, and of whatever is made of these.
+/// The uses of a block device, from the files of a system: mounts, swap space and other devices.
+/// The search covers the device, its partitions, its disk, and all devices made of these.
 pub fn device_in_use(system: &System, number: DeviceNumber) -> Vec<Obstacle> {
     let Some(node) = Node::of_number(system, number) else {
         return Vec::new();
@@ -255,13 +260,13 @@ pub fn device_in_use(system: &System, number: DeviceNumber) -> Vec<Obstacle> {
     }
     users.look_at(&node);
     if let Some(disk) = node.disk(system) {
-        // The disk may be in use as a whole, past its partition table.
+        // The whole disk may be in use, regardless of its partition table.
         users.look_at_one(&disk);
     }
     users.obstacles
 }
 
-/// Who uses a file as a device.
+/// The uses of a file as a device.
 pub fn file_in_use(system: &System, path: &Path) -> Vec<Obstacle> {
     let name = path.display().to_string();
     let mut obstacles = Vec::new();
@@ -289,7 +294,7 @@ struct Users<'a> {
 }
 
 impl Users<'_> {
-    /// A device with its partitions and all that is made of them.
+    /// Adds the uses of a device, of its partitions and of all devices made of them.
     fn look_at(&mut self, node: &Node) {
         if self.seen.contains(&node.number) {
             return;
@@ -332,7 +337,7 @@ impl Users<'_> {
         }
     }
 
-    /// Whether a mount is of this device: by number, or by name for file systems with numbers of their own.
+    /// Whether a mount is of this device: by number, or by name if the number is the file system's.
     fn is_source(&self, mount: &Mount, node: &Node) -> bool {
         let by_name = || mount.device.major == 0 && mount.source.starts_with("/dev/");
         mount.device == node.number
@@ -340,7 +345,7 @@ impl Users<'_> {
                 && self.system.device_of_node(Path::new(&mount.source)) == Some(node.number))
     }
 
-    /// Devices made of this one; loop devices over it are not among the holders that the kernel lists.
+    /// Devices made of this one, with loop devices, which the kernel does not list as holders.
     fn holders(&self, node: &Node) -> Vec<Node> {
         let mut holders = node.holders(self.system);
         for other in Node::all(self.system) {
@@ -375,7 +380,7 @@ mod tests {
             let checked = check_writable(Path::new(name), &Consent::default());
             assert_eq!(checked.unwrap(), []);
         }
-        // Harmless, should it be written.
+        // A device that is harmless to write to, in case the check fails.
         let random = Path::new("/dev/random");
         let refusal = check_writable(random, &Consent::default()).unwrap_err();
         assert_eq!(

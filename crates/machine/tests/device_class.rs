@@ -1,5 +1,5 @@
-//! What kind of device captured machines have. The texts of `/sys` and `/proc` are those of `tests/machines`; where a
-//! test changes one of them, it says so.
+//! Device classes of captured machines. The texts of `/sys` and `/proc` are those of
+//! `tests/machines`. A test that changes one of them states it.
 
 #[path = "common/machine.rs"]
 mod machine;

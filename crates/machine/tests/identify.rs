@@ -1,4 +1,4 @@
-//! What the engine says of captured machines.
+//! Descriptions of captured machines.
 
 #[path = "common/machine.rs"]
 mod machine;
@@ -14,7 +14,7 @@ use iosonde_result::host::{
 use machine::Machine;
 use std::path::{Path, PathBuf};
 
-/// What a directory of a captured machine is.
+/// The description of a directory of a captured machine.
 fn directory(machine: &Machine, path: &str, on: Option<&str>) -> TargetInfo {
     let on = on.map(|number| number.parse().unwrap());
     let facts = PathFacts {
@@ -28,7 +28,7 @@ fn directory(machine: &Machine, path: &str, on: Option<&str>) -> TargetInfo {
     identify_in(&machine.system(), &facts)
 }
 
-/// What a block device of a captured machine is.
+/// The description of a block device of a captured machine.
 fn block_device(machine: &Machine, path: &str, number: &str) -> TargetInfo {
     let is = Some(number.parse().unwrap());
     let facts = PathFacts {
@@ -42,7 +42,7 @@ fn block_device(machine: &Machine, path: &str, number: &str) -> TargetInfo {
     identify_in(&machine.system(), &facts)
 }
 
-/// The names down one branch of a stack of devices.
+/// The names along one branch of a stack of devices.
 fn branch(device: &DeviceInfo) -> Vec<(&str, DeviceKind)> {
     let mut names = vec![(device.name.as_str(), device.kind)];
     names.extend(device.below.first().map(branch).unwrap_or_default());
@@ -294,7 +294,7 @@ fn a_pod_sees_its_claims_devices_but_not_its_roots() {
     );
 }
 
-/// Captured trees stand for the kernel's Ceph and NFS, which these machines need not have.
+/// Captured trees replace the kernel's Ceph and NFS clients, which the test machine need not have.
 #[test]
 fn a_mapped_image_says_which_image_of_which_cluster_it_is() {
     let machine = Machine::unpack("krbd");
@@ -534,7 +534,7 @@ fn dockers_mark_on_a_booted_machine_is_no_container() {
     assert!(host(&machine.system()).platform.container);
 }
 
-/// What is going on at a captured machine, with the devices of a directory.
+/// The conditions of a captured machine, with the devices of a directory.
 fn conditions_of(machine: &Machine, path: &str, on: Option<&str>) -> Conditions {
     let target = directory(machine, path, on);
     conditions(&machine.system(), &[target], &Activity::default())

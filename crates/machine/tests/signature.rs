@@ -1,10 +1,11 @@
-//! Signatures that real tools wrote, against what blkid(8) said of them. `signatures/capture.py` makes the captures.
+//! Signatures written by real tools, compared with the output of blkid(8). `signatures/capture.py`
+//! makes the captures.
 
 use iosonde_machine::signature::{Signature, probe};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A captured device, and what blkid says that it carries.
+/// A captured device and blkid's output for it.
 #[derive(Default)]
 struct Capture {
     bytes: Vec<u8>,
@@ -48,7 +49,7 @@ impl Capture {
     }
 }
 
-/// Formats that keep their label among their files, where the probe does not look.
+/// Formats whose label is among their files, where the probe does not read.
 const LABEL_IN_DIRECTORY: [&str; 3] = ["exfat", "ntfs", "udf"];
 
 fn captures() -> Vec<(String, PathBuf)> {
@@ -83,7 +84,7 @@ fn every_capture_is_named_as_blkid_names_it() {
         if signature.label.is_some() || !LABEL_IN_DIRECTORY.contains(&signature.kind) {
             assert_eq!(signature.label, capture.label, "{name}");
         }
-        // Some formats have an identifier that only blkid composes (from dates, from checksums).
+        // Some identifiers are composed only by blkid (from dates, from checksums).
         if signature.uuid.is_some() {
             assert_eq!(signature.uuid, capture.uuid, "{name}");
         }
@@ -105,7 +106,7 @@ fn both_copies_of_a_gpt_are_found() {
             .collect::<Vec<_>>()
     };
     assert_eq!(offsets(capture.probe()), [512, size - 512]);
-    // dd over the beginning, as people do before a benchmark.
+    // dd over the start of the device, as users do before a benchmark.
     capture.bytes[..4096].fill(0);
     assert_eq!(offsets(capture.probe()), [size - 512]);
     assert_eq!(capture.probe()[0].uuid, capture.uuid);

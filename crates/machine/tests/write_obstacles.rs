@@ -1,4 +1,4 @@
-//! Who uses the devices of captured machines.
+//! Uses of the devices of captured machines.
 
 #[path = "common/machine.rs"]
 mod machine;

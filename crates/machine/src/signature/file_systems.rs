@@ -1,10 +1,10 @@
-//! File systems and swap space whose marks are too short, or too movable, for the table.
+//! File systems and swap space whose marks are too short for the table, or at varying positions.
 
 use super::Signature;
 use super::view::{View, le16, le32, serial, text, uuid};
 use std::io;
 
-/// Looks for each of them.
+/// Probes all of these formats.
 pub(super) fn probe(view: &View<'_>, found: &mut Vec<Signature>) -> io::Result<()> {
     for one in [ext, fat, swap, udf, ufs, minix, hfs, bcachefs] {
         found.extend(one(view)?);
@@ -12,7 +12,7 @@ pub(super) fn probe(view: &View<'_>, found: &mut Vec<Signature>) -> io::Result<(
     Ok(())
 }
 
-// Features of the ext family that tell its generations apart.
+// Feature flags that distinguish the generations of the ext family.
 const EXT_HAS_JOURNAL: u32 = 0x4;
 const EXT_JOURNAL_DEVICE: u32 = 0x8;
 const EXT2_INCOMPATIBLE: u32 = 0x1 | 0x2 | 0x10;
@@ -24,7 +24,7 @@ fn ext(view: &View<'_>) -> io::Result<Option<Signature>> {
         return Ok(None);
     };
     let (log_block_size, revision) = (le32(&block, 24), le32(&block, 76));
-    // The mark has only two bytes; the fields beside it must make sense too.
+    // The mark has only two bytes, so neighbouring fields must be plausible too.
     let plausible =
         block[0..8] != [0; 8] && log_block_size <= 6 && revision <= 1 && le16(&block, 58) <= 7;
     if le16(&block, 56) != 0xef53 || !plausible {
@@ -49,7 +49,7 @@ fn ext(view: &View<'_>) -> io::Result<Option<Signature>> {
     ))
 }
 
-/// FAT has no mark that all writers set; a boot sector whose every field is in range is one.
+/// FAT has no mark that all tools write. A boot sector with all fields in range counts as FAT.
 fn fat(view: &View<'_>) -> io::Result<Option<Signature>> {
     let Some(block) = view.bytes(0, 512)? else {
         return Ok(None);
@@ -64,7 +64,7 @@ fn fat(view: &View<'_>) -> io::Result<Option<Signature>> {
     if !jump || !sane || block[510..512] != [0x55, 0xaa] {
         return Ok(None);
     }
-    // The extended fields are at another place in FAT32, which has no 16-bit FAT length.
+    // The extended fields of FAT32 are at another offset. FAT32 has no 16-bit FAT length.
     let at = if le16(&block, 22) == 0 { 64 } else { 36 };
     let label =
         text(&block[at + 7..at + 18]).filter(|label| block[at + 2] == 0x29 && label != "NO NAME");
@@ -80,7 +80,7 @@ fn fat(view: &View<'_>) -> io::Result<Option<Signature>> {
     ))
 }
 
-/// Marks of swap space and of hibernated systems, at the end of its first page, whose size is the machine's.
+/// Marks of swap space and hibernated systems, at the end of a page. Its size varies by machine.
 fn swap(view: &View<'_>) -> io::Result<Option<Signature>> {
     for page in [4096u64, 8192, 16384, 32768, 65536] {
         let Some(mark) = view.bytes(page - 10, 10)? else {
@@ -106,7 +106,7 @@ fn swap(view: &View<'_>) -> io::Result<Option<Signature>> {
     Ok(None)
 }
 
-/// UDF announces itself in one of the volume descriptors that begin at 32 KiB.
+/// UDF has its mark in one of the volume descriptors from 32 KiB on.
 fn udf(view: &View<'_>) -> io::Result<Option<Signature>> {
     for sector in [2048u64, 4096] {
         for number in 0..16 {
@@ -187,7 +187,7 @@ const BCACHEFS_MARK: [u8; 16] = [
     0xc6, 0x85, 0x73, 0xf6, 0x66, 0xce, 0x90, 0xa9, 0xd9, 0x6a, 0x60, 0xcf, 0x80, 0x3d, 0xf7, 0xef,
 ];
 
-/// bcache and bcachefs share their place and, in the early years of bcachefs, their mark.
+/// bcache and bcachefs have the same offset. Early versions of bcachefs also have the same mark.
 fn bcachefs(view: &View<'_>) -> io::Result<Option<Signature>> {
     let Some(block) = view.bytes(4096, 104)? else {
         return Ok(None);

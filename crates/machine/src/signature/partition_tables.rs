@@ -4,7 +4,7 @@ use super::Signature;
 use super::view::{View, guid, le32};
 use std::io;
 
-/// Looks for each of them; `found` holds the file systems, whose boot sectors look like partition tables.
+/// Probes all partition tables. `found` has the file systems, whose boot sectors are similar.
 pub(super) fn probe(view: &View<'_>, found: &mut Vec<Signature>) -> io::Result<()> {
     let before = found.len();
     gpt(view, found)?;
@@ -17,7 +17,7 @@ pub(super) fn probe(view: &View<'_>, found: &mut Vec<Signature>) -> io::Result<(
     Ok(())
 }
 
-/// The table in the second block and its copy in the last one, for both sizes of block.
+/// The table in the second block and its copy in the last block, for both block sizes.
 fn gpt(view: &View<'_>, found: &mut Vec<Signature>) -> io::Result<()> {
     let first = [512, 4096].map(|at| (Some(at), "a GPT partition table"));
     let last = [512, 4096].map(|block| {
@@ -39,7 +39,7 @@ fn gpt(view: &View<'_>, found: &mut Vec<Signature>) -> io::Result<()> {
     Ok(())
 }
 
-/// Type of the one partition with which an MBR protects a GPT.
+/// Partition type of an MBR that protects a GPT.
 const PROTECTIVE: u8 = 0xee;
 
 fn mbr(view: &View<'_>, has_gpt: bool, has_boot_sector: bool) -> io::Result<Option<Signature>> {
@@ -56,7 +56,7 @@ fn mbr(view: &View<'_>, has_gpt: bool, has_boot_sector: bool) -> io::Result<Opti
         .iter()
         .filter(used)
         .any(|entry| entry[4] == PROTECTIVE);
-    // A GPT says it all, and the boot sector of a file system ends in the same two bytes.
+    // A GPT makes its MBR redundant. The boot sector of a file system ends in the same two bytes.
     if (protective && has_gpt) || (partitions == 0 && has_boot_sector) {
         return Ok(None);
     }
@@ -83,7 +83,7 @@ fn bsd(view: &View<'_>) -> io::Result<Option<Signature>> {
     Ok(None)
 }
 
-/// Sun's label has a mark of two bytes, and a checksum that makes all its words zero.
+/// Sun's label has a mark of two bytes and a checksum: the XOR of all its words is zero.
 fn sun(view: &View<'_>) -> io::Result<Option<Signature>> {
     let Some(block) = view.bytes(0, 512)? else {
         return Ok(None);

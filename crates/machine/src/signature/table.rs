@@ -1,24 +1,24 @@
-//! Formats that one mark at one place is enough to know.
+//! Formats that are identified by one mark at one offset.
 
 use super::Signature;
 use super::view::{View, guid, le64, text, utf16, uuid};
 use std::io;
 
-/// Where a format keeps a name or an identifier, in bytes from the beginning of the device.
+/// The position of a format's name or identifier, in bytes from the start of the device.
 #[derive(Clone, Copy)]
 enum Field {
     None,
-    /// Text of a length.
+    /// Text with a length in bytes.
     Text(u64, usize),
-    /// UTF-16 of a length in bytes.
+    /// UTF-16 with a length in bytes.
     Utf16(u64, usize),
     /// Identifier of 16 bytes.
     Uuid(u64),
-    /// Identifier of 16 bytes in Microsoft's order.
+    /// Identifier of 16 bytes in Microsoft's byte order.
     Guid(u64),
-    /// Identifier of 8 bytes, shown as NTFS does.
+    /// Identifier of 8 bytes, in NTFS's notation.
     Hex64(u64),
-    /// Number of 4 bytes, shown as FAT does.
+    /// Number of 4 bytes, in FAT's notation.
     Serial(u64),
 }
 
@@ -135,7 +135,7 @@ const ROWS: &[Row] = &[
     row("BitLocker", "a BitLocker volume", 3, b"-FVE-FS-", No, No),
 ];
 
-/// Looks for every row.
+/// Probes every row.
 pub(super) fn probe(view: &View<'_>, found: &mut Vec<Signature>) -> io::Result<()> {
     for row in ROWS {
         if view.is(row.at, row.mark)? {

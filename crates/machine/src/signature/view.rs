@@ -1,4 +1,4 @@
-//! A device as the probes read it: bytes, numbers, names and identifiers at offsets.
+//! Reads of bytes, numbers, names and identifiers at offsets of a device.
 
 use super::ReadAt;
 use std::io;
@@ -10,7 +10,7 @@ pub(super) struct View<'a> {
     pub(super) size: u64,
 }
 
-// `&T` reads as `T` does, so that a view can be made of unsized things such as slices.
+// Implemented for references, so that a view can be made of unsized types such as slices.
 impl<T: ReadAt + ?Sized> ReadAt for &T {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         (**self).read_at(buffer, offset)
@@ -22,7 +22,7 @@ impl<'a> View<'a> {
         Self { device, size }
     }
 
-    /// `length` bytes at `offset`; `None` when they are not all on the device.
+    /// `length` bytes at `offset`; `None` if they are not all on the device.
     pub(super) fn bytes(&self, offset: u64, length: usize) -> io::Result<Option<Vec<u8>>> {
         if offset
             .checked_add(length as u64)
@@ -46,14 +46,14 @@ impl<'a> View<'a> {
         Ok(Some(buffer))
     }
 
-    /// Whether `expected` stands at `offset`.
+    /// Whether the device has the bytes `expected` at `offset`.
     pub(super) fn is(&self, offset: u64, expected: &[u8]) -> io::Result<bool> {
         Ok(self
             .bytes(offset, expected.len())?
             .is_some_and(|found| found == expected))
     }
 
-    /// Where the last `distance` bytes begin.
+    /// Start of the last `distance` bytes.
     pub(super) fn before_end(&self, distance: u64) -> Option<u64> {
         self.size.checked_sub(distance)
     }
@@ -76,7 +76,7 @@ pub(super) fn le64(block: &[u8], at: usize) -> u64 {
     u64::from(le32(block, at)) | u64::from(le32(block, at + 4)) << 32
 }
 
-/// A name padded with zeros or blanks; `None` when it is empty.
+/// A name padded with zeros or blanks; `None` if it is empty.
 pub(super) fn text(bytes: &[u8]) -> Option<String> {
     let end = bytes
         .iter()
@@ -96,7 +96,7 @@ pub(super) fn utf16(bytes: &[u8]) -> Option<String> {
     (!units.is_empty()).then(|| String::from_utf16_lossy(&units))
 }
 
-/// An identifier of 16 bytes in the usual form; `None` when it is all zeros.
+/// An identifier of 16 bytes in the usual notation; `None` if it is all zeros.
 pub(super) fn uuid(bytes: &[u8]) -> Option<String> {
     if bytes.len() < 16 || bytes[..16].iter().all(|byte| *byte == 0) {
         return None;
@@ -117,14 +117,14 @@ pub(super) fn uuid(bytes: &[u8]) -> Option<String> {
     ))
 }
 
-/// An identifier whose first three parts are little-endian, as Microsoft and EFI write them.
+/// An identifier whose first three parts are little-endian, as written by Microsoft and EFI.
 pub(super) fn guid(bytes: &[u8]) -> Option<String> {
     let order = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
     let swapped: Option<Vec<u8>> = order.iter().map(|at| bytes.get(*at).copied()).collect();
     uuid(&swapped?)
 }
 
-/// A volume serial number of 4 bytes, as FAT shows it.
+/// A volume serial number of 4 bytes, in FAT's notation.
 pub(super) fn serial(bytes: &[u8]) -> Option<String> {
     let value = le32(bytes, 0);
     (value != 0).then(|| format!("{:04X}-{:04X}", value >> 16, value & 0xffff))

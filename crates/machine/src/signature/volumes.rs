@@ -1,10 +1,10 @@
-//! Members of volume managers, of RAID arrays and of mirrors, and encrypted volumes.
+//! Members of volume managers, RAID arrays and mirrors, and encrypted volumes.
 
 use super::Signature;
 use super::view::{View, le32, le64, text, uuid};
 use std::io;
 
-/// Looks for each of them.
+/// Probes all of these formats.
 pub(super) fn probe(view: &View<'_>, found: &mut Vec<Signature>) -> io::Result<()> {
     for one in [lvm, luks, md_0_90, zfs, drbd, firmware_raid] {
         found.extend(one(view)?);
@@ -12,7 +12,7 @@ pub(super) fn probe(view: &View<'_>, found: &mut Vec<Signature>) -> io::Result<(
     md_1(view, found)
 }
 
-/// The label of a physical volume is in one of the first four sectors.
+/// LVM: the label of a physical volume is in one of the first four sectors.
 fn lvm(view: &View<'_>) -> io::Result<Option<Signature>> {
     for sector in 0..4u64 {
         let at = sector * 512;
@@ -33,7 +33,7 @@ fn lvm(view: &View<'_>) -> io::Result<Option<Signature>> {
     Ok(None)
 }
 
-/// LVM shows its identifiers in groups of 6-4-4-4-4-4-6.
+/// Formats an identifier in LVM's groups of 6-4-4-4-4-4-6.
 fn lvm_id(id: &str) -> String {
     let ends = [6, 10, 14, 18, 22, 26, 32];
     let starts = [0, 6, 10, 14, 18, 22, 26];
@@ -47,7 +47,7 @@ fn lvm_id(id: &str) -> String {
 
 const LUKS: &str = "a LUKS encrypted volume";
 
-/// LUKS1 and LUKS2; of LUKS2 the second header is enough, which can be at any of eight places.
+/// LUKS1 and LUKS2. The second header of LUKS2 is sufficient; it has nine possible offsets.
 fn luks(view: &View<'_>) -> io::Result<Option<Signature>> {
     let second = (14..=22).map(|power| (1u64 << power, b"SKUL\xba\xbe"));
     for (at, mark) in std::iter::once((0, b"LUKS\xba\xbe")).chain(second) {
@@ -74,7 +74,7 @@ fn luks(view: &View<'_>) -> io::Result<Option<Signature>> {
 const MD: &str = "a Linux RAID member";
 const MD_MARK: u32 = 0xa92b_4efc;
 
-/// Version 0.90: the last 64 KiB that begin at a multiple of 64 KiB.
+/// Version 0.90: the superblock is in the last 64 KiB block at a multiple of 64 KiB.
 fn md_0_90(view: &View<'_>) -> io::Result<Option<Signature>> {
     let Some(at) = (view.size & !0xffff).checked_sub(0x1_0000) else {
         return Ok(None);
@@ -82,7 +82,7 @@ fn md_0_90(view: &View<'_>) -> io::Result<Option<Signature>> {
     let Some(block) = view.bytes(at, 64)? else {
         return Ok(None);
     };
-    // The superblock is in the byte order of the machine that made it.
+    // The superblock has the byte order of the machine that created it.
     for read in [u32::from_le_bytes as fn([u8; 4]) -> u32, u32::from_be_bytes] {
         let word = |index: usize| {
             read([
@@ -105,7 +105,7 @@ fn md_0_90(view: &View<'_>) -> io::Result<Option<Signature>> {
     Ok(None)
 }
 
-/// Version 1: at the end (1.0), at the beginning (1.1), or 4 KiB after it (1.2).
+/// Version 1: at the end (1.0), at the start (1.1), or 4 KiB after the start (1.2).
 fn md_1(view: &View<'_>, found: &mut Vec<Signature>) -> io::Result<()> {
     let end = (view.size / 512)
         .checked_sub(16)
@@ -130,7 +130,7 @@ fn md_1(view: &View<'_>, found: &mut Vec<Signature>) -> io::Result<()> {
 const ZFS_LABEL: u64 = 256 << 10;
 const ZFS_UBERBLOCK: u64 = 0x00ba_b10c;
 
-/// A ZFS disk has two labels at each end; each ends in a ring of uberblocks.
+/// A ZFS disk has two labels at each end. Each label ends with a ring of uberblocks.
 fn zfs(view: &View<'_>) -> io::Result<Option<Signature>> {
     let end = view.size / ZFS_LABEL * ZFS_LABEL;
     let labels = [
@@ -162,7 +162,7 @@ fn zfs(view: &View<'_>) -> io::Result<Option<Signature>> {
     Ok(None)
 }
 
-/// The pool's name in the label's list of pairs: key, type 9 (text), one element, length, text.
+/// The pool's name in a label's name-value list: key, type 9 (text), one element, length, text.
 fn zfs_pool(list: &[u8]) -> Option<String> {
     const KEY: &[u8] = b"\0\0\0\x04name\0\0\0\x09\0\0\0\x01";
     let at = list.windows(KEY.len()).position(|window| window == KEY)? + KEY.len();
@@ -170,7 +170,7 @@ fn zfs_pool(list: &[u8]) -> Option<String> {
     text(list.get(at + 4..(at + 4).checked_add(length)?)?)
 }
 
-/// DRBD keeps its internal metadata in the last 4 KiB.
+/// DRBD has its internal metadata in the last 4 KiB.
 fn drbd(view: &View<'_>) -> io::Result<Option<Signature>> {
     let Some(at) = view.before_end(4096) else {
         return Ok(None);
@@ -179,12 +179,12 @@ fn drbd(view: &View<'_>) -> io::Result<Option<Signature>> {
         return Ok(None);
     };
     let mark = u32::from_be_bytes([block[60], block[61], block[62], block[63]]);
-    // 0.8, 8.4 while in use, and 9.
+    // The marks of 0.8, of 8.4 while in use, and of 9.
     let known = (0x8374_026b..=0x8374_026d).contains(&mark);
     Ok(known.then(|| Signature::new("drbd", "a DRBD backing device", at + 60)))
 }
 
-/// Arrays of the firmware of controllers and mainboards, known by a mark counted from the end.
+/// RAID arrays of controller and mainboard firmware, by a mark at a distance from the end.
 const FIRMWARE_RAID: [(&str, &str, u64, &[u8]); 6] = [
     (
         "isw_raid_member",
@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(kinds(&data), ["linux_raid_member"]);
     }
 
-    // The identifiers expected here are those that blkid reads from the same bytes.
+    // The expected identifiers are those that blkid reads from the same bytes.
     #[test]
     fn every_version_of_linux_raid_is_found_in_its_place() {
         let size = 16 << 20;

@@ -1,16 +1,16 @@
-//! FIEMAP: which ranges of a file have blocks, and which of those were never written.
+//! FIEMAP: the allocated ranges of a file, and which of them were never written.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// `_IOWR('f', 11, struct fiemap)`.
 const FS_IOC_FIEMAP: libc::c_ulong = 0xc020_660b;
-/// Write dirty pages back first, so that the answer is about what the storage holds.
+/// Writes dirty pages back first, so that the result describes the storage.
 const FLAG_SYNC: u32 = 0x1;
 const EXTENT_LAST: u32 = 0x1;
 const EXTENT_UNWRITTEN: u32 = 0x800;
 
-/// Extents asked for in one call.
+/// Maximum number of extents per call.
 const BATCH: usize = 256;
 
 /// `struct fiemap_extent` of linux/fiemap.h.
@@ -25,7 +25,7 @@ struct RawExtent {
     reserved: [u32; 3],
 }
 
-/// `struct fiemap`, with room for the extents that follow it.
+/// `struct fiemap`, with room for its extents.
 #[repr(C)]
 struct Request {
     start: u64,
@@ -37,22 +37,22 @@ struct Request {
     extents: [RawExtent; BATCH],
 }
 
-/// A range of a file that has blocks.
+/// An allocated range of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MappedExtent {
     /// Offset in the file in bytes.
     pub(crate) start: u64,
     /// Length in bytes.
     pub(crate) length: u64,
-    /// Whether the blocks were reserved but never written: they read as zeros without the device.
+    /// Whether the blocks were allocated but never written: reads return zeros without device I/O.
     pub(crate) unwritten: bool,
 }
 
-/// The extents that overlap a range of a file, in order. The first and the last may reach beyond the range.
+/// The extents that overlap a range of a file, in order. They may extend beyond the range.
 ///
 /// # Errors
 ///
-/// `EOPNOTSUPP` or `ENOTTY` where the file system does not know FIEMAP; otherwise those of ioctl(2).
+/// Fails as ioctl(2) does; with `EOPNOTSUPP` or `ENOTTY` if the file system has no FIEMAP.
 pub(crate) fn extents(
     file: BorrowedFd<'_>,
     start: u64,
@@ -73,7 +73,7 @@ pub(crate) fn extents(
     Ok(found)
 }
 
-/// The first extents of a range, and whether they reach the file's last one.
+/// The first extents of a range, and whether they include the last one of the file.
 fn batch(file: BorrowedFd<'_>, start: u64, length: u64) -> io::Result<(Vec<MappedExtent>, bool)> {
     let mut request = Box::new(Request {
         start,
@@ -84,8 +84,8 @@ fn batch(file: BorrowedFd<'_>, start: u64, length: u64) -> io::Result<(Vec<Mappe
         reserved: 0,
         extents: [RawExtent::default(); BATCH],
     });
-    // SAFETY: the kernel reads the head of the request and writes at most `extent_count` extents behind it, for which
-    // there is room; all of them are plain numbers.
+    // SAFETY: the kernel reads the header of the request and writes at most `extent_count` extents
+    // after it. `request` has room for them, and any bit pattern is valid for their integers.
     let returned = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &raw mut *request) };
     if returned < 0 {
         return Err(io::Error::last_os_error());

@@ -2,18 +2,18 @@
 
 use iosonde_result::run::CpuUse;
 
-/// What the calling thread has used so far.
+/// Resource usage of the calling thread so far.
 pub(crate) fn of_thread() -> CpuUse {
     usage_of(libc::RUSAGE_THREAD)
 }
 
-/// What all threads of this process have used so far.
+/// Resource usage of all threads of this process so far.
 pub(crate) fn of_process() -> CpuUse {
     usage_of(libc::RUSAGE_SELF)
 }
 
 fn usage_of(who: libc::c_int) -> CpuUse {
-    // SAFETY: rusage is plain data for which zero is valid; getrusage writes exactly one.
+    // SAFETY: rusage is plain data for which zeros are valid; getrusage writes exactly one.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(who, &mut usage);

@@ -1,4 +1,4 @@
-//! What speaks against writing to a target, and the words for it: what was found, and how its owner ends it.
+//! Obstacles to writing to a target, with their texts and remedies.
 
 use crate::consent::{Agreement, CONSENT_OPTION};
 use crate::disk_identity::{IdentityChange, name_by_id};
@@ -9,43 +9,43 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A reason not to write.
+/// An obstacle to writing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Obstacle {
-    /// A file system on it is in use.
+    /// A file system on the target is mounted.
     Mounted {
-        /// The device that is mounted: the target, a partition of it, or a device made of it.
+        /// The mounted device: the target, a partition of it, or a device made of it.
         device: String,
-        /// Where.
+        /// Mount point.
         mount_point: PathBuf,
     },
-    /// It is swap space in use.
+    /// The target is swap space in use.
     Swap {
-        /// The device or file that is swapped to.
+        /// The device or file used as swap space.
         device: String,
     },
-    /// Another device is made of it.
+    /// Another device is made of the target.
     Held {
         /// The device, a partition of it, or the file.
         device: String,
         /// The other device, e.g. `dm-0`.
         holder: String,
     },
-    /// A program or the kernel has it for itself alone (opening it with `O_EXCL` fails).
+    /// A program or the kernel holds the target exclusively (opening it with `O_EXCL` fails).
     Busy,
-    /// It carries data.
+    /// The target carries data.
     Carries(Signature),
-    /// It is a character device, which may be memory, a flash chip or a machine's ports.
+    /// The target is a character device, which may be memory, a flash chip or I/O ports.
     CharacterDevice {
-        /// Its name in the kernel, e.g. `mem`.
+        /// Kernel name, e.g. `mem`.
         name: Option<String>,
     },
-    /// The kernel does not let it be written.
+    /// The kernel marks the target as read-only.
     ReadOnly,
 }
 
 impl Obstacle {
-    /// Whether somebody uses the target now.
+    /// Whether the target is in use now.
     pub fn is_use(&self) -> bool {
         match self {
             Self::Mounted { .. } | Self::Swap { .. } | Self::Held { .. } | Self::Busy => true,
@@ -53,12 +53,12 @@ impl Obstacle {
         }
     }
 
-    /// Whether the running system is on it.
+    /// Whether the running system is on the target.
     fn is_below_root(&self) -> bool {
         matches!(self, Self::Mounted { mount_point, .. } if mount_point == Path::new("/"))
     }
 
-    /// How far consent must go to override it; `None`: no consent does.
+    /// The scope of consent that overrides the obstacle; `None` if no consent does.
     pub(super) fn needs(&self) -> Option<Agreement> {
         match self {
             Self::ReadOnly => None,
@@ -70,7 +70,7 @@ impl Obstacle {
         }
     }
 
-    /// What to do about it, where it is not for consent to override.
+    /// The remedy for an obstacle that consent should not override.
     fn remedy(&self) -> Option<String> {
         match self {
             Self::Carries(_) | Self::CharacterDevice { .. } => None,
@@ -118,42 +118,42 @@ impl fmt::Display for Obstacle {
     }
 }
 
-/// Why a target is not written.
+/// The reason why a target is not written.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// Something would be lost or broken.
+    /// Data would be lost or a user of the target would break.
     #[error("refusing to write {}: {}", .path.display(), sentence(.obstacles))]
     Obstacles {
-        /// The target as it was named.
+        /// The target as given.
         path: PathBuf,
-        /// What was found; at least one.
+        /// The obstacles found, at least one.
         obstacles: Vec<Obstacle>,
     },
-    /// It could not be found out whether something would be lost.
+    /// The target could not be read, so it is unknown whether data would be lost.
     #[error("refusing to write {}: it cannot be read to see whether it carries data: {source}", .path.display())]
     Unreadable {
-        /// The target as it was named.
+        /// The target as given.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// Consent was given for another disk.
     #[error("refusing to write {}: {}", .path.display(), other_disk(.change))]
     OtherDisk {
-        /// The target as it was named.
+        /// The target as given.
         path: PathBuf,
-        /// How it differs from the disk that consent was given for.
+        /// The difference to the disk that consent was given for.
         change: IdentityChange,
     },
 }
 
-/// What is wrong with consent for another disk.
+/// The text for consent that was given for another disk.
 pub fn other_disk(change: &IdentityChange) -> String {
     format!("this may not be the disk that {CONSENT_OPTION} was given for: {change}")
 }
 
 impl Refusal {
-    /// What was found, without the target's name.
+    /// The finding, without the target's name.
     pub fn found(&self) -> String {
         match self {
             Self::Obstacles { obstacles, .. } => sentence(obstacles),
@@ -164,7 +164,7 @@ impl Refusal {
         }
     }
 
-    /// What the user can do. Consent to write what is in use is never proposed.
+    /// The remedy for the user. It never proposes consent to write to a target in use.
     pub fn remedy(&self) -> String {
         let path = match self {
             Self::Obstacles { path, obstacles } => {
@@ -193,14 +193,14 @@ fn consent_to(path: &Path) -> String {
     format!("{CONSENT_OPTION}={}", lasting_name(path).display())
 }
 
-/// The name of a block device that stays with the disk, as one of `/dev/disk/by-id` does; of anything else, its own.
+/// The lasting path of a block device, as in `/dev/disk/by-id`; other paths are unchanged.
 pub fn lasting_name(path: &Path) -> PathBuf {
     let number = PathFacts::of(path).ok().and_then(|facts| facts.is);
     let by_id = number.and_then(|number| name_by_id(&System::live(), number));
     by_id.unwrap_or_else(|| path.to_owned())
 }
 
-/// Several obstacles in one sentence.
+/// Joins several obstacles to one sentence.
 pub(super) fn sentence(obstacles: &[Obstacle]) -> String {
     obstacles
         .iter()
@@ -237,7 +237,7 @@ mod tests {
             refusal.to_string(),
             "refusing to write /dev/sdb: /dev/sdb1 is mounted at /data; it carries an ext4 file system (label \"X\", at byte 1080)"
         );
-        // Consent to write what is in use is not proposed.
+        // Consent to write to a target in use is not proposed.
         let remedy = refusal.remedy();
         assert_eq!(
             remedy,
@@ -272,7 +272,7 @@ mod tests {
             let remedy = used.remedy().unwrap();
             assert!(!remedy.contains("--allow"), "{remedy}");
         }
-        // Only fio's own option reaches the device below `/`.
+        // Only fio's own option overrides a mount at `/`.
         assert_eq!(mounted("/").needs(), Some(Agreement::Mounted));
         assert!(Agreement::Mounted > Agreement::InUse);
         let carries = Obstacle::Carries(signature());

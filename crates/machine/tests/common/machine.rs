@@ -1,13 +1,13 @@
-//! Captured machines: `machines/NAME.tree` unpacked into a directory of its own.
+//! Captured machines: `machines/NAME.tree` unpacked into a temporary directory.
 //!
-//! Lines are `path = value`, `link -> /absolute/target` (made relative), `directory/`, or `path <<` with the text up to
-//! `>>`; `@ /dir` says where the paths that follow begin.
+//! The lines are `path = value`, `link -> /absolute/target` (made relative), `directory/`, or `path
+//! <<` with the text up to `>>`. `@ /dir` sets the directory of the paths that follow.
 
 use iosonde_machine::proc_root::System;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A captured machine on disk; removed when it goes out of scope.
+/// A captured machine on disk. It is removed when the value is dropped.
 pub(crate) struct Machine {
     root: tempfile::TempDir,
 }
@@ -45,7 +45,7 @@ impl Machine {
         machine
     }
 
-    /// The machine as the engine sees it.
+    /// The captured system.
     pub(crate) fn system(&self) -> System {
         System::captured(self.root.path())
     }
