@@ -1,7 +1,8 @@
-//! The table of options: one row for each option of fio, in families.
+//! The option table: one row for each option of fio, in families.
 //!
-//! A row yields the parser, `--cmdhelp`, the names of the command line and the documentation. An option of fio that
-//! iosonde does not have is a row too, with the reason and the nearest way, so that it can be refused by name.
+//! A row gives the parser, `--cmdhelp`, the names on the command line and the documentation.
+//! Options of fio that iosonde does not support also have a row, with the reason and the nearest
+//! alternative, so that the error can name them.
 
 pub mod builder;
 pub mod ceph;
@@ -24,7 +25,7 @@ pub use row::{Family, Kind, Row, Status};
 
 use crate::syntax::command_line::{Arity, Known, Owner};
 
-/// The rows of a family.
+/// Returns the rows of a family.
 pub fn family(family: Family) -> &'static [Row] {
     match family {
         Family::What => what::ROWS,
@@ -40,17 +41,17 @@ pub fn family(family: Family) -> &'static [Row] {
     }
 }
 
-/// All rows, family by family.
+/// Returns all rows, family by family.
 pub fn all() -> impl Iterator<Item = &'static Row> {
     Family::ALL.into_iter().flat_map(family)
 }
 
-/// The row of an option, by its name or an alias.
+/// Finds the row of an option by its name or an alias.
 pub fn find(name: &str) -> Option<&'static Row> {
     all().find(|row| row.name == name || row.aliases.contains(&name))
 }
 
-/// Every name and alias, for the command line.
+/// Returns every name and alias, for the command line parser.
 pub fn known() -> impl Iterator<Item = Known> {
     all().flat_map(|row| {
         let arity = match row.kind {

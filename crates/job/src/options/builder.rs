@@ -1,22 +1,22 @@
-//! A job while its options are being read: the plan's job, and what only cross-option rules can settle.
+//! A job under construction: the plan's job, and the options that other options may override.
 
 use crate::plan::*;
 use crate::source::Span;
 use crate::value::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Where options are applied to. [`crate::resolve`] turns it into a [`Job`].
+/// The target of applied options. [`crate::resolve`] turns it into a [`Job`].
 #[derive(Debug, Clone)]
 pub struct Builder {
-    /// What needs no settling.
+    /// Fields that no other option overrides.
     pub job: Job,
-    /// `name`, when it is given in the job's own section.
+    /// `name`, if given in the job's own section.
     pub name: Option<String>,
-    /// `kb_base`, which decides how later sizes are read.
+    /// `kb_base`, which determines how later sizes are read.
     pub bytes: Bytes,
-    /// The place of each option's last occurrence, by canonical name.
+    /// Span of the last occurrence of each option, by canonical name.
     pub given: BTreeMap<&'static str, Span>,
-    /// Which of them stand in the job's own section.
+    /// Options given in the job's own section.
     pub own: BTreeSet<&'static str>,
     /// `bs`.
     pub bs: PerDirection<u64>,
@@ -36,25 +36,25 @@ pub struct Builder {
     pub prioclass: Option<u8>,
     /// `prio`.
     pub prio: Option<u8>,
-    /// `ioengine`, as named.
+    /// `ioengine`, as given.
     pub engine: Option<String>,
     /// Options of the Ceph engines.
     pub ceph: Ceph,
-    /// `thinktime` and its kin.
+    /// `thinktime` and the other `thinktime_` options.
     pub thinktime: ThinkTime,
-    /// `latency_target` and its kin; a target of 0 is none.
+    /// `latency_target` and the other `latency_` options; a target of 0 is none.
     pub latency: LatencyTarget,
-    /// `steadystate` and its kin; off while the duration is 0.
+    /// `steadystate` and its `ss_` options; off while the duration is 0.
     pub steady: SteadyState,
     /// `exitall`.
     pub exitall: bool,
     /// `exit_what`.
     pub exit_what: ExitWhat,
-    /// `flow` and its kin; a weight of 0 is none.
+    /// `flow`, `flow_id` and `flow_sleep`; a weight of 0 is none.
     pub flow: Flow,
     /// `verify`: `None` is off.
     pub verify_method: Option<VerifyMethod>,
-    /// Whether the pattern stands behind a header.
+    /// The other `verify_` options.
     pub verify: Verify,
     /// `log_alternate_epoch`.
     pub alternate_epoch: bool,
@@ -62,11 +62,11 @@ pub struct Builder {
     pub alternate_clock: i64,
     /// `new_group`.
     pub new_group: bool,
-    /// `read_iolog` and its kin; without traces none is replayed.
+    /// `read_iolog` and the `replay_` options; without traces nothing is replayed.
     pub replay: Replay,
 }
 
-/// What write buffers hold, as the options say it.
+/// Options for the contents of write buffers, as given.
 #[derive(Debug, Clone, Default)]
 pub struct BufferOptions {
     /// `zero_buffers`.
@@ -79,11 +79,11 @@ pub struct BufferOptions {
     pub pattern: Option<Vec<u8>>,
     /// `dedupe_mode=working_set`.
     pub working_set: bool,
-    /// `dedupe_working_set_percentage`, fio's default being 5.
+    /// `dedupe_working_set_percentage`; fio's default is 5.
     pub working_set_percent: Option<u8>,
 }
 
-/// `zonemode` and the sizes of zones.
+/// `zonemode` and the sizes of zones, in bytes.
 #[derive(Debug, Clone, Default)]
 pub struct ZoneOptions {
     /// `zonemode=strided`.
@@ -97,7 +97,7 @@ pub struct ZoneOptions {
 }
 
 impl Builder {
-    /// A job with fio's defaults.
+    /// Makes a job with fio's defaults.
     pub fn new() -> Self {
         Builder {
             job: Job::new(""),

@@ -1,11 +1,11 @@
-//! Options of the engines that speak to a Ceph cluster.
+//! Options of the Ceph engines, `rados` and `rbd`.
 
 use super::{Kind, Row};
 
 const CEPH: &[&str] = &["rados", "rbd"];
 const RADOS: &[&str] = &["rados"];
 
-/// The rows.
+/// Rows of the option table.
 pub const ROWS: &[Row] = &[
     Row::new(
         "clustername",

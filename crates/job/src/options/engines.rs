@@ -1,4 +1,4 @@
-//! Engines, and the options that belong to single ones.
+//! The engines, and the engine-specific options.
 
 use super::{Builder, Given, Kind, Row};
 use crate::plan::*;
@@ -6,7 +6,7 @@ use crate::value::{self, Bytes, Parsed, ValueError};
 
 const U32: i64 = u32::MAX as i64;
 
-/// The engines there are, with what they do.
+/// Supported engines, each with its description.
 pub const ENGINES: &[(Engine, &str)] = &[
     (
         Engine::IoUring,
@@ -42,7 +42,7 @@ pub const ENGINES: &[(Engine, &str)] = &[
     ),
 ];
 
-/// fio's engines that are refused, with the reason and the nearest way.
+/// Refused engines of fio: names, reason and nearest alternative.
 pub const REFUSED: &[(&[&str], &str, &str)] = &[
     (
         &["splice", "netsplice"],
@@ -122,11 +122,11 @@ const HTTP: &[&str] = &["http"];
 const NO_NET: &str = "networks are not measured";
 const NO_HTTP: &str = "storage behind a network library is not spoken to directly";
 const NO_ENGINE: &str = "its engine is not supported";
-/// No other engine does what these options ask for.
+/// The alternative of these options: none, because no other engine has the feature.
 const OTHER_ENGINE: &str = "";
 const MOUNT: &str = "mount or attach the storage, and name the path";
 
-/// The rows.
+/// Rows of the option table.
 pub const ROWS: &[Row] = &[
     Row::new(
         "hipri",
@@ -373,7 +373,7 @@ const fn http(name: &'static str, doc: &'static str) -> Row {
     Row::unsupported(name, Kind::Text, "", doc, NO_HTTP, MOUNT).engines(HTTP)
 }
 
-/// The engine of this name, or why there is none.
+/// Returns the engine of this name, or the reason why it is refused.
 pub fn engine(name: &str) -> Parsed<Engine> {
     if let Some((engine, _)) = ENGINES.iter().find(|(engine, _)| engine.name() == name) {
         return Ok(*engine);
@@ -398,7 +398,7 @@ pub fn engine(name: &str) -> Parsed<Engine> {
     super::given::choice(name, &choices)
 }
 
-/// Whether fio has an engine of this name that iosonde has not.
+/// Whether fio has an engine of this name that iosonde does not support.
 pub fn is_refused(name: &str) -> bool {
     REFUSED.iter().any(|(names, ..)| names.contains(&name))
 }

@@ -1,4 +1,4 @@
-//! Options that say where the data are: names, sizes, layout.
+//! Options for the files of a job: names, sizes, layout.
 
 use super::given::choice;
 use super::{Builder, Given, Kind, Row};
@@ -7,7 +7,7 @@ use crate::value::{self, Parsed, ValueError};
 
 const U32: i64 = u32::MAX as i64;
 
-/// The rows.
+/// Rows of the option table.
 pub const ROWS: &[Row] = &[
     Row::new(
         "filename",
@@ -16,7 +16,7 @@ pub const ROWS: &[Row] = &[
         "The files or devices to work on, separated by colons; a colon in a name is written `\\:`. Given again, also \
          after a global section, it adds files. Names are made up from the job's name unless this is given.",
         |b, v| {
-            // As in fio, blanks around the list belong to no name.
+            // As in fio, blanks around the list are ignored.
             let names = value::colons(v.str().trim());
             if names.is_empty() {
                 return Err(ValueError::new("no file is named"));
@@ -114,7 +114,7 @@ pub const ROWS: &[Row] = &[
                         .help("`io_size` may be more than `size`"))
                 }
                 _ => {
-                    // fio takes 0 for "not given".
+                    // For fio, 0 means "not given".
                     b.job.files.size = Some(extent).filter(|extent| *extent != Extent::Bytes(0));
                     Ok(())
                 }

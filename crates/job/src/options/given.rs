@@ -1,4 +1,4 @@
-//! The value of an option on its way into a job.
+//! The value of an option, and the ways to read it into a field of a job.
 
 use crate::diagnostic::nearest;
 use crate::env::Env;
@@ -6,28 +6,28 @@ use crate::plan::{Extent, PerDirection};
 use crate::value::{self, Bytes, Parsed, TimeUnit, ValueError};
 use std::ops::RangeInclusive;
 
-/// The value's text, and the world to ask about it.
+/// The text of a value, and the environment in which the value is read.
 #[derive(Clone, Copy)]
 pub struct Given<'a> {
-    /// `None` when the option stands alone.
+    /// The text; `None` if the option has no value.
     pub text: Option<&'a str>,
-    /// For files named in patterns.
+    /// Reads files that patterns name.
     pub env: &'a dyn Env,
 }
 
 impl<'a> Given<'a> {
-    /// The text; "" when the option stands alone.
+    /// Returns the text; "" if the option has no value.
     pub fn str(&self) -> &'a str {
         self.text.unwrap_or("")
     }
 
-    /// The text as it is.
+    /// Stores the text unchanged.
     pub fn text_to(&self, target: &mut Option<String>) -> Parsed<()> {
         *target = Some(self.str().to_owned());
         Ok(())
     }
 
-    /// On when the option stands alone or its number is not 0.
+    /// Reads a flag: on if the option has no value or its number is not 0.
     pub fn flag(&self) -> Parsed<bool> {
         match self.text {
             None => Ok(true),
@@ -38,100 +38,100 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// A flag into its place.
+    /// Reads and stores a flag.
     pub fn flag_to(&self, target: &mut bool) -> Parsed<()> {
         *target = self.flag()?;
         Ok(())
     }
 
-    /// 0 or 1.
+    /// Reads 0 or 1.
     pub fn bool(&self) -> Parsed<bool> {
         value::boolean(self.str())
     }
 
-    /// 0 or 1 into its place.
+    /// Reads 0 or 1 and stores it.
     pub fn bool_to(&self, target: &mut bool) -> Parsed<()> {
         *target = self.bool()?;
         Ok(())
     }
 
-    /// The opposite of 0 or 1 into its place.
+    /// Reads 0 or 1 and stores the opposite.
     pub fn not_bool_to(&self, target: &mut bool) -> Parsed<()> {
         *target = !self.bool()?;
         Ok(())
     }
 
-    /// A whole number within bounds.
+    /// Reads an integer within bounds.
     pub fn int(&self, bounds: RangeInclusive<i64>) -> Parsed<i64> {
         bounded(self.str(), &bounds)
     }
 
-    /// A number of things.
+    /// Reads and stores a 32-bit count.
     pub fn u32_to(&self, target: &mut u32, min: u32) -> Parsed<()> {
         *target = self.int(i64::from(min)..=i64::from(u32::MAX))? as u32;
         Ok(())
     }
 
-    /// A large number of things.
+    /// Reads and stores a 64-bit count.
     pub fn u64_to(&self, target: &mut u64, min: i64) -> Parsed<()> {
         *target = self.int(min..=i64::MAX)? as u64;
         Ok(())
     }
 
-    /// Bytes into their place.
+    /// Reads and stores a size in bytes.
     pub fn bytes_to(&self, target: &mut u64, base: Bytes) -> Parsed<()> {
         *target = value::bytes(self.str(), base)?;
         Ok(())
     }
 
-    /// Bytes or per cent into their place.
+    /// Reads and stores a size in bytes or per cent.
     pub fn extent_to(&self, target: &mut Extent, base: Bytes) -> Parsed<()> {
         *target = value::extent(self.str(), base)?;
         Ok(())
     }
 
-    /// Per cent into their place.
+    /// Reads and stores a percentage.
     pub fn percent_to(&self, target: &mut u8) -> Parsed<()> {
         *target = value::percent(self.str())?;
         Ok(())
     }
 
-    /// Per cent for each direction.
+    /// Reads and stores a percentage for each direction.
     pub fn percents_to(&self, target: &mut PerDirection<u8>) -> Parsed<()> {
         value::directions(self.str(), target, value::percent)
     }
 
-    /// Numbers above nothing for each direction; 0 is none.
+    /// Reads and stores a positive rate for each direction; 0 is none.
     pub fn rates_to(&self, target: &mut PerDirection<Option<u64>>, base: Bytes) -> Parsed<()> {
         value::directions(self.str(), target, |part| {
             Ok(Some(value::bytes(part, base)?).filter(|rate| *rate > 0))
         })
     }
 
-    /// A time in nanoseconds.
+    /// Reads a time, in nanoseconds.
     pub fn time(&self, unit: TimeUnit) -> Parsed<u64> {
         value::time_ns(self.str(), unit)
     }
 
-    /// A time into its place, in nanoseconds.
+    /// Reads and stores a time, in nanoseconds.
     pub fn time_to(&self, target: &mut u64, unit: TimeUnit) -> Parsed<()> {
         *target = self.time(unit)?;
         Ok(())
     }
 
-    /// The meaning of one of several words.
+    /// Reads one of several words and returns its meaning.
     pub fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Parsed<T> {
         choice(self.str(), choices)
     }
 
-    /// The meaning of one of several words into its place.
+    /// Reads one of several words and stores its meaning.
     pub fn choice_to<T: Copy>(&self, target: &mut T, choices: &[(&str, T)]) -> Parsed<()> {
         *target = self.choice(choices)?;
         Ok(())
     }
 }
 
-/// The meaning of a word, or what words there are.
+/// Returns the meaning of a word; the error lists the possible words.
 pub fn choice<T: Copy>(word: &str, choices: &[(&str, T)]) -> Parsed<T> {
     if let Some((_, meaning)) = choices.iter().find(|(name, _)| *name == word) {
         return Ok(*meaning);
@@ -144,7 +144,7 @@ pub fn choice<T: Copy>(word: &str, choices: &[(&str, T)]) -> Parsed<T> {
     })
 }
 
-/// A whole number within bounds.
+/// Reads an integer within bounds.
 pub fn bounded(text: &str, bounds: &RangeInclusive<i64>) -> Parsed<i64> {
     let number = value::integer(text)?;
     if bounds.contains(&number) {

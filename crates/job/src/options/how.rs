@@ -1,4 +1,4 @@
-//! Options that say how I/O is issued: engine, depth, clones, memory, CPUs.
+//! Options for the way I/O is issued: engine, depth, clones, memory, CPUs.
 
 use super::given::choice;
 use super::{Builder, Given, Kind, Row};
@@ -7,7 +7,7 @@ use crate::value::{self, Parsed, ValueError};
 
 const U32: i64 = u32::MAX as i64;
 
-/// The rows.
+/// Rows of the option table.
 pub const ROWS: &[Row] = &[
     Row::new(
         "ioengine",

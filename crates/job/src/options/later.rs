@@ -1,7 +1,7 @@
-//! Options and values of fio after 3.33, which iosonde follows.
+//! Options and values that fio added after 3.33, the version that iosonde follows.
 //!
-//! The versions come from Debian's packages of fio 3.36, 3.38, 3.39 and 3.41: an option came with the first of them that has it, or
-//! with a release between that one and the package before that was looked at.
+//! The versions come from Debian's packages of fio 3.36, 3.38, 3.39 and 3.41. A reason names the
+//! releases between the last checked package without the option and the first with it.
 
 use super::{Kind, Row};
 
@@ -14,7 +14,7 @@ const BY_3_39: &str = "it came with fio 3.39; iosonde follows fio 3.33";
 const BY_3_41: &str = "it came with fio 3.40 or 3.41; iosonde follows fio 3.33";
 const AFTER_3_41: &str = "it came with a fio after 3.41; iosonde follows fio 3.33";
 
-/// All reasons that name a later version.
+/// All reasons that name a later fio version.
 pub(super) const REASONS: [&str; 6] = [
     BY_3_36,
     BY_3_39_AT_LATEST,
@@ -24,7 +24,7 @@ pub(super) const REASONS: [&str; 6] = [
     AFTER_3_41,
 ];
 
-/// Values of options that fio 3.33 has: option, value, reason.
+/// New values of options that fio 3.33 has: option, value, reason.
 const VALUES: &[(&str, &str, &str)] = &[
     ("fadvise_hint", "noreuse", BY_3_36),
     ("log_max_value", "avg", BY_3_39_AT_LATEST),
@@ -33,7 +33,7 @@ const VALUES: &[(&str, &str, &str)] = &[
     ("log_window_value", "both", BY_3_39_AT_LATEST),
 ];
 
-/// Engines that are not supported, with the version.
+/// Unsupported engines of later versions, with the reason.
 const ENGINES: &[(&str, &str)] = &[
     ("libblkio", BY_3_39_AT_LATEST),
     ("dircreate", BY_3_39_AT_LATEST),
@@ -41,13 +41,13 @@ const ENGINES: &[(&str, &str)] = &[
     ("dirdelete", BY_3_39_AT_LATEST),
 ];
 
-/// With which version an engine came that a later fio has; `None` for those of fio 3.33.
+/// Returns the reason for an engine of a later fio; `None` for engines of fio 3.33.
 pub(super) fn reason_of_engine(engine: &str) -> Option<&'static str> {
     let found = ENGINES.iter().find(|(name, _)| *name == engine);
     found.map(|(_, reason)| *reason)
 }
 
-/// Why a value of an option is refused that a later fio takes; `None` if none is known to.
+/// Returns the reason for a value that only a later fio accepts; `None` for other values.
 pub fn reason_of_value(option: &str, value: &str) -> Option<&'static str> {
     let found = VALUES
         .iter()
@@ -55,7 +55,8 @@ pub fn reason_of_value(option: &str, value: &str) -> Option<&'static str> {
     found.map(|(.., reason)| *reason)
 }
 
-/// The rows. The default is the value that says the same as leaving the option out.
+/// Rows of the option table. The default is the value that has the same effect as leaving the
+/// option out.
 pub(super) const ROWS: &[Row] = &[
     later(
         "fdp",
@@ -270,7 +271,7 @@ const HTTP: &[&str] = &["http"];
 const XNVME: &[&str] = &["xnvme"];
 const LIBBLKIO: &[&str] = &["libblkio"];
 
-/// Options of engines that are not supported.
+/// Makes the row of an option of an unsupported engine.
 const fn of_engine(
     name: &'static str,
     default: &'static str,
@@ -287,7 +288,7 @@ const fn of_engine(
     .engines(engines)
 }
 
-/// Options of raw NVMe commands.
+/// Makes the row of an option of raw NVMe commands.
 const fn passthrough(
     name: &'static str,
     kind: Kind,

@@ -1,4 +1,4 @@
-//! Options that say what is measured and reported: latencies, percentiles, logs, errors.
+//! Options for statistics and reports: latencies, percentiles, logs, errors.
 
 use super::given::choice;
 use super::{Builder, Given, Kind, Row};
@@ -8,7 +8,7 @@ use crate::value::{self, Bytes, Parsed, ValueError};
 
 const U32: i64 = u32::MAX as i64;
 
-/// The rows.
+/// Rows of the option table.
 pub const ROWS: &[Row] = &[
     Row::new(
         "group_reporting",
@@ -360,7 +360,7 @@ pub const ROWS: &[Row] = &[
     ),
 ];
 
-/// Nothing is compressed, but what fio refuses is a mistake here, too.
+/// Checks the value as fio does. iosonde does not compress logs.
 fn check_log_compression(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
     const CHUNK_BYTES_MIN: u64 = 1024;
     match value::bytes(v.str(), b.bytes)? {
@@ -371,7 +371,7 @@ fn check_log_compression(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
     }
 }
 
-/// The shortest window of samples. 0 stands for it, as in fio.
+/// Shortest averaging window of samples. As in fio, 0 means this window.
 const WINDOW_NS_MIN: u64 = 1_000_000;
 
 fn window(target: &mut u64, v: &Given<'_>) -> Parsed<()> {

@@ -1,4 +1,4 @@
-//! Names and descriptions, and what else fio has: traces, cgroups, zoned devices, profiles.
+//! The remaining options of fio: name, description, traces, cgroups, zoned devices, profiles.
 
 use super::row::Apply;
 use super::{Builder, Given, Kind, Row};
@@ -8,7 +8,7 @@ const U32: i64 = u32::MAX as i64;
 const NO_MERGE: &str = "traces are not merged";
 const NO_MERGE_WAY: &str = "give each trace a job of its own: all start at one time";
 
-/// The rows.
+/// Rows of the option table.
 pub const ROWS: &[Row] = &[
     Row::new(
         "name",
@@ -256,14 +256,14 @@ pub const ROWS: &[Row] = &[
     ),
 ];
 
-/// Reads a value of this kind, so that a mistake is an error, and drops it.
+/// Reads a value of this kind and ignores it, so that a wrong value is still an error.
 const fn unused(kind: Kind) -> Apply {
     match kind {
         Kind::Bool => |_, v| v.bool().map(|_| ()),
         Kind::Flag => |_, v| v.flag().map(|_| ()),
         Kind::Int(..) => |_, v| v.int(0..=U32).map(|_| ()),
         Kind::Size => |b, v| value::bytes(v.str(), b.bytes).map(|_| ()),
-        // The only such options are shares.
+        // All unused options of this kind are fractions.
         Kind::Float => |_, v| match value::float(v.str())? {
             share if (0.0..=1.0).contains(&share) => Ok(()),
             _ => Err(ValueError::new("it is not between 0 and 1")),
@@ -283,7 +283,7 @@ const fn unused(kind: Kind) -> Apply {
     }
 }
 
-/// Options of merged traces.
+/// Makes the row of an option of merged traces.
 const fn merged(name: &'static str, doc: &'static str) -> Row {
     Row::new(name, Kind::FloatList, "", doc, unused(Kind::FloatList))
         .accepted("Without effect, as in fio without `merge_blktrace_file`, which is refused.")
@@ -310,7 +310,8 @@ fn apply_replay_skip(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
     Ok(())
 }
 
-/// Options of `zonemode=zbd`. That mode is refused, and in the other modes fio does not look at them.
+/// Makes the row of an option of `zonemode=zbd`. That mode is refused, and fio ignores the option
+/// in other modes.
 const fn zbd(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Row {
     Row::new(name, kind, default, doc, unused(kind))
         .accepted("Without effect, as in fio without `zonemode=zbd`, which is refused.")
@@ -327,7 +328,7 @@ const fn cgroup(
     Row::unsupported(name, kind, default, doc, why, way)
 }
 
-/// fio reads these everywhere, but only its profiles look at them.
+/// Makes the row of an option that fio always reads, but uses only in its profiles.
 const fn profile(name: &'static str, kind: Kind, doc: &'static str) -> Row {
     Row::new(name, kind, "", doc, unused(kind))
         .accepted("Without effect, as in fio when no profile is named.")

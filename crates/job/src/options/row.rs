@@ -1,9 +1,9 @@
-//! What a row of the table says about an option.
+//! A row of the option table.
 
 use super::{Builder, Given};
 use crate::value::{Parsed, TimeUnit};
 
-/// What an option is about; also the chapters of the documentation.
+/// The subject of an option, and its chapter in the documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// Directions, block sizes, order, contents.
@@ -16,20 +16,20 @@ pub enum Family {
     When,
     /// Statistics, logs, reports, errors.
     Measure,
-    /// Checking contents.
+    /// Verification of contents.
     Verify,
-    /// Options that belong to single engines.
+    /// Engine-specific options.
     Engine,
-    /// Options of the engines that speak to a Ceph cluster.
+    /// Options of the Ceph engines.
     Ceph,
-    /// Traces, cgroups, zoned devices, and what else fio has.
+    /// Traces, cgroups, zoned devices, and fio's remaining options.
     Other,
     /// Options of fio after 3.33.
     Later,
 }
 
 impl Family {
-    /// All of them, in the order of the documentation.
+    /// All families, in the order of the documentation.
     pub const ALL: [Family; 10] = [
         Family::What,
         Family::Files,
@@ -43,7 +43,7 @@ impl Family {
         Family::Later,
     ];
 
-    /// Heading in the documentation.
+    /// Returns the heading in the documentation.
     pub fn title(self) -> &'static str {
         match self {
             Family::What => "What is done",
@@ -60,20 +60,20 @@ impl Family {
     }
 }
 
-/// What the value of an option looks like.
+/// The form of an option's value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
     /// Any text.
     Text,
-    /// A text that may be left out.
+    /// An optional text.
     OptionalText,
-    /// On when it stands alone; `=0` and `=1` are possible.
+    /// On without a value; `=0` and `=1` are possible.
     Flag,
     /// 0 or 1.
     Bool,
-    /// A whole number within bounds.
+    /// An integer within bounds.
     Int(i64, i64),
-    /// Whole numbers for reads, writes and trims.
+    /// Integers for reads, writes and trims.
     IntList(i64, i64),
     /// Bytes.
     Size,
@@ -89,7 +89,7 @@ pub enum Kind {
     Percent,
     /// 0 to 100, for reads, writes and trims.
     PercentList,
-    /// A time; the unit is that of a number without one.
+    /// A time, with the unit of a number without suffix.
     Time(TimeUnit),
     /// Times for reads, writes and trims.
     TimeList(TimeUnit),
@@ -101,7 +101,7 @@ pub enum Kind {
     FloatList,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// One of these words, which may be followed by more.
+    /// One of these words, and a description of the text that may follow.
     Words(&'static [&'static str], &'static str),
     /// Texts, separated by colons.
     List,
@@ -112,7 +112,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// In words, for help and documentation.
+    /// Describes the form in words, for help and documentation.
     pub fn describe(self) -> String {
         let unit = |unit| match unit {
             TimeUnit::Seconds => "seconds",
@@ -156,48 +156,48 @@ impl Kind {
     }
 }
 
-/// How an option stands beside fio's.
+/// The support of an option, compared with fio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// Means what it means in fio.
+    /// Has the same meaning as in fio.
     Supported,
-    /// Is read, and means this here.
+    /// Is read, and has this meaning in iosonde.
     Accepted(&'static str),
-    /// Is refused, unless its value says the same as leaving it out.
+    /// Is refused, unless the value is the default.
     Unsupported {
-        /// Why.
+        /// The reason.
         reason: &'static str,
-        /// The nearest way; "" if no way does the same.
+        /// The nearest alternative; "" if there is none.
         instead: &'static str,
     },
 }
 
-/// What an option does to the job being built.
+/// Applies an option to the job under construction.
 pub type Apply = fn(&mut Builder, &Given<'_>) -> Parsed<()>;
 
 /// One option.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
-    /// The name fio's JSON uses.
+    /// The name in fio's JSON.
     pub name: &'static str,
     /// Other names.
     pub aliases: &'static [&'static str],
-    /// What its value looks like.
+    /// Form of the value.
     pub kind: Kind,
-    /// The value it has when it is not given; "" is none.
+    /// Value if the option is not given; "" is none.
     pub default: &'static str,
-    /// What it does, in one or two sentences.
+    /// Description in one or two sentences.
     pub doc: &'static str,
-    /// How it stands beside fio's.
+    /// Support, compared with fio.
     pub status: Status,
-    /// The engines that have it; empty is all.
+    /// Engines that have the option; empty is all.
     pub engines: &'static [&'static str],
-    /// What it does to the job.
+    /// Applies the option to the job.
     pub apply: Apply,
 }
 
 impl Row {
-    /// A supported option.
+    /// Makes a supported option.
     pub const fn new(
         name: &'static str,
         kind: Kind,
@@ -217,7 +217,7 @@ impl Row {
         }
     }
 
-    /// An option of fio that is refused.
+    /// Makes an option of fio that iosonde refuses.
     pub const fn unsupported(
         name: &'static str,
         kind: Kind,
@@ -232,12 +232,12 @@ impl Row {
         }
     }
 
-    /// Adds other names.
+    /// Adds aliases.
     pub const fn aliases(self, aliases: &'static [&'static str]) -> Self {
         Row { aliases, ..self }
     }
 
-    /// Says that it is read, but means something else than in fio.
+    /// Marks the option as read, with a meaning other than in fio.
     pub const fn accepted(self, meaning: &'static str) -> Self {
         Row {
             status: Status::Accepted(meaning),
@@ -245,22 +245,23 @@ impl Row {
         }
     }
 
-    /// Limits it to some engines.
+    /// Limits the option to some engines.
     pub const fn engines(self, engines: &'static [&'static str]) -> Self {
         Row { engines, ..self }
     }
 
-    /// Name and aliases.
+    /// Returns the name and aliases.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 
-    /// Whether it came after the fio that is followed, whose command lines know nothing of it.
+    /// Whether the option is newer than the fio version that iosonde follows. Command lines of that
+    /// version do not know it.
     pub fn is_later(&self) -> bool {
         matches!(self.status, Status::Unsupported { reason, .. } if super::later::REASONS.contains(&reason))
     }
 
-    /// Whether a value says the same as leaving the option out. Only unsupported options ask this.
+    /// Whether the value equals the default, so that an unsupported option may be ignored.
     pub fn is_harmless(&self, value: Option<&str>) -> bool {
         match value {
             Some(value) => !self.default.is_empty() && value == self.default,

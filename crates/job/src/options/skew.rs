@@ -1,9 +1,10 @@
-//! The parameters of skewed random distributions.
+//! Parameters of the skewed random distributions.
 
 use crate::plan::Distribution;
 use crate::value::{self, Parsed, ValueError};
 
-/// `theta[:center]` of a skewed distribution; fio's defaults are 1.1 for zipf, 0.2 for pareto, 0 for normal.
+/// Reads `theta[:center]` of a skewed distribution. fio's defaults are 1.1 for zipf, 0.2 for
+/// pareto, 0 for normal.
 pub(super) fn skewed(word: &str, rest: Option<&str>) -> Parsed<Distribution> {
     let default = match word {
         "zipf" => 1.1,

@@ -1,4 +1,4 @@
-//! What holds for the whole table.
+//! Tests that hold for the whole option table.
 
 use super::*;
 use crate::env::FakeEnv;
@@ -75,7 +75,8 @@ fn defaults_are_what_the_table_says() {
         let built =
             apply(row, row.default).unwrap_or_else(|error| panic!("{}: {error:?}", row.name));
         let mut expected = Builder::new();
-        // Options that say "given" by being there differ from their absence only in that.
+        // The presence of these options is a difference of its own, even with the default as their
+        // value.
         expected.engine = built.engine.clone();
         expected.job.io.nice = built.job.io.nice;
         expected.job.io.batch_submit = built.job.io.batch_submit;

@@ -1,4 +1,4 @@
-//! Options that say whether and how contents are checked.
+//! Options for the verification of contents.
 
 use super::given::choice;
 use super::{Builder, Given, Kind, Row};
@@ -7,13 +7,13 @@ use crate::value::{self, Parsed, ValueError};
 
 const U32: i64 = u32::MAX as i64;
 
-/// Bytes of the header that checksums live in.
+/// Bytes of the verification header, which holds the checksum.
 const HEADER_BYTES: u64 = 40;
 
 const NO_TRIM_PERCENTAGE: &str =
     "Without effect, as in fio without `trim_percentage`, which is refused.";
 
-/// The rows.
+/// Rows of the option table.
 pub const ROWS: &[Row] = &[
     Row::new(
         "verify",
@@ -217,7 +217,7 @@ fn apply_verify(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
     let known: &[(&str, Option<VerifyMethod>)] = &[
         ("0", None),
         ("crc32c", Some(VerifyMethod::Crc32c)),
-        // The header's offset and number are checked by every method, and crc32c costs next to nothing.
+        // Every method checks the header's offset and number, and the cost of crc32c is negligible.
         ("meta", Some(VerifyMethod::Crc32c)),
         ("crc32c-intel", Some(VerifyMethod::Crc32c)),
         ("crc32", Some(VerifyMethod::Crc32)),

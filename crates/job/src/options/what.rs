@@ -1,4 +1,4 @@
-//! Options that say what is done: directions, block sizes, order, contents.
+//! Options for the I/Os of a job: directions, block sizes, order, contents.
 
 use super::given::{bounded, choice};
 use super::{Builder, Given, Kind, Row, skew};
@@ -25,7 +25,7 @@ const fn rw(mode: Mode, random: bool) -> ReadWrite {
     ReadWrite { mode, random }
 }
 
-/// The rows.
+/// Rows of the option table.
 pub const ROWS: &[Row] = &[
     Row::new(
         "rw",

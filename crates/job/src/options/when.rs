@@ -1,4 +1,4 @@
-//! Options that say when jobs run and how fast: time, order, rates, targets.
+//! Options for the schedule of a job: time, order, rates, targets.
 
 use super::given::choice;
 use super::{Builder, Given, Kind, Row};
@@ -8,7 +8,7 @@ use crate::value::{self, Parsed, ValueError};
 
 const U32: i64 = u32::MAX as i64;
 
-/// The rows.
+/// Rows of the option table.
 pub const ROWS: &[Row] = &[
     Row::new(
         "runtime",
@@ -335,7 +335,7 @@ fn apply_steady_state(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
     let (number, percent) = match value::before_percent_sign(limit) {
         Some(number) => (value::float(number).map_err(wrong)?, true),
         None if metric == SteadyMetric::Bandwidth => {
-            // An absolute bandwidth has size suffixes.
+            // An absolute bandwidth may have a size suffix.
             (value::bytes(limit, b.bytes).map_err(wrong)? as f64, false)
         }
         None => (value::float(limit).map_err(wrong)?, false),
