@@ -1,10 +1,10 @@
-//! The texts that were read, and places in them.
+//! Source texts of options, and positions in them.
 //!
-//! Everything a person wrote keeps its [`Span`], so that an error can show the line it is about.
+//! Every word of a user keeps its [`Span`], so that an error can show the line that causes it.
 
 use std::ops::Range;
 
-/// A text that options were read from: a job file, or the command line.
+/// A text that contains options: a job file, or the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     /// Path of the file, or `command line`.
@@ -33,7 +33,7 @@ pub struct Position {
     pub column: usize,
 }
 
-/// All texts of one invocation.
+/// All source texts of one command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sources {
     list: Vec<Source>,
@@ -49,19 +49,19 @@ impl Sources {
         self.list.len() - 1
     }
 
-    /// The source with this index, if there is one.
+    /// Returns the source with this index, if there is one.
     pub fn get(&self, index: usize) -> Option<&Source> {
         self.list.get(index)
     }
 
-    /// The text of a span; empty if the span lies outside of its source.
+    /// Returns the text of a span; empty if the span lies outside of its source.
     pub fn slice(&self, span: Span) -> &str {
         self.get(span.source)
             .and_then(|source| source.text.get(span.start..span.end))
             .unwrap_or("")
     }
 
-    /// Where a span begins.
+    /// Returns the start of a span.
     pub fn position(&self, span: Span) -> Position {
         let before = self
             .get(span.source)
@@ -75,19 +75,19 @@ impl Sources {
     }
 }
 
-/// A word or value with the place it came from.
+/// A word or value with its span.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spanned {
     /// The text after expansion of variables.
     pub text: String,
-    /// The text before it, in its source.
+    /// The span of the text before expansion, in its source.
     pub span: Span,
-    /// Whether `text` is what stands at `span`, so that parts of it can be pointed at.
+    /// Whether `text` equals the text at `span`, so that spans of its parts are exact.
     pub verbatim: bool,
 }
 
 impl Spanned {
-    /// A text that stands in its source as it is.
+    /// Makes a text that equals the text of its span.
     pub fn verbatim(text: impl Into<String>, span: Span) -> Self {
         Spanned {
             text: text.into(),
@@ -96,7 +96,7 @@ impl Spanned {
         }
     }
 
-    /// The place of a part of the text; the whole place if the text was expanded.
+    /// Returns the span of a part of the text, or the whole span if the text was expanded.
     pub fn part(&self, range: Range<usize>) -> Span {
         if self.verbatim && range.end <= self.text.len() && range.start < range.end {
             Span {

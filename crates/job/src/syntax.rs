@@ -1,4 +1,5 @@
-//! Job files and command lines to entries that know where they stand and nothing of what they mean.
+//! Parses job files and command lines into entries: names and values with their spans, not yet
+//! interpreted.
 
 pub mod command_line;
 pub mod expand;
@@ -6,19 +7,19 @@ pub mod ini;
 
 use crate::source::{Span, Spanned};
 
-/// One option as it was written.
+/// One option as given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// What stands left of the equals sign.
+    /// The name, left of the equals sign.
     pub name: Spanned,
-    /// What stands right of it; `None` if there is no equals sign.
+    /// The value, right of the equals sign; `None` if there is no equals sign.
     pub value: Option<Spanned>,
-    /// Environment variables in it that are not set; they expand to nothing, as in fio.
+    /// Unset environment variables of the entry. As in fio, they expand to nothing.
     pub unset_vars: Vec<String>,
 }
 
 impl Entry {
-    /// The place of the whole option.
+    /// Returns the span of the whole option.
     pub fn span(&self) -> Span {
         let name = self.name.span;
         let end = self.value.as_ref().map_or(name.end, |value| value.span.end);
@@ -29,30 +30,32 @@ impl Entry {
     }
 }
 
-/// What a section is for.
+/// The kind of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SectionKind {
-    /// Sets defaults for the jobs behind it.
+    /// Sets defaults for later jobs.
     Global,
-    /// Is a job.
+    /// Defines a job.
     Job,
 }
 
 /// A `[section]`, or a `--name` group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
-    /// Whether it is a job.
+    /// Kind of the section.
     pub kind: SectionKind,
-    /// Its name.
+    /// Name of the section.
     pub name: Spanned,
-    /// Its options in the order they were written.
+    /// Options in the order of the text.
     pub entries: Vec<Entry>,
-    /// Whether it is of a command line: options are then applied in their order, `kb_base` too.
+    /// Whether the section comes from a command line. If so, all options are applied in their
+    /// order, including `kb_base`.
     pub in_order: bool,
 }
 
 impl Section {
-    /// An empty section; fio takes every name that starts with `global` for a global one.
+    /// Makes an empty section. As in fio, every name that starts with `global` makes a global
+    /// section.
     pub fn new(name: Spanned) -> Self {
         let kind = if name.text.starts_with("global") {
             SectionKind::Global
@@ -67,7 +70,7 @@ impl Section {
         }
     }
 
-    /// The same of a command line.
+    /// Makes an empty section of a command line.
     pub fn of_command_line(name: Spanned) -> Self {
         Section {
             in_order: true,

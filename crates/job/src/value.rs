@@ -1,6 +1,6 @@
-//! What a value's text means: sizes, times, percentages, lists, ranges, mixes, patterns.
+//! Parses the values of options: sizes, times, percentages, lists, ranges, mixes, patterns.
 //!
-//! Every function takes a text and gives the value, or a [`ValueError`] that knows which part is wrong.
+//! Every function takes a text and returns the value, or a [`ValueError`] with the wrong part.
 
 pub mod expression;
 pub mod list;
@@ -19,19 +19,19 @@ pub use split::{block_sizes, byte_zones, percent_zones};
 
 use std::ops::Range;
 
-/// What is wrong with a value.
+/// An error in a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueError {
-    /// In one sentence, without the option's name.
+    /// The message in one sentence, without the option's name.
     pub message: String,
-    /// The bytes of the value it is about; `None` is all of it.
+    /// The wrong bytes of the value; `None` is the whole value.
     pub part: Option<Range<usize>>,
-    /// What to write instead.
+    /// A value that would be accepted.
     pub help: Option<String>,
 }
 
 impl ValueError {
-    /// An error about the whole value.
+    /// Makes an error about the whole value.
     pub fn new(message: impl Into<String>) -> Self {
         ValueError {
             message: message.into(),
@@ -40,13 +40,13 @@ impl ValueError {
         }
     }
 
-    /// Adds what to write instead.
+    /// Adds help.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// Says which part of `whole` it is about. Both must be slices of one text.
+    /// Sets the wrong part of `whole`. Both must be slices of one text.
     pub fn within(mut self, whole: &str, part: &str) -> Self {
         let offset = (part.as_ptr() as usize).wrapping_sub(whole.as_ptr() as usize);
         if offset <= whole.len() && offset + part.len() <= whole.len() {
@@ -57,5 +57,5 @@ impl ValueError {
     }
 }
 
-/// A value or what is wrong with it.
+/// A value, or the error in its text.
 pub type Parsed<T> = Result<T, ValueError>;

@@ -1,24 +1,26 @@
-//! Command lines: getopt_long_only's rules, under which fio reads `--bs=4k`, `--bs 4k`, `-bs=4k` and `--runt 3`.
+//! Parses command lines by the rules of getopt_long_only(3), with which fio reads `--bs=4k`, `--bs
+//! 4k`, `-bs=4k` and `--runt 3`.
 
 use super::{Entry, Section, expand};
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
 use crate::env::Env;
 use crate::source::{Span, Spanned};
 
-/// Whether an option takes a value.
+/// Whether an option takes a value, and where the value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arity {
-    /// Never.
+    /// No value.
     None,
-    /// Only behind an equals sign.
+    /// An optional value, after an equals sign only.
     Optional,
-    /// Behind an equals sign, or the next argument unless that starts with two dashes.
+    /// An optional value, after an equals sign or in the next argument, unless that starts with two
+    /// dashes.
     Lenient,
-    /// Always; behind an equals sign, or the next argument.
+    /// A required value, after an equals sign or in the next argument.
     Required,
 }
 
-/// Whom an option is for.
+/// The owner of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     /// The program: `--output`.
@@ -27,33 +29,34 @@ pub enum Owner {
     Job,
 }
 
-/// A name that may follow the dashes.
+/// An option name that may follow the dashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
-    /// The name as it is typed.
+    /// The name as typed.
     pub name: &'static str,
-    /// What it is a name of; aliases share it.
+    /// The canonical name, which aliases share.
     pub canonical: &'static str,
-    /// Whether it has to be written in full: a beginning of it stands for others, if for any.
+    /// Whether the name must be written in full. A prefix of it matches only other names.
     pub whole: bool,
-    /// Whether it takes a value.
+    /// Whether the option takes a value.
     pub arity: Arity,
-    /// Whom it is for.
+    /// Owner of the option.
     pub owner: Owner,
 }
 
-/// A command line, taken apart.
+/// A parsed command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommandWords {
     /// Options of the program.
     pub program: Vec<Entry>,
-    /// Options before the first `--name`, and `--name` groups. Sections of the kind `Global` set defaults.
+    /// Options before the first `--name`, and the `--name` groups. Sections of the kind `Global`
+    /// set defaults.
     pub sections: Vec<Section>,
-    /// What is left: job files.
+    /// The remaining words: job files.
     pub files: Vec<Spanned>,
 }
 
-/// Takes a command line apart. Job options go to the section that the last `--name` opened.
+/// Parses a command line. Job options go to the section that the last `--name` opened.
 pub fn parse(
     args: &[String],
     known: &[Known],
@@ -123,7 +126,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The option that a name or its beginning stands for.
+    /// Finds the option by its name or by a unique prefix of the name.
     fn find(&mut self, name: &Spanned) -> Option<Known> {
         let typed = name.text.as_str();
         if let Some(exact) = self.known.iter().find(|known| known.name == typed) {
@@ -192,7 +195,7 @@ impl Parser<'_> {
     }
 }
 
-/// Name and value of `--name=value` or `-name=value`.
+/// Splits `--name=value` or `-name=value` into name and value.
 fn halves(word: &Spanned) -> (Spanned, Option<Spanned>) {
     let text = &word.text;
     let dashes = if text.starts_with("--") { 2 } else { 1 };

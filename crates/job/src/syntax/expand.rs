@@ -1,11 +1,12 @@
-//! `${VARIABLES}` and `$keywords`: what a line becomes before it is split into name and value.
+//! Expands `${VARIABLES}` in lines and `$keywords` in values.
 
 use crate::env::Env;
 use crate::value::expression;
 
-/// Replaces every `${NAME}` in a line by the variable's value, or by nothing if it is not set.
+/// Replaces every `${NAME}` in a line by the variable's value, or by nothing if the variable is not
+/// set.
 ///
-/// Returns the new line and the names that were not set. A `${` without `}` stays as it is.
+/// Returns the new line and the unset names. A `${` without `}` stays unchanged.
 pub fn variables(line: &str, env: &dyn Env) -> (String, Vec<String>) {
     let mut expanded = String::with_capacity(line.len());
     let mut unset = Vec::new();
@@ -26,9 +27,10 @@ pub fn variables(line: &str, env: &dyn Env) -> (String, Vec<String>) {
     (expanded, unset)
 }
 
-/// Replaces `$pagesize`, `$mb_memory` and `$ncpus` in a value and works out the sum that is left, if it is one.
+/// Replaces `$pagesize`, `$mb_memory` and `$ncpus` in a value, and evaluates the result if it is an
+/// arithmetic expression.
 ///
-/// `None` if the value has no keyword in it.
+/// Returns `None` if the value has no keyword.
 pub fn keywords(value: &str, env: &dyn Env) -> Option<String> {
     if !value.contains('$') {
         return None;
@@ -51,7 +53,7 @@ pub fn keywords(value: &str, env: &dyn Env) -> Option<String> {
     })
 }
 
-/// Whole numbers without a fraction, as fio's `bc` prints them.
+/// Formats a number without its fraction, as fio's `bc` prints it.
 fn format_number(number: f64) -> String {
     if number.fract() == 0.0 && number.abs() < 9e15 {
         format!("{}", number as i64)

@@ -1,17 +1,18 @@
-//! Job files: `[section]` lines, `name=value` lines, comments and `include`.
+//! Parses job files: `[section]` lines, `name=value` lines, comments and `include`.
 
 use super::{Entry, Section, expand};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::env::Env;
 use crate::source::{Span, Spanned};
 
-/// Include files may include further files, so deeply at most, as in fio.
+/// Limit on the nesting of include files, as in fio.
 const MAX_INCLUDE_DEPTH: usize = 16;
 
-/// `include` lines that are followed for one job file. Without a bound 16 files of 20 lines each would be 20^16.
+/// Limit on the `include` lines of one job file. Without it, 16 nested files of 20 lines each would
+/// be read 20^16 times.
 const MAX_INCLUDES: usize = 1000;
 
-/// Reads a job file; `-` is standard input. `from` is the place that names the file, if any.
+/// Reads a job file; `-` is standard input. `from` is the span that names the file, if any.
 pub fn read(
     path: &str,
     from: Option<Span>,
@@ -35,7 +36,7 @@ pub fn read(
     }
 }
 
-/// Parses the text of a job file that is called `name`.
+/// Parses the text of the job file `name`.
 pub fn parse(
     name: &str,
     text: String,
@@ -63,13 +64,13 @@ struct Reader<'a> {
     sections: Vec<Section>,
     path: &'a str,
     orphan_reported: bool,
-    /// The files that are being read, from the job file inwards.
+    /// Files that are being read, from the job file inwards.
     open: Vec<String>,
-    /// `include` lines so far.
+    /// Number of `include` lines so far.
     included: usize,
 }
 
-/// A line without comment and surrounding blanks, and where it starts in its source.
+/// A line without comment and surrounding blanks, and its start in the source.
 struct Line<'t> {
     text: &'t str,
     raw: &'t str,
@@ -86,7 +87,7 @@ impl Line<'_> {
     }
 }
 
-/// The lines that say something. `;` and `#` start a comment wherever they stand, as in fio.
+/// Returns the lines that are not empty. As in fio, `;` and `#` start a comment anywhere in a line.
 fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     let mut offset = 0;
     text.split_inclusive('\n').filter_map(move |whole| {
@@ -112,7 +113,7 @@ impl Reader<'_> {
     }
 
     fn header(&mut self, source: usize, line: &Line<'_>) {
-        // A `;` in a name is not a comment if the bracket closes only behind it.
+        // A `;` in a section's name does not start a comment if the closing bracket follows it.
         let text = if line.text.ends_with(']') {
             line.text
         } else {
@@ -123,7 +124,7 @@ impl Reader<'_> {
                 .at(line.span(source))
                 .help("write the name as `[name]`, alone on its line");
             self.diagnostics.push(error);
-            // Its options still belong to it, and not to the section above.
+            // The options below belong to this section, not to the section above.
             let name = Spanned::verbatim(line.text.trim_start_matches('['), line.span(source));
             self.sections.push(Section::new(name));
             return;
@@ -148,7 +149,7 @@ impl Reader<'_> {
         }
         self.included += 1;
         if self.included > MAX_INCLUDES {
-            // One error is enough, of whatever number of lines.
+            // The first line above the limit reports the error; later lines do not repeat it.
             if self.included == MAX_INCLUDES + 1 {
                 let message = format!("there are more than {MAX_INCLUDES} includes");
                 let error = Diagnostic::error(message)
@@ -224,7 +225,7 @@ impl Reader<'_> {
     }
 }
 
-/// A file's text without the byte order mark that editors on Windows put before it.
+/// Removes the byte order mark that editors on Windows put before a file's text.
 fn unmarked(text: String) -> String {
     match text.strip_prefix('\u{feff}') {
         Some(rest) => rest.to_owned(),
@@ -232,7 +233,7 @@ fn unmarked(text: String) -> String {
     }
 }
 
-/// The path of an `include` line.
+/// Returns the path of an `include` line and its span.
 fn include(source: usize, line: &Line<'_>) -> Option<(String, Span)> {
     let rest = line.text.strip_prefix("include")?;
     let path = rest.trim_start();
@@ -251,7 +252,7 @@ fn split(source: usize, line: &Line<'_>, env: &dyn Env) -> Entry {
     let (raw_name, raw_value) = halves(line.text);
     let (name, value) = halves(&expanded);
     let locate = |part: &str| {
-        // Both halves are slices of the line, so their offset in it is their place.
+        // Both halves are slices of the line, so the offset in the line gives the span.
         let start = line.start + (part.as_ptr() as usize - line.text.as_ptr() as usize);
         Span {
             source,
@@ -278,7 +279,7 @@ fn split(source: usize, line: &Line<'_>, env: &dyn Env) -> Entry {
     }
 }
 
-/// What stands left and right of the first equals sign, without blanks around it.
+/// Splits a line at the first equals sign and trims both halves.
 fn halves(line: &str) -> (&str, Option<&str>) {
     match line.split_once('=') {
         Some((name, value)) => (name.trim(), Some(value.trim())),
@@ -405,7 +406,7 @@ mod tests {
 
     #[test]
     fn includes_of_all_files_together_have_a_bound() {
-        // Twenty lines in each of sixteen files: 20^16 reads without a bound.
+        // 20 lines in each of 16 files: 20^16 reads without a limit.
         let mut env = FakeEnv::new().file("16.inc", "bs=4k\n");
         for depth in 1..16 {
             let text = format!("include {}.inc\n", depth + 1).repeat(20);
@@ -415,7 +416,7 @@ mod tests {
         assert_eq!(diagnostics.list.len(), 1, "{diagnostics}");
         let error = diagnostics.to_string();
         assert!(error.contains("more than 1000 includes"), "{error}");
-        // A file may be included often.
+        // The same file may be included repeatedly.
         let text = format!("[a]\n{}", "include 16.inc\n".repeat(1000));
         assert!(parsed(&text, &env).1.list.is_empty());
     }

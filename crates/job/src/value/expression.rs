@@ -1,9 +1,10 @@
-//! Arithmetic: `+ - * / % ^` and parentheses.
+//! Evaluates arithmetic expressions: `+ - * / % ^` and parentheses.
 
-/// Deeper nesting is refused, so that no input can exhaust the stack.
+/// Limit on nesting, so that no input exhausts the stack.
 const MAX_DEPTH: usize = 64;
 
-/// The value of an expression, or `None` if it is not one. `number` reads a number with its suffix.
+/// Evaluates an expression; `None` if the text is not an expression. `number` reads a number with
+/// its suffix.
 pub fn evaluate(text: &str, number: impl Fn(&str) -> Option<f64>) -> Option<f64> {
     let mut parser = Parser {
         rest: text,

@@ -1,12 +1,12 @@
-//! Lists: read,write,trim values, colon lists, ranges, CPU numbers.
+//! Parses lists: read,write,trim values, colon lists, ranges, CPU numbers.
 
 use super::{Parsed, ValueError, number};
 use crate::plan::{Direction, PerDirection};
 
-/// A value for each direction from `read,write,trim`.
+/// Parses `read,write,trim` into a value for each direction.
 ///
-/// An empty field keeps what `target` has. A last value that no comma follows holds for the directions behind it too.
-/// fio also takes `:` and `-` for the comma.
+/// An empty field leaves `target` unchanged. The last value also applies to the remaining
+/// directions, unless a comma follows it. As in fio, `:` and `-` may replace the comma.
 pub fn directions<T: Clone>(
     text: &str,
     target: &mut PerDirection<T>,
@@ -58,7 +58,7 @@ fn split_outside_parentheses(text: &str) -> Vec<&str> {
     .collect()
 }
 
-/// The parts of a `:` list; `\:` stands for a colon in a part.
+/// Splits a list at `:`; `\:` is a colon within a part.
 pub fn colons(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut chars = text.chars().peekable();
@@ -76,7 +76,8 @@ pub fn colons(text: &str) -> Vec<String> {
     parts
 }
 
-/// One to three ranges for reads, writes and trims: `1k-4k,8k-32k`. A reversed range is swapped, a single value is one.
+/// Parses one to three ranges for reads, writes and trims: `1k-4k,8k-32k`. A reversed range is
+/// swapped. A single value is a range of that value.
 pub fn ranges(
     text: &str,
     parse: impl Fn(&str) -> Parsed<u64>,
@@ -103,7 +104,7 @@ pub fn ranges(
     Ok(found)
 }
 
-/// `a-b` or `a:b`, smaller value first; `a` alone is `a-a`.
+/// Parses `a-b` or `a:b` and returns the smaller value first; `a` alone is `a-a`.
 pub fn range(text: &str, parse: impl Fn(&str) -> Parsed<u64>) -> Parsed<(u64, u64)> {
     let (low, high) = match text.split_once(['-', ':']) {
         Some((low, high)) => (
@@ -118,8 +119,9 @@ pub fn range(text: &str, parse: impl Fn(&str) -> Parsed<u64>) -> Parsed<(u64, u6
     Ok((low.min(high), low.max(high)))
 }
 
-/// CPU numbers as fio reads them: `0,2-5`. Of each number the digits at its start count, whatever follows, and a list ends
-/// at an empty part. Unlike in fio a part without a digit is an error: it would be CPU 0.
+/// Parses CPU numbers as fio does: `0,2-5`. Only the leading digits of each number count, and an
+/// empty part ends the list. Unlike in fio, a part without a digit is an error: fio would take it
+/// as CPU 0.
 pub fn cpu_list(text: &str) -> Parsed<Vec<u32>> {
     let mut cpus = Vec::new();
     for field in text.split(',').take_while(|field| !field.is_empty()) {
@@ -142,7 +144,7 @@ pub fn cpu_list(text: &str) -> Parsed<Vec<u32>> {
     Ok(cpus)
 }
 
-/// The number at the start of a text.
+/// Parses the number at the start of a text.
 fn leading_digits(text: &str) -> Parsed<u32> {
     let trimmed = text.trim_start();
     let unsigned = trimmed.strip_prefix('+').unwrap_or(trimmed);
@@ -159,7 +161,7 @@ fn leading_digits(text: &str) -> Parsed<u32> {
         .map_err(|_| ValueError::new(format!("`{text}` {problem}")))
 }
 
-/// Numbers and ranges: `0,2-5`.
+/// Parses numbers and ranges: `0,2-5`.
 pub fn number_list(text: &str) -> Parsed<Vec<u32>> {
     let mut cpus = Vec::new();
     for field in text.split([',', ':']).map(str::trim) {
@@ -175,10 +177,10 @@ pub fn number_list(text: &str) -> Parsed<Vec<u32>> {
     Ok(cpus)
 }
 
-/// More than Linux can be built for.
+/// Limit on CPU numbers: the largest NR_CPUS of Linux.
 const MAX_CPUS: u64 = 8192;
 
-/// NUMA node numbers: `0,2-5`; `None` is `all`.
+/// Parses NUMA node numbers: `0,2-5`; `None` is `all`.
 pub fn node_list(text: &str) -> Parsed<Option<Vec<u32>>> {
     match text.trim() {
         "all" => Ok(None),

@@ -1,9 +1,9 @@
-//! Single numbers: sizes, times, counts, percentages.
+//! Parses single numbers: sizes, times, counts, percentages.
 
 use super::{Parsed, ValueError, expression};
 use crate::plan::Extent;
 
-/// How size suffixes are read: `kb_base`.
+/// The meaning of size suffixes: `kb_base`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bytes {
     /// `kb_base=1024`, the default: `k` is 1024 and `kib` is 1000.
@@ -12,7 +12,7 @@ pub enum Bytes {
     Decimal,
 }
 
-/// The unit of a time that has none.
+/// The unit of a time without suffix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeUnit {
     /// Seconds.
@@ -24,7 +24,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// Nanoseconds in one of it.
+    /// Returns the nanoseconds of one unit.
     pub fn nanoseconds(self) -> u64 {
         match self {
             TimeUnit::Seconds => 1_000_000_000,
@@ -34,7 +34,7 @@ impl TimeUnit {
     }
 }
 
-/// A size in bytes: `4096`, `4k`, `1.5m`, `0x1000`, `(8*4k)`.
+/// Parses a size in bytes: `4096`, `4k`, `1.5m`, `0x1000`, `(8*4k)`.
 pub fn bytes(text: &str, base: Bytes) -> Parsed<u64> {
     let value = signed(text, base)?;
     u64::try_from(value).map_err(|_| {
@@ -47,18 +47,18 @@ pub fn bytes(text: &str, base: Bytes) -> Parsed<u64> {
     })
 }
 
-/// A size in bytes that may be negative: `-8k`.
+/// Parses a size in bytes that may be negative: `-8k`.
 pub fn signed_bytes(text: &str, base: Bytes) -> Parsed<i64> {
     i64::try_from(signed(text, base)?)
         .map_err(|_| ValueError::new(format!("`{text}` is too large")))
 }
 
-/// A whole number; fio allows size suffixes on counts too.
+/// Parses an integer. As in fio, counts may have size suffixes.
 pub fn integer(text: &str) -> Parsed<i64> {
     signed_bytes(text, Bytes::Binary)
 }
 
-/// `1` or `0`, perhaps with blanks around it or written as `00` or `0x1`, which fio reads too.
+/// Parses `1` or `0`. As in fio, blanks around it and the forms `00` and `0x1` are allowed.
 pub fn boolean(text: &str) -> Parsed<bool> {
     match integer(text) {
         Ok(1) => Ok(true),
@@ -67,7 +67,7 @@ pub fn boolean(text: &str) -> Parsed<bool> {
     }
 }
 
-/// A decimal fraction.
+/// Parses a decimal fraction.
 pub fn float(text: &str) -> Parsed<f64> {
     text.trim()
         .parse()
@@ -76,12 +76,13 @@ pub fn float(text: &str) -> Parsed<f64> {
         .ok_or_else(|| ValueError::new(format!("`{text}` is not a number")))
 }
 
-/// The number before a percent sign; `None` without one. As in fio `%%` is one sign: Python's ConfigParser writes it.
+/// Returns the number before a percent sign; `None` without one. As in fio, `%%` is one sign:
+/// Python's ConfigParser writes it.
 pub fn before_percent_sign(text: &str) -> Option<&str> {
     text.ends_with('%').then(|| text.trim_end_matches('%'))
 }
 
-/// A whole number of per cent from 0 to 100; the sign may follow.
+/// Parses an integer percentage from 0 to 100, with or without the sign.
 pub fn percent(text: &str) -> Parsed<u8> {
     let number = before_percent_sign(text).unwrap_or(text);
     match integer(number)? {
@@ -92,7 +93,7 @@ pub fn percent(text: &str) -> Parsed<u8> {
     }
 }
 
-/// A size, or a percentage of one: `20%`.
+/// Parses a size or a percentage: `20%`.
 pub fn extent(text: &str, base: Bytes) -> Parsed<Extent> {
     if let Some(number) = before_percent_sign(text) {
         let value = float(number)?;
@@ -109,7 +110,7 @@ pub fn extent(text: &str, base: Bytes) -> Parsed<Extent> {
     bytes(text, base).map(Extent::Bytes)
 }
 
-/// A time in nanoseconds: `10`, `1.5s`, `100ms`, `2m`.
+/// Parses a time and returns nanoseconds: `10`, `1.5s`, `100ms`, `2m`.
 pub fn time_ns(text: &str, unit: TimeUnit) -> Parsed<u64> {
     let trimmed = text.trim();
     time_trimmed(trimmed, unit).map_err(|error| error.within(text, trimmed))
@@ -117,7 +118,7 @@ pub fn time_ns(text: &str, unit: TimeUnit) -> Parsed<u64> {
 
 fn time_trimmed(text: &str, unit: TimeUnit) -> Parsed<u64> {
     if text.starts_with('(') {
-        // In expressions fio counts in microseconds whatever the option's unit is.
+        // In expressions, fio counts in microseconds, regardless of the option's unit.
         let number = |part: &str| time_f64(part, TimeUnit::Microseconds).map(|ns| ns / 1e3);
         return evaluate(text, number).and_then(|us| nanoseconds(text, us * 1e3));
     }
@@ -162,7 +163,7 @@ fn time_f64(text: &str, unit: TimeUnit) -> Option<f64> {
 }
 
 fn signed(text: &str, base: Bytes) -> Parsed<i128> {
-    // Places of errors count from the start of what was given, leading blanks included.
+    // Error positions count from the start of the given text, including leading blanks.
     let trimmed = text.trim();
     signed_trimmed(trimmed, base).map_err(|error| error.within(text, trimmed))
 }
@@ -217,7 +218,7 @@ fn size_f64(text: &str, base: Bytes) -> Option<f64> {
     }
 }
 
-/// Splits `4kib` behind the digits; hexadecimal digits belong to the number.
+/// Splits `4kib` after the digits; hexadecimal digits belong to the number.
 fn number_and_suffix(text: &str) -> (&str, &str) {
     let hex = text
         .get(..2)
@@ -249,7 +250,8 @@ fn fraction(digits: &str) -> Option<f64> {
     }
 }
 
-/// What a size suffix multiplies by. fio swaps only the three-letter forms with `kb_base`: `4ki` is `4k`.
+/// Returns the multiplier of a size suffix. As in fio, `kb_base` swaps only the three-letter forms:
+/// `4ki` is `4k`.
 fn multiplier(suffix: &str, base: Bytes) -> Option<i64> {
     let suffix = suffix.to_ascii_lowercase();
     let (letter, rest) = match suffix.as_str() {
@@ -273,7 +275,7 @@ mod tests {
 
     #[test]
     fn size_suffixes_follow_kb_base() {
-        // Measured with fio 3.33.
+        // Values measured with fio 3.33.
         for (text, binary, decimal) in [
             ("4096", 4096, 4096),
             ("4k", 4096, 4000),

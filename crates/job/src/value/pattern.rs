@@ -1,19 +1,20 @@
-//! Byte patterns of `buffer_pattern` and `verify_pattern`: `0xdeadbeef`, `"text"`, `-12`, `%o`, `'file'`.
+//! Parses the byte patterns of `buffer_pattern` and `verify_pattern`: `0xdeadbeef`, `"text"`,
+//! `-12`, `%o`, `'file'`.
 
 use super::{Parsed, ValueError};
 use crate::plan::PatternPart;
 
-/// Longest pattern. fio 3.33 takes 512 bytes, later versions take this much.
+/// Limit on a pattern, in bytes. fio 3.33 allows 512 bytes, later versions allow this length.
 pub(crate) const MAX_PATTERN_BYTES: usize = 128 << 10;
 
 /// fio's limit on the number of `%o` in a pattern.
 const MAX_OFFSET_FIELDS: usize = 8;
 
-/// Bytes of a `%o`.
+/// Length of a `%o` field in bytes.
 const OFFSET_FIELD_BYTES: usize = 8;
 
-/// A pattern without fields. `read_file` gives the contents of a file named in single quotes, `MAX_PATTERN_BYTES` of them or
-/// more.
+/// Parses a pattern without fields. `read_file` returns at least the first `MAX_PATTERN_BYTES`
+/// bytes of a file named in single quotes, or the whole file if it is shorter.
 pub fn pattern(text: &str, read_file: impl Fn(&str) -> Option<Vec<u8>>) -> Parsed<Vec<u8>> {
     let parts = pattern_with_fields(text, read_file)?;
     let mut bytes = Vec::new();
@@ -28,7 +29,7 @@ pub fn pattern(text: &str, read_file: impl Fn(&str) -> Option<Vec<u8>>) -> Parse
     Ok(bytes)
 }
 
-/// A pattern with `%o` fields.
+/// Parses a pattern with `%o` fields.
 pub fn pattern_with_fields(
     text: &str,
     read_file: impl Fn(&str) -> Option<Vec<u8>>,
@@ -66,7 +67,8 @@ pub fn pattern_with_fields(
     Ok(parts)
 }
 
-/// The first part and the text behind it. Of a file no more than `left_bytes` are taken, as in fio.
+/// Parses the first part and returns it with the rest of the text. As in fio, at most `left_bytes`
+/// bytes of a file are used.
 fn next_part<'t>(
     text: &'t str,
     left_bytes: usize,
@@ -105,8 +107,8 @@ fn is_hexadecimal(text: &str) -> bool {
     start.len() > 2 && start[..2].eq_ignore_ascii_case(b"0x") && start[2].is_ascii_hexdigit()
 }
 
-/// `0xdead` is the bytes de ad; with an odd number of digits the first byte is the first digit. A 0 before an `x` begins the
-/// next number: `0xff0x14` is ff 14.
+/// Parses `0xdead` into the bytes de ad. With an odd number of digits, the first byte is the first
+/// digit. A 0 before an `x` begins the next number: `0xff0x14` is ff 14.
 fn hexadecimal(text: &str) -> Parsed<(Vec<u8>, &str)> {
     let digits = &text[2..];
     let mut end = digits
@@ -130,8 +132,9 @@ fn hexadecimal(text: &str) -> Parsed<(Vec<u8>, &str)> {
     Ok((bytes, rest))
 }
 
-/// A signed decimal number of 32 bits: its bytes, lowest first, without leading zeros. It ends before the next `0x`: `-120xff` is
-/// -12 and ff. As in fio, only a decimal number may have a blank before it.
+/// Parses a signed decimal number of 32 bits into its bytes, least significant first, without
+/// leading zeros. The number ends before the next `0x`: `-120xff` is -12 and ff. As in fio, only a
+/// decimal number may have a blank before it.
 fn decimal(text: &str) -> Parsed<(Vec<u8>, &str)> {
     let number = text.trim_start();
     let unsigned = number.strip_prefix(['-', '+']).unwrap_or(number);
@@ -176,7 +179,7 @@ mod tests {
 
     #[test]
     fn patterns_are_fios() {
-        // Measured with fio 3.33.
+        // Values measured with fio 3.33.
         for (text, bytes) in [
             ("0xdeadface", "deadface"),
             ("0xdea", "0dea"),

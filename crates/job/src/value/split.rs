@@ -1,12 +1,12 @@
-//! Weighted mixes: `bssplit` and the zones of `random_distribution`.
+//! Parses weighted mixes: `bssplit` and the zones of `random_distribution`.
 
 use super::number::{self, Bytes};
 use super::{Parsed, ValueError};
 use crate::plan::{BlockSize, ByteZone, Direction, PerDirection, PercentZone};
 
-/// `bssplit`: `size/percent:size/percent,...`. Blank percentages share what is left.
+/// Parses `bssplit`: `size/percent:size/percent,...`. Blank percentages share the rest of 100.
 ///
-/// Sums below 100 are filled up at the largest size, as fio does.
+/// As in fio, the largest size gets the rest of a sum below 100.
 pub fn block_sizes(text: &str, base: Bytes) -> Parsed<PerDirection<BlockSize>> {
     per_direction(text, |field| {
         let parts = weighted(field, "100 per cent of the blocks", |size| {
@@ -27,7 +27,8 @@ pub fn block_sizes(text: &str, base: Bytes) -> Parsed<PerDirection<BlockSize>> {
     })
 }
 
-/// `zoned:access/size:...`, both in per cent. The accesses must add up to 100; blank sizes share the rest of the file.
+/// Parses `zoned:access/size:...`, both in per cent. The accesses must add up to 100; blank sizes
+/// share the rest of the file.
 pub fn percent_zones(text: &str) -> Parsed<PerDirection<Vec<PercentZone>>> {
     per_direction(text, |field| {
         let zones = zones(field, |size| match size {
@@ -46,7 +47,7 @@ pub fn percent_zones(text: &str) -> Parsed<PerDirection<Vec<PercentZone>>> {
     })
 }
 
-/// `zoned_abs:access/bytes:...`. The accesses must add up to 100.
+/// Parses `zoned_abs:access/bytes:...`. The accesses must add up to 100.
 pub fn byte_zones(text: &str, base: Bytes) -> Parsed<PerDirection<Vec<ByteZone>>> {
     per_direction(text, |field| {
         let zones = zones(field, |size| match size {
@@ -63,7 +64,7 @@ pub fn byte_zones(text: &str, base: Bytes) -> Parsed<PerDirection<Vec<ByteZone>>
     })
 }
 
-/// One field for all directions, or one each; with two, trims take the second.
+/// Parses one field for all directions, or one for each. Trims use the second of two fields.
 fn per_direction<T: Clone>(
     text: &str,
     parse: impl Fn(&str) -> Parsed<T>,
@@ -82,14 +83,14 @@ fn per_direction<T: Clone>(
     }))
 }
 
-/// `value/weight` pairs; blank weights share what is left of 100.
+/// Parses `value/weight` pairs; blank weights share the rest of 100.
 fn weighted(
     field: &str,
     whole: &str,
     parse: impl Fn(&str) -> Parsed<u64>,
 ) -> Parsed<Vec<(u64, u8)>> {
     let mut parts: Vec<(u64, Option<u8>)> = Vec::new();
-    // As in fio, a colon may stand at the end.
+    // As in fio, the list may end with a colon.
     let listed = field.strip_suffix(':').unwrap_or(field);
     for part in listed.split(':') {
         let (value, weight) = part.split_once('/').unwrap_or((part, ""));
@@ -108,7 +109,7 @@ fn weighted(
         .collect())
 }
 
-/// Gives every blank weight an equal share of what is left of 100; the last takes the remainder.
+/// Gives every blank weight an equal share of the rest of 100. The last blank gets the remainder.
 fn share_rest(weights: impl Iterator<Item = Option<u8>> + Clone, whole: &str) -> Parsed<Vec<u8>> {
     let sum: u32 = weights.clone().flatten().map(u32::from).sum();
     if sum > 100 {
@@ -130,7 +131,7 @@ fn share_rest(weights: impl Iterator<Item = Option<u8>> + Clone, whole: &str) ->
         .collect())
 }
 
-/// `access/size` pairs.
+/// Parses `access/size` pairs.
 fn zones<T>(field: &str, parse: impl Fn(&str) -> Parsed<T>) -> Parsed<Vec<(u8, T)>> {
     let mut found = Vec::new();
     for part in field.split(':') {
