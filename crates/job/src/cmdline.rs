@@ -1,4 +1,4 @@
-//! Options of the program itself: where output goes, in which format, and what else to do than run.
+//! Options of the program itself: output file, output format, and actions other than a run.
 
 mod table;
 
@@ -12,10 +12,10 @@ use crate::syntax::command_line::{Known, Owner};
 use crate::value::ValueError;
 use table::Word;
 
-/// What the program's options say.
+/// The values of the program's options.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandLine {
-    /// What to do.
+    /// The action of the program.
     pub action: Action,
     /// `--output-format`, `--minimal`: the formats to print, in this order.
     pub formats: Vec<OutputFormat>,
@@ -27,11 +27,11 @@ pub struct CommandLine {
     pub output: Option<String>,
     /// `--eta`: whether progress is shown.
     pub eta: Eta,
-    /// `--eta-interval` in nanoseconds: how often progress is shown.
+    /// `--eta-interval`: interval between updates of the progress, in nanoseconds.
     pub eta_interval_ns: u64,
-    /// `--eta-newline` in nanoseconds: how often it begins a new line.
+    /// `--eta-newline`: interval between new lines of the progress, in nanoseconds.
     pub eta_newline_ns: Option<u64>,
-    /// `--status-interval` in nanoseconds: how often a full report is printed.
+    /// `--status-interval`: interval between full reports, in nanoseconds.
     pub status_interval_ns: Option<u64>,
     /// `--parse-only`: stop before any I/O.
     pub parse_only: bool,
@@ -39,36 +39,37 @@ pub struct CommandLine {
     pub showcmd: bool,
     /// `--readonly`: refuse jobs that write.
     pub readonly: bool,
-    /// `--bandwidth-log`: write a log of all jobs' bandwidth together; the value starts the files' names.
+    /// `--bandwidth-log`: log the bandwidth of all jobs together; the value is the prefix of the
+    /// file names.
     pub bandwidth_log: Option<String>,
-    /// `--idle-prof`: report how idle the processors were.
+    /// `--idle-prof`: report the idle time of the CPUs.
     pub idle_profile: Option<IdleProfile>,
     /// `--section`: run these sections only.
     pub sections: Vec<Spanned>,
     /// `--warnings-fatal`.
     pub warnings_fatal: bool,
-    /// `--max-jobs`: how many clones are allowed, where that is more than usual.
+    /// `--max-jobs`: limit on clones, if higher than the default.
     pub max_jobs: Option<u32>,
-    /// `--aux-path`: where files that a run makes beside its data go.
+    /// `--aux-path`: directory of the files that a run writes besides its data.
     pub aux_path: Option<String>,
-    /// `--allow-overwrite`: block devices that may be overwritten whatever they carry.
+    /// `--allow-overwrite`: block devices that may be overwritten regardless of their contents.
     pub allow_overwrite: Vec<String>,
-    /// `--allow-in-use`: those of them that may be written even while others use them.
+    /// `--allow-in-use`: devices of `--allow-overwrite` that may be written even while in use.
     pub allow_in_use: Vec<String>,
 }
 
-/// What to do.
+/// The action of the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Run the jobs.
     Run,
-    /// `--version`
+    /// `--version`.
     Version,
-    /// `--help`
+    /// `--help`.
     Help,
-    /// `--cmdhelp`: help on one option, or on all.
+    /// `--cmdhelp`: help for one option, or for all.
     CommandHelp(Option<String>),
-    /// `--enghelp`: help on one engine and perhaps one of its options, or a list of engines.
+    /// `--enghelp`: help for one engine or one of its options, or a list of engines.
     EngineHelp(Option<String>),
 }
 
@@ -88,16 +89,16 @@ pub enum OutputFormat {
 /// `--idle-prof`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdleProfile {
-    /// All processors together.
+    /// All CPUs together.
     System,
-    /// Each processor too.
+    /// Each CPU as well.
     PerCpu,
 }
 
 /// `--eta`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Eta {
-    /// When the output is a terminal.
+    /// If the output is a terminal.
     Auto,
     /// Always.
     Always,
@@ -132,7 +133,8 @@ impl Default for CommandLine {
     }
 }
 
-/// The program's names, for the parser of command lines. Letters come first, so that they are exact matches.
+/// Returns the program's option names, for the command line parser. The short name precedes the
+/// long name.
 pub fn known() -> impl Iterator<Item = Known> {
     OPTIONS.iter().flat_map(|option| {
         [option.short, option.name]
@@ -148,7 +150,7 @@ pub fn known() -> impl Iterator<Item = Known> {
     })
 }
 
-/// What the entries say; errors go to `diagnostics`.
+/// Interprets the entries; errors go to `diagnostics`.
 pub fn interpret(entries: &[Entry], diagnostics: &mut Diagnostics) -> CommandLine {
     let mut command = CommandLine::default();
     for entry in entries {

@@ -1,4 +1,4 @@
-//! From the words of a command line to what is to be done.
+//! Parses the arguments of a command line into the program's options and a plan.
 
 use crate::cmdline::{self, Action, CommandLine};
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -11,30 +11,33 @@ use crate::syntax::command_line::{self, Known};
 use crate::syntax::ini;
 use std::ffi::OsString;
 
-/// Most clones of all jobs together unless `--max-jobs` says otherwise, as in fio: more are a slip of the pen.
+/// Limit on the clones of all jobs together, as in fio. More are probably a typing error;
+/// `--max-jobs` raises the limit.
 const MOST_JOBS: u32 = 4096;
 
-/// What was asked for.
+/// A parsed command line with its job files.
 #[derive(Debug, Clone)]
 pub struct Parsed {
-    /// What the program's options say.
+    /// The program's options.
     pub command: CommandLine,
-    /// The jobs; empty when the action is not to run.
+    /// The jobs; empty if the action is not a run.
     pub plan: Plan,
-    /// For `--showcmd`: one command line for the command line's own jobs with the first file, and for each further file.
+    /// For `--showcmd`: one command line for the jobs of the command line with the first file, and
+    /// one for each further file.
     pub command_lines: Vec<String>,
-    /// The same as job files: each has all that its includes and variables stand for.
+    /// The same jobs as job files, with all includes and variables expanded.
     pub job_files: Vec<String>,
-    /// Warnings to show before anything runs.
+    /// Warnings to show before the run.
     pub warnings: Diagnostics,
 }
 
-/// Parses the arguments that follow the program's name. Either all is well, or every error is in the diagnostics.
+/// Parses the arguments after the program's name. The error holds every diagnostic.
 pub fn parse(args: &[OsString], env: &dyn Env) -> Result<Parsed, Diagnostics> {
     parse_for(args, false, env)
 }
 
-/// As [`parse`], for a target that may bring the engine with it: then nothing is said of the engine that the job names.
+/// Parses as [`parse`] does, for a target that may determine the engine. Then `iodepth` is not
+/// checked against the job's `ioengine`.
 pub fn parse_for(
     args: &[OsString],
     engine_of_target: bool,

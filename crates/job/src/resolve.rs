@@ -1,4 +1,5 @@
-//! Sections to a plan: globals are inherited, options applied, jobs settled, groups numbered.
+//! Turns sections into a plan: inherits global options, applies options, checks each job, numbers
+//! the groups.
 
 mod apply;
 mod rates;
@@ -13,26 +14,28 @@ use crate::source::{Span, Spanned};
 use crate::syntax::{Section, SectionKind};
 use std::collections::BTreeSet;
 
-/// Sections that share their globals: the command line with the first job file, then each further job file.
+/// Sections with common global options: the command line with the first job file, then each further
+/// job file.
 pub type Unit = Vec<Section>;
 
-/// Files of all clones of all jobs together. Each takes memory for its name, size and place.
+/// Limit on the files of all clones of all jobs together. Each file takes memory for its name, size
+/// and position.
 const MAX_FILES: u64 = 4 << 20;
 
-/// What the command line says about the jobs.
+/// Settings of the command line that apply to all jobs.
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {
-    /// `--section`: take these jobs only; empty is all.
+    /// `--section`: run only these jobs; empty is all.
     pub sections: Vec<Spanned>,
     /// `--readonly`: refuse jobs that write or trim.
     pub readonly: bool,
-    /// Whether the target brings its engine with it, whatever the jobs say.
+    /// Whether the target determines the engine, regardless of `ioengine`.
     pub engine_of_target: bool,
-    /// Nothing is run, so that there need not be a job.
+    /// Whether the plan is only parsed. Then a plan without a job is not an error.
     pub parse_only: bool,
 }
 
-/// Makes the plan. It is complete only if `diagnostics` has no errors afterwards.
+/// Makes the plan. The plan is complete only if `diagnostics` has no errors afterwards.
 pub fn resolve(
     units: &[Unit],
     wishes: &Wishes,
@@ -60,17 +63,17 @@ struct Resolver<'a> {
     wishes: &'a Wishes,
     diagnostics: &'a mut Diagnostics,
     plan: Plan,
-    /// Of each job in the plan: its header, and its `wait_for`.
+    /// For each job of the plan: the spans of its header and its `wait_for`.
     places: Vec<(Span, Option<Span>)>,
-    /// Of each job in the plan: its `exit_what`.
+    /// For each job of the plan: its `exit_what`.
     exit_whats: Vec<ExitWhat>,
-    /// Whether some job has `exitall`.
+    /// Whether any job has `exitall`.
     exitall: bool,
-    /// Names of `--section` that were met.
+    /// Names of `--section` that exist.
     met: BTreeSet<String>,
 }
 
-/// An option of single engines in a global section: some job behind it must have such an engine.
+/// An engine-specific option in a global section. At least one later job must use such an engine.
 struct GlobalEngineOption {
     row: &'static Row,
     span: Span,
@@ -78,7 +81,8 @@ struct GlobalEngineOption {
 }
 
 impl Resolver<'_> {
-    /// `walled`: the first job of a further job file waits for all jobs before it.
+    /// Resolves one unit. `walled`: the first job of a further job file waits for all jobs before
+    /// it.
     fn unit(&mut self, unit: &Unit, mut walled: bool) {
         let mut globals = Builder::new();
         let mut engine_options: Vec<GlobalEngineOption> = Vec::new();
@@ -144,7 +148,7 @@ impl Resolver<'_> {
         builder.job.given = found.given;
         builder.job.name = match builder.name.clone() {
             Some(name) => {
-                // As in fio, files are named after the section.
+                // As in fio, file names contain the section's name.
                 let section = &section.name.text;
                 builder.job.files.section = (name != *section).then(|| section.clone());
                 name
@@ -168,7 +172,8 @@ impl Resolver<'_> {
         self.places.push((section.name.span, wait_for));
     }
 
-    /// fio counts a group up at `stonewall` and `new_group`, except before the first job.
+    /// Returns the job's group. As in fio, `stonewall` and `new_group` begin a new group, except
+    /// before the first job.
     fn group_of(&self, job: &Job, new_group: bool) -> u32 {
         match self.plan.jobs.last() {
             None => 0,
@@ -205,7 +210,7 @@ impl Resolver<'_> {
         self.plan
     }
 
-    /// As in fio, `exitall` of one job is that of all, each with its own `exit_what`.
+    /// As in fio, `exitall` of one job applies to all jobs, each with its own `exit_what`.
     fn exit_all(&mut self) {
         for (job, what) in self.plan.jobs.iter_mut().zip(&self.exit_whats) {
             job.schedule.exitall = Some(*what);
@@ -222,7 +227,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// All files are kept in memory while jobs run.
+    /// Checks the number of files, because the runner keeps all of them in memory.
     fn check_files(&mut self) {
         let mut files = 0_u64;
         for (job, (header, _)) in self.plan.jobs.iter().zip(&self.places) {
@@ -240,7 +245,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// `wait_for` names exactly one job, and that one comes before.
+    /// Checks that `wait_for` names exactly one earlier job.
     fn check_waits(&mut self) {
         for (index, job) in self.plan.jobs.iter().enumerate() {
             let Some(name) = &job.schedule.wait_for else {

@@ -30,17 +30,17 @@ impl Word<'_> {
 
 /// An option of the program.
 pub struct ProgramOption {
-    /// The name behind the dashes.
+    /// The name after the dashes.
     pub name: &'static str,
-    /// A letter for a single dash; "" is none.
+    /// The letter after a single dash; "" is none.
     pub short: &'static str,
-    /// Whether it takes a value.
+    /// Whether the option takes a value.
     pub arity: Arity,
-    /// What stands for the value in help; "" is none.
+    /// Placeholder of the value in help; "" is none.
     pub value: &'static str,
-    /// What it does.
+    /// Description of the option.
     pub doc: &'static str,
-    /// How it stands beside fio's.
+    /// Support, compared with fio.
     pub status: Status,
     pub(super) apply: Apply,
 }

@@ -1,4 +1,4 @@
-//! The options of one section onto a job, with every error of the section.
+//! Applies the options of one section to a job, and reports every error of the section.
 
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
 use crate::env::Env;
@@ -8,25 +8,26 @@ use crate::source::Span;
 use crate::syntax::{Entry, Section};
 use crate::value::{Bytes, ValueError};
 
-/// What a section held.
+/// The options of a section.
 pub(super) struct Found {
-    /// Its options in the order they were written, for the report.
+    /// All options in the order of the section, for the report.
     pub(super) given: Vec<GivenOption>,
-    /// Those that belong to single engines.
+    /// Engine-specific options.
     pub(super) engine_options: Vec<(&'static Row, Span)>,
 }
 
-/// Whether an engine has this option.
+/// Whether the option applies to the engine.
 pub(super) fn has_option(engine: Engine, row: &Row) -> bool {
     let engines: &[&str] = match engine {
-        // It becomes one of these.
+        // The backend choice picks one of these.
         Engine::Auto => &["io_uring", "libaio", "psync"],
         _ => &[engine.name()],
     };
     row.engines.is_empty() || row.engines.iter().any(|name| engines.contains(name))
 }
 
-/// Whether the job named an engine that is refused. Then that is the error, and not the engine's options.
+/// Whether the job's engine is refused. If so, its engine-specific options are not checked: the
+/// engine is the error.
 pub(super) fn is_engine_refused(builder: &Builder) -> bool {
     builder
         .engine
@@ -34,8 +35,8 @@ pub(super) fn is_engine_refused(builder: &Builder) -> bool {
         .is_some_and(|name| engines::engine(name).is_err())
 }
 
-/// Applies a section. In a job file `kb_base` comes first, as it decides how sizes are read; of an option given twice, the
-/// last wins.
+/// Applies a section. In a job file, `kb_base` is applied first, because it determines how sizes
+/// are read. If an option is given twice, the last value wins.
 pub(super) fn section(
     builder: &mut Builder,
     section: &Section,
@@ -62,7 +63,7 @@ pub(super) fn section(
                 .map_or(String::new(), |value| value.text.clone()),
         });
     }
-    // An engine that is refused is told once, and its options are not held against the job.
+    // A refused engine is reported once, and engine-specific options are not checked against it.
     let engine_entry = rows.iter().rfind(|(_, row)| row.name == "ioengine");
     let refused_engine = match engine_entry.and_then(|(entry, _)| entry.value.as_ref()) {
         Some(value) => engines::engine(&value.text).is_err(),
@@ -88,7 +89,8 @@ pub(super) fn section(
     found
 }
 
-/// Options that decide how others are read come before them; as in fio, `kb_base` does not on a command line.
+/// Order in which options are applied: options that determine how others are read come first. As in
+/// fio, `kb_base` keeps its position on a command line.
 fn rank(name: &str, in_order: bool) -> u8 {
     match name {
         "kb_base" if !in_order => 0,
@@ -123,7 +125,8 @@ fn apply(
     (row.apply)(builder, &Given { text, env }).map_err(|error| Box::new(wrong(entry, row, error)))
 }
 
-/// Under `kb_base=1024`, fio reads `4KiB` as 4000 bytes. Who writes it means 4096.
+/// Warns about suffixes such as `KiB`: under `kb_base=1024`, fio reads `4KiB` as 4000 bytes, but
+/// the user means 4096.
 fn swapped_suffix(builder: &Builder, entry: &Entry, row: &Row) -> Option<Diagnostic> {
     let is_size = matches!(
         row.kind,
@@ -191,7 +194,7 @@ fn unknown(entry: &Entry) -> Diagnostic {
         _ => entry.span(),
     };
     let error = with_unset_vars(Diagnostic::error(message).at(span), entry);
-    // `iodepth 4` and `rw: read` lack only the equals sign.
+    // In `iodepth 4` and `rw: read`, only the equals sign is missing.
     if let Some((first, rest)) = name.split_once([' ', '\t', ':'])
         && options::find(first).is_some()
         && entry.value.is_none()

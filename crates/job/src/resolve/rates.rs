@@ -1,4 +1,4 @@
-//! Rules of rates: which exclude each other.
+//! Checks the rate options: which exclude each other, and which is the smaller.
 
 use super::settle::Settler;
 use crate::options::Builder;
@@ -9,7 +9,7 @@ impl Settler<'_> {
         let s = &b.job.schedule;
         let has_any =
             |rates: &PerDirection<Option<u64>>| rates.iter().any(|(_, rate)| rate.is_some());
-        // As in fio, also when they are for different directions.
+        // As in fio, the options exclude each other even for different directions.
         for (bytes, ios, names) in [
             (&s.rate_bytes, &s.rate_iops, ["rate", "rate_iops"]),
             (

@@ -1,4 +1,4 @@
-//! Rules that need several options of a job: what overrides what, what excludes what.
+//! Rules between several options of a job: which overrides which, which exclude each other.
 
 use super::MAX_FILES;
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -13,11 +13,11 @@ const SECOND_NS: u64 = 1_000_000_000;
 pub(super) struct Settler<'a> {
     pub(super) env: &'a dyn Env,
     pub(super) diagnostics: &'a mut Diagnostics,
-    /// The job's name, for rules that no single option breaks.
+    /// The span of the job's name, for errors that belong to no single option.
     pub(super) header: Span,
     /// `--readonly`.
     pub(super) readonly: bool,
-    /// Whether the target brings its engine with it.
+    /// Whether the target determines the engine, regardless of `ioengine`.
     pub(super) engine_of_target: bool,
 }
 
@@ -52,7 +52,7 @@ impl Settler<'_> {
         self.diagnostics.push(warning);
     }
 
-    /// `bssplit` goes before `bsrange`, which goes before `bs`, whatever their order.
+    /// `bssplit` overrides `bsrange`, which overrides `bs`, in any order.
     fn block_sizes(&mut self, b: &mut Builder) {
         b.job.workload.block_size = PerDirection::from_fn(|direction| {
             if let Some(split) = &b.bssplit {
@@ -101,7 +101,7 @@ impl Settler<'_> {
         self.size_against_block(b);
     }
 
-    /// No file is longer than offsets reach.
+    /// Checks that sizes and offsets fit into `off_t`.
     fn ends_of_files(&mut self, b: &Builder) {
         let files = &b.job.files;
         let bytes = |extent| match extent {
@@ -123,7 +123,7 @@ impl Settler<'_> {
         }
     }
 
-    /// A file must hold at least one block.
+    /// Checks that each file holds at least one block.
     fn size_against_block(&mut self, b: &Builder) {
         let workload = &b.job.workload;
         let smallest = workload
@@ -144,7 +144,7 @@ impl Settler<'_> {
         }
         let (option, bytes) = match (files.filesize, files.size) {
             (Some((_, high)), _) => ("filesize", high),
-            // Too many files are an error of their own.
+            // Too many files are reported by another check.
             (None, Some(Extent::Bytes(bytes))) if u64::from(files.nrfiles) <= MAX_FILES => {
                 ("size", bytes / u64::from(files.nrfiles))
             }
@@ -199,7 +199,7 @@ impl Settler<'_> {
     fn io_method(&mut self, b: &mut Builder) {
         let io = &mut b.job.io;
         let depth = io.iodepth;
-        // As in fio, 0 and too much both mean the whole depth.
+        // As in fio, 0 and numbers above `iodepth` both mean the whole depth.
         io.batch_submit = io
             .batch_submit
             .map(|n| if n == 0 { depth } else { n.min(depth) });
@@ -233,7 +233,8 @@ impl Settler<'_> {
         }
     }
 
-    /// A pool or an image must be named, and neither grows until it is full.
+    /// Checks the options of a Ceph job: a pool or image must be named, and some file options are
+    /// refused.
     fn ceph(&mut self, b: &mut Builder) {
         let engine = b.job.io.engine;
         if !engine.is_ceph() {
@@ -305,7 +306,8 @@ impl Settler<'_> {
         let schedule = &mut b.job.schedule;
         if b.thinktime.pause_ns > 0 {
             b.thinktime.spin_ns = b.thinktime.spin_ns.min(b.thinktime.pause_ns);
-            // With both, a pause is due by whichever comes first; the default of one block would leave nothing to iotime.
+            // With both options, the one that is reached first causes a pause. The default of one
+            // block would always be reached before `thinktime_iotime`.
             if b.thinktime.iotime_ns > 0 && !b.given.contains_key("thinktime_blocks") {
                 b.thinktime.blocks = u32::MAX;
             }
@@ -353,7 +355,7 @@ impl Settler<'_> {
     }
 
     fn verify(&mut self, b: &mut Builder) {
-        // As in fio, a pattern alone asks for its check.
+        // As in fio, `verify_pattern` without `verify` selects `verify=pattern`.
         let pattern_alone = b.verify.pattern.is_some() && !b.is_given("verify");
         let method = match b.verify_method {
             None if pattern_alone => VerifyMethod::Pattern,
@@ -381,7 +383,8 @@ impl Settler<'_> {
         b.job.verify = Some(b.verify.clone());
     }
 
-    /// fio writes nothing then, reads nothing back, and reports writes that it has not done.
+    /// Reports `verify_only` without `verify`. fio then writes nothing, reads nothing back, and
+    /// reports writes that it has not done.
     fn verify_only_without_method(&mut self, b: &Builder) {
         let message = "`verify_only` without `verify`: nothing would be written, and nothing read";
         let error = Diagnostic::error(message).at(self.place(b, "verify_only"));
@@ -389,7 +392,7 @@ impl Settler<'_> {
             .push(error.help("add verify= with the method of the job that wrote"));
     }
 
-    /// What is read back must be known.
+    /// Warns about a job that never reaches its verify phase.
     fn verify_phase(&mut self, b: &Builder) {
         let job = &b.job;
         let reads_back = b.verify.do_verify && job.workload.rw.has(Direction::Write);
@@ -402,7 +405,8 @@ impl Settler<'_> {
         }
     }
 
-    /// The interval must divide every block size; blocks of several sizes get a header at each smallest one.
+    /// Makes the interval a divisor of every block size. Blocks of several sizes get a header at
+    /// each multiple of their common divisor.
     fn verify_interval(&mut self, b: &mut Builder) {
         let sizes = &b.job.workload.block_size.write;
         let (min, max) = (sizes.min(), sizes.max());
@@ -410,7 +414,7 @@ impl Settler<'_> {
             BlockSize::Split(split) if b.job.workload.bs_unaligned => {
                 split.iter().fold(0, |common, part| gcd(common, part.0))
             }
-            // They are rounded to multiples of the smallest.
+            // Block sizes are rounded to multiples of the smallest.
             BlockSize::Split(_) => min,
             _ => gcd(min, max),
         };
@@ -441,7 +445,8 @@ impl Settler<'_> {
         }
     }
 
-    /// A trace goes before `rw`; what only a pattern can do has no effect on it.
+    /// Sets the replay of a job. A trace overrides `rw`, and options that apply only to a pattern
+    /// have no effect.
     fn replay(&mut self, b: &mut Builder) {
         if b.replay.traces.is_empty() {
             let options = ["replay_no_stall", "replay_redirect", "replay_time_scale"];

@@ -1,4 +1,4 @@
-//! Plans made from whole job files and command lines.
+//! Tests of plans made from whole job files and command lines.
 
 mod without_effect;
 
@@ -65,7 +65,7 @@ fn section_chooses_from_job_files_and_from_the_command_line() {
         jobs.into_iter().map(|job| job.name).collect()
     };
     assert_eq!(names("x.fio --section=b"), ["b"]);
-    // As in fio 3.33.
+    // Same values as fio 3.33.
     assert_eq!(names("x.fio --section=b --name=c --size=1m"), ["b"]);
 }
 
@@ -387,7 +387,7 @@ fn too_many_files_are_one_error() {
         assert!(told.contains("more than 4194304"), "{told}");
         assert!(!told.contains("smaller than"), "{told}");
     }
-    // What is small because it is divided among files that may be is an error.
+    // A small file is an error also if `size` is divided among several files.
     assert!(errors("size=1m\nnrfiles=1024").contains("a file of 1024 bytes is smaller"));
 }
 

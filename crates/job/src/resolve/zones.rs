@@ -1,4 +1,4 @@
-//! Rules of zones: a mode and a size belong together.
+//! Checks the zone options: a zone mode and a zone size need each other.
 
 use super::settle::Settler;
 use crate::diagnostic::Diagnostic;
@@ -6,7 +6,7 @@ use crate::options::Builder;
 use crate::plan::StridedZones;
 
 impl Settler<'_> {
-    /// As in fio, a zone size without a zone mode is an error.
+    /// Sets the zones of a job. As in fio, a zone size without a zone mode is an error.
     pub(super) fn zones(&mut self, b: &mut Builder) {
         let zones = &b.zones;
         if !zones.strided {

@@ -1,4 +1,4 @@
-//! Options that have no effect in a job, and those that are an error without another.
+//! Tests of options that have no effect in a job, and of options that are an error without another.
 
 use super::{errors, warnings};
 
