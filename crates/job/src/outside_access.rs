@@ -1,21 +1,22 @@
-//! What a job does beside I/O on its files: commands that it runs, settings that it changes, paths that it writes or reads.
+//! Accesses of a job outside of its target: shell commands, settings of the machine, and paths that
+//! it reads or writes.
 //!
-//! `iosonde fio` does all of it, as fio does. A study puts jobs on a target that the user named, and permits the rest only
-//! where the user asked for it.
+//! `iosonde fio` permits all of them, as fio does. A study runs jobs on a target that the user
+//! named, and permits other accesses only if the user asked for them.
 
 use crate::place::downward;
 use crate::plan::{Job, Memory};
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// What kind of thing a job does outside of its target.
+/// The kind of an access outside of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessKind {
-    /// Runs a command by the shell.
+    /// Runs a shell command.
     Command,
     /// Changes a setting of the machine.
     Setting,
-    /// Makes a file for its buffers.
+    /// Creates a file for its buffers.
     BufferFile,
     /// Writes a log.
     Log,
@@ -23,16 +24,16 @@ pub enum AccessKind {
     Read,
 }
 
-/// One thing that a job does outside of its target.
+/// One access of a job outside of its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutsideAccess {
     /// The job's name.
     pub job: String,
-    /// The option that asks for it.
+    /// The option that causes the access.
     pub option: &'static str,
     /// The command, the setting or the path.
     pub value: String,
-    /// What it is.
+    /// The kind of the access.
     pub kind: AccessKind,
 }
 
@@ -56,7 +57,7 @@ impl fmt::Display for OutsideAccess {
 }
 
 impl OutsideAccess {
-    /// Whether only a user who trusts the job permits it.
+    /// Whether the access is permitted only if the user trusts the job.
     pub fn needs_trust(&self) -> bool {
         matches!(
             self.kind,
@@ -65,7 +66,7 @@ impl OutsideAccess {
     }
 }
 
-/// All that a job does outside of its target.
+/// Lists the accesses of a job outside of its target.
 pub fn outside_accesses(job: &Job) -> Vec<OutsideAccess> {
     let mut found = Vec::new();
     let mut add = |kind, option, value: &str| {
@@ -125,8 +126,8 @@ pub fn outside_accesses(job: &Job) -> Vec<OutsideAccess> {
     found
 }
 
-/// Puts all logs of a job below a directory, whatever their names say. `recorded` are the traces that jobs of the same study
-/// record (`write_iolog`): a job that replays one of them reads it from there.
+/// Moves all logs of a job below `directory`. `recorded` holds the traces that jobs of the same
+/// study record (`write_iolog`): a job that replays one of them reads it from there.
 pub fn relocate_logs(job: &mut Job, directory: &str, recorded: &BTreeSet<String>) {
     let below = |name: &str| format!("{directory}/{}", downward(name));
     let own = job.name.clone();

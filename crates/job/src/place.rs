@@ -1,18 +1,22 @@
-//! Where the files of a job are, once a volume of a pod is the target.
+//! Relocates the files of a job into a pod's volume, and confines a job to a region of its target.
 //!
-//! The target says where, the job says what: directories and files of this machine become files of the volume.
+//! The target says where the data are, the job says what the I/O is. Directories and files of this
+//! machine become files of the volume.
 
 use crate::plan::{Direction, Engine, Extent, Job, Plan};
 
-/// Where a pod has its block volume.
+/// Path of the block volume in a pod.
 pub const DEVICE: &str = "/dev/iosonde";
 
-/// Between the seeds of two pods, far from what anybody gives.
+/// Difference between the seeds of two pods. It is far from the seeds that users choose.
 const POD_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Gives one of several pods random numbers of its own, by its index. Pods are clones of each other, which never share a
-/// sequence: what arrives by chance would arrive everywhere at once, and storage that keeps equal contents once would keep one
-/// copy of them all. What is verified may be of another run, which must be known again.
+/// Gives one of several pods its own random seed, derived from the pod's index.
+///
+/// Clones never share a random sequence, and pods are clones of each other. With equal sequences,
+/// random arrivals would come at the same instants in all pods, and deduplicating storage would
+/// keep one copy of all their data. A job that verifies keeps its seed, because it may verify the
+/// data of another run.
 pub fn vary(plan: &mut Plan, index: u64) {
     for job in &mut plan.jobs {
         let workload = &mut job.workload;
@@ -24,7 +28,7 @@ pub fn vary(plan: &mut Plan, index: u64) {
     }
 }
 
-/// Gives a job one file, device or URI instead of every name that its options have for one.
+/// Replaces all file names in a job's options by one file, device or URI.
 pub fn relocate_to_file(job: &mut Job, path: &str) {
     let files = &mut job.files;
     files.filenames = vec![path.to_owned()];
@@ -37,8 +41,9 @@ pub fn relocate_to_file(job: &mut Job, path: &str) {
     }
 }
 
-/// The engine of a job that does not do I/O on the files of this machine, or of a Ceph cluster where `is_ceph` says that the
-/// target is there. The null engine does no I/O at all, so it does none elsewhere.
+/// Returns the job's engine if it does not do I/O on the target: the engine `sim`, and the Ceph
+/// engines unless `is_ceph` says that the target is in a Ceph cluster. The null engine is not
+/// returned: it does no I/O anywhere.
 pub fn engine_of_elsewhere(job: &Job, is_ceph: bool) -> Option<Engine> {
     let is_elsewhere = match job.io.engine {
         Engine::Rados | Engine::Rbd => !is_ceph,
@@ -48,9 +53,9 @@ pub fn engine_of_elsewhere(job: &Job, is_ceph: bool) -> Option<Engine> {
     is_elsewhere.then_some(job.io.engine)
 }
 
-/// Moves all files of a plan into a volume. Returns what the user should know about it.
+/// Moves all files of a plan into a volume. Returns notes for the user about changed paths.
 ///
-/// `scratch` is the directory for files; `None` means that the volume is a block device.
+/// `scratch` is the directory for the files; `None` means that the volume is a block device.
 pub fn into_volume(plan: &mut Plan, scratch: Option<&str>) -> Vec<String> {
     let mut notes = Vec::new();
     for job in &mut plan.jobs {
@@ -85,7 +90,7 @@ pub fn into_volume(plan: &mut Plan, scratch: Option<&str>) -> Vec<String> {
             }
             *name = downward(name);
         }
-        // Names that are made from the job's must not lead out of the volume either.
+        // File names made from the job's name must not lead out of the volume either.
         files.filename_format = files.filename_format.take().map(|format| downward(&format));
         let name = files.section.as_ref().unwrap_or(&job.name);
         if name.split('/').any(|step| step == "..") {
@@ -97,22 +102,24 @@ pub fn into_volume(plan: &mut Plan, scratch: Option<&str>) -> Vec<String> {
     notes
 }
 
-/// Keeps a job within the first `bytes` bytes of the one file or device that it is put on: shares become bytes of them, parts end
-/// there, and the job neither makes the file longer nor removes it. Parts that clones begin behind each other are as long as the
-/// last one can be.
+/// Confines a job to the first `bytes` bytes of the one file or device of the job.
+///
+/// Percentages become bytes of that length, and regions end there. The job neither extends nor
+/// removes the file. With `offset_increment`, the regions of all clones are at most as long as the
+/// region that the last clone can have.
 ///
 /// # Errors
-/// Where the job, or the last of its clones, begins, if nothing is left behind that.
+/// The start of the job's last clone, in bytes, if that start is at or after the end.
 pub fn confine(job: &mut Job, bytes: u64, is_device: bool) -> Result<(), u64> {
     let align = least_block_bytes(job).max(1);
     let clones_before_last = u64::from(job.numjobs.max(1)) - 1;
     let files = &mut job.files;
-    // It is the length of the whole file, but of a device that of the part behind the offset.
+    // `filesize` is the length of the whole file. For a device, it is the length after the offset.
     let end = match files.filesize {
         Some((_, most)) if !is_device => most.min(bytes),
         _ => bytes,
     };
-    // As the engine has it, places that are shares are aligned upwards.
+    // The engine rounds offsets in per cent up to the alignment.
     let align_start = match files.offset_align {
         0 => align,
         given => given,
@@ -163,7 +170,7 @@ fn least_block_bytes(job: &Job) -> u64 {
     blocks.min().unwrap_or(512)
 }
 
-/// A relative directory is one of the volume, an absolute one is the volume.
+/// A relative directory is a directory of the volume. An absolute directory is the volume itself.
 fn within(scratch: &str, directory: &str) -> String {
     match downward(directory).as_str() {
         "" => scratch.to_owned(),
@@ -172,7 +179,8 @@ fn within(scratch: &str, directory: &str) -> String {
     }
 }
 
-/// A path without the steps that lead nowhere or up: what else is in the volume is not ours.
+/// Removes the steps of a path that are empty or lead up (`.`, `..`), so that the path cannot leave
+/// the scratch directory: other files of the volume belong to the user.
 pub(crate) fn downward(path: &str) -> String {
     let steps = path
         .split('/')
@@ -223,7 +231,7 @@ mod tests {
         assert_eq!(plan.jobs[0].files.directories, ["/data/s/x"]);
         assert_eq!(plan.jobs[0].files.section.as_deref(), Some("a"));
         assert_eq!(plan.jobs[1].files.filenames, ["y/z"]);
-        // What a job is called is in the names of its files, and what its section is called where it has another name.
+        // File names contain the job's name, or the section's name if `name=` renames the job.
         let text = "[../a]\nname=b\nsize=1m\nfilename_format=$jobname/../$jobname\n";
         let env = FakeEnv::new().file("job.fio", text);
         let mut plan = crate::parse(&["job.fio".into()], &env).unwrap().plan;
@@ -278,7 +286,7 @@ mod tests {
         }
     }
 
-    /// Start, step and size.
+    /// Start, step and size in bytes.
     fn confined(options: &str, bytes: u64) -> Result<(u64, u64, u64), u64> {
         let mut plan = plan(&format!("--name=a --bs=4k --rw=randread {options}"));
         let job = &mut plan.jobs[0];
@@ -350,7 +358,7 @@ mod tests {
         confine(&mut appends.jobs[0], 1 << 20, false).unwrap();
         let files = &appends.jobs[0].files;
         assert!(!files.file_append && !files.unlink && !files.unlink_each_loop);
-        // The engine takes the length of a device's part to begin at the offset.
+        // For a device, the engine counts `filesize` from the offset.
         let mut device = plan("--name=a --filesize=3m --offset=1m");
         confine(&mut device.jobs[0], 4 << 20, true).unwrap();
         assert_eq!(device.jobs[0].files.filesize, Some((3 << 20, 3 << 20)));
@@ -372,7 +380,7 @@ mod tests {
             let jobs = plan.jobs.iter();
             jobs.map(|job| job.workload.randseed).collect()
         };
-        // The first is as it would be alone.
+        // The first pod has the seeds of a single pod.
         assert_eq!(seeds(0), [None, Some(7), None, Some(7)]);
         let (one, two) = (seeds(1), seeds(2));
         assert_eq!(

@@ -1,10 +1,10 @@
-//! Where to measure: the URIs that every command takes.
+//! Targets: the paths and URIs that every command takes.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A target.
+/// A path or URI that names the storage to measure.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Target {
@@ -14,7 +14,7 @@ pub enum Target {
     Rados {
         /// The pool.
         pool: String,
-        /// The namespace in it.
+        /// The namespace in the pool.
         namespace: Option<String>,
     },
     /// `rbd://POOL/IMAGE`: a Ceph image.
@@ -28,37 +28,37 @@ pub enum Target {
     StorageClass(String),
     /// `pvc://[NAMESPACE/]NAME`: an existing claim.
     Claim {
-        /// The namespace; `None` is the one in use.
+        /// The namespace; `None` is the default one (`--namespace`, or the kubeconfig's).
         namespace: Option<String>,
         /// The claim.
         name: String,
     },
-    /// `emptydir://`: a pod's own directory.
+    /// `emptydir://`: an emptyDir volume of the pod.
     EmptyDir,
     /// `hostpath:///PATH`: a directory of the node; the path is absolute.
     HostPath(String),
-    /// `ephemeral://CLASS`: a volume that lives as long as its pod.
+    /// `ephemeral://CLASS`: a generic ephemeral volume, which lives as long as its pod.
     Ephemeral(String),
 }
 
-/// Why a text is not a target.
+/// The reason why a text is not a target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
     /// The text is empty.
     #[error("the target is empty; name a directory, a file, a device or a URI")]
     Empty,
-    /// The part before `://` is not known.
+    /// The scheme before `://` is unknown.
     #[error("there is no kind of target `{scheme}://`{}", meant(scheme))]
     Scheme {
-        /// The part before `://`.
+        /// The scheme.
         scheme: String,
     },
-    /// The part behind `://` is not what this kind needs.
+    /// The part after `://` does not fit the scheme.
     #[error("`{text}` is not a target of its kind: write {expected}")]
     Form {
         /// The whole text.
         text: String,
-        /// What this kind looks like.
+        /// The form of a target with this scheme.
         expected: &'static str,
     },
 }
@@ -81,7 +81,7 @@ fn meant(scheme: &str) -> String {
 }
 
 impl Target {
-    /// Whether pods of a Kubernetes cluster are needed to reach it.
+    /// Whether the target is reached through pods of a Kubernetes cluster.
     pub fn is_in_cluster(&self) -> bool {
         !matches!(
             self,

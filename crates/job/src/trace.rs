@@ -1,6 +1,6 @@
-//! Traces: I/Os that were recorded, to be replayed.
+//! Traces: recorded I/Os for a replay.
 //!
-//! [`parse`] reads fio's text format in its versions 2 and 3, and the binary one that `blkparse -d` writes.
+//! [`parse`] reads versions 2 and 3 of fio's text format, and the binary format of `blkparse -d`.
 
 mod blktrace;
 mod text;
@@ -10,30 +10,31 @@ use crate::plan::{Direction, PerDirection, Replay};
 /// A recorded sequence of I/Os.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
-    /// Files that I/Os refer to by their index.
+    /// Files, which I/Os refer to by index.
     pub files: Vec<TracedFile>,
-    /// In the order of the trace.
+    /// I/Os in the order of the trace.
     pub ios: Vec<TracedIo>,
-    /// What their times mean.
+    /// Meaning of the times.
     pub timing: Timing,
 }
 
-/// What the times of a trace mean.
+/// The meaning of the times of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Timing {
-    /// When each I/O was issued.
+    /// The time at which each I/O was issued.
     #[default]
     Stamps,
-    /// The sum of the pauses before it: an I/O follows its predecessor after the difference of their times.
+    /// The sum of the pauses before the I/O. An I/O follows its predecessor after the difference of
+    /// their times.
     Pauses,
 }
 
 /// A file of a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TracedFile {
-    /// Its path.
+    /// Path of the file.
     Path(String),
-    /// A block device by its numbers.
+    /// A block device by its device number.
     Device {
         /// Major number.
         major: u32,
@@ -45,46 +46,46 @@ pub enum TracedFile {
 /// One I/O of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TracedIo {
-    /// Its time in nanoseconds, as [`Timing`] says.
+    /// Time in nanoseconds, with the meaning of [`Timing`].
     pub at_ns: u64,
     /// Offset in bytes.
     pub offset: u64,
     /// Length in bytes.
     pub len: u32,
-    /// Index of its file.
+    /// Index of the file.
     pub file: u32,
-    /// What it is.
+    /// Operation of the I/O.
     pub op: TracedOp,
-    /// It is the first after its file was closed and opened again.
+    /// Whether this is the first I/O after the file was closed and opened again.
     pub reopened: bool,
 }
 
-/// What an I/O of a trace does.
+/// The operation of a traced I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TracedOp {
-    /// Moves or discards data.
+    /// Transfers or discards data.
     Data(Direction),
-    /// fsync(2)
+    /// fsync(2).
     Sync,
-    /// fdatasync(2)
+    /// fdatasync(2).
     Datasync,
-    /// sync_file_range(2)
+    /// sync_file_range(2).
     SyncFileRange,
 }
 
-/// Why a trace cannot be read.
+/// The reason why a trace cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceError {
-    /// Where: `line 7`, `byte 96`.
+    /// Position in the trace: `line 7`, `byte 96`.
     pub place: String,
-    /// What is wrong there.
+    /// The problem at that position.
     pub problem: String,
 }
 
 /// Reads a trace of any known format.
 ///
 /// # Errors
-/// The first thing that is not understood.
+/// The first line or record that cannot be read.
 pub fn parse(bytes: &[u8]) -> Result<Trace, TraceError> {
     match blktrace::is_one(bytes) {
         Some(order) => blktrace::parse(bytes, order),
@@ -93,7 +94,8 @@ pub fn parse(bytes: &[u8]) -> Result<Trace, TraceError> {
 }
 
 impl Trace {
-    /// Leaves out, moves and scales as the job says. `replay_redirect` makes one file of all.
+    /// Applies the job's `replay_` options: skips I/Os, scales and aligns offsets, scales times,
+    /// and redirects all I/Os to one file. `readonly` also skips writes and trims.
     pub fn shape(&mut self, replay: &Replay, readonly: bool) {
         let skip = replay.skip;
         self.ios.retain(|io| match io.op {
@@ -119,7 +121,7 @@ impl Trace {
         }
     }
 
-    /// Files that are named but that no I/O goes to are not touched.
+    /// Removes files without an I/O, so that they are not opened.
     fn drop_unused_files(&mut self) {
         let mut used = vec![false; self.files.len()];
         for io in &self.ios {
@@ -141,7 +143,7 @@ impl Trace {
         self.files.retain(|_| used.next().unwrap_or(false));
     }
 
-    /// Which directions it has.
+    /// Returns the directions of the trace.
     pub fn directions(&self) -> PerDirection<bool> {
         let mut has = PerDirection::all(false);
         for io in &self.ios {
@@ -152,7 +154,8 @@ impl Trace {
         has
     }
 
-    /// The longest I/O that needs a buffer, in bytes: a trim or a sync has none, however long it is.
+    /// Returns the length of the longest I/O with a buffer, in bytes. Trims and syncs have no
+    /// buffer.
     pub fn buffer_bytes(&self) -> u32 {
         let buffered = self.ios.iter().filter(
             |io| matches!(io.op, TracedOp::Data(direction) if direction != Direction::Trim),
@@ -160,7 +163,7 @@ impl Trace {
         buffered.map(|io| io.len).max().unwrap_or(0)
     }
 
-    /// Bytes that it moves.
+    /// Returns the bytes of all reads, writes and trims.
     pub fn bytes(&self) -> u64 {
         let data = self
             .ios
@@ -169,7 +172,7 @@ impl Trace {
         data.map(|io| u64::from(io.len)).sum()
     }
 
-    /// Where the last I/O of each file ends, in bytes.
+    /// Returns the end of each file's accessed range, in bytes.
     pub fn ends(&self) -> Vec<u64> {
         let mut ends = vec![0; self.files.len()];
         for io in &self.ios {

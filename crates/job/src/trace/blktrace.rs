@@ -1,28 +1,30 @@
-//! The kernel's block layer trace: records of 48 bytes, as `blktrace` stores and `blkparse -d` merges them.
+//! Reads the kernel's block layer trace: records of 48 bytes that `blktrace` stores and `blkparse
+//! -d` merges.
 //!
-//! Only requests that are queued count, as in fio: everything else is what becomes of them.
+//! As in fio, only the queueing of requests counts. Other records describe later stages of the same
+//! requests.
 
 use super::{Timing, Trace, TraceError, TracedFile, TracedIo, TracedOp};
 use crate::plan::Direction;
 use std::collections::HashMap;
 
-/// In the upper bytes of `magic`; the lowest is the version.
+/// The upper bytes of `magic`; the lowest byte is the version.
 const MAGIC: u32 = 0x6561_7400;
 const VERSION: u32 = 7;
 const RECORD: usize = 48;
-/// The lower half of `action`: a request was queued.
+/// A value of the lower half of `action`: a request was queued.
 const QUEUE: u32 = 1;
-/// Categories, in the upper half of `action`.
+/// Categories in the upper half of `action`.
 const WRITE: u32 = 1 << 17;
 const FLUSH: u32 = 1 << 18;
 const NOTIFY: u32 = 1 << 26;
 const PASSTHROUGH: u32 = 1 << 25;
 const DISCARD: u32 = 1 << 29;
 const SECTOR: u64 = 512;
-/// Minor numbers take the lower 20 bits of a device number.
+/// The minor number is the lower 20 bits of a device number.
 const MINOR_BITS: u32 = 20;
 
-/// How the bytes of the numbers are ordered.
+/// Byte order of the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     Little,
@@ -55,7 +57,7 @@ impl Order {
     }
 }
 
-/// Whether this is such a trace, and the order of its bytes.
+/// Returns the byte order of a block layer trace, or `None` for other contents.
 pub(super) fn is_one(bytes: &[u8]) -> Option<Order> {
     let first = bytes.get(..RECORD)?;
     [Order::Little, Order::Big]
@@ -116,13 +118,13 @@ pub(super) fn parse(bytes: &[u8], order: Order) -> Result<Trace, TraceError> {
     Ok(trace)
 }
 
-/// What a queued request does; `None` is anything else.
+/// Returns the operation of a queued request; `None` for other records.
 fn queued(action: u32, len: u32) -> Option<TracedOp> {
     if action & 0xffff != QUEUE || action & (NOTIFY | PASSTHROUGH) != 0 {
         return None;
     }
     Some(match action {
-        // One with data is a write that a flush comes before.
+        // A flush request with data is a write, preceded by a flush.
         _ if action & FLUSH != 0 && len == 0 => TracedOp::Sync,
         _ if action & DISCARD != 0 => TracedOp::Data(Direction::Trim),
         _ if action & WRITE != 0 => TracedOp::Data(Direction::Write),

@@ -129,7 +129,7 @@ fn without_writes_their_files_are_not_touched() {
     assert_eq!(trace.ios, [io(0, READ, 0, 1)]);
 }
 
-/// A record of the kernel's format, with two bytes behind it.
+/// A record of the kernel's format, followed by two bytes of payload.
 fn record(time_ns: u64, sector: u64, bytes: u32, action: u32, big: bool) -> Vec<u8> {
     let mut record = Vec::new();
     let mut put = |bytes: &[u8]| {
@@ -159,7 +159,7 @@ fn the_kernels_records_are_read_in_either_order_of_bytes() {
     for big in [false, true] {
         let bytes = [
             record(7000, 8, 4096, 1 | (1 << 16), big),
-            // Its completion is nothing of its own.
+            // The completion of a request is not an I/O of its own.
             record(8000, 8, 4096, 8 | (1 << 16), big),
             record(9000, 16, 512, 1 | (1 << 17), big),
             record(9500, 24, 1024, 1 | (1 << 17) | (1 << 29), big),

@@ -1,4 +1,5 @@
-//! fio's text format. A line each: `FILE ACTION [OFFSET LENGTH]`, in version 3 with the time in microseconds before it.
+//! Reads fio's text format. Each line is `FILE ACTION [OFFSET LENGTH]`; in version 3, the time in
+//! microseconds precedes it.
 
 use super::{Timing, Trace, TraceError, TracedFile, TracedIo, TracedOp};
 use crate::plan::Direction;
@@ -7,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 const VERSION_2: &str = "fio version 2 iolog";
 const VERSION_3: &str = "fio version 3 iolog";
 
-/// Reads a text.
+/// Reads a trace in text format.
 pub(super) fn parse(bytes: &[u8]) -> Result<Trace, TraceError> {
     let text = String::from_utf8_lossy(bytes);
     let mut lines = text.lines().map(str::trim).zip(1u64..);
@@ -38,12 +39,12 @@ struct Reader {
     trace: Trace,
     stamped: bool,
     numbers: HashMap<String, u32>,
-    /// Files that have been opened, and those that have been opened again since their last I/O.
+    /// Files that were opened, and files that were opened again since their last I/O.
     opened: HashSet<String>,
     reopened: HashSet<String>,
-    /// Version 2: the sum of the pauses so far.
+    /// Version 2: sum of the pauses so far, in nanoseconds.
     paused_ns: u64,
-    /// Version 3: added to times, where a trace was added to and begins anew.
+    /// Version 3: added to the times after a second header, in nanoseconds.
     base_ns: u64,
     last_ns: u64,
 }
@@ -123,7 +124,8 @@ impl Reader {
         }
     }
 
-    /// Another header, where a second job has added to the file: its times begin at 0 again.
+    /// Reads a second header, written when another job appended to the file. Its times start at 0
+    /// again.
     fn again(&mut self, stamped: bool) -> Result<(), String> {
         if stamped != self.stamped {
             return Err("the trace changes its version".to_owned());
