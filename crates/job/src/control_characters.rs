@@ -1,24 +1,26 @@
-//! Control characters in texts of others.
+//! Escapes control characters in texts from outside of iosonde.
 //!
-//! Labels, names of files, objects and jobs, and messages of a cluster come from anybody. A terminal obeys the control characters
-//! in them: it changes its title, the clipboard or what was printed before. Characters that set the direction of writing, or have
-//! no width, make a name look like another one. Both are written as escapes before a text leaves the program.
+//! Labels, messages of a cluster, and names of files, objects and jobs come from untrusted sources.
+//! A terminal obeys control characters in them: they change the title, the clipboard or earlier
+//! output. Characters that set the writing direction, or that have no width, make one name look
+//! like another. Both kinds are escaped before a text leaves the program.
 
 use std::borrow::Cow;
 
-/// Whether a character is written as an escape: the control characters of Unicode (C0, DEL and C1) but for `\n` and `\t`, and the
-/// format characters that change the direction or the lines of a text or are not seen.
+/// Whether a character is escaped. This holds for Unicode's control characters (C0, DEL and C1)
+/// except `\n` and `\t`, and for format characters that change the direction or the lines of a text
+/// or are invisible.
 pub fn is_escaped(character: char) -> bool {
     match character {
         '\n' | '\t' => false,
         _ if character.is_control() => true,
         // Soft hyphen, Arabic letter mark, Mongolian vowel separator, byte order mark.
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}' => true,
-        // Zero-width characters and marks of direction.
+        // Zero-width characters and directional marks.
         '\u{200b}'..='\u{200f}' => true,
-        // Separators of lines and paragraphs, embeddings and overrides.
+        // Line and paragraph separators, directional embeddings and overrides.
         '\u{2028}'..='\u{202e}' => true,
-        // Word joiner, invisible operators, isolates.
+        // Word joiner, invisible operators, directional isolates.
         '\u{2060}'..='\u{206f}' => true,
         // Interlinear annotations, tags.
         '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => true,
@@ -26,8 +28,8 @@ pub fn is_escaped(character: char) -> bool {
     }
 }
 
-/// Writes the characters of [`is_escaped`] as JSON does: `\u001b`, beyond U+FFFF as two surrogates. A JSON document therefore
-/// keeps its meaning.
+/// Escapes the characters of [`is_escaped`] as JSON does: `\u001b`, beyond U+FFFF as two
+/// surrogates. A JSON document therefore keeps its meaning.
 pub fn escape_control_characters(text: &str) -> Cow<'_, str> {
     let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
     if text.bytes().all(is_plain) || !text.contains(is_escaped) {

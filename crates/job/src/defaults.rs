@@ -1,8 +1,8 @@
-//! fio's defaults: what a job is when it says nothing.
+//! fio's defaults for all fields of a job.
 
 use crate::plan::*;
 
-/// The percentiles that fio reports unless told otherwise.
+/// fio's default of `percentile_list`.
 pub const PERCENTILES: [f64; 17] = [
     1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
     99.99,
@@ -11,7 +11,7 @@ pub const PERCENTILES: [f64; 17] = [
 const MS: u64 = 1_000_000;
 
 impl Job {
-    /// A job of this name with fio's defaults: it reads sequentially in blocks of 4 KiB with `psync`.
+    /// Makes a job of this name with fio's defaults: sequential reads of 4 KiB with `psync`.
     pub fn new(name: impl Into<String>) -> Self {
         Job {
             name: name.into(),

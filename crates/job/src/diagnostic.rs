@@ -1,38 +1,39 @@
-//! Errors and warnings that show the line they are about.
+//! Errors and warnings, shown with the source line that causes them.
 //!
-//! Parsing collects all of them before it gives up, so that a job file is corrected in one go.
+//! Parsing collects all errors and warnings before it fails, so that a user can correct a job file
+//! at once.
 
 use crate::source::{Sources, Span};
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::fmt;
 
-/// How bad it is.
+/// Severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The job runs, but perhaps not as meant.
+    /// The job runs, but possibly not as intended.
     Warning,
     /// Nothing runs.
     Error,
 }
 
-/// One thing to tell the user.
+/// One error or warning for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Error or warning.
     pub severity: Severity,
-    /// What is wrong, in one line.
+    /// The problem, in one line.
     pub message: String,
-    /// The place it is about.
+    /// The span that causes the diagnostic.
     pub span: Option<Span>,
-    /// Written under the underlined place.
+    /// Text under the underlined span.
     pub label: String,
-    /// What to do about it.
+    /// Actions that correct the problem.
     pub help: Vec<String>,
 }
 
 impl Diagnostic {
-    /// An error.
+    /// Makes an error.
     pub fn error(message: impl Into<String>) -> Self {
         Diagnostic {
             severity: Severity::Error,
@@ -43,7 +44,7 @@ impl Diagnostic {
         }
     }
 
-    /// A warning.
+    /// Makes a warning.
     pub fn warning(message: impl Into<String>) -> Self {
         Diagnostic {
             severity: Severity::Warning,
@@ -51,13 +52,13 @@ impl Diagnostic {
         }
     }
 
-    /// Says where.
+    /// Sets the span.
     pub fn at(mut self, span: Span) -> Self {
         self.span = Some(span);
         self
     }
 
-    /// Adds words under the underlined place.
+    /// Sets the text under the underlined span.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
@@ -70,29 +71,29 @@ impl Diagnostic {
     }
 }
 
-/// All that was found, with the texts it is about.
+/// All diagnostics, with the texts that cause them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     /// The texts.
     pub sources: Sources,
-    /// What was found.
+    /// The diagnostics.
     pub list: Vec<Diagnostic>,
 }
 
 impl Diagnostics {
-    /// Adds one.
+    /// Adds a diagnostic.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.list.push(diagnostic);
     }
 
-    /// Whether there is an error among them.
+    /// Whether any diagnostic is an error.
     pub fn has_errors(&self) -> bool {
         self.list
             .iter()
             .any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// Brings them into the order of the texts, as they are read: what is about no place comes last.
+    /// Sorts the diagnostics by source and position. Diagnostics without a span come last.
     pub fn sort(&mut self) {
         let place = |diagnostic: &Diagnostic| match diagnostic.span {
             Some(span) => (span.source, span.start),
@@ -108,7 +109,8 @@ impl Diagnostics {
         }
     }
 
-    /// The text shown to the user, each diagnostic with its file, line, column and underlined text.
+    /// Returns the text for the user: each diagnostic with its file, line, column and underlined
+    /// text.
     pub fn render(&self, color: bool) -> String {
         let renderer = if color {
             Renderer::styled().decor_style(DecorStyle::Unicode)
@@ -124,13 +126,13 @@ impl Diagnostics {
         rendered
     }
 
-    /// Each diagnostic as one line without its source text: place, message, help.
+    /// Returns each diagnostic as one line without its source text: position, message, help.
     pub fn sentences(&self) -> Vec<String> {
         let sentence = |diagnostic: &Diagnostic| {
             let place = diagnostic.span.and_then(|span| {
                 let source = self.sources.get(span.source)?;
                 let line = self.sources.position(span).line;
-                // A command line is one line.
+                // A command line has one line, so its number is omitted.
                 let line = source.text.contains('\n').then(|| format!(":{line}"));
                 Some(format!("{}{}: ", source.name, line.unwrap_or_default()))
             });
@@ -178,7 +180,8 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// The candidate most like a mistyped word, if one is near enough to be meant.
+/// Returns the candidate closest to a mistyped word, if the edit distance is at most a third of its
+/// length (1 to 3).
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     let limit = (word.chars().count() / 3).clamp(1, 3);

@@ -1,29 +1,32 @@
-//! What parsing asks of the world around it, as a trait, so that it stays pure.
+//! The environment of the parser as a trait, so that parsing itself makes no system calls.
 
 use std::collections::BTreeMap;
 use std::io;
 
-/// The world: variables, files, and facts about the machine.
+/// Environment variables, files, and properties of the machine.
 pub trait Env {
-    /// An environment variable.
+    /// Returns an environment variable.
     fn var(&self, name: &str) -> Option<String>;
-    /// The contents of a job file or include file. One of more bytes than people write is an error.
+    /// Returns the contents of a job file or include file. A file longer than a plausible job file
+    /// is an error.
     fn read_file(&self, path: &str) -> io::Result<Vec<u8>>;
-    /// The first bytes of a file, `most` of them or fewer. It may have no end, as /dev/urandom.
+    /// Returns up to `most` bytes from the start of a file. The file may be endless, as
+    /// /dev/urandom is.
     fn read_start(&self, path: &str, most: usize) -> io::Result<Vec<u8>>;
-    /// All of standard input, for the job file `-`.
+    /// Reads all of standard input, for the job file `-`.
     fn read_stdin(&self) -> io::Result<Vec<u8>>;
-    /// Whether the path is a block or character device: a job named after one works on it.
+    /// Whether the path is a block or character device. A job named after a device uses that
+    /// device.
     fn is_device(&self, path: &str) -> bool;
-    /// Bytes in a page of memory.
+    /// Returns the page size in bytes.
     fn page_size(&self) -> u64;
-    /// CPUs that are online.
+    /// Returns the number of online CPUs.
     fn cpus(&self) -> u64;
-    /// Memory of the machine in MiB.
+    /// Returns the memory of the machine in MiB.
     fn memory_mib(&self) -> u64;
 }
 
-/// A world made up for tests and previews.
+/// A simulated environment for tests and previews.
 #[derive(Debug, Clone)]
 pub struct FakeEnv {
     /// Environment variables.
@@ -35,7 +38,8 @@ pub struct FakeEnv {
 }
 
 impl FakeEnv {
-    /// A world with nothing in it: pages of 4096 bytes, 4 CPUs, 8192 MiB.
+    /// Makes an environment without variables, files and devices: pages of 4096 bytes, 4 CPUs, 8192
+    /// MiB.
     pub fn new() -> Self {
         FakeEnv {
             vars: BTreeMap::new(),

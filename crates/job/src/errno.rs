@@ -1,8 +1,8 @@
-//! Names of error numbers, as `ignore_error` takes them and errors show them.
+//! Names of errno values, for `ignore_error` and for error messages.
 
 use crate::value::{Parsed, ValueError};
 
-/// Linux' error numbers from 1 on, in order; both names where there are two.
+/// Linux's errno values from 1 to 34, in order.
 const NAMES: &[&str] = &[
     "EPERM", "ENOENT", "ESRCH", "EINTR", "EIO", "ENXIO", "E2BIG", "ENOEXEC", "EBADF", "ECHILD",
     "EAGAIN", "ENOMEM", "EACCES", "EFAULT", "ENOTBLK", "EBUSY", "EEXIST", "EXDEV", "ENODEV",
@@ -10,7 +10,7 @@ const NAMES: &[&str] = &[
     "ESPIPE", "EROFS", "EMLINK", "EPIPE", "EDOM", "ERANGE",
 ];
 
-/// Those beyond 34 that storage gives.
+/// Aliases, and the errno values above 34 that storage returns.
 const LATER: &[(&str, i32)] = &[
     ("EWOULDBLOCK", 11),
     ("EDEADLK", 35),
@@ -51,13 +51,13 @@ const LATER: &[(&str, i32)] = &[
     ("ECANCELED", 125),
 ];
 
-/// Every number with its name. Of two names of one number the usual one comes first.
+/// Returns every errno value with its name. The usual name precedes an alias.
 pub fn all() -> impl Iterator<Item = (i32, &'static str)> {
     let early = NAMES.iter().zip(1..).map(|(name, number)| (number, *name));
     early.chain(LATER.iter().map(|(name, number)| (*number, *name)))
 }
 
-/// An error number from its name or its digits.
+/// Parses an errno value from its name or its digits.
 pub fn errno(text: &str) -> Parsed<i32> {
     if let Ok(number) = text.parse::<i32>() {
         return match number {
@@ -74,7 +74,7 @@ pub fn errno(text: &str) -> Parsed<i32> {
         })
 }
 
-/// `READ,WRITE,VERIFY` lists of errors, each separated by colons.
+/// Parses `READ,WRITE,VERIFY` lists of errors, each separated by colons.
 pub fn errno_lists(text: &str) -> Parsed<[Vec<i32>; 3]> {
     let mut lists = [Vec::new(), Vec::new(), Vec::new()];
     let fields: Vec<&str> = text.split(',').collect();
@@ -90,14 +90,14 @@ pub fn errno_lists(text: &str) -> Parsed<[Vec<i32>; 3]> {
     Ok(lists)
 }
 
-/// The errno's symbolic name, e.g. `ENOSPC`.
+/// Returns the errno's symbolic name, e.g. `ENOSPC`.
 pub fn errno_name(errno: i32) -> String {
     all()
         .find(|(number, _)| *number == errno)
         .map_or_else(|| format!("errno {errno}"), |(_, name)| name.to_owned())
 }
 
-/// An error in words, with its errno's name.
+/// Describes an error in words, with its errno's name.
 pub fn describe(error: &std::io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Help and documentation, written from the tables.
+//! Help and documentation, generated from the option tables.
 
 use crate::cmdline;
 use crate::diagnostic::nearest;
@@ -7,7 +7,7 @@ use crate::plan::Engine;
 use crate::syntax::command_line::Arity;
 use std::fmt::Write;
 
-/// `--help`: how to call the program, and its options. `program` is how it was called.
+/// `--help`: the usage line and the program's options. `program` is the name of the program.
 pub fn usage(program: &str) -> String {
     let mut text = format!("{program} [options] [job options] <job file(s)>\n\n");
     for option in cmdline::OPTIONS {
@@ -25,7 +25,7 @@ pub fn usage(program: &str) -> String {
     text
 }
 
-/// `--cmdhelp`: one option, or all of them. The error is a sentence for the user.
+/// `--cmdhelp`: describes one option, or lists all. The error is a sentence for the user.
 pub fn command_help(name: Option<&str>) -> Result<String, String> {
     match name {
         None | Some("all") => Ok(list(options::all().filter(|row| row.engines.is_empty()))),
@@ -35,7 +35,8 @@ pub fn command_help(name: Option<&str>) -> Result<String, String> {
     }
 }
 
-/// `--enghelp`: all engines, the options of one (`io_uring`), or one of them (`io_uring,hipri`).
+/// `--enghelp`: lists the engines or the options of one engine (`io_uring`), or describes one of
+/// its options (`io_uring,hipri`).
 pub fn engine_help(engine: Option<&str>) -> Result<String, String> {
     let Some(text) = engine else {
         let mut text = String::from("Available engines:\n");
@@ -68,7 +69,7 @@ pub fn engine_help(engine: Option<&str>) -> Result<String, String> {
     }
 }
 
-/// docs/fio-options.md: every option with its status beside fio.
+/// Returns docs/fio-options.md: every option with its support, compared with fio.
 pub fn options_markdown() -> String {
     let mut text = String::from(
         "# Options of `iosonde fio`\n\n\
@@ -126,7 +127,7 @@ fn markdown_row(row: &Row) -> String {
     )
 }
 
-/// Bars would end a cell of the table.
+/// Escapes bars, which would end a cell of the table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
@@ -142,7 +143,7 @@ fn status(status: Status) -> (&'static str, String) {
     }
 }
 
-/// A sentence on the nearest way, if there is one.
+/// Returns a sentence that names the nearest alternative, if there is one.
 fn nearest_way(instead: &str) -> String {
     match instead {
         "" => String::new(),

@@ -1,10 +1,10 @@
-//! Text to [`plan::Plan`]: fio's job files and command lines, and the plan that everything else works on.
+//! Parses fio's job files and command lines into a [`plan::Plan`], which all other crates use.
 //!
-//! Pure and portable: no system call is made here, and no other crate of the workspace is used. What must be asked of
-//! the machine is asked through [`env::Env`].
+//! The crate is pure and portable: it makes no system calls and uses no other crate of the
+//! workspace. It reads files and properties of the machine through [`env::Env`].
 //!
-//! The way through: [`syntax`] takes text apart without knowing what it means, [`options`] says what each option
-//! means, [`resolve`] puts both together. [`parse()`] does it all.
+//! [`syntax`] splits the text into entries, [`options`] defines each option, and [`resolve`]
+//! applies the options to jobs. [`parse()`] calls them in this order.
 
 pub mod cmdline;
 pub mod control_characters;

@@ -1,14 +1,14 @@
-//! `--showcmd`: job files as command lines.
+//! `--showcmd`: prints job files as command lines.
 
 use crate::options;
 use crate::syntax::{Entry, Section, SectionKind};
 
-/// The command line that means the same as these sections.
+/// Returns the command line that is equivalent to these sections.
 pub fn render(program: &str, sections: &[Section]) -> String {
     let mut words = vec![program.to_owned()];
     let mut is_first = true;
     for section in sections {
-        // Options before the first name are global; a later global section needs its name.
+        // Options before the first name are global. A later global section needs its name.
         if section.kind == SectionKind::Job || !is_first {
             words.push(quoted(&format!("--name={}", section.name.text)));
         }
@@ -23,7 +23,7 @@ pub fn render(program: &str, sections: &[Section]) -> String {
     words.join(" ")
 }
 
-/// The job file that means the same as these sections.
+/// Returns the job file that is equivalent to these sections.
 pub fn job_file(sections: &[Section]) -> String {
     let mut text = String::new();
     for section in sections {
@@ -31,7 +31,7 @@ pub fn job_file(sections: &[Section]) -> String {
             SectionKind::Global => "global",
             SectionKind::Job => &section.name.text,
         };
-        // Options before the first name are a section, also where there are none.
+        // The options before the first name form a section even if there are none.
         if section.kind == SectionKind::Global && section.entries.is_empty() {
             continue;
         }
@@ -53,7 +53,7 @@ pub fn job_file(sections: &[Section]) -> String {
     text
 }
 
-/// `--name` on a command line begins a section, and is in it besides.
+/// Whether the entry is the `--name` that begins its own section of a command line.
 fn is_own_name(entry: &Entry, section: &Section) -> bool {
     entry.name.text == "name"
         && entry.value.as_ref().map(|value| &value.text) == Some(&section.name.text)
@@ -68,7 +68,7 @@ fn option(entry: &Entry) -> String {
     })
 }
 
-/// Quotes a word for the shell if it needs it.
+/// Quotes a word for the shell if necessary.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,%+@^".contains(c);
     if word.chars().all(plain) {
