@@ -1,7 +1,8 @@
-//! What is to be run: the typed, resolved form of a job file.
+//! The plan of a run: the typed, resolved form of a job file.
 //!
-//! A [`Plan`] holds no option as text except for the record of what was given. Every number has its unit in its name,
-//! every "unset" has been resolved, and the engine may rely on the rules written at each field.
+//! A [`Plan`] holds no option as text except for the record of the given options. Every number has
+//! its unit in its name. Every unset option has its default. The engine relies on the rules written
+//! at each field.
 
 mod ceph;
 mod files;
@@ -24,7 +25,7 @@ pub use workload::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The three directions data moves in. Also the index into [`PerDirection`].
+/// The three directions of data. Also the index into [`PerDirection`].
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -65,7 +66,7 @@ pub struct PerDirection<T> {
 }
 
 impl<T> PerDirection<T> {
-    /// Builds each direction's value.
+    /// Builds the value of each direction.
     pub fn from_fn(mut make: impl FnMut(Direction) -> T) -> Self {
         PerDirection {
             read: make(Direction::Read),
@@ -74,7 +75,7 @@ impl<T> PerDirection<T> {
         }
     }
 
-    /// The three values beside their directions, in fio's order.
+    /// The three values with their directions, in fio's order.
     pub fn iter(&self) -> impl Iterator<Item = (Direction, &T)> {
         Direction::ALL
             .into_iter()
@@ -114,24 +115,24 @@ impl<T> std::ops::IndexMut<Direction> for PerDirection<T> {
     }
 }
 
-/// Everything one invocation runs.
+/// All jobs of one run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
-    /// Jobs in the order they were written. `numjobs` is not expanded here.
+    /// Jobs in the order of the job file. `numjobs` is not expanded here.
     pub jobs: Vec<Job>,
-    /// Options given in `[global]` sections or before the first `--name`, as fio's JSON reports them.
+    /// Options of `[global]` sections or before the first `--name`, as fio's JSON reports them.
     pub global_options: Vec<GivenOption>,
 }
 
 impl Plan {
-    /// From now on time in which the process is stopped counts, as in fio ([`Measure::counts_stops`]).
+    /// Counts the time in which the process is stopped, as fio does ([`Measure::counts_stops`]).
     pub fn count_stops(&mut self) {
         for job in &mut self.jobs {
             job.measure.counts_stops = true;
         }
     }
 
-    /// The longest time that a job is measured for, in nanoseconds; `None` where the amount of I/O ends a job.
+    /// The longest `runtime` of the jobs, in nanoseconds. `None` if the amount of I/O ends any job.
     pub fn longest_runtime_ns(&self) -> Option<u64> {
         let runtimes = self.jobs.iter().map(|job| job.schedule.runtime_ns);
         let all: Option<Vec<u64>> = runtimes.map(|ns| (ns > 0).then_some(ns)).collect();
@@ -144,7 +145,7 @@ impl Plan {
     }
 }
 
-/// An option as it was given: canonical name and the text of its value ("" when it stands without one).
+/// An option as given: its canonical name and the text of its value ("" for an option without one).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GivenOption {
     /// Canonical option name, e.g. `rw` for `readwrite`.
@@ -160,27 +161,27 @@ pub struct Job {
     pub name: String,
     /// `description`.
     pub description: Option<String>,
-    /// How many clones run it, at least 1.
+    /// Number of clones, at least 1.
     pub numjobs: u32,
-    /// Reporting group: counted up by `stonewall` and `new_group` as fio does.
+    /// Reporting group: `stonewall` and `new_group` begin the next one, as in fio.
     pub groupid: u32,
     /// Options of this section, as fio's JSON reports them under "job options".
     pub given: Vec<GivenOption>,
-    /// Where the data are.
+    /// Files, directories and devices of the data.
     pub files: Files,
-    /// What is done with them.
+    /// Directions, block sizes, order and contents of the I/O.
     pub workload: Workload,
-    /// How I/O is issued.
+    /// Engine, depth, memory and priorities of the I/O.
     pub io: IoMethod,
-    /// When the job runs and how fast it may go.
+    /// Start, end and rate limits of the job.
     pub schedule: Schedule,
-    /// What is measured and reported.
+    /// Statistics, logs and the way they are reported.
     pub measure: Measure,
-    /// Which errors are survived.
+    /// Errors after which the job continues.
     pub errors: ErrorPolicy,
-    /// Whether and how contents are checked.
+    /// Verification of contents; `None` without one.
     pub verify: Option<Verify>,
-    /// A trace whose I/Os are replayed; the workload's own pattern is not used then.
+    /// A trace to replay instead of the workload's own pattern.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<Replay>,
 }

@@ -1,12 +1,12 @@
-//! What a job needs to know of a Ceph cluster, for the engines `rados` and `rbd`.
+//! Access to a Ceph cluster, and the options of the engines `rados` and `rbd`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Seconds that an I/O or a call to the cluster may take unless the job says otherwise.
+/// Default of `ceph_timeout`: seconds that an I/O or a call to the cluster may take.
 pub const CEPH_TIMEOUT_S: u32 = 60;
 
-/// How a Ceph cluster is reached. What is not given is as Ceph's own programs have it: `CEPH_CONF`, `CEPH_ARGS`,
+/// Access to a Ceph cluster. Unset fields take Ceph's own defaults: `CEPH_CONF`, `CEPH_ARGS`,
 /// /etc/ceph.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct CephAccess {
@@ -18,7 +18,7 @@ pub struct CephAccess {
     pub client: Option<String>,
     /// `ceph_keyring`: the file of the client's key.
     pub keyring: Option<String>,
-    /// `ceph_timeout`: seconds after which what the cluster does not answer is an error; at least 1.
+    /// `ceph_timeout`: seconds after which an I/O or a call without an answer fails; at least 1.
     pub timeout_s: u32,
 }
 
@@ -37,7 +37,7 @@ impl Default for CephAccess {
 /// Options of the engines `rados` and `rbd`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ceph {
-    /// How the cluster is reached.
+    /// Access to the cluster.
     pub access: CephAccess,
     /// `pool`.
     pub pool: String,
@@ -45,27 +45,27 @@ pub struct Ceph {
     pub namespace: Option<String>,
     /// `rbdname`: the image, for `rbd`.
     pub image: Option<String>,
-    /// `busy_poll`: look for completions without sleeping.
+    /// `busy_poll`: poll for completions without sleeping.
     pub busy_poll: bool,
-    /// `touch_objects`: make the objects before the first I/O.
+    /// `touch_objects`: create the objects before the first I/O.
     pub touch_objects: bool,
-    /// `ceph_object_size`: a file is spread over objects of so many bytes; `None` keeps each file in one object, as fio
-    /// does.
+    /// `ceph_object_size`: the bytes of each object over which a file is striped. `None` keeps each
+    /// file in one object, as fio does.
     pub object_bytes: Option<u64>,
-    /// How the objects of a file are named, and whose they are.
+    /// Names of a file's objects, and the rules for making and removing them.
     #[serde(default)]
     pub object_names: ObjectNames,
 }
 
-/// How the objects that a file is spread over are named.
+/// Names of the objects over which a file is striped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ObjectNames {
     /// The file's name, a dot, and the number in 16 hexadecimal digits.
     #[default]
     Numbered,
-    /// As `rados bench` has it: the file's name, `_object`, and the number. Who makes such a plan sees to it that objects
-    /// which are read are there, and removes those that are written.
+    /// The names of `rados bench`: the file's name, `_object`, and the number. The maker of such a
+    /// plan ensures that objects to read exist, and removes objects that were written.
     RadosBench,
 }
 

@@ -1,4 +1,4 @@
-//! Where the data are: files, directories, devices, and their sizes.
+//! Files, directories and devices of a job, and their sizes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -13,10 +13,10 @@ pub enum Extent {
     Percent(f64),
 }
 
-/// The end of the longest file, in bytes: offsets are signed (`off_t`).
+/// The longest possible file, in bytes: offsets are signed (`off_t`).
 pub const MAX_FILE_BYTES: u64 = i64::MAX as u64;
 
-/// Where the data are: `filename`, `directory`, `size` and their kin.
+/// Files of a job: `filename`, `directory`, `size` and related options.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Files {
     /// `filename`: explicit paths. Empty: names are made from [`Files::filename_format`].
@@ -25,23 +25,24 @@ pub struct Files {
     pub directories: Vec<String>,
     /// `filename_format`; fio's default is `$jobname.$jobnum.$filenum`.
     pub filename_format: Option<String>,
-    /// What `$jobname` is in [`Files::filename_format`] where it is not the job's name: the section's, when `name=` renames it.
+    /// The section's name, if `name=` renames the job: `$jobname` in [`Files::filename_format`]
+    /// stands for it, not for the job's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<String>,
-    /// `opendir`: take all files below these directories, behind those of [`Files::filenames`].
+    /// `opendir`: use all files below these directories, after those of [`Files::filenames`].
     #[serde(default, deserialize_with = "none_one_or_several")]
     pub opendir: Vec<String>,
     /// `nrfiles`: files per clone, at least 1.
     pub nrfiles: u32,
-    /// `openfiles`: how many are open at once; 0 is all.
+    /// `openfiles`: number of files that are open at once; 0 is all.
     pub openfiles: u32,
     /// `file_service_type`.
     pub file_service: FileService,
-    /// `filesize`: each file's size, drawn from this range.
+    /// `filesize`: the range from which each file's size is drawn, in bytes.
     pub filesize: Option<(u64, u64)>,
-    /// `size`: over all files of one clone. `None`: the size of the existing file or device.
+    /// `size`: sum over all files of one clone. `None`: the size of the existing file or device.
     pub size: Option<Extent>,
-    /// `io_size`: bytes to move; `None` is the same as `size`.
+    /// `io_size`: bytes to transfer; `None` is the same as `size`.
     pub io_size: Option<Extent>,
     /// `offset`: where each file's region starts.
     pub offset: Extent,
@@ -77,7 +78,7 @@ pub struct Files {
     pub allow_file_create: bool,
     /// `allow_mounted_write`: consent to write to a block device in use.
     pub allow_mounted_write: bool,
-    /// `fadvise_hint`: what the kernel is told about the order of I/O to come.
+    /// `fadvise_hint`: the advice that posix_fadvise(2) gives about the order of I/O.
     pub fadvise: Fadvise,
 }
 
@@ -85,32 +86,32 @@ pub struct Files {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fadvise {
-    /// Nothing is told.
+    /// No advice.
     None,
-    /// What fits `rw`: fio's default.
+    /// The advice that fits `rw`: fio's default.
     Pattern,
-    /// POSIX_FADV_RANDOM
+    /// POSIX_FADV_RANDOM.
     Random,
-    /// POSIX_FADV_SEQUENTIAL
+    /// POSIX_FADV_SEQUENTIAL.
     Sequential,
 }
 
-/// `file_service_type`: which open file the next I/O goes to.
+/// `file_service_type`: selects the open file of the next I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FileService {
-    /// How the next file is picked.
+    /// Rule that selects the next file.
     pub kind: FileServiceKind,
-    /// I/Os before another file is picked, at least 1.
+    /// I/Os to one file before the next selection, at least 1.
     pub every: u32,
 }
 
-/// How the next file is picked.
+/// Rule that selects the next file.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileServiceKind {
-    /// One after the other.
+    /// Files in turn.
     RoundRobin,
-    /// One is finished before the next is begun.
+    /// Each file to its end before the next file begins.
     Sequential,
     /// Uniformly at random.
     Random,
@@ -126,7 +127,7 @@ pub enum FileServiceKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fallocate {
-    /// Not at all.
+    /// No allocation.
     None,
     /// fallocate(2) where it is supported.
     Native,
@@ -138,7 +139,7 @@ pub enum Fallocate {
     Truncate,
 }
 
-/// A list of texts; older results hold one text or null.
+/// Reads a list of texts. Older results hold one text or null.
 fn none_one_or_several<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<String>, D::Error> {

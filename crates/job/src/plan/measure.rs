@@ -1,9 +1,9 @@
-//! What is measured and reported, and which errors are survived.
+//! Statistics and logs of a job, and the errors after which it continues.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is measured and reported.
+/// Statistics of a job, and the way they are reported.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measure {
     /// `group_reporting`.
@@ -22,15 +22,15 @@ pub struct Measure {
     pub clat_percentiles: bool,
     /// `lat_percentiles`.
     pub lat_percentiles: bool,
-    /// `percentile_list`; fio's twenty by default.
+    /// `percentile_list`; by default fio's twenty.
     pub percentiles: Vec<f64>,
     /// `significant_figures`.
     pub significant_figures: u32,
     /// `unified_rw_reporting`.
     pub unified: UnifiedReporting,
-    /// `stats=0`: left out of the group's sums.
+    /// `stats`: 0 leaves the job out of the group's sums.
     pub stats: bool,
-    /// `write_bw_log`, ...: what is logged and where.
+    /// Logs of the job: `write_bw_log`, `write_iops_log`, `write_lat_log` and the others.
     pub logs: Logs,
     /// `bwavgtime` in nanoseconds.
     pub bw_window_ns: u64,
@@ -40,9 +40,10 @@ pub struct Measure {
     pub disk_util: bool,
     /// `kb_base`, 1024 or 1000: whether sizes are printed in KiB or kB.
     pub kb_base: u32,
-    /// `unit_base`: 8 prints bytes, 1 prints bits, 0 leaves the choice to the printer.
+    /// `unit_base`: 8 prints bytes, 1 prints bits, 0 lets the printer choose.
     pub unit_base: u32,
-    /// Whether time in which the process is stopped counts, as in fio. Else it is left out, and I/Os in flight have no latency.
+    /// Whether time in which the process is stopped counts, as in fio. If false, this time is left
+    /// out, and the I/Os in flight at the stop record no latency.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counts_stops: bool,
 }
@@ -51,11 +52,11 @@ pub struct Measure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UnifiedReporting {
-    /// Each direction by itself.
+    /// Each direction separately.
     None,
     /// All directions summed.
     Mixed,
-    /// Both.
+    /// Both the sum and each direction.
     Both,
 }
 
@@ -70,7 +71,7 @@ pub struct Logs {
     pub lat: Option<String>,
     /// `write_hist_log`.
     pub hist: Option<String>,
-    /// `write_iolog`: the file that the I/Os are recorded in, as a trace.
+    /// `write_iolog`: the file in which the I/Os are recorded as a trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
     /// `per_job_logs`.
@@ -100,14 +101,14 @@ impl Logs {
     }
 }
 
-/// Which errors are survived.
+/// Errors after which the job continues.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorPolicy {
-    /// `continue_on_error`: go on after errors of reads.
+    /// `continue_on_error`: continue after a failed read.
     pub continue_read: bool,
-    /// ... of writes.
+    /// `continue_on_error`: continue after a failed write, trim or sync.
     pub continue_write: bool,
-    /// ... of verification.
+    /// `continue_on_error`: continue after a failed verification.
     pub continue_verify: bool,
     /// `ignore_error`: errno values that are not even counted, for read, write and verify.
     pub ignore: [Vec<i32>; 3],

@@ -1,4 +1,4 @@
-//! How I/O is issued: engine, depth, memory, priorities.
+//! The way I/O is issued: engine, depth, memory, priorities.
 
 use super::{Ceph, PerDirection};
 use schemars::JsonSchema;
@@ -14,13 +14,13 @@ pub enum Engine {
     IoUring,
     /// Linux native AIO.
     Libaio,
-    /// POSIX AIO, by threads of the C library.
+    /// POSIX AIO, through threads of the C library.
     Posixaio,
     /// lseek and read/write.
     Sync,
     /// pread/pwrite.
     Psync,
-    /// readv/writev on neighbouring I/Os.
+    /// readv/writev on adjacent I/Os.
     Vsync,
     /// preadv/pwritev.
     Pvsync,
@@ -28,9 +28,9 @@ pub enum Engine {
     Pvsync2,
     /// Memory mapping and memcpy.
     Mmap,
-    /// Objects of a Ceph pool, by librados.
+    /// Objects of a Ceph pool, through librados.
     Rados,
-    /// A Ceph image, by librbd.
+    /// A Ceph image, through librbd.
     Rbd,
     /// No I/O at all.
     Null,
@@ -59,7 +59,7 @@ impl Engine {
         }
     }
 
-    /// Whether its files are those of this machine: there is a path for each that can be opened.
+    /// Whether the engine opens files of this machine by path.
     pub fn has_paths(self) -> bool {
         !matches!(
             self,
@@ -67,7 +67,8 @@ impl Engine {
         )
     }
 
-    /// Whether a call of it ends with its I/O, so that there is one in flight whatever the depth.
+    /// Whether each call returns only when its I/O is complete. Such an engine has one I/O in
+    /// flight, whatever the depth.
     pub fn is_synchronous(self) -> bool {
         matches!(
             self,
@@ -75,26 +76,27 @@ impl Engine {
         )
     }
 
-    /// Whether it speaks to a Ceph cluster.
+    /// Whether the engine uses a Ceph cluster.
     pub fn is_ceph(self) -> bool {
         matches!(self, Engine::Rados | Engine::Rbd)
     }
 }
 
-/// How I/O is issued.
+/// Engine, depth, memory and priorities of the I/O.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IoMethod {
     /// `ioengine`.
     pub engine: Engine,
     /// `iodepth`, at least 1.
     pub iodepth: u32,
-    /// `iodepth_batch_submit`; `None` when the job sets none: the engine may then batch as it likes.
+    /// `iodepth_batch_submit`. `None` if the job does not set it: the engine chooses its batches.
     pub batch_submit: Option<u32>,
     /// `iodepth_batch_complete_min`; 0 polls.
     pub batch_complete_min: u32,
-    /// `iodepth_batch_complete_max`; `None` when not set.
+    /// `iodepth_batch_complete_max`; `None` if not set.
     pub batch_complete_max: Option<u32>,
-    /// `iodepth_low`: when full, drain to this depth before filling again; `None` is the same as `iodepth`.
+    /// `iodepth_low`: once the queue is full, drain it to this depth before filling it again.
+    /// `None` is the same as `iodepth`.
     pub iodepth_low: Option<u32>,
     /// `serialize_overlap`.
     pub serialize_overlap: bool,
@@ -104,19 +106,21 @@ pub struct IoMethod {
     pub direct: bool,
     /// `sync`: O_SYNC or O_DSYNC.
     pub sync: SyncMode,
-    /// Engine-specific: polling, registration and so on.
+    /// Options of the io_uring engine: polling, registered files and buffers.
     pub uring: UringOptions,
     /// `nowait`: RWF_NOWAIT.
     pub nowait: bool,
     /// `cmdprio_percentage`, for reads and writes.
     pub cmdprio_percent: PerDirection<u8>,
-    /// `cmdprio_class` and `cmdprio`: the priority of those I/Os; real time, level 0, unless given.
+    /// `cmdprio_class` and `cmdprio`: the priority of those I/Os. The default is real time, level
+    /// 0.
     pub cmdprio: PerDirection<IoPriority>,
-    /// `cmdprio_bssplit`: the share of prioritised I/Os for each block size instead of `cmdprio_percent`.
+    /// `cmdprio_bssplit`: the share of prioritised I/Os for each block size; replaces
+    /// `cmdprio_percent`.
     pub cmdprio_split: Option<PerDirection<Vec<CmdprioPart>>>,
     /// `hipri_percentage` of pvsync2.
     pub hipri_percent: u8,
-    /// `thread` given. Jobs are threads in any case.
+    /// Whether `thread` is given. Jobs are threads in any case.
     pub thread: bool,
     /// `nice`.
     pub nice: Option<i32>,
@@ -124,7 +128,7 @@ pub struct IoMethod {
     pub ioprio: Option<IoPriority>,
     /// `cpus_allowed`, `cpumask`: CPU numbers.
     pub cpus_allowed: Option<Vec<u32>>,
-    /// `cpus_allowed_policy=split`: each clone gets one of them.
+    /// `cpus_allowed_policy=split`: each clone gets one of the CPUs.
     pub cpus_split: bool,
     /// `numa_cpu_nodes`.
     pub numa_cpu_nodes: Option<Vec<u32>>,
@@ -138,21 +142,21 @@ pub struct IoMethod {
     pub hugepage_bytes: u64,
     /// `lockmem` in bytes.
     pub lockmem_bytes: u64,
-    /// `write_hint`: how long written data will live.
+    /// `write_hint`: expected lifetime of the written data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_hint: Option<WriteHint>,
-    /// `ioscheduler`: the I/O scheduler of the devices below the files while the job runs.
+    /// `ioscheduler`: the I/O scheduler of the devices below the files during the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<String>,
-    /// `uid`: the user as which files are opened and I/O is done.
+    /// `uid`: the user that opens the files and does the I/O.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
-    /// `gid`: the group, likewise.
+    /// `gid`: the group that opens the files and does the I/O.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gid: Option<u32>,
-    /// The simulated device, for [`Engine::Sim`]: `key=value,...` of its model.
+    /// The simulated device of [`Engine::Sim`]: `key=value,...` of its model.
     pub sim: Option<String>,
-    /// The cluster, for [`Engine::Rados`] and [`Engine::Rbd`].
+    /// The Ceph options of [`Engine::Rados`] and [`Engine::Rbd`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceph: Option<Box<Ceph>>,
 }
@@ -190,17 +194,18 @@ pub enum WriteHint {
 pub struct UringOptions {
     /// `hipri`: poll for completions.
     pub hipri: bool,
-    /// `registerfiles`; `None` when the job does not say: the engine registers when it can.
+    /// `registerfiles`. `None` if not set: the engine registers the files if it can.
     pub registerfiles: Option<bool>,
-    /// `fixedbufs`; `None` as above.
+    /// `fixedbufs`. `None` if not set: the engine registers the buffers if it can.
     pub fixedbufs: Option<bool>,
     /// `sqthread_poll`.
     pub sqthread_poll: bool,
     /// `sqthread_poll_cpu`.
     pub sqthread_poll_cpu: Option<u32>,
-    /// `nonvectored`; `None` when not given. Ours are always non-vectored unless this is `Some(false)`.
+    /// `nonvectored`; `None` if not set. iosonde uses non-vectored I/O unless this is
+    /// `Some(false)`.
     pub nonvectored: Option<bool>,
-    /// `force_async`: IOSQE_ASYNC on every Nth; 0 is none.
+    /// `force_async`: IOSQE_ASYNC on every Nth I/O; 0 is none.
     pub force_async: u32,
 }
 
@@ -218,18 +223,18 @@ pub struct IoPriority {
 pub struct CmdprioPart {
     /// Block size in bytes.
     pub block_bytes: u64,
-    /// Share of the I/Os of this size, in per cent.
+    /// Share of the I/Os of this size that have the priority, in per cent.
     pub percent: u8,
-    /// Their priority.
+    /// Priority of these I/Os.
     pub priority: IoPriority,
 }
 
 /// `numa_mem_policy`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NumaMemPolicy {
-    /// default, prefer, bind, interleave or local.
+    /// The policy.
     pub kind: NumaMemKind,
-    /// Nodes it applies to.
+    /// Nodes of the policy.
     pub nodes: Vec<u32>,
 }
 
@@ -249,7 +254,7 @@ pub enum NumaMemKind {
     Local,
 }
 
-/// `mem`: where I/O buffers come from.
+/// `mem`: the memory of the I/O buffers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Memory {

@@ -1,10 +1,10 @@
-//! When a job runs and how fast it may go.
+//! Start, end and rate limits of a job.
 
 use super::PerDirection;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// When the job runs and how fast it may go.
+/// Start, end and rate limits of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Schedule {
     /// `stonewall`: wait for all jobs before this one to end.
@@ -14,28 +14,28 @@ pub struct Schedule {
     /// `exec_prerun`: a shell command before the I/O.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exec_prerun: Option<String>,
-    /// `exec_postrun`: a shell command after it.
+    /// `exec_postrun`: a shell command after the I/O.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exec_postrun: Option<String>,
-    /// `startdelay` drawn from this range, in nanoseconds.
+    /// `startdelay`: the range from which the delay is drawn, in nanoseconds.
     pub startdelay_ns: (u64, u64),
     /// `runtime`; 0 is no limit.
     pub runtime_ns: u64,
-    /// `time_based`: repeat until `runtime` is over.
+    /// `time_based`: repeat the workload until `runtime` is over.
     pub time_based: bool,
     /// `ramp_time`.
     pub ramp_time_ns: u64,
     /// `loops`, at least 1.
     pub loops: u32,
-    /// `exitall`: when this job ends, others end.
+    /// `exitall`: the jobs to stop when this job ends.
     pub exitall: Option<ExitWhat>,
     /// `exitall_on_error`.
     pub exitall_on_error: bool,
-    /// `thinktime` and its kin.
+    /// `thinktime` and the other `thinktime_` options.
     pub thinktime: Option<ThinkTime>,
     /// `rate` in bytes per second.
     pub rate_bytes: PerDirection<Option<u64>>,
-    /// `rate_min` in bytes per second: the job fails below it.
+    /// `rate_min` in bytes per second: the job fails below this rate.
     pub rate_min_bytes: PerDirection<Option<u64>>,
     /// `rate_iops`.
     pub rate_iops: PerDirection<Option<u64>>,
@@ -45,15 +45,15 @@ pub struct Schedule {
     pub rate_poisson: bool,
     /// `rate_ignore_thinktime`.
     pub rate_ignore_thinktime: bool,
-    /// `rate_cycle`: window of the `rate_min` checks, in nanoseconds.
+    /// `rate_cycle`: window of the `rate_min` and `rate_iops_min` checks, in nanoseconds.
     pub rate_cycle_ns: u64,
-    /// `latency_target` and its kin.
+    /// `latency_target` and the other `latency_` options.
     pub latency_target: Option<LatencyTarget>,
     /// `max_latency` in nanoseconds.
     pub max_latency_ns: PerDirection<Option<u64>>,
-    /// `steadystate` and its kin.
+    /// `steadystate` and its `ss_` options.
     pub steady_state: Option<SteadyState>,
-    /// `flow` and its kin.
+    /// `flow`, `flow_id` and `flow_sleep`.
     pub flow: Option<Flow>,
 }
 
@@ -65,7 +65,7 @@ pub enum ExitWhat {
     Group,
     /// Running jobs, in any group.
     Stonewall,
-    /// All, also those still to start.
+    /// All jobs, including jobs that have not started.
     All,
 }
 
@@ -74,35 +74,35 @@ pub enum ExitWhat {
 pub struct ThinkTime {
     /// Pause in nanoseconds.
     pub pause_ns: u64,
-    /// `thinktime_spin`: the first part of it is spent spinning.
+    /// `thinktime_spin`: the first part of the pause, spent spinning.
     pub spin_ns: u64,
     /// `thinktime_blocks`: pause after this many blocks.
     pub blocks: u32,
     /// `thinktime_blocks_type=issue` counts issued rather than completed blocks.
     pub count_issued: bool,
-    /// `thinktime_iotime`: pause only after this much time of I/O; 0 is off.
+    /// `thinktime_iotime`: pause after this much time of I/O; 0 is off.
     pub iotime_ns: u64,
 }
 
 /// `latency_target`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyTarget {
-    /// Completion latency to stay below.
+    /// Upper limit of the completion latency.
     pub target_ns: u64,
     /// `latency_window`.
     pub window_ns: u64,
     /// `latency_percentile`.
     pub percentile: f64,
-    /// `latency_run`: go on after the depth is found.
+    /// `latency_run`: continue after the depth is found.
     pub run: bool,
 }
 
 /// `steadystate`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SteadyState {
-    /// What must hold still.
+    /// The rate that must be steady.
     pub metric: SteadyMetric,
-    /// Whether the limit is on the slope instead of the deviation from the mean.
+    /// Whether the limit applies to the slope instead of the deviation from the mean.
     pub slope: bool,
     /// The limit: per cent when `percent`, else in the metric's unit (IOPS or bytes per second).
     pub limit: f64,
@@ -117,13 +117,13 @@ pub struct SteadyState {
 }
 
 impl SteadyState {
-    /// How many samples the window holds.
+    /// Number of samples in the window.
     pub fn samples(&self) -> usize {
         (self.duration_ns / self.interval_ns.max(1)).max(1) as usize
     }
 }
 
-/// What `steadystate` looks at.
+/// The rate that `steadystate` checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SteadyMetric {

@@ -1,16 +1,16 @@
-//! Whether and how contents are checked.
+//! Verification of the contents.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `verify` and its kin.
+/// `verify` and the other `verify_` options.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verify {
-    /// Which check.
+    /// The check.
     pub method: VerifyMethod,
     /// `do_verify`: read back after a write phase.
     pub do_verify: bool,
-    /// `verify_only`: do no writes, check what an earlier run wrote.
+    /// `verify_only`: check the data of an earlier run, without writing.
     pub verify_only: bool,
     /// `verify_fatal`: stop at the first mismatch.
     pub fatal: bool,
@@ -26,14 +26,14 @@ pub struct Verify {
     pub backlog: u64,
     /// `verify_backlog_batch`; 0 is the same as the backlog.
     pub backlog_batch: u64,
-    /// `verify_async`: number of checking threads; checked inline when 0.
+    /// `verify_async`: number of verification threads; 0 verifies in the worker.
     pub r#async: u32,
     /// `verifysort`.
     pub sort: bool,
 }
 
 impl Verify {
-    /// This check, and fio's defaults otherwise.
+    /// This check with fio's defaults for the other options.
     pub fn new(method: VerifyMethod) -> Verify {
         Verify {
             method,
@@ -69,9 +69,9 @@ pub enum VerifyMethod {
     Xxhash,
     /// The pattern alone, without a header.
     Pattern,
-    /// The pattern behind a header.
+    /// The pattern after a header.
     PatternHeader,
-    /// What `rados bench` writes: the number of the I/O as text, then the letter z.
+    /// The contents of `rados bench`: the number of the I/O as text, then the letter z.
     RadosBench,
     /// Reads without a check.
     Null,
@@ -80,7 +80,7 @@ pub enum VerifyMethod {
 /// `verify_pattern`: fixed bytes and `%o` fields (the block's offset, 8 bytes little endian).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VerifyPattern {
-    /// The parts in order.
+    /// Parts of the pattern, in order.
     pub parts: Vec<PatternPart>,
 }
 

@@ -1,10 +1,10 @@
-//! What is done: directions, block sizes, order, contents.
+//! The I/Os of a job: directions, block sizes, order, contents.
 
 use super::{Direction, PerDirection};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is done: directions, block sizes, order, contents.
+/// The I/Os of a job: directions, block sizes, order, contents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
     /// `rw`.
@@ -17,11 +17,11 @@ pub struct Workload {
     pub block_align: PerDirection<u64>,
     /// `bs_unaligned`.
     pub bs_unaligned: bool,
-    /// `bs_is_seq_rand`: the read size is that of sequential, the write size that of random I/O.
+    /// `bs_is_seq_rand`: the read size applies to sequential I/O, the write size to random I/O.
     pub bs_is_seq_rand: bool,
     /// `rwmixread`, 0 to 100.
     pub rwmix_read_percent: u8,
-    /// `percentage_random`, 0 to 100. 100 for random modes unless given.
+    /// `percentage_random`, 0 to 100. The default of random modes is 100.
     pub percentage_random: PerDirection<u8>,
     /// `random_distribution`.
     pub distribution: Distribution,
@@ -29,17 +29,17 @@ pub struct Workload {
     pub random_map: RandomMap,
     /// `random_generator`, as given.
     pub random_generator: RandomGenerator,
-    /// `randrepeat`: the same sequence at every run.
+    /// `randrepeat`: the same sequence in every run.
     pub randrepeat: bool,
     /// `allrandrepeat`.
     pub allrandrepeat: bool,
     /// `randseed`.
     pub randseed: Option<u64>,
-    /// `number_ios`: I/Os to complete before the job ends.
+    /// `number_ios`: number of completed I/Os after which the job ends.
     pub number_ios: Option<u64>,
-    /// `fsync`: after every N writes; 0 is never.
+    /// `fsync`: one after every N writes; 0 is never.
     pub fsync_every: u32,
-    /// `fdatasync`: after every N writes; 0 is never.
+    /// `fdatasync`: one after every N writes; 0 is never.
     pub fdatasync_every: u32,
     /// `sync_file_range`.
     pub sync_file_range: Option<SyncFileRange>,
@@ -49,20 +49,20 @@ pub struct Workload {
     pub fsync_on_close: bool,
     /// `zonemode=strided` with its sizes.
     pub zones: Option<StridedZones>,
-    /// What write buffers hold.
+    /// Contents of the write buffers.
     pub buffers: Buffers,
 }
 
 /// `rw`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadWrite {
-    /// Which directions take part.
+    /// Directions of the I/O.
     pub mode: Mode,
-    /// Random rather than sequential order.
+    /// Whether the order is random.
     pub random: bool,
 }
 
-/// The directions of `rw`, whatever their order.
+/// The directions of `rw`, in any order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -76,12 +76,12 @@ pub enum Mode {
     ReadWrite,
     /// trimwrite, randtrimwrite: a block is trimmed, then written
     TrimWrite,
-    /// All three, as only traces have them
+    /// All three; only traces have them.
     All,
 }
 
 impl ReadWrite {
-    /// Whether I/O of this direction is part of the mode.
+    /// Whether the mode includes this direction.
     pub fn has(self, direction: Direction) -> bool {
         match self.mode {
             Mode::Read => direction == Direction::Read,
@@ -114,7 +114,7 @@ impl ReadWrite {
 /// The modifier after the colon of `rw`, and `rw_sequencer`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sequencer {
-    /// Random modes: a new offset is drawn only every this many I/Os (1: each).
+    /// Random modes: number of I/Os for each drawn offset; 1 draws an offset for each I/O.
     pub every: u32,
     /// Sequential modes: bytes added to the offset after each I/O; negative skips back.
     pub skip_bytes: i64,
@@ -122,13 +122,13 @@ pub struct Sequencer {
     pub kind: SequencerKind,
 }
 
-/// What the I/Os between two drawn offsets do.
+/// Offset of the I/Os between two drawn offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SequencerKind {
-    /// Go on behind the last.
+    /// The end of the previous I/O.
     Sequential,
-    /// Repeat the same offset.
+    /// The same offset again.
     Identical,
 }
 
@@ -136,7 +136,7 @@ pub enum SequencerKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockSize {
-    /// All the same, in bytes.
+    /// One size, in bytes.
     Fixed(u64),
     /// `bsrange`: uniformly drawn multiples of `min` up to `max`.
     Range {
@@ -169,9 +169,10 @@ impl BlockSize {
     }
 }
 
-/// What values of zipf, pareto and normal are multiplied by, modulo 2^64, before they are shifted and taken modulo the number of
-/// blocks: it scatters hot blocks over the range. It is fio's, 2^64 divided by the square of the golden ratio, made prime
-/// (D. E. Knuth, "The Art of Computer Programming", volume 3, section 6.4).
+/// Multiplier that scatters the hot blocks of zipf, pareto and normal over the range. The drawn
+/// value is multiplied modulo 2^64, then shifted and taken modulo the number of blocks. The
+/// constant is fio's: 2^64 divided by the square of the golden ratio, made prime (D. E. Knuth, "The
+/// Art of Computer Programming", volume 3, section 6.4).
 pub const SCATTER_MULTIPLIER: u64 = 0x61c8_8646_80b5_83eb;
 
 /// `random_distribution`.
@@ -184,21 +185,24 @@ pub enum Distribution {
     Zipf {
         /// Skew.
         theta: f64,
-        /// Position of the hottest block, 0 to 1; `None` is drawn. The others are scattered over the range, as by fio.
+        /// Position of the hottest block, 0 to 1; drawn at random if `None`. The other blocks are
+        /// scattered over the range, as in fio.
         center: Option<f64>,
     },
     /// `pareto:h[:center]`.
     Pareto {
         /// Power.
         h: f64,
-        /// As for zipf.
+        /// Position of the hottest block, as for zipf.
         center: Option<f64>,
     },
     /// `normal:deviation[:center]`, deviation in per cent.
     Normal {
-        /// Width, in per cent of the range, of the even draw that widens a bell of 8.3 % of the range, as in fio.
+        /// Width of a uniform draw, in per cent of the range. As in fio, it is not the standard
+        /// deviation: the draw widens a normal distribution whose standard deviation is 8.3 % of
+        /// the range.
         deviation_percent: f64,
-        /// Shift of the blocks, 0 to 1; as they are scattered, the mean stays in the middle.
+        /// Shift of the blocks, 0 to 1. The blocks are scattered, so the mean stays in the middle.
         center: Option<f64>,
     },
     /// `zoned:access%/range%:...`.
@@ -225,19 +229,20 @@ pub struct ByteZone {
     pub size_bytes: u64,
 }
 
-/// Whether each block is visited once per pass.
+/// `norandommap` and `softrandommap`: whether each block is accessed once per pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RandomMap {
     /// Exactly once.
     Exact,
-    /// `softrandommap`: exactly once where memory allows; here always possible.
+    /// `softrandommap`: exactly once if memory allows. iosonde's map always fits into memory.
     Soft,
-    /// `norandommap`: drawn with replacement.
+    /// `norandommap`: offsets are drawn with replacement.
     None,
 }
 
-/// `random_generator`, as given. All are served by one generator of ours; `lfsr` also implies an exact map.
+/// `random_generator`, as given. iosonde has one generator for all of them; `lfsr` also implies an
+/// exact map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RandomGenerator {
@@ -258,14 +263,14 @@ pub struct SyncFileRange {
     pub write: bool,
     /// SYNC_FILE_RANGE_WAIT_AFTER.
     pub wait_after: bool,
-    /// Called after this many writes.
+    /// Number of writes between two calls.
     pub every: u32,
 }
 
 /// `zonemode=strided`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StridedZones {
-    /// `zonesize`: bytes of I/O before moving on.
+    /// `zonesize`: bytes of I/O in one zone before the next.
     pub zone_size_bytes: u64,
     /// `zonerange`: bytes of one zone that I/O may touch.
     pub zone_range_bytes: u64,
@@ -273,10 +278,10 @@ pub struct StridedZones {
     pub zone_skip_bytes: u64,
 }
 
-/// What write buffers hold.
+/// Contents of the write buffers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Buffers {
-    /// How they are filled.
+    /// The way the buffers are filled.
     pub fill: BufferFill,
     /// `buffer_compress_percentage`.
     pub compress_percent: u8,
@@ -284,26 +289,27 @@ pub struct Buffers {
     pub compress_chunk_bytes: u64,
     /// `dedupe_percentage`.
     pub dedupe_percent: u8,
-    /// `dedupe_mode=working_set` with this per cent of the size.
+    /// `dedupe_mode=working_set`: the working set in per cent of the size.
     pub dedupe_working_set_percent: Option<u8>,
-    /// `dedupe_global`: jobs with it share the working set.
+    /// `dedupe_global`: jobs with this option share the working set.
     pub dedupe_global: bool,
 }
 
-/// How write buffers are filled.
+/// The way write buffers are filled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BufferFill {
-    /// Random once, then a few words changed at every I/O (`scramble_buffers`, fio's default).
+    /// Random contents once, then a few words changed for each I/O (`scramble_buffers`, fio's
+    /// default).
     Scramble,
-    /// Random once, never changed (`scramble_buffers=0`).
+    /// Random contents once, never changed (`scramble_buffers=0`).
     Once,
-    /// `refill_buffers`: random at every I/O.
+    /// `refill_buffers`: new random contents for each I/O.
     Refill,
     /// `zero_buffers`.
     Zero,
-    /// `buffer_pattern`: these bytes over and over.
+    /// `buffer_pattern`: these bytes, repeated.
     Pattern(Vec<u8>),
-    /// As `rados bench` fills them: the number of the I/O as text, then the letter z.
+    /// The contents of `rados bench`: the number of the I/O as text, then the letter z.
     RadosBench,
 }
