@@ -233,8 +233,7 @@ impl Settler<'_> {
         }
     }
 
-    /// Checks the options of a Ceph job: a pool or image must be named, and some file options are
-    /// refused.
+    /// Requires a pool or an image, and refuses file options that do not apply to them.
     fn ceph(&mut self, b: &mut Builder) {
         let engine = b.job.io.engine;
         if !engine.is_ceph() {
@@ -306,8 +305,7 @@ impl Settler<'_> {
         let schedule = &mut b.job.schedule;
         if b.thinktime.pause_ns > 0 {
             b.thinktime.spin_ns = b.thinktime.spin_ns.min(b.thinktime.pause_ns);
-            // With both options, the one that is reached first causes a pause. The default of one
-            // block would always be reached before `thinktime_iotime`.
+            // The default of one block would always be reached before `thinktime_iotime`.
             if b.thinktime.iotime_ns > 0 && !b.given.contains_key("thinktime_blocks") {
                 b.thinktime.blocks = u32::MAX;
             }
@@ -383,8 +381,7 @@ impl Settler<'_> {
         b.job.verify = Some(b.verify.clone());
     }
 
-    /// Reports `verify_only` without `verify`. fio then writes nothing, reads nothing back, and
-    /// reports writes that it has not done.
+    /// Refuses `verify_only` alone: fio then does no I/O, yet reports writes.
     fn verify_only_without_method(&mut self, b: &Builder) {
         let message = "`verify_only` without `verify`: nothing would be written, and nothing read";
         let error = Diagnostic::error(message).at(self.place(b, "verify_only"));
@@ -405,8 +402,7 @@ impl Settler<'_> {
         }
     }
 
-    /// Makes the interval a divisor of every block size. Blocks of several sizes get a header at
-    /// each multiple of their common divisor.
+    /// Makes the interval divide every block size; the default is their common divisor.
     fn verify_interval(&mut self, b: &mut Builder) {
         let sizes = &b.job.workload.block_size.write;
         let (min, max) = (sizes.min(), sizes.max());
@@ -445,8 +441,7 @@ impl Settler<'_> {
         }
     }
 
-    /// Sets the replay of a job. A trace overrides `rw`, and options that apply only to a pattern
-    /// have no effect.
+    /// Sets the replay. A trace overrides `rw`, and options for patterns have no effect on it.
     fn replay(&mut self, b: &mut Builder) {
         if b.replay.traces.is_empty() {
             let options = ["replay_no_stall", "replay_redirect", "replay_time_scale"];
