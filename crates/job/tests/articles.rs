@@ -78,7 +78,8 @@ fn kubestr_default() {
     );
 }
 
-/// 002: GCP disks. The article prints `bs=?` and `iodepth=?` with the values in a comment; one of each stands here.
+/// 002: GCP disks. The article prints `bs=?` and `iodepth=?` with the values in a comment; this
+/// test uses one of each.
 #[test]
 fn cloud_disks() {
     let text = "[job]\nbs=4k # 4k 16k 64k 256k\niodepth=1 # 1 2 4 8 16\nfilename=/dev/sdb # or /dev/nvme0n1\n\
@@ -89,7 +90,7 @@ fn cloud_disks() {
     assert!(job.workload.end_fsync && job.workload.fsync_every == 0);
 }
 
-/// 003: StatefulSet. The article leaves the job out; it is reconstructed from the output that it prints.
+/// 003: StatefulSet. The article omits the job; the job is reconstructed from the printed output.
 #[test]
 fn statefulset() {
     let text = "[global]\nname=write\nrw=randrw\nrwmixread=0\nbs=4k\nioengine=libaio\niodepth=16\nnumjobs=16\nsize=5G\n\
@@ -106,7 +107,7 @@ fn statefulset() {
     }
 }
 
-/// 004: Ceph. One job after the other on RBD and CephFS; the lines end in blanks.
+/// 004: Ceph. Several jobs in sequence on RBD and CephFS; the lines end in blanks.
 #[test]
 fn ceph() {
     let text = "[global]\nioengine=libaio      \ndirect=1             \nsize=5g              \nlockmem=1G           \n\

@@ -1,6 +1,7 @@
-//! Every example in Debian's fio package is read, or refused with an error that names what it needs.
+//! Parses every example of Debian's fio package, or checks that the error names the missing
+//! feature.
 //!
-//! The examples are fio's and stay in its package; this test fails where they are not installed.
+//! The examples belong to fio and stay in its package; this test fails if they are not installed.
 
 use iosonde_job::env::FakeEnv;
 use iosonde_job::{Diagnostics, Parsed, parse};
@@ -10,7 +11,7 @@ use std::path::Path;
 
 const DIRECTORY: &str = "/usr/share/doc/fio/examples";
 
-/// Variables that examples ask for.
+/// Environment variables of the examples.
 const VARIABLES: &[(&str, &str)] = &[
     ("FIO_RW", "read"),
     ("FIO_BS", "4k"),
@@ -44,7 +45,7 @@ fn examples() -> BTreeMap<String, String> {
     found
 }
 
-/// Those that need only files, block devices and ordinary engines.
+/// Examples that need only files, block devices and common engines.
 const READ: &[&str] = &[
     "1mbs_clients",
     "aio-read",
@@ -86,7 +87,7 @@ const READ: &[&str] = &[
     "zipf",
 ];
 
-/// What the refused ones need, as the error names it: an engine, or zoned devices.
+/// The feature that the error of each refused example names: an engine, or zoned devices.
 fn need(name: &str, text: &str) -> String {
     let zoned = ["zbd-rand-write", "zbd-seq-read", "xnvme-zoned"];
     if zoned.contains(&name) {
