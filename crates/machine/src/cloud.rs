@@ -106,7 +106,7 @@ fn cloud(firmware: &Firmware) -> Option<&'static str> {
     }
 }
 
-/// Parses cloud-init's instance data. Missing, redacted or mistyped fields are `None`.
+/// Parses cloud-init's instance data. Fields that are missing, redacted or no text are `None`.
 fn of_instance_data(text: &str) -> CloudFacts {
     let Ok(data) = serde_json::from_str::<Value>(text) else {
         return CloudFacts::default();

@@ -189,7 +189,7 @@ fn in_container(system: &System) -> bool {
     let marked = ["/run/.containerenv", "/run/systemd/container"]
         .iter()
         .any(|path| system.exists(path));
-    // A machine booted from a container's disk image has Docker's mark too, but its own root.
+    // A machine booted from a container's disk image has Docker's mark, but a root of its own.
     let docker = system.exists("/.dockerenv") && !has_root_of_its_own(system);
     let service_account = system.exists("/var/run/secrets/kubernetes.io/serviceaccount");
     let group = system.text("/proc/self/cgroup").unwrap_or_default();

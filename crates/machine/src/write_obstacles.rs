@@ -1,4 +1,4 @@
-//! Decides whether a target may be written: what would be lost or broken, and who consented.
+//! Decides whether a target may be written: its obstacles against its owner's consent.
 //!
 //! A block device is refused if it is mounted, in use as swap space, held by another device or
 //! program, or carries a signature. A file is refused if it is swap space or the backing file of a
@@ -53,7 +53,7 @@ pub fn overridden(path: &Path) -> Option<String> {
 ///
 /// # Errors
 ///
-/// Returns a [`Refusal`] with all obstacles found.
+/// Returns a [`Refusal`] with its reason, such as all obstacles found.
 pub fn check_writable(path: &Path, consent: &Consent) -> Result<Vec<Obstacle>, Refusal> {
     let question = Question {
         consent,
@@ -337,7 +337,7 @@ impl Users<'_> {
         }
     }
 
-    /// Whether a mount is of this device: by number, or by name if the number is the file system's.
+    /// Whether a mount is of this device: by number, or by name if the file system has another one.
     fn is_source(&self, mount: &Mount, node: &Node) -> bool {
         let by_name = || mount.device.major == 0 && mount.source.starts_with("/dev/");
         mount.device == node.number

@@ -60,7 +60,7 @@ impl BlockCache {
         }
     }
 
-    /// Marks all blocks of a range as used and inserts missing ones. Whether all were present.
+    /// Uses all blocks of a range and inserts missing ones. Returns whether all were present.
     pub(super) fn touch(&mut self, address: u64, bytes: u64) -> bool {
         let mut hit = true;
         for block in self.blocks(address, bytes) {

@@ -3,8 +3,8 @@
 //! A value of zipf, pareto or normal becomes a block by fio's rule: it is multiplied by a constant
 //! and shifted, modulo the number of blocks. The rule scatters hot blocks over the range, even if a
 //! centre is given. If the number of blocks is a power of two, each value has its own block.
-//! Otherwise some values share a block and other blocks are never drawn: up to a third of the
-//! blocks if their number has a large odd factor.
+//! Otherwise some values share a block and other blocks are never drawn: up to about a third
+//! of the blocks if their number has a large odd factor.
 
 use super::rng::Rng;
 use iosonde_job::plan;

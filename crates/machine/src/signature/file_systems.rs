@@ -80,7 +80,7 @@ fn fat(view: &View<'_>) -> io::Result<Option<Signature>> {
     ))
 }
 
-/// Marks of swap space and hibernated systems, at the end of a page. Its size varies by machine.
+/// Marks of swap space and hibernated systems at the end of the first page, whose size varies.
 fn swap(view: &View<'_>) -> io::Result<Option<Signature>> {
     for page in [4096u64, 8192, 16384, 32768, 65536] {
         let Some(mark) = view.bytes(page - 10, 10)? else {
