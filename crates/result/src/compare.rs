@@ -1,16 +1,16 @@
-//! Two results, or two groups of results, held against each other: the ratio of each figure with its interval.
+//! Compares two results, or two groups of results: the ratio of each figure with its interval.
 //!
-//! A run is first reduced to [`Part`]s, one for each pattern that it measured, with its [`Figure`]s: see [`parts`]. fio's
-//! JSON is reduced to the same by [`crate::fio::import`]. [`compare`] then pairs the parts of two sides and says of each
-//! figure whether a difference is shown.
+//! A run is first reduced to [`Part`]s, one per pattern that it measured, with their [`Figure`]s:
+//! see [`parts`]. [`crate::fio::import`] reduces fio's JSON to the same form. [`compare`] pairs the
+//! parts of both sides and decides for each figure whether a difference is shown.
 //!
-//! Where the uncertainty comes from, the best that there is:
-//! * several machines on a side: the spread of their means. Where both sides ran on the same machines, each machine is
-//!   compared with itself;
+//! The uncertainty comes from the best source available:
+//! * several machines on a side: the spread of their means. If both sides ran on the same machines,
+//!   each machine is compared with itself;
 //! * several runs on one machine: the spread of the runs;
-//! * one run with its series: the spread from interval to interval, with their correlation; and the spread of earlier runs of the
-//!   same plan on the same target, where that is wider;
-//! * one result with only moments of its samples (fio's JSON): those, with a correlation that is assumed.
+//! * one run with a time series: the variance between its intervals, with their autocorrelation, or
+//!   the spread of earlier runs of the same plan on the same target, if that is wider;
+//! * one result with only moments of samples (fio's JSON): these, with an assumed correlation.
 
 mod closed_loop;
 mod earlier_runs;

@@ -1,20 +1,23 @@
-//! One fact in two rows: in closed loop the mean latency is the I/Os in flight over the rate (Little's law).
+//! Joins rows of a comparison that express one fact: in closed loop, the mean latency is the number
+//! of I/Os in flight divided by the rate (Little's law).
 //!
-//! The rows of a comparison have intervals of their own, symmetric on their own scales: a rate 0.811 times as high was "slower"
-//! (0.649 to 0.999), and its mean latency, 1.233 times as long, showed no difference (0.985 to 1.520). Where the ratios of
-//! both are reciprocal they get one interval and one verdict.
+//! The rows of a comparison have intervals of their own, each symmetric on its own scale. Without
+//! joining, a rate 0.811 times as high was "slower" (0.649 to 0.999), but its mean latency, 1.233
+//! times as long, showed no difference (0.985 to 1.520). If the ratios of both are reciprocal, they
+//! get one interval and one verdict.
 //!
-//! Where each write is followed by an fsync or fdatasync and nothing else is in flight, the period of a write is its latency and
-//! that of its sync: rate = clones / (write + sync). That is one fact in two rows as well, but only nearly: the write is in
-//! one of them alone. [`join_rates_and_syncs`] says how both get one verdict.
+//! If each write is followed by an fsync or fdatasync and nothing else is in flight, the period of
+//! a write is its latency plus that of its sync: rate = clones / (write + sync). Rate and sync
+//! latency are then nearly one fact, except that the write latency is part of the rate only.
+//! [`join_rates_and_syncs`] gives both one verdict.
 
 use super::{Measure, Part, Ratio, Row, Subject, Verdict};
 
-/// Ratios whose product differs from 1 by less than this share are of one fact.
+/// Two ratios express one fact if their product differs from 1 by less than this share.
 const RECIPROCAL_WITHIN: f64 = 0.005;
 
-/// Gives the mean latency of each part the interval and the verdict of its rate where both are one fact; the other way round
-/// where only the latency has an interval.
+/// Gives the mean latency of each part the interval and verdict of its rate, or the reverse if only
+/// the latency has an interval, if both express one fact.
 pub(super) fn join_rates_and_latencies(rows: &mut [Row]) {
     let rates: Vec<Row> = rows.iter().filter(|row| is_rate(row)).cloned().collect();
     for rate in rates {
@@ -41,23 +44,26 @@ pub(super) fn join_rates_and_latencies(rows: &mut [Row]) {
     }
 }
 
-/// The mean latencies of writes and syncs make up the period of a write where they differ from it by less than this share.
+/// Largest difference between the period of a write and write plus sync latency, as a share.
 const PERIOD_WITHIN: f64 = 0.05;
-/// The sync decides the rate where it takes at least this share of the period.
+/// The sync determines the rate if it takes at least this share of the period.
 const SYNC_SHARE_MIN: f64 = 0.5;
-/// Factors between the logarithms of the ratios of rate and sync that are no chance: 1 where the write changes as the sync
-/// does, more where it stays as it is, less where it changes more.
+/// Plausible factors between the logarithms of the ratios of rate and sync: 1 if the write latency
+/// changes as the sync does, higher if it stays constant, lower if it changes more.
 const POWER_MIN: f64 = 0.8;
 const POWER_MAX: f64 = 2.0;
 
-/// Gives the rate of writes and the mean latency of the sync behind each of them one verdict: the interval is that of the
-/// rate, or of the sync where the rate has none.
+/// Gives the rate of writes and the mean latency of their syncs one verdict. The interval is that
+/// of the rate, or that of the sync if the rate has none.
 ///
-/// Both are one fact where, on both sides, one I/O is in flight, write and sync make up the period and the sync is most of
-/// it. If each write had several syncs, or several writes one, the period would not be their sum.
-/// As the write has a part in the period, the ratios are not reciprocal: `ln sync = -c ln rate`, with `c` near 1. The
-/// interval is raised to the power `c`, so that its end reaches 1 where that of the other reaches 1. Of ratios near
-/// 1 `c` is chance; then the interval of the sync is wider than that of the rate by the share of the sync in the period.
+/// Both express one fact if on both sides one I/O is in flight, the period is the sum of write and
+/// sync, and the sync is most of it. With several syncs per write, or several writes per sync, the
+/// period would not be their sum.
+///
+/// The write is part of the period, so the ratios are not reciprocal: `ln sync = -c ln rate`, with
+/// `c` near 1. The interval is raised to the power `c`, so that its end reaches 1 when that of the
+/// other does. For ratios near 1, `c` is random. The interval of the sync is then wider than that
+/// of the rate by the inverse of the sync's share of the period.
 pub(super) fn join_rates_and_syncs(rows: &mut [Row], pairs: &[(&Part, &Part)]) {
     for (mine, theirs) in pairs {
         let place = |subject, measure| {
@@ -102,11 +108,11 @@ pub(super) fn join_rates_and_syncs(rows: &mut [Row], pairs: &[(&Part, &Part)]) {
     }
 }
 
-/// How the ratio of a row follows from the reciprocal of another: it is that to a power.
+/// Relation between the ratios of two rows: one is a power of the other's reciprocal.
 struct Link {
-    /// Powers that are no chance.
+    /// Plausible powers.
     powers: std::ops::RangeInclusive<f64>,
-    /// The power where the write is the same on both sides.
+    /// Power for a write latency that is equal on both sides.
     usual: f64,
 }
 
@@ -125,7 +131,7 @@ impl Link {
         }
     }
 
-    /// The interval of a ratio of this value, from that of the other row.
+    /// Returns the interval around the ratio `value`, derived from the interval of the other row.
     fn interval_around(&self, value: f64, source: &Ratio) -> Option<(f64, f64)> {
         let (low, high) = reciprocal(source)?;
         let power = -value.ln() / source.value.ln();
@@ -145,12 +151,12 @@ fn is_mean_latency(row: &Row) -> bool {
     matches!(row.measure, Measure::LatMean | Measure::ClatMean)
 }
 
-/// Whether one row is the reciprocal of the other.
+/// Returns whether one ratio is the reciprocal of the other.
 fn agree(latency: &Row, rate: &Row) -> bool {
     (latency.ratio.value * rate.ratio.value - 1.0).abs() < RECIPROCAL_WITHIN
 }
 
-/// Whether an interval says anything: one that reaches zero does not.
+/// Returns whether an interval is informative. An interval that reaches zero is not.
 fn is_bounded(ratio: &Ratio) -> bool {
     const FACTOR_MAX: f64 = 1000.0;
     ratio
@@ -160,7 +166,7 @@ fn is_bounded(ratio: &Ratio) -> bool {
 
 fn reciprocal(ratio: &Ratio) -> Option<(f64, f64)> {
     let (low, high) = ratio.interval?;
-    // An end at zero is that of a joint interval: nothing bounds its reciprocal.
+    // A joint interval may end at zero, and its reciprocal then has no bound.
     Some((1.0 / high, 1.0 / low.max(f64::MIN_POSITIVE)))
 }
 
@@ -173,7 +179,7 @@ mod tests {
         Basis, Bounds, Figure, Measured, Part, Pattern, Subject, Verdict, compare,
     };
 
-    /// A figure that is known to this share.
+    /// Returns a figure with an interval of this relative half-width.
     fn figure(measure: Measure, value: f64, share: Option<f64>) -> Figure {
         let bounds = share.map(|share| Bounds {
             low: value * (1.0 - share),
@@ -207,7 +213,7 @@ mod tests {
         }]
     }
 
-    /// The rows with their own intervals, and as `compare` has them.
+    /// Returns the rows with their own intervals, and as `compare` joins them.
     fn joined(shares: [Option<f64>; 2], mean_ns: f64) -> (Vec<Row>, Vec<Row>) {
         let a = measured(2000.0, 500e3, shares);
         let b = measured(1620.0, mean_ns, shares);
@@ -237,13 +243,13 @@ mod tests {
         assert_eq!(after[1], before[1]);
     }
 
-    /// Writes of 50 us, each with a sync of this many microseconds, as [`joined_writes`].
+    /// Returns [`joined_writes`] for writes of 50 us, each with a sync of `sync_us` microseconds.
     fn joined_syncs(shares: [Option<f64>; 2], sync_us: [f64; 2], change: f64) -> [[Row; 2]; 2] {
         joined_writes(50.0, shares, sync_us, change)
     }
 
-    /// Writes of these microseconds, each with a sync, one after the other: the rows of rate and sync with their own
-    /// intervals, and as `compare` has them.
+    /// Returns the rows of rate and sync for writes of `write_us` microseconds with a sync after
+    /// each: first with their own intervals, then as `compare` joins them.
     fn joined_writes(
         write_us: f64,
         shares: [Option<f64>; 2],
@@ -292,7 +298,7 @@ mod tests {
         );
         assert_eq!(verdicts(&after), [Verdict::NoDifferenceShown; 2]);
         assert_eq!(after[0], before[0]);
-        // 46.5 times the rate, of which a sync that takes a fiftieth is not the reciprocal.
+        // The rate is 46.5 times as high. A sync that takes a fiftieth is not its reciprocal.
         let [_, after] = joined_syncs([Some(0.16), Some(0.9)], [9950.0, 165.0], 1.0);
         assert_eq!(verdicts(&after), [Verdict::Faster; 2]);
         let (low, high) = after[1].ratio.interval.unwrap();
@@ -306,13 +312,14 @@ mod tests {
         assert_eq!(before[0].verdict, Verdict::Undecided);
         assert_eq!(verdicts(&after), [Verdict::Faster; 2]);
         assert_eq!(after[1], before[1]);
-        // The write is a quarter of the period, and half of it at last.
+        // The write is first a quarter and finally half of the period.
         let [before, after] = joined_writes(400.0, [None, Some(0.22)], [1100.0, 450.0], 1.0);
         assert_eq!(before[1].verdict, Verdict::Faster);
         assert_eq!(verdicts(&after), [Verdict::Faster; 2]);
     }
 
-    /// Of equals the ratios say nothing of each other, but the width of their intervals does.
+    /// For equal devices the ratios do not determine each other, but the widths of their intervals
+    /// do.
     #[test]
     fn sync_of_equals_has_the_width_of_the_rate() {
         let [before, after] = joined_syncs([Some(0.16), Some(0.001)], [950.0, 955.0], 1.0);
@@ -320,7 +327,7 @@ mod tests {
         assert_eq!(verdicts(&after), [Verdict::NoDifferenceShown; 2]);
     }
 
-    /// 32 writes for each sync, or time between the calls: the rate does not follow from the sync.
+    /// 32 writes per sync, or time between the calls: the rate does not follow from the sync.
     #[test]
     fn sync_that_is_not_the_period_keeps_its_own() {
         for change in [32.0, 0.8] {
@@ -329,7 +336,7 @@ mod tests {
         }
     }
 
-    /// At an offered rate, and where jobs think between their I/Os, they are two facts.
+    /// At an offered rate, and with think time, rate and latency are two facts.
     #[test]
     fn latency_that_does_not_follow_from_the_rate_keeps_its_own() {
         let (before, after) = joined([Some(0.125), Some(0.16)], 500e3);

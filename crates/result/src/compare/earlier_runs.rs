@@ -1,8 +1,9 @@
-//! Earlier runs of the same plan on the same target as evidence of how well another run repeats a figure.
+//! Widens confidence intervals by the spread of earlier runs of the same plan on the same target.
 //!
-//! The interval of one run says how well its own mean is known. Runs of a day ago may differ by more: the spread of a target's
-//! earlier runs beyond their own intervals is a variance that no single run shows. It is estimated by the random-effects model of
-//! one way (DerSimonian and Laird, Controlled Clinical Trials 7, 1986) and widens the interval for another run; it never narrows it.
+//! The interval of one run describes the uncertainty of its own mean. Runs of different days may
+//! differ by more. The spread of earlier runs beyond their own intervals is a variance that no
+//! single run shows. It is estimated by the one-way random-effects model (DerSimonian and Laird,
+//! Controlled Clinical Trials 7, 1986). It can only widen the interval for another run.
 
 use super::figure::{Bounds, Figure, Measure, Part, Subject};
 use super::group::Measured;
@@ -12,22 +13,22 @@ use crate::run::RunResult;
 use iosonde_job::plan::Plan;
 use serde::{Deserialize, Serialize};
 
-/// Fewest earlier runs whose spread counts.
+/// Fewest earlier runs whose spread is used.
 pub const EARLIER_RUNS_MIN: usize = 3;
-/// Most earlier runs that are looked at: the latest ones.
+/// Most earlier runs that are used: the latest ones.
 pub const EARLIER_RUNS_MAX: usize = 30;
 
-/// How far earlier runs of a target lie apart.
+/// Spread of earlier runs of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct BetweenRuns {
-    /// Earlier runs that have the figure with an interval.
+    /// Number of earlier runs that have the figure with an interval.
     pub runs: usize,
-    /// Standard deviation from run to run beyond what the intervals of the runs explain, as a share of the figure.
+    /// Standard deviation between runs beyond their intervals, as a share of the figure.
     pub spread: f64,
 }
 
 impl BetweenRuns {
-    /// Of a figure of earlier runs; `None` for fewer than [`EARLIER_RUNS_MIN`] with an interval.
+    /// Estimates the spread. Returns `None` for fewer than [`EARLIER_RUNS_MIN`] intervals.
     fn of<'a>(figures: impl Iterator<Item = &'a Figure>) -> Option<BetweenRuns> {
         let known: Vec<(f64, f64)> = figures
             .filter_map(|figure| {
@@ -48,8 +49,8 @@ impl BetweenRuns {
         (self.runs - 1) as f64
     }
 
-    /// The bounds with the factor that holds for another run: error of the mean and spread between runs together, with the
-    /// degrees of freedom of Welch and Satterthwaite.
+    /// Returns the bounds with the factor that holds for another run. It combines the error of the
+    /// mean with the spread between runs, with the degrees of freedom of Welch and Satterthwaite.
     fn widen(&self, bounds: &Bounds) -> Bounds {
         let of_mean = standard_error(bounds).powi(2);
         let between = self.spread.powi(2);
@@ -72,16 +73,16 @@ impl BetweenRuns {
     }
 }
 
-/// Variance of a run whose interval has no width: a millionth of the figure.
+/// Variance of a run whose interval has no width: the square of a millionth of the figure.
 const VARIANCE_MIN: f64 = 1e-12;
 
-/// Standard error of the logarithm of a figure.
+/// Returns the standard error of the logarithm of a figure.
 fn standard_error(bounds: &Bounds) -> f64 {
     let half = (bounds.high.ln() - bounds.low.ln()) / 2.0;
     half / quantile(LEVEL, bounds.freedom)
 }
 
-/// The variance between runs of these means and variances of means; 0 where the latter explain all of the spread.
+/// Returns the variance between runs, from their means and the variances of these means.
 fn variance_between(runs: &[(f64, f64)]) -> f64 {
     let weights: f64 = runs.iter().map(|(_, variance)| 1.0 / variance).sum();
     let squares: f64 = runs.iter().map(|(_, variance)| variance.powi(-2)).sum();
@@ -98,7 +99,7 @@ fn variance_between(runs: &[(f64, f64)]) -> f64 {
     ((q - freedom) / (weights - squares / weights)).max(0.0)
 }
 
-/// Whether two runs are of the same plan on the same target, up to their random numbers.
+/// Returns whether two runs have the same plan and target, apart from random seeds.
 pub fn is_same_plan_and_target(a: &RunResult, b: &RunResult) -> bool {
     let backends = |run: &RunResult| -> Vec<_> {
         let each = run.workers.iter().map(|worker| &worker.backend);
@@ -120,8 +121,7 @@ pub fn is_same_plan_and_target(a: &RunResult, b: &RunResult) -> bool {
         && targets(a) == targets(b)
 }
 
-/// A plan without its seeds and the names of working files, and without the words that it was given by: what they mean is in
-/// its other members.
+/// Returns the plan without seeds, names of working files and the option texts it came from.
 fn comparable_plan(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     plan.global_options.clear();
@@ -135,7 +135,7 @@ fn comparable_plan(plan: &Plan) -> Plan {
     plan
 }
 
-/// A path without what is different in the name of each working file.
+/// Returns the path without the unique part of the name of a working file.
 fn comparable_path(path: &str) -> String {
     let components = path.split('/').map(|component| {
         let is_working_file = component.starts_with(WORKING_FILES);
@@ -148,11 +148,11 @@ fn comparable_path(path: &str) -> String {
     components.collect::<Vec<_>>().join("/")
 }
 
-/// What the names of files begin with that a study makes in a directory and removes.
+/// Prefix of the files that a study creates in a directory and removes.
 const WORKING_FILES: &str = ".iosonde-";
 
-/// As [`compare`], of two single results with the parts of earlier runs of their plans and targets: the spread between those
-/// widens the intervals, and a note says where that decides.
+/// Compares two single results as [`compare`] does, given the parts of earlier runs of their plans
+/// and targets. Their spread widens the intervals, and a note names a verdict that this changes.
 pub fn compare_with_earlier_runs(
     a: &[Measured],
     b: &[Measured],
@@ -162,7 +162,7 @@ pub fn compare_with_earlier_runs(
     let (wide_a, evidence_a) = widen(a, earlier[0]);
     let (wide_b, evidence_b) = widen(b, earlier[1]);
     let mut found = compare(&wide_a, &wide_b);
-    // The notes are about each run's own interval, which earlier runs do not change.
+    // The notes concern each run's own interval, which earlier runs do not change.
     found.notes = without.notes;
     for row in &mut found.rows {
         row.a.earlier_runs = evidence_of(&evidence_a, row, &row.a);
@@ -179,7 +179,7 @@ pub fn compare_with_earlier_runs(
     found
 }
 
-/// The evidence for one figure, and the bounds of the figure that go with it.
+/// Evidence for one figure, and the figure's bounds after widening.
 struct Evidence {
     subject: Subject,
     measure: Measure,
@@ -187,7 +187,7 @@ struct Evidence {
     between: BetweenRuns,
 }
 
-/// A single result with the intervals for another run that its target's earlier runs give, and the evidence for each.
+/// Widens the intervals of a single result by its target's earlier runs, and returns the evidence.
 fn widen(side: &[Measured], earlier: &[Part]) -> (Vec<Measured>, Vec<Evidence>) {
     let mut side = side.to_vec();
     let mut evidence = Vec::new();
@@ -215,7 +215,7 @@ fn widen(side: &[Measured], earlier: &[Part]) -> (Vec<Measured>, Vec<Evidence>) 
     (side, evidence)
 }
 
-/// The evidence for a side of a row. Both sides of a row may have other names, so that it is found by its bounds.
+/// Returns the evidence for a side of a row, identified by its bounds, as part names may differ.
 fn evidence_of(evidence: &[Evidence], row: &Row, side: &Side) -> Option<BetweenRuns> {
     let is_of_side = |each: &&Evidence| {
         (each.subject, each.measure) == (row.subject, row.measure)
@@ -249,7 +249,7 @@ mod tests {
     use proptest::prelude::*;
     use rand::SeedableRng;
 
-    /// Standard error of each run, as a share.
+    /// Standard error of each run, as a share of the mean.
     const ERROR: f64 = 0.01;
     const FREEDOM: f64 = 30.0;
 
@@ -283,13 +283,14 @@ mod tests {
         }]
     }
 
-    /// Runs of a target whose speed differs from run to run by `between`.
+    /// Returns runs of a target whose speed varies between runs by `between`.
     fn runs(count: usize, between: f64, random: &mut Random) -> Vec<f64> {
         let run = |_| 1000.0 * (between * normal(random) + ERROR * normal(random)).exp();
         (0..count).map(run).collect()
     }
 
-    /// Of 1,000 pairs of equal devices, how many are called different: with the evidence of earlier runs, and without.
+    /// Returns the number of 1,000 pairs of equal devices that are called different, with and
+    /// without the evidence of earlier runs.
     fn called_different(earlier: usize, between: f64) -> [usize; 2] {
         let mut random = Random::seed_from_u64(earlier as u64);
         let mut called = [0; 2];

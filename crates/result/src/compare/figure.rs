@@ -1,4 +1,4 @@
-//! A run reduced to the figures that can be compared.
+//! A run reduced to comparable figures.
 
 use iosonde_job::plan::Direction;
 use serde::{Deserialize, Serialize};
@@ -10,30 +10,30 @@ use std::str::FromStr;
 pub struct Part {
     /// Name of the job or phase.
     pub name: String,
-    /// What it did.
+    /// Pattern of the I/O.
     pub pattern: Pattern,
-    /// What was found.
+    /// Measured figures.
     pub figures: Vec<Figure>,
 }
 
 impl Part {
-    /// One of its figures.
+    /// Returns the figure of a subject and measure.
     pub fn figure(&self, subject: Subject, measure: Measure) -> Option<&Figure> {
         let is_it = |figure: &&Figure| figure.subject == subject && figure.measure == measure;
         self.figures.iter().find(is_it)
     }
 }
 
-/// What a job did: what must agree for two figures to be about the same thing.
+/// Pattern of a job. Two figures are comparable only if their patterns agree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct Pattern {
     /// fio's `rw`, e.g. `randread`.
     pub rw: String,
-    /// Block size in fio's words, in bytes where it is a single number.
+    /// Block size as in fio, in bytes if it is a single number.
     pub bs: String,
-    /// I/Os in flight for each clone.
+    /// I/Os in flight per clone.
     pub iodepth: u32,
-    /// Clones.
+    /// Number of clones.
     pub numjobs: u32,
 }
 
@@ -49,35 +49,35 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// One number with what is known of its error.
+/// A value with its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// Of which I/O.
+    /// The I/O that the figure concerns.
     pub subject: Subject,
-    /// What was measured.
+    /// The measured quantity.
     pub measure: Measure,
-    /// The number, in the unit of `measure`. Above zero.
+    /// Value in the unit of `measure`. Above zero.
     pub value: f64,
-    /// Its 95 % confidence interval; `None` where it is not known.
+    /// The 95 % confidence interval. `None` if it is not known.
     pub bounds: Option<Bounds>,
-    /// Whether the rate held still while it was measured; `None` where it cannot be told.
+    /// Whether the rate was steady during the measurement. `None` if unknown.
     pub settled: Option<bool>,
 }
 
 /// A 95 % confidence interval around a value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// Lower end; 0 where nothing is known of it.
+    /// Lower end. 0 if it is not known.
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Degrees of freedom of the Student's t by which it is widened to another level of confidence.
+    /// Degrees of freedom of Student's t, to convert the interval to another confidence level.
     pub freedom: f64,
-    /// Factor by which the interval is wider that holds for another run of the same length: slow variation that this run
-    /// shows, or is too short to exclude. 1 where the interval is of several runs.
+    /// Ratio of the interval for another run of the same length to this one, from slow variation
+    /// that this run shows, or is too short to exclude. 1 for several runs.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub repeat_factor: f64,
-    /// What it was made from.
+    /// Source of the interval.
     pub basis: Basis,
 }
 
@@ -90,41 +90,41 @@ fn is_one(factor: &f64) -> bool {
 }
 
 impl Bounds {
-    /// The interval where it says something: not one that reaches zero or twice the value. Such a figure is not known.
+    /// Returns the interval if it is informative: it reaches neither zero nor twice the value.
     pub(super) fn if_telling(self, value: f64) -> Option<Bounds> {
         let ends = telling_interval(value, (self.low, self.high));
         ends.map(|_| self)
     }
 }
 
-/// The ends of an interval where they say something: not those of one that reaches zero, or twice the value that it is around.
-/// Such a value is not known, and nothing that people read shows its interval.
+/// Returns the ends of an interval if it is informative. An interval that reaches zero or twice its
+/// value is not: the value counts as not known, and reports do not show the interval.
 pub fn telling_interval(value: f64, (low, high): (f64, f64)) -> Option<(f64, f64)> {
     (low > 0.0 && high <= 2.0 * value).then_some((low, high))
 }
 
-/// What an interval was made from.
+/// Source of a confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
-    /// The run interval by interval.
+    /// Time series of the run.
     Series,
-    /// The spread of the thirds of a run that is too short for its correlation.
+    /// Spread of the means of thirds, for a run that is too short to estimate its autocorrelation.
     Thirds,
-    /// The slowest variation of a run that drifted.
+    /// Slowest variation of a run that drifted.
     Drift,
-    /// Number, mean and deviation of its samples only.
+    /// Number, mean and standard deviation of the samples only.
     Samples,
     /// Several runs on one machine.
     Runs,
     /// Runs on several machines.
     Machines,
-    /// Not measured: drawn from what was measured near it.
+    /// Not measured: interpolated from measured figures nearby.
     Predicted,
 }
 
 impl Basis {
-    /// Its name in files.
+    /// Returns the name in files.
     pub fn name(self) -> &'static str {
         match self {
             Basis::Series => "series",
@@ -137,7 +137,7 @@ impl Basis {
         }
     }
 
-    /// From [`Basis::name`].
+    /// Returns the basis with a name given by [`Basis::name`].
     pub fn from_name(name: &str) -> Option<Basis> {
         use Basis::{Drift, Machines, Predicted, Runs, Samples, Series, Thirds};
         [Series, Thirds, Drift, Samples, Runs, Machines, Predicted]
@@ -146,7 +146,7 @@ impl Basis {
     }
 }
 
-/// Which I/O a figure is about.
+/// The I/O that a figure concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Subject {
@@ -163,7 +163,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// All of them, in the order of reports.
+    /// All subjects, in the order of reports.
     pub const ALL: [Subject; 5] = [
         Subject::Read,
         Subject::Write,
@@ -172,7 +172,7 @@ impl Subject {
         Subject::Sync,
     ];
 
-    /// fio's name of it.
+    /// Returns fio's name.
     pub fn name(self) -> &'static str {
         match self {
             Subject::Read => "read",
@@ -203,7 +203,7 @@ impl FromStr for Subject {
     }
 }
 
-/// What is measured. Latencies are in nanoseconds; `Lat` counts from before submission, `Clat` from after it, as in fio.
+/// A measured quantity. Latencies are in ns. As in fio, `Lat` includes submission, `Clat` does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
@@ -213,26 +213,26 @@ pub enum Measure {
     BytesPerS,
     /// Mean total latency.
     LatMean,
-    /// Median of it.
+    /// Median of the total latency.
     LatP50,
-    /// 99th percentile of it.
+    /// 99th percentile of the total latency.
     LatP99,
-    /// 99.9th percentile of it.
+    /// 99.9th percentile of the total latency.
     #[serde(rename = "lat_p99_9")]
     LatP999,
     /// Mean completion latency.
     ClatMean,
-    /// Median of it.
+    /// Median of the completion latency.
     ClatP50,
-    /// 99th percentile of it.
+    /// 99th percentile of the completion latency.
     ClatP99,
-    /// 99.9th percentile of it.
+    /// 99.9th percentile of the completion latency.
     #[serde(rename = "clat_p99_9")]
     ClatP999,
 }
 
 impl Measure {
-    /// All of them, in the order of reports.
+    /// All measures, in the order of reports.
     pub const ALL: [Measure; 10] = [
         Measure::Iops,
         Measure::BytesPerS,
@@ -246,7 +246,7 @@ impl Measure {
         Measure::ClatP999,
     ];
 
-    /// Its name in files, as in JSON.
+    /// Returns the name in files, as in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Measure::Iops => "iops",
@@ -262,7 +262,7 @@ impl Measure {
         }
     }
 
-    /// What a person calls it.
+    /// Returns the name for people.
     pub fn title(self) -> &'static str {
         match self {
             Measure::Iops => "IOPS",
@@ -278,12 +278,12 @@ impl Measure {
         }
     }
 
-    /// Whether a larger number is a faster device.
+    /// Returns whether a larger value means a faster device.
     pub fn more_is_faster(self) -> bool {
         matches!(self, Measure::Iops | Measure::BytesPerS)
     }
 
-    /// The same of total latency, for a measure of completion latency.
+    /// Returns the corresponding measure of total latency, for a measure of completion latency.
     pub fn of_total(self) -> Option<Measure> {
         Some(match self {
             Measure::ClatMean => Measure::LatMean,

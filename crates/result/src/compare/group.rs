@@ -1,26 +1,26 @@
-//! One side of a comparison: a result, or several that a label groups.
+//! One side of a comparison: a result, or several results grouped by a label.
 
 use super::figure::{Basis, Bounds, Figure, Measure, Part, Subject};
 use super::interval::{LEVEL, quantile};
 use serde::{Deserialize, Serialize};
 
-/// One result as a side of a comparison sees it.
+/// One result on a side of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// How messages name it: an id, or a file.
+    /// Name in messages: an id, or a file.
     pub name: String,
-    /// The machine it ran on, if that is known. Results without one count as one machine.
+    /// Machine of the measurement, if known. Results without one count as one machine.
     pub machine: Option<String>,
-    /// What it measured.
+    /// Measured parts.
     pub parts: Vec<Part>,
 }
 
-/// How far results of one side lie apart: standard deviations, as shares of the mean.
+/// Spread of the results of one side, as standard deviations relative to the mean.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// From run to run on one machine; `None` where no machine has two runs.
+    /// Spread between runs on one machine. `None` if no machine has two runs.
     pub within_machine: Option<f64>,
-    /// From machine to machine beyond that; `None` where there is only one machine.
+    /// Spread between machines beyond the spread within them. `None` if there is only one machine.
     pub between_machines: Option<f64>,
 }
 
@@ -29,19 +29,18 @@ pub struct Spread {
 pub(super) struct Group {
     /// Geometric mean of the machines' geometric means.
     pub(super) value: f64,
-    /// Its interval.
+    /// Confidence interval of the value.
     pub(super) bounds: Option<Bounds>,
-    /// Results that have the figure.
+    /// Number of results that have the figure.
     pub(super) runs: usize,
-    /// Machine and mean logarithm of each machine, by name.
+    /// Name and mean logarithm of each machine, sorted by name.
     pub(super) machines: Vec<(Option<String>, f64)>,
-    /// Of two results or more.
+    /// Spread of two or more results.
     pub(super) spread: Option<Spread>,
-    /// Whether any of the results had not settled.
+    /// Whether any of the results was not steady.
     pub(super) unsettled: bool,
 }
 
-/// The logarithms of one machine's results.
 struct Machine<'a> {
     name: Option<&'a str>,
     logs: Vec<f64>,
@@ -54,7 +53,7 @@ impl Machine<'_> {
 }
 
 impl Group {
-    /// Of a figure of the part called `part`; `None` where no result has it.
+    /// Groups a figure of the part named `part`. Returns `None` if no result has it.
     pub(super) fn of(
         results: &[Measured],
         part: &str,
@@ -115,7 +114,7 @@ fn squares(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - mean).powi(2)).sum()
 }
 
-/// Student's interval of the mean of independent logarithms, taken back from their scale.
+/// Returns Student's interval of the mean of independent logarithms, transformed back.
 pub(super) fn bounds_of_logs(logs: &[f64], basis: Basis) -> Option<Bounds> {
     if logs.len() < 2 {
         return None;
@@ -133,7 +132,7 @@ pub(super) fn bounds_of_logs(logs: &[f64], basis: Basis) -> Option<Bounds> {
     })
 }
 
-/// Components of variance, by the method of moments of a one-way analysis with unequal numbers.
+/// Returns the variance components, by the method of moments for unequal group sizes.
 fn spread(machines: &[Machine<'_>], means: &[f64]) -> Spread {
     let runs: usize = machines.iter().map(|machine| machine.logs.len()).sum();
     let freedom = runs - machines.len();
@@ -143,7 +142,7 @@ fn spread(machines: &[Machine<'_>], means: &[f64]) -> Spread {
     });
     let between = (machines.len() > 1).then(|| {
         let of_means = squares(means) / (means.len() - 1) as f64;
-        // Means of few runs differ by chance too.
+        // Means of few runs also differ by chance.
         let reciprocals = machines.iter().map(|each| 1.0 / each.logs.len() as f64);
         let by_chance = within.unwrap_or(0.0) * reciprocals.sum::<f64>() / machines.len() as f64;
         (of_means - by_chance).max(0.0)

@@ -1,4 +1,4 @@
-//! Intervals of means, percentiles and ratios.
+//! Confidence intervals of means, percentiles and ratios.
 
 use super::figure::{Basis, Bounds};
 use crate::histogram::{Histogram, lowest, width};
@@ -10,47 +10,47 @@ use crate::stats::Moments;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Confidence of every interval that is shown.
+/// Confidence level of all intervals shown.
 pub const LEVEL: f64 = 0.95;
 
-/// Correlation assumed between neighbouring samples of half a second, where only their moments are known. It is that of
-/// a device whose speed from second to second has a correlation of 0.5, rounded down.
+/// Correlation assumed between adjacent samples of half a second, if only their moments are known.
+/// It is that of a device whose speed has a correlation of 0.5 between seconds, rounded down.
 const ASSUMED_CORRELATION: f64 = 0.7;
 
-/// 95 % of a normal distribution lie within so many standard deviations.
+/// 95 % of a normal distribution lie within this number of standard deviations.
 const NORMAL_95: f64 = 1.96;
 
-/// A ratio with its interval.
+/// A ratio with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
-    /// Second over first.
+    /// Second value divided by the first.
     pub value: f64,
-    /// Ends of its interval; `None` where one of both has none.
+    /// Ends of the interval. `None` if one of the values has no interval.
     pub interval: Option<(f64, f64)>,
 }
 
 impl Ratio {
-    /// Whether 1 lies outside of the interval.
+    /// Returns whether a difference is shown: 1 lies outside of the interval.
     pub fn is_shown(&self) -> bool {
         self.interval
             .is_some_and(|(low, high)| low > 1.0 || high < 1.0)
     }
 }
 
-/// How many standard errors an interval of this confidence extends to each side.
+/// Returns the half-width of an interval of this confidence level, in standard errors.
 pub(super) fn quantile(level: f64, freedom: f64) -> f64 {
-    // Fewer degrees than one have no finite meaning; a million is the normal distribution.
+    // Student's t needs at least one degree of freedom. A million is the normal distribution.
     match StudentsT::new(0.0, 1.0, freedom.clamp(1.0, 1e6)) {
         Ok(student) => student.inverse_cdf(0.5 + level / 2.0),
         Err(_) => f64::INFINITY,
     }
 }
 
-/// The ratio of two independent values, with an interval of confidence `level`.
+/// Returns the ratio of two independent values, with an interval of confidence `level`.
 ///
-/// The intervals of both are those that hold for another run ([`Bounds::repeat_factor`]). They are taken to the scale of
-/// logarithms and joined by the method of variance estimates recovery (Zou and Donner, Statistics in Medicine 27, 2008),
-/// which keeps their asymmetry and needs no common degrees of freedom.
+/// Both intervals are widened to hold for another run ([`Bounds::repeat_factor`]). They are
+/// combined on a logarithmic scale by the method of variance estimates recovery (Zou and Donner,
+/// Statistics in Medicine 27, 2008), which keeps asymmetry and needs no common degrees of freedom.
 pub(super) fn ratio(
     first: (f64, Option<&Bounds>),
     second: (f64, Option<&Bounds>),
@@ -70,7 +70,7 @@ pub(super) fn ratio(
     }
 }
 
-/// How far an interval extends down and up on the scale of logarithms, widened from [`LEVEL`] to `level`.
+/// Returns the logarithmic half-widths down and up, converted from [`LEVEL`] to `level`.
 fn log_widths(value: f64, bounds: &Bounds, level: f64) -> (f64, f64) {
     let level = quantile(level, bounds.freedom) / quantile(LEVEL, bounds.freedom);
     let wider = level * bounds.repeat_factor;
@@ -79,12 +79,12 @@ fn log_widths(value: f64, bounds: &Bounds, level: f64) -> (f64, f64) {
     (down * wider, up * wider)
 }
 
-/// The interval of a mean rate, from the rates of the intervals it is the mean of. `value` is the rate of the whole run,
-/// `ios` its I/Os and `slots` its slot time. `None` where the rate is not known.
+/// Returns the interval of a mean rate, from the rates of its intervals. `value` is the rate of the
+/// whole run, `ios` its I/Os and `slots` its slot time. `None` if it is not informative.
 pub fn bounds_of_rates(value: f64, rates: &[f64], ios: u64, slots: &SlotTime) -> Option<Bounds> {
     let estimate = rate_with_confidence(rates, ios, LEVEL).filter(|each| each.mean > 0.0)?;
     let error = Error::from(estimate);
-    // A rate is never known better than it agrees with its latency.
+    // The uncertainty of a rate is at least its disagreement with the latency.
     let own = error.half_width / estimate.mean;
     let share = own.max(slots.unexplained_share());
     let error = Error {
@@ -94,7 +94,7 @@ pub fn bounds_of_rates(value: f64, rates: &[f64], ios: u64, slots: &SlotTime) ->
     around(value, share, share, error).if_telling(value)
 }
 
-/// How far a mean may be off.
+/// Error of a mean.
 #[derive(Debug, Clone, Copy)]
 struct Error {
     half_width: f64,
@@ -104,7 +104,6 @@ struct Error {
 }
 
 impl Error {
-    /// Of the mean of a series.
     fn of_mean(series: &[f64]) -> Option<Error> {
         mean_with_confidence(series, LEVEL).map(Error::from)
     }
@@ -135,8 +134,7 @@ fn around(value: f64, down: f64, up: f64, error: Error) -> Bounds {
     }
 }
 
-/// The interval of a mean of `value`, known by number, mean and deviation of samples of it taken twice a second.
-/// `slots` is the slot time of the run, as for [`bounds_of_rates`].
+/// Returns the interval of a mean, from moments of samples taken twice a second.
 pub(crate) fn bounds_of_samples(value: f64, samples: &Moments, slots: &SlotTime) -> Option<Bounds> {
     if (samples.count as usize) < FEWEST_SAMPLES || samples.mean <= 0.0 {
         return None;
@@ -155,10 +153,10 @@ pub(crate) fn bounds_of_samples(value: f64, samples: &Moments, slots: &SlotTime)
     around(value, share, share, error).if_telling(value)
 }
 
-/// Shows each histogram of a series, in its order, as often as it is called: there may be more of them than memory holds.
+/// Passes each histogram in order, at every call, as they may not fit into memory together.
 pub type EachHistogram<'a> = &'a dyn Fn(&mut dyn FnMut(&Histogram));
 
-/// The interval of a mean latency: that of the ratio of two sums, latency and I/Os, over the intervals' histograms.
+/// Returns the interval of a mean latency, the ratio of latency sum to I/Os over intervals.
 pub(super) fn bounds_of_mean(value: f64, each_latency: EachHistogram<'_>) -> Option<Bounds> {
     let (mean, error) = ratio_of_sums(&|see: &mut dyn FnMut(f64, f64)| {
         each_latency(&mut |latency| {
@@ -170,11 +168,14 @@ pub(super) fn bounds_of_mean(value: f64, each_latency: EachHistogram<'_>) -> Opt
     around(value, share, share, error).if_telling(value)
 }
 
-/// The interval of a percentile (Woodruff, Journal of the American Statistical Association 47, 1952): the share of values
-/// at or below it is a mean with an interval of its own; the percentiles at the ends of that are the ends of this. Where
-/// those reach 0 or 100 there is no interval: the slowest value of a run is no bound for those of the next, and where a
-/// single slow second makes the percentile, it would be taken for one. The share is never known better than that of
-/// independent I/Os.
+/// Returns the interval of a percentile (Woodruff, Journal of the American Statistical Association
+/// 47, 1952).
+///
+/// The share of values at or below the percentile is a mean with a confidence interval. The
+/// percentiles at the ends of that interval are the ends of the result. If they reach 0 or 100,
+/// there is no interval: the slowest value of a run is no bound for the next run. A single slow
+/// second that determines the percentile would otherwise produce such a bound. The error of the
+/// share is at least that of independent I/Os.
 pub fn bounds_of_percentile(
     value: f64,
     percent: f64,
@@ -183,8 +184,8 @@ pub fn bounds_of_percentile(
     let mut all = Histogram::default();
     each_latency(&mut |latency| all.merge(latency));
     let middle = all.percentile(percent)?;
-    // Many values may be alike, up to all of a second: of the bucket that holds the percentile only the part counts that
-    // makes up the percentile of all, or else the share would hardly vary.
+    // Many values may be equal, even all of a second. Only the fraction of the percentile's bucket
+    // that completes the percentile of all values counts, or the share would hardly vary.
     let (under, within) = around_value(&all, middle);
     let part = (percent / 100.0 * all.total() as f64 - under) / within;
     let (share, error) = ratio_of_sums(&|see: &mut dyn FnMut(f64, f64)| {
@@ -201,8 +202,8 @@ pub fn bounds_of_percentile(
     }
     let low = all.percentile(ends.0)?;
     let high = all.percentile(ends.1)?;
-    // Nothing is known better than to one bucket. A quarter more at each end, so that values on both sides of an edge, which
-    // may be alike, are not told apart: intervals of one and a half buckets make that of a ratio two wide.
+    // The resolution is one bucket. A quarter is added at each end, so that nearly equal values on
+    // both sides of a boundary show no difference: the interval of a ratio is two buckets wide.
     let (low, high) = (bucket(low), bucket(high));
     let low = low.0 as f64 - low.1 as f64 / 4.0;
     let high = high.0 as f64 + 1.25 * high.1 as f64;
@@ -210,7 +211,7 @@ pub fn bounds_of_percentile(
     around(value, 1.0 - low / middle, high / middle - 1.0, error).if_telling(value)
 }
 
-/// Lowest value of a value's bucket, and its width.
+/// Returns the lowest value and the width of the bucket of a value.
 fn bucket(value: u64) -> (u64, u64) {
     let index = crate::histogram::index_of(value);
     (lowest(index), width(index))
@@ -223,7 +224,7 @@ fn sum_and_count(histogram: &Histogram) -> (f64, f64) {
     (each.sum(), histogram.total() as f64)
 }
 
-/// How many values lie in the buckets below a value's, and how many in its own.
+/// Returns the number of values in the buckets below the bucket of `value`, and in that bucket.
 fn around_value(histogram: &Histogram, value: u64) -> (f64, f64) {
     let own = crate::histogram::index_of(value);
     let mut found = (0.0, 0.0);
@@ -237,11 +238,11 @@ fn around_value(histogram: &Histogram, value: u64) -> (f64, f64) {
     found
 }
 
-/// Hands over each pair, and may be asked to again.
+/// Passes each pair to the callback. The function can be called repeatedly.
 type EachPair<'a> = &'a dyn Fn(&mut dyn FnMut(f64, f64));
 
-/// Sum over sum, from pairs that belong together, and how far it may be off: the error is that of the mean of the residuals
-/// (linearisation). The pairs are seen twice and not held: a run of a week has as many as seconds.
+/// Returns the ratio of two sums over pairs. By linearisation its error is that of the mean of the
+/// residuals. The pairs are generated twice, because a run of a week has one per second.
 fn ratio_of_sums(each_pair: EachPair<'_>) -> Option<(f64, Error)> {
     let (mut over, mut under, mut count) = (0.0, 0.0, 0);
     each_pair(&mut |one, other| {

@@ -1,9 +1,9 @@
-//! Which part of one side belongs to which of the other.
+//! Pairs the parts of both sides.
 
 use super::figure::Part;
 use super::group::Measured;
 
-/// Pairs of parts, and what is left over.
+/// Pairs of parts, and parts without a partner.
 #[derive(Debug, Default)]
 pub(super) struct Matching<'a> {
     pub(super) pairs: Vec<(&'a Part, &'a Part)>,
@@ -11,8 +11,7 @@ pub(super) struct Matching<'a> {
     pub(super) only_in_b: Vec<&'a Part>,
 }
 
-/// Parts of the same name belong together; of the rest those with the same pattern; and the last two, if one is left on
-/// each side.
+/// Pairs parts of the same name, then those of the same pattern. Single parts are always paired.
 pub(super) fn matching<'a>(a: &'a [Measured], b: &'a [Measured]) -> Matching<'a> {
     let mut left = distinct(a);
     let mut right = distinct(b);
@@ -45,7 +44,7 @@ pub(super) fn matching<'a>(a: &'a [Measured], b: &'a [Measured]) -> Matching<'a>
     }
 }
 
-/// The parts of a side, each name once.
+/// Returns the parts of a side without duplicate names.
 fn distinct(side: &[Measured]) -> Vec<&Part> {
     let mut found: Vec<&Part> = Vec::new();
     for part in side.iter().flat_map(|result| &result.parts) {

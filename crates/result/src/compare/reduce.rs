@@ -1,4 +1,4 @@
-//! A run to its parts and their figures.
+//! Reduces a run to its parts and their figures.
 
 use super::figure::{Figure, Measure, Part, Pattern, Subject};
 use super::interval::{
@@ -13,11 +13,11 @@ use crate::stats::{LatencyStats, Moments};
 use iosonde_job::plan::{BlockSize, Direction, Job, PerDirection, UnifiedReporting};
 use std::borrow::Cow;
 
-/// The parts of a run: one for each job name within a reporting group, in plan order. Jobs with `stats=0` are left out,
-/// and so is what moved nothing.
+/// Returns the parts of a run: one per job name within a reporting group, in plan order. Jobs with
+/// `stats=0` and jobs that moved no data are left out.
 ///
-/// Intervals count all workers together. They belong to a part if no other part ran at the same time; else its
-/// uncertainty comes from the moments of its samples.
+/// The intervals of a run are sums over all workers. They are used for a part if no other part ran
+/// at the same time. Otherwise the uncertainty of the part comes from the moments of its samples.
 pub fn parts(result: &RunResult) -> Vec<Part> {
     let mut members: Vec<(u32, &str, Vec<&WorkerResult>)> = Vec::new();
     for worker in &result.workers {
@@ -48,7 +48,7 @@ pub fn parts(result: &RunResult) -> Vec<Part> {
     parts
 }
 
-/// Gives parts of one name (of different reporting groups) numbers.
+/// Numbers parts with equal names, which come from different reporting groups.
 pub(crate) fn tell_apart(parts: &mut [Part]) {
     for index in 1..parts.len() {
         let (before, rest) = parts.split_at_mut(index);
@@ -61,14 +61,14 @@ pub(crate) fn tell_apart(parts: &mut [Part]) {
     }
 }
 
-/// When a part was measured, in nanoseconds since the start of the run.
+/// Time of a part's measurement, in nanoseconds since the start of the run.
 struct Span {
     from_ns: u64,
     to_ns: u64,
 }
 
 impl Span {
-    /// Points in time are known to the millisecond.
+    /// Resolution of points in time, which are rounded to milliseconds.
     const BLUR_NS: u64 = 2_000_000;
 
     fn of(result: &RunResult, workers: &[&WorkerResult]) -> Span {
@@ -93,13 +93,12 @@ impl Span {
     }
 }
 
-/// Complete measured intervals in which only one part ran. They are read as often as they are needed, for there may be more of them
-/// than memory holds.
+/// Complete measured intervals in which only one part ran, read each time, not held in memory.
 struct OwnIntervals<'a> {
-    /// `None` where others ran at the same time, or where there are too few.
+    /// Intervals of the run. `None` if other parts ran at the same time, or if there are too few.
     all: Option<&'a Intervals>,
     longest_ns: u64,
-    /// When the part ran; `None` where it ran alone.
+    /// Time of the part. `None` if it is the only part.
     span: Option<&'a Span>,
 }
 
@@ -121,7 +120,7 @@ impl<'a> OwnIntervals<'a> {
 
     fn iter(&self) -> impl Iterator<Item = Cow<'a, Interval>> {
         let all = self.all.into_iter().flat_map(Intervals::iter);
-        // The last one may be cut off.
+        // The last interval may be truncated.
         all.filter(|each| !each.ramp && each.length_ns > self.longest_ns / 2)
             .filter(|each| self.span.is_none_or(|span| span.holds(each)))
     }
@@ -181,10 +180,10 @@ fn part(result: &RunResult, workers: &[&WorkerResult], intervals: &OwnIntervals<
     }
 }
 
-/// One direction of all members.
+/// Sum of one direction over all workers of a part.
 struct Sum {
     stats: DirectionStats,
-    /// Samples of the sum of the members, as if they rose and fell together.
+    /// Samples of the sum, under the assumption that the workers' rates are fully correlated.
     samples: Moments,
 }
 
@@ -219,7 +218,7 @@ impl Sum {
     }
 }
 
-/// What of an interval is counted.
+/// Selects the count of an interval that is used.
 type Count = fn(&IntervalCounts) -> u64;
 
 struct Context<'a> {
@@ -229,7 +228,7 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Rates and latencies of one subject. `alone`: the intervals' latencies are of it only.
+    /// Adds rates and latencies of one subject. `alone`: the intervals have no other latencies.
     fn figures_of(
         &self,
         subject: Subject,
@@ -253,7 +252,7 @@ impl Context<'_> {
             }
             let value = amount as f64 / seconds;
             let rates = rates(self.intervals, directions, count);
-            // A series that gives no interval is not replaced by samples of the same run.
+            // Samples of the same run do not replace a series that gives no interval.
             let bounds = match rates.is_empty() {
                 true => bounds_of_samples(value, &sum.samples, &self.slots),
                 false => bounds_of_rates(value, &rates, stats.total_ios, &self.slots),
@@ -272,7 +271,7 @@ impl Context<'_> {
                 own.for_each(|each| see(&each.latency));
             }
         };
-        // The intervals hold total latencies if those were recorded.
+        // The intervals contain total latencies if those were recorded.
         let recorded = stats.lat.moments.count > 0;
         latencies(subject, &stats.lat, TOTAL, &slices(recorded), figures);
         let completion = slices(!recorded);
@@ -298,7 +297,7 @@ fn rates(
     intervals.iter().map(rate).collect()
 }
 
-/// Mean and percentiles, as measures.
+/// Measures of mean and percentiles.
 type Latencies = (Measure, [(f64, Measure); 3]);
 
 const TOTAL: Latencies = (
@@ -318,7 +317,7 @@ const COMPLETION: Latencies = (
     ],
 );
 
-/// Mean and percentiles of a latency. `slices` shows the latencies of each interval; none where it is not known whose they are.
+/// Adds mean and percentiles of a latency. `slices` passes the interval's latencies, if known.
 fn latencies(
     subject: Subject,
     stats: &LatencyStats,
@@ -350,7 +349,7 @@ fn latencies(
     }
 }
 
-/// A percentile needs at least ten values beyond it, or one outlier decides it.
+/// Returns whether at least ten values lie beyond a percentile, more than a few outliers.
 pub(crate) fn is_telling(count: u64, percent: f64) -> bool {
     count as f64 * (100.0 - percent) / 100.0 + 1e-6 >= 10.0
 }
@@ -363,7 +362,7 @@ fn pattern(job: &Job) -> Pattern {
         BlockSize::Fixed(bytes) => bytes.to_string(),
         other => format!("{}-{}", other.min(), other.max()),
     };
-    // A trace says what is done; the job's own pattern is not used.
+    // A trace defines the I/O, and the pattern of the job is not used.
     let (rw, bs) = match job.replay {
         Some(_) => ("replay".to_owned(), "trace".to_owned()),
         None => (job.workload.rw.name().to_owned(), bs),

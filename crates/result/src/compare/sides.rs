@@ -1,4 +1,4 @@
-//! Two sides held against each other.
+//! Comparison of two sides, figure by figure.
 
 use super::closed_loop::{join_rates_and_latencies, join_rates_and_syncs};
 use super::earlier_runs::BetweenRuns;
@@ -8,78 +8,78 @@ use super::interval::{LEVEL, Ratio, quantile, ratio};
 use super::matching::matching;
 use serde::{Deserialize, Serialize};
 
-/// What a comparison found.
+/// Result of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// One for each figure that both sides have.
+    /// Rows: one per figure that both sides have.
     pub rows: Vec<Row>,
     /// Names of parts that only the first side has.
     pub only_in_a: Vec<String>,
     /// Names of parts that only the second side has.
     pub only_in_b: Vec<String>,
-    /// What must be known to read the rows, each in one sentence.
+    /// Notes needed to interpret the rows, one sentence each.
     pub notes: Vec<String>,
 }
 
 /// One figure on both sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// Name of the part, as the first side calls it.
+    /// Name of the part on the first side.
     pub part: String,
-    /// Of which I/O.
+    /// The I/O that the figure concerns.
     pub subject: Subject,
-    /// What was measured.
+    /// The measured quantity.
     pub measure: Measure,
-    /// The first side.
+    /// Figure of the first side.
     pub a: Side,
-    /// The second side.
+    /// Figure of the second side.
     pub b: Side,
-    /// Second over first, with its 95 % interval.
+    /// Second figure divided by the first, with its 95 % confidence interval.
     pub ratio: Ratio,
-    /// The ratio's interval such that all rows of the comparison hold together with 95 % (Bonferroni).
+    /// The ratio with an interval that holds for all rows together at 95 % (Bonferroni).
     pub joint: Ratio,
     /// Whether each machine was compared with itself.
     pub paired: bool,
-    /// The second side beside the first.
+    /// Verdict on the second side, relative to the first.
     pub verdict: Verdict,
 }
 
 /// One side of a row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Side {
-    /// The figure; of several results their geometric mean, in which each machine has the same weight.
+    /// Value of the figure, or the geometric mean of results, with equal weight per machine.
     pub value: f64,
-    /// Its 95 % interval.
+    /// The 95 % confidence interval.
     pub bounds: Option<Bounds>,
-    /// Results that have it.
+    /// Number of results that have the figure.
     pub runs: usize,
-    /// Machines that those ran on.
+    /// Number of machines on which these results ran.
     pub machines: usize,
-    /// How far they lie apart, where there are several.
+    /// Spread of the results, if there are several.
     pub spread: Option<Spread>,
-    /// Whether one of them had not settled.
+    /// Whether any of the results was not steady.
     pub unsettled: bool,
-    /// How far earlier runs of a single result's plan and target lie apart, where those are known.
+    /// Spread of earlier runs with the same plan and target as a single result, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier_runs: Option<BetweenRuns>,
 }
 
-/// The second side beside the first.
+/// Verdict on the second side, relative to the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It is faster.
+    /// The second side is faster.
     Faster,
-    /// It is slower.
+    /// The second side is slower.
     Slower,
-    /// The interval of the ratio holds 1.
+    /// The interval of the ratio contains 1.
     NoDifferenceShown,
-    /// One of both figures has no interval, or that of the ratio holds 1 and is too wide to tell anything.
+    /// A figure has no interval, or that of the ratio contains 1 and is not informative.
     Undecided,
 }
 
 impl Verdict {
-    /// In words.
+    /// Returns the verdict in words.
     pub fn words(self) -> &'static str {
         match self {
             Verdict::Faster => "faster",
@@ -105,7 +105,7 @@ impl Verdict {
 }
 
 impl Row {
-    /// Whether the means of the two runs differ, but not by more than another run of each would.
+    /// Returns whether the means of both runs differ, but by no more than repeated runs would.
     fn is_decided_by_slow_variation(&self) -> bool {
         let means = |side: &Side| {
             side.bounds.map(|bounds| Bounds {
@@ -122,7 +122,7 @@ impl Row {
         !self.paired && !self.ratio.is_shown() && of_means.is_shown()
     }
 
-    /// By how much the second side is slower: 0.05 is a rate 5 % lower, or a latency 5 % higher. Negative if faster.
+    /// Returns by how much the second side is slower: 0.05 is a 5 % lower rate or higher latency.
     pub fn slower_by(&self) -> f64 {
         if self.measure.more_is_faster() {
             1.0 - self.ratio.value
@@ -133,8 +133,8 @@ impl Row {
 }
 
 impl Comparison {
-    /// The rows that are slower by `share` or more, and shown to be slower even though many figures were looked at: of
-    /// 100 comparisons of equals, at most 5 have any such row. What was not measured on both sides is not among them.
+    /// Returns the rows that are slower by `share` or more, and significantly so for the number of
+    /// figures: of 100 comparisons of equals, at most 5 have any. Predicted figures are excluded.
     pub fn slower_by(&self, share: f64) -> Vec<&Row> {
         let is_drawn = |side: &Side| {
             side.bounds
@@ -147,7 +147,7 @@ impl Comparison {
         self.rows.iter().filter(is_one).collect()
     }
 
-    /// The least effort that would decide the rows that are undecided, or whose runs are too short: once for all of them.
+    /// Returns the least effort that decides rows that are undecided or have too short runs.
     pub fn what_would_decide(&self) -> Option<String> {
         let rows = &self.rows;
         let sides = || rows.iter().flat_map(|row| [&row.a, &row.b]);
@@ -175,14 +175,14 @@ impl Comparison {
         }
     }
 
-    /// Rows with this verdict.
+    /// Returns the number of rows with this verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         let is_it = |row: &&Row| row.verdict == verdict;
         self.rows.iter().filter(is_it).count()
     }
 }
 
-/// Holds the results of `b` against those of `a`.
+/// Compares the results of `b` with those of `a`.
 pub fn compare(a: &[Measured], b: &[Measured]) -> Comparison {
     let matching = matching(a, b);
     let mut rows = rows(a, b, &matching.pairs);
@@ -197,7 +197,7 @@ pub fn compare(a: &[Measured], b: &[Measured]) -> Comparison {
     }
 }
 
-/// The figures of each pair of parts, each with an interval of its own.
+/// Returns the figures of each pair of parts, each with its own interval.
 pub(super) fn rows(a: &[Measured], b: &[Measured], pairs: &[(&Part, &Part)]) -> Vec<Row> {
     let mut found: Vec<Found<'_>> = Vec::new();
     for (mine, theirs) in pairs {
@@ -224,8 +224,7 @@ pub(super) fn rows(a: &[Measured], b: &[Measured], pairs: &[(&Part, &Part)]) -> 
     found.iter().map(|each| each.row(joint_level)).collect()
 }
 
-/// Each figure that several of these results have, as one side of a comparison would have it: the part's name, of which I/O,
-/// what was measured, and how far the results lie apart.
+/// Returns each figure that more than one result has, with its part, subject and measure.
 pub fn together(results: &[Measured]) -> Vec<(String, Subject, Measure, Side)> {
     let rows = compare(results, results).rows.into_iter();
     rows.filter(|row| row.a.spread.is_some())
@@ -233,7 +232,7 @@ pub fn together(results: &[Measured]) -> Vec<(String, Subject, Measure, Side)> {
         .collect()
 }
 
-/// One figure of several results of a side, with the interval that they give together; `None` where no result has it.
+/// Returns one figure combined over several results. `None` if no result has it.
 pub fn figure_of(
     results: &[Measured],
     part: &str,
@@ -243,8 +242,8 @@ pub fn figure_of(
     Group::of(results, part, subject, measure).map(|group| side(&group))
 }
 
-/// Figures that both parts have. Completion latency only where total latency cannot be had, and bandwidth only where it
-/// says something else than IOPS.
+/// Returns the measures that both parts have. Completion latency is included only if total latency
+/// is missing. Bandwidth is included only if it differs from IOPS, because the block sizes differ.
 fn shared_measures(a: &Part, b: &Part, subject: Subject) -> Vec<Measure> {
     let both = |measure| a.figure(subject, measure).zip(b.figure(subject, measure));
     let says_more = |measure: Measure| match measure {
@@ -264,7 +263,7 @@ fn shared_measures(a: &Part, b: &Part, subject: Subject) -> Vec<Measure> {
     shared.collect()
 }
 
-/// Effective samples of a run whose interval is no wider than its variation makes it.
+/// Effective samples of a run that is long enough for an interval determined by its variance alone.
 const EFFECTIVE_SAMPLES_WANTED: f64 = 16.0;
 
 /// A figure of both sides.
@@ -292,7 +291,7 @@ impl Found<'_> {
         }
     }
 
-    /// The ratio, and whether each machine was compared with itself.
+    /// Returns the ratio, and whether each machine was compared with itself.
     fn ratio(&self, level: f64) -> (Ratio, bool) {
         if let Some(paired) = self.paired(level) {
             return (paired, true);
@@ -306,7 +305,7 @@ impl Found<'_> {
         (apart, false)
     }
 
-    /// Each machine compared with itself, where both sides ran on the same two or more.
+    /// Compares each machine with itself, if both sides ran on the same two or more machines.
     fn paired(&self, level: f64) -> Option<Ratio> {
         let (a, b) = (&self.first.machines, &self.second.machines);
         let same = a.len() == b.len()

@@ -1,4 +1,4 @@
-//! Whether comparisons say what is so: on seeded series whose truth is known.
+//! Tests of comparisons on seeded series with known means.
 
 use super::interval::{bounds_of_mean, bounds_of_percentile, bounds_of_rates, bounds_of_samples};
 use super::*;
@@ -9,7 +9,7 @@ use crate::stats::Moments;
 use proptest::prelude::*;
 use rand::SeedableRng;
 
-/// A rate around `mean` with relative noise and lag-1 correlation `rho`, second by second.
+/// Returns rates per second around `mean`, with relative noise and lag-1 correlation `rho`.
 fn noisy(mean: f64, noise: f64, rho: f64, seconds: usize, random: &mut Random) -> Vec<f64> {
     let mut deviation = normal(random);
     let series = (0..seconds).map(|_| {
@@ -67,7 +67,8 @@ fn of_rates(rates: &[f64]) -> Measured {
     )
 }
 
-/// Of 1000 pairs of devices with 3 % noise of correlation 0.5, measured for 60 s each, how many are called different.
+/// Returns how many of 1000 pairs of devices are called different, with 3 % noise of correlation
+/// 0.5 and 60 s per device.
 fn called_different(ratio: f64, seed: u64) -> usize {
     let mut random = Random::seed_from_u64(seed);
     let is_called = |_: &usize| {
@@ -88,9 +89,11 @@ fn equal_devices_are_called_different_at_most_five_times_of_a_hundred() {
     }
 }
 
-/// A device whose level wanders: much the same for seconds, another one a minute later. Two stretches of it.
+/// Returns two stretches of a device with slow variation: its level hardly changes within seconds,
+/// but does within a minute.
 fn wandering(samples: usize, random: &mut Random) -> [Vec<f64>; 2] {
-    // Sums of processes of 1, 4, 16, 64 and 256 intervals, each of the same size, are flicker noise over that range.
+    // The sum of processes of 1, 4, 16, 64 and 256 intervals, each with the same variance, is
+    // flicker noise over that range.
     let octaves = [1, 4, 16, 64, 256].map(|step| {
         let rho = (-1.0 / f64::from(step)).exp();
         noisy(1.0, 0.02, rho, 2 * samples, random)
@@ -102,7 +105,7 @@ fn wandering(samples: usize, random: &mut Random) -> [Vec<f64>; 2] {
     [all[..samples].to_vec(), all[samples..].to_vec()]
 }
 
-/// How well a mean is known says too little of how well the next run repeats it.
+/// The interval of a mean understates how much the next run differs.
 #[test]
 fn runs_of_a_wandering_device_are_compared_by_how_they_repeat() {
     let mut random = Random::seed_from_u64(11);
@@ -152,8 +155,9 @@ fn a_difference_of_five_per_cent_is_found_in_95_of_100() {
     }
 }
 
-/// Pairs of runs of each family, long enough for it, whose truths differ by so many standard errors: how many of them `compare`
-/// calls different, and how many a test does that knows the standard error.
+/// Returns how many pairs of runs `compare` calls different, and how many a test calls different
+/// that knows the standard error. The true means differ by `errors` standard errors. The runs are
+/// long enough for their family.
 fn called_of_family(family: Family, errors: f64, pairs: usize) -> (usize, usize) {
     let mut random = Random::seed_from_u64(10);
     let runs: Vec<Vec<f64>> = (0..2 * pairs)
@@ -188,7 +192,8 @@ fn differences_are_found_on_each_family_and_equals_are_not() {
             different as f64 <= limit * pairs as f64,
             "{family:?}: {different} of {pairs} equals"
         );
-        // Noise that is a third of the variance, behind white noise, may be slower than the run shows.
+        // Noise that is a third of the variance, behind white noise, may be slower than the run
+        // shows.
         let least = match family {
             Family::Hidden(..) => 0.6,
             _ => 0.8,
@@ -216,11 +221,12 @@ fn the_interval_of_a_ratio_covers_the_truth() {
         (low..=high).contains(&1.3)
     };
     let covered = (0..1000).filter(covers).count();
-    // Conservative at most: the noisier side decides, and the intervals hold for another run.
+    // Conservative at most: the noisier side dominates, and the intervals hold for another run.
     assert!((930..=985).contains(&covered), "{covered} of 1000");
 }
 
-/// Latencies of one run: each interval's level is noisy, and within it they are exponential.
+/// Returns the latencies of one run. The level of each interval is noisy, and the latencies within
+/// it are exponential.
 fn latencies(random: &mut Random) -> Vec<Histogram> {
     let levels = noisy(1e6, 0.10, 0.5, 60, random);
     let of_level = |level: &f64| {
@@ -236,7 +242,8 @@ fn latencies(random: &mut Random) -> Vec<Histogram> {
 #[test]
 fn intervals_of_latencies_cover_the_truth() {
     let mut random = Random::seed_from_u64(7);
-    // The true mean is that of the levels; the true 99th percentile, of the mixture of exponentials, by a long run.
+    // The true mean is that of the levels. The true 99th percentile of the mixture of exponentials
+    // comes from a long run.
     let mut long = Histogram::default();
     for _ in 0..100 {
         latencies(&mut random)
@@ -267,8 +274,8 @@ fn intervals_of_latencies_cover_the_truth() {
     );
 }
 
-/// A run whose mean latency varies from interval to interval as `family` does, around 1 ms; within each, latencies are
-/// exponential.
+/// Returns a run whose mean latency varies between intervals as `family` does, around 1 ms. The
+/// latencies within an interval are exponential.
 fn varying_latencies(family: Family, intervals: usize, random: &mut Random) -> Vec<Histogram> {
     let levels = family.draw(intervals, random);
     let of_level = |level: f64| {
@@ -281,7 +288,7 @@ fn varying_latencies(family: Family, intervals: usize, random: &mut Random) -> V
     levels.into_iter().map(of_level).collect()
 }
 
-/// The latency that a share of all of them does not exceed, from many levels.
+/// Returns the latency that this share of all latencies does not exceed, from many levels.
 fn true_percentile(family: Family, share: f64) -> f64 {
     let levels = family.draw(30_000, &mut Random::seed_from_u64(1));
     let (mut low, mut high) = (0.0, 1e8);
@@ -301,7 +308,7 @@ fn true_percentile(family: Family, share: f64) -> f64 {
 #[test]
 fn intervals_of_percentiles_cover_the_truth_of_each_family() {
     let draws = draws() / 5;
-    // Half the width of a bucket, as a share: a percentile is known no better.
+    // Relative half-width of a bucket, which is the resolution of a percentile.
     let mut random = Random::seed_from_u64(9);
     for family in FAMILIES {
         let is_long = |intervals: &usize| *intervals as f64 >= 30.0 * family.time();
@@ -322,7 +329,7 @@ fn intervals_of_percentiles_cover_the_truth_of_each_family() {
             });
             let covered = covered.count() as f64 / draws as f64;
             println!("{family:?} p{percent}: {covered}");
-            // Whole buckets cover some too often.
+            // Intervals of whole buckets have a higher coverage for some families.
             let limits = 0.93 - stray(draws)..=0.99 + stray(draws);
             assert!(
                 limits.contains(&covered),
@@ -357,7 +364,7 @@ fn samples_without_their_order_are_not_trusted_too_far() {
     let mut called = 0;
     for _ in 0..500 {
         let mut side = || {
-            // Two samples of half a second lie in each second of noise.
+            // Each second of noise contains two samples of half a second.
             let mut samples = Moments::default();
             for rate in noisy(10_000.0, 0.03, 0.5, 60, &mut random) {
                 samples.record(rate);
@@ -393,7 +400,7 @@ fn ratio_whose_interval_says_nothing_is_undecided() {
     };
     assert_eq!(verdict(100.0, 0.1), Verdict::NoDifferenceShown);
     assert_eq!(verdict(100.0, 0.6), Verdict::Undecided);
-    // How many times as fast is not known, but that it is.
+    // The difference is shown, although its size is uncertain.
     assert_eq!(verdict(1000.0, 0.6), Verdict::Faster);
 }
 
@@ -515,7 +522,7 @@ fn machines_of_one_kind_do_not_hide_a_difference() {
             .iter()
             .any(|note| note.contains("same machines"))
     );
-    // On other machines it is not shown.
+    // On other machines the difference is not shown.
     for (index, other) in after.iter_mut().enumerate() {
         other.machine = Some(format!("m{index}"));
     }
@@ -551,7 +558,7 @@ fn parts_are_matched_by_name_then_by_pattern() {
     );
     assert_eq!(comparison.notes[1], "old of A is held against new of B");
     assert_eq!(comparison.rows[0].verdict, Verdict::Undecided);
-    // A single part of each belongs together whatever it is called.
+    // The only parts of both sides are paired, whatever their names are.
     let comparison = compare(
         &[measured(None, vec![with("a", 1)])],
         &[measured(None, vec![with("b", 2)])],
