@@ -1,7 +1,8 @@
-//! Workers to what fio reports: one [`Entry`] for each job or reporting group, one [`Group`] for each status group.
+//! Aggregates workers: one [`Entry`] per job or reporting group, one [`Group`] per status group.
 //!
-//! fio's rules of summing: bytes, counts and processor time add up; latencies are merged; the runtime is the longest; the
-//! *samples* of bandwidth and IOPS add up, minimum by minimum and mean by mean, because members run side by side.
+//! The sums follow fio. Bytes, counts and CPU time add up, latencies are merged, and the runtime is
+//! the longest. The *samples* of bandwidth and IOPS add up as well (minimum to minimum, mean to
+//! mean), because members run in parallel.
 
 use super::number::Units;
 use crate::run::{CpuUse, RunResult, SteadyStateResult, SyncStats, WorkerResult};
@@ -9,41 +10,41 @@ use crate::run::{DirectionStats, IoFailure, PriorityLatency};
 use crate::stats::Moments;
 use iosonde_job::plan::{Direction, IoPriority, Job, Measure, PerDirection, UnifiedReporting};
 
-/// All that fio's formats show of the jobs of one run.
+/// The jobs of one run, as fio's formats show them.
 #[derive(Debug, Clone)]
 pub struct Report<'a> {
-    /// What is reported, in plan order.
+    /// Entries in plan order.
     pub entries: Vec<Entry<'a>>,
-    /// "Run status group 0" and so on: every number up to the largest, as fio lists them.
+    /// Status groups ("Run status group 0", ...), with each number up to the largest, as in fio.
     pub groups: Vec<Group>,
 }
 
-/// One line of terse output, one member of JSON's `jobs`: a worker, or with `group_reporting` the sum of several.
+/// A line of terse output or member of JSON's `jobs`: a worker, or a sum with `group_reporting`.
 #[derive(Debug, Clone)]
 pub struct Entry<'a> {
-    /// The job of the first member, whose name and description stand for all.
+    /// Job of the first member, which provides name and description.
     pub job: &'a Job,
-    /// The job of the last member, whose options are listed.
+    /// Job of the last member, which provides the listed options.
     pub last: &'a Job,
-    /// Members summed.
+    /// Number of members.
     pub members: u32,
     /// Reporting group.
     pub groupid: u32,
     /// Thread id of the first member.
     pub tid: u32,
-    /// errno of the first member that failed, or survived errors; 0 is none.
+    /// errno of the first member that failed or tolerated errors. 0 if there is none.
     pub errno: i32,
-    /// What failed, where a worker ended by it.
+    /// Error that ended a worker.
     pub failure: Option<IoFailure>,
-    /// Reads, writes and trims. With `unified_rw_reporting=mixed` their sum is in `read` and the others are empty.
+    /// Reads, writes and trims. With `unified_rw_reporting=mixed`, `read` holds the sum.
     pub directions: PerDirection<DirectionStats>,
-    /// The sum of all directions, with `unified_rw_reporting=both`.
+    /// Sum of all directions, with `unified_rw_reporting=both`.
     pub mixed: Option<DirectionStats>,
-    /// fsync and its kin.
+    /// fsync, fdatasync and sync_file_range.
     pub sync: SyncStats,
-    /// Processor use, summed.
+    /// Sum of the members' CPU use.
     pub cpu: CpuUse,
-    /// Runtime summed over the members, in milliseconds: what processor use is held against.
+    /// Sum of the members' runtimes in milliseconds, to which CPU use is relative.
     pub job_runtime_ms: u64,
     /// I/Os by depth at submission.
     pub iodepth_level: [u64; 7],
@@ -51,26 +52,26 @@ pub struct Entry<'a> {
     pub iodepth_submit: [u64; 7],
     /// Reaps by batch size.
     pub iodepth_complete: [u64; 7],
-    /// Depth of the last member.
+    /// Latency depth of the last member.
     pub latency_depth: u32,
-    /// `steadystate` of the last member.
+    /// `steadystate` result of the last member.
     pub steady_state: Option<SteadyStateResult>,
-    /// Errors survived.
+    /// Number of tolerated errors.
     pub total_errors: u64,
-    /// errno of the last member's first survived error.
+    /// errno of the first error that the last member tolerated.
     pub first_error: i32,
 }
 
-/// A status group: what its entries moved together.
+/// A status group: the sum of its entries.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
-    /// Its number.
+    /// Number of the group.
     pub groupid: u32,
-    /// How its jobs report directions.
+    /// `unified_rw_reporting` of its jobs.
     pub unified: UnifiedReporting,
-    /// How sizes and rates are written: as the last entry asks for.
+    /// Format of sizes and rates, from the last entry.
     pub units: Units,
-    /// What moved; `None` for directions in which nothing ran.
+    /// Sums by direction. `None` for directions that did not run.
     pub directions: PerDirection<Option<GroupDirection>>,
 }
 
@@ -79,20 +80,20 @@ pub struct Group {
 pub struct GroupDirection {
     /// Bytes moved.
     pub io_bytes: u64,
-    /// Bytes moved over the longest runtime, in bytes per second.
+    /// Total bandwidth: bytes divided by the longest runtime, in bytes per second.
     pub aggregate_bytes_per_second: u64,
-    /// Slowest and fastest entry, in bytes per second.
+    /// Bandwidth of the slowest and the fastest entry, in bytes per second.
     pub bytes_per_second: (u64, u64),
-    /// Shortest and longest runtime, in milliseconds.
+    /// Shortest and longest runtime in milliseconds.
     pub runtime_ms: (u64, u64),
 }
 
-/// A runtime as fio shows it: whole milliseconds, rounded up, so that whatever ran has at least one.
+/// Returns a runtime in whole milliseconds, rounded up as in fio, so that it is at least one.
 pub fn runtime_ms(runtime_ns: u64) -> u64 {
     runtime_ns.div_ceil(1_000_000)
 }
 
-/// Per second of a runtime in milliseconds, rounded down; 0 when nothing ran.
+/// Returns a rate per second, rounded down. The runtime is in milliseconds. It is 0 if nothing ran.
 pub fn per_second(amount: u64, runtime_ms: u64) -> u64 {
     match runtime_ms {
         0 => 0,
@@ -101,7 +102,7 @@ pub fn per_second(amount: u64, runtime_ms: u64) -> u64 {
 }
 
 impl<'a> Report<'a> {
-    /// Sums up a run as its jobs' `group_reporting`, `unified_rw_reporting` and `stats` ask for.
+    /// Aggregates a run as the jobs' `group_reporting`, `unified_rw_reporting` and `stats` demand.
     pub fn of(result: &'a RunResult) -> Report<'a> {
         let mut entries: Vec<Entry<'a>> = Vec::new();
         for worker in &result.workers {
@@ -123,7 +124,7 @@ impl<'a> Report<'a> {
         Report { entries, groups }
     }
 
-    /// The group that `entry` belongs to.
+    /// Returns the group of `entry`.
     pub fn group(&self, entry: &Entry<'_>) -> &Group {
         &self.groups[entry.groupid as usize]
     }
@@ -191,7 +192,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Sums the directions where the job asks for it.
+    /// Sums the directions if the job demands it.
     fn unify(&mut self) {
         match self.job.measure.unified {
             UnifiedReporting::None => {}
@@ -213,22 +214,22 @@ impl<'a> Entry<'a> {
         sum
     }
 
-    /// Whether directions are reported as one.
+    /// Returns whether all directions are reported as one.
     pub fn is_mixed(&self) -> bool {
         self.job.measure.unified == UnifiedReporting::Mixed
     }
 
-    /// Whether the job survives some kind of error, so that survived errors are shown.
+    /// Returns whether the job tolerates any kind of error, so that tolerated errors are shown.
     pub fn continues_on_error(&self) -> bool {
         continues_on_error(self.job)
     }
 
-    /// I/Os issued in all directions.
+    /// Returns the number of I/Os issued in all directions.
     pub fn total_ios(&self) -> u64 {
         self.directions.iter().map(|(_, d)| d.total_ios).sum()
     }
 
-    /// Time in user mode and in the kernel, in per cent of the runtime.
+    /// Returns user and system time in per cent of the runtime.
     pub fn cpu_percent(&self) -> (f64, f64) {
         let percent = |ns: u64| match self.job_runtime_ms {
             0 => 0.0,
@@ -267,7 +268,7 @@ pub(crate) fn add_direction(sum: &mut DirectionStats, more: &DirectionStats) {
     sum.slat.merge(&more.slat);
     sum.clat.merge(&more.clat);
     if sum.started_lat.is_some() || more.started_lat.is_some() {
-        // Where no I/O was due at a time, both latencies are one.
+        // If no I/O had an intended start, both latencies are equal.
         let due = sum.started_lat.get_or_insert_with(|| sum.lat.clone());
         due.merge(more.started_lat.as_ref().unwrap_or(&more.lat));
     }
@@ -289,7 +290,7 @@ fn add_priority(sum: &mut Vec<PriorityLatency>, more: &PriorityLatency) {
     }
 }
 
-/// All of a direction, where its I/Os had no priority but the job's.
+/// Returns all I/Os of a direction in which all I/Os had the job's priority.
 fn of_the_jobs_priority(job: &Job, stats: &DirectionStats) -> PriorityLatency {
     let none = IoPriority { class: 0, level: 0 };
     PriorityLatency {
@@ -302,7 +303,7 @@ fn of_the_jobs_priority(job: &Job, stats: &DirectionStats) -> PriorityLatency {
     }
 }
 
-/// What fio shows by priority: nothing unless I/Os of a direction had at least two.
+/// Returns the priorities that fio shows: none unless the I/Os of a direction had at least two.
 pub fn shown_priorities(stats: &DirectionStats) -> &[PriorityLatency] {
     match &stats.by_priority[..] {
         several @ [_, _, ..] => several,
@@ -310,7 +311,7 @@ pub fn shown_priorities(stats: &DirectionStats) -> &[PriorityLatency] {
     }
 }
 
-/// Samples of two that run side by side, as fio adds them: every moment is summed, also the number of samples.
+/// Adds the samples of two parallel members. As in fio, all moments and the counts add up.
 fn side_by_side(a: &Moments, b: &Moments) -> Moments {
     Moments {
         count: a.count + b.count,
@@ -365,7 +366,7 @@ impl GroupDirection {
         });
     }
 
-    /// Both together: bytes add up, extremes are those of both.
+    /// Returns the sum of two directions. Bytes add up, and minima and maxima are those of both.
     pub fn joined(&self, other: &GroupDirection) -> GroupDirection {
         let io_bytes = self.io_bytes + other.io_bytes;
         let runtime_ms = widest(self.runtime_ms, other.runtime_ms);
@@ -383,13 +384,13 @@ fn widest(a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
 }
 
 impl Group {
-    /// All directions together, for `unified_rw_reporting=both`.
+    /// Returns the sum of all directions, for `unified_rw_reporting=both`.
     pub fn mixed(&self) -> Option<GroupDirection> {
         let directions = self.directions.iter().filter_map(|(_, d)| *d);
         directions.reduce(|a, b| a.joined(&b))
     }
 
-    /// The share of the group's bandwidth, in per cent, that samples of this mean (KiB/s) make; at most 100.
+    /// Returns the share of the group's bandwidth of a mean in KiB/s, in per cent. At most 100.
     pub fn share_percent(&self, direction: Option<Direction>, mean_kib: f64) -> f64 {
         let total = match direction {
             Some(direction) => self.directions[direction],
@@ -404,7 +405,7 @@ impl Group {
     }
 }
 
-/// Per cent of `total`, for each count; what is not zero shows as at least `least`.
+/// Returns each count in per cent of `total`. Counts other than zero are shown as at least `least`.
 pub fn shares<const N: usize>(counts: &[u64; N], total: u64, least: f64) -> [f64; N] {
     counts.map(|count| match (count, total) {
         (0, _) | (_, 0) => 0.0,

@@ -1,24 +1,24 @@
-//! fio's latency bins: 64 to each power of two, unions of neighbouring buckets of our [`Histogram`].
+//! fio's latency bins: 64 per power of two. Each is a union of adjacent [`Histogram`] buckets.
 //!
-//! What fio's formats show of a distribution (percentiles, JSON+ bins, histogram logs) is computed on these bins, so that
-//! tools which recompute one from the other find them equal. fio has [`COLUMNS`] of them and counts all above 17 s in the
-//! last; here that limit holds for the histogram log only, whose lines have a fixed length.
+//! Percentiles, JSON+ bins and histogram logs are computed from these bins, so that tools that
+//! derive one from the other get equal values. fio counts all latencies above 17 s in the last of
+//! its [`COLUMNS`] bins. Here this limit applies only to the histogram log.
 
 use crate::histogram::{self, Histogram};
 
-/// Number of fio's bins: the columns of a histogram log without coarseness.
+/// Number of fio's bins: the columns of a histogram log with coarseness 0.
 pub const COLUMNS: usize = 29 * 64;
 
 const SUB_BITS: u32 = 6;
 
-/// The bin that fio counts `value_ns` in, without its upper limit.
+/// Returns the bin of `value_ns`, without fio's upper limit.
 pub fn bin_of(value_ns: u64) -> usize {
     let top = 63 - (value_ns | (1 << SUB_BITS)).leading_zeros();
     let shift = top - SUB_BITS;
     ((shift as usize) << SUB_BITS) + (value_ns >> shift) as usize
 }
 
-/// The value that stands for a bin: the middle of its range.
+/// Returns the value that represents a bin: the middle of its range.
 pub fn middle(bin: usize) -> u64 {
     let sub = 1usize << SUB_BITS;
     if bin < 2 * sub {
@@ -28,7 +28,7 @@ pub fn middle(bin: usize) -> u64 {
     (((sub + (bin & (sub - 1))) as u64) << shift) + (1 << shift) / 2
 }
 
-/// Non-empty bins of a distribution in ascending order: bin and count.
+/// Returns the non-empty bins of a distribution in ascending order, as bin and count.
 pub fn bins(histogram: &Histogram) -> Vec<(usize, u64)> {
     let mut bins: Vec<(usize, u64)> = Vec::new();
     for (index, count) in histogram.buckets() {
@@ -41,7 +41,7 @@ pub fn bins(histogram: &Histogram) -> Vec<(usize, u64)> {
     bins
 }
 
-/// The value at each of `percents` (ascending): the middle of the bin in which the running count first reaches that share.
+/// Returns the values at `percents` (ascending): the middles of the bins that reach them.
 pub fn percentiles(histogram: &Histogram, percents: &[f64]) -> Vec<u64> {
     let total = histogram.total() as f64;
     let mut bins = bins(histogram).into_iter();
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn known_bins() {
-        // From fio's JSON+: values and the keys they were counted under.
+        // Values and their keys in fio's JSON+.
         for (value, key) in [
             (18_995, 19_072),
             (860_062, 856_064),

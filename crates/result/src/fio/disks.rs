@@ -1,9 +1,9 @@
-//! The block devices below a run, as fio's formats list them.
+//! Block devices of a run, as fio's formats list them.
 
 use crate::run::DiskUtil;
 use std::io::{self, Write};
 
-/// Disks in fio's order: each, then those it is made of, none twice.
+/// Returns the disks in fio's order: each one before its underlying devices, without duplicates.
 pub(super) fn in_order(disks: &[DiskUtil]) -> Vec<&DiskUtil> {
     fn visit<'a>(disk: &'a DiskUtil, seen: &mut Vec<&'a DiskUtil>) {
         if seen.iter().all(|other| other.name != disk.name) {
@@ -16,7 +16,7 @@ pub(super) fn in_order(disks: &[DiskUtil]) -> Vec<&DiskUtil> {
     seen
 }
 
-/// The devices below `disk` as fio shows them: means of their counts, and the highest utilisation. `None` without any.
+/// Returns the means of the devices below `disk`, with the highest utilisation, as fio does.
 pub(super) fn mean_of_below(disk: &DiskUtil) -> Option<DiskUtil> {
     let count = disk.below.len() as u64;
     if count == 0 {
@@ -41,7 +41,7 @@ pub(super) fn mean_of_below(disk: &DiskUtil) -> Option<DiskUtil> {
     })
 }
 
-/// Writes "Disk stats" of the normal format; nothing without disks.
+/// Writes "Disk stats" of the normal format. Writes nothing if there are no disks.
 pub(super) fn write_normal(out: &mut impl Write, disks: &[DiskUtil]) -> io::Result<()> {
     if disks.is_empty() {
         return Ok(());

@@ -4,7 +4,7 @@ use super::number::Units;
 use crate::observer::{Progress, WorkerProgress, WorkerState};
 use iosonde_job::plan::{Direction, Job, Measure, Mode, PerDirection, Plan};
 
-/// The status line, without a line break, cut to `width` columns; 0 is no limit. Nothing is remembered between calls.
+/// Returns the status line without a line break, truncated to `width` columns (0: unlimited).
 pub fn eta_line(progress: &Progress<'_>, plan: &Plan, width: usize) -> String {
     let running = || {
         progress
@@ -51,7 +51,7 @@ fn is_running(state: WorkerState) -> bool {
     }
 }
 
-/// fio writes rates as the first job asks for.
+/// Returns the units of the first job, which fio uses for rates.
 fn units(plan: &Plan) -> Units {
     let first = plan.jobs.first();
     first.map_or_else(
@@ -60,7 +60,7 @@ fn units(plan: &Plan) -> Units {
     )
 }
 
-/// `, 4096KiB/s-8192KiB/s` or `, 0-6000 IOPS`: the least and the most that the running jobs were told to do.
+/// Returns the sums of the jobs' rate limits: `, 4096KiB/s-8192KiB/s` or `, 0-6000 IOPS`.
 fn committed_rates<'a>(
     running: impl Iterator<Item = &'a WorkerProgress> + Clone,
     plan: &Plan,
@@ -89,7 +89,7 @@ fn committed_rates<'a>(
     String::new()
 }
 
-/// The workers' states in order, each run of equal ones with its length: `r(2),_(1)`.
+/// Returns the workers' states in order, with the length of each run of equal states: `r(2),_(1)`.
 fn states(workers: &[WorkerProgress], plan: &Plan) -> String {
     let letters: Vec<char> = workers
         .iter()
@@ -116,7 +116,7 @@ fn letter(worker: &WorkerProgress, job: &Job) -> char {
                 Mode::Read => 'R',
                 Mode::Write | Mode::TrimWrite => 'W',
                 Mode::Trim => 'D',
-                // A mix of one direction is none.
+                // A mix with a share of 0 or 100 % is shown as one direction.
                 Mode::ReadWrite => match job.workload.rwmix_read_percent {
                     0 => 'W',
                     100 => 'R',
@@ -133,7 +133,7 @@ fn letter(worker: &WorkerProgress, job: &Job) -> char {
     }
 }
 
-/// `[r=11.7MiB/s,w=11.7MiB/s][r=3000,w=3000 IOPS]`, of the directions that move.
+/// Returns the rates of the active directions: `[r=11.7MiB/s,w=11.7MiB/s][r=3000,w=3000 IOPS]`.
 fn rates(progress: &Progress<'_>, units: Units) -> String {
     let moving = progress
         .rate
@@ -155,7 +155,7 @@ fn rates(progress: &Progress<'_>, units: Units) -> String {
     format!("[{}][{} IOPS]", bytes.join(","), ios.join(","))
 }
 
-/// `02d:03h:04m:05s`, from the largest unit that is not zero; minutes always.
+/// Formats a time as `02d:03h:04m:05s`, from the largest unit above zero, at least minutes.
 fn time_left(seconds: u64) -> String {
     let (days, hours) = (seconds / 86_400, seconds / 3600 % 24);
     let (minutes, seconds) = (seconds / 60 % 60, seconds % 60);

@@ -1,12 +1,12 @@
-//! What fio's normal output says before the jobs start.
+//! Header of fio's normal output, printed before the jobs start.
 
 use super::VERSION;
 use super::number::Units;
 use iosonde_job::plan::{Direction, Job, Plan};
 use std::fmt::Write;
 
-/// The jobs with their block sizes and engines, the version, and how many threads start; ends with a line break. Jobs are
-/// always threads, so that is what is announced, with or without `thread`.
+/// Returns the jobs with block sizes and engines, the version, and the number of threads. Jobs are
+/// always threads, with or without `thread`, so threads are announced.
 pub fn header(plan: &Plan) -> String {
     let mut text = String::new();
     for job in &plan.jobs {

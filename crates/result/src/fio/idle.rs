@@ -1,20 +1,20 @@
-//! `--idle-prof`: how idle the processors were while the jobs ran, as fio lays it out.
+//! `--idle-prof`: idle time of the processors during the jobs, in fio's layout.
 //!
-//! fio finds out by a thread of low priority on each processor that counts units of work, and tells how long a unit takes.
-//! Here the kernel's own account of idle time is shown, so that there is no unit of work: its figures are 0.
+//! fio runs a thread of low priority on each processor and reports the duration of its unit of
+//! work. iosonde uses the kernel's idle time, and reports 0 for that duration.
 
 use crate::machine::MachineSeries;
 use iosonde_job::cmdline::IdleProfile;
 use serde_json::{Map, Value};
 use std::io::{self, Write};
 
-/// The mean over all processors; `None` where nothing is known of them, as in a simulated run.
+/// Returns the mean over all processors. `None` if it is unknown, as in a simulated run.
 fn system(machine: &MachineSeries) -> Option<f64> {
     let idle = &machine.idle_percent;
     (!idle.is_empty()).then(|| idle.values().sum::<f64>() / idle.len() as f64)
 }
 
-/// The member `cpu_idleness` of the JSON.
+/// Returns the member `cpu_idleness` of the JSON.
 pub(super) fn json(machine: &MachineSeries, profile: IdleProfile) -> Option<Value> {
     let mut idleness = Map::new();
     idleness.insert("system".into(), system(machine)?.into());
@@ -29,7 +29,7 @@ pub(super) fn json(machine: &MachineSeries, profile: IdleProfile) -> Option<Valu
     Some(Value::Object(idleness))
 }
 
-/// The last lines of the normal output.
+/// Writes the last lines of the normal output.
 pub(super) fn write_normal(
     out: &mut impl Write,
     machine: &MachineSeries,

@@ -1,7 +1,7 @@
-//! fio's own JSON and JSON+, read into what can be kept and compared.
+//! Reads fio's JSON and JSON+ into figures that can be stored and compared.
 //!
-//! It is read by meaning, not by version: what is missing is left out. Beside plain documents it takes what fio really
-//! leaves in a file: messages before and after the JSON, several documents after one another (`--status-interval`; the last
+//! The import does not depend on fio's version: missing members are left out. It also accepts
+//! messages before and after the JSON, several documents in a row (`--status-interval`; the last
 //! one counts), `nan` and `inf`, and the `client_stats` of a server's clients.
 
 use crate::compare::{
@@ -12,47 +12,47 @@ use crate::stats::Moments;
 use serde_json::{Map, Value};
 use std::cell::LazyCell;
 
-/// What a fio document says.
+/// Contents of a fio document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FioDocument {
-    /// Program and version, e.g. `fio-3.33`.
+    /// Name and version of the program, e.g. `fio-3.33`.
     pub version: String,
-    /// When the first job began, as well as it is known: milliseconds of the Unix epoch.
+    /// Approximate start of the first job, in milliseconds since the Unix epoch.
     pub started_at_ms: u64,
-    /// How long it ran, in whole seconds.
+    /// Duration of the run, in whole seconds.
     pub elapsed_ns: u64,
-    /// The file or directory of the jobs, where there is only one.
+    /// File or directory of the jobs, if there is only one.
     pub target: Option<String>,
-    /// The machine, where a server's client is named.
+    /// Host name of the machine, if the document is of a server's client.
     pub machine: Option<String>,
-    /// One for each job name within a group; without any figure if it moved nothing.
+    /// Parts: one per job name within a group. A part that moved no data has no figures.
     pub parts: Vec<Part>,
-    /// Errors of jobs, each in one sentence.
+    /// Errors of jobs, one sentence each.
     pub errors: Vec<String>,
-    /// The document itself.
+    /// The JSON document.
     pub json: Value,
 }
 
-/// The most bytes of one document. As a tree it takes sixteen times as much memory, and fio's have a few megabytes.
+/// Largest document in bytes. A parsed tree takes sixteen times as much. fio's have a few MB.
 const MAX_DOCUMENT_BYTES: usize = 128 << 20;
 
-/// Why a text is not a fio result.
+/// Reason why a text is not a fio result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// There is no JSON object in it.
+    /// The text contains no JSON object.
     #[error("there is no JSON in it")]
     NoJson,
-    /// It begins like JSON, but is broken.
+    /// The text starts like JSON, but is not valid.
     #[error("its JSON is broken: {0}")]
     Broken(#[source] serde_json::Error),
-    /// One document is larger than any of fio's.
+    /// The document is larger than any that fio writes.
     #[error(
         "it has a document of more than {} MiB, the most of one that fio writes",
         MAX_DOCUMENT_BYTES >> 20
     )]
     TooLarge,
-    /// It is JSON, but not fio's.
+    /// The text is JSON, but not from fio.
     #[error("it has no list of jobs as fio's JSON has")]
     NotFio,
 }
@@ -97,7 +97,7 @@ fn last_document(text: &str) -> Result<Value, ImportError> {
             continue;
         }
         let rest = first_bytes(rest);
-        // C prints what is no number as a word. Blanks keep the length.
+        // C prints values that are not finite as words. Zeros of the same length replace them.
         let found = parsed(rest)
             .or_else(|error| parsed(first_bytes(&without_words[start..])).map_err(|_| error));
         match found {
@@ -111,7 +111,7 @@ fn last_document(text: &str) -> Result<Value, ImportError> {
                 return Err(ImportError::TooLarge);
             }
             Err(error) => {
-                // Cut off, perhaps: documents before it stand.
+                // The document may be truncated. Earlier documents are valid.
                 problem = Some(error);
                 start += line.len();
             }
@@ -124,15 +124,15 @@ fn last_document(text: &str) -> Result<Value, ImportError> {
     }
 }
 
-/// As much of a text as one document may have.
+/// Returns the part of a text that one document may occupy.
 fn first_bytes(text: &str) -> &str {
-    // A character has four bytes at most.
+    // A character has at most four bytes.
     let mut ends = (0..4).map(|back| MAX_DOCUMENT_BYTES - back);
     let first = ends.find_map(|end| text.get(..end));
     first.unwrap_or(text)
 }
 
-/// The document at the start of a text, and its length.
+/// Parses the document at the start of a text, and returns it with its length.
 fn parsed(text: &str) -> Result<(Value, usize), serde_json::Error> {
     let mut documents = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     let value = documents.next().unwrap_or(Ok(Value::Null))?;
@@ -150,7 +150,7 @@ fn without_words(text: &str) -> String {
     text
 }
 
-/// The jobs of a run, or of all clients of a server without their sum.
+/// Returns the jobs of a run, or those of all clients of a server without their sum.
 fn jobs(json: &Value) -> Option<Vec<&Map<String, Value>>> {
     let list = json.get("jobs").or_else(|| json.get("client_stats"))?;
     let jobs = list.as_array()?.iter().filter_map(Value::as_object);
@@ -177,7 +177,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// An option of the job, or of all jobs.
+    /// Returns an option of the job, or of all jobs.
     fn option(&self, names: &[&str]) -> Option<&'a str> {
         let places = [self.json.get("job options"), self.global];
         places.into_iter().flatten().find_map(|options| {
@@ -208,14 +208,14 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// A direction, or sync, if anything was done.
+    /// Returns a direction or sync, if it has I/Os.
     fn direction(&self, subject: Subject) -> Option<&'a Map<String, Value>> {
         let object = self.json.get(subject.name())?.as_object()?;
         (unsigned(object, "total_ios") > 0).then_some(object)
     }
 }
 
-/// A size in bytes, as our own patterns have it; what is not a single size stays as it is.
+/// Converts a size to bytes, as in iosonde's patterns. Other texts stay unchanged.
 fn in_bytes(bs: &str) -> String {
     use iosonde_job::value::{Bytes, bytes};
     match bytes(bs, Bytes::Binary) {
@@ -276,7 +276,7 @@ fn part(jobs: &[&Job<'_>]) -> Part {
     }
 }
 
-/// Rates of clones that ran side by side add up.
+/// Adds the rates of clones, which ran in parallel.
 fn rates(
     subject: Subject,
     jobs: &[&Job<'_>],
@@ -284,7 +284,7 @@ fn rates(
     figures: &mut Vec<Figure>,
 ) {
     let sum = |key: &str| -> f64 { found.iter().map(|each| number(each, key)).sum() };
-    // One entry may stand for several clones: `group_reporting` adds up the numbers of their samples too.
+    // With `group_reporting` fio also adds up the clones' numbers of samples.
     let clones = jobs[0].number(&["numjobs"]).max(1);
     let samples = match found.len() {
         1 => samples(found[0], clones),
@@ -306,19 +306,19 @@ fn rates(
     };
     push(Measure::Iops, sum("iops"));
     let bytes = match sum("bw_bytes") {
-        // Before fio 3.0 there were only KiB/s.
+        // Versions before fio 3.0 only have KiB/s.
         0.0 => sum("bw") * 1024.0,
         bytes => bytes,
     };
     push(Measure::BytesPerS, bytes);
 }
 
-/// The samples of IOPS, of an entry that stands for `clones` members.
+/// Returns the IOPS samples of an entry with `clones` members.
 fn samples(object: &Map<String, Value>, clones: u32) -> Moments {
     let clones = f64::from(clones);
     let count = (number(object, "iops_samples") / clones).floor().max(0.0);
-    // fio adds up means and squares, so the deviation is that of one clone; as if clones rose and fell together, the
-    // sum's is so many times larger.
+    // fio adds up means and sums of squares, so its deviation is that of one clone. If the clones
+    // are fully correlated, the deviation of the sum is larger by the number of clones.
     let deviation = number(object, "iops_stddev") * clones;
     Moments {
         count: count as u64,
@@ -329,7 +329,7 @@ fn samples(object: &Map<String, Value>, clones: u32) -> Moments {
     }
 }
 
-/// Samples of the sum of all, as if all rose and fell together.
+/// Returns the samples of the sum, under the assumption that all members are fully correlated.
 fn together(all: &[Moments]) -> Moments {
     let count = all.iter().map(|each| each.count).min().unwrap_or(0);
     let deviation: f64 = all.iter().map(Moments::stddev).sum();
@@ -375,7 +375,7 @@ fn latencies(subject: Subject, found: &[&Map<String, Value>], figures: &mut Vec<
         if count > 0 {
             push(mean, weighted.sum::<f64>() / count as f64, None);
         }
-        // Percentiles of several clones cannot be joined.
+        // Percentiles of several clones cannot be combined.
         let [one] = &each[..] else { continue };
         for (measure, percent) in percentiles.into_iter().zip([50.0, 99.0, 99.9]) {
             if let (Some(value), true) = (one.percentile(percent), is_telling(count, percent)) {
@@ -393,7 +393,7 @@ struct Latency<'a> {
 
 impl<'a> Latency<'a> {
     fn of(object: &'a Map<String, Value>, kind: &str) -> Option<Latency<'a>> {
-        // fio 2 had microseconds.
+        // fio 2 reports microseconds.
         let units = [("_ns", 1.0), ("_us", 1e3), ("", 1e3)];
         let (stats, unit) = units.into_iter().find_map(|(suffix, unit)| {
             let stats = object.get(&format!("{kind}{suffix}"))?.as_object()?;
@@ -406,7 +406,7 @@ impl<'a> Latency<'a> {
         Some(Latency {
             count,
             mean_ns: number(stats, "mean") * unit,
-            // Their unit is that of the rest only since fio 3.
+            // Percentiles have the same unit as the rest only since fio 3.
             percentiles: match unit {
                 1.0 => stats.get("percentile").and_then(Value::as_object),
                 _ => None,
@@ -445,7 +445,7 @@ fn text_of<'a>(object: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
     object.get(key)?.as_str()
 }
 
-/// The one value that all have.
+/// Returns the value that all have in common.
 fn only<'a>(mut values: impl Iterator<Item = &'a str>) -> Option<String> {
     let first = values.next()?;
     values.all(|value| value == first).then(|| first.to_owned())

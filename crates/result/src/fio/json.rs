@@ -1,4 +1,4 @@
-//! fio's JSON and JSON+.
+//! fio's JSON and JSON+ output.
 
 use super::aggregate::{Entry, Group, Report, per_second, runtime_ms, shares, shown_priorities};
 use super::disks::{self, mean_of_below};
@@ -17,13 +17,13 @@ use serde_json::ser::Formatter;
 use serde_json::{Map, Value, json as value};
 use std::io::{self, Write};
 
-/// What fio prints with `--output-format=json`, or `json+` when `plus`: keys in fio's order. Times are local. The member
-/// `iosonde` at the root, which fio does not have, holds the program, its verdicts and its notes.
+/// Returns the output of `--output-format=json`, or `json+` if `plus`, with keys in fio's order and
+/// local times. The additional root member `iosonde` has the program, its verdicts and notes.
 pub fn json(result: &RunResult, plus: bool) -> Value {
     json_in(result, plus, &TimeZone::system())
 }
 
-/// As [`json`], with times of `zone`.
+/// Returns the same as [`json`], with times in `zone`.
 pub fn json_in(result: &RunResult, plus: bool, zone: &TimeZone) -> Value {
     let report = Report::of(result);
     let ended_at_ms = result.started_at_ms + result.elapsed_ns / 1_000_000;
@@ -63,7 +63,7 @@ pub fn json_in(result: &RunResult, plus: bool, zone: &TimeZone) -> Value {
     Value::Object(root)
 }
 
-/// Writes `value` as fio lays JSON out: two spaces to a level, a space on both sides of a colon, six decimals.
+/// Writes `value` in fio's layout: two spaces per level, spaces around a colon, six decimals.
 pub fn write_json(out: &mut impl Write, value: &Value) -> io::Result<()> {
     let mut serializer = serde_json::Serializer::with_formatter(&mut *out, FioLayout { depth: 0 });
     value.serialize(&mut serializer)?;
@@ -74,7 +74,7 @@ fn insert_options(object: &mut Map<String, Value>, key: &str, options: &[GivenOp
     if options.is_empty() {
         return;
     }
-    // fio leaves out what stands without a value.
+    // fio leaves out options without a value.
     let options = options
         .iter()
         .filter(|option| !option.value.is_empty())
@@ -98,7 +98,7 @@ fn job(entry: &Entry<'_>, group: &Group, elapsed_s: u64, plus: bool) -> Value {
         job.insert("first_error".into(), entry.first_error.into());
     }
     let (target_ns, window_us, percentile) = latency_target(entry);
-    // As in fio, a job has no depth if it did no I/O, only lays out files, or does not do its writes.
+    // As in fio, there is no depth without I/O, with `create_only`, or with `verify_only` writes.
     let verify = entry.job.verify.as_ref();
     let is_dry = verify.is_some_and(|verify| verify.verify_only)
         && entry.job.workload.rw.has(Direction::Write);
@@ -115,7 +115,7 @@ fn job(entry: &Entry<'_>, group: &Group, elapsed_s: u64, plus: bool) -> Value {
     Value::Object(job)
 }
 
-/// `latency_target` in nanoseconds, `latency_window` in microseconds, `latency_percentile`, as fio shows them.
+/// Returns `latency_target` in ns, `latency_window` in us and `latency_percentile`.
 pub(super) fn latency_target(entry: &Entry<'_>) -> (u64, u64, f64) {
     match &entry.job.schedule.latency_target {
         Some(target) => (target.target_ns, target.window_ns / 1000, target.percentile),
@@ -126,7 +126,7 @@ pub(super) fn latency_target(entry: &Entry<'_>) -> (u64, u64, f64) {
 fn insert_directions(job: &mut Map<String, Value>, entry: &Entry<'_>, group: &Group, plus: bool) {
     let measure = &entry.job.measure;
     if entry.is_mixed() {
-        // As in fio, neither the directions nor sync are shown beside it.
+        // As in fio, the directions and sync are not shown in addition.
         let mixed = direction(entry, group, Some(Direction::Read), plus);
         job.insert("mixed".into(), mixed);
         return;
@@ -146,7 +146,7 @@ fn insert_directions(job: &mut Map<String, Value>, entry: &Entry<'_>, group: &Gr
     }
 }
 
-/// One direction of `entry`; `None` is the sum of all.
+/// Returns one direction of `entry`. `None` selects the sum of all.
 fn direction(entry: &Entry<'_>, group: &Group, which: Option<Direction>, plus: bool) -> Value {
     let none = DirectionStats::default();
     let stats = match which {
@@ -200,7 +200,6 @@ fn direction(entry: &Entry<'_>, group: &Group, which: Option<Direction>, plus: b
     direction
 }
 
-/// Samples of bandwidth and IOPS.
 fn insert_samples(
     direction: &mut Value,
     group: &Group,
@@ -293,7 +292,7 @@ fn insert_steady_state(job: &mut Map<String, Value>, entry: &Entry<'_>) {
     let (bw_mean, iops_mean) = steady::means(asked, found);
     let (bw, iops) = steady::window(asked, found);
     let percent = steady::percent_sign(asked);
-    // fio computes only one of both.
+    // fio computes only one of the two.
     let (max_deviation, slope) = match asked.slope {
         true => (0.0, found.slope),
         false => (found.max_deviation, 0.0),
@@ -326,7 +325,7 @@ fn disk(disk: &DiskUtil) -> Value {
 }
 
 fn insert_disk_counts(object: &mut Map<String, Value>, prefix: &str, disk: &DiskUtil) {
-    // fio 3.33 says "aggr_write_merge", without the s.
+    // fio 3.33 writes "aggr_write_merge", without the s.
     let write_merges = if prefix.is_empty() {
         "write_merges"
     } else {
@@ -348,7 +347,6 @@ fn insert_disk_counts(object: &mut Map<String, Value>, prefix: &str, disk: &Disk
     object.insert(format!("{prefix}util"), util.into());
 }
 
-/// fio's layout of JSON text.
 struct FioLayout {
     depth: usize,
 }

@@ -7,22 +7,22 @@ use crate::stats::LatencyStats;
 /// Completion latencies of all directions by fio's levels, in per cent of the I/Os issued.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct LatencyLevels {
-    /// Below 2, 4, 10, 20, 50, 100, 250, 500, 750, 1000 nanoseconds.
+    /// Shares below 2, 4, 10, 20, 50, 100, 250, 500, 750 and 1000 nanoseconds.
     pub(super) ns: [f64; 10],
-    /// The same numbers of microseconds.
+    /// Shares below the same numbers of microseconds.
     pub(super) us: [f64; 10],
-    /// The same numbers of milliseconds, then below 2000, then the rest.
+    /// Shares below the same numbers of milliseconds, below 2000 and above.
     pub(super) ms: [f64; 12],
-    /// Share of all below a microsecond, which terse output counts as below 2.
+    /// Share of latencies below a microsecond, which terse output adds to the level below 2 us.
     pub(super) below_1us: f64,
 }
 
 const STEPS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 
-/// Number of levels: ten each of nanoseconds and microseconds, twelve of milliseconds.
+/// Number of levels: ten in nanoseconds, ten in microseconds and twelve in milliseconds.
 const LEVELS: usize = 32;
 
-/// The first latency in nanoseconds that is above `level`.
+/// Returns the lowest latency in nanoseconds above `level`.
 fn upper_bound(level: usize) -> u64 {
     match level {
         0..10 => STEPS[level],
@@ -34,7 +34,7 @@ fn upper_bound(level: usize) -> u64 {
 }
 
 impl LatencyLevels {
-    /// Counts `entry`'s completion latencies.
+    /// Counts the completion latencies of `entry`.
     pub(super) fn of(entry: &Entry<'_>) -> LatencyLevels {
         let mut counts = [0u64; LEVELS];
         for (_, direction) in entry.directions.iter() {
@@ -51,8 +51,8 @@ impl LatencyLevels {
     }
 }
 
-/// Some bounds cut a bucket of the histogram in two. Its count is then divided in proportion, as if it were spread evenly
-/// over the part of the bucket that lies within the exact extremes.
+/// Divides the count of a bucket that a level splits. The division is proportional, as if the
+/// values were spread evenly over the part of the bucket between the exact minimum and maximum.
 fn add_latency(counts: &mut [u64; LEVELS], latency: &LatencyStats) {
     let (min, max) = (latency.moments.min as u64, latency.moments.max as u64);
     for (index, count) in latency.histogram.iter().flat_map(|h| h.buckets()) {

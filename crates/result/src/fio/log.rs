@@ -1,16 +1,16 @@
-//! fio's logs: names and lines of `write_bw_log`, `write_iops_log`, `write_lat_log` and `write_hist_log`.
+//! fio's logs: names and lines of `write_{bw,iops,lat,hist}_log`.
 
 use super::bins;
 use crate::histogram::Histogram;
 use iosonde_job::plan::{Direction, Job, Logs, PerDirection, Plan};
 use std::io::{self, Write};
 
-/// What a log holds.
+/// Contents of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LogKind {
     /// Bandwidth in KiB/s.
     Bandwidth,
-    /// I/Os per second; 1 for each I/O when nothing is averaged.
+    /// I/Os per second. Without averaging, 1 for each I/O.
     Iops,
     /// Submission latency in nanoseconds.
     Slat,
@@ -23,7 +23,7 @@ pub enum LogKind {
 }
 
 impl LogKind {
-    /// All kinds.
+    /// All kinds of log.
     pub const ALL: [LogKind; 6] = [
         LogKind::Bandwidth,
         LogKind::Iops,
@@ -33,7 +33,7 @@ impl LogKind {
         LogKind::ClatHistogram,
     ];
 
-    /// The part of the file name that tells it.
+    /// Returns the part of the file name that identifies the kind.
     pub fn name(self) -> &'static str {
         match self {
             LogKind::Bandwidth => "bw",
@@ -45,7 +45,7 @@ impl LogKind {
         }
     }
 
-    /// The prefix that was asked for, if this kind is logged. "" stands for the job's name.
+    /// Returns the file name's prefix if this kind is logged. An empty one means the job's name.
     fn prefix(self, logs: &Logs) -> Option<&str> {
         let prefix = match self {
             LogKind::Bandwidth => &logs.bw,
@@ -57,9 +57,9 @@ impl LogKind {
     }
 }
 
-/// The file that worker `clone` (from 0) of job `job` (index into the plan) logs `kind` to: `PREFIX_bw.3.log`. The number
-/// counts the workers of all jobs from 1; with `per_job_logs=0` there is none, and workers with the same prefix share a
-/// file. `None` when the kind is not logged.
+/// Returns the file to which worker `clone` (from 0) of job `job` (index into the plan) logs
+/// `kind`: `PREFIX_bw.3.log`. The number counts the workers of all jobs from 1. It is missing with
+/// `per_job_logs=0`, and workers with one prefix share a file. `None` if not logged.
 pub fn file_name(plan: &Plan, job: usize, clone: u32, kind: LogKind) -> Option<String> {
     let this: &Job = &plan.jobs[job];
     let logs = &this.measure.logs;
@@ -75,26 +75,27 @@ pub fn file_name(plan: &Plan, job: usize, clone: u32, kind: LogKind) -> Option<S
     Some(format!("{prefix}_{name}.{}.log", before + clone + 1))
 }
 
-/// One line of a log, except of histogram logs.
+/// One line of a log other than a histogram log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogRecord {
     /// Milliseconds since the start of the run, or of the Unix epoch with `log_unix_epoch`.
     pub at_ms: u64,
-    /// The value, in the unit of the log's kind.
+    /// Value in the unit of the log.
     pub value: u64,
     /// Direction of the I/O.
     pub direction: Direction,
-    /// Size of the I/O in bytes; 0 in a record that stands for a window.
+    /// Size of the I/O in bytes. 0 in a record of a window.
     pub block_size_bytes: u64,
-    /// Offset of the I/O in bytes; 0 in a record that stands for a window.
+    /// Offset of the I/O in bytes. 0 in a record of a window.
     pub offset_bytes: u64,
-    /// I/O priority as the kernel packs it: class in the upper 3 of 16 bits.
+    /// I/O priority in the kernel's encoding: the class is in the upper 3 of 16 bits.
     pub priority: u16,
 }
 
 impl LogRecord {
-    /// Writes the line: `ms, value, direction, bs[, offset], priority`. The offset is there with `log_offset`; the priority
-    /// is in hexadecimal with `log_prio`, else 1 for the real-time class and 0 for all others.
+    /// Writes the line: `ms, value, direction, bs[, offset], priority`, the offset with
+    /// `log_offset`. The priority is hexadecimal with `log_prio`, else 1 for the real-time class,
+    /// or 0.
     pub fn write(&self, out: &mut impl Write, logs: &Logs) -> io::Result<()> {
         let (at, value, direction) = (self.at_ms, self.value, self.direction as u8);
         write!(out, "{at}, {value}, {direction}, {}", self.block_size_bytes)?;
@@ -109,19 +110,18 @@ impl LogRecord {
     }
 }
 
-/// What a bandwidth log says of a single I/O (`log_avg_msec=0`): its bytes over its latency, in units of 1000 bytes per
-/// second, as in fio.
+/// Returns the bandwidth of one I/O (`log_avg_msec=0`): in 1000 bytes per second, as in fio.
 pub fn bandwidth_of_io(bytes: u64, latency_ns: u64) -> u64 {
     (u128::from(bytes) * 1_000_000 / u128::from(latency_ns.max(1))) as u64
 }
 
-/// What a bandwidth log says of a window: KiB/s.
+/// Returns the bandwidth of a window in KiB/s.
 pub fn bandwidth_of_window(bytes: u64, window_ms: u64) -> u64 {
     (u128::from(bytes) * 1000 / u128::from(window_ms.max(1)) / 1024) as u64
 }
 
-/// Writes a line of a histogram log: `ms, direction, bs`, then the count of each of fio's bins, `2^coarseness` neighbours
-/// summed. `coarseness` is at most 6; higher ones are taken as 6.
+/// Writes a histogram line: `ms, direction, bs`, then the counts of fio's bins, `2^coarseness`
+/// adjacent bins summed. A `coarseness` above 6 is treated as 6.
 pub fn write_histogram(
     out: &mut impl Write,
     at_ms: u64,
@@ -142,9 +142,9 @@ pub fn write_histogram(
     writeln!(out)
 }
 
-/// Values of single I/Os to one record for each window and direction, as `log_avg_msec` asks: their mean, or with
-/// `log_max_value` their maximum. Windows lie at multiples of their length; a record bears the time of its window's end.
-/// A window without I/O has no record.
+/// Averages values of single I/Os: one record per window and direction, as `log_avg_msec` demands.
+/// The record is the mean, or the maximum with `log_max_value`. Windows start at multiples of their
+/// length, and a record has the time of its window's end. A window without I/O has no record.
 #[derive(Debug, Clone)]
 pub struct Averager {
     window_ms: u64,
@@ -161,7 +161,7 @@ struct WindowValues {
 }
 
 impl Averager {
-    /// For `logs`; `None` if they do not average.
+    /// Creates an averager for `logs`. Returns `None` if they are not averaged.
     pub fn new(logs: &Logs) -> Option<Averager> {
         (logs.avg_ms > 0).then(|| Averager {
             window_ms: logs.avg_ms,
@@ -171,7 +171,7 @@ impl Averager {
         })
     }
 
-    /// Takes in one value. Times must not decrease. If a window has ended, its records are handed to `emit` first.
+    /// Adds one value. Times must not decrease. Records of an ended window go to `emit` first.
     pub fn add(
         &mut self,
         at_ms: u64,

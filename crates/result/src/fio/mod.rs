@@ -1,8 +1,8 @@
-//! fio's formats, written from a [`crate::run::RunResult`]: normal text, terse, JSON and JSON+, the status line, the logs.
+//! fio's formats for a [`crate::run::RunResult`]: normal, terse, JSON, JSON+, status line and logs.
 //!
-//! Every path, type and unit that fio 3.33 prints for the same job is here with the same meaning. Where fio prints its
-//! version, these formats say [`VERSION`], because tools tell formats apart by it; which program really ran is told by the
-//! member `iosonde` at the root of the JSON.
+//! The formats contain every path, type and unit that fio 3.33 prints for the same job, with the
+//! same meaning. They state [`VERSION`], because tools select the format by it. The member
+//! `iosonde` at the root of the JSON identifies the actual program.
 
 pub mod aggregate;
 pub mod bins;
@@ -30,5 +30,5 @@ pub use output::{Formats, write, write_so_far};
 pub use terse::write_terse;
 pub use text::write_normal;
 
-/// The fio version whose formats these are.
+/// fio version whose formats are reproduced.
 pub const VERSION: &str = "fio-3.33";

@@ -1,8 +1,8 @@
-//! Numbers as fio writes them: a few significant figures and a prefix, `35.1k`, `142MiB/s`.
+//! Numbers in fio's notation: a few significant figures and a prefix, `35.1k`, `142MiB/s`.
 
 use iosonde_job::plan::Measure;
 
-/// What a kilo is.
+/// Value of the prefix kilo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kilo {
     /// 1000: k, M, G, ...
@@ -27,13 +27,13 @@ impl Kilo {
     }
 }
 
-/// `value` with at most `figures` significant figures, the decimal point counting as one of them, and the prefix that
-/// this takes. `unit` is appended: `B`, `B/s` or nothing. A value whose whole part fits is written exactly.
+/// Formats `value` with a prefix, at most `figures` significant figures (the decimal point counts
+/// as one) and `unit`: `B`, `B/s` or nothing. A value whose integer part fits is exact.
 pub fn number(value: u64, figures: u32, kilo: Kilo, unit: &str) -> String {
     scaled(value, 0, figures, kilo, unit)
 }
 
-/// As [`number()`], for a value that is counted in units of the prefix `first` already (1: thousands).
+/// Formats as [`number()`] does, for a value already in units of the prefix `first` (1: thousands).
 fn scaled(value: u64, first: usize, figures: u32, kilo: Kilo, unit: &str) -> String {
     let prefixes = kilo.prefixes();
     let (mut whole, mut rest, mut prefix) = (value, 0, first);
@@ -59,19 +59,19 @@ fn digits(value: u64) -> u32 {
     value.checked_ilog10().unwrap_or(0) + 1
 }
 
-/// How a job wants sizes and rates written: `significant_figures`, `kb_base`, `unit_base`.
+/// Format of sizes and rates of a job: `significant_figures`, `kb_base`, `unit_base`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Units {
-    /// Significant figures.
+    /// Number of significant figures.
     pub figures: u32,
-    /// The kilo that comes first; where both are shown the other one follows.
+    /// The kilo that is used first. If both are shown, the other one follows.
     pub kilo: Kilo,
     /// Whether rates are in bits.
     pub bits: bool,
 }
 
 impl Units {
-    /// What `measure` asks for.
+    /// Returns the units that `measure` demands.
     pub fn of(measure: &Measure) -> Units {
         Units {
             figures: measure.significant_figures,
@@ -84,7 +84,7 @@ impl Units {
         }
     }
 
-    /// The same with the other kilo.
+    /// Returns the units with the other kilo.
     pub fn alternative(self) -> Units {
         Units {
             kilo: match self.kilo {
@@ -95,29 +95,29 @@ impl Units {
         }
     }
 
-    /// A plain count: `35.1k`.
+    /// Formats a plain count: `35.1k`.
     pub fn count(self, value: u64) -> String {
         number(value, self.figures, Kilo::Decimal, "")
     }
 
-    /// A size: `525MiB`.
+    /// Formats a size: `525MiB`.
     pub fn bytes(self, bytes: u64) -> String {
         number(bytes, self.figures, self.kilo, "B")
     }
 
-    /// A rate: `262MiB/s`.
+    /// Formats a rate: `262MiB/s`.
     pub fn rate(self, bytes_per_second: u64) -> String {
         let (value, unit) = self.rate_unit(bytes_per_second);
         number(value, self.figures, self.kilo, unit)
     }
 
-    /// A rate that is never written in less than a kilo, as on the status line.
+    /// Formats a rate with at least the prefix kilo, as on the status line.
     pub fn rate_in_kilos(self, bytes_per_second: u64) -> String {
         let (value, unit) = self.rate_unit(bytes_per_second);
         scaled(value / self.kilo.factor(), 1, self.figures, self.kilo, unit)
     }
 
-    /// A rate with either kilo: `262MiB/s (275MB/s)`.
+    /// Formats a rate with both kilos: `262MiB/s (275MB/s)`.
     pub fn both_rates(self, bytes_per_second: u64) -> String {
         format!(
             "{} ({})",
@@ -139,7 +139,8 @@ impl Units {
 mod tests {
     use super::*;
 
-    /// `value`, figures, what fio 3.33 prints in binary and in decimal units (`--significant_figures`, `io=`).
+    /// Value, significant figures, and the output of fio 3.33 in binary and in decimal units
+    /// (`--significant_figures`, `io=`).
     const MEASURED: &[(u64, u32, &str, &str)] = &[
         (1000, 1, "1KiB", "1kB"),
         (1000, 3, "1.0KiB", "1.0kB"),

@@ -1,4 +1,4 @@
-//! `--output-format`: which formats a run is reported in, and their order.
+//! `--output-format`: the formats of a report, and their order.
 
 use super::terse::{TerseVersion, write_terse};
 use super::{idle, json, text, write_json};
@@ -8,10 +8,10 @@ use iosonde_job::cmdline::{IdleProfile, OutputFormat};
 use std::io::{self, Write};
 use std::str::FromStr;
 
-/// As fio writes it.
+/// fio's value for an unknown time left, in seconds.
 const UNKNOWN_ETA: u64 = i32::MAX as u64;
 
-/// The formats asked for, one or several.
+/// Requested formats, one or several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Formats {
     /// `normal`.
@@ -20,7 +20,7 @@ pub struct Formats {
     pub terse: Option<TerseVersion>,
     /// `json` or `json+`.
     pub json: Option<Json>,
-    /// `--idle-prof`: how idle the processors were, in the normal output and in JSON.
+    /// `--idle-prof`: idle time of the processors, in the normal output and in JSON.
     pub idle: Option<IdleProfile>,
 }
 
@@ -29,11 +29,11 @@ pub struct Formats {
 pub enum Json {
     /// `json`.
     Plain,
-    /// `json+`: with the bins of latencies.
+    /// `json+`: with the latency bins.
     Plus,
 }
 
-/// fio's default.
+/// The default of fio: normal output only.
 impl Default for Formats {
     fn default() -> Formats {
         Formats {
@@ -46,7 +46,7 @@ impl Default for Formats {
 }
 
 impl Formats {
-    /// What is asked for by `--output-format`, `--minimal`, `--append-terse`, `--terse-version` and `--idle-prof`.
+    /// Returns the formats that the command line requests, with version and `--idle-prof`.
     pub fn asked(command: &CommandLine) -> Formats {
         let has = |format| command.formats.contains(&format);
         let terse = has(OutputFormat::Terse) || command.append_terse;
@@ -66,12 +66,12 @@ impl Formats {
     }
 }
 
-/// A word in `--output-format` that is no format.
+/// A word in `--output-format` that names no format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown output format {0:?}: there are normal, terse, json and json+")]
 pub struct UnknownFormat(pub String);
 
-/// From a list such as `normal,json+`. Terse is in its default version.
+/// Parses a list such as `normal,json+`. Terse gets its default version.
 impl FromStr for Formats {
     type Err = UnknownFormat;
 
@@ -93,13 +93,13 @@ impl FromStr for Formats {
     }
 }
 
-/// Writes `result` in all of `formats`, in fio's order: terse, JSON, normal. The [`header`](super::header()) comes before
-/// the run, if `normal` is among them.
+/// Writes `result` in `formats`, in fio's order: terse, JSON, normal. The caller prints the
+/// [`header`](super::header()) of the normal format before the run.
 pub fn write(out: &mut impl Write, result: &RunResult, formats: &Formats) -> io::Result<()> {
     write_so_far(out, result, formats, Some(0))
 }
 
-/// As [`write()`], while the run goes on for so long, if that is known.
+/// Writes the statistics so far as [`write()`] does. `left_ns` is the time left, if known.
 pub fn write_so_far(
     out: &mut impl Write,
     result: &RunResult,

@@ -1,9 +1,9 @@
-//! `steadystate` in fio's words.
+//! `steadystate` in fio's terms.
 
 use crate::run::SteadyStateResult;
 use iosonde_job::plan::{SteadyMetric, SteadyState};
 
-/// `iops` or `bw`.
+/// Returns the metric: `iops` or `bw`.
 pub(super) fn metric(asked: &SteadyState) -> &'static str {
     match asked.metric {
         SteadyMetric::Iops => "iops",
@@ -11,12 +11,12 @@ pub(super) fn metric(asked: &SteadyState) -> &'static str {
     }
 }
 
-/// `%` when the limit is relative.
+/// Returns `%` if the limit is relative.
 pub(super) fn percent_sign(asked: &SteadyState) -> &'static str {
     if asked.percent { "%" } else { "" }
 }
 
-/// The option as fio repeats it: `iops_slope:0.300000%`. Limits of bandwidth are in bytes per second there.
+/// Returns the option as fio repeats it: `iops_slope:0.300000%`, bandwidth in bytes per second.
 pub(super) fn option(asked: &SteadyState) -> String {
     format!(
         "{}{}:{:.6}{}",
@@ -27,7 +27,7 @@ pub(super) fn option(asked: &SteadyState) -> String {
     )
 }
 
-/// Bytes and I/Os per second, sample by sample. As in fio, a window that was never full is padded with zeros.
+/// Returns bytes and I/Os per second, by sample. As in fio, zeros pad a window that was not full.
 pub(super) fn window(asked: &SteadyState, result: &SteadyStateResult) -> (Vec<u64>, Vec<u64>) {
     let padded = |values: &[u64]| {
         let mut values = values.to_vec();
@@ -37,7 +37,7 @@ pub(super) fn window(asked: &SteadyState, result: &SteadyStateResult) -> (Vec<u6
     (padded(&result.bw_bytes), padded(&result.iops))
 }
 
-/// Means of bytes per second and of I/Os per second over the window, zeros of one that was never full included.
+/// Returns the means of bytes and I/Os per second over the window, padding included.
 pub(super) fn means(asked: &SteadyState, result: &SteadyStateResult) -> (u64, u64) {
     let (bytes, iops) = window(asked, result);
     (mean(&bytes), mean(&iops))

@@ -1,4 +1,4 @@
-//! fio's terse output: one line of values for each job, in versions 2 to 5.
+//! fio's terse output: one line of values per job, in versions 2 to 5.
 
 use super::aggregate::{Entry, Group, Report, per_second, runtime_ms, shares};
 use super::disks::{self, mean_of_below};
@@ -10,25 +10,25 @@ use crate::stats::{LatencyStats, Moments};
 use iosonde_job::plan::Direction;
 use std::io::{self, Write};
 
-/// Percentiles on a line, whether the job asks for as many or not.
+/// Number of percentiles on a line, independent of the job's `percentile_list`.
 const PERCENTILES: usize = 20;
 
 /// A version of the terse format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum TerseVersion {
-    /// Without fio's version and disks, description on a line of its own.
+    /// Without fio's version and disks, and with the description on a line of its own.
     V2,
-    /// fio's default: reads and writes.
+    /// Reads and writes. fio's default.
     #[default]
     V3,
-    /// With trims.
+    /// Adds trims.
     V4,
-    /// With trims, and the samples of IOPS.
+    /// Adds trims, and the samples of IOPS.
     V5,
 }
 
 impl TerseVersion {
-    /// From `--terse-version`; `None` for a version that fio does not have.
+    /// Returns the version for a number of `--terse-version`. `None` if fio has no such version.
     pub fn from_number(number: u32) -> Option<TerseVersion> {
         match number {
             2 => Some(TerseVersion::V2),
@@ -39,7 +39,7 @@ impl TerseVersion {
         }
     }
 
-    /// As given to `--terse-version`.
+    /// Returns the number for `--terse-version`.
     pub fn number(self) -> u32 {
         match self {
             TerseVersion::V2 => 2,
@@ -50,7 +50,7 @@ impl TerseVersion {
     }
 }
 
-/// Writes what fio prints with `--output-format=terse` or `--minimal`.
+/// Writes the output of `--output-format=terse` or `--minimal`.
 pub fn write_terse(
     out: &mut impl Write,
     result: &RunResult,
@@ -156,7 +156,7 @@ impl Line {
         }
     }
 
-    /// Minimum, maximum, mean and deviation in microseconds.
+    /// Writes minimum, maximum, mean and standard deviation in microseconds.
     fn latency(&mut self, moments: &Moments) {
         self.push(moments.min as u64 / 1000);
         self.push(moments.max as u64 / 1000);
@@ -164,7 +164,7 @@ impl Line {
         self.push(format_args!("{:.6}", moments.stddev() / 1000.0));
     }
 
-    /// Percentiles of total latency if the job asks for them, else of completion latency, in microseconds.
+    /// Writes percentiles in microseconds, of total latency if the job demands it.
     fn percentiles(&mut self, entry: &Entry<'_>, stats: &DirectionStats) {
         let measure = &entry.job.measure;
         let none = LatencyStats::default();

@@ -1,4 +1,4 @@
-//! fio's normal output: what it prints when its jobs are done.
+//! fio's normal output after the jobs have ended.
 
 use super::aggregate::{
     Entry, Group, GroupDirection, Report, per_second, runtime_ms, shares, shown_priorities,
@@ -12,12 +12,12 @@ use iosonde_job::plan::{Direction, IoPriority, Measure, UnifiedReporting};
 use jiff::tz::TimeZone;
 use std::io::{self, Write};
 
-/// Writes what fio prints at the end of a run in its normal format: jobs, status groups, disks. Times are local.
+/// Writes fio's normal output at the end of a run: jobs, status groups, disks. Times are local.
 pub fn write_normal(out: &mut impl Write, result: &RunResult) -> io::Result<()> {
     write_normal_in(out, result, &TimeZone::system())
 }
 
-/// As [`write_normal`], with times of `zone`.
+/// Writes the same as [`write_normal`], with times in `zone`.
 pub fn write_normal_in(
     out: &mut impl Write,
     result: &RunResult,
@@ -88,7 +88,7 @@ fn write_title(out: &mut impl Write, entry: &Entry<'_>, now: &str) -> io::Result
     Ok(())
 }
 
-/// `file:/mnt/f, func=write, error=No space left on device`.
+/// Returns the text of a failure: `file:/mnt/f, func=write, error=No space left on device`.
 fn failure_text(entry: &Entry<'_>) -> String {
     let error = error_text(entry.errno);
     match &entry.failure {
@@ -103,7 +103,7 @@ fn failure_text(entry: &Entry<'_>) -> String {
     }
 }
 
-/// strerror(3).
+/// Returns the text of an errno, as strerror(3) does.
 pub(super) fn error_text(errno: i32) -> String {
     let text = io::Error::from_raw_os_error(errno).to_string();
     match text.rfind(" (os error") {
@@ -159,7 +159,7 @@ fn write_direction(
     write_samples(out, group, direction, stats, units)
 }
 
-/// Latencies by priority beside what fio calls them: `clat prio 2/3`.
+/// Returns latencies by priority with fio's names for them: `clat prio 2/3`.
 fn named_priorities<'a>(
     stats: &'a DirectionStats,
     measure: &Measure,
@@ -193,7 +193,7 @@ fn write_priority_percentiles(
     Ok(())
 }
 
-/// The divisor and name of the unit in which fio shows latencies of these extremes.
+/// Returns divisor and name of the unit in which fio shows latencies with this range.
 fn time_scale(moments: &Moments) -> (f64, &'static str) {
     let scale = |unit: f64| {
         moments.min > 2.0 * unit && moments.max > 100.0 * unit - 1.0 && moments.stddev() > unit
@@ -265,14 +265,14 @@ fn write_percentiles(
     writeln!(out, "{}", lines.join(",\n"))
 }
 
-/// fio sorts `percentile_list`.
+/// Returns the percentiles in ascending order, as fio sorts `percentile_list`.
 pub(super) fn ascending(percents: &[f64]) -> Vec<f64> {
     let mut percents = percents.to_vec();
     percents.sort_by(f64::total_cmp);
     percents
 }
 
-/// Decimals that the most precise percentile needs.
+/// Returns the number of decimals that the most precise percentile needs.
 fn precision(percents: &[f64]) -> usize {
     let decimals = percents.iter().map(|percent| {
         let text = percent.to_string();
@@ -315,7 +315,7 @@ fn write_samples(
     Ok(())
 }
 
-/// What samples in KiB/s are divided by to be shown in kilos or, from a million of them, in megas; and that unit's name.
+/// Returns divisor and name of the unit for samples in KiB/s: kilo, or mega from a million on.
 fn sample_unit(mean_kib: f64, units: Units) -> (f64, &'static str) {
     let (kilo, names) = match (units.kilo, units.bits) {
         (Kilo::Binary, false) => (1024.0, ["KiB", "MiB"]),

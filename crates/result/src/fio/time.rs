@@ -1,9 +1,9 @@
-//! Points in time as ctime(3) writes them.
+//! Points in time in the format of ctime(3).
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// `Sat Nov 21 01:45:08 2026`, in `zone`.
+/// Formats a time in `zone`: `Sat Nov 21 01:45:08 2026`.
 pub(super) fn ctime(at_ms: u64, zone: &TimeZone) -> String {
     let at = i64::try_from(at_ms)
         .ok()

@@ -1,4 +1,4 @@
-//! What real fio wrote, and what else lies in such files.
+//! Tests with files written by fio, and with other contents of such files.
 
 use super::*;
 
@@ -19,7 +19,8 @@ fn two_jobs_of_fio() {
     );
     let iops = read.figure(Subject::Read, Measure::Iops).unwrap();
     assert!((iops.value - 12_803.595_206).abs() < 1e-6);
-    // Ten samples of two clones: five windows, deviations of both added. Their interval reaches zero.
+    // Ten samples of two clones: five windows, with the deviations of both added. Their interval
+    // reaches zero.
     assert_eq!(iops.bounds, None);
     assert!(read.figure(Subject::Write, Measure::Iops).is_none());
     let p99 = read.figure(Subject::Read, Measure::ClatP99).unwrap();
@@ -49,7 +50,7 @@ fn messages_around_the_json_and_several_documents() {
         "fio: a warning\n{first}\nnote: {{ not JSON\n{TWO_JOBS}\nfio: terminating on signal 2\n"
     );
     assert_eq!(import(&text).unwrap().parts[0].name, "a");
-    // The last document is cut off: the one before it stands.
+    // The last document is truncated, so the one before it counts.
     let cut = format!("{TWO_JOBS}\n{}", &MIXED_PLUS[..1000]);
     assert_eq!(import(&cut).unwrap().parts[0].name, "a");
 }
