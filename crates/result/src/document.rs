@@ -1,36 +1,36 @@
-//! A [`RunResult`] as a JSON document: its schema, and reading with a check of the format's version.
+//! A [`RunResult`] as a JSON document: its schema, and reading with a check of the format version.
 
 use crate::run::{FORMAT, RunResult};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Why a document is not a result that this program can read.
+/// Reason why a document is not a readable result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// It is not JSON, or has no `format`.
+    /// The document is not JSON, or has no `format`.
     #[error("not a result: {0}")]
     NotAResult(#[source] serde_json::Error),
-    /// A newer program wrote it.
+    /// The format is newer than this program.
     #[error(
         "the result has format {found}, which is newer than {FORMAT}, the newest that this program reads"
     )]
     Newer {
-        /// Its format.
+        /// Format of the document.
         found: u32,
     },
-    /// No program wrote such a format.
+    /// The format was never used.
     #[error("the result has format {found}, which never existed; formats begin at 1")]
     Unknown {
-        /// Its format.
+        /// Format of the document.
         found: u32,
     },
-    /// Its format is known, but it does not follow it.
+    /// The document does not follow its format.
     #[error("the result is damaged: {0}")]
     Damaged(#[source] serde_json::Error),
 }
 
-/// Reads a result, whatever program wrote it.
+/// Reads a result of any known format.
 pub fn read(json: &str) -> Result<RunResult, ReadError> {
     #[derive(Deserialize)]
     struct Versioned {
@@ -44,7 +44,7 @@ pub fn read(json: &str) -> Result<RunResult, ReadError> {
     }
 }
 
-/// The JSON Schema (2020-12) of the documents that this program writes. `docs/schema/run-result.json` is its copy.
+/// Returns the JSON Schema (2020-12) of the documents, as in `docs/schema/run-result.json`.
 pub fn schema() -> Value {
     schemars::schema_for!(RunResult).to_value()
 }

@@ -1,9 +1,10 @@
-//! Latency histogram: log-linear, 128 buckets to each power of two.
+//! Latency histogram: log-linear, with 128 buckets per power of two.
 //!
-//! Values below 256 have a bucket each; above that a bucket spans 1/128 of its power of two, so that a bucket's middle is
-//! within 0.4 % of every value in it. This is fio's layout with one more bit, hence its bins are unions of ours and its
-//! JSON+ output is exact. Values above [`MAX_VALUE`] (73 minutes in nanoseconds) are counted in the last bucket; the
-//! exact maximum is kept beside the histogram by its owner.
+//! Values below 256 have a bucket each. Above, a bucket spans 1/128 of its power of two, so the
+//! middle of a bucket differs by at most 0.4 % from every value in it. The layout is fio's with one
+//! more bit. Each of fio's bins is therefore a union of these buckets, and the JSON+ output is
+//! exact. Values above [`MAX_VALUE`] (73 minutes in nanoseconds) are counted in the last bucket.
+//! The owner of a histogram keeps the exact maximum beside it.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,12 +12,12 @@ use std::borrow::Cow;
 
 /// Bits of a value that select the bucket within its power of two.
 pub const SUB_BITS: u32 = 7;
-/// Largest value with a bucket of its own size.
+/// Largest value that is not clamped to the last bucket.
 pub const MAX_VALUE: u64 = (1 << 42) - 1;
 /// Number of buckets.
 pub const BUCKETS: usize = index_of(MAX_VALUE) + 1;
 
-/// The bucket that counts `value`.
+/// Returns the index of the bucket that counts `value`.
 #[inline(always)]
 pub const fn index_of(value: u64) -> usize {
     let value = if value > MAX_VALUE { MAX_VALUE } else { value };
@@ -25,7 +26,7 @@ pub const fn index_of(value: u64) -> usize {
     ((shift as usize) << SUB_BITS) + (value >> shift) as usize
 }
 
-/// Lowest value counted in bucket `index`.
+/// Returns the lowest value counted in bucket `index`.
 pub const fn lowest(index: usize) -> u64 {
     let sub = 1usize << SUB_BITS;
     if index < 2 * sub {
@@ -35,7 +36,7 @@ pub const fn lowest(index: usize) -> u64 {
     ((sub + (index & (sub - 1))) as u64) << shift
 }
 
-/// Number of distinct values counted in bucket `index`.
+/// Returns the number of distinct values counted in bucket `index`.
 pub const fn width(index: usize) -> u64 {
     let sub = 1usize << SUB_BITS;
     if index < 2 * sub {
@@ -45,22 +46,22 @@ pub const fn width(index: usize) -> u64 {
     }
 }
 
-/// The value that stands for bucket `index`: its middle, as in fio.
+/// Returns the value that represents bucket `index`: its middle, as in fio.
 pub const fn middle(index: usize) -> u64 {
     lowest(index) + width(index) / 2
 }
 
-/// Counts of values by bucket. Serialised sparsely as `[[index, count], ...]`.
+/// Counts of values by bucket, serialised sparsely as `[[index, count], ...]`.
 ///
-/// One that is made to count into has all its buckets from the start, so that counting allocates nothing. [`Histogram::compact`]
-/// and reading leave the buckets in use alone, in a few bytes each: a run has one for each interval. Counting into such a
-/// histogram gives it all its buckets back.
+/// A default histogram has all its buckets, so that counting allocates nothing. A compact histogram
+/// ([`Histogram::compact`], deserialisation) has only the non-empty buckets, at a few bytes each,
+/// because a run has one per interval. Counting into it allocates all buckets again.
 #[derive(Clone)]
 pub struct Histogram {
-    /// All buckets, or none.
+    /// All buckets, or none in a compact histogram.
     counts: Box<[u64]>,
     total: u64,
-    /// The buckets in use while `counts` is empty.
+    /// Non-empty buckets of a compact histogram, whose `counts` is empty.
     compact: CompactBuckets,
 }
 
@@ -127,7 +128,7 @@ impl Histogram {
         self.total += other.total;
     }
 
-    /// Keeps the buckets in use alone. The histogram stays equal to what it was.
+    /// Keeps only the non-empty buckets. The histogram compares equal to its former value.
     pub fn compact(&mut self) {
         if !self.counts.is_empty() {
             self.compact = CompactBuckets::new(self.buckets());
@@ -135,7 +136,7 @@ impl Histogram {
         }
     }
 
-    /// Appends the buckets in use, so that [`Histogram::decode`] finds their end.
+    /// Appends the non-empty buckets with their length, which [`Histogram::decode`] needs.
     pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {
         let mut compact = &self.compact;
         let made;
@@ -147,7 +148,7 @@ impl Histogram {
         bytes.extend_from_slice(&compact.0);
     }
 
-    /// Takes a histogram off the front of bytes. `None` where there is none.
+    /// Decodes a histogram and advances the slice. Returns `None` if the bytes are incomplete.
     pub(crate) fn decode(bytes: &mut &[u8]) -> Option<Histogram> {
         let length = usize::try_from(read_leb128(bytes)?).ok()?;
         let (own, rest) = bytes.split_at_checked(length)?;
@@ -160,7 +161,7 @@ impl Histogram {
         })
     }
 
-    /// Gives a compact histogram all its buckets.
+    /// Allocates all buckets of a compact histogram.
     #[cold]
     fn complete(&mut self) {
         debug_assert!(self.counts.is_empty());
@@ -176,7 +177,7 @@ impl Histogram {
         self.total
     }
 
-    /// Non-empty buckets in ascending order: index and count.
+    /// Returns the non-empty buckets in ascending order, as index and count.
     pub fn buckets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let counts = self.counts.iter().enumerate();
         counts
@@ -185,19 +186,19 @@ impl Histogram {
             .chain(self.compact.buckets())
     }
 
-    /// The value below or at which `percent` per cent of the values lie: the middle of the bucket in which the running
-    /// count first reaches that share, as fio computes it. `None` when empty.
+    /// Returns the value at or below which `percent` per cent of the values lie: as in fio, the
+    /// middle of the bucket in which the cumulative count reaches that share. `None` if empty.
     pub fn percentile(&self, percent: f64) -> Option<u64> {
         self.percentile_bucket(percent).map(middle)
     }
 
-    /// The least and the greatest value that the percentile may stand for: the ends of its bucket. `None` when empty.
+    /// Returns the lowest and the highest value of the percentile's bucket. `None` if empty.
     pub fn percentile_bounds(&self, percent: f64) -> Option<(u64, u64)> {
         let index = self.percentile_bucket(percent)?;
         Some((lowest(index), lowest(index) + width(index) - 1))
     }
 
-    /// The share of values that lie above the bucket of this one, 0 to 1. `None` when empty.
+    /// Returns the share of values above the bucket of `value`, from 0 to 1. `None` if empty.
     pub fn share_above(&self, value: u64) -> Option<f64> {
         let bound = index_of(value);
         let above: u64 = self
@@ -276,12 +277,12 @@ impl<'de> Deserialize<'de> for Histogram {
     }
 }
 
-/// Non-empty buckets in ascending order: for each the distance from the bucket before and the count, both in LEB128.
+/// Non-empty buckets in ascending order: distance from the previous index and count, in LEB128.
 #[derive(Clone, Default)]
 struct CompactBuckets(Box<[u8]>);
 
 impl CompactBuckets {
-    /// Buckets in ascending order. Empty ones are left out.
+    /// Encodes buckets in ascending order and skips empty ones.
     fn new(buckets: impl Iterator<Item = (usize, u64)>) -> CompactBuckets {
         let mut bytes = Vec::new();
         let mut before = 0;
@@ -304,7 +305,7 @@ impl CompactBuckets {
     }
 }
 
-/// Seven bits to a byte, the lowest first; the top bit says that more follow.
+/// Appends `value` in LEB128: seven bits per byte, lowest first. The top bit means more follow.
 pub(crate) fn write_leb128(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
@@ -313,7 +314,7 @@ pub(crate) fn write_leb128(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// `None` where no number ends.
+/// Decodes a LEB128 number and advances the slice. Returns `None` if the bytes end within it.
 pub(crate) fn read_leb128(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..u64::BITS).step_by(7) {
@@ -382,7 +383,7 @@ mod tests {
         let mut twice = compact.clone();
         twice.compact();
         assert_eq!(twice, made);
-        // Counting, and merging either way.
+        // Counts, and merges in both directions.
         for histogram in [&mut compact, &mut made] {
             histogram.record(4_000);
         }

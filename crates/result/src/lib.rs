@@ -1,6 +1,5 @@
-//! Measurements to results: histograms, statistics, the result of a run, and the formats that show it.
-//!
-//! Pure and portable: no system call is made here, except that fio's formats ask for the local time zone.
+//! Results of measurements: histograms, statistics, results of runs, and fio's output formats. Pure
+//! and portable: no system calls, except that fio's formats read the local time zone.
 
 pub mod bottleneck;
 pub mod ceph;

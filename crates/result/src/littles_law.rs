@@ -1,42 +1,43 @@
-//! Little's law holds a rate against its latency: in closed loop, the I/Os in flight are the rate times the mean latency
-//! (J. D. C. Little, A Proof for the Queuing Formula L = lambda W, Operations Research 9, 1961).
+//! Little's law compares a rate with its latency. In closed loop, the number of I/Os in flight is
+//! the rate times the mean latency (J. D. C. Little, A Proof for the Queuing Formula L = lambda W,
+//! Operations Research 9, 1961).
 //!
-//! A run keeps `iodepth` I/Os of each worker in flight, but for the time that the worker itself needs between two of
-//! them. Where rate and latency say otherwise, time was lost that no latency shows (an I/O of the ramp that stalled, a
-//! worker that waited for a processor), or a latency counts that the rate does not. Such a rate is known no better than
-//! the two agree.
+//! A run keeps `iodepth` I/Os of each worker in flight, except while the worker prepares the next.
+//! If rate and latency contradict this, then time was lost that no latency contains, or a latency
+//! counts that the rate does not. Examples of lost time are a stalled I/O of the ramp, and a worker
+//! waiting for a processor. The uncertainty of such a rate is at least this difference.
 
 use crate::run::{RunResult, WorkerResult};
 use crate::stats::Moments;
 use iosonde_job::plan::{Direction, Job, Plan};
 use serde::{Deserialize, Serialize};
 
-/// What rate and latency may disagree by, as a share of the depth. Refilling in batches lowers the depth by up to a
-/// fortieth, and latencies are rounded to their buckets.
+/// Tolerated difference between rate and latency, as a share of the depth. Refilling in batches
+/// lowers the depth by up to a fortieth, and latencies are rounded to their buckets.
 const TOLERATED_SHARE: f64 = 0.05;
 
-/// Time of I/O slots in nanoseconds: one slot of a worker for one second is 1e9.
+/// Time of I/O slots in nanoseconds. One slot of a worker for one second is 1e9.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct SlotTime {
-    /// Slots times measured time.
+    /// Number of slots times measured time.
     expected_ns: f64,
-    /// The sum of all latencies.
+    /// Sum of all latencies.
     in_flight_ns: f64,
-    /// What the workers' own processor time explains of the difference: while a worker computes, slots may be empty.
+    /// Part of the difference explained by the workers' CPU time, in which slots may be empty.
     generator_ns: f64,
-    /// What I/Os at both ends of the time explain: one that began in the ramp is left out, one that is in flight at the
-    /// end counts in full.
+    /// Part of the difference explained by I/Os at both ends. Those begun in the ramp are left out,
+    /// those in flight at the end count in full.
     edges_ns: f64,
 }
 
 impl SlotTime {
-    /// Of a run: see [`SlotTime::of_workers`].
+    /// Returns the slot time of a run, see [`SlotTime::of_workers`].
     pub fn of(result: &RunResult) -> SlotTime {
         SlotTime::of_workers(&result.plan, &result.workers)
     }
 
-    /// Of some workers of a run of `plan`. Zero, which leaves nothing unexplained, where a job does not keep its depth on
-    /// purpose, a worker failed, or not all latencies were recorded.
+    /// Returns the slot time of some workers of a run of `plan`. It is zero, so that nothing is
+    /// unexplained, if a job does not keep its depth, a worker failed, or latencies are missing.
     pub fn of_workers<'a>(
         plan: &Plan,
         workers: impl IntoIterator<Item = &'a WorkerResult>,
@@ -60,7 +61,7 @@ impl SlotTime {
         let (mut ios, mut deviations_ns) = (0.0, 0.0);
         for (_, stats) in worker.directions.iter() {
             let moments = &stats.lat.moments;
-            // A latency that was not recorded proves nothing.
+            // Without all latencies the law cannot be applied.
             if moments.count != stats.total_ios {
                 return None;
             }
@@ -81,7 +82,7 @@ impl SlotTime {
         Some(time)
     }
 
-    /// Of a part of a run that lasts so long, from the latencies of its I/Os; nothing where the run is not judged.
+    /// Returns the slot time of a part of a run, or zero if that of the run is zero.
     pub fn of_part(result: &RunResult, length_ns: u64, latency: &Moments) -> SlotTime {
         let workers = result.workers.iter();
         let runtime_ns = workers.clone().map(|worker| worker.runtime_ns).max();
@@ -96,7 +97,7 @@ impl SlotTime {
         SlotTime::of(result).part(whole, length_ns, latency)
     }
 
-    /// Processor time is known of the whole run only: a part has as much of it as it has of the I/Os.
+    /// CPU time is known for the whole run only, and assigned in proportion to the I/Os.
     fn part(&self, whole: Whole, length_ns: u64, latency: &Moments) -> SlotTime {
         if whole.runtime_ns == 0 || whole.ios == 0 {
             return SlotTime::default();
@@ -120,7 +121,7 @@ impl SlotTime {
         self.edges_ns += other.edges_ns;
     }
 
-    /// By how much rate and latency disagree without an explanation, as a share of the depth; 0 where they agree.
+    /// Returns the unexplained difference between rate and latency, as a share of the depth.
     pub fn unexplained_share(&self) -> f64 {
         if self.expected_ns <= 0.0 {
             return 0.0;
@@ -135,14 +136,14 @@ impl SlotTime {
     }
 }
 
-/// The run that a part is of.
+/// The whole run to which a part belongs.
 #[derive(Debug, Clone, Copy)]
 struct Whole {
     runtime_ns: u64,
     ios: u64,
 }
 
-/// Whether the job begins the next I/O as soon as one has ended.
+/// Returns whether the job starts the next I/O as soon as one has completed.
 fn keeps_its_depth(job: &Job) -> bool {
     let schedule = &job.schedule;
     let is_rated = Direction::ALL.into_iter().any(|direction| {
@@ -165,7 +166,7 @@ fn keeps_its_depth(job: &Job) -> bool {
 mod tests {
     use super::*;
 
-    /// A second of 8 slots: so many I/Os of so long a latency, beside so much processor time of the worker.
+    /// Returns one second of 8 slots, with the given I/Os, latency and CPU time of the worker.
     fn second(ios: f64, latency_ns: f64, generator_s: f64) -> SlotTime {
         SlotTime {
             expected_ns: 8e9,
@@ -203,7 +204,7 @@ mod tests {
 
     #[test]
     fn slot_time_of_a_part_has_its_share_of_the_processor_time() {
-        // Half of a second, with half of its I/Os or a quarter of them.
+        // Half of a second, with a half or a quarter of its I/Os.
         let whole = Whole {
             runtime_ns: 1_000_000_000,
             ios: 400_000,
@@ -219,7 +220,7 @@ mod tests {
             part.unexplained_share()
         };
         assert_eq!(share(200_000), 0.0);
-        // 2 of 8 slots hold an I/O, and the processor time of 100,000 I/Os explains 2.2 more.
+        // I/Os occupy 2 of 8 slots, and the CPU time of 100,000 I/Os explains 2.2 more.
         assert!((0.47..0.48).contains(&share(100_000)), "{}", share(100_000));
         let unjudged = SlotTime::default().part(whole, 500_000_000, &latency(100_000));
         assert_eq!(unjudged.unexplained_share(), 0.0);

@@ -1,62 +1,59 @@
-//! Statistics of a series of samples taken at equal intervals, such as I/Os per second: how well its mean is known, and
-//! whether it had settled.
+//! Statistics of a time series such as IOPS: confidence interval of the mean, and steady state.
 
 mod spectrum;
 
 use spectrum::{Posterior, Spectra};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// A mean and how well it is known.
+/// A mean and its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeanEstimate {
     /// Arithmetic mean.
     pub mean: f64,
-    /// Half of the confidence interval's width: the interval is `mean - half_width ..= mean + half_width`.
+    /// Half-width of the confidence interval `mean - half_width ..= mean + half_width`.
     pub half_width: f64,
-    /// Factor by which the interval is wider that holds for the mean of another run of the same length. At least 1. It
-    /// comes from slow variation that the series shows, or is too short to exclude.
+    /// Ratio of the interval for the mean of another run of the same length to this one. At least
+    /// 1. It accounts for slow variation that the series shows, or is too short to exclude.
     pub repeat_factor: f64,
-    /// Number of independent samples that would give an interval of this width.
+    /// Number of independent samples that would give an interval of the same width.
     pub effective_samples: f64,
-    /// Degrees of freedom of the Student's t whose 95 and 99 % intervals have the proportion of those of this mean.
+    /// Degrees of freedom of Student's t with the same ratio of the 95 % and 99 % intervals.
     pub freedom: f64,
-    /// The property of the series that decides the width.
+    /// Property of the series that determines the width.
     pub evidence: Evidence,
 }
 
-/// The property of a series that decides how wide the interval of its mean is.
+/// Property of a series that determines the width of the interval of its mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
-    /// The variation from sample to sample, with its correlation.
+    /// The variance and autocorrelation of the samples.
     Series,
-    /// The series is too short for its correlation or its skewness: the spread of its thirds.
+    /// The spread of the means of thirds, as the series is too short for its autocorrelation.
     TooShort,
-    /// The series drifted: its slowest variation is as long as the series, or longer, or the series is too short and held
-    /// no steady state.
+    /// The series drifted: its slowest variation is as long as the series, or it is not steady.
     Drift,
 }
 
-/// Fewest samples for which [`mean_with_confidence`] has an answer.
+/// Fewest samples for which [`mean_with_confidence`] returns an estimate.
 pub const FEWEST_SAMPLES: usize = 5;
 
-/// Constants that were chosen by the coverage of simulated series (docs/decisions/intervals.md).
+/// Constants chosen by the coverage of simulated series (docs/decisions/intervals.md).
 #[derive(Debug, Clone, Copy)]
 struct Tuning {
-    /// Neighbours are joined while their correlation is higher, and twice as many samples as the least are left.
+    /// Adjacent samples are averaged while their correlation is higher and enough are left.
     correlation_max: f64,
     samples_min: usize,
     /// A series with fewer effective samples is too short.
     effective_samples_min: f64,
-    /// A correlated series whose squared skewness is more than this share of the effective samples is too short: a few rare
-    /// events decide its mean.
+    /// Largest squared skewness of a correlated series, as a share of the effective samples.
     skewness_max: f64,
-    /// Inflation of the variance of the mean above which a series counts as correlated.
+    /// A series is correlated if its autocorrelation inflates the variance of its mean by more.
     correlated_inflation: f64,
-    /// The same as a share of all samples, where that is less.
+    /// Bound that replaces `effective_samples_min` if it is smaller, as a share of all samples.
     effective_share_min: f64,
-    /// The mixture of spectra has longer tails than the truth. The share of errors asked of it is larger by this factor.
+    /// The mixture has too heavy tails, so its error probability is larger by this factor.
     error_factor: f64,
-    /// Probability of slow spectra above which a series has drifted.
+    /// A series has drifted if the probability of slow spectra exceeds this value.
     drift_probability: f64,
 }
 
@@ -71,21 +68,25 @@ const TUNING: Tuning = Tuning {
     drift_probability: 0.5,
 };
 
-/// The normal distribution's 97.5 % quantile.
+/// The 97.5 % quantile of the normal distribution.
 const NORMAL_97_5: f64 = 1.96;
-/// Longer series are reduced to means of neighbouring samples, at most so many.
+/// Longer series are reduced to at most this many means of adjacent samples.
 const SAMPLES_MAX: usize = 300;
 
-/// The mean of a series with its confidence interval; `level` is 0.95 for 95 %. `None` for fewer than [`FEWEST_SAMPLES`]
-/// samples, or samples that are not finite.
+/// Returns the mean of a series with its confidence interval. `level` is 0.95 for 95 %.
 ///
-/// Neighbouring samples of a storage device resemble each other, so n of them are worth fewer than n. The variance of their
-/// mean is the spectral density at frequency zero over n, and the density is found by Bayes' rule among a set of shapes: white
-/// noise, and white noise with autoregressive noise of first order of any correlation time and share (module `spectrum`). The
-/// interval is that of the posterior mixture of Student's distributions. A series with too few effective samples, or whose mean
-/// a few rare events decide, has the wider of that and Student's interval over its thirds.
+/// Returns `None` for fewer than [`FEWEST_SAMPLES`] samples, or if a sample is not finite.
 ///
-/// Coverage and width on simulated series, and the alternatives, are in docs/decisions/intervals.md.
+/// Adjacent samples of a storage device are correlated, so n samples hold less information than n
+/// independent ones. The variance of their mean is the spectral density at frequency zero divided
+/// by n. The density is estimated by Bayes' rule over a set of spectra: white noise, and white
+/// noise plus first-order autoregressive noise with various correlation times and shares (module
+/// `spectrum`). The interval is that of the posterior mixture of Student's t distributions. If a
+/// series has too few effective samples, or if a few rare events determine its mean, the result is
+/// the wider of this interval and Student's over its thirds.
+///
+/// docs/decisions/intervals.md has the coverage and width on simulated series, and the
+/// alternatives.
 pub fn mean_with_confidence(series: &[f64], level: f64) -> Option<MeanEstimate> {
     if series.len() < FEWEST_SAMPLES || series.iter().any(|sample| !sample.is_finite()) {
         return None;
@@ -95,7 +96,7 @@ pub fn mean_with_confidence(series: &[f64], level: f64) -> Option<MeanEstimate> 
     let reduced = reduce(series);
     let moments = Moments::of(series);
     let is_constant = |variance: f64| variance <= f64::EPSILON * f64::EPSILON * mean * mean;
-    // What is left out to make groups of equal size may be all that varies.
+    // The remainder that grouping leaves out may contain all of the variation.
     if is_constant(moments.variance) || is_constant(Moments::of(&reduced).variance) {
         return Some(MeanEstimate {
             mean,
@@ -109,7 +110,7 @@ pub fn mean_with_confidence(series: &[f64], level: f64) -> Option<MeanEstimate> 
     let posterior = Spectra::of(reduced.len()).posterior(&reduced);
     let interval = |level: f64| interval(&reduced, &moments, &posterior, level);
     let (half_width, repeat, evidence) = interval(level);
-    // By the 95 % interval, whatever the level.
+    // The effective samples are those of the 95 % interval, for any `level`.
     let half_95 = if level == 0.95 {
         half_width
     } else {
@@ -126,8 +127,8 @@ pub fn mean_with_confidence(series: &[f64], level: f64) -> Option<MeanEstimate> 
     })
 }
 
-/// The mean of rates of equal intervals with its confidence interval, as by [`mean_with_confidence`]. It is known to one of
-/// the `ios` that ended at best.
+/// Returns the mean rate of equal intervals with its confidence interval. The half-width is at
+/// least the rate of one of the `ios` completed I/Os.
 pub fn rate_with_confidence(rates: &[f64], ios: u64, level: f64) -> Option<MeanEstimate> {
     let ios = ios.max(1) as f64;
     let one = mean(rates) * rates.len() as f64 / ios;
@@ -142,12 +143,12 @@ pub fn rate_with_confidence(rates: &[f64], ios: u64, level: f64) -> Option<MeanE
     })
 }
 
-/// Rates of intervals, joined while the counting of whole I/Os makes more than a tenth of their variation. `one` is the rate
-/// of one I/O in an interval.
+/// Averages adjacent rates while counting whole I/Os causes more than a tenth of their variance.
+/// `one` is the rate of one I/O in an interval.
 ///
-/// An I/O that ends just after an interval is counted in the next one. That makes neighbours differ, by a variance of `one`
-/// squared over 6 where I/Os end evenly, and nothing of it is left in the mean: taken for noise, it hides how slowly the
-/// device's speed varies.
+/// An I/O that ends just after an interval counts in the next one. Adjacent rates therefore differ,
+/// by a variance of `one` squared over 6 if I/Os end evenly. This difference cancels out in the
+/// mean. Treated as noise, it would hide slow variation of the device.
 fn join_counts(rates: &[f64], mut one: f64) -> Vec<f64> {
     let mut rates = rates.to_vec();
     while rates.len() >= 2 * TUNING.samples_min
@@ -159,7 +160,7 @@ fn join_counts(rates: &[f64], mut one: f64) -> Vec<f64> {
     rates
 }
 
-/// Half of the width for the mean of this series, the same for another one, and the evidence that decides.
+/// Returns the half-widths for the means of this and of another series, and their evidence.
 fn interval(
     series: &[f64],
     moments: &Moments,
@@ -194,10 +195,10 @@ fn interval(
     (half_width, repeat.max(half_width), evidence)
 }
 
-/// With more degrees of freedom Student's t is taken for the normal distribution.
+/// Student's t with more degrees of freedom is treated as the normal distribution.
 const FREEDOM_MAX: f64 = 1e3;
 
-/// Degrees of freedom of the Student's t whose 99 % interval is wider than its 95 % interval by this ratio.
+/// Returns the degrees of freedom of Student's t with this ratio of 99 % to 95 % interval.
 fn freedom_of(ratio: f64) -> f64 {
     let (mut low, mut high) = (1.0, FREEDOM_MAX);
     while high / low > 1.01 {
@@ -213,14 +214,16 @@ fn freedom_of(ratio: f64) -> f64 {
     high
 }
 
-/// The normal distribution's quantile of a two-sided interval.
+/// Returns the quantile of the normal distribution for a two-sided interval.
 fn quantile_of(level: f64) -> f64 {
     spectrum::normal_quantile(0.5 + level / 2.0)
 }
 
-/// Means of neighbouring samples: at most [`SAMPLES_MAX`], and no more than show the correlation. Of a slowly varying series
-/// the high frequencies say how it moves from sample to sample, in steps or smoothly, and nothing of its mean; a spectrum that
-/// is made to fit them misses the low ones.
+/// Averages adjacent samples until at most [`SAMPLES_MAX`] are left and they are not strongly
+/// correlated.
+///
+/// The high frequencies of a slowly varying series describe the change from sample to sample, not
+/// the mean. A spectrum fitted to them would miss the low frequencies.
 fn reduce(series: &[f64]) -> Vec<f64> {
     let mut reduced = group(series, series.len().div_ceil(SAMPLES_MAX));
     while reduced.len() >= 2 * TUNING.samples_min && correlation(&reduced) > TUNING.correlation_max
@@ -230,17 +233,17 @@ fn reduce(series: &[f64]) -> Vec<f64> {
     reduced
 }
 
-/// The variance of rates is at least so many times that of counting.
+/// The variance of the rates is at least this multiple of the variance of counting.
 const COUNTING_VARIANCES_MIN: f64 = 10.0;
 
-/// Means of so many neighbours. A remainder at the start is left out.
+/// Averages groups of `size` adjacent samples. A remainder at the start is left out.
 fn group(series: &[f64], size: usize) -> Vec<f64> {
     let mut grouped: Vec<f64> = series.rchunks_exact(size).map(mean).collect();
     grouped.reverse();
     grouped
 }
 
-/// Correlation of neighbouring samples; 0 where they do not vary.
+/// Returns the correlation of adjacent samples, or 0 if the samples are constant.
 fn correlation(series: &[f64]) -> f64 {
     let mean = mean(series);
     let squares: f64 = series.iter().map(|sample| (sample - mean).powi(2)).sum();
@@ -255,7 +258,7 @@ fn correlation(series: &[f64]) -> f64 {
     }
 }
 
-/// Half of the width of Student's interval of the mean of three thirds.
+/// Returns half of the width of Student's interval over the means of three thirds.
 fn half_width_of_thirds(series: &[f64], level: f64) -> f64 {
     let n = series.len();
     let thirds = [0, 1, 2].map(|index| mean(&series[index * n / 3..(index + 1) * n / 3]));
@@ -267,7 +270,7 @@ fn half_width_of_thirds(series: &[f64], level: f64) -> f64 {
     student * (squares / 2.0 / 3.0).sqrt()
 }
 
-/// Number, variance and skewness of the samples as they were taken.
+/// Number, variance and skewness of the samples before reduction.
 struct Moments {
     samples: f64,
     variance: f64,
@@ -301,25 +304,24 @@ fn mean(series: &[f64]) -> f64 {
     series.iter().sum::<f64>() / series.len() as f64
 }
 
-/// The steady-state test of the SNIA Solid State Storage Performance Test Specification.
+/// Steady-state test of the SNIA Solid State Storage Performance Test Specification.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SteadyStateTest {
-    /// Mean over the window.
+    /// Mean of the window.
     pub mean: f64,
     /// Largest minus smallest sample, as a share of the mean.
     pub range: f64,
-    /// How far the fitted line rises or falls over the window, as a share of the mean.
+    /// Change of the fitted line over the window, as a share of the mean.
     pub excursion: f64,
 }
 
 impl SteadyStateTest {
-    /// Most that the samples may range over.
+    /// Largest permitted range.
     pub const RANGE_LIMIT: f64 = 0.20;
-    /// Most that the fitted line may rise or fall.
+    /// Largest permitted excursion.
     pub const EXCURSION_LIMIT: f64 = 0.10;
 
-    /// Tests a window of samples; `None` for fewer than two, for samples that are not finite, and for a mean that is not
-    /// above zero.
+    /// Tests a window of at least two finite samples with a mean above zero. `None` for others.
     pub fn of(window: &[f64]) -> Option<SteadyStateTest> {
         if window.len() < 2 || window.iter().any(|sample| !sample.is_finite()) {
             return None;
@@ -338,13 +340,13 @@ impl SteadyStateTest {
         })
     }
 
-    /// Whether both limits are kept.
+    /// Returns whether range and excursion are within their limits.
     pub fn is_steady(&self) -> bool {
         self.range <= Self::RANGE_LIMIT && self.excursion <= Self::EXCURSION_LIMIT
     }
 }
 
-/// Slope of the least-squares line through the samples, per interval.
+/// Returns the slope of the least-squares line through the samples, per interval.
 fn slope(window: &[f64], mean: f64) -> f64 {
     let middle = (window.len() - 1) as f64 / 2.0;
     let (mut products, mut squares) = (0.0, 0.0);
@@ -356,10 +358,10 @@ fn slope(window: &[f64], mean: f64) -> f64 {
     products / squares
 }
 
-/// Rounds of SNIA's measurement window. A run is cut into as many: what varies faster is noise, not drift.
+/// Rounds of SNIA's measurement window. Variation within a round is noise, not drift.
 const ROUNDS: usize = 5;
 
-/// Whether the rate of a run held still, by SNIA's test over its rounds; `None` when there are too few intervals to tell.
+/// Returns whether a rate was steady over `ROUNDS`, or `None` if there are too few intervals.
 pub fn held_still(rates: &[f64]) -> Option<bool> {
     if rates.len() < ROUNDS {
         return None;

@@ -1,5 +1,5 @@
-//! Lists that grow for as long as a run lasts, in little memory: all but the latest items are encoded, in blocks, and blocks beyond a
-//! few MiB go to a [`BlockFile`].
+//! [`SpillList`]: a list that grows with a run in bounded memory. All but the latest items are
+//! encoded in blocks. Blocks beyond a few MiB go to a [`BlockFile`].
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{SeqAccess, Visitor};
@@ -10,51 +10,51 @@ use std::io;
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
-/// Items that are held as they are. A run of usual length has fewer: its list costs what a vector does.
+/// Items that are kept unencoded. A run of usual length has fewer.
 const OPEN_ITEMS_MAX: usize = 600;
-/// Encoded blocks that are held in memory.
+/// Bytes of encoded blocks kept in memory.
 const MEMORY_BYTES_MAX: usize = 4 << 20;
 
-/// What a list can hold.
+/// Item of a [`SpillList`].
 pub trait BlockItem: Clone {
-    /// Appends the item in a form that says where it ends.
+    /// Appends the item in a self-delimiting encoding.
     fn encode(&self, bytes: &mut Vec<u8>);
 
-    /// Takes an item off the front. `None`: these are not the bytes of one.
+    /// Decodes an item and advances the slice. Returns `None` if the bytes are not an item.
     fn decode(bytes: &mut &[u8]) -> Option<Self>;
 
-    /// The same item in its smallest form in memory.
+    /// Returns the item in its smallest form in memory.
     fn compacted(self) -> Self {
         self
     }
 }
 
-/// A file that takes blocks and gives them back while the program runs.
+/// File that stores blocks and reads them back while the program runs.
 pub trait BlockFile: fmt::Debug + Send + Sync {
-    /// Appends a block: where it begins.
+    /// Appends a block and returns its offset.
     ///
     /// # Errors
-    /// There is no file, or no room in it. The block is held in memory then.
+    /// If there is no file, or no space for the block. The block then stays in memory.
     fn append(&self, block: &[u8]) -> io::Result<u64>;
 
     /// Reads a block.
     ///
     /// # Errors
-    /// Those of the device that the file is on.
+    /// If the device that holds the file fails.
     fn read(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
 }
 
-/// Makes the files of lists to which none is given.
+/// Creates the files of lists that were created without one.
 static NEW_FILE: OnceLock<fn() -> Arc<dyn BlockFile>> = OnceLock::new();
 
-/// From now on lists to which no file is given, such as those that are read from JSON, get one of these. A program says so once, at its
-/// start: this crate makes no files.
+/// Sets the function that creates a file for lists that were created without one, such as those
+/// read from JSON. A program calls it once, at its start, because this crate does not create files.
 pub fn make_files_with(new_file: fn() -> Arc<dyn BlockFile>) {
-    // Later callers have the same wish.
+    // Later callers pass the same function.
     let _ = NEW_FILE.set(new_file);
 }
 
-/// A list of items in the order in which they came. A copy shares all blocks.
+/// List of items in order of insertion. Clones share all blocks.
 #[derive(Clone)]
 pub struct SpillList<T> {
     blocks: Vec<Block>,
@@ -64,7 +64,6 @@ pub struct SpillList<T> {
     file: Option<Arc<dyn BlockFile>>,
 }
 
-/// Some items, encoded.
 #[derive(Clone)]
 struct Block {
     items: usize,
@@ -97,7 +96,7 @@ impl Block {
         }
     }
 
-    /// Its items. A file that cannot be read back has lost them: the result goes on without.
+    /// Decodes the items. A block that cannot be read back has none, and its items are lost.
     fn items<T: BlockItem>(&self) -> Vec<T> {
         let Ok(bytes) = self.bytes() else {
             return Vec::new();
@@ -124,7 +123,7 @@ impl<T> Default for SpillList<T> {
 }
 
 impl<T: BlockItem> SpillList<T> {
-    /// An empty list whose blocks go to this file when they are many. Without any file they stay in memory, encoded.
+    /// Creates an empty list that spills blocks to `file`.
     pub fn spilling_to(file: Arc<dyn BlockFile>) -> SpillList<T> {
         SpillList {
             file: Some(file),
@@ -132,7 +131,7 @@ impl<T: BlockItem> SpillList<T> {
         }
     }
 
-    /// Adds an item at the end.
+    /// Appends an item.
     pub fn push(&mut self, item: T) {
         if self.open.len() == OPEN_ITEMS_MAX {
             self.close_block();
@@ -152,7 +151,7 @@ impl<T: BlockItem> SpillList<T> {
         self.open.clear();
     }
 
-    /// Where a block goes: a file that fails gets no further one.
+    /// Stores a block. A file that fails is not used again.
     fn place(&mut self, bytes: &[u8]) -> BlockPlace {
         if self.memory_bytes + bytes.len() > MEMORY_BYTES_MAX
             && let Some(file) = self.file.take()
@@ -174,18 +173,18 @@ impl<T: BlockItem> SpillList<T> {
         self.len
     }
 
-    /// Whether there is none.
+    /// Returns whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether all items can be read back. A file that fails has lost a block; iterating passes over it.
+    /// Returns whether all items can be read back. Iteration skips lost blocks.
     pub fn is_whole(&self) -> bool {
         let is_there = |block: &Block| block.items::<T>().len() == block.items;
         self.blocks.iter().all(is_there)
     }
 
-    /// All items, in order. Those of a block are decoded when the iterator comes to it.
+    /// Returns an iterator over all items in order. It decodes one block at a time.
     pub fn iter(&self) -> Iter<'_, T> {
         Iter {
             list: self,
@@ -198,12 +197,12 @@ impl<T: BlockItem> SpillList<T> {
         }
     }
 
-    /// The items from this index on: blocks before it are not decoded.
+    /// Returns the items from `index` on. Earlier blocks are not decoded.
     pub fn iter_from(&self, index: usize) -> impl Iterator<Item = Cow<'_, T>> {
         self.indexed_from(index).map(|(_, item)| item)
     }
 
-    /// The items from this index on, each with its own index: those of a lost block are missing.
+    /// Returns the items from `from` on, each with its index. Items of a lost block are missing.
     pub fn indexed_from(&self, from: usize) -> impl Iterator<Item = (usize, Cow<'_, T>)> {
         let mut iter = self.iter();
         while let Some(block) = self.blocks.get(iter.next_block)
@@ -220,7 +219,7 @@ impl<T: BlockItem> SpillList<T> {
         indexed.skip_while(move |(index, _)| *index < from)
     }
 
-    /// The last item.
+    /// Returns the last item.
     pub fn last(&self) -> Option<Cow<'_, T>> {
         match self.open.last() {
             Some(item) => Some(Cow::Borrowed(item)),
@@ -236,13 +235,13 @@ impl<T: BlockItem> SpillList<T> {
         };
     }
 
-    /// Keeps so many items at most.
+    /// Shortens the list to at most `length` items.
     pub fn truncate(&mut self, length: usize) {
         let mut index = 0..length;
         self.change_all(|item| index.next().map(|_| item));
     }
 
-    /// Changes each item, given with its index.
+    /// Calls `change` for each item with its index.
     pub fn change_each(&mut self, mut change: impl FnMut(usize, &mut T)) {
         let mut index = 0;
         self.change_all(|mut item| {
@@ -262,16 +261,16 @@ impl<T: BlockItem> SpillList<T> {
     }
 }
 
-/// Items of a [`SpillList`]: borrowed where they are held as they are, else decoded.
+/// Iterator over a [`SpillList`]. Unencoded items are borrowed, others decoded.
 pub struct Iter<'a, T: BlockItem> {
     list: &'a SpillList<T>,
     next_block: usize,
     decoded: std::vec::IntoIter<T>,
     open: std::slice::Iter<'a, T>,
     left: usize,
-    /// The index behind the last item.
+    /// Index after the last returned item.
     end: usize,
-    /// The index behind the last block that was decoded.
+    /// Index after the last item of the last decoded block.
     block_end: usize,
 }
 
@@ -373,7 +372,7 @@ impl<'de, T: BlockItem + Deserialize<'de>> Deserialize<'de> for SpillList<T> {
     }
 }
 
-/// To a reader of JSON it is an array.
+/// In JSON the list is an array.
 impl<T: JsonSchema> JsonSchema for SpillList<T> {
     fn inline_schema() -> bool {
         Vec::<T>::inline_schema()

@@ -1,7 +1,7 @@
-//! The way by which a run came to its storage, and the caches on that way that it went through.
+//! Access path and caches between a run and its storage.
 //!
-//! Two ways to the same data are two measurements: an image through librbd and the same image as a block device of the kernel have
-//! other code and other caches, and so have a file on CephFS and one on NFS.
+//! The same data accessed by different paths gives different measurements: librbd and krbd, or
+//! CephFS and NFS, use different code and different caches.
 
 use crate::ceph::CephSide;
 use crate::host::{
@@ -12,18 +12,18 @@ use iosonde_job::plan::Engine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a run came to its storage.
+/// Access path of a run to its storage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StorageUsed {
-    /// By which way.
+    /// Kind of the access path.
     pub way: Way,
-    /// What it is called, with its way: `rbd://pool/image (librbd)`, `mapped RBD image pool/image (krbd)`.
+    /// Name with access path: `rbd://pool/image (librbd)`, `mapped RBD image pool/image (krbd)`.
     pub name: String,
-    /// What served I/O on the way without asking the storage, or could have, each in a few words; also caches that were off.
+    /// Caches that served I/O without the storage, or could have, including disabled ones.
     pub caches: Vec<String>,
 }
 
-/// Ways to storage.
+/// Kinds of access path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
@@ -31,20 +31,20 @@ pub enum Way {
     Librados,
     /// A Ceph image, through librbd.
     Librbd,
-    /// A Ceph image, as a block device of the kernel.
+    /// A Ceph image mapped by krbd, the kernel client.
     Krbd,
-    /// CephFS, through the kernel.
+    /// CephFS through the kernel client.
     CephKernel,
     /// CephFS, through ceph-fuse.
     CephFuse,
-    /// NFS, through the kernel.
+    /// NFS through the kernel client.
     Nfs,
-    /// Anything else of this machine.
+    /// Any other storage of this machine.
     Local,
 }
 
 impl StorageUsed {
-    /// Of a run; `None` where nothing is known of its targets. What it says of several targets is what holds for the first.
+    /// Returns the access path of a run, that of the first target. `None` if it is unknown.
     pub fn of(result: &RunResult) -> Option<StorageUsed> {
         let through_a_library = |worker: &WorkerResult| worker.backend.ceph.clone();
         if let Some(ceph) = result.workers.iter().find_map(through_a_library) {
@@ -67,17 +67,17 @@ impl StorageUsed {
         })
     }
 
-    /// Whether it is more than a disk of this machine: a service with a client, which is one of several ways.
+    /// Returns whether the storage is a service with a client, reachable by several access paths.
     pub fn is_service(&self) -> bool {
         self.way != Way::Local
     }
 
-    /// Whether it is worth a line of its own: whoever measures a disk of this machine past its page cache knows it.
+    /// Returns whether reports show the access path, unlike that of a local disk without cache.
     pub fn is_news(&self) -> bool {
         self.is_service() || self.caches.iter().any(|cache| cache.contains(" on"))
     }
 
-    /// In one line: `rbd://pool/image (librbd); rbd_cache off`.
+    /// Returns the access path in one line: `rbd://pool/image (librbd); rbd_cache off`.
     pub fn words(&self) -> String {
         match self.caches.is_empty() {
             true => self.name.clone(),
@@ -85,7 +85,7 @@ impl StorageUsed {
         }
     }
 
-    /// What must be known where figures of both are held against each other; `None` where both came the same way.
+    /// Returns the difference that a comparison must mention. `None` if both used the same path.
     pub fn difference(&self, other: &StorageUsed) -> Option<String> {
         if self.way != other.way {
             return Some(format!(
@@ -130,7 +130,7 @@ fn in_a_cluster(ceph: &CephUsed, result: &RunResult) -> StorageUsed {
     StorageUsed { way, name, caches }
 }
 
-/// The cache tier before a pool.
+/// Returns the cache tier in front of a pool.
 fn tier_before(pool: &str, result: &RunResult) -> Option<String> {
     let mut pools = result.ceph.iter().flat_map(CephSide::pools);
     let tier = pools
@@ -148,13 +148,13 @@ fn way_of(service: &Service) -> Way {
     }
 }
 
-/// A service in a few words: `NFS 4.2 filer:/export`, `CephFS (ceph-fuse) 10.0.0.1:/`.
+/// Returns the name of a service: `NFS 4.2 filer:/export`, `CephFS (ceph-fuse) 10.0.0.1:/`.
 pub fn name_of(service: &Service) -> String {
     let mut text = service.client.words().to_owned();
     if let Some(version) = &service.version {
         text += &format!(" {version}");
     }
-    // NFS: the server as it was named. The others' servers are monitors of one cluster.
+    // NFS: the server as named in the mount. CephFS: the servers are monitors of one cluster.
     let servers = match service.client {
         ServiceClient::Nfs => service.servers.first().cloned().unwrap_or_default(),
         _ => service.servers.join(","),
@@ -167,7 +167,7 @@ pub fn name_of(service: &Service) -> String {
     }
 }
 
-/// The image that all data of a target are on.
+/// Returns the mapped image that holds all data of a target.
 fn mapped(target: &TargetInfo) -> Option<&MappedImage> {
     let bottom = target.bottom_devices();
     let is_mapped = |device: &&DeviceInfo| device.kind == DeviceKind::Rbd;
@@ -188,7 +188,7 @@ fn local(target: &TargetInfo) -> String {
     }
 }
 
-/// Caches of this machine, which O_DIRECT goes past.
+/// Returns the caches of this machine, which O_DIRECT bypasses.
 fn client_caches(result: &RunResult, way: Way) -> Vec<String> {
     let mut workers = result.workers.iter();
     let has_files = |worker: &&WorkerResult| {
@@ -199,7 +199,7 @@ fn client_caches(result: &RunResult, way: Way) -> Vec<String> {
         return Vec::new();
     };
     let is_direct = |worker: &WorkerResult| {
-        // A mapping is of the page cache, whatever was asked for.
+        // mmap always uses the page cache, with any `direct` option.
         worker.backend.direct && worker.backend.engine != Engine::Mmap
     };
     let caches = match way {

@@ -1,4 +1,4 @@
-//! Quantities as people of the field write them: three significant digits, with their unit.
+//! Quantities as text for people, with three significant digits and the unit.
 
 /// Three significant digits, without an exponent: `0.123`, `1.23`, `12.3`, `123`.
 pub fn three_digits(value: f64) -> String {
@@ -14,7 +14,7 @@ pub fn three_digits(value: f64) -> String {
     }
 }
 
-/// So many of what this is the singular of: `1 step`, `3 steps`.
+/// Returns a count with its noun, given in the singular: `1 step`, `3 steps`.
 pub fn counted(count: usize, one: &str) -> String {
     let end = if count == 1 { "" } else { "s" };
     format!("{count} {one}{end}")
@@ -23,7 +23,7 @@ pub fn counted(count: usize, one: &str) -> String {
 fn scaled(value: f64, step: f64, units: &[&str]) -> String {
     let mut value = value;
     let mut unit = 0;
-    // 999.5 would be shown as 1000, hence the step is taken at what is shown.
+    // 999.5 would be shown as 1000, so the comparison uses the rounded value.
     while value >= step.min(1000.0) - 0.5 && unit + 1 < units.len() {
         value /= step;
         unit += 1;
@@ -48,7 +48,7 @@ pub fn bandwidth(bytes_per_second: f64) -> String {
     )
 }
 
-/// Bytes in binary units; whole numbers stand without a fraction: `4 GiB`, `1.50 GiB`.
+/// Bytes in binary units, whole numbers without a fraction: `4 GiB`, `1.50 GiB`.
 pub fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut unit = 0;
@@ -67,7 +67,7 @@ pub fn bytes(count: u64) -> String {
     }
 }
 
-/// A duration that was measured: `870 ns`, `85.0 us`, `1.20 ms`, `3.00 s`.
+/// A measured duration: `870 ns`, `85.0 us`, `1.20 ms`, `3.00 s`.
 pub fn latency(ns: f64) -> String {
     if ns < 999.5 {
         return format!("{ns:.0} ns");
@@ -75,7 +75,7 @@ pub fn latency(ns: f64) -> String {
     scaled(ns, 1000.0, &[" ns", " us", " ms", " s"])
 }
 
-/// A time that was chosen: `200 ms`, `1.5 s`, `1 min 10 s`.
+/// A configured duration: `200 ms`, `1.5 s`, `1 min 10 s`.
 pub fn chosen(ns: u64) -> String {
     match ns / 1_000_000 {
         ms if ms < 1000 => format!("{ms} ms"),

@@ -1,4 +1,4 @@
-//! Stationary processes whose mean is known, for tests of intervals.
+//! Stationary processes with a known mean, for tests of confidence intervals.
 
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -11,7 +11,7 @@ pub(crate) fn uniform(random: &mut Random) -> f64 {
     random.random::<f64>()
 }
 
-/// A standard normal number (Box and Muller).
+/// Returns a standard normal random number (Box and Muller).
 pub(crate) fn normal(random: &mut Random) -> f64 {
     let radius = (-2.0 * (1.0 - uniform(random)).ln()).sqrt();
     radius * (std::f64::consts::TAU * uniform(random)).cos()
@@ -22,15 +22,15 @@ pub(crate) fn normal(random: &mut Random) -> f64 {
 pub(crate) enum Family {
     /// Independent samples.
     White,
-    /// Autoregressive of first order with this correlation.
+    /// First-order autoregressive noise with this correlation.
     Correlated(f64),
-    /// The same behind white noise; the share of the variance that is correlated.
+    /// First-order autoregressive noise plus white noise: correlation, and its share.
     Hidden(f64, f64),
-    /// Slow for 15 % of the time, in bursts of this many samples.
+    /// Slow for 15 % of the time, in bursts of this mean length in samples.
     Bursts(f64),
-    /// Two levels, each held for this many samples.
+    /// Two levels, each held for this many samples on average.
     Levels(f64),
-    /// Independent samples with a long tail.
+    /// Independent samples with a heavy tail.
     HeavyTail,
 }
 
@@ -100,7 +100,7 @@ impl Family {
     }
 }
 
-/// Those that every kind of interval is held to.
+/// Families that all kinds of interval are tested with.
 pub(crate) const FAMILIES: [Family; 10] = [
     Family::White,
     Family::Correlated(0.3),
@@ -114,7 +114,7 @@ pub(crate) const FAMILIES: [Family; 10] = [
     Family::HeavyTail,
 ];
 
-/// 2,000 draws of each cell with `./test --full`, else fewer.
+/// Number of draws per cell: 2,000 with `./test --full`, else fewer.
 pub(crate) fn draws() -> usize {
     match std::env::var("IOSONDE_TEST_FULL").as_deref() {
         Ok("yes") => 2000,
@@ -122,7 +122,7 @@ pub(crate) fn draws() -> usize {
     }
 }
 
-/// What so few draws may stray by chance: three standard deviations beyond the limits.
+/// Permitted deviation by chance: three standard deviations for few draws.
 pub(crate) fn stray(draws: usize) -> f64 {
     match draws {
         2000 => 0.005,

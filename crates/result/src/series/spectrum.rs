@@ -1,38 +1,39 @@
-//! The variance of the mean of a correlated series, from its periodogram.
+//! Variance of the mean of a correlated series, estimated from its periodogram.
 //!
-//! The periodogram of n samples at the Fourier frequencies is compared with that of a set of spectra by Whittle's likelihood
-//! (P. Whittle, Estimation and information in stationary time series, Arkiv foer Matematik 2, 1953), with the expected
-//! periodogram of n samples in place of the spectral density (A. M. Sykulski and others, The debiased Whittle likelihood,
-//! Biometrika 106, 2019), which matters where a correlation is about as long as the series. The scale of each spectrum is
-//! integrated out, so that the error of the mean is a mixture of Student's distributions, with the posterior probabilities
-//! of the spectra as weights.
+//! Whittle's likelihood compares the periodogram at the Fourier frequencies with a set of spectra
+//! (P. Whittle, Estimation and information in stationary time series, Arkiv foer Matematik 2,
+//! 1953). The expected periodogram of n samples replaces the spectral density (A. M. Sykulski and
+//! others, The debiased Whittle likelihood, Biometrika 106, 2019), which matters if a correlation
+//! time is about as long as the series. The scale of each spectrum is integrated out, so the error
+//! of the mean is a mixture of Student's t distributions, weighted by the posterior probabilities.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 use statrs::function::erf::erfc;
 use std::f64::consts::{SQRT_2, TAU};
 
-/// Which spectra there are, and how probable each is before a series is seen.
+/// The set of spectra and their prior probabilities.
 struct Prior {
-    /// White noise.
+    /// Prior probability of white noise.
     white: f64,
-    /// Slow spectra, beside all others: noise of a correlation time of the length of the series and of three times that, and
-    /// flicker noise.
+    /// Prior weight of slow spectra, if all others together have 1: noise with correlation times of
+    /// one and three lengths, and flicker noise.
     slow: f64,
-    /// Correlation times of the stationary spectra, from the shortest in samples to the longest as a share of the series.
+    /// Shortest correlation time in samples, and longest one as a share of the series.
     shortest_samples: f64,
     longest_share: f64,
-    /// How many correlation times there are in between.
+    /// Number of correlation times, from the shortest to the longest.
     times: usize,
-    /// The weight of a correlation time falls with this power of it, for noise that is half of the variance; with a higher
-    /// one by `decay_by_share` for each unit of its share. Long correlations show where they are all of the variance, and
-    /// hide behind white noise where they are a small part of it.
+    /// Exponent of the power law by which the weight of a correlation time decreases, for noise
+    /// that is half of the variance. A larger share changes it by `decay_by_share` per unit. Long
+    /// correlations are visible if they are the whole variance, and hidden if they are a small
+    /// part.
     decay: f64,
     decay_by_share: f64,
 }
 
 impl Prior {
-    /// The weights of all correlation times for noise of this share, which sum up to those of all stationary spectra but
-    /// white noise, over the number of shares.
+    /// Returns the weights of all correlation times for noise of this share. They sum to the weight
+    /// of all stationary spectra except white noise, divided by the number of shares.
     fn weights(&self, times: &[f64], share: f64) -> Vec<f64> {
         let decay = self.decay + self.decay_by_share * (share - 0.5);
         let weights: Vec<f64> = times.iter().map(|time| time.powf(-decay)).collect();
@@ -52,35 +53,35 @@ const PRIOR: Prior = Prior {
     decay_by_share: 0.9,
 };
 
-/// Shares of the variance that the correlated part of a spectrum has.
+/// Shares of the variance in the correlated part of a spectrum.
 const SHARES: [f64; 6] = [0.1, 0.25, 0.45, 0.7, 0.85, 1.0];
 const SLOW_SHARES: [f64; 3] = [0.2, 0.5, 0.95];
 const FLICKER_SHARES: [f64; 4] = [0.3, 0.6, 0.8, 1.0];
-/// From one correlation time of flicker noise to the next.
+/// Ratio of successive correlation times of flicker noise.
 const FLICKER_STEP: f64 = 3.0;
-/// Correlation times of slow spectra, in lengths of the series.
+/// Correlation times of slow spectra, as multiples of the length of the series.
 const SLOW_LENGTHS: [f64; 2] = [1.0, 3.0];
-/// Components of a mixture that are less probable are left out.
+/// Components of a mixture with a lower probability are left out.
 const PROBABILITY_MIN: f64 = 1e-4;
 
-/// The spectra for series of one length.
+/// Spectra for series of one length.
 pub(super) struct Spectra {
     samples: usize,
-    /// Expected periodograms of noise of variance 1 at all Fourier frequencies but zero, and at zero.
+    /// Types of noise with variance 1.
     noises: Vec<Noise>,
     shapes: Vec<Shape>,
 }
 
-/// Noise of variance 1, by its expected periodogram.
+/// Noise with variance 1, described by its expected periodogram.
 struct Noise {
-    /// At frequency zero: n times the variance of the mean.
+    /// Value at frequency zero: n times the variance of the mean.
     at_zero: f64,
     at_frequencies: Vec<f64>,
 }
 
-/// White noise with a share of correlated noise.
+/// White noise plus a share of correlated noise.
 struct Shape {
-    /// The correlated noise, by its place in the list.
+    /// Index of the correlated noise in `noises`.
     noise: usize,
     share: f64,
     log_prior: f64,
@@ -88,7 +89,7 @@ struct Shape {
 }
 
 impl Spectra {
-    /// Those for series of this length.
+    /// Builds the spectra for series of `samples` samples.
     pub(super) fn of(samples: usize) -> Spectra {
         let mut spectra = Spectra {
             samples,
@@ -131,7 +132,7 @@ impl Spectra {
         spectra
     }
 
-    /// Adds the mean of autoregressive noises with these integrated correlation times, in samples. Its place in the list.
+    /// Adds the mean of autoregressive noises with these integrated correlation times, in samples.
     fn add_noise(&mut self, times: &[f64]) -> usize {
         let length = self.samples as f64;
         let at = |frequency: f64| {
@@ -158,7 +159,7 @@ impl Spectra {
         });
     }
 
-    /// What the mean of a series may be off by. The series has the length of these spectra and varies.
+    /// Returns the distribution of the error of the mean of `series`, which must not be constant.
     pub(super) fn posterior(&self, series: &[f64]) -> Posterior {
         debug_assert_eq!(series.len(), self.samples);
         let periodogram = periodogram(series);
@@ -191,17 +192,19 @@ impl Spectra {
     }
 }
 
-/// Fourier frequencies between zero and half of the sampling frequency.
+/// Returns the number of Fourier frequencies between zero and half of the sampling frequency.
 fn frequencies(samples: usize) -> usize {
     (samples - 1) / 2
 }
 
-/// Expected periodogram of n samples of autoregressive noise of first order with variance 1, at a frequency of zero or
-/// 2 pi k / n: the sum over lags of (1 - |lag| / n) phi^|lag| cos(frequency lag), in closed form.
+/// Returns the expected periodogram of n samples of first-order autoregressive noise with variance
+/// 1, at frequency zero or 2 pi k / n. It is the sum over lags of (1 - |lag| / n) phi^|lag|
+/// cos(frequency lag), in closed form.
 fn expected_periodogram(phi: f64, samples: f64, frequency: f64) -> f64 {
     let (sine, cosine) = frequency.sin_cos();
     let (z_real, z_imaginary) = (phi * cosine, phi * sine);
-    // With z = phi e^(i frequency), z^n = phi^n: 2 Re[1 / (1 - z) - z (1 - z^n) / (n (1 - z)^2)] - 1.
+    // With z = phi e^(i frequency), z^n = phi^n: 2 Re[1 / (1 - z) - z (1 - z^n) / (n (1 - z)^2)] -
+    // 1.
     let (real, imaginary) = (1.0 - z_real, -z_imaginary);
     let square = (real * real - imaginary * imaginary, 2.0 * real * imaginary);
     let norm = real * real + imaginary * imaginary;
@@ -210,7 +213,7 @@ fn expected_periodogram(phi: f64, samples: f64, frequency: f64) -> f64 {
     2.0 * (first - second * (1.0 - phi.powf(samples)) / samples) - 1.0
 }
 
-/// Squared amplitudes over n at the Fourier frequencies but zero.
+/// Returns the squared amplitudes divided by n, at the Fourier frequencies except zero.
 fn periodogram(series: &[f64]) -> Vec<f64> {
     let n = series.len();
     let mean = series.iter().sum::<f64>() / n as f64;
@@ -233,7 +236,7 @@ fn periodogram(series: &[f64]) -> Vec<f64> {
     (1..=frequencies(n)).map(power).collect()
 }
 
-/// Logarithm of a product of many factors, which would overflow by itself.
+/// Logarithm of a product of many factors. The product itself would overflow.
 struct LogOfProduct {
     product: f64,
     logs: f64,
@@ -262,7 +265,7 @@ impl LogOfProduct {
     }
 }
 
-/// One Student's distribution of the mixture.
+/// One Student's t distribution of the mixture.
 struct Component {
     log_weight: f64,
     scale: f64,
@@ -280,16 +283,16 @@ fn log_sum<'a>(components: impl Iterator<Item = &'a Component> + Clone) -> f64 {
         .ln()
 }
 
-/// How far the mean of a series may be off: a mixture of Student's distributions.
+/// Distribution of the error of a mean: a mixture of Student's t distributions.
 pub(super) struct Posterior {
     components: Vec<Component>,
     freedom: f64,
-    /// Probability of the slow spectra.
+    /// Posterior probability of the slow spectra.
     pub(super) drift_probability: f64,
 }
 
 impl Posterior {
-    /// The quantile of the mixture, above one half; with slow spectra it is that of another series' mean.
+    /// Returns a quantile above one half, with slow spectra for the mean of another series.
     pub(super) fn half_width(&self, probability: f64, with_slow: bool) -> f64 {
         let used = || {
             self.components
@@ -319,8 +322,9 @@ impl Posterior {
         (low + high) / 2.0
     }
 
-    /// Probability of Student's t above a value, by the normal distribution (D. L. Wallace, Bounds on normal approximations
-    /// to Student's and the chi-square distributions, Annals of Mathematical Statistics 30, 1959).
+    /// Returns the probability that Student's t exceeds a value, approximated by the normal
+    /// distribution (D. L. Wallace, Bounds on normal approximations to Student's and the chi-square
+    /// distributions, Annals of Mathematical Statistics 30, 1959).
     fn tail(&self, value: f64) -> f64 {
         let freedom = self.freedom;
         let factor = (8.0 * freedom + 1.0) / (8.0 * freedom + 3.0);
@@ -329,11 +333,10 @@ impl Posterior {
     }
 }
 
-/// Scales beyond which no quantile of a mixture is looked for.
+/// Upper bound of the search for a quantile, as a multiple of the largest scale.
 const WIDEST_QUANTILE: f64 = 20.0;
 const BISECTIONS: usize = 30;
 
-/// The normal distribution's quantile.
 pub(super) fn normal_quantile(probability: f64) -> f64 {
     Normal::standard().inverse_cdf(probability)
 }

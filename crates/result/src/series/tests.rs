@@ -1,32 +1,34 @@
-//! How often intervals hold the truth and how wide they are, on series whose truth is known.
+//! Coverage and width of confidence intervals, on simulated series with a known mean.
 
 use super::families::{FAMILIES, Family, Random, TRUTH, draws, normal, stray, uniform};
 use super::*;
 use proptest::prelude::*;
 use rand::SeedableRng;
 
-/// A run of at least so many integrated autocorrelation times is long.
+/// A run is long if it has at least this many integrated autocorrelation times.
 const LONG_TIMES: f64 = 30.0;
 
-/// Least share of short series whose interval holds the truth, or that say to be too short.
+/// Least share of short series whose interval contains the true mean, or that are reported as too
+/// short.
 fn least_of_short(family: Family) -> f64 {
     match family {
-        // Slow noise that is a third of the variance shows in few of them.
+        // Few of these series show the slow noise, which is a third of the variance.
         Family::Hidden(..) => 0.85,
-        // One in seven meets no burst at all, and knows of none.
+        // One series in seven contains no burst, so its interval cannot account for bursts.
         Family::Bursts(_) => 0.72,
         _ => 0.90,
     }
 }
 
-/// What the intervals of many draws did.
+/// Coverage and width of the intervals of many draws.
 #[derive(Debug)]
 struct Coverage {
-    /// Share that holds the truth.
+    /// Share of intervals that contain the true mean.
     covered: f64,
-    /// Mean width over that of an estimator which knows the process.
+    /// Mean width, relative to an estimator that knows the process.
     width: f64,
-    /// Share that holds the truth, or says that the series is too short or drifted.
+    /// Share of series whose interval contains the true mean, or that are reported as too short or
+    /// drifting.
     covered_or_declined: f64,
 }
 
@@ -53,7 +55,8 @@ fn coverage(family: Family, samples: usize, draws: usize) -> Coverage {
     }
 }
 
-/// Widest that an interval may be as a share of the best. The best is known by the spread of so many draws.
+/// Largest permitted width, relative to the best estimator. The best width is estimated from the
+/// spread of the draws.
 fn width_max(draws: usize) -> f64 {
     match draws {
         2000 => 1.25,
@@ -105,7 +108,7 @@ fn interval_of_a_short_series_is_wide_or_says_that_it_is_short() {
     }
 }
 
-/// Shorter series see none of the slow variation, as a rule, and cannot know of it.
+/// Shorter series usually contain none of the slow variation, and cannot show it.
 const SHORT_TIMES: f64 = 7.0;
 
 #[test]
@@ -161,7 +164,8 @@ fn correlated_samples_are_worth_fewer() {
     );
 }
 
-/// I/Os that end at even times, counted in intervals of 100 ms, on a device whose speed changes each second.
+/// Rates of I/Os that end at even times, counted in intervals of 100 ms, on a device whose speed
+/// changes each second.
 fn counted(per_interval: f64, seconds: usize, random: &mut Random) -> Vec<f64> {
     let mut counts = vec![0.0; 10 * seconds];
     let (mut now, mut speed, mut second) = (uniform(random) / per_interval, 1.0, -1.0);

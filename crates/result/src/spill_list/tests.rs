@@ -3,7 +3,7 @@ use crate::interval::Interval;
 use iosonde_job::plan::Direction;
 use std::sync::Mutex;
 
-/// A file that is none, with room for so many bytes.
+/// An in-memory block file with space for a limited number of bytes.
 #[derive(Debug, Default)]
 struct Room {
     bytes_max: usize,
@@ -27,7 +27,7 @@ impl BlockFile for Room {
     }
 }
 
-/// A file whose device fails when it is read.
+/// A file whose device fails on reads.
 #[derive(Debug)]
 struct Unreadable;
 
@@ -41,7 +41,7 @@ impl BlockFile for Unreadable {
     }
 }
 
-/// An item of a KiB.
+/// An item of one KiB.
 #[derive(Clone)]
 struct Kib;
 
@@ -62,7 +62,8 @@ fn list_says_when_its_file_cannot_be_read_back() {
     list.extend(vec![Kib; 6000]);
     assert!(!list.is_whole());
     assert!(list.iter().count() < list.len());
-    // What is left keeps its index, and no more is missing from an index among the lost ones on.
+    // Remaining items keep their index. From an index within the lost block on, only the lost items
+    // are missing.
     let lost = list.len() - list.iter().count();
     let indices: Vec<usize> = list.indexed_from(10).map(|(index, _)| index).collect();
     assert_eq!(indices.len(), 6000 - 10 - lost);
@@ -75,7 +76,7 @@ fn list_says_when_its_file_cannot_be_read_back() {
     assert!(in_memory.is_whole());
 }
 
-/// Intervals that differ in all that an interval has; the higher the number, the more buckets.
+/// An interval that differs from all others in each field. A higher number has more buckets.
 fn interval(number: u64) -> Interval {
     let mut interval = Interval {
         start_ns: number * 1_000_000_000,
